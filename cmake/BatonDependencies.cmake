@@ -1,0 +1,26 @@
+# Everything from outside the tree, found once.
+
+find_package(MLIR 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/mlir)
+message(STATUS "MLIR ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}")
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+find_package(Threads REQUIRED)
+find_package(CLI11 REQUIRED CONFIG)
+find_package(nlohmann_json 3.11 REQUIRED CONFIG)
+find_package(GTest REQUIRED)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# Static, because it is linked into every executable that batonc writes.
+find_library(PCRE2_LIBRARY NAMES libpcre2-8.a REQUIRED)
+find_path(PCRE2_INCLUDE_DIR NAMES pcre2.h REQUIRED)
+add_library(PCRE2::PCRE2 STATIC IMPORTED)
+set_target_properties(PCRE2::PCRE2 PROPERTIES
+  IMPORTED_LOCATION "${PCRE2_LIBRARY}"
+  INTERFACE_INCLUDE_DIRECTORIES "${PCRE2_INCLUDE_DIR}")
+
+# clang 19 compiles the task library to bitcode and drives the linker.
+find_program(BATON_CLANGXX NAMES clang++-19 REQUIRED)
+find_program(BATON_LLVM_LINK NAMES llvm-link-19 REQUIRED)

@@ -1,0 +1,45 @@
+# How this project declares libraries, so that every folder says it the same way.
+
+set(BATON_WARNINGS -Wall -Wextra -Wno-unused-parameter)
+if(BATON_WERROR)
+  list(APPEND BATON_WARNINGS -Werror)
+endif()
+if(BATON_SANITIZE)
+  add_compile_options(-fsanitize=${BATON_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${BATON_SANITIZE})
+endif()
+
+# baton_runtime_library(NAME SOURCES... ): plain C++20, no LLVM.
+function(baton_runtime_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${BATON_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+endfunction()
+
+# baton_compiler_library(NAME SOURCES... DEPENDS... LINK...): may use MLIR.
+function(baton_compiler_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_compile_options(${name} PRIVATE ${BATON_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# baton_unit_test(NAME SOURCES... LINK...): one GoogleTest executable, one ctest
+# entry per test case.
+include(GoogleTest)
+function(baton_unit_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_compile_options(${name} PRIVATE ${BATON_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+endfunction()

@@ -1,0 +1,82 @@
+//===- program.h - what generated code and the runtime agree on ----------===//
+//
+// The binary interface between a compiled program and the runtime linked
+// beside it. Code generation spells these structures as LLVM types of the same
+// layout (codegen/cpu/ProgramTypes.cpp, which a test holds against this
+// header); nothing else is shared between the two.
+//
+// Only plain data lives here: fixed-width integers and pointers, no virtual
+// functions, no library types.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_PROGRAM_H
+#define BATON_RUNTIME_PROGRAM_H
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+/// What one step works on. Every worker reads it once, at the step's start.
+struct BatonStep {
+  /// Tokens computed in this step, 1 ..= max_rows. Zero ends the program.
+  uint32_t rows;
+  /// Tokens already in the key/value state; rows + past <= max_seq.
+  uint32_t past;
+  /// The last `outputs` of the rows get logits, 0 ..= min(rows, max_outputs).
+  uint32_t outputs;
+  uint32_t reserved;
+};
+
+/// Memory of one worker that no other worker reads.
+struct BatonWorker {
+  /// Scratch of `scratch_bytes` (see the metadata), 64-byte aligned.
+  void *scratch;
+  /// What each event word counted up to before this step, one per event word.
+  uint32_t *bases;
+};
+
+/// Everything that a running program reaches. The runtime owns all of it.
+struct BatonContext {
+  /// Base pointers of parameters: parameters[first(p) + iteration], where
+  /// first(p) is the running sum of the metadata's `layers`.
+  const void *const *parameters;
+  /// Base pointers of the buffers' storages, in the metadata's order.
+  void *const *storages;
+  /// Event words, each alone on a cache line of 64 bytes (stride 16 words).
+  uint32_t *events;
+  /// One per worker.
+  BatonWorker *workers;
+  /// Token ids of the whole sequence, indexed by absolute position.
+  int32_t *tokens;
+  /// Step t reads steps[t & 1] while its last task writes steps[(t + 1) & 1].
+  BatonStep steps[2];
+  /// Called by the last task of every step, on whichever worker runs it, with
+  /// the logits of the step's output rows ([outputs, vocabulary], row-major
+  /// with `stride` floats a row). Samples or records, then fills `next`.
+  void (*advance)(BatonContext *context, const BatonStep *current,
+                  BatonStep *next, const float *logits, int64_t stride,
+                  int64_t vocabulary);
+  /// Called after each (phase, iteration) when not null; the runtime then runs
+  /// one worker only, so that the phase's values are complete.
+  void (*observe)(BatonContext *context, uint32_t phase, uint32_t iteration,
+                  const BatonStep *step);
+  /// The runtime's own state, opaque to the program.
+  void *host;
+  /// Workers that have arrived at step borders, a running sum.
+  alignas(64) uint32_t border;
+};
+
+/// The persistent kernel: called once on each of `workers` threads, returns
+/// when a step with zero rows comes up.
+void baton_program(BatonContext *context, uint32_t worker, uint32_t workers);
+
+/// JSON that describes the program: parameters, storages, events, proof.
+/// Not null-terminated by contract: `baton_metadata_size` bytes.
+extern const char baton_metadata[];
+extern const uint64_t baton_metadata_size;
+
+} // extern "C"
+
+#endif // BATON_RUNTIME_PROGRAM_H
