@@ -24,3 +24,6 @@ set_target_properties(PCRE2::PCRE2 PROPERTIES
 # clang 19 compiles the task library to bitcode and drives the linker.
 find_program(BATON_CLANGXX NAMES clang++-19 REQUIRED)
 find_program(BATON_LLVM_LINK NAMES llvm-link-19 REQUIRED)
+
+# TableGen takes its search path from the directory's include path.
+include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})

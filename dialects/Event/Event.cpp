@@ -1,0 +1,184 @@
+//===- Event.cpp - registration and attributes of the event dialect ------===//
+
+#include "dialects/Event/Event.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace baton::event;
+
+#include "dialects/Event/EventDialect.cpp.inc"
+#include "dialects/Event/EventEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Event/EventAttributes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Event/EventOps.cpp.inc"
+
+void EventDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Event/EventAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Event/EventOps.cpp.inc"
+      >();
+}
+
+SmallVector<int64_t> baton::event::evaluate(AffineMap map,
+                                            ArrayRef<int64_t> coordinates,
+                                            ArrayRef<int64_t> symbols) {
+  Builder builder(map.getContext());
+  SmallVector<Attribute> operands;
+  for (int64_t value : coordinates)
+    operands.push_back(builder.getIndexAttr(value));
+  for (int64_t value : symbols)
+    operands.push_back(builder.getIndexAttr(value));
+  SmallVector<Attribute> constants;
+  SmallVector<int64_t> results;
+  if (failed(map.constantFold(operands, constants)))
+    return results;
+  for (Attribute constant : constants)
+    results.push_back(cast<IntegerAttr>(constant).getInt());
+  return results;
+}
+
+SmallVector<PhaseOp> baton::event::phasesOf(ProgramOp program) {
+  SmallVector<PhaseOp> phases;
+  for (auto segment : program.getBody().getOps<SegmentOp>())
+    for (auto phase : segment.getBody().getOps<PhaseOp>())
+      phases.push_back(phase);
+  return phases;
+}
+
+//===----------------------------------------------------------------------===//
+// Text forms
+//
+// Maps print without their `affine_map<>` wrapper, so that an access reads
+// `read @x, (d0)[s0, s1, s2] -> (d0 * 8, 0) to (d0)[s0, s1, s2] -> (...)`.
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseSymbol(AsmParser &parser, FlatSymbolRefAttr &symbol) {
+  StringAttr name;
+  if (parser.parseSymbolName(name))
+    return failure();
+  symbol = FlatSymbolRefAttr::get(name);
+  return success();
+}
+
+/// `,` low `to` high
+static ParseResult parseBox(AsmParser &parser, AffineMap &low,
+                            AffineMap &high) {
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseComma() || parser.parseAffineMap(low) ||
+      parser.parseKeyword("to") || parser.parseAffineMap(high))
+    return failure();
+  if (low.getNumDims() != high.getNumDims() ||
+      low.getNumSymbols() != high.getNumSymbols() ||
+      low.getNumResults() != high.getNumResults())
+    return parser.emitError(location)
+           << "the two corners of a box differ in dimensions or symbols";
+  return success();
+}
+
+Attribute AccessAttr::parse(AsmParser &parser, Type) {
+  bool write = false;
+  FlatSymbolRefAttr buffer;
+  AffineMap low, high;
+  if (parser.parseLess())
+    return {};
+  if (succeeded(parser.parseOptionalKeyword("write")))
+    write = true;
+  else if (parser.parseKeyword("read"))
+    return {};
+  if (parseSymbol(parser, buffer) || parseBox(parser, low, high) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), write, buffer, low, high);
+}
+
+void AccessAttr::print(AsmPrinter &printer) const {
+  printer << '<' << (getWrite() ? "write " : "read ") << getBuffer() << ", "
+          << getLow() << " to " << getHigh() << '>';
+}
+
+Attribute WaitAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr event;
+  int64_t distance = 0;
+  AffineMap low, high;
+  if (parser.parseLess() || parseSymbol(parser, event))
+    return {};
+  if (succeeded(parser.parseOptionalKeyword("distance")) &&
+      parser.parseInteger(distance))
+    return {};
+  if (parseBox(parser, low, high) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), event, distance, low, high);
+}
+
+void WaitAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getEvent();
+  if (getDistance())
+    printer << " distance " << getDistance();
+  printer << ", " << getLow() << " to " << getHigh() << '>';
+}
+
+/// `<` @symbol `,` map `>`
+static ParseResult parseSymbolAndMap(AsmParser &parser,
+                                     FlatSymbolRefAttr &symbol,
+                                     AffineMap &map) {
+  return failure(parser.parseLess() || parseSymbol(parser, symbol) ||
+                 parser.parseComma() || parser.parseAffineMap(map) ||
+                 parser.parseGreater());
+}
+
+#define BATON_SYMBOL_AND_MAP(CLASS, SYMBOL, MAP)                               \
+  Attribute CLASS::parse(AsmParser &parser, Type) {                            \
+    FlatSymbolRefAttr symbol;                                                  \
+    AffineMap map;                                                             \
+    if (parseSymbolAndMap(parser, symbol, map))                                \
+      return {};                                                               \
+    return get(parser.getContext(), symbol, map);                              \
+  }                                                                            \
+  void CLASS::print(AsmPrinter &printer) const {                               \
+    printer << '<' << SYMBOL() << ", " << MAP() << '>';                        \
+  }
+BATON_SYMBOL_AND_MAP(NotifyAttr, getEvent, getIndex)
+BATON_SYMBOL_AND_MAP(AddressAttr, getBuffer, getIndex)
+BATON_SYMBOL_AND_MAP(WeightAttr, getParameter, getOffset)
+#undef BATON_SYMBOL_AND_MAP
+
+Attribute CountAttr::parse(AsmParser &parser, Type) {
+  AffineMap map;
+  if (parser.parseLess() || parser.parseAffineMap(map) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), map);
+}
+
+void CountAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getMap() << '>';
+}
+
+Attribute TaskAttr::parse(AsmParser &parser, Type) {
+  StringAttr phase;
+  int64_t iteration;
+  SmallVector<int64_t> coordinates;
+  if (parser.parseLess() || parser.parseAttribute(phase) ||
+      parser.parseComma() || parser.parseInteger(iteration) ||
+      parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseInteger(coordinates.emplace_back());
+      }) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), phase, iteration, coordinates);
+}
+
+void TaskAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getPhase() << ", " << getIteration() << ", [";
+  llvm::interleaveComma(getCoordinates(), printer);
+  printer << "]>";
+}

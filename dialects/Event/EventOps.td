@@ -1,0 +1,330 @@
+//===- EventOps.td - the event dialect: the plan ------------------------===//
+
+#ifndef BATON_DIALECTS_EVENT_OPS
+#define BATON_DIALECTS_EVENT_OPS
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Dialect
+//===----------------------------------------------------------------------===//
+
+def Event_Dialect : Dialect {
+  let name = "event";
+  let cppNamespace = "::baton::event";
+  let summary = "The plan of a persistent kernel: task grids that hand work on through event tensors";
+  let description = [{
+    A program is a sequence of segments; a segment repeats its phases; a phase is
+    a grid of tasks. A task waits on words of event tensors, runs its body's
+    calls on one tile, and notifies one word.
+
+    Every map takes a phase's coordinates as dimensions and the step's symbols
+    as symbols, always these three: `s0` is `rows`, `s1` is `past`, `s2` is
+    `outputs`. Their ranges are `1 <= rows <= max_rows`, `0 <= past`,
+    `rows + past <= max_seq`, `0 <= outputs <= min(rows, max_outputs)`.
+
+    **Order.** A task's rank is (step, segment, iteration, phase, coordinates in
+    row-major order). Run in ascending rank by one worker, the plan computes the
+    program: this order is its meaning. With several workers each runs its
+    share in ascending rank, and events order the rest. All workers meet at the
+    border between two steps.
+
+    **Events.** Words only count up. A task of iteration i that waits on the
+    event tensor of a phase with count c (notifications of one word in one
+    iteration) goes on when, within this step, the word has seen
+    - `(i + 1 - distance) * c` notifications, if the phase is of the same segment,
+    - `repeat * c`, if it is of an earlier segment.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+class Event_Attr<string name, string keyword> : AttrDef<Event_Dialect, name> {
+  let mnemonic = keyword;
+}
+
+def Event_AccessAttr : Event_Attr<"Access", "access"> {
+  let summary = "the part of a buffer that a task reads or writes";
+  let description = [{
+    The box `[low, high)` in the buffer's index space, cut to the buffer's
+    extents. Empty boxes are allowed.
+  }];
+  let parameters = (ins "bool":$write, "::mlir::FlatSymbolRefAttr":$buffer,
+                        "::mlir::AffineMap":$low, "::mlir::AffineMap":$high);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Event_WaitAttr : Event_Attr<"Wait", "wait"> {
+  let summary = "the words of an event tensor that a task waits for";
+  let description = [{
+    The box `[low, high)` of words, cut to the event tensor's shape; an empty
+    box waits for nothing. `distance` is 1 when the notifying iteration is the
+    one before.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$event, "int64_t":$distance,
+                        "::mlir::AffineMap":$low, "::mlir::AffineMap":$high);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Event_NotifyAttr : Event_Attr<"Notify", "notify"> {
+  let summary = "the word of an event tensor that a task counts up";
+  let description = [{
+    `index` picks some of the phase's coordinates, in order.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$event, "::mlir::AffineMap":$index);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Event_AddressAttr : Event_Attr<"Address", "address"> {
+  let summary = "call operand: pointer to an element of a buffer, by index";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$buffer, "::mlir::AffineMap":$index);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Event_WeightAttr : Event_Attr<"Weight", "weight"> {
+  let summary = "call operand: pointer into a parameter, by element offset";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$parameter, "::mlir::AffineMap":$offset);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Event_CountAttr : Event_Attr<"Count", "count"> {
+  let summary = "call operand: an i64, the least of the map's results";
+  let parameters = (ins "::mlir::AffineMap":$map);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Event_ScratchAttr : Event_Attr<"Scratch", "scratch"> {
+  let summary = "call operand: pointer into the worker's scratch, by byte offset";
+  let parameters = (ins "int64_t":$offset);
+  let assemblyFormat = "`<` $offset `>`";
+}
+
+def Event_NullAttr : Event_Attr<"Null", "null"> {
+  let summary = "call operand: the null pointer";
+}
+
+def Event_TaskAttr : Event_Attr<"Task", "task"> {
+  let summary = "one task, in an explicit schedule";
+  let parameters = (ins "::mlir::StringAttr":$phase, "int64_t":$iteration,
+                        ArrayRefParameter<"int64_t">:$coordinates);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Event_BufferKind : I32EnumAttr<"BufferKind", "what a buffer's values live through", [
+    I32EnumAttrCase<"transient", 0>, I32EnumAttrCase<"state", 1>, I32EnumAttrCase<"input", 2>]> {
+  let cppNamespace = "::baton::event";
+  let genSpecializedAttr = 0;
+}
+def Event_BufferKindAttr : EnumAttr<Event_Dialect, Event_BufferKind, "kind">;
+
+def Event_Distribution : I32EnumAttr<"Distribution", "which worker runs a tile of a phase", [
+    I32EnumAttrCase<"blocked", 0>, I32EnumAttrCase<"cyclic", 1>]> {
+  let cppNamespace = "::baton::event";
+  let genSpecializedAttr = 0;
+}
+def Event_DistributionAttr : EnumAttr<Event_Dialect, Event_Distribution, "distribution">;
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+class Event_Op<string mnemonic, list<Trait> traits = []> : Op<Event_Dialect, mnemonic, traits>;
+
+def Event_ProgramOp : Event_Op<"program", [IsolatedFromAbove, Symbol, SymbolTable, SingleBlock, NoTerminator]> {
+  let summary = "one step of a persistent kernel, repeated until a step has no rows";
+  let description = [{
+    `proof` is what event-verify wrote: status and assumptions.
+
+    **Constraints:**
+    - `max_rows`, `max_seq` and `max_outputs` are at least 1; `max_outputs <= max_rows <= max_seq`
+    - phase names are unique
+    - an event tensor is notified by one phase
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_rows, I64Attr:$max_seq,
+                       I64Attr:$max_outputs, OptionalAttr<DictionaryAttr>:$proof);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `max_rows` $max_rows `max_seq` $max_seq `max_outputs` $max_outputs
+    (`proof` $proof^)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Event_ParameterOp : Event_Op<"parameter", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "weights that tasks read";
+  let description = [{
+    `description` says how the loader makes the bytes from the checkpoint; it
+    becomes the entry of the executable's metadata. With `layers` above 1 each
+    iteration of the segment has bytes of its own.
+
+    **Constraints:**
+    - `layers` is at least 1
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$element, I64Attr:$layers,
+                       DictionaryAttr:$description);
+  let assemblyFormat = "$sym_name `:` $element `layers` $layers $description attr-dict";
+  let hasVerifier = 1;
+}
+
+def Event_StorageOp : Event_Op<"storage", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "memory that buffers live in";
+  let description = [{
+    **Constraints:**
+    - `bytes` is at least 1
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$bytes);
+  let assemblyFormat = "$sym_name `bytes` $bytes attr-dict";
+  let hasVerifier = 1;
+}
+
+def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "a tensor that tasks read and write, by index";
+  let description = [{
+    `extents` is the index space in use during a step, `capacity` what it may
+    grow to. Element `i` lies `offset + sum(i * strides)` elements into the
+    storage. A `state` keeps its values from step to step and has `layers`
+    copies `layer_stride` elements apart, one for each iteration; rows before
+    `past` hold what earlier steps wrote. An `input` is written by the runtime
+    between steps. A `transient` is written before it is read in each step.
+
+    Two buffers in one storage share bytes. If in both an index moves by the
+    same stride in dimension 0 and all else stays within that stride, then only
+    elements of equal first index overlap.
+
+    **Constraints:**
+    - `extents`, `capacity` and `strides` have the same number of dimensions, at least one
+    - the maps' symbols are rows, past, outputs
+    - capacities are at least 1, strides at least 1, offset is not negative
+    - the elements at full capacity lie inside the storage, when there is one
+    - only a state has layers
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Event_BufferKindAttr:$kind, TypeAttr:$element,
+                       AffineMapAttr:$extents, DenseI64ArrayAttr:$capacity,
+                       DenseI64ArrayAttr:$strides,
+                       OptionalAttr<FlatSymbolRefAttr>:$storage,
+                       DefaultValuedAttr<I64Attr, "0">:$offset,
+                       DefaultValuedAttr<I64Attr, "1">:$layers,
+                       DefaultValuedAttr<I64Attr, "0">:$layer_stride);
+  let assemblyFormat = [{
+    $sym_name `` $kind `:` $element `extents` $extents `capacity` $capacity `strides` $strides
+    (`in` $storage^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Event_TensorOp : Event_Op<"tensor", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "a tensor of counters";
+  let description = [{
+    `count` is how many notifications every word gets in one iteration of the
+    phase that notifies it. `capacity` bounds the shape for all symbols.
+
+    **Constraints:**
+    - `shape` has as many results as `capacity` has entries, all at least 1
+    - `count` has one result
+    - the maps' symbols are rows, past, outputs
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, AffineMapAttr:$shape,
+                       DenseI64ArrayAttr:$capacity, AffineMapAttr:$count);
+  let assemblyFormat = "$sym_name `shape` $shape `capacity` $capacity `count` $count attr-dict";
+  let hasVerifier = 1;
+}
+
+def Event_SegmentOp : Event_Op<"segment", [HasParent<"ProgramOp">, SingleBlock, NoTerminator]> {
+  let summary = "phases, repeated";
+  let description = [{
+    **Constraints:**
+    - `repeat` is at least 1
+    - holds phases only
+  }];
+  let arguments = (ins StrAttr:$name, I64Attr:$repeat);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$name `repeat` $repeat attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTerminator]> {
+  let summary = "a grid of tasks";
+  let description = [{
+    **Constraints:**
+    - `grid` has the symbols rows, past, outputs and no dimensions; `capacity` bounds it
+    - accesses name buffers, and their maps have the grid's coordinates and the buffer's dimensions
+    - an input is not written
+    - waits name event tensors of their rank, notified in this segment or an earlier one
+    - distance is 0 or 1, and 1 only within the segment
+    - a phase of the same segment that comes later, or this one, is waited for at distance 1
+    - the notification's map picks coordinates in order and has the event tensor's rank
+  }];
+  let arguments = (ins StrAttr:$name, AffineMapAttr:$grid, DenseI64ArrayAttr:$capacity,
+                       ArrayAttr:$accesses, DefaultValuedAttr<ArrayAttr, "{}">:$waits,
+                       OptionalAttr<Event_NotifyAttr>:$notify,
+                       DefaultValuedAttr<Event_DistributionAttr, "::baton::event::Distribution::blocked">:$distribution);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $name `grid` $grid `capacity` $capacity `accesses` $accesses (`waits` $waits^)?
+    (`notifies` $notify^)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() { return getGrid().getNumResults(); }
+    auto getAccessAttrs() { return getAccesses().getAsRange<AccessAttr>(); }
+    auto getWaitAttrs() { return getWaits().getAsRange<WaitAttr>(); }
+  }];
+}
+
+def Event_CallOp : Event_Op<"call", [HasParent<"PhaseOp">]> {
+  let summary = "runs a body of the task library on the task's tile";
+  let description = [{
+    Calls `baton_task_<callee>` with the operands in order. Operands are
+    `#event.address`, `#event.weight`, `#event.count`, `#event.scratch`,
+    `#event.null`, and i32, i64, f32 constants.
+
+    `invariant` marks a call that writes scratch only and depends on no
+    coordinate but the first: a worker repeats it only when the first
+    coordinate changes.
+
+    **Constraints:**
+    - every operand is of one of these kinds, its maps have the phase's coordinates
+    - address maps have the buffer's rank, weight offsets one result, counts at least one
+    - an invariant call's maps use no coordinate but the first
+  }];
+  let arguments = (ins StrAttr:$callee, ArrayAttr:$operands_, UnitAttr:$invariant);
+  let assemblyFormat = "$callee $operands_ (`invariant` $invariant^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Event_AdvanceOp : Event_Op<"advance", [HasParent<"PhaseOp">]> {
+  let summary = "hands the step's logits to the runtime, which samples and sets the next step";
+  let description = [{
+    **Constraints:**
+    - the buffer has two dimensions
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$logits);
+  let assemblyFormat = "$logits attr-dict";
+  let hasVerifier = 1;
+}
+
+def Event_ScheduleOp : Event_Op<"schedule", [HasParent<"ProgramOp">]> {
+  let summary = "an explicit list of tasks for every worker, for one step's symbols";
+  let description = [{
+    Without one, every worker runs its share of each phase in ascending rank,
+    whatever the number of workers.
+
+    **Constraints:**
+    - the symbols lie in the program's ranges
+    - every task of the step stands in one list, once
+  }];
+  let arguments = (ins I64Attr:$rows, I64Attr:$past, I64Attr:$outputs, ArrayAttr:$workers);
+  let assemblyFormat = "`rows` $rows `past` $past `outputs` $outputs `workers` $workers attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // BATON_DIALECTS_EVENT_OPS

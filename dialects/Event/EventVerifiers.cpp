@@ -1,0 +1,361 @@
+//===- EventVerifiers.cpp - what every event op promises -----------------===//
+//
+// Structure only: names, ranks, ranges. Whether a plan is free of races and
+// deadlocks is event-verify's question (passes/tasks).
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Event/Event.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace baton::event;
+
+//===----------------------------------------------------------------------===//
+// Helpers
+//===----------------------------------------------------------------------===//
+
+/// A map of `dimensions` coordinates and the step's symbols.
+static LogicalResult expectMap(Operation *op, const Twine &what, AffineMap map,
+                               unsigned dimensions, unsigned results) {
+  if (map.getNumSymbols() != kStepSymbols)
+    return op->emitOpError() << what << " has " << map.getNumSymbols()
+                             << " symbols, expected rows, past, outputs";
+  if (map.getNumDims() != dimensions)
+    return op->emitOpError() << what << " takes " << map.getNumDims()
+                             << " coordinates, expected " << dimensions;
+  if (map.getNumResults() != results)
+    return op->emitOpError() << what << " has " << map.getNumResults()
+                             << " results, expected " << results;
+  return success();
+}
+
+static LogicalResult expectPositive(Operation *op, StringRef what,
+                                    ArrayRef<int64_t> values) {
+  for (int64_t value : values)
+    if (value < 1)
+      return op->emitOpError() << what << " holds " << value
+                               << ", expected at least 1";
+  return success();
+}
+
+template <typename OpT>
+static OpT lookUp(Operation *op, FlatSymbolRefAttr symbol) {
+  return SymbolTable::lookupNearestSymbolFrom<OpT>(op, symbol);
+}
+
+//===----------------------------------------------------------------------===//
+// Declarations
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramOp::verify() {
+  int64_t rows = getMaxRows(), seq = getMaxSeq(), outputs = getMaxOutputs();
+  if (outputs < 1 || outputs > rows || rows > seq)
+    return emitOpError() << "has max_outputs " << outputs << ", max_rows "
+                         << rows << ", max_seq " << seq
+                         << ", expected 1 <= max_outputs <= max_rows <= max_seq";
+  return success();
+}
+
+LogicalResult ProgramOp::verifyRegions() {
+  llvm::StringSet<> names;
+  DenseMap<Attribute, StringRef> notifiers;
+  for (PhaseOp phase : phasesOf(*this)) {
+    if (!names.insert(phase.getName()).second)
+      return phase.emitOpError() << "another phase has the name '"
+                                 << phase.getName() << "'";
+    if (!phase.getNotify())
+      continue;
+    auto [entry, added] =
+        notifiers.try_emplace(phase.getNotify()->getEvent(), phase.getName());
+    if (!added)
+      return phase.emitOpError()
+             << "notifies " << phase.getNotify()->getEvent()
+             << ", which phase '" << entry->second << "' notifies already";
+  }
+  return success();
+}
+
+LogicalResult ParameterOp::verify() {
+  if (static_cast<int64_t>(getLayers()) < 1)
+    return emitOpError() << "has no layers";
+  return success();
+}
+
+LogicalResult StorageOp::verify() {
+  if (static_cast<int64_t>(getBytes()) < 1)
+    return emitOpError() << "has no bytes";
+  return success();
+}
+
+LogicalResult BufferOp::verify() {
+  unsigned rank = getExtents().getNumResults();
+  if (rank == 0)
+    return emitOpError() << "has no dimensions";
+  if (failed(expectMap(*this, "extents", getExtents(), 0, rank)))
+    return failure();
+  if (getCapacity().size() != rank || getStrides().size() != rank)
+    return emitOpError() << "extents, capacity and strides differ in rank";
+  if (failed(expectPositive(*this, "capacity", getCapacity())) ||
+      failed(expectPositive(*this, "strides", getStrides())))
+    return failure();
+  int64_t layers = getLayers(), offset = getOffset(), step = getLayerStride();
+  if (offset < 0)
+    return emitOpError() << "the offset is negative";
+  if (layers < 1 || step < 0)
+    return emitOpError() << "has no layers";
+  if (layers > 1 && getKind() != BufferKind::state)
+    return emitOpError() << "has layers but is no state";
+  if (!getStorage())
+    return success();
+  auto storage = lookUp<StorageOp>(*this, getStorageAttr());
+  if (!storage)
+    return emitOpError() << "there is no storage " << getStorageAttr();
+  int64_t last = offset, span;
+  bool overflow = __builtin_mul_overflow(layers - 1, step, &span) ||
+                  __builtin_add_overflow(last, span, &last);
+  for (auto [capacity, stride] : llvm::zip(getCapacity(), getStrides()))
+    overflow |= __builtin_mul_overflow(capacity - 1, stride, &span) ||
+                __builtin_add_overflow(last, span, &last);
+  int64_t bytes = getElement().getIntOrFloatBitWidth() / 8;
+  if (overflow || last >= static_cast<int64_t>(storage.getBytes()) / bytes)
+    return emitOpError() << "does not fit into " << getStorageAttr() << " of "
+                         << storage.getBytes() << " bytes";
+  return success();
+}
+
+LogicalResult TensorOp::verify() {
+  unsigned rank = getShape().getNumResults();
+  if (failed(expectMap(*this, "shape", getShape(), 0, rank)) ||
+      failed(expectMap(*this, "count", getCount(), 0, 1)))
+    return failure();
+  if (getCapacity().size() != rank)
+    return emitOpError() << "shape and capacity differ in rank";
+  return expectPositive(*this, "capacity", getCapacity());
+}
+
+LogicalResult SegmentOp::verify() {
+  if (static_cast<int64_t>(getRepeat()) < 1)
+    return emitOpError() << "repeat is less than 1";
+  return success();
+}
+
+LogicalResult SegmentOp::verifyRegions() {
+  for (Operation &op : getBody().front())
+    if (!isa<PhaseOp>(op))
+      return op.emitOpError() << "stands in a segment, which holds phases only";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+/// The phase that notifies an event tensor, or null.
+static PhaseOp findNotifier(ProgramOp program, FlatSymbolRefAttr event) {
+  for (PhaseOp phase : phasesOf(program))
+    if (phase.getNotify() && phase.getNotify()->getEvent() == event)
+      return phase;
+  return {};
+}
+
+static LogicalResult verifyWait(PhaseOp phase, WaitAttr wait) {
+  auto program = phase->getParentOfType<ProgramOp>();
+  auto tensor = lookUp<TensorOp>(phase, wait.getEvent());
+  if (!tensor)
+    return phase.emitOpError() << "waits on " << wait.getEvent()
+                               << ", which is no event tensor";
+  unsigned rank = tensor.getShape().getNumResults();
+  if (failed(expectMap(phase, "a wait's corner", wait.getLow(),
+                       phase.getRank(), rank)) ||
+      failed(expectMap(phase, "a wait's corner", wait.getHigh(),
+                       phase.getRank(), rank)))
+    return failure();
+  if (wait.getDistance() != 0 && wait.getDistance() != 1)
+    return phase.emitOpError() << "waits at distance " << wait.getDistance()
+                               << ", expected 0 or 1";
+  PhaseOp notifier = findNotifier(program, wait.getEvent());
+  if (!notifier)
+    return phase.emitOpError() << "waits on " << wait.getEvent()
+                               << ", which no phase notifies";
+  Operation *here = phase->getParentOp(), *there = notifier->getParentOp();
+  if (here != there) {
+    if (wait.getDistance() != 0)
+      return phase.emitOpError() << "waits at distance 1 on "
+                                 << wait.getEvent() << " of another segment";
+    if (here->isBeforeInBlock(there))
+      return phase.emitOpError() << "waits on " << wait.getEvent()
+                                 << ", which a later segment notifies";
+    return success();
+  }
+  if (wait.getDistance() == 0 && !notifier->isBeforeInBlock(phase))
+    return phase.emitOpError() << "waits on " << wait.getEvent()
+                               << ", which is notified no earlier";
+  return success();
+}
+
+LogicalResult PhaseOp::verify() {
+  unsigned rank = getGrid().getNumResults();
+  if (failed(expectMap(*this, "the grid", getGrid(), 0, rank)))
+    return failure();
+  if (getCapacity().size() != rank)
+    return emitOpError() << "grid and capacity differ in rank";
+  if (failed(expectPositive(*this, "capacity", getCapacity())))
+    return failure();
+  for (Attribute attribute : getAccesses()) {
+    auto access = dyn_cast<AccessAttr>(attribute);
+    if (!access)
+      return emitOpError() << attribute << " is no access";
+    auto buffer = lookUp<BufferOp>(*this, access.getBuffer());
+    if (!buffer)
+      return emitOpError() << "accesses " << access.getBuffer()
+                           << ", which is no buffer";
+    if (access.getWrite() && buffer.getKind() == BufferKind::input)
+      return emitOpError() << "writes the input " << access.getBuffer();
+    unsigned results = buffer.getExtents().getNumResults();
+    if (failed(expectMap(*this, "an access's corner", access.getLow(), rank,
+                         results)) ||
+        failed(expectMap(*this, "an access's corner", access.getHigh(), rank,
+                         results)))
+      return failure();
+  }
+  for (Attribute attribute : getWaits()) {
+    auto wait = dyn_cast<WaitAttr>(attribute);
+    if (!wait)
+      return emitOpError() << attribute << " is no wait";
+    if (failed(verifyWait(*this, wait)))
+      return failure();
+  }
+  if (std::optional<NotifyAttr> notify = getNotify()) {
+    auto tensor = lookUp<TensorOp>(*this, notify->getEvent());
+    if (!tensor)
+      return emitOpError() << "notifies " << notify->getEvent()
+                           << ", which is no event tensor";
+    AffineMap index = notify->getIndex();
+    if (failed(expectMap(*this, "the notification", index, rank,
+                         tensor.getShape().getNumResults())))
+      return failure();
+    int64_t previous = -1;
+    for (AffineExpr expression : index.getResults()) {
+      auto dimension = dyn_cast<AffineDimExpr>(expression);
+      if (!dimension || int64_t(dimension.getPosition()) <= previous)
+        return emitOpError() << "the notification's map picks no coordinates "
+                                "in order";
+      previous = dimension.getPosition();
+    }
+  }
+  return success();
+}
+
+LogicalResult CallOp::verify() {
+  unsigned rank = cast<PhaseOp>((*this)->getParentOp()).getRank();
+  auto checkMap = [&](AffineMap map, unsigned results) -> LogicalResult {
+    if (failed(expectMap(*this, "an operand's map", map, rank, results)))
+      return failure();
+    if (getInvariant())
+      for (unsigned d = 1; d < rank; ++d)
+        if (map.isFunctionOfDim(d))
+          return emitOpError() << "is invariant but depends on coordinate " << d;
+    return success();
+  };
+  for (Attribute operand : getOperands_()) {
+    if (auto address = dyn_cast<AddressAttr>(operand)) {
+      auto buffer = lookUp<BufferOp>(*this, address.getBuffer());
+      if (!buffer)
+        return emitOpError() << "there is no buffer " << address.getBuffer();
+      if (failed(checkMap(address.getIndex(),
+                          buffer.getExtents().getNumResults())))
+        return failure();
+    } else if (auto weight = dyn_cast<WeightAttr>(operand)) {
+      if (!lookUp<ParameterOp>(*this, weight.getParameter()))
+        return emitOpError() << "there is no parameter "
+                             << weight.getParameter();
+      if (failed(checkMap(weight.getOffset(), 1)))
+        return failure();
+    } else if (auto count = dyn_cast<CountAttr>(operand)) {
+      if (count.getMap().getNumResults() == 0)
+        return emitOpError() << "a count has no value";
+      if (failed(checkMap(count.getMap(), count.getMap().getNumResults())))
+        return failure();
+    } else if (auto integer = dyn_cast<IntegerAttr>(operand)) {
+      if (!integer.getType().isInteger(32) && !integer.getType().isInteger(64))
+        return emitOpError() << integer << " is neither i32 nor i64";
+    } else if (auto real = dyn_cast<FloatAttr>(operand)) {
+      if (!real.getType().isF32())
+        return emitOpError() << real << " is not f32";
+    } else if (!isa<ScratchAttr, NullAttr>(operand)) {
+      return emitOpError() << operand << " is no operand";
+    }
+  }
+  return success();
+}
+
+LogicalResult AdvanceOp::verify() {
+  auto buffer = lookUp<BufferOp>(*this, getLogitsAttr());
+  if (!buffer)
+    return emitOpError() << "there is no buffer " << getLogitsAttr();
+  if (buffer.getExtents().getNumResults() != 2)
+    return emitOpError() << getLogitsAttr() << " has no two dimensions";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Explicit schedules
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScheduleOp::verify() {
+  auto program = cast<ProgramOp>((*this)->getParentOp());
+  int64_t rows = getRows(), past = getPast(), outputs = getOutputs();
+  if (rows < 1 || rows > int64_t(program.getMaxRows()) || past < 0 ||
+      past > int64_t(program.getMaxSeq()) - rows || outputs < 0 ||
+      outputs > std::min<int64_t>(rows, program.getMaxOutputs()))
+    return emitOpError() << "rows " << rows << ", past " << past
+                         << ", outputs " << outputs
+                         << " lie outside the program's ranges";
+  llvm::DenseMap<Attribute, int64_t> seen;
+  int64_t listed = 0;
+  llvm::StringMap<PhaseOp> phases;
+  for (PhaseOp phase : phasesOf(program))
+    phases[phase.getName()] = phase;
+  for (Attribute worker : getWorkers()) {
+    auto list = dyn_cast<ArrayAttr>(worker);
+    if (!list)
+      return emitOpError() << worker << " is no list of tasks";
+    for (Attribute attribute : list) {
+      auto task = dyn_cast<TaskAttr>(attribute);
+      if (!task)
+        return emitOpError() << attribute << " is no task";
+      PhaseOp phase = phases.lookup(task.getPhase().getValue());
+      if (!phase)
+        return emitOpError() << "there is no phase " << task.getPhase();
+      auto segment = cast<SegmentOp>(phase->getParentOp());
+      SmallVector<int64_t> grid =
+          evaluate(phase.getGrid(), {}, {rows, past, outputs});
+      bool inside = task.getIteration() >= 0 &&
+                    task.getIteration() < int64_t(segment.getRepeat()) &&
+                    task.getCoordinates().size() == grid.size();
+      if (inside)
+        for (auto [coordinate, extent] : llvm::zip(task.getCoordinates(), grid))
+          inside &= coordinate >= 0 && coordinate < extent;
+      if (!inside)
+        return emitOpError() << attribute << " is outside its phase's grid";
+      if (!seen.try_emplace(task, 0).second)
+        return emitOpError() << attribute << " is listed twice";
+      ++listed;
+    }
+  }
+  int64_t expected = 0;
+  for (auto &[name, phase] : phases) {
+    auto segment = cast<SegmentOp>(phase->getParentOp());
+    int64_t tasks = segment.getRepeat();
+    for (int64_t extent : evaluate(phase.getGrid(), {}, {rows, past, outputs}))
+      tasks *= extent;
+    expected += tasks;
+  }
+  if (listed != expected)
+    return emitOpError() << "lists " << listed << " of " << expected
+                         << " tasks";
+  return success();
+}

@@ -1,0 +1,535 @@
+//===- ModelOps.td - the model dialect: what a transformer author writes -===//
+
+#ifndef BATON_DIALECTS_MODEL_OPS
+#define BATON_DIALECTS_MODEL_OPS
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Dialect
+//===----------------------------------------------------------------------===//
+
+def Model_Dialect : Dialect {
+  let name = "model";
+  let cppNamespace = "::baton::model";
+  let summary = "Transformers, as their authors describe them";
+  let description = [{
+    A program computes logits for the tokens of one step. Tensor dimensions are
+    numbers or one of three symbols that are known only when a step starts:
+
+    | symbol    | meaning                                                   |
+    |-----------|-----------------------------------------------------------|
+    | `rows`    | tokens computed in this step                              |
+    | `kv`      | positions that attention may see: those before, plus rows |
+    | `outputs` | the last rows of the step, the ones that get logits       |
+
+    Layers stay rolled: a `model.stack` repeats one pattern, and parameters
+    inside name their tensors with `{layer}`.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Types, enumerations
+//===----------------------------------------------------------------------===//
+
+def Model_TensorType : TypeDef<Model_Dialect, "StepTensor"> {
+  let mnemonic = "tensor";
+  let summary = "a tensor whose dimensions are numbers or step symbols";
+  let description = [{
+    `!model.tensor<rows x 64 x f32>`. Symbols stand in `shape` as the negative
+    codes of `DimensionSymbol`.
+
+    **Constraints:**
+    - every number is at least 1
+    - the element type is f32, f16, bf16, f64 or i32
+    - a symbol occurs at most once
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getShape().size(); }
+    int64_t getDimension(int64_t i) const { return getShape()[i < 0 ? getRank() + i : i]; }
+    bool isStatic() const;
+    /// Same shape, other elements.
+    StepTensorType withElementType(::mlir::Type type) const;
+    StepTensorType withShape(::llvm::ArrayRef<int64_t> shape) const;
+  }];
+}
+
+def Model_Activation : I32EnumAttr<"Activation", "an element-wise function at the end of a linear", [
+    I32EnumAttrCase<"identity", 0>, I32EnumAttrCase<"silu", 1>, I32EnumAttrCase<"gelu", 2>,
+    I32EnumAttrCase<"gelu_tanh", 3>, I32EnumAttrCase<"relu", 4>]> {
+  let cppNamespace = "::baton::model";
+  let genSpecializedAttr = 0;
+}
+def Model_ActivationAttr : EnumAttr<Model_Dialect, Model_Activation, "activation">;
+
+def Model_Norm : I32EnumAttr<"Norm", "a normalisation at the start of a linear", [
+    I32EnumAttrCase<"identity", 0>, I32EnumAttrCase<"rms", 1>, I32EnumAttrCase<"layer", 2>]> {
+  let cppNamespace = "::baton::model";
+  let genSpecializedAttr = 0;
+}
+def Model_NormAttr : EnumAttr<Model_Dialect, Model_Norm, "norm">;
+
+//===----------------------------------------------------------------------===//
+// Op classes
+//===----------------------------------------------------------------------===//
+
+class Model_Op<string mnemonic, list<Trait> traits = []> : Op<Model_Dialect, mnemonic, traits>;
+
+/// An op whose text form is its operands, attributes and a functional type.
+class Model_PlainOp<string mnemonic, list<Trait> traits = [Pure]> : Model_Op<mnemonic, traits> {
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+class Model_Unary<string mnemonic, string text> : Model_PlainOp<mnemonic> {
+  let summary = text;
+  let description = [{
+    **Constraints:**
+    - operand and result have the same type
+    - elements are floating-point
+  }];
+  let arguments = (ins Model_TensorType:$x);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+class Model_Binary<string mnemonic, string text> : Model_PlainOp<mnemonic, [Pure, Commutative]> {
+  let summary = text;
+  let description = [{
+    **Constraints:**
+    - both operands and the result have the same type
+    - elements are floating-point
+  }];
+  let arguments = (ins Model_TensorType:$lhs, Model_TensorType:$rhs);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBlock]> {
+  let summary = "what one step computes: token ids in, logits out";
+  let description = [{
+    ```mlir
+    model.program @llama max_seq 512 {
+    ^bb0(%tokens: !model.tensor<rows x i32>):
+      ...
+      model.return %logits : !model.tensor<outputs x 131 x f32>
+    }
+    ```
+    `family` names the importer that wrote it, for information only.
+
+    **Constraints:**
+    - `max_seq` is at least 1 and at most 2^24
+    - the body takes one argument, `!model.tensor<rows x i32>`
+    - a state name is appended to by one `model.kv_append` only
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_seq, OptionalAttr<StrAttr>:$family);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `max_seq` $max_seq (`family` $family^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Model_ReturnOp : Model_Op<"return", [Pure, Terminator, HasParent<"ProgramOp">]> {
+  let summary = "ends a program with its logits";
+  let description = [{
+    **Constraints:**
+    - there is one operand, `!model.tensor<outputs x V x f32>`
+  }];
+  let arguments = (ins Variadic<Model_TensorType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let hasVerifier = 1;
+}
+
+def Model_StackOp : Model_Op<"stack", [SingleBlock]> {
+  let summary = "repeats a pattern of blocks, each feeding the next";
+  let description = [{
+    The pattern is compiled once however often it is repeated. Iteration `i` has
+    layer number `first_layer + i * layers_per_iteration`, which replaces
+    `{layer}` in parameter names; `{layer+1}` names the next one, for patterns
+    that hold several layers.
+
+    **Constraints:**
+    - `repeat` is 1 to 2^20, `first_layer` at least 0, `layers_per_iteration` at least 1
+    - operands, block arguments, yielded values and results agree in number and type
+    - carried tensors have `rows` as their first dimension
+  }];
+  let arguments = (ins Variadic<Model_TensorType>:$inits, I64Attr:$repeat,
+                       DefaultValuedAttr<I64Attr, "0">:$first_layer,
+                       DefaultValuedAttr<I64Attr, "1">:$layers_per_iteration);
+  let results = (outs Variadic<Model_TensorType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $inits `repeat` $repeat attr-dict `:` functional-type($inits, results) $body
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    YieldOp getYield();
+  }];
+}
+
+def Model_YieldOp : Model_Op<"yield", [Pure, Terminator, HasParent<"StackOp">]> {
+  let summary = "hands values to the next iteration of a stack";
+  let arguments = (ins Variadic<Model_TensorType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def Model_ParameterOp : Model_PlainOp<"parameter"> {
+  let summary = "a tensor of the checkpoint";
+  let description = [{
+    ```mlir
+    %w = model.parameter ["model.layers.{layer}.mlp.up_proj.weight"] : !model.tensor<100 x 60 x bf16>
+    ```
+    `sources` are alternative names, tried in order. With `transposed` the
+    checkpoint stores the two dimensions swapped (GPT-2's Conv1D).
+
+    **Constraints:**
+    - there is at least one name, none empty
+    - the type is static, with floating-point elements
+    - `transposed` needs two dimensions
+    - `{layer}` occurs only inside a stack
+  }];
+  let arguments = (ins StrArrayAttr:$sources, UnitAttr:$transposed);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = "$sources (`transposed` $transposed^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows in, rows out
+//===----------------------------------------------------------------------===//
+
+def Model_EmbeddingOp : Model_PlainOp<"embedding"> {
+  let summary = "looks up a row of a table for every token";
+  let description = [{
+    `result[r] = table[tokens[r]] * multiplier`
+
+    **Constraints:**
+    - tokens are `rows x i32`; the table is static [vocabulary, width]
+    - the result is `rows x width x f32`
+    - the multiplier is finite and not zero
+  }];
+  let arguments = (ins Model_TensorType:$tokens, Model_TensorType:$table,
+                       DefaultValuedAttr<F32Attr, "1.0f">:$multiplier);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_PositionEmbeddingOp : Model_PlainOp<"position_embedding"> {
+  let summary = "looks up the row of a table at every token's absolute position";
+  let description = [{
+    **Constraints:**
+    - the table is static [positions, width]; positions is at least the program's `max_seq`
+    - the result is `rows x width x f32`
+  }];
+  let arguments = (ins Model_TensorType:$table);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_LinearOp : Model_Op<"linear", [Pure, AttrSizedOperandSegments]> {
+  let summary = "activation(norm(x) · weightᵀ + bias) + residual";
+  let description = [{
+    The plain form has `x` and `weight` only. The norm-rewrites pass moves a
+    normalisation of the input, an activation and a residual sum into it.
+
+    **Constraints:**
+    - x is [R, K], R a symbol; the weight is static [N, K]; the result is [R, N] in f32
+    - bias is [N]
+    - `norm = rms` has a norm weight [K]; `norm = layer` may also have a norm bias [K]; without a norm there is neither
+    - the residual has the result's type
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight,
+                       Optional<Model_TensorType>:$bias,
+                       Optional<Model_TensorType>:$norm_weight,
+                       Optional<Model_TensorType>:$norm_bias,
+                       Optional<Model_TensorType>:$residual,
+                       DefaultValuedAttr<Model_NormAttr, "::baton::model::Norm::identity">:$norm,
+                       DefaultValuedAttr<F32Attr, "0.0f">:$epsilon,
+                       DefaultValuedAttr<Model_ActivationAttr, "::baton::model::Activation::identity">:$activation);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $x `,` $weight (`bias` $bias^)? (`norm_weight` $norm_weight^)? (`norm_bias` $norm_bias^)?
+    (`residual` $residual^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Model_GatedLinearOp : Model_Op<"gated_linear", [Pure, AttrSizedOperandSegments]> {
+  let summary = "activation(norm(x) · gateᵀ + gate_bias) * (norm(x) · upᵀ + up_bias)";
+  let description = [{
+    The two products of a gated feed-forward layer as one op: both read the
+    input once and the wide intermediates are never stored. linear-grouping
+    makes it.
+
+    **Constraints:**
+    - x is [R, K], R a symbol; both weights are static [N, K] with equal types; the result is [R, N] in f32
+    - both biases [N] are there, or neither
+    - the norm's operands are as for `model.linear`
+    - the activation is not `identity`
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$gate, Model_TensorType:$up,
+                       Optional<Model_TensorType>:$gate_bias, Optional<Model_TensorType>:$up_bias,
+                       Optional<Model_TensorType>:$norm_weight, Optional<Model_TensorType>:$norm_bias,
+                       DefaultValuedAttr<Model_NormAttr, "::baton::model::Norm::identity">:$norm,
+                       DefaultValuedAttr<F32Attr, "0.0f">:$epsilon,
+                       Model_ActivationAttr:$activation);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $x `,` $gate `,` $up (`gate_bias` $gate_bias^)? (`up_bias` $up_bias^)?
+    (`norm_weight` $norm_weight^)? (`norm_bias` $norm_bias^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Model_RmsNormOp : Model_PlainOp<"rms_norm"> {
+  let summary = "x / sqrt(mean(x²) + epsilon) * weight, over the last dimension";
+  let description = [{
+    **Constraints:**
+    - x is [R, K], R a symbol, and the result has its type; weight is [K]
+    - epsilon is not negative
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight, F32Attr:$epsilon);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_LayerNormOp : Model_PlainOp<"layer_norm"> {
+  let summary = "(x - mean) / sqrt(variance + epsilon) * weight + bias, over the last dimension";
+  let description = [{
+    **Constraints:**
+    - x is [R, K], R a symbol, and the result has its type; weight and bias are [K]
+    - epsilon is not negative
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight,
+                       Optional<Model_TensorType>:$bias, F32Attr:$epsilon);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_RopeTableOp : Model_PlainOp<"rope_table"> {
+  let summary = "cosines and sines of every row's rotary angles";
+  let description = [{
+    `result[r] = [cos(p·f_i)·scale ..., sin(p·f_i)·scale ...]`, p the row's
+    absolute position. Made once per step and read by every layer.
+
+    **Constraints:**
+    - there is at least one frequency, all finite
+    - the result is `rows x 2·n x f32` for n frequencies
+  }];
+  let arguments = (ins DenseF32ArrayAttr:$frequencies, DefaultValuedAttr<F32Attr, "1.0f">:$scale);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_RopeOp : Model_PlainOp<"rope"> {
+  let summary = "rotates pairs (i, i + n) of every head by the row's angles";
+  let description = [{
+    **Constraints:**
+    - x is `rows x heads x head_dim` and the result has its type
+    - the table is `rows x 2·n x f32` with 2·n at most head_dim; dimensions past 2·n pass through
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$table);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_KvAppendOp : Model_PlainOp<"kv_append", []> {
+  let summary = "appends this step's rows to a state and reads all of it";
+  let description = [{
+    Each iteration of a stack has a state of its own.
+
+    **Constraints:**
+    - x is `rows x heads x dim x f32`; the result is `kv x heads x dim x f32`
+    - the state's name is not empty
+  }];
+  let arguments = (ins Model_TensorType:$x, StrAttr:$state);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = "$x `to` $state attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Model_LastRowsOp : Model_PlainOp<"last_rows"> {
+  let summary = "the rows that get logits";
+  let description = [{
+    **Constraints:**
+    - x is `rows x K` and the result `outputs x K`
+  }];
+  let arguments = (ins Model_TensorType:$x);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+def Model_AttentionOp : Model_PlainOp<"attention"> {
+  let summary = "causal attention of query rows over key and value states";
+  let description = [{
+    `softmax(cap(q · kᵀ · scale)) · v` with `cap(s) = softcap · tanh(s / softcap)`
+    when softcap is not 0. Query head h reads key/value head h / (H / G).
+    attention-fusion makes it from its primitive form.
+
+    **Constraints:**
+    - q is `rows x H x D`, k is `kv x G x D`, v is `kv x G x E`; the result is `rows x H x E`; all f32
+    - G divides H
+    - scale is finite; softcap is not negative; window is 0 (none) or at least 1
+  }];
+  let arguments = (ins Model_TensorType:$q, Model_TensorType:$k, Model_TensorType:$v,
+                       F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
+                       DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_MatmulOp : Model_PlainOp<"matmul"> {
+  let summary = "one matrix product per leading index";
+  let description = [{
+    `result[b] = lhs[b] · rhs[b]`
+
+    **Constraints:**
+    - lhs is [B, M, K], rhs [B, K, N], the result [B, M, N], all f32
+    - M is a symbol
+  }];
+  let arguments = (ins Model_TensorType:$lhs, Model_TensorType:$rhs);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_MaskOp : Model_PlainOp<"mask"> {
+  let summary = "hides what a row may not see: minus infinity above the causal diagonal";
+  let description = [{
+    Row r sees positions 0 ..= past + r; with a window of w only the last w of them.
+
+    **Constraints:**
+    - x is `H x rows x kv` and the result has its type
+    - window is 0 (none) or at least 1
+  }];
+  let arguments = (ins Model_TensorType:$x, DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_SoftmaxOp : Model_Unary<"softmax", "exp(x - max) / sum, over the last dimension">;
+
+//===----------------------------------------------------------------------===//
+// Element-wise
+//===----------------------------------------------------------------------===//
+
+def Model_AddOp : Model_Binary<"add", "element-wise sum">;
+def Model_MulOp : Model_Binary<"mul", "element-wise product">;
+def Model_TanhOp : Model_Unary<"tanh", "element-wise hyperbolic tangent">;
+
+def Model_ActivateOp : Model_PlainOp<"activate"> {
+  let summary = "an element-wise activation function";
+  let description = [{
+    **Constraints:**
+    - operand and result have the same type, with floating-point elements
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_ActivationAttr:$activation);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Model_ScaleOp : Model_PlainOp<"scale"> {
+  let summary = "multiplies by a constant";
+  let description = [{
+    **Constraints:**
+    - operand and result have the same type, with floating-point elements
+    - the factor is finite
+  }];
+  let arguments = (ins Model_TensorType:$x, F32Attr:$factor);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Views: no data moves
+//===----------------------------------------------------------------------===//
+
+def Model_ReshapeOp : Model_PlainOp<"reshape"> {
+  let summary = "splits or joins dimensions after the first";
+  let description = [{
+    **Constraints:**
+    - the first dimension stays; the products of the others, all numbers, agree
+    - element types agree
+  }];
+  let arguments = (ins Model_TensorType:$x);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Model_TransposeOp : Model_PlainOp<"transpose"> {
+  let summary = "reorders dimensions: result dimension i is x dimension permutation[i]";
+  let description = [{
+    **Constraints:**
+    - `permutation` is a permutation of x's dimensions, and the result's shape follows from it
+    - element types agree
+  }];
+  let arguments = (ins Model_TensorType:$x, DenseI64ArrayAttr:$permutation);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Model_SliceOp : Model_PlainOp<"slice"> {
+  let summary = "a range of one numbered dimension";
+  let description = [{
+    **Constraints:**
+    - `axis` names a dimension that is a number; `offset` is not negative
+    - the result has x's type but for that dimension, and offset plus its size stays inside
+  }];
+  let arguments = (ins Model_TensorType:$x, I64Attr:$axis, I64Attr:$offset);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Model_ConcatOp : Model_PlainOp<"concat"> {
+  let summary = "parameters one after another along dimension 0, as one parameter";
+  let description = [{
+    Grouped linears read it; the loader packs the parts side by side.
+
+    **Constraints:**
+    - there are at least two parts, each a `model.parameter`
+    - parts and result agree in everything but dimension 0, which adds up
+  }];
+  let arguments = (ins Variadic<Model_TensorType>:$parts);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_BroadcastOp : Model_PlainOp<"broadcast"> {
+  let summary = "repeats every index of one dimension next to itself";
+  let description = [{
+    `result[..., i, ...] = x[..., i / times, ...]`: how grouped queries share
+    their key/value head.
+
+    **Constraints:**
+    - `axis` names a dimension that is a number; `times` is at least 1
+    - the result has x's type but for that dimension, which is `times` as large
+  }];
+  let arguments = (ins Model_TensorType:$x, I64Attr:$axis, I64Attr:$times);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+#endif // BATON_DIALECTS_MODEL_OPS

@@ -1,0 +1,588 @@
+//===- ModelVerifiers.cpp - what every model op promises -----------------===//
+//
+// One verifier per op; each check is a line under **Constraints** in
+// ModelOps.td and a case in test/dialects/Model/errors.mlir.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Model/Model.h"
+
+#include "llvm/ADT/StringSet.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+using Shape = SmallVector<int64_t, 4>;
+
+//===----------------------------------------------------------------------===//
+// Helpers
+//===----------------------------------------------------------------------===//
+
+static std::string text(ArrayRef<int64_t> shape) {
+  std::string result = "[";
+  for (auto [i, dimension] : llvm::enumerate(shape))
+    result += (i ? ", " : "") + dimensionName(dimension);
+  return result + "]";
+}
+
+/// `what` has exactly this shape.
+static LogicalResult expectShape(Operation *op, StringRef what, Value value,
+                                 ArrayRef<int64_t> shape) {
+  auto type = cast<StepTensorType>(value.getType());
+  if (type.getShape() == shape)
+    return success();
+  return op->emitOpError() << what << " has shape " << text(type.getShape())
+                           << ", expected " << text(shape);
+}
+
+static LogicalResult expectRank(Operation *op, StringRef what, Value value,
+                                int64_t rank) {
+  auto type = cast<StepTensorType>(value.getType());
+  if (type.getRank() == rank)
+    return success();
+  return op->emitOpError() << what << " has " << type.getRank()
+                           << " dimensions, expected " << rank;
+}
+
+static LogicalResult expectFloat32(Operation *op, StringRef what, Value value) {
+  Type element = cast<StepTensorType>(value.getType()).getElementType();
+  if (element.isF32())
+    return success();
+  return op->emitOpError() << what << " has " << element
+                           << " elements, expected f32";
+}
+
+static LogicalResult expectFloating(Operation *op, StringRef what,
+                                    Value value) {
+  Type element = cast<StepTensorType>(value.getType()).getElementType();
+  if (isa<FloatType>(element))
+    return success();
+  return op->emitOpError() << what << " has " << element
+                           << " elements, expected floating-point";
+}
+
+static LogicalResult expectSameType(Operation *op, Value lhs, Value rhs) {
+  if (lhs.getType() == rhs.getType())
+    return success();
+  return op->emitOpError() << "types differ: " << lhs.getType() << " and "
+                           << rhs.getType();
+}
+
+static LogicalResult expectStatic(Operation *op, StringRef what, Value value) {
+  if (cast<StepTensorType>(value.getType()).isStatic())
+    return success();
+  return op->emitOpError() << what
+                           << " has a dimension that only a step knows";
+}
+
+static LogicalResult expectFinite(Operation *op, StringRef what,
+                                  const APFloat &value) {
+  if (value.isFinite())
+    return success();
+  return op->emitOpError() << what << " is not finite";
+}
+
+static LogicalResult expectNotNegative(Operation *op, StringRef what,
+                                       const APFloat &value) {
+  if (value.isFinite() && !(value.isNegative() && !value.isZero()))
+    return success();
+  return op->emitOpError() << what << " is negative or not finite";
+}
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<StepTensorType>(value.getType()).getShape();
+}
+
+static LogicalResult verifySameTypeUnary(Operation *op, Value x, Value result) {
+  if (failed(expectSameType(op, x, result)))
+    return failure();
+  return expectFloating(op, "operand", x);
+}
+
+/// x is [R, K], R a symbol, in f32.
+static LogicalResult expectRowsByWidth(Operation *op, Value x) {
+  if (failed(expectRank(op, "x", x, 2)) || failed(expectFloat32(op, "x", x)))
+    return failure();
+  ArrayRef<int64_t> shape = shapeOf(x);
+  if (!isSymbol(shape[0]) || isSymbol(shape[1]))
+    return op->emitOpError() << "x has shape " << text(shape)
+                             << ", expected a symbol and a number";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramOp::verify() {
+  if (getMaxSeq() < 1 || getMaxSeq() > (1 << 24))
+    return emitOpError() << "max_seq is " << getMaxSeq()
+                         << ", expected 1 to 16777216";
+  Block &block = getBody().front();
+  auto tokens = StepTensorType::get(getContext(), {kRows},
+                                    IntegerType::get(getContext(), 32));
+  if (block.getNumArguments() != 1 ||
+      block.getArgument(0).getType() != tokens)
+    return emitOpError() << "the body takes one argument of type " << tokens;
+  return success();
+}
+
+LogicalResult ProgramOp::verifyRegions() {
+  llvm::StringSet<> states;
+  WalkResult result = walk([&](KvAppendOp append) {
+    if (states.insert(append.getState()).second)
+      return WalkResult::advance();
+    append.emitOpError() << "appends to state '" << append.getState()
+                         << "', which another op appends to already";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult ReturnOp::verify() {
+  if (getNumOperands() != 1)
+    return emitOpError() << "returns the logits and nothing else";
+  ArrayRef<int64_t> shape = shapeOf(getOperand(0));
+  if (shape.size() != 2 || shape[0] != kOutputs || isSymbol(shape[1]))
+    return emitOpError() << "logits have shape " << text(shape)
+                         << ", expected [outputs, vocabulary]";
+  return expectFloat32(*this, "the logits", getOperand(0));
+}
+
+LogicalResult StackOp::verify() {
+  if (getRepeat() < 1 || getRepeat() > (1 << 20))
+    return emitOpError() << "repeat is " << getRepeat()
+                         << ", expected 1 to 1048576";
+  if (getFirstLayer() < 0)
+    return emitOpError() << "first_layer is negative";
+  if (getLayersPerIteration() < 1)
+    return emitOpError() << "layers_per_iteration is less than 1";
+  if (getBody().empty())
+    return emitOpError() << "has no body";
+  Block &block = getBody().front();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield)
+    return emitOpError() << "the body ends with model.yield";
+  TypeRange inits = getInits().getTypes();
+  if (inits != TypeRange(block.getArguments()))
+    return emitOpError() << "block arguments do not match the operands";
+  if (inits != yield.getOperandTypes())
+    return emitOpError() << "yielded values do not match the operands";
+  if (inits != getResultTypes())
+    return emitOpError() << "results do not match the operands";
+  for (Type type : inits) {
+    ArrayRef<int64_t> shape = cast<StepTensorType>(type).getShape();
+    if (shape.empty() || shape[0] != kRows)
+      return emitOpError() << "carries " << type
+                           << ", whose first dimension is not 'rows'";
+  }
+  return success();
+}
+
+LogicalResult ParameterOp::verify() {
+  if (getSources().empty())
+    return emitOpError() << "names no tensor";
+  bool inStack = (*this)->getParentOfType<StackOp>() != nullptr;
+  for (auto source : getSources().getAsRange<StringAttr>()) {
+    if (source.getValue().empty())
+      return emitOpError() << "has an empty tensor name";
+    if (!inStack && source.getValue().contains("{layer"))
+      return emitOpError() << "'" << source.getValue()
+                           << "' names a layer outside a stack";
+  }
+  if (failed(expectStatic(*this, "the type", getResult())) ||
+      failed(expectFloating(*this, "the type", getResult())))
+    return failure();
+  if (getTransposed() && shapeOf(getResult()).size() != 2)
+    return emitOpError() << "transposed needs two dimensions";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rows in, rows out
+//===----------------------------------------------------------------------===//
+
+LogicalResult EmbeddingOp::verify() {
+  if (failed(expectShape(*this, "tokens", getTokens(), {kRows})))
+    return failure();
+  if (!cast<StepTensorType>(getTokens().getType()).getElementType().isInteger(32))
+    return emitOpError() << "tokens are not i32";
+  if (failed(expectRank(*this, "the table", getTable(), 2)) ||
+      failed(expectStatic(*this, "the table", getTable())) ||
+      failed(expectFloating(*this, "the table", getTable())) ||
+      failed(expectShape(*this, "the result", getResult(),
+                         {kRows, shapeOf(getTable())[1]})) ||
+      failed(expectFloat32(*this, "the result", getResult())) ||
+      failed(expectFinite(*this, "the multiplier", getMultiplier())))
+    return failure();
+  if (getMultiplier().isZero())
+    return emitOpError() << "the multiplier is zero";
+  return success();
+}
+
+LogicalResult PositionEmbeddingOp::verify() {
+  if (failed(expectRank(*this, "the table", getTable(), 2)) ||
+      failed(expectStatic(*this, "the table", getTable())) ||
+      failed(expectFloating(*this, "the table", getTable())) ||
+      failed(expectShape(*this, "the result", getResult(),
+                         {kRows, shapeOf(getTable())[1]})) ||
+      failed(expectFloat32(*this, "the result", getResult())))
+    return failure();
+  if (auto program = (*this)->getParentOfType<ProgramOp>())
+    if (static_cast<int64_t>(program.getMaxSeq()) > shapeOf(getTable())[0])
+      return emitOpError() << "the table has " << shapeOf(getTable())[0]
+                           << " positions, fewer than the program's max_seq "
+                           << program.getMaxSeq();
+  return success();
+}
+
+/// The operands of a normalisation at the start of a linear.
+static LogicalResult verifyNorm(Operation *op, Norm norm, Value weight,
+                                Value bias, const APFloat &epsilon, int64_t k) {
+  if (norm == Norm::identity) {
+    if (weight || bias)
+      return op->emitOpError() << "has norm operands but no norm";
+    return success();
+  }
+  if (!weight)
+    return op->emitOpError() << "has a norm but no norm weight";
+  if (norm == Norm::rms && bias)
+    return op->emitOpError() << "an rms norm takes no bias";
+  if (failed(expectShape(op, "the norm weight", weight, {k})))
+    return failure();
+  if (bias && failed(expectShape(op, "the norm bias", bias, {k})))
+    return failure();
+  return expectNotNegative(op, "epsilon", epsilon);
+}
+
+static LogicalResult verifyWeight(Operation *op, StringRef what, Value x,
+                                  Value weight, Value result) {
+  if (failed(expectRank(op, what, weight, 2)) ||
+      failed(expectStatic(op, what, weight)) ||
+      failed(expectFloating(op, what, weight)))
+    return failure();
+  int64_t n = shapeOf(weight)[0], k = shapeOf(weight)[1];
+  if (shapeOf(x)[1] != k)
+    return op->emitOpError() << "x has width " << shapeOf(x)[1] << ", but "
+                             << what << " takes " << k;
+  if (failed(expectShape(op, "the result", result, {shapeOf(x)[0], n})))
+    return failure();
+  return expectFloat32(op, "the result", result);
+}
+
+LogicalResult LinearOp::verify() {
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(verifyWeight(*this, "the weight", getX(), getWeight(), getResult())))
+    return failure();
+  if (getBias() && failed(expectShape(*this, "the bias", getBias(),
+                                      {shapeOf(getWeight())[0]})))
+    return failure();
+  if (getResidual() && getResidual().getType() != getResult().getType())
+    return emitOpError() << "the residual has type " << getResidual().getType()
+                         << ", expected " << getResult().getType();
+  return verifyNorm(*this, getNorm(), getNormWeight(), getNormBias(),
+                    getEpsilon(), shapeOf(getX())[1]);
+}
+
+LogicalResult GatedLinearOp::verify() {
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(verifyWeight(*this, "the gate", getX(), getGate(), getResult())) ||
+      failed(verifyWeight(*this, "the up weight", getX(), getUp(), getResult())))
+    return failure();
+  if (getGate().getType() != getUp().getType())
+    return emitOpError() << "the weights' types differ";
+  if (!getGateBias() != !getUpBias())
+    return emitOpError() << "has one bias of two";
+  for (Value bias : {getGateBias(), getUpBias()})
+    if (bias &&
+        failed(expectShape(*this, "a bias", bias, {shapeOf(getGate())[0]})))
+      return failure();
+  if (getActivation() == Activation::identity)
+    return emitOpError() << "has no activation";
+  return verifyNorm(*this, getNorm(), getNormWeight(), getNormBias(),
+                    getEpsilon(), shapeOf(getX())[1]);
+}
+
+LogicalResult RmsNormOp::verify() {
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(expectSameType(*this, getX(), getResult())) ||
+      failed(expectShape(*this, "the weight", getWeight(), {shapeOf(getX())[1]})))
+    return failure();
+  return expectNotNegative(*this, "epsilon", getEpsilon());
+}
+
+LogicalResult LayerNormOp::verify() {
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(expectSameType(*this, getX(), getResult())) ||
+      failed(expectShape(*this, "the weight", getWeight(), {shapeOf(getX())[1]})))
+    return failure();
+  if (getBias() && failed(expectShape(*this, "the bias", getBias(),
+                                      {shapeOf(getX())[1]})))
+    return failure();
+  return expectNotNegative(*this, "epsilon", getEpsilon());
+}
+
+LogicalResult RopeTableOp::verify() {
+  if (getFrequencies().empty())
+    return emitOpError() << "has no frequencies";
+  if (!llvm::all_of(getFrequencies(), [](float f) { return std::isfinite(f); }))
+    return emitOpError() << "a frequency is not finite";
+  if (failed(expectFinite(*this, "the scale", getScale())) ||
+      failed(expectShape(*this, "the result", getResult(),
+                         {kRows, 2 * int64_t(getFrequencies().size())})))
+    return failure();
+  return expectFloat32(*this, "the result", getResult());
+}
+
+LogicalResult RopeOp::verify() {
+  if (failed(expectRank(*this, "x", getX(), 3)) ||
+      failed(expectFloat32(*this, "x", getX())) ||
+      failed(expectSameType(*this, getX(), getResult())))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(getX()), table = shapeOf(getTable());
+  if (x[0] != kRows || isSymbol(x[1]) || isSymbol(x[2]))
+    return emitOpError() << "x has shape " << text(x)
+                         << ", expected [rows, heads, head_dim]";
+  if (table.size() != 2 || table[0] != kRows || isSymbol(table[1]) ||
+      table[1] % 2)
+    return emitOpError() << "the table has shape " << text(table)
+                         << ", expected [rows, 2 n]";
+  if (table[1] > x[2])
+    return emitOpError() << "the table rotates " << table[1]
+                         << " dimensions of heads that have " << x[2];
+  return expectFloat32(*this, "the table", getTable());
+}
+
+LogicalResult KvAppendOp::verify() {
+  if (failed(expectRank(*this, "x", getX(), 3)) ||
+      failed(expectFloat32(*this, "x", getX())))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(getX());
+  if (x[0] != kRows || isSymbol(x[1]) || isSymbol(x[2]))
+    return emitOpError() << "x has shape " << text(x)
+                         << ", expected [rows, heads, dim]";
+  if (getState().empty())
+    return emitOpError() << "the state has no name";
+  if (failed(expectShape(*this, "the result", getResult(), {kKv, x[1], x[2]})))
+    return failure();
+  return expectFloat32(*this, "the result", getResult());
+}
+
+LogicalResult LastRowsOp::verify() {
+  if (failed(expectRowsByWidth(*this, getX())))
+    return failure();
+  if (shapeOf(getX())[0] != kRows)
+    return emitOpError() << "x has shape " << text(shapeOf(getX()))
+                         << ", expected [rows, width]";
+  if (failed(expectShape(*this, "the result", getResult(),
+                         {kOutputs, shapeOf(getX())[1]})))
+    return failure();
+  return expectFloat32(*this, "the result", getResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionOp::verify() {
+  for (auto [name, value] :
+       {std::pair<StringRef, Value>{"q", getQ()}, {"k", getK()}, {"v", getV()}})
+    if (failed(expectRank(*this, name, value, 3)) ||
+        failed(expectFloat32(*this, name, value)))
+      return failure();
+  ArrayRef<int64_t> q = shapeOf(getQ()), k = shapeOf(getK()), v = shapeOf(getV());
+  if (q[0] != kRows || isSymbol(q[1]) || isSymbol(q[2]))
+    return emitOpError() << "q has shape " << text(q)
+                         << ", expected [rows, heads, dim]";
+  if (isSymbol(k[1]) || isSymbol(v[2]))
+    return emitOpError() << "k has shape " << text(k) << " and v " << text(v)
+                         << ", expected [kv, heads, dim]";
+  if (failed(expectShape(*this, "k", getK(), {kKv, k[1], q[2]})) ||
+      failed(expectShape(*this, "v", getV(), {kKv, k[1], v[2]})) ||
+      failed(expectShape(*this, "the result", getResult(), {kRows, q[1], v[2]})) ||
+      failed(expectFloat32(*this, "the result", getResult())))
+    return failure();
+  if (q[1] % k[1])
+    return emitOpError() << q[1] << " query heads are no multiple of " << k[1]
+                         << " key/value heads";
+  if (getWindow() < 0)
+    return emitOpError() << "window is negative";
+  if (failed(expectFinite(*this, "scale", getScale())))
+    return failure();
+  return expectNotNegative(*this, "softcap", getSoftcap());
+}
+
+LogicalResult MatmulOp::verify() {
+  for (auto [name, value] : {std::pair<StringRef, Value>{"lhs", getLhs()},
+                             {"rhs", getRhs()}})
+    if (failed(expectRank(*this, name, value, 3)) ||
+        failed(expectFloat32(*this, name, value)))
+      return failure();
+  ArrayRef<int64_t> lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
+  if (isSymbol(lhs[0]) || lhs[0] != rhs[0] || lhs[2] != rhs[1] ||
+      !isSymbol(lhs[1]))
+    return emitOpError() << "lhs has shape " << text(lhs) << " and rhs "
+                         << text(rhs) << ", expected [B, M, K] and [B, K, N]";
+  if (failed(expectShape(*this, "the result", getResult(),
+                         {lhs[0], lhs[1], rhs[2]})))
+    return failure();
+  return expectFloat32(*this, "the result", getResult());
+}
+
+LogicalResult MaskOp::verify() {
+  if (failed(expectRank(*this, "x", getX(), 3)) ||
+      failed(expectFloat32(*this, "x", getX())) ||
+      failed(expectSameType(*this, getX(), getResult())))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(getX());
+  if (isSymbol(x[0]) || x[1] != kRows || x[2] != kKv)
+    return emitOpError() << "x has shape " << text(x)
+                         << ", expected [heads, rows, kv]";
+  if (getWindow() < 0)
+    return emitOpError() << "window is negative";
+  return success();
+}
+
+LogicalResult SoftmaxOp::verify() {
+  return verifySameTypeUnary(*this, getX(), getResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Element-wise
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyBinary(Operation *op) {
+  if (failed(expectSameType(op, op->getOperand(0), op->getOperand(1))))
+    return failure();
+  return verifySameTypeUnary(op, op->getOperand(0), op->getResult(0));
+}
+
+LogicalResult AddOp::verify() { return verifyBinary(*this); }
+LogicalResult MulOp::verify() { return verifyBinary(*this); }
+LogicalResult TanhOp::verify() {
+  return verifySameTypeUnary(*this, getX(), getResult());
+}
+LogicalResult ActivateOp::verify() {
+  return verifySameTypeUnary(*this, getX(), getResult());
+}
+LogicalResult ScaleOp::verify() {
+  if (failed(expectFinite(*this, "the factor", getFactor())))
+    return failure();
+  return verifySameTypeUnary(*this, getX(), getResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+static LogicalResult expectSameElements(Operation *op) {
+  auto x = cast<StepTensorType>(op->getOperand(0).getType());
+  auto result = cast<StepTensorType>(op->getResult(0).getType());
+  if (x.getElementType() == result.getElementType())
+    return success();
+  return op->emitOpError() << "element types differ: " << x.getElementType()
+                           << " and " << result.getElementType();
+}
+
+LogicalResult ReshapeOp::verify() {
+  if (failed(expectSameElements(*this)))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(getX()), result = shapeOf(getResult());
+  auto product = [](ArrayRef<int64_t> shape) -> std::optional<int64_t> {
+    int64_t product = 1;
+    for (int64_t dimension : shape)
+      if (isSymbol(dimension) || __builtin_mul_overflow(product, dimension, &product))
+        return std::nullopt;
+    return product;
+  };
+  if (x.empty() || result.empty() || x[0] != result[0])
+    return emitOpError() << "changes the first dimension: " << text(x)
+                         << " to " << text(result);
+  std::optional<int64_t> from = product(x.drop_front());
+  if (!from || from != product(result.drop_front()))
+    return emitOpError() << "cannot make " << text(result) << " of " << text(x);
+  return success();
+}
+
+LogicalResult TransposeOp::verify() {
+  if (failed(expectSameElements(*this)))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(getX()), permutation = getPermutation();
+  SmallVector<bool> seen(x.size());
+  if (permutation.size() != x.size())
+    return emitOpError() << "the permutation names " << permutation.size()
+                         << " of " << x.size() << " dimensions";
+  for (int64_t axis : permutation) {
+    if (axis < 0 || axis >= int64_t(x.size()) || seen[axis])
+      return emitOpError() << "the permutation is none";
+    seen[axis] = true;
+  }
+  Shape expected;
+  for (int64_t axis : permutation)
+    expected.push_back(x[axis]);
+  return expectShape(*this, "the result", getResult(), expected);
+}
+
+/// `axis` names a numbered dimension of the first operand.
+static LogicalResult verifyAxis(Operation *op, int64_t axis) {
+  ArrayRef<int64_t> x = shapeOf(op->getOperand(0));
+  if (axis < 0 || axis >= int64_t(x.size()))
+    return op->emitOpError() << "axis " << axis << " is not one of "
+                             << x.size() << " dimensions";
+  if (isSymbol(x[axis]))
+    return op->emitOpError() << "axis " << axis << " is the symbol '"
+                             << dimensionName(x[axis]) << "'";
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  if (failed(expectSameElements(*this)) ||
+      failed(verifyAxis(*this, getAxis())))
+    return failure();
+  Shape expected(shapeOf(getX()));
+  ArrayRef<int64_t> result = shapeOf(getResult());
+  if (result.size() != expected.size())
+    return emitOpError() << "changes the number of dimensions";
+  int64_t size = result[getAxis()];
+  int64_t offset = getOffset();
+  if (isSymbol(size) || offset < 0 || offset > expected[getAxis()] - size)
+    return emitOpError() << "takes " << dimensionName(size) << " from offset "
+                         << offset << " of " << expected[getAxis()];
+  expected[getAxis()] = size;
+  return expectShape(*this, "the result", getResult(), expected);
+}
+
+LogicalResult ConcatOp::verify() {
+  if (getParts().size() < 2)
+    return emitOpError() << "joins fewer than two parts";
+  Shape expected(shapeOf(getParts().front()));
+  if (expected.empty())
+    return emitOpError() << "joins tensors without dimensions";
+  expected[0] = 0;
+  for (Value part : getParts()) {
+    if (!part.getDefiningOp<ParameterOp>())
+      return emitOpError() << "joins a value that is no parameter";
+    ArrayRef<int64_t> shape = shapeOf(part);
+    if (shape.drop_front() != ArrayRef(expected).drop_front() ||
+        cast<StepTensorType>(part.getType()).getElementType() !=
+            cast<StepTensorType>(getResult().getType()).getElementType())
+      return emitOpError() << "joins " << part.getType() << " into "
+                           << getResult().getType();
+    expected[0] += shape[0];
+  }
+  return expectShape(*this, "the result", getResult(), expected);
+}
+
+LogicalResult BroadcastOp::verify() {
+  if (failed(expectSameElements(*this)) ||
+      failed(verifyAxis(*this, getAxis())))
+    return failure();
+  if (getTimes() < 1)
+    return emitOpError() << "times is less than 1";
+  Shape expected(shapeOf(getX()));
+  if (__builtin_mul_overflow(expected[getAxis()], int64_t(getTimes()),
+                             &expected[getAxis()]))
+    return emitOpError() << "is too large";
+  return expectShape(*this, "the result", getResult(), expected);
+}
