@@ -70,14 +70,18 @@ def Model_Activation : I32EnumAttr<"Activation", "an element-wise function at th
   let cppNamespace = "::baton::model";
   let genSpecializedAttr = 0;
 }
-def Model_ActivationAttr : EnumAttr<Model_Dialect, Model_Activation, "activation">;
+def Model_ActivationAttr : EnumAttr<Model_Dialect, Model_Activation, "activation"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 def Model_Norm : I32EnumAttr<"Norm", "a normalisation at the start of a linear", [
     I32EnumAttrCase<"identity", 0>, I32EnumAttrCase<"rms", 1>, I32EnumAttrCase<"layer", 2>]> {
   let cppNamespace = "::baton::model";
   let genSpecializedAttr = 0;
 }
-def Model_NormAttr : EnumAttr<Model_Dialect, Model_Norm, "norm">;
+def Model_NormAttr : EnumAttr<Model_Dialect, Model_Norm, "norm"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 //===----------------------------------------------------------------------===//
 // Op classes
