@@ -1,0 +1,436 @@
+"""Writes small random-weight checkpoints with the logits of the reference model.
+
+Run by regenerate.py. Every case becomes a Hugging Face folder (config.json,
+safetensors, sometimes tokenizer.json) beside golden.json and logits.npy.
+
+Trained weights are not needed to test a compiler, but weights that are drawn
+carelessly hide its errors: near-uniform attention forgives a wrong mask, a
+small bias forgives being dropped. So the draw keeps every branch of the model
+loud, and each case is accepted only if every planted error moves the logits by
+at least DETECTION times the tolerance that the tests allow.
+"""
+
+import contextlib
+import copy
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy
+import safetensors.torch
+import torch
+import transformers
+from transformers.models.llama import modeling_llama
+
+HERE = Path(__file__).resolve().parent
+
+# Allowed max |difference| / max |golden logit|; check.py has the same default.
+TOLERANCE = 2e-4
+# A planted error must be at least this many tolerances large.
+DETECTION = 10
+GREEDY_PROMPT = 12
+GREEDY_STEPS = 64
+# A model that repeats itself would forgive a wrong key/value cache.
+GREEDY_DISTINCT = 16
+
+DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
+
+
+def llama(**options):
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_act": "silu",
+        "attention_bias": False,
+        "mlp_bias": False,
+        "attention_dropout": 0.0,
+        "bos_token_id": 1,
+        "initializer_range": 0.02,
+        "max_position_embeddings": 256,
+        "rms_norm_eps": 1e-5,
+        "tie_word_embeddings": False,
+        "use_cache": True,
+    }
+    return {**config, **options}
+
+
+def gpt2(**options):
+    config = {
+        "architectures": ["GPT2LMHeadModel"],
+        "model_type": "gpt2",
+        "activation_function": "gelu_new",
+        "attn_pdrop": 0.1,
+        "bos_token_id": 0,
+        "embd_pdrop": 0.1,
+        "initializer_range": 0.02,
+        "layer_norm_epsilon": 1e-5,
+        "resid_pdrop": 0.1,
+    }
+    return {**config, **options}
+
+
+# Together the configurations cover the spellings found in published
+# checkpoints: torch_dtype and dtype, rope_theta and rope_parameters,
+# rope_scaling with type and with rope_type, defaults left out, one stop token,
+# several, or none ("eos" below is how many).
+CASES = {
+    "llama-gqa": {
+        "config": llama(
+            dtype="float32", hidden_size=60, num_hidden_layers=3,
+            num_attention_heads=6, num_key_value_heads=2, head_dim=16,
+            intermediate_size=100, vocab_size=131, rms_norm_eps=0.01,
+            rope_parameters={"rope_theta": 10000.0, "rope_type": "default"},
+        ),
+        "stored": "F32", "tokens": 150, "eos": 1,
+    },
+    "llama-mha-tied": {
+        # As the first Llama checkpoints: neither num_key_value_heads nor head_dim.
+        "config": llama(
+            torch_dtype="bfloat16", hidden_size=48, num_hidden_layers=2,
+            num_attention_heads=4, intermediate_size=88, vocab_size=257,
+            rms_norm_eps=1e-6, rope_scaling=None, rope_theta=10000.0,
+            tie_word_embeddings=True,
+        ),
+        "stored": "BF16", "tokens": 40, "eos": 1,
+    },
+    "llama-bias-f16": {
+        "config": llama(
+            torch_dtype="float16", hidden_size=45, num_hidden_layers=2,
+            num_attention_heads=5, num_key_value_heads=1, head_dim=10,
+            intermediate_size=67, vocab_size=97, rope_theta=10000.0,
+            attention_bias=True, mlp_bias=True,
+        ),
+        "stored": "F16", "tokens": 150, "eos": 0, "shards": 3,
+    },
+    "llama3-rope": {
+        "config": llama(
+            torch_dtype="bfloat16", hidden_size=64, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+            intermediate_size=96, vocab_size=300, max_position_embeddings=512,
+            rope_theta=500000.0,
+            rope_scaling={
+                "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 64, "rope_type": "llama3",
+            },
+        ),
+        "stored": "BF16", "tokens": 120, "eos": 3, "tokenizer": "llama3",
+    },
+    "llama-linear-rope": {
+        "config": llama(
+            dtype="float32", hidden_size=39, num_hidden_layers=2,
+            num_attention_heads=3, num_key_value_heads=3, head_dim=14,
+            intermediate_size=53, vocab_size=101, rope_theta=10000.0,
+            rope_scaling={"type": "linear", "factor": 2.5},
+        ),
+        "stored": "F32", "tokens": 150, "eos": 0, "shards": 2,
+    },
+    "gpt2-small": {
+        # The prompt fills the learned positions to the last one.
+        "config": gpt2(
+            dtype="float32", n_embd=36, n_head=3, n_layer=3, n_positions=128,
+            vocab_size=259,
+        ),
+        "stored": "F32", "tokens": 128, "eos": 1, "tokenizer": "gpt2",
+    },
+    "gpt2-bf16": {
+        # Names as in the published gpt2: no "transformer." prefix, and the
+        # causal masks stored as tensors that a reader must ignore.
+        "config": gpt2(
+            torch_dtype="bfloat16", n_embd=40, n_head=5, n_layer=2, n_inner=51,
+            n_positions=96, vocab_size=211,
+        ),
+        "stored": "BF16", "tokens": 40, "eos": 1, "published_names": True,
+    },
+}
+
+
+def draw_weights(config, seed):
+    """Weights by name, as F32 tensors, for a configuration and a seed."""
+    random = numpy.random.RandomState(seed)
+    with torch.device("meta"):
+        model = reference_class(config)(config)
+    # Tied embeddings echo the last token; what the layers add has to drown it.
+    residual_gain = 3.0 if config.tie_word_embeddings else 1.0
+    # GPT-2's last norm has a bias, which would prefer one token everywhere.
+    bias_deviation = 0.15 if config.model_type == "gpt2" else 0.5
+    weights = {}
+    for name, parameter in model.named_parameters():
+        shape = tuple(parameter.shape)
+        normal = random.standard_normal(shape)
+        is_norm = "norm" in name or ".ln_" in name
+        if name.endswith(".bias"):
+            value = bias_deviation * normal
+        elif is_norm:
+            value = random.uniform(0.5, 1.5, shape)
+        elif name.endswith(("embed_tokens.weight", "wte.weight")):
+            value = normal
+        elif name.endswith("wpe.weight"):
+            value = 2.0 * normal
+        elif ".c_" in name:  # GPT-2 stores linear weights as [inputs, outputs].
+            value = normal / numpy.sqrt(shape[0])
+            if ".c_attn." in name:
+                value[:, : 2 * shape[0]] *= 1.8
+            elif ".c_proj." in name:
+                value *= residual_gain
+        else:
+            value = normal / numpy.sqrt(shape[1])
+            if ".q_proj." in name or ".k_proj." in name:
+                value *= 1.3
+            elif ".o_proj." in name or ".down_proj." in name:
+                value *= residual_gain
+        weights[name] = torch.from_numpy(numpy.asarray(value, dtype=numpy.float32))
+    return weights
+
+
+def reference_class(config):
+    return {
+        "llama": transformers.LlamaForCausalLM,
+        "gpt2": transformers.GPT2LMHeadModel,
+    }[config.model_type]
+
+
+def write_checkpoint(folder, case, weights):
+    """safetensors in the stored type, sharded when the case asks for it."""
+    stored = {name: value.to(DTYPES[case["stored"]]) for name, value in weights.items()}
+    if case.get("published_names"):
+        positions = case["config"]["n_positions"]
+        mask = torch.tril(torch.ones(positions, positions)).view(1, 1, positions, positions)
+        for layer in range(case["config"]["n_layer"]):
+            stored[f"transformer.h.{layer}.attn.bias"] = mask.to(torch.uint8)
+        stored = {name.removeprefix("transformer."): value for name, value in stored.items()}
+    metadata = {"format": "pt"}
+    shards = case.get("shards", 1)
+    if shards == 1:
+        safetensors.torch.save_file(stored, folder / "model.safetensors", metadata)
+        return
+    weight_map = {}
+    names = sorted(stored)
+    for shard in range(shards):
+        file = f"model-{shard + 1:05}-of-{shards:05}.safetensors"
+        members = names[shard * len(names) // shards : (shard + 1) * len(names) // shards]
+        safetensors.torch.save_file({name: stored[name] for name in members}, folder / file, metadata)
+        weight_map.update({name: file for name in members})
+    total = sum(value.numel() * value.element_size() for value in stored.values())
+    write_json(
+        folder / "model.safetensors.index.json",
+        {"metadata": {"total_size": total}, "weight_map": weight_map},
+    )
+
+
+def load_reference(folder):
+    config = transformers.AutoConfig.from_pretrained(folder)
+    model, report = reference_class(config).from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+    )
+    if report["missing_keys"] or report["mismatched_keys"]:
+        raise SystemExit(f"{folder}: the reference did not find its weights: {report}")
+    return model.eval()
+
+
+@torch.no_grad()
+def logits_of(model, tokens, **options):
+    return model(torch.tensor([tokens]), use_cache=False, **options).logits[0]
+
+
+def greedy(model, prompt, steps):
+    """Greedy continuation by whole recomputation: no cache that could be wrong."""
+    tokens, margins, largest = list(prompt), [], 0.0
+    for _ in range(steps):
+        last = logits_of(model, tokens)[-1]
+        best = torch.topk(last, 2)
+        tokens.append(int(best.indices[0]))
+        margins.append(float(best.values[0] - best.values[1]))
+        largest = max(largest, float(last.abs().max()))
+    return {
+        "prompt": list(prompt),
+        "new_tokens": tokens[len(prompt) :],
+        "top2_margin": margins,
+        "max_abs_logit": largest,
+    }
+
+
+@contextlib.contextmanager
+def wrong_key_value_head(model):
+    """Query heads read a neighbour's keys and values."""
+    if model.config.model_type == "gpt2":
+        width, head = model.config.n_embd, model.config.n_embd // model.config.n_head
+        for block in model.transformer.h:
+            for parameter in (block.attn.c_attn.weight, block.attn.c_attn.bias):
+                for part in (1, 2):
+                    columns = parameter.data[..., part * width : (part + 1) * width]
+                    columns.copy_(torch.roll(columns, head, dims=-1))
+        yield
+        return
+    right = modeling_llama.repeat_kv
+
+    def wrong(states, repeats):
+        if repeats == 1:
+            return torch.roll(states, 1, dims=1)
+        return states.repeat(1, repeats, 1, 1)  # head h reads h % n, not h // repeats
+
+    modeling_llama.repeat_kv = wrong
+    try:
+        yield
+    finally:
+        modeling_llama.repeat_kv = right
+
+
+def planted_errors(folder, model, tokens, right):
+    """How far each planted error moves the logits, relative to the largest."""
+
+    def distance(wrong):
+        return float((wrong - right).abs().max() / right.abs().max())
+
+    def changed_config(change):
+        config = copy.deepcopy(model.config)
+        change(config)
+        other = reference_class(config)._from_config(config, attn_implementation="eager")
+        other.load_state_dict(model.state_dict())
+        return distance(logits_of(other.float().eval(), tokens))
+
+    def change_rope(**changes):
+        return lambda config: setattr(
+            config, "rope_parameters", {**config.rope_parameters, **changes}
+        )
+
+    planted = {}
+    config, length = model.config, len(tokens)
+    mask = torch.full((length, length), torch.finfo(torch.float32).min)
+    planted["mask_sees_next_token"] = distance(
+        logits_of(model, tokens, attention_mask=torch.triu(mask, 2)[None, None])
+    )
+    without_self = torch.triu(mask, 0)
+    without_self[0, 0] = 0
+    planted["mask_hides_own_token"] = distance(
+        logits_of(model, tokens, attention_mask=without_self[None, None])
+    )
+    if config.model_type == "gpt2":
+        # The prompt may use every position there is, so the shift is downwards.
+        positions = torch.clamp(torch.arange(length) - 1, min=0)[None]
+        planted["position_off_by_one"] = distance(
+            logits_of(model, tokens, position_ids=positions)
+        )
+    else:
+        rope = config.rope_parameters
+        planted["rope_base_one_percent"] = changed_config(
+            change_rope(rope_theta=rope["rope_theta"] * 1.01)
+        )
+        if rope["rope_type"] != "default":
+            planted["rope_scaling_ignored"] = changed_config(change_rope(rope_type="default"))
+        if config.rms_norm_eps > 1e-3:
+            planted["norm_epsilon_ignored"] = changed_config(
+                lambda config: setattr(config, "rms_norm_eps", 1e-6)
+            )
+    if getattr(config, "num_key_value_heads", 2) > 1:
+        other = copy.deepcopy(model)
+        with wrong_key_value_head(other):
+            planted["wrong_key_value_head"] = distance(logits_of(other, tokens))
+    layers = model.transformer.h if config.model_type == "gpt2" else model.model.layers
+    other = copy.deepcopy(model)
+    others = other.transformer.h if config.model_type == "gpt2" else other.model.layers
+    others[0].load_state_dict(layers[1].state_dict())
+    others[1].load_state_dict(layers[0].state_dict())
+    planted["layers_swapped"] = distance(logits_of(other, tokens))
+    for name, parameter in model.named_parameters():
+        if name.endswith(".bias"):
+            kept = parameter.data.clone()
+            parameter.data.zero_()
+            planted[f"dropped {name}"] = distance(logits_of(model, tokens))
+            parameter.data.copy_(kept)
+    return planted
+
+
+def attention_logit_deviation(model, tokens):
+    """Standard deviation of attention logits along rows, the least of all layers."""
+    with torch.no_grad():
+        layers = model(torch.tensor([tokens]), output_attentions=True).attentions
+    deviations = []
+    for attention in layers:
+        rows = [attention[0, :, row, : row + 1].clamp_min(1e-30).log() for row in range(8, len(tokens))]
+        deviations.append(min(float(row.std(dim=-1).mean()) for row in rows))
+    return min(deviations)
+
+
+def attempt(folder, case, seed):
+    """Writes one draw of a case. Returns why it was refused, or None."""
+    config_json = {**case["config"], "eos_token_id": None}
+    write_json(folder / "config.json", config_json)
+    config = transformers.AutoConfig.from_pretrained(folder)
+    write_checkpoint(folder, case, draw_weights(config, seed))
+    model = load_reference(folder)
+
+    random = numpy.random.RandomState(seed + 1)
+    tokens = [int(token) for token in random.randint(0, config.vocab_size, case["tokens"])]
+    continuation = greedy(model, tokens[:GREEDY_PROMPT], GREEDY_STEPS)
+    distinct = len(set(continuation["new_tokens"]))
+    if distinct < GREEDY_DISTINCT:
+        return f"only {distinct} distinct greedy tokens"
+    ambiguous = 2 * TOLERANCE * continuation["max_abs_logit"]
+    if min(continuation["top2_margin"]) < ambiguous:
+        return f"greedy margin {min(continuation['top2_margin']):.2e} below {ambiguous:.2e}"
+
+    logits = logits_of(model, tokens)
+    planted = planted_errors(folder, model, tokens, logits)
+    for name, size in planted.items():
+        if size < DETECTION * TOLERANCE:
+            return f"{name} moves the logits by {size:.2e} only"
+    deviation = attention_logit_deviation(model, tokens)
+    if deviation < 1:
+        return f"attention logits deviate by {deviation:.2f} only"
+    exact = logits_of(copy.deepcopy(model).double(), tokens)
+    rounding = float((exact - logits).abs().max() / logits.abs().max())
+    if rounding > TOLERANCE / 10:
+        return f"F32 rounding alone moves the logits by {rounding:.2e}"
+
+    # Stop tokens are real, but never end the golden continuation.
+    unused = [t for t in range(2, config.vocab_size) if t not in continuation["new_tokens"]]
+    stops = unused[: case["eos"]]
+    config_json["eos_token_id"] = None if not stops else stops[0] if len(stops) == 1 else stops
+    write_json(folder / "config.json", config_json)
+    numpy.save(folder / "logits.npy", logits.numpy().astype("<f4"))
+    write_json(
+        folder / "golden.json",
+        {
+            "model": folder.name,
+            "seed": seed,
+            "reference": "F32 arithmetic on upcast weights, "
+            f"transformers {transformers.__version__}, eager attention",
+            "tolerance": TOLERANCE,
+            "float64_difference": rounding,
+            "attention_logit_deviation": deviation,
+            "eos_token_id": config_json["eos_token_id"],
+            "tokens": tokens,
+            "greedy": continuation,
+            "planted": planted,
+        },
+    )
+    return None
+
+
+def write_json(path, value):
+    path.write_text(json.dumps(value, indent=1) + "\n")
+
+
+def main(names):
+    torch.set_num_threads(1)
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    for name in names or CASES:
+        case, folder = CASES[name], HERE / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for seed in range(1000):
+            refusal = attempt(folder, case, seed)
+            print(f"{name}: seed {seed}: {refusal or 'accepted'}", flush=True)
+            if refusal is None:
+                break
+        else:
+            raise SystemExit(f"{name}: no draw was accepted")
+        if "tokenizer" in case:
+            source = HERE / "tokenizer" / f"{case['tokenizer']}-{case['config']['vocab_size']}"
+            shutil.copy(source / "tokenizer.json", folder / "tokenizer.json")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,205 @@
+"""Trains small byte-level BPE tokenizers and records what the reference encodes.
+
+Run by regenerate.py. Every tokenizer becomes a folder below tokenizer/ with
+tokenizer.json and golden.json: texts, their ids with and without the special
+tokens that the post-processor adds, and what the ids decode to.
+"""
+
+import json
+from pathlib import Path
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models
+from tokenizers import pre_tokenizers, processors, trainers
+
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE / "tokenizer"
+MIXED = (FOLDER / "mixed.txt").read_bytes().decode("utf-8")
+
+# The split of the Llama 3 checkpoints.
+LLAMA3_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+# What is merged: prose, code and numbers, said several times over so that the
+# most frequent pairs do not hang on single letters.
+CORPUS = [
+    "The tokens of a text are the longest pieces that the merges can build from its bytes.",
+    "Every merge joins two neighbouring tokens, and the merge that was learned first is applied first.",
+    "When the same pair occurs twice, the one on the left is joined before the one on the right.",
+    "It isn't hard: don't split what you've joined, and you'll find that we're done; I'd say that's it.",
+    "return values[index] if index < len(values) else None",
+    "for (int i = 0; i < count; ++i) { total += values[i] * weights[i]; }",
+    "    while not finished:\n        step = step + 1\n        finished = step == 1000\n",
+    "The 12 workers computed 123 tiles of 1024 rows in 2024, 365 days a year.",
+    "日本語のテキスト、中文字符，日本語と中文。한국어 문장",
+    "café, naïve, straße, Ελληνικά και русский текст, мир и текст",
+    "😀 🎉 👍 😀 🎉 👍",
+    "aaaa aaaa abab abab aaab",
+]
+
+
+def train(pre_tokenizer, vocab_size, special_tokens=()):
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        special_tokens=list(special_tokens),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(CORPUS * 3, trainer)
+    return tokenizer
+
+
+def gpt2(vocab_size):
+    """As the published gpt2: the stop token is part of the model's vocabulary."""
+    tokenizer = train(
+        pre_tokenizers.ByteLevel(add_prefix_space=False), vocab_size, ["<|endoftext|>"]
+    )
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    return tokenizer
+
+
+def llama3(vocab_size):
+    """As the published Llama 3: special tokens follow the model's vocabulary."""
+    specials = [
+        "<|begin_of_text|>",
+        "<|end_of_text|>",
+        "<|start_header_id|>",
+        "<|end_header_id|>",
+        "<|eot_id|>",
+        "<|eot|>",
+    ]
+    split = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(LLAMA3_SPLIT), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer = train(split, vocab_size - len(specials))
+    tokenizer.model.ignore_merges = True
+    tokenizer.add_special_tokens(specials)
+    begin = specials[0]
+    tokenizer.post_processor = processors.Sequence(
+        [
+            processors.ByteLevel(trim_offsets=False),
+            processors.TemplateProcessing(
+                single=[begin, "$A"],
+                pair=[begin, "$A", f"{begin}:1", "$B:1"],
+                special_tokens=[(begin, tokenizer.token_to_id(begin))],
+            ),
+        ]
+    )
+    return tokenizer
+
+
+def prefix_space():
+    """A space before every piece, single digits, and added tokens with options."""
+    tokenizer = train(
+        pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Digits(individual_digits=True),
+                pre_tokenizers.ByteLevel(add_prefix_space=True),
+            ]
+        ),
+        340,
+    )
+    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    tokenizer.add_tokens(
+        [
+            AddedToken("<right>", rstrip=True),
+            AddedToken("<both>", lstrip=True, rstrip=True),
+            AddedToken("token", single_word=True),
+            AddedToken("tok", normalized=False),
+            AddedToken("<|a|>"),
+            AddedToken("<|a|>b"),
+        ]
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=["<mask>", "$A", "<both>"],
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("<mask>", "<both>")],
+    )
+    return tokenizer
+
+
+def removed():
+    """Splits that drop text: separators, then everything that is no word."""
+    return train(
+        pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(",", "removed"),
+                pre_tokenizers.Split(Regex(r"\w+|[^\w\s]+"), "removed", invert=True),
+                pre_tokenizers.Digits(individual_digits=False),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        ),
+        320,
+    )
+
+
+TEXTS = [
+    "",
+    " ",
+    "  ",
+    "\n",
+    "a",
+    "Hello, world!",
+    "<|endoftext|>",
+    "one<|endoftext|>two <|endoftext|> three",
+    "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nHi there!<|eot_id|>",
+    "<|eot|><|eot_id|><|eot_<|eot|>id|><|end_of_text|",
+    "the <mask> is   <mask>gone<right>   and <both>  <both> both",
+    "token tokens token's a_token token, tok tokentoken",
+    "<|a|><|a|>b<|a|> b<|a|>bb",
+    "1234567 and 12,345",
+    "the the  the   the    the",
+    "tokens\r\n\r\n  tokens \n\n tokens\t\ttokens   ",
+    "日本語" * 10,
+    "a" * 300,
+]
+
+
+def write(name, tokenizer, merges_as_strings=False, unreachable_words=()):
+    folder = FOLDER / name
+    folder.mkdir(exist_ok=True)
+    description = json.loads(tokenizer.to_str())
+    model = description["model"]
+    # Words without their merge are found only because merges may be ignored.
+    for word in unreachable_words:
+        merge = next(pair for pair in model["merges"] if "".join(pair) == word)
+        model["merges"].remove(merge)
+    if merges_as_strings:  # The spelling before tokenizers 0.20.
+        model["merges"] = [" ".join(pair) for pair in model["merges"]]
+    text = json.dumps(description, ensure_ascii=False, indent=1)
+    (folder / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
+    reloaded = Tokenizer.from_str(text)
+    cases = []
+    for sample in [*TEXTS, *MIXED.splitlines(keepends=True), MIXED]:
+        ids = reloaded.encode(sample).ids
+        cases.append(
+            {
+                "text": sample,
+                "ids": ids,
+                "ids_without_special_tokens": reloaded.encode(sample, add_special_tokens=False).ids,
+                "decoded": reloaded.decode(ids, skip_special_tokens=False),
+                "decoded_without_special_tokens": reloaded.decode(ids, skip_special_tokens=True),
+            }
+        )
+    (folder / "golden.json").write_text(
+        json.dumps({"cases": cases}, indent=None, separators=(",", ":")) + "\n"
+    )
+
+
+def main():
+    write("gpt2-259", gpt2(259), merges_as_strings=True)
+    write("gpt2-500", gpt2(500), merges_as_strings=True)
+    write("llama3-300", llama3(300))
+    write("llama3-560", llama3(560), unreachable_words=["Ġtokens", "Ġthe"])
+    write("prefix-space", prefix_space())
+    write("removed", removed())
+
+
+if __name__ == "__main__":
+    main()
