@@ -1,0 +1,286 @@
+//===- cache.cpp - packed weights kept beside their checkpoint -----------===//
+
+#include "runtime/weights/cache.h"
+
+#include "runtime/error.h"
+#include "runtime/weights/hash.h"
+#include "runtime/weights/parallel.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace baton {
+
+namespace {
+
+constexpr char file_magic[8] = {'b', 'a', 't', 'o', 'n', 'p', 'c', 'k'};
+
+struct FileHeader {
+  char magic[8];
+  uint64_t version;
+  uint64_t key[2];
+  uint64_t data_bytes;
+  uint64_t checksum;
+};
+
+// The data starts on a page.
+constexpr uint64_t data_offset = 4096;
+// One huge page each, so that no two threads touch the same one first.
+constexpr uint64_t block_bytes = HugeRegion::alignment;
+
+constexpr std::string_view temporary_suffix = ".temporary";
+
+uint64_t block_count(uint64_t bytes) {
+  return (bytes + block_bytes - 1) / block_bytes;
+}
+
+/// The checksum of a region from those of its blocks.
+uint64_t combine(const std::vector<uint64_t> &checksums) {
+  return hash_bytes(checksums.data(), checksums.size() * sizeof(uint64_t), 0);
+}
+
+FileHeader expected_header(CacheKey key, uint64_t bytes, uint64_t checksum) {
+  FileHeader header = {};
+  std::memcpy(header.magic, file_magic, sizeof(file_magic));
+  header.version = packing_version;
+  header.key[0] = key.words[0];
+  header.key[1] = key.words[1];
+  header.data_bytes = bytes;
+  header.checksum = checksum;
+  return header;
+}
+
+/// Closes a file descriptor at the end of its scope.
+struct Descriptor {
+  int value;
+  ~Descriptor() {
+    if (value >= 0)
+      close(value);
+  }
+};
+
+bool read_all(int descriptor, void *data, uint64_t bytes, uint64_t offset) {
+  char *to = static_cast<char *>(data);
+  while (bytes) {
+    ssize_t count = pread(descriptor, to, bytes, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return false;
+    to += count;
+    offset += static_cast<uint64_t>(count);
+    bytes -= static_cast<uint64_t>(count);
+  }
+  return true;
+}
+
+/// Leaves the reason in errno when it returns false.
+bool write_all(int descriptor, const void *data, uint64_t bytes,
+               uint64_t offset) {
+  const char *from = static_cast<const char *>(data);
+  while (bytes) {
+    ssize_t count = pwrite(descriptor, from, bytes, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count == 0)
+      errno = ENOSPC;
+    if (count <= 0)
+      return false;
+    from += count;
+    offset += static_cast<uint64_t>(count);
+    bytes -= static_cast<uint64_t>(count);
+  }
+  return true;
+}
+
+/// A file beyond the user's size limit makes the kernel send SIGXFSZ, which
+/// would end the program. Blocked, in this thread and those it starts, the
+/// write fails with EFBIG instead, as on a full disk.
+class BlockFileSizeSignal {
+public:
+  BlockFileSizeSignal() {
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGXFSZ);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signals, &previous);
+  }
+  ~BlockFileSizeSignal() {
+    timespec now = {};
+    if (!was_pending)
+      while (sigtimedwait(&signals, nullptr, &now) == -1 && errno == EINTR)
+        ;
+    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  }
+
+private:
+  sigset_t signals;
+  sigset_t previous;
+  bool was_pending;
+};
+
+/// A file that is removed unless it is renamed to its final name.
+class TemporaryFile {
+public:
+  explicit TemporaryFile(const std::filesystem::path &target) : target(target) {
+    static std::atomic<unsigned> counter = 0;
+    // The process number may repeat between machines that share the folder.
+    for (int attempt = 0; attempt < 100 && descriptor.value < 0; ++attempt) {
+      auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+      path = target;
+      path += "." + std::to_string(getpid()) + "." + std::to_string(counter++) +
+              "." +
+              std::to_string(mix(static_cast<uint64_t>(now)) % 1'000'000) +
+              std::string(temporary_suffix);
+      descriptor.value =
+          open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (descriptor.value < 0 && errno != EEXIST)
+        break;
+    }
+    if (descriptor.value < 0)
+      throw Error(path.string() + ": " + std::strerror(errno));
+  }
+  ~TemporaryFile() {
+    if (!path.empty())
+      unlink(path.c_str());
+  }
+
+  void write(const void *data, uint64_t bytes, uint64_t offset) {
+    if (!write_all(descriptor.value, data, bytes, offset))
+      throw Error(path.string() + ": " + std::strerror(errno));
+  }
+
+  void publish() {
+    // Some file systems report a full disk only when the file is closed.
+    int closed = close(descriptor.value);
+    descriptor.value = -1;
+    if (closed != 0 || rename(path.c_str(), target.c_str()) != 0)
+      throw Error(target.string() + ": " + std::strerror(errno));
+    path.clear();
+  }
+
+private:
+  std::filesystem::path target;
+  std::filesystem::path path;
+  Descriptor descriptor{-1};
+};
+
+/// A writer touches its file all the time; one that has rested this long was
+/// killed, and its file would otherwise occupy the disk for ever.
+void remove_abandoned(const std::filesystem::path &folder) {
+  constexpr auto rest = std::chrono::minutes(30);
+  std::error_code failure;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(folder, failure)) {
+    auto modified = entry.last_write_time(failure);
+    if (!failure && entry.path().extension() == temporary_suffix &&
+        std::filesystem::file_time_type::clock::now() - modified > rest)
+      std::filesystem::remove(entry.path(), failure);
+  }
+}
+
+} // namespace
+
+CacheKey packing_key(const Checkpoint &checkpoint,
+                     std::string_view description) {
+  // Every item is preceded by its length, so that no two lists of items have
+  // the same text.
+  std::string identity;
+  auto add = [&](std::string_view item) {
+    identity += std::to_string(item.size()) + ":";
+    identity += item;
+  };
+  add(std::to_string(packing_version));
+  add(description);
+  for (const auto &file : checkpoint.files()) {
+    std::error_code failure;
+    std::filesystem::path canonical =
+        std::filesystem::canonical(file->path(), failure);
+    add((failure ? file->path() : canonical).string());
+    add(std::to_string(file->file_bytes()));
+    add(std::to_string(file->modified()));
+    add(file->header());
+  }
+  return {{hash_bytes(identity.data(), identity.size(), 1),
+           hash_bytes(identity.data(), identity.size(), 2)}};
+}
+
+std::filesystem::path cache_path(const Checkpoint &checkpoint, CacheKey key) {
+  char name[64];
+  std::snprintf(name, sizeof(name), "%016llx%016llx.packed",
+                static_cast<unsigned long long>(key.words[0]),
+                static_cast<unsigned long long>(key.words[1]));
+  return checkpoint.folder() / ".baton" / name;
+}
+
+CacheState read_cache(const std::filesystem::path &path, CacheKey key,
+                      HugeRegion &region, unsigned threads,
+                      const BytesDone &done) {
+  Descriptor descriptor{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  struct stat status;
+  if (descriptor.value < 0 || fstat(descriptor.value, &status) != 0 ||
+      !S_ISREG(status.st_mode))
+    return CacheState::Absent;
+  FileHeader header;
+  if (!read_all(descriptor.value, &header, sizeof(header), 0))
+    return CacheState::Damaged;
+  FileHeader expected = expected_header(key, region.size(), header.checksum);
+  if (std::memcmp(&header, &expected, sizeof(header)) != 0 ||
+      static_cast<uint64_t>(status.st_size) != data_offset + region.size())
+    return CacheState::Damaged;
+
+  std::vector<uint64_t> checksums(block_count(region.size()));
+  std::atomic<bool> failed = false;
+  parallel_for(checksums.size(), threads, [&](size_t block) {
+    if (failed.load(std::memory_order_relaxed))
+      return;
+    uint64_t offset = block * block_bytes;
+    uint64_t bytes = std::min(block_bytes, region.size() - offset);
+    if (!read_all(descriptor.value, region.data() + offset, bytes,
+                  data_offset + offset))
+      failed = true;
+    checksums[block] = hash_bytes(region.data() + offset, bytes, block);
+    done(bytes);
+  });
+  return failed || combine(checksums) != header.checksum ? CacheState::Damaged
+                                                         : CacheState::Read;
+}
+
+void write_cache(const std::filesystem::path &path, CacheKey key,
+                 const HugeRegion &region, unsigned threads) {
+  std::filesystem::path folder = path.parent_path();
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    throw Error(folder.string() + ": " + std::strerror(errno));
+  remove_abandoned(folder);
+
+  BlockFileSizeSignal block_signal;
+  TemporaryFile file(path);
+  std::vector<uint64_t> checksums(block_count(region.size()));
+  parallel_for(checksums.size(), threads, [&](size_t block) {
+    uint64_t offset = block * block_bytes;
+    uint64_t bytes = std::min(block_bytes, region.size() - offset);
+    checksums[block] = hash_bytes(region.data() + offset, bytes, block);
+    file.write(region.data() + offset, bytes, data_offset + offset);
+  });
+  std::array<char, data_offset> page = {};
+  FileHeader header = expected_header(key, region.size(), combine(checksums));
+  std::memcpy(page.data(), &header, sizeof(header));
+  file.write(page.data(), page.size(), 0);
+  file.publish();
+}
+
+} // namespace baton

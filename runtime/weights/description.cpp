@@ -1,0 +1,179 @@
+//===- description.cpp - the parameters that a compiled program asks for -===//
+
+#include "runtime/weights/description.h"
+
+#include "runtime/error.h"
+#include "runtime/weights/packing.h"
+#include "runtime/weights/safetensors.h"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <optional>
+
+namespace baton {
+
+namespace {
+
+[[noreturn]] void fail(const std::string &name, const std::string &what) {
+  throw Error("parameter " + quote_name(name) + " of the compiled program " +
+              what);
+}
+
+/// The product of sizes that are all positive; refuses one beyond 2^48, above
+/// which no machine of today has memory and sums could overflow.
+uint64_t checked_product(const std::string &name,
+                         std::initializer_list<uint64_t> sizes) {
+  uint64_t product = 1;
+  for (uint64_t size : sizes)
+    if (size == 0 || __builtin_mul_overflow(product, size, &product) ||
+        product >> 48)
+      fail(name, "has an impossible size");
+  return product;
+}
+
+uint64_t unsigned_or(const nlohmann::json &object, const char *key,
+                     std::optional<uint64_t> otherwise) {
+  auto found = object.find(key);
+  if (found == object.end() && otherwise)
+    return *otherwise;
+  if (found == object.end() || !found->is_number_integer() ||
+      (!found->is_number_unsigned() && found->get<int64_t>() < 0))
+    fail(object.at("name"),
+         std::string("has no non-negative integer \"") + key + "\"");
+  return found->get<uint64_t>();
+}
+
+ParameterPart parse_part(const std::string &name, const nlohmann::json &part) {
+  ParameterPart result;
+  result.sources = part.at("sources").get<std::vector<std::string>>();
+  for (const nlohmann::json &size : part.at("shape")) {
+    if (!size.is_number_unsigned() || size.get<uint64_t>() == 0)
+      fail(name, "has a part whose shape is not made of positive integers");
+    result.shape.push_back(size);
+  }
+  result.transposed = part.value("transposed", false);
+  if (result.sources.empty())
+    fail(name, "has a part without sources");
+  return result;
+}
+
+void check_panels(const ParameterDescription &parameter, bool vector) {
+  uint64_t outputs = 0;
+  for (const ParameterPart &part : parameter.parts) {
+    bool fits = vector ? part.shape.size() == 1 && !part.transposed
+                       : part.shape.size() == 2 &&
+                             part.shape[part.transposed ? 0 : 1] == parameter.k;
+    if (!fits || part.outputs() > parameter.n - outputs)
+      fail(parameter.name,
+           "has a part of shape " + shape_text(part.shape) +
+               " that does not fit k = " + std::to_string(parameter.k) +
+               ", n = " + std::to_string(parameter.n));
+    outputs += part.outputs();
+  }
+  if (outputs != parameter.n)
+    fail(parameter.name,
+         "has parts of " + std::to_string(outputs) +
+             " outputs, but n = " + std::to_string(parameter.n));
+  if (parameter.interleave &&
+      (parameter.parts.size() != 2 ||
+       parameter.parts[0].outputs() != parameter.parts[1].outputs()))
+    fail(parameter.name, "interleaves something else than two equal parts");
+}
+
+ParameterDescription parse_parameter(const nlohmann::json &object) {
+  ParameterDescription result;
+  result.name = object.at("name").get<std::string>();
+  std::string kind = object.at("kind").get<std::string>();
+  std::optional<DataType> type =
+      parse_program_type(object.at("dtype").get<std::string>());
+  if (!type)
+    fail(result.name, "has the unknown dtype " +
+                          quote_name(object.at("dtype").get<std::string>()));
+  result.type = *type;
+  result.layers = unsigned_or(object, "layers", 1);
+  result.first_layer = unsigned_or(object, "first_layer", 0);
+  checked_product(result.name, {result.layers, result.first_layer + 1});
+  if (object.contains("parts"))
+    for (const nlohmann::json &part : object.at("parts"))
+      result.parts.push_back(parse_part(result.name, part));
+  bool only_f32 = kind == "vector" || kind == "constant";
+  if (only_f32 && result.type != DataType::F32)
+    fail(result.name, "is a " + kind + " of another dtype than f32");
+
+  if (kind == "panels" || kind == "vector") {
+    result.kind = ParameterKind::Panels;
+    result.k = kind == "vector" ? 1 : unsigned_or(object, "k", {});
+    result.n = unsigned_or(object, "n", {});
+    result.interleave = object.value("interleave", false);
+    // Twice the lanes: two interleaved parts are each padded by themselves.
+    checked_product(result.name,
+                    {result.layers, result.k, result.n, 2 * panel_lanes, 4});
+    check_panels(result, kind == "vector");
+  } else if (kind == "table") {
+    result.kind = ParameterKind::Table;
+    result.rows = unsigned_or(object, "rows", {});
+    result.columns = unsigned_or(object, "columns", {});
+    checked_product(result.name,
+                    {result.layers, result.rows, result.columns, 4});
+    if (result.parts.size() != 1 || result.parts[0].transposed ||
+        result.parts[0].shape != std::vector{result.rows, result.columns})
+      fail(result.name, "is a table, but not made of one part of shape " +
+                            shape_text({result.rows, result.columns}));
+  } else if (kind == "constant") {
+    result.kind = ParameterKind::Constant;
+    result.n = unsigned_or(object, "n", {});
+    checked_product(result.name, {result.layers, result.n, panel_lanes, 4});
+    result.values = object.at("values").get<std::vector<float>>();
+    if (result.values.size() != result.n)
+      fail(result.name, "has " + std::to_string(result.values.size()) +
+                            " values, but n = " + std::to_string(result.n));
+  } else {
+    fail(result.name, "has the unknown kind " + quote_name(kind));
+  }
+  return result;
+}
+
+} // namespace
+
+std::vector<std::string> ParameterPart::names(uint64_t layer) const {
+  constexpr std::string_view placeholder = "{layer}";
+  std::vector<std::string> result = sources;
+  std::string number = std::to_string(layer);
+  for (std::string &name : result)
+    for (size_t at = 0; (at = name.find(placeholder, at)) != std::string::npos;
+         at += number.size())
+      name.replace(at, placeholder.size(), number);
+  return result;
+}
+
+uint64_t ParameterDescription::layer_bytes() const {
+  switch (kind) {
+  case ParameterKind::Panels:
+    return panel_count(n, interleave) * panel_lanes * k * bytes_of(type);
+  case ParameterKind::Table:
+    return rows * columns * bytes_of(type);
+  case ParameterKind::Constant:
+    return panel_count(n, false) * panel_lanes * bytes_of(type);
+  }
+  __builtin_unreachable();
+}
+
+std::vector<ParameterDescription>
+parse_parameters(const nlohmann::json &description) {
+  std::vector<ParameterDescription> result;
+  try {
+    for (const nlohmann::json &parameter : description.at("parameters"))
+      result.push_back(parse_parameter(parameter));
+  } catch (const nlohmann::json::exception &error) {
+    std::string which = result.empty() ? "the first parameter"
+                                       : "the parameter after " +
+                                             quote_name(result.back().name);
+    throw Error("the compiled program's description of its parameters is "
+                "malformed at " +
+                which + ": " + error.what());
+  }
+  return result;
+}
+
+} // namespace baton

@@ -1,0 +1,98 @@
+//===- packing.cpp - weights in panels of 16 output columns --------------===//
+
+#include "runtime/weights/packing.h"
+
+#include "runtime/weights/convert.h"
+
+#include <algorithm>
+
+namespace baton {
+
+namespace {
+
+// Converted pieces of 16 rows fit the first-level cache: 16 * 128 * 4 bytes.
+constexpr uint64_t block_k = 128;
+
+/// destination[k][lane] = rows[lane][k] for `count` lanes; with all 16 known at
+/// compile time, a panel's line is assembled in registers.
+template <typename Element>
+void interleave_rows(const Element *rows, uint64_t count, uint64_t depth,
+                     Element *destination) {
+  if (count == panel_lanes) {
+    for (uint64_t k = 0; k < depth; ++k)
+      for (uint64_t lane = 0; lane < panel_lanes; ++lane)
+        destination[k * panel_lanes + lane] = rows[lane * block_k + k];
+    return;
+  }
+  for (uint64_t k = 0; k < depth; ++k)
+    for (uint64_t lane = 0; lane < count; ++lane)
+      destination[k * panel_lanes + lane] = rows[lane * block_k + k];
+}
+
+template <typename Element>
+void pack_segment(const PanelPart &part, const PanelSegment &segment,
+                  uint64_t k, Conversion convert, Element *panel) {
+  uint64_t source_bytes = bytes_of(part.type);
+  if (part.transposed) {
+    for (uint64_t row = 0; row < k; ++row)
+      convert(part.data + (row * part.outputs + segment.output) * source_bytes,
+              panel + row * panel_lanes + segment.lane, segment.count);
+    return;
+  }
+  alignas(64) Element rows[panel_lanes * block_k];
+  for (uint64_t start = 0; start < k; start += block_k) {
+    uint64_t depth = std::min(block_k, k - start);
+    for (uint64_t i = 0; i < segment.count; ++i)
+      convert(part.data + ((segment.output + i) * k + start) * source_bytes,
+              rows + i * block_k, depth);
+    interleave_rows(rows, segment.count, depth,
+                    panel + start * panel_lanes + segment.lane);
+  }
+}
+
+template <typename Element>
+void pack(const PanelLayout &layout, uint64_t first, uint64_t last,
+          Element *destination) {
+  std::vector<uint64_t> outputs;
+  for (const PanelPart &part : layout.parts)
+    outputs.push_back(part.outputs);
+  for (uint64_t panel = first; panel < last; ++panel)
+    for (const PanelSegment &segment :
+         panel_segments(outputs, layout.interleave, panel)) {
+      const PanelPart &part = layout.parts[segment.part];
+      pack_segment(part, segment, layout.k, conversion(part.type, layout.type),
+                   destination + panel * panel_lanes * layout.k);
+    }
+}
+
+} // namespace
+
+std::vector<PanelSegment> panel_segments(const std::vector<uint64_t> &outputs,
+                                         bool interleave, uint64_t panel) {
+  if (interleave) {
+    size_t part = panel % 2;
+    uint64_t output = panel / 2 * panel_lanes;
+    return {{part, output, 0, std::min(panel_lanes, outputs[part] - output)}};
+  }
+  std::vector<PanelSegment> segments;
+  uint64_t begin = panel * panel_lanes, end = begin + panel_lanes;
+  uint64_t part_begin = 0;
+  for (size_t part = 0; part < outputs.size() && part_begin < end; ++part) {
+    uint64_t part_end = part_begin + outputs[part];
+    uint64_t from = std::max(begin, part_begin), to = std::min(end, part_end);
+    if (from < to)
+      segments.push_back({part, from - part_begin, from - begin, to - from});
+    part_begin = part_end;
+  }
+  return segments;
+}
+
+void pack_panels(const PanelLayout &layout, uint64_t first, uint64_t last,
+                 std::byte *destination) {
+  if (bytes_of(layout.type) == 4)
+    pack(layout, first, last, reinterpret_cast<uint32_t *>(destination));
+  else
+    pack(layout, first, last, reinterpret_cast<uint16_t *>(destination));
+}
+
+} // namespace baton

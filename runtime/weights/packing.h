@@ -1,0 +1,69 @@
+//===- packing.h - weights in panels of 16 output columns ----------------===//
+//
+// A linear layer reads its weight as panels [ceil(N/16)][K][16]: the 16 outputs
+// of a panel lie side by side for each k, so that a vector unit streams the
+// weight once, in order, whatever the number of rows it is multiplied with.
+// Lanes beyond N are zero.
+//
+// Parts are concatenated along N before the cut into panels, so that a panel
+// may hold the end of one part and the start of the next; or two equal parts
+// (gate and up) are interleaved panel by panel, each padded by itself, so that
+// the panels 2p and 2p + 1 hold the same outputs of both.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_WEIGHTS_PACKING_H
+#define BATON_RUNTIME_WEIGHTS_PACKING_H
+
+#include "runtime/weights/data_type.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace baton {
+
+inline constexpr uint64_t panel_lanes = 16;
+
+/// Panels of `n` outputs in total; `n` is even when interleaved.
+inline uint64_t panel_count(uint64_t n, bool interleave) {
+  if (interleave)
+    return 2 * panel_count(n / 2, false);
+  return (n + panel_lanes - 1) / panel_lanes;
+}
+
+/// One part: a matrix [outputs, K], or [K, outputs] when transposed.
+struct PanelPart {
+  const std::byte *data;
+  DataType type;
+  uint64_t outputs;
+  bool transposed;
+};
+
+struct PanelLayout {
+  std::vector<PanelPart> parts;
+  uint64_t k;
+  bool interleave;
+  DataType type;
+};
+
+/// A run of a panel's lanes that comes from consecutive outputs of one part.
+struct PanelSegment {
+  size_t part;
+  uint64_t output;
+  uint64_t lane;
+  uint64_t count;
+};
+
+/// Where the lanes of a panel come from; lanes in no segment are padding.
+std::vector<PanelSegment> panel_segments(const std::vector<uint64_t> &outputs,
+                                         bool interleave, uint64_t panel);
+
+/// Writes the panels first ..= last - 1 into `destination`, the address of
+/// panel 0. Padding lanes are left as they are: the memory starts as zeros.
+void pack_panels(const PanelLayout &layout, uint64_t first, uint64_t last,
+                 std::byte *destination);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_WEIGHTS_PACKING_H

@@ -1,0 +1,78 @@
+//===- parameters.h - the weights of a compiled program in memory --------===//
+
+#ifndef BATON_RUNTIME_WEIGHTS_PARAMETERS_H
+#define BATON_RUNTIME_WEIGHTS_PARAMETERS_H
+
+#include "runtime/weights/checkpoint.h"
+#include "runtime/weights/memory.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace baton {
+
+struct LoadOptions {
+  /// Read packed weights from the checkpoint's .baton folder, or write them
+  /// there when they are not (see cache.h).
+  bool use_cache = true;
+  /// 0: as many as the machine has cores.
+  unsigned threads = 0;
+  /// No warnings on standard error.
+  bool quiet = false;
+  /// Called as bytes of packed weights get ready, never twice at a time but
+  /// from any thread; `done` only grows and ends at `total`.
+  std::function<void(uint64_t done, uint64_t total)> progress;
+};
+
+/// Owns what a program's parameter pointers point to: one region of huge pages
+/// with everything that was packed, converted or generated, and the checkpoint
+/// files whose tables the program reads in place.
+///
+/// Forms, by kind (see description.h):
+///   panels    [ceil(n/16)][k][16], see packing.h
+///   vector    n floats, zeros up to a multiple of 16; when interleaved, 16 of
+///             one part and 16 of the other in turn
+///   table     [rows, columns] row-major; in place, at the file's alignment,
+///             when it is stored in the wanted type and aligned to its element
+///   constant  n floats, zeros up to a multiple of 16
+/// In the region each starts on 64 bytes, large ones on a page.
+class Parameters {
+public:
+  /// Reads a program's parameters from a checkpoint. Throws Error for a
+  /// malformed description and for a tensor that is missing, of another shape,
+  /// or of a type that is no weight's. Trouble with the cache is a warning.
+  static Parameters load(const nlohmann::json &description,
+                         const Checkpoint &checkpoint,
+                         const LoadOptions &options = {});
+
+  /// Random weights for timing without a checkpoint: linear layers with the
+  /// standard deviation 1/sqrt(k), tables 1/sqrt(columns), vectors near one, or
+  /// near zero for sources named "...bias". The same seed gives the same bytes,
+  /// whatever the number of threads.
+  static Parameters random(const nlohmann::json &description, uint64_t seed,
+                           unsigned threads = 0);
+
+  /// One pointer per (parameter, layer), in the description's order: the
+  /// `parameters` of BatonContext (runtime/program.h).
+  const void *const *table() const { return pointers.data(); }
+  size_t table_size() const { return pointers.size(); }
+  /// Bytes that the program's weights occupy, tables read in place included.
+  uint64_t resident_bytes() const { return resident; }
+  /// True when nothing had to be packed.
+  bool from_cache() const { return cached; }
+
+private:
+  std::vector<const void *> pointers;
+  HugeRegion region;
+  std::vector<std::shared_ptr<const SafetensorsFile>> files;
+  uint64_t resident = 0;
+  bool cached = false;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_WEIGHTS_PARAMETERS_H

@@ -1,0 +1,39 @@
+//===- random.cpp - weights of a plausible size without a checkpoint -----===//
+
+#include "runtime/weights/random.h"
+
+#include "runtime/weights/convert.h"
+#include "runtime/weights/hash.h"
+
+#include <algorithm>
+
+namespace baton {
+
+void fill_random(DataType type, std::byte *destination, uint64_t count,
+                 float mean, float deviation, uint64_t seed) {
+  constexpr uint64_t lanes = 16;
+  uint32_t state[lanes];
+  for (uint64_t lane = 0; lane < lanes; ++lane)
+    // Zero is the one state that a xorshift generator never leaves.
+    state[lane] = static_cast<uint32_t>(mix(seed * lanes + lane + 1)) | 1;
+
+  // A uniform value in [-1, 1) has the standard deviation 1 / sqrt(3).
+  float scale = deviation * 1.7320508f / 32768.0f;
+  Conversion convert = conversion(DataType::F32, type);
+  for (uint64_t start = 0; start < count; start += lanes) {
+    float values[lanes];
+    for (uint64_t lane = 0; lane < lanes; ++lane) {
+      uint32_t bits = state[lane];
+      bits ^= bits << 13;
+      bits ^= bits >> 17;
+      bits ^= bits << 5;
+      state[lane] = bits;
+      values[lane] =
+          mean + static_cast<float>(static_cast<int32_t>(bits) >> 16) * scale;
+    }
+    convert(values, destination + start * bytes_of(type),
+            std::min(lanes, count - start));
+  }
+}
+
+} // namespace baton

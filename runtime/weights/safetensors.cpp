@@ -1,0 +1,345 @@
+//===- safetensors.cpp - one memory-mapped safetensors file --------------===//
+
+#include "runtime/weights/safetensors.h"
+
+#include "runtime/error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace baton {
+
+namespace {
+
+/// A tensor as its header entry spells it, before any check of meaning.
+struct HeaderEntry {
+  std::optional<std::string> type;
+  std::optional<std::vector<uint64_t>> shape;
+  std::optional<std::vector<uint64_t>> offsets;
+};
+
+/// Reads the header as a stream and refuses whatever the format does not allow
+/// at once: no document is built, so that nesting and size of hostile input
+/// cost nothing.
+class HeaderReader {
+public:
+  using number_integer_t = nlohmann::json::number_integer_t;
+  using number_unsigned_t = nlohmann::json::number_unsigned_t;
+  using number_float_t = nlohmann::json::number_float_t;
+  using string_t = nlohmann::json::string_t;
+  using binary_t = nlohmann::json::binary_t;
+
+  explicit HeaderReader(const std::string &file) : file(file) {}
+
+  std::map<std::string, HeaderEntry> entries;
+
+  bool null() { return refuse_value(); }
+  bool boolean(bool) { return refuse_value(); }
+  bool number_integer(number_integer_t) { return refuse_value(); }
+  bool number_float(number_float_t, const string_t &) { return refuse_value(); }
+  bool binary(binary_t &) { return refuse_value(); }
+
+  bool number_unsigned(number_unsigned_t value) {
+    if (!array)
+      return refuse_value();
+    if (array->size() == SafetensorsFile::max_rank)
+      fail("has a " + field + " of more than " +
+           std::to_string(SafetensorsFile::max_rank) + " numbers");
+    array->push_back(value);
+    return true;
+  }
+
+  bool string(string_t &value) {
+    if (place == Place::Metadata)
+      return true;
+    if (place != Place::Entry || array || field != "dtype")
+      return refuse_value();
+    entry->type = value;
+    return true;
+  }
+
+  bool start_object(std::size_t) {
+    switch (place) {
+    case Place::Start:
+      place = Place::Top;
+      return true;
+    case Place::Top:
+      if (name == "__metadata__") {
+        place = Place::Metadata;
+        metadata_keys.clear();
+      } else {
+        place = Place::Entry;
+        entry = &entries[name];
+      }
+      return true;
+    default:
+      return refuse_value();
+    }
+  }
+
+  bool key(string_t &value) {
+    switch (place) {
+    case Place::Top:
+      name = value;
+      if (entries.count(name) || (name == "__metadata__" && metadata_seen))
+        fail("is named twice in the header");
+      metadata_seen |= name == "__metadata__";
+      return true;
+    case Place::Metadata:
+      if (!metadata_keys.emplace(value, HeaderEntry()).second)
+        fail("names the key " + quote_name(value) + " twice");
+      return true;
+    default:
+      field = value;
+      if (field != "dtype" && field != "shape" && field != "data_offsets")
+        fail("has the unknown field " + quote_name(field));
+      if ((field == "dtype" && entry->type) ||
+          (field == "shape" && entry->shape) ||
+          (field == "data_offsets" && entry->offsets))
+        fail("names its " + field + " twice");
+      return true;
+    }
+  }
+
+  bool end_object() {
+    if (place == Place::Entry) {
+      if (!entry->type)
+        fail("has no dtype");
+      if (!entry->shape)
+        fail("has no shape");
+      if (!entry->offsets)
+        fail("has no data_offsets");
+    }
+    place = Place::Top;
+    return true;
+  }
+
+  bool start_array(std::size_t) {
+    if (place != Place::Entry || array || field == "dtype")
+      return refuse_value();
+    std::optional<std::vector<uint64_t>> &target =
+        field == "shape" ? entry->shape : entry->offsets;
+    array = &target.emplace();
+    return true;
+  }
+
+  bool end_array() {
+    array = nullptr;
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string &,
+                   const nlohmann::json::exception &) {
+    throw Error(file +
+                ": the safetensors header is not valid JSON (at its byte " +
+                std::to_string(position) + ")");
+  }
+
+private:
+  enum class Place { Start, Top, Metadata, Entry };
+
+  [[noreturn]] void fail(const std::string &what) const {
+    throw Error(file + ": tensor " + quote_name(name) + " " + what);
+  }
+
+  bool refuse_value() const {
+    switch (place) {
+    case Place::Start:
+      throw Error(file + ": the safetensors header is not a JSON object");
+    case Place::Top:
+      fail("is not described by an object");
+    case Place::Metadata:
+      throw Error(file + ": __metadata__ holds a value that is not a string");
+    case Place::Entry:
+      break;
+    }
+    if (field == "dtype")
+      fail("has a dtype that is not a string");
+    fail("has a " + field + " that is not an array of non-negative integers");
+  }
+
+  const std::string &file;
+  Place place = Place::Start;
+  std::string name;
+  std::string field;
+  HeaderEntry *entry = nullptr;
+  std::vector<uint64_t> *array = nullptr;
+  bool metadata_seen = false;
+  std::map<std::string, HeaderEntry> metadata_keys;
+};
+
+/// Closes a file descriptor at the end of its scope.
+struct Descriptor {
+  int value;
+  ~Descriptor() {
+    if (value >= 0)
+      close(value);
+  }
+};
+
+/// Bytes of a tensor, or nothing when they do not fit 64 bits or no whole byte.
+std::optional<uint64_t> tensor_bytes(DataType type,
+                                     const std::vector<uint64_t> &shape) {
+  // A zero dimension makes the product zero however large the others are.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+    return 0;
+  uint64_t bits = bits_of(type);
+  for (uint64_t dimension : shape)
+    if (__builtin_mul_overflow(bits, dimension, &bits))
+      return std::nullopt;
+  if (bits % 8 != 0)
+    return std::nullopt;
+  return bits / 8;
+}
+
+/// Checks one entry against the format and the file's data bytes.
+Tensor check_entry(const std::string &file, const std::string &name,
+                   HeaderEntry &entry, const std::byte *data,
+                   uint64_t data_bytes) {
+  auto fail = [&](const std::string &what) {
+    throw Error(file + ": tensor " + quote_name(name) + " " + what);
+  };
+  std::optional<DataType> type = parse_stored_type(*entry.type);
+  if (!type)
+    fail("has the unknown dtype " + quote_name(*entry.type));
+  if (entry.offsets->size() != 2)
+    fail("has data_offsets that are not two numbers");
+  uint64_t begin = (*entry.offsets)[0], end = (*entry.offsets)[1];
+  if (begin > end)
+    fail("begins at byte " + std::to_string(begin) +
+         ", after its end at byte " + std::to_string(end));
+  std::optional<uint64_t> bytes = tensor_bytes(*type, *entry.shape);
+  if (!bytes)
+    fail("has a shape " + shape_text(*entry.shape) +
+         " that no number of bytes can hold");
+  if (*bytes != end - begin)
+    fail("of dtype " + *entry.type + " and shape " + shape_text(*entry.shape) +
+         " needs " + std::to_string(*bytes) + " bytes, but its offsets give " +
+         std::to_string(end - begin));
+  if (end > data_bytes)
+    fail("ends at data byte " + std::to_string(end) +
+         ", but the file holds only " + std::to_string(data_bytes) +
+         ": it is truncated, download it again");
+  return Tensor{*type, std::move(*entry.shape), data + begin, *bytes};
+}
+
+void check_overlaps(const std::string &file,
+                    const std::map<std::string, Tensor, std::less<>> &tensors) {
+  std::vector<const std::pair<const std::string, Tensor> *> order;
+  for (const auto &item : tensors)
+    if (item.second.bytes)
+      order.push_back(&item);
+  std::sort(order.begin(), order.end(), [](const auto *a, const auto *b) {
+    return a->second.data < b->second.data;
+  });
+  for (size_t i = 1; i < order.size(); ++i) {
+    const Tensor &previous = order[i - 1]->second;
+    if (order[i]->second.data < previous.data + previous.bytes)
+      throw Error(file + ": tensors " + quote_name(order[i - 1]->first) +
+                  " and " + quote_name(order[i]->first) + " overlap");
+  }
+}
+
+void advise(const Tensor &tensor, int advice) {
+  uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  uintptr_t begin = reinterpret_cast<uintptr_t>(tensor.data) / page * page;
+  uintptr_t end = reinterpret_cast<uintptr_t>(tensor.data) + tensor.bytes;
+  if (tensor.bytes)
+    madvise(reinterpret_cast<void *>(begin), end - begin, advice);
+}
+
+} // namespace
+
+std::shared_ptr<const SafetensorsFile>
+SafetensorsFile::open(const std::filesystem::path &path) {
+  std::string file = path.string();
+  // Not blocking, so that a pipe of that name cannot hang the program.
+  Descriptor descriptor{
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  struct stat status;
+  if (descriptor.value < 0 || fstat(descriptor.value, &status) != 0)
+    throw Error(file + ": cannot open: " + std::strerror(errno));
+  if (!S_ISREG(status.st_mode))
+    throw Error(file + ": is not a regular file");
+
+  std::shared_ptr<SafetensorsFile> result(new SafetensorsFile());
+  result->file_path = path;
+  uint64_t size = static_cast<uint64_t>(status.st_size);
+  result->modification_time =
+      int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+  if (size < 8)
+    throw Error(file + ": " + std::to_string(size) +
+                " bytes are too short for a safetensors file");
+  void *address =
+      mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.value, 0);
+  if (address == MAP_FAILED)
+    throw Error(file + ": cannot map: " + std::strerror(errno));
+  result->base = static_cast<const std::byte *>(address);
+  result->size = size;
+
+  uint64_t header_bytes = 0;
+  for (int i = 7; i >= 0; --i)
+    header_bytes =
+        header_bytes << 8 | std::to_integer<uint64_t>(result->base[i]);
+  if (header_bytes > size - 8)
+    throw Error(file + ": the header's length " + std::to_string(header_bytes) +
+                " exceeds the file: truncated, or not a safetensors file");
+  if (header_bytes > max_header_bytes)
+    throw Error(file + ": the header's length " + std::to_string(header_bytes) +
+                " exceeds the format's limit of " +
+                std::to_string(max_header_bytes) + " bytes");
+  result->header_text = std::string_view(
+      reinterpret_cast<const char *>(result->base) + 8, header_bytes);
+
+  HeaderReader reader(file);
+  nlohmann::json::sax_parse(result->header_text.begin(),
+                            result->header_text.end(), &reader);
+  const std::byte *data = result->base + 8 + header_bytes;
+  for (auto &[name, entry] : reader.entries)
+    result->tensor_map.emplace_hint(
+        result->tensor_map.end(), name,
+        check_entry(file, name, entry, data, size - 8 - header_bytes));
+  check_overlaps(file, result->tensor_map);
+  return result;
+}
+
+SafetensorsFile::~SafetensorsFile() {
+  if (base)
+    munmap(const_cast<std::byte *>(base), size);
+}
+
+void SafetensorsFile::prefetch(const Tensor &tensor) const {
+  advise(tensor, MADV_WILLNEED);
+}
+
+void SafetensorsFile::release(const Tensor &tensor) const {
+  advise(tensor, MADV_DONTNEED);
+}
+
+std::string quote_name(std::string_view name) {
+  constexpr size_t longest = 200;
+  bool shortened = name.size() > longest;
+  nlohmann::json text = std::string(name.substr(0, longest));
+  // Also replaces what is no UTF-8: a path may be any bytes, and the cut may
+  // have split a character.
+  return text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         (shortened ? "..." : "");
+}
+
+std::string shape_text(const std::vector<uint64_t> &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+} // namespace baton
