@@ -1,0 +1,49 @@
+//===- activation.h - activation functions on vectors ---------------------===//
+//
+// The activations that linear layers apply and the element-wise bodies of the
+// same names; each follows the F32 formula of the reference implementation.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CPU_LIBRARY_ACTIVATION_H
+#define BATON_CODEGEN_CPU_LIBRARY_ACTIVATION_H
+
+#include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/math.h"
+
+namespace baton::cpu {
+
+BATON_INLINE Vector silu(Vector x) { return x / (1.0f + exp(-x)); }
+
+/// x / 2 * (1 + erf(x / sqrt 2)).
+BATON_INLINE Vector gelu(Vector x) {
+  return x * 0.5f * (1.0f + erf(x * 0x1.6a09e6p-1f));
+}
+
+/// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))).
+BATON_INLINE Vector gelu_tanh(Vector x) {
+  Vector inner = 0x1.988454p-1f * (x + 0.044715f * (x * x * x));
+  return x * 0.5f * (1.0f + tanh(inner));
+}
+
+/// NaN stays NaN.
+BATON_INLINE Vector relu(Vector x) { return x < 0.0f ? splat(0.0f) : x; }
+
+BATON_INLINE Vector activate(Vector x, int32_t activation) {
+  switch (activation) {
+  case BATON_ACTIVATION_SILU:
+    return silu(x);
+  case BATON_ACTIVATION_GELU:
+    return gelu(x);
+  case BATON_ACTIVATION_GELU_TANH:
+    return gelu_tanh(x);
+  case BATON_ACTIVATION_RELU:
+    return relu(x);
+  default:
+    return x;
+  }
+}
+
+} // namespace baton::cpu
+
+#endif // BATON_CODEGEN_CPU_LIBRARY_ACTIVATION_H

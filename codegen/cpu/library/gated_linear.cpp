@@ -1,0 +1,105 @@
+//===- gated_linear.cpp - gated linear layers on packed weights ---------===//
+//
+// Gate and up projections share one pass over x. Their panels alternate in
+// memory, so that one tile's weights are one stream.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/library/activation.h"
+#include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/microkernel.h"
+
+using namespace baton::cpu;
+
+namespace {
+
+template <typename Weight>
+BATON_INLINE void gated_linear(float *__restrict out, int64_t out_stride,
+                               const float *__restrict x, int64_t x_stride,
+                               const Weight *__restrict panels,
+                               const float *__restrict bias_gate,
+                               const float *__restrict bias_up, int64_t rows,
+                               int64_t k, int64_t columns, int32_t activation) {
+  const int64_t panel_count = (columns + lanes - 1) / lanes;
+  const int64_t panel_stride = k * lanes;
+  // Row r's gates of panel p at gates + r * tile_stride + p * 2 * lanes where
+  // the kernel interleaves, in two separate halves where it does not.
+  alignas(64) float tile[2 * tile_rows * lanes];
+
+  auto finish = [&](const float *gates, const float *ups, int64_t row_stride,
+                    int64_t first_row, int64_t block_rows,
+                    int64_t panel) BATON_INLINE_LAMBDA {
+    int64_t column = panel * lanes;
+    int64_t count = columns - column < lanes ? columns - column : lanes;
+    for (int64_t row = 0; row < block_rows; ++row) {
+      Vector gate = load(gates + row * row_stride);
+      Vector up = load(ups + row * row_stride);
+      if (bias_gate)
+        gate += load(bias_gate + column, count);
+      if (bias_up)
+        up += load(bias_up + column, count);
+      store(out + (first_row + row) * out_stride + column,
+            activate(gate, activation) * up, count);
+    }
+  };
+
+  for (int64_t panel = 0; panel < panel_count;) {
+    const Weight *source = panels + 2 * panel * panel_stride;
+    if (rows == 1 && panel_count - panel >= 2) {
+      multiply_panels<1, 4>(tile, x, x_stride, source, panel_stride, k);
+      finish(tile, tile + lanes, 0, 0, 1, panel);
+      finish(tile + 2 * lanes, tile + 3 * lanes, 0, 0, 1, panel + 1);
+      panel += 2;
+    } else if (rows == 1) {
+      multiply_panels<1, 2>(tile, x, x_stride, source, panel_stride, k);
+      finish(tile, tile + lanes, 0, 0, 1, panel);
+      ++panel;
+    } else if (rows == 2) {
+      multiply_panels<2, 2>(tile, x, x_stride, source, panel_stride, k);
+      finish(tile, tile + lanes, 2 * lanes, 0, 2, panel);
+      ++panel;
+    } else {
+      float *ups = tile + tile_rows * lanes;
+      for_each_row_block(
+          rows, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+            // A loop, not two calls: the kernels exist once.
+            for (int64_t side = 0; side < 2; ++side)
+              with_constant_rows(count, [&]<int Rows>() BATON_INLINE_LAMBDA {
+                multiply_panels<Rows, 1>(
+                    tile + side * tile_rows * lanes, x + first * x_stride,
+                    x_stride, source + side * panel_stride, panel_stride, k);
+              });
+            finish(tile, ups, lanes, first, count, panel);
+          });
+      ++panel;
+    }
+  }
+}
+
+} // namespace
+
+BATON_TASK void baton_task_gated_linear_f32(
+    float *out, int64_t out_stride, const float *x, int64_t x_stride,
+    const float *panels, const float *bias_gate, const float *bias_up,
+    int64_t rows, int64_t k, int64_t columns, int32_t activation) {
+  gated_linear(out, out_stride, x, x_stride, panels, bias_gate, bias_up, rows,
+               k, columns, activation);
+}
+
+BATON_TASK void baton_task_gated_linear_bf16(
+    float *out, int64_t out_stride, const float *x, int64_t x_stride,
+    const uint16_t *panels, const float *bias_gate, const float *bias_up,
+    int64_t rows, int64_t k, int64_t columns, int32_t activation) {
+  gated_linear(out, out_stride, x, x_stride,
+               reinterpret_cast<const BFloat16 *>(panels), bias_gate, bias_up,
+               rows, k, columns, activation);
+}
+
+BATON_TASK void baton_task_gated_linear_f16(
+    float *out, int64_t out_stride, const float *x, int64_t x_stride,
+    const uint16_t *panels, const float *bias_gate, const float *bias_up,
+    int64_t rows, int64_t k, int64_t columns, int32_t activation) {
+  gated_linear(out, out_stride, x, x_stride,
+               reinterpret_cast<const Float16 *>(panels), bias_gate, bias_up,
+               rows, k, columns, activation);
+}

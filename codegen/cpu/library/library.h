@@ -1,0 +1,280 @@
+//===- library.h - the tile bodies of the CPU target ----------------------===//
+//
+// What a generated CPU program calls for one tile of one operator. The
+// functions are compiled to one LLVM bitcode file; code generation links it
+// into the program, inlines each body with its shapes as constants and
+// optimises the result for the chosen CPU.
+//
+// Conventions
+// - Activations are F32, row-major. Strides count elements, `x_stride` lies
+//   between two rows; a row is contiguous. Counts may be zero only for `rows`.
+// - Suffixes name the weights' storage: _f32, _bf16 (upper half of an F32) and
+//   _f16 (IEEE binary16), the latter two passed as uint16_t. Conversion to F32
+//   is exact.
+// - Packed weights ("panels"): a weight of N output and K input features is
+//   stored as [ceil(N / 16)][K][16], the columns beyond N zero. Bodies get the
+//   first panel of their tile. Weights are prefetched (not read) up to 1 KiB
+//   past the panels.
+// - `out` overlaps an input only where that is said. "In place" means the same
+//   pointer and the same stride.
+// - No body allocates, throws, or keeps state. The only functions called are
+//   memcpy, sinf and cosf (baton_task_rope_table) and baton_yield.
+//
+// Numeric contract: a row's bits depend neither on how many rows share its
+// tile, nor on where a tile's columns begin and end, nor on the CPU's vector
+// width.
+// - Every element of a matrix product is one chain of F32 fused multiply-adds
+//   that starts at +0 and ascends in depth.
+// - Every other sum keeps 16 partial sums, element i in partial sum i mod 16,
+//   and adds these lanes 8 apart, then 4, 2 and 1.
+// - Nothing else is fused, reassociated or approximated; exp, tanh and erf are
+//   the polynomials of math.h.
+// Callers must not set fast-math flags, nor contract multiplications.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CPU_LIBRARY_LIBRARY_H
+#define BATON_CODEGEN_CPU_LIBRARY_LIBRARY_H
+
+#include <stdint.h>
+
+/// Applied to x W^T + bias.
+enum BatonActivation {
+  BATON_ACTIVATION_NONE = 0,
+  BATON_ACTIVATION_SILU = 1,
+  /// The exact form, with erf.
+  BATON_ACTIVATION_GELU = 2,
+  /// The approximation with tanh.
+  BATON_ACTIVATION_GELU_TANH = 3,
+  BATON_ACTIVATION_RELU = 4,
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+//===- Embeddings ---------------------------------------------------------===//
+
+/// out[r][0 .. width) = table[tokens[r]] * multiplier; table is [vocabulary,
+/// width]. A token outside the vocabulary gives a row of NaN.
+void baton_task_embedding_f32(float *out, int64_t out_stride,
+                              const int32_t *tokens, const float *table,
+                              int64_t rows, int64_t width, int64_t vocabulary,
+                              float multiplier);
+void baton_task_embedding_bf16(float *out, int64_t out_stride,
+                               const int32_t *tokens, const uint16_t *table,
+                               int64_t rows, int64_t width, int64_t vocabulary,
+                               float multiplier);
+void baton_task_embedding_f16(float *out, int64_t out_stride,
+                              const int32_t *tokens, const uint16_t *table,
+                              int64_t rows, int64_t width, int64_t vocabulary,
+                              float multiplier);
+
+/// out[r] = table[position + r]; table is [at least position + rows, width].
+void baton_task_position_embedding_f32(float *out, int64_t out_stride,
+                                       const float *table, int64_t position,
+                                       int64_t rows, int64_t width);
+void baton_task_position_embedding_bf16(float *out, int64_t out_stride,
+                                        const uint16_t *table, int64_t position,
+                                        int64_t rows, int64_t width);
+void baton_task_position_embedding_f16(float *out, int64_t out_stride,
+                                       const uint16_t *table, int64_t position,
+                                       int64_t rows, int64_t width);
+
+//===- Norms --------------------------------------------------------------===//
+
+/// out = (x / sqrt(mean(x^2) + epsilon)) * weight, per row. In place allowed.
+void baton_task_rms_norm(float *out, int64_t out_stride, const float *x,
+                         int64_t x_stride, const float *weight, int64_t rows,
+                         int64_t width, float epsilon);
+
+/// out = (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias, per
+/// row; `bias` may be null. In place allowed.
+void baton_task_layer_norm(float *out, int64_t out_stride, const float *x,
+                           int64_t x_stride, const float *weight,
+                           const float *bias, int64_t rows, int64_t width,
+                           float epsilon);
+
+//===- Linear layers ------------------------------------------------------===//
+
+/// out[r][0 .. columns) = activation(x W^T + bias) + residual.
+/// x is [rows, k]; `panels`, `bias` and `residual` begin at the tile's first
+/// column; `bias` and `residual` may be null. `columns` is at least 1, its last
+/// panel may be partial. `residual` may be `out` itself, in place.
+/// `activation` is a BatonActivation.
+void baton_task_linear_f32(float *out, int64_t out_stride, const float *x,
+                           int64_t x_stride, const float *panels,
+                           const float *bias, const float *residual,
+                           int64_t residual_stride, int64_t rows, int64_t k,
+                           int64_t columns, int32_t activation);
+void baton_task_linear_bf16(float *out, int64_t out_stride, const float *x,
+                            int64_t x_stride, const uint16_t *panels,
+                            const float *bias, const float *residual,
+                            int64_t residual_stride, int64_t rows, int64_t k,
+                            int64_t columns, int32_t activation);
+void baton_task_linear_f16(float *out, int64_t out_stride, const float *x,
+                           int64_t x_stride, const uint16_t *panels,
+                           const float *bias, const float *residual,
+                           int64_t residual_stride, int64_t rows, int64_t k,
+                           int64_t columns, int32_t activation);
+
+/// out = activation(x G^T + bias_gate) * (x U^T + bias_up). The panels of the
+/// two weights alternate: gate panel 0, up panel 0, gate panel 1, ...;
+/// `columns` counts outputs. Either bias may be null.
+void baton_task_gated_linear_f32(float *out, int64_t out_stride, const float *x,
+                                 int64_t x_stride, const float *panels,
+                                 const float *bias_gate, const float *bias_up,
+                                 int64_t rows, int64_t k, int64_t columns,
+                                 int32_t activation);
+void baton_task_gated_linear_bf16(float *out, int64_t out_stride,
+                                  const float *x, int64_t x_stride,
+                                  const uint16_t *panels,
+                                  const float *bias_gate, const float *bias_up,
+                                  int64_t rows, int64_t k, int64_t columns,
+                                  int32_t activation);
+void baton_task_gated_linear_f16(float *out, int64_t out_stride, const float *x,
+                                 int64_t x_stride, const uint16_t *panels,
+                                 const float *bias_gate, const float *bias_up,
+                                 int64_t rows, int64_t k, int64_t columns,
+                                 int32_t activation);
+
+/// out[r][j] = sum over d of a[r][d] * b[j * b_column_stride + d *
+/// b_depth_stride], for j < columns and d < depth. Fast when either stride of b
+/// is 1.
+void baton_task_matmul(float *out, int64_t out_stride, const float *a,
+                       int64_t a_stride, const float *b,
+                       int64_t b_column_stride, int64_t b_depth_stride,
+                       int64_t rows, int64_t columns, int64_t depth);
+
+//===- Rotary position embedding ------------------------------------------===//
+
+/// out[r] = [cos(a_i) * scale for i < half | sin(a_i) * scale for i < half]
+/// with a_i = float(position + r) * inverse_frequencies[i].
+void baton_task_rope_table(float *out, int64_t out_stride,
+                           const float *inverse_frequencies, int64_t half,
+                           int64_t position, int64_t rows, float scale);
+
+/// Rotates every head of x ([rows, heads * head_dim]) by its row of `table` (as
+/// baton_task_rope_table writes it): for i < half
+///   out[i] = x[i] cos_i - x[i + half] sin_i,
+///   out[i + half] = x[i + half] cos_i + x[i] sin_i,
+/// each product rounded; elements from 2 * half on are copied. In place
+/// allowed.
+void baton_task_rope(float *out, int64_t out_stride, const float *x,
+                     int64_t x_stride, const float *table, int64_t table_stride,
+                     int64_t rows, int64_t heads, int64_t head_dim,
+                     int64_t half);
+
+//===- Attention ----------------------------------------------------------===//
+
+/// Bytes of `scratch` that baton_task_attention needs for tiles of up to `rows`
+/// rows: a transposed block of keys, and a maximum and a sum per query.
+#ifdef __cplusplus
+constexpr
+#else
+static inline
+#endif
+    int64_t
+    baton_attention_scratch_bytes(int64_t rows, int64_t group,
+                                  int64_t head_dim) {
+  return 4 * (64 * head_dim + 2 * rows * group);
+}
+
+/// Attention of `group` query heads that share one key/value head.
+/// Query head i of row r lies at q + r * q_stride + i * head_dim, its output at
+/// out + r * out_stride + i * value_dim. keys and values are indexed by
+/// absolute position; row r is at position + r and sees the positions up to its
+/// own, with window > 0 only the last `window` of them. Positions that no row
+/// of the tile sees are not read.
+/// score = (q . k) * scale, then softcap * tanh(score / softcap) if softcap is
+/// not 0.
+/// Blocks of 64 absolute positions are computed each on its own and merged in
+/// ascending order (FlashAttention-2, Dao 2023, algorithm 1), so that neither
+/// the tile's rows nor the chunking of a prompt changes a bit. A row whose
+/// scores are all -infinity gives zeros.
+/// `scratch`: baton_attention_scratch_bytes, 4-byte aligned.
+void baton_task_attention(float *out, int64_t out_stride, const float *q,
+                          int64_t q_stride, const float *keys,
+                          int64_t key_stride, const float *values,
+                          int64_t value_stride, int64_t rows, int64_t position,
+                          int64_t group, int64_t head_dim, int64_t value_dim,
+                          float scale, float softcap, int64_t window,
+                          float *scratch);
+
+/// out[r][j] = x[r][j] where j <= position + r (and, with window > 0,
+/// j > position + r - window), else -infinity. In place allowed.
+void baton_task_mask_causal(float *out, int64_t out_stride, const float *x,
+                            int64_t x_stride, int64_t rows, int64_t width,
+                            int64_t position, int64_t window);
+
+/// out = e^(x - max x) / sum, per row; a row of -infinity only gives zeros. In
+/// place allowed.
+void baton_task_softmax(float *out, int64_t out_stride, const float *x,
+                        int64_t x_stride, int64_t rows, int64_t width);
+
+//===- Element-wise bodies: [rows, width], in place allowed
+//----------------===//
+
+void baton_task_copy(float *out, int64_t out_stride, const float *x,
+                     int64_t x_stride, int64_t rows, int64_t width);
+void baton_task_scale(float *out, int64_t out_stride, const float *x,
+                      int64_t x_stride, int64_t rows, int64_t width,
+                      float factor);
+/// `out` may be `a` or `b`, in place.
+void baton_task_add(float *out, int64_t out_stride, const float *a,
+                    int64_t a_stride, const float *b, int64_t b_stride,
+                    int64_t rows, int64_t width);
+void baton_task_mul(float *out, int64_t out_stride, const float *a,
+                    int64_t a_stride, const float *b, int64_t b_stride,
+                    int64_t rows, int64_t width);
+void baton_task_tanh(float *out, int64_t out_stride, const float *x,
+                     int64_t x_stride, int64_t rows, int64_t width);
+void baton_task_silu(float *out, int64_t out_stride, const float *x,
+                     int64_t x_stride, int64_t rows, int64_t width);
+void baton_task_gelu(float *out, int64_t out_stride, const float *x,
+                     int64_t x_stride, int64_t rows, int64_t width);
+void baton_task_gelu_tanh(float *out, int64_t out_stride, const float *x,
+                          int64_t x_stride, int64_t rows, int64_t width);
+void baton_task_relu(float *out, int64_t out_stride, const float *x,
+                     int64_t x_stride, int64_t rows, int64_t width);
+
+//===- Measuring ----------------------------------------------------------===//
+
+/// Floating-point operations in one iteration of baton_task_fma_probe: 7
+/// independent chains, 16 lanes, 2 operations.
+enum { BATON_FMA_PROBE_OPERATIONS = 7 * 16 * 2 };
+
+/// Runs fused multiply-adds in registers, the peak of one core where two of
+/// them start per cycle with a latency of 4 (AVX2: 14 chains). Returns a value
+/// that depends on all of them.
+float baton_task_fma_probe(int64_t iterations);
+
+//===- Synchronisation ----------------------------------------------------===//
+
+/// Provided by the runtime: lets another thread run (sched_yield).
+void baton_yield(void);
+
+/// Returns once (int32_t)(*word - target) >= 0, with everything visible that
+/// preceded the notifications counted in *word. Spins briefly, then yields
+/// between polls.
+void baton_wait(const uint32_t *word, uint32_t target);
+
+/// The part of baton_wait that is not inlined: `word` was not there yet.
+void baton_wait_slow(const uint32_t *word, uint32_t target);
+
+/// Adds one to *word; everything before it is visible to whoever waits for it.
+void baton_notify(uint32_t *word);
+
+/// The border between steps: arrives (adds one to *border) and returns when
+/// *border has reached `target`, the running sum over all workers and borders
+/// including this one: `workers` more at every border, wrapping at 2^32.
+void baton_border(uint32_t *border, uint32_t workers, uint32_t target);
+
+/// Starts loading `bytes` from `address` on into the caches.
+void baton_prefetch(const void *address, int64_t bytes);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+
+#endif // BATON_CODEGEN_CPU_LIBRARY_LIBRARY_H

@@ -1,0 +1,125 @@
+//===- microkernel.h - a register tile of rows by 16-column panels --------===//
+//
+// The inner loop of everything that multiplies matrices. One element is one
+// chain of fused multiply-adds in ascending depth, whatever tile it is in:
+// that is what makes a row's bits independent of its neighbours.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CPU_LIBRARY_MICROKERNEL_H
+#define BATON_CODEGEN_CPU_LIBRARY_MICROKERNEL_H
+
+#include "codegen/cpu/library/weights.h"
+
+namespace baton::cpu {
+
+/// Rows of the largest tile: 6 rows by 16 columns are 12 of the 16 AVX
+/// registers, the most that leaves room for the operands.
+constexpr int64_t tile_rows = 6;
+
+/// sum[r][p] += x[r][d] * right(d, p) for d in [begin, end), ascending.
+/// `right` returns 16 columns of the right-hand side; `ahead(d)` is called
+/// before every `Step` depths to prefetch.
+template <int Rows, int Panels, int Step = 1, typename Right, typename Ahead>
+BATON_INLINE void accumulate(Vector (*sum)[Panels], const float *const *x,
+                             int64_t begin, int64_t end, Right right,
+                             Ahead ahead) {
+  auto one = [&](int64_t depth) BATON_INLINE_LAMBDA {
+    BATON_UNROLL
+    for (int panel = 0; panel < Panels; ++panel) {
+      Vector columns = right(depth, panel);
+      BATON_UNROLL
+      for (int row = 0; row < Rows; ++row)
+        sum[row][panel] = fma(splat(x[row][depth]), columns, sum[row][panel]);
+    }
+  };
+  int64_t depth = begin;
+  for (; depth + Step <= end; depth += Step) {
+    ahead(depth);
+    BATON_UNROLL
+    for (int step = 0; step < Step; ++step)
+      one(depth + step);
+  }
+  if constexpr (Step > 1)
+    for (; depth < end; ++depth)
+      one(depth);
+}
+
+template <int Rows, int Panels, typename Right>
+BATON_INLINE void accumulate(Vector (*sum)[Panels], const float *const *x,
+                             int64_t begin, int64_t end, Right right) {
+  accumulate<Rows, Panels>(sum, x, begin, end, right,
+                           [](int64_t) BATON_INLINE_LAMBDA {});
+}
+
+/// Calls body<Rows>() with rows (1 ..= 6) as a constant.
+template <typename Body>
+BATON_INLINE void with_constant_rows(int64_t rows, Body body) {
+  switch (rows) {
+  case 1:
+    return body.template operator()<1>();
+  case 2:
+    return body.template operator()<2>();
+  case 3:
+    return body.template operator()<3>();
+  case 4:
+    return body.template operator()<4>();
+  case 5:
+    return body.template operator()<5>();
+  default:
+    return body.template operator()<6>();
+  }
+}
+
+/// Calls body(first, count) for blocks of at most 6 rows, of nearly equal size:
+/// 7 rows run as 4 and 3, because a lone row cannot hide the FMA latency.
+template <typename Body>
+BATON_INLINE void for_each_row_block(int64_t rows, Body body) {
+  int64_t blocks = (rows + tile_rows - 1) / tile_rows;
+  int64_t size = blocks > 1 ? (rows + blocks - 1) / blocks : rows;
+  for (int64_t first = 0; first < rows; first += size)
+    body(first, rows - first < size ? rows - first : size);
+}
+
+/// One tile of x times packed panels, written to `tile` [Rows][Panels * 16].
+/// A panel is [k][16]; `panel_stride` elements lie between two of them.
+template <int Rows, int Panels, typename Weight>
+BATON_INLINE void multiply_panels(float *tile, const float *__restrict x,
+                                  int64_t x_stride,
+                                  const Weight *__restrict panels,
+                                  int64_t panel_stride, int64_t k) {
+  // Measured best on AVX2: far enough to cover memory, near enough for L1.
+  constexpr int64_t ahead_bytes = 1024;
+  constexpr int rows_per_line = 64 / (lanes * sizeof(Weight));
+  const float *row_pointers[Rows];
+  Vector sum[Rows][Panels];
+  BATON_UNROLL
+  for (int row = 0; row < Rows; ++row) {
+    row_pointers[row] = x + row * x_stride;
+    BATON_UNROLL
+    for (int panel = 0; panel < Panels; ++panel)
+      sum[row][panel] = splat(0.0f);
+  }
+  accumulate<Rows, Panels, rows_per_line>(
+      sum, row_pointers, 0, k,
+      [&](int64_t depth, int panel) BATON_INLINE_LAMBDA {
+        return load_weights(panels + panel * panel_stride + depth * lanes);
+      },
+      [&](int64_t depth) BATON_INLINE_LAMBDA {
+        BATON_UNROLL
+        for (int panel = 0; panel < Panels; ++panel)
+          __builtin_prefetch(
+              reinterpret_cast<const char *>(panels + panel * panel_stride +
+                                             depth * lanes) +
+              ahead_bytes);
+      });
+  BATON_UNROLL
+  for (int row = 0; row < Rows; ++row)
+    BATON_UNROLL
+  for (int panel = 0; panel < Panels; ++panel)
+    store(tile + (row * Panels + panel) * lanes, sum[row][panel]);
+}
+
+} // namespace baton::cpu
+
+#endif // BATON_CODEGEN_CPU_LIBRARY_MICROKERNEL_H

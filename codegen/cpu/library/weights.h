@@ -1,0 +1,54 @@
+//===- weights.h - storage types of weights -------------------------------===//
+//
+// How a stored weight becomes F32. Every conversion is exact.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CPU_LIBRARY_WEIGHTS_H
+#define BATON_CODEGEN_CPU_LIBRARY_WEIGHTS_H
+
+#include "codegen/cpu/library/vector.h"
+
+namespace baton::cpu {
+
+/// The upper half of an F32.
+struct BFloat16 {
+  uint16_t bits;
+};
+
+/// IEEE binary16.
+struct Float16 {
+  uint16_t bits;
+};
+
+BATON_INLINE Vector load_weights(const float *source) { return load(source); }
+
+BATON_INLINE Vector load_weights(const BFloat16 *source) {
+  typedef uint16_t Bits __attribute__((ext_vector_type(16)));
+  typedef uint32_t WideBits __attribute__((ext_vector_type(16)));
+  Bits bits;
+  __builtin_memcpy(&bits, source, sizeof bits);
+  return __builtin_bit_cast(Vector, __builtin_convertvector(bits, WideBits)
+                                        << 16);
+}
+
+BATON_INLINE Vector load_weights(const Float16 *source) {
+  typedef _Float16 Halves __attribute__((ext_vector_type(16)));
+  Halves halves;
+  __builtin_memcpy(&halves, source, sizeof halves);
+  return __builtin_convertvector(halves, Vector);
+}
+
+/// The first `count` (1 ..= 16) weights; the other lanes are zero.
+template <typename Weight>
+BATON_INLINE Vector load_weights(const Weight *source, int64_t count) {
+  if (count == lanes)
+    return load_weights(source);
+  Weight padded[lanes] = {};
+  __builtin_memcpy(padded, source, count * sizeof(Weight));
+  return load_weights(padded);
+}
+
+} // namespace baton::cpu
+
+#endif // BATON_CODEGEN_CPU_LIBRARY_WEIGHTS_H
