@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <optional>
 
 namespace baton {
@@ -32,13 +31,18 @@ uint64_t checked_product(const std::string &name,
   return product;
 }
 
+/// JSON that was built rather than read holds signed integers too.
+bool is_count(const nlohmann::json &value) {
+  return value.is_number_unsigned() ||
+         (value.is_number_integer() && value.get<int64_t>() >= 0);
+}
+
 uint64_t unsigned_or(const nlohmann::json &object, const char *key,
                      std::optional<uint64_t> otherwise) {
   auto found = object.find(key);
   if (found == object.end() && otherwise)
     return *otherwise;
-  if (found == object.end() || !found->is_number_integer() ||
-      (!found->is_number_unsigned() && found->get<int64_t>() < 0))
+  if (found == object.end() || !is_count(*found))
     fail(object.at("name"),
          std::string("has no non-negative integer \"") + key + "\"");
   return found->get<uint64_t>();
@@ -48,7 +52,7 @@ ParameterPart parse_part(const std::string &name, const nlohmann::json &part) {
   ParameterPart result;
   result.sources = part.at("sources").get<std::vector<std::string>>();
   for (const nlohmann::json &size : part.at("shape")) {
-    if (!size.is_number_unsigned() || size.get<uint64_t>() == 0)
+    if (!is_count(size) || size == 0)
       fail(name, "has a part whose shape is not made of positive integers");
     result.shape.push_back(size);
   }

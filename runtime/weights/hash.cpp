@@ -2,7 +2,6 @@
 
 #include "runtime/weights/hash.h"
 
-#include <bit>
 #include <cstring>
 
 namespace baton {
@@ -20,7 +19,11 @@ uint64_t hash_bytes(const void *data, size_t bytes, uint64_t seed) {
     for (size_t lane = 0; lane < lanes; ++lane) {
       uint64_t word;
       std::memcpy(&word, block + lane * sizeof(word), sizeof(word));
-      state[lane] = std::rotl((state[lane] ^ word) * multiplier, 29);
+      uint64_t product = (state[lane] ^ word) * multiplier;
+      // A product's high bits depend on all of the word, its low bits on few;
+      // folding spreads the former, so that a flip of the topmost bit does not
+      // stay a single bit that one in the next block could cancel.
+      state[lane] = product ^ (product >> 32);
     }
   };
   for (; left >= sizeof(state); left -= sizeof(state), next += sizeof(state))

@@ -1,7 +1,7 @@
 //===- hash.h - a fast 64-bit hash of byte strings -----------------------===//
 //
 // Detects accidental damage and names cache files; it is no defence against an
-// adversary. Eight multiply-and-rotate lanes hide the multiplier's latency, so
+// adversary. Eight multiply-and-fold lanes hide the multiplier's latency, so
 // that hashing data which is still in the cache costs less than reading it from
 // memory did.
 //

@@ -9,7 +9,6 @@
 #include "runtime/weights/hash.h"
 #include "runtime/weights/packing.h"
 #include "runtime/weights/parallel.h"
-
 #include "runtime/weights/random.h"
 
 #include <nlohmann/json.hpp>
@@ -20,7 +19,6 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <optional>
 
 namespace baton {
 
