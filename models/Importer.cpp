@@ -1,0 +1,116 @@
+//===- Importer.cpp - finds the family of a config and runs its importer --===//
+
+#include "models/Importer.h"
+
+#include "models/Family.h"
+
+#include "mlir/IR/Verifier.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::models;
+
+static const Family *const kFamilies[] = {
+#define BATON_MODEL_FAMILY(NAME) &NAME##Family,
+#include "models/Families.inc"
+#undef BATON_MODEL_FAMILY
+};
+
+std::vector<std::string> models::families() {
+  std::vector<std::string> names;
+  for (const Family *family : kFamilies)
+    names.push_back(family->modelType);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+static std::string listFamilies() {
+  std::string list;
+  for (const std::string &name : families())
+    list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+static const Family &findFamily(const Config &config) {
+  std::string modelType = config.text("model_type");
+  for (const Family *family : kFamilies)
+    if (modelType == family->modelType)
+      return *family;
+  config.fail("model_type", "one that has an importer: " + listFamilies());
+}
+
+/// Refuses what would be read as something that it is not: other heads on the
+/// same body, and weights that are not plain numbers.
+static void checkCheckpointKind(const Config &config, const Family &family) {
+  if (!config.listsText("architectures", family.architecture))
+    config.fail("architectures",
+                std::string("a list with \"") + family.architecture + "\"");
+  if (config.has("quantization_config"))
+    config.fail("'quantization_config' is not supported: only plain float32, "
+                "bfloat16 and float16 weights are");
+}
+
+int64_t models::maxSeqOption(const Config &config, const ImportOptions &options,
+                             const char *limitName) {
+  int64_t limit = config.integer(limitName, 1, kMaxPositions);
+  if (!options.maxSeq)
+    return limit;
+  if (*options.maxSeq < 1 || *options.maxSeq > limit)
+    throw ConfigError("--max-seq is " + std::to_string(*options.maxSeq) +
+                      ", expected 1 to " + std::to_string(limit) + ", the '" +
+                      limitName + "' of " + config.getFile());
+  return *options.maxSeq;
+}
+
+FloatType models::weightTypeOption(MLIRContext &context, const Config &config,
+                                   const ImportOptions &options) {
+  std::string option = options.dtype.value_or("auto");
+  if (option == "f32")
+    return FloatType::getF32(&context);
+  if (option == "bf16")
+    return FloatType::getBF16(&context);
+  if (option == "f16")
+    return FloatType::getF16(&context);
+  if (option != "auto")
+    throw ConfigError("--dtype is '" + option +
+                      "', expected auto, f32, bf16 or f16");
+  const char *field = config.has("dtype") ? "dtype" : "torch_dtype";
+  std::string stored = config.text(field, "float32");
+  if (stored == "float32")
+    return FloatType::getF32(&context);
+  if (stored == "bfloat16")
+    return FloatType::getBF16(&context);
+  if (stored == "float16")
+    return FloatType::getF16(&context);
+  config.fail(field, "float32, bfloat16 or float16 (--dtype chooses another)");
+}
+
+OwningOpRef<ModuleOp> models::importFolder(MLIRContext &context,
+                                           StringRef folder,
+                                           const ImportOptions &options,
+                                           std::string &error) {
+  error.clear();
+  context.getOrLoadDialect<model::ModelDialect>();
+  try {
+    Config config = Config::read(folder.str());
+    const Family &family = findFamily(config);
+    checkCheckpointKind(config, family);
+    OwningOpRef<ModuleOp> module = family.build(context, config, options);
+
+    // The builders are checked as everybody's IR is.
+    std::string diagnostic;
+    ScopedDiagnosticHandler collect(&context, [&](Diagnostic &found) {
+      if (diagnostic.empty())
+        diagnostic = found.str();
+      return success();
+    });
+    if (succeeded(verify(*module)))
+      return module;
+    error = config.getFile() + ": " + diagnostic;
+  } catch (const std::exception &failure) {
+    error = failure.what();
+  }
+  return nullptr;
+}

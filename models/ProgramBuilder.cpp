@@ -1,0 +1,230 @@
+//===- ProgramBuilder.cpp - writes a model.program op by op ---------------===//
+
+#include "models/ProgramBuilder.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+using namespace baton::models;
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<StepTensorType>(value.getType()).getShape();
+}
+
+ProgramBuilder::ProgramBuilder(MLIRContext &context, StringRef family,
+                               int64_t maxSeq, FloatType weightType,
+                               StringRef prefix)
+    : module(ModuleOp::create(UnknownLoc::get(&context))), builder(&context),
+      weightType(weightType), f32(FloatType::getF32(&context)), prefix(prefix) {
+  builder.setInsertionPointToEnd(module->getBody());
+  Location location = locate(family);
+  program = builder.create<ProgramOp>(location, builder.getStringAttr(family),
+                                      builder.getI64IntegerAttr(maxSeq),
+                                      builder.getStringAttr(family));
+  Block *block = builder.createBlock(&program.getBody());
+  block->addArgument(
+      StepTensorType::get(&context, {kRows}, builder.getI32Type()), location);
+}
+
+OwningOpRef<ModuleOp> ProgramBuilder::finish(Value logits) {
+  builder.create<ReturnOp>(program.getLoc(), logits);
+  return std::move(module);
+}
+
+/// A location that names a module whatever its layer.
+Location ProgramBuilder::locate(Twine name) {
+  std::string text = name.str();
+  constexpr StringLiteral layer = ".{layer}";
+  if (size_t at = text.find(layer); at != std::string::npos)
+    text.erase(at, layer.size());
+  return NameLoc::get(builder.getStringAttr(text));
+}
+
+StepTensorType ProgramBuilder::type(ArrayRef<int64_t> shape) {
+  return StepTensorType::get(builder.getContext(), shape, f32);
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+Value ProgramBuilder::parameter(const Twine &name, StepTensorType type,
+                                bool transposed) {
+  std::string bare = name.str();
+  SmallVector<StringRef, 2> sources;
+  std::string prefixed = prefix + bare;
+  // The head belongs to no body, so it never has the body's prefix.
+  if (!StringRef(bare).starts_with("lm_head."))
+    sources.push_back(prefixed);
+  sources.push_back(bare);
+  return builder.create<ParameterOp>(
+      locate(bare), type, builder.getStrArrayAttr(sources), transposed);
+}
+
+Value ProgramBuilder::weight(StringRef module, ArrayRef<int64_t> shape,
+                             bool transposed) {
+  return parameter(module + ".weight", type(shape).withElementType(weightType),
+                   transposed);
+}
+
+//===----------------------------------------------------------------------===//
+// Rows in, rows out
+//===----------------------------------------------------------------------===//
+
+Value ProgramBuilder::embedding(StringRef module, Value table) {
+  return builder.create<EmbeddingOp>(locate(module),
+                                     type({kRows, shapeOf(table)[1]}),
+                                     getTokens(), table, llvm::APFloat(1.0f));
+}
+
+Value ProgramBuilder::positionEmbedding(StringRef module, int64_t positions,
+                                        int64_t width) {
+  Value table = weight(module, {positions, width});
+  return builder.create<PositionEmbeddingOp>(locate(module),
+                                             type({kRows, width}), table);
+}
+
+Value ProgramBuilder::stack(StringRef name, Value x, int64_t repeat,
+                            function_ref<Value(Value)> body) {
+  Location location = locate(name);
+  auto stack = builder.create<StackOp>(location, TypeRange(x.getType()),
+                                       ValueRange(x), repeat);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *block =
+      builder.createBlock(&stack.getBody(), {}, x.getType(), location);
+  Value result = body(block->getArgument(0));
+  builder.create<YieldOp>(location, result);
+  return stack.getResult(0);
+}
+
+Value ProgramBuilder::rmsNorm(StringRef module, Value x, float epsilon) {
+  Value weight = parameter(module + ".weight", type({shapeOf(x)[1]}));
+  return builder.create<RmsNormOp>(locate(module), x.getType(), x, weight,
+                                   builder.getF32FloatAttr(epsilon));
+}
+
+Value ProgramBuilder::layerNorm(StringRef module, Value x, float epsilon) {
+  Value weight = parameter(module + ".weight", type({shapeOf(x)[1]}));
+  Value bias = parameter(module + ".bias", type({shapeOf(x)[1]}));
+  return builder.create<LayerNormOp>(locate(module), x.getType(), x, weight,
+                                     bias, builder.getF32FloatAttr(epsilon));
+}
+
+Value ProgramBuilder::linear(StringRef module, Value x, int64_t outputs,
+                             bool hasBias, bool transposed) {
+  Value matrix = weight(module, {outputs, shapeOf(x)[1]}, transposed);
+  return createLinear(module, x, matrix,
+                      hasBias ? parameter(module + ".bias", type({outputs}))
+                              : Value());
+}
+
+Value ProgramBuilder::linear(StringRef module, Value x, Value weight) {
+  return createLinear(module, x, weight, /*bias=*/Value());
+}
+
+Value ProgramBuilder::createLinear(StringRef module, Value x, Value weight,
+                                   Value bias) {
+  Value none;
+  return builder.create<LinearOp>(
+      locate(module), type({shapeOf(x)[0], shapeOf(weight)[0]}), x, weight,
+      bias, /*norm_weight=*/none, /*norm_bias=*/none, /*residual=*/none,
+      Norm::identity, llvm::APFloat(0.0f));
+}
+
+Value ProgramBuilder::activate(StringRef name, Value x, Activation activation) {
+  return builder.create<ActivateOp>(
+      locate(name), x.getType(), x,
+      ActivationAttr::get(builder.getContext(), activation));
+}
+
+Value ProgramBuilder::add(StringRef name, Value lhs, Value rhs) {
+  return builder.create<AddOp>(locate(name), lhs.getType(), lhs, rhs);
+}
+
+Value ProgramBuilder::multiply(StringRef name, Value lhs, Value rhs) {
+  return builder.create<MulOp>(locate(name), lhs.getType(), lhs, rhs);
+}
+
+Value ProgramBuilder::columns(StringRef name, Value x, int64_t offset,
+                              int64_t width) {
+  return builder.create<SliceOp>(locate(name), type({shapeOf(x)[0], width}), x,
+                                 builder.getI64IntegerAttr(1),
+                                 builder.getI64IntegerAttr(offset));
+}
+
+Value ProgramBuilder::lastRows(StringRef name, Value x) {
+  return builder.create<LastRowsOp>(locate(name),
+                                    type({kOutputs, shapeOf(x)[1]}), x);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+Value ProgramBuilder::splitHeads(StringRef name, Value x, int64_t heads) {
+  return builder.create<ReshapeOp>(
+      locate(name), type({shapeOf(x)[0], heads, shapeOf(x)[1] / heads}), x);
+}
+
+Value ProgramBuilder::ropeTable(StringRef name, ArrayRef<float> frequencies) {
+  return builder.create<RopeTableOp>(
+      locate(name), type({kRows, 2 * static_cast<int64_t>(frequencies.size())}),
+      frequencies, llvm::APFloat(1.0f));
+}
+
+Value ProgramBuilder::rope(StringRef name, Value x, Value table) {
+  return builder.create<RopeOp>(locate(name), x.getType(), x, table);
+}
+
+Value ProgramBuilder::transpose(const Twine &name, Value x,
+                                ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t, 3> shape;
+  for (int64_t axis : permutation)
+    shape.push_back(shapeOf(x)[axis]);
+  return builder.create<TransposeOp>(locate(name), type(shape), x, permutation);
+}
+
+/// Gives every query head its key/value head.
+Value ProgramBuilder::repeatHeads(const Twine &name, Value x, int64_t times) {
+  if (times == 1)
+    return x;
+  SmallVector<int64_t, 3> shape(shapeOf(x));
+  shape[0] *= times;
+  return builder.create<BroadcastOp>(locate(name), type(shape), x,
+                                     builder.getI64IntegerAttr(0),
+                                     builder.getI64IntegerAttr(times));
+}
+
+Value ProgramBuilder::causalAttention(StringRef module, Value q, Value k,
+                                      Value v, std::optional<float> scale) {
+  int64_t heads = shapeOf(q)[1], groups = shapeOf(k)[1];
+  int64_t keyDim = shapeOf(k)[2], valueDim = shapeOf(v)[2];
+  int64_t times = heads / groups;
+
+  Value keys = builder.create<KvAppendOp>(locate(module + ".k_state"),
+                                          type({kKv, groups, keyDim}), k, "k");
+  Value values = builder.create<KvAppendOp>(
+      locate(module + ".v_state"), type({kKv, groups, valueDim}), v, "v");
+  q = transpose(module + ".q_heads", q, {1, 0, 2});
+  keys = transpose(module + ".k_heads", keys, {1, 2, 0});
+  keys = repeatHeads(module + ".k_repeat", keys, times);
+  values = transpose(module + ".v_heads", values, {1, 0, 2});
+  values = repeatHeads(module + ".v_repeat", values, times);
+
+  Value scores = builder.create<MatmulOp>(locate(module + ".scores"),
+                                          type({heads, kRows, kKv}), q, keys);
+  if (scale)
+    scores =
+        builder.create<ScaleOp>(locate(module + ".scale"), scores.getType(),
+                                scores, builder.getF32FloatAttr(*scale));
+  scores = builder.create<MaskOp>(locate(module + ".mask"), scores.getType(),
+                                  scores);
+  Value weights = builder.create<SoftmaxOp>(locate(module + ".softmax"),
+                                            scores.getType(), scores);
+  Value result =
+      builder.create<MatmulOp>(locate(module + ".weighted_values"),
+                               type({heads, kRows, valueDim}), weights, values);
+  result = transpose(module + ".attention", result, {1, 0, 2});
+  return builder.create<ReshapeOp>(locate(module + ".merge_heads"),
+                                   type({kRows, heads * valueDim}), result);
+}

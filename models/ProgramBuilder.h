@@ -1,0 +1,113 @@
+//===- ProgramBuilder.h - writes a model.program op by op -----------------===//
+//
+// What importers share: parameters by checkpoint name, and the pieces of a
+// transformer in primitive form. Every op's location is a name that reads like
+// the module of the checkpoint ("layers.self_attn.q_proj"); phases, traces and
+// dumps take their names from it.
+//
+// A `module` below is the checkpoint's name of a module, with "{layer}" for the
+// layer number: "layers.{layer}.self_attn.q_proj".
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_MODELS_PROGRAMBUILDER_H
+#define BATON_MODELS_PROGRAMBUILDER_H
+
+#include "dialects/Model/Model.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <optional>
+
+namespace baton::models {
+
+class ProgramBuilder {
+public:
+  /// Tensors are looked up as `prefix` + name, then without the prefix, as
+  /// checkpoints of the bare body store them.
+  ProgramBuilder(mlir::MLIRContext &context, llvm::StringRef family,
+                 int64_t maxSeq, mlir::FloatType weightType,
+                 llvm::StringRef prefix);
+
+  /// Ends the program and gives the module away.
+  mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value logits);
+
+  /// The step's token ids, [rows].
+  mlir::Value getTokens() { return program.getBody().getArgument(0); }
+
+  /// The tensor `module`.weight in the weight type.
+  mlir::Value weight(llvm::StringRef module, llvm::ArrayRef<int64_t> shape,
+                     bool transposed = false);
+  /// `module`.weight + look-up, [rows, width].
+  mlir::Value embedding(llvm::StringRef module, mlir::Value table);
+  mlir::Value positionEmbedding(llvm::StringRef module, int64_t positions,
+                                int64_t width);
+
+  /// `repeat` copies of the body, which maps [rows, width] to the same.
+  mlir::Value stack(llvm::StringRef name, mlir::Value x, int64_t repeat,
+                    llvm::function_ref<mlir::Value(mlir::Value)> body);
+
+  /// [R, K] to [R, K].
+  mlir::Value rmsNorm(llvm::StringRef module, mlir::Value x, float epsilon);
+  mlir::Value layerNorm(llvm::StringRef module, mlir::Value x, float epsilon);
+
+  /// [R, K] to [R, outputs] by `module`.weight and, if asked, `module`.bias.
+  /// `transposed`: the checkpoint stores the weight as [K, outputs].
+  mlir::Value linear(llvm::StringRef module, mlir::Value x, int64_t outputs,
+                     bool hasBias, bool transposed = false);
+  /// The same by a weight [N, K] that is there already.
+  mlir::Value linear(llvm::StringRef module, mlir::Value x, mlir::Value weight);
+
+  /// Element-wise; `name` is a location.
+  mlir::Value activate(llvm::StringRef name, mlir::Value x,
+                       model::Activation activation);
+  mlir::Value add(llvm::StringRef name, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value multiply(llvm::StringRef name, mlir::Value lhs, mlir::Value rhs);
+
+  /// Columns [offset, offset + width) of [rows, N].
+  mlir::Value columns(llvm::StringRef name, mlir::Value x, int64_t offset,
+                      int64_t width);
+  /// [rows, heads · dim] to [rows, heads, dim].
+  mlir::Value splitHeads(llvm::StringRef name, mlir::Value x, int64_t heads);
+  /// The step's cosines and sines for `frequencies`.
+  mlir::Value ropeTable(llvm::StringRef name,
+                        llvm::ArrayRef<float> frequencies);
+  /// Rotates every head of [rows, heads, dim].
+  mlir::Value rope(llvm::StringRef name, mlir::Value x, mlir::Value table);
+
+  /// Causal attention in primitive form: appends k and v to the states "k" and
+  /// "v", and returns [rows, H · E] for q [rows, H, D], k [rows, G, D] and
+  /// v [rows, G, E], where G divides H. Without `scale`, scores stay as they
+  /// are.
+  mlir::Value causalAttention(llvm::StringRef module, mlir::Value q,
+                              mlir::Value k, mlir::Value v,
+                              std::optional<float> scale);
+
+  /// The rows that get logits, [outputs, K] of [rows, K].
+  mlir::Value lastRows(llvm::StringRef name, mlir::Value x);
+
+private:
+  mlir::Location locate(llvm::Twine name);
+  model::StepTensorType type(llvm::ArrayRef<int64_t> shape);
+  mlir::Value parameter(const llvm::Twine &name, model::StepTensorType type,
+                        bool transposed = false);
+  mlir::Value createLinear(llvm::StringRef module, mlir::Value x,
+                           mlir::Value weight, mlir::Value bias);
+  mlir::Value transpose(const llvm::Twine &name, mlir::Value x,
+                        llvm::ArrayRef<int64_t> permutation);
+  mlir::Value repeatHeads(const llvm::Twine &name, mlir::Value x,
+                          int64_t times);
+
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::OpBuilder builder;
+  model::ProgramOp program;
+  mlir::FloatType weightType;
+  mlir::FloatType f32;
+  std::string prefix;
+};
+
+} // namespace baton::models
+
+#endif // BATON_MODELS_PROGRAMBUILDER_H
