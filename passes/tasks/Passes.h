@@ -3,6 +3,9 @@
 #ifndef BATON_PASSES_TASKS_PASSES_H
 #define BATON_PASSES_TASKS_PASSES_H
 
+#include "dialects/Event/Event.h"
+
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace baton::tasks {

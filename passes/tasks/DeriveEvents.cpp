@@ -1,0 +1,285 @@
+//===- DeriveEvents.cpp - event tensors from overlapping accesses --------===//
+//
+// 1. For every two accesses that conflict, find which tasks of the earlier
+//    phase a task of the later one overlaps: a range for each coordinate.
+// 2. A phase's event tensor keeps the coordinates that some such range limits;
+//    the others are counted.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tasks/Passes.h"
+
+#include "dialects/Event/Event.h"
+
+namespace baton::tasks {
+#define GEN_PASS_DEF_DERIVEEVENTS
+#include "passes/tasks/Passes.h.inc"
+} // namespace baton::tasks
+
+using namespace mlir;
+using namespace baton;
+using event::AccessAttr;
+using event::PhaseOp;
+
+namespace {
+
+/// Values of one coordinate of the earlier phase, [low, high), as expressions
+/// of the later one's coordinates; a missing end is not limited.
+struct Range {
+  AffineExpr low, high;
+};
+
+/// The later phase has to wait for these tasks of the earlier one.
+struct Dependence {
+  PhaseOp earlier, later;
+  int64_t distance;
+  SmallVector<Range> ranges;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Overlap
+//===----------------------------------------------------------------------===//
+
+/// expression == factor * d<coordinate> + rest, without other coordinates.
+struct LinearForm {
+  unsigned coordinate;
+  int64_t factor;
+  AffineExpr rest;
+};
+
+static std::optional<LinearForm> linearForm(AffineExpr expression,
+                                            unsigned coordinates) {
+  std::optional<unsigned> only;
+  for (unsigned d = 0; d < coordinates; ++d) {
+    if (!expression.isFunctionOfDim(d))
+      continue;
+    if (only)
+      return std::nullopt;
+    only = d;
+  }
+  if (!only)
+    return std::nullopt;
+  MLIRContext *context = expression.getContext();
+  auto at = [&](int64_t value) {
+    AffineExpr constant = getAffineConstantExpr(value, context);
+    return expression.replace(getAffineDimExpr(*only, context), constant);
+  };
+  // Linear if neighbours differ by one constant wherever they are.
+  AffineExpr rest = at(0);
+  AffineExpr next = expression.replace(getAffineDimExpr(*only, context),
+                                       getAffineDimExpr(*only, context) + 1);
+  auto step = dyn_cast<AffineConstantExpr>(
+      simplifyAffineExpr(next - expression, coordinates, event::kStepSymbols));
+  if (!step || step.getValue() < 1)
+    return std::nullopt;
+  return LinearForm{*only, step.getValue(), rest};
+}
+
+/// Which tasks of `earlier` may overlap a task of `later`: earlier.low <
+/// later.high and later.low < earlier.high, solved for each coordinate.
+static SmallVector<Range> overlap(PhaseOp earlier, AccessAttr first,
+                                  PhaseOp later, AccessAttr second) {
+  MLIRContext *context = earlier.getContext();
+  SmallVector<Range> ranges(earlier.getRank());
+  auto simplify = [&](AffineExpr expression) {
+    return simplifyAffineExpr(expression, later.getRank(), event::kStepSymbols);
+  };
+  for (unsigned j = 0; j < first.getLow().getNumResults(); ++j) {
+    // The symbols mean the same in both phases, coordinates do not: `rest` has
+    // none left of the earlier phase.
+    if (auto low = linearForm(first.getLow().getResult(j), earlier.getRank())) {
+      Range &range = ranges[low->coordinate];
+      if (!range.high)
+        range.high = simplify(
+            (second.getHigh().getResult(j) - low->rest).ceilDiv(low->factor));
+    }
+    if (auto high =
+            linearForm(first.getHigh().getResult(j), earlier.getRank())) {
+      Range &range = ranges[high->coordinate];
+      if (!range.low)
+        range.low = simplify(
+            (second.getLow().getResult(j) - high->rest).floorDiv(high->factor) +
+            getAffineConstantExpr(1, context));
+    }
+  }
+  // Ends that reach the grid's own limit none.
+  for (auto [d, range] : llvm::enumerate(ranges)) {
+    AffineExpr extent = earlier.getGrid().getResult(d);
+    if (auto low = dyn_cast_or_null<AffineConstantExpr>(range.low);
+        low && low.getValue() <= 0)
+      range.low = {};
+    if (!range.high)
+      continue;
+    auto slack = dyn_cast<AffineConstantExpr>(simplify(range.high - extent));
+    if (range.high == extent || (slack && slack.getValue() >= 0))
+      range.high = {};
+  }
+  return ranges;
+}
+
+//===----------------------------------------------------------------------===//
+// Dependences
+//===----------------------------------------------------------------------===//
+
+/// The iteration distance at which `later` follows `earlier`, if it does.
+static std::optional<int64_t> distanceBetween(PhaseOp earlier, PhaseOp later,
+                                              event::BufferOp buffer) {
+  auto here = cast<event::SegmentOp>(later->getParentOp());
+  auto there = cast<event::SegmentOp>(earlier->getParentOp());
+  if (here != there)
+    return there->isBeforeInBlock(here) ? std::optional<int64_t>(0)
+                                        : std::nullopt;
+  if (earlier != later && earlier->isBeforeInBlock(later))
+    return 0;
+  // The iteration before touched this buffer too, unless each has its own.
+  if (static_cast<int64_t>(here.getRepeat()) == 1 ||
+      static_cast<int64_t>(buffer.getLayers()) > 1)
+    return std::nullopt;
+  return 1;
+}
+
+static SmallVector<Dependence> findDependences(event::ProgramOp program,
+                                               bool wholePhase) {
+  SmallVector<Dependence> dependences;
+  SmallVector<PhaseOp> phases = event::phasesOf(program);
+  for (PhaseOp later : phases)
+    for (AccessAttr second : later.getAccessAttrs()) {
+      auto buffer = SymbolTable::lookupNearestSymbolFrom<event::BufferOp>(
+          later, second.getBuffer());
+      for (PhaseOp earlier : phases)
+        for (AccessAttr first : earlier.getAccessAttrs()) {
+          if (first.getBuffer() != second.getBuffer() ||
+              !(first.getWrite() || second.getWrite()))
+            continue;
+          std::optional<int64_t> distance =
+              distanceBetween(earlier, later, buffer);
+          if (!distance)
+            continue;
+          SmallVector<Range> ranges(earlier.getRank());
+          if (!wholePhase)
+            ranges = overlap(earlier, first, later, second);
+          bool known = llvm::any_of(dependences, [&](const Dependence &other) {
+            return other.earlier == earlier && other.later == later &&
+                   other.distance == *distance &&
+                   llvm::equal(other.ranges, ranges,
+                               [](const Range &a, const Range &b) {
+                                 return a.low == b.low && a.high == b.high;
+                               });
+          });
+          if (!known)
+            dependences.push_back({earlier, later, *distance, ranges});
+        }
+    }
+  return dependences;
+}
+
+//===----------------------------------------------------------------------===//
+// Event tensors
+//===----------------------------------------------------------------------===//
+
+/// Coordinates of a phase that index its event tensor.
+static SmallVector<unsigned> keptCoordinates(PhaseOp phase,
+                                             ArrayRef<Dependence> dependences) {
+  SmallVector<bool> keep(phase.getRank());
+  for (const Dependence &dependence : dependences)
+    if (dependence.earlier == phase)
+      for (auto [d, range] : llvm::enumerate(dependence.ranges))
+        keep[d] = keep[d] || range.low || range.high;
+  // A count is a product of the extents that are left; only one of them may be
+  // a symbol's.
+  bool symbolic = false;
+  for (auto [d, extent] : llvm::enumerate(phase.getGrid().getResults())) {
+    if (keep[d] || isa<AffineConstantExpr>(extent))
+      continue;
+    keep[d] = symbolic;
+    symbolic = true;
+  }
+  SmallVector<unsigned> kept;
+  for (auto [d, keeps] : llvm::enumerate(keep))
+    if (keeps)
+      kept.push_back(d);
+  return kept;
+}
+
+static void makeEvents(event::ProgramOp program,
+                       ArrayRef<Dependence> dependences) {
+  MLIRContext *context = program.getContext();
+  OpBuilder builder(context);
+  SymbolTable symbols(program);
+  for (PhaseOp phase : event::phasesOf(program)) {
+    bool awaited = llvm::any_of(dependences, [&](const Dependence &dependence) {
+      return dependence.earlier == phase;
+    });
+    if (!awaited)
+      continue;
+    SmallVector<unsigned> kept = keptCoordinates(phase, dependences);
+    SmallVector<AffineExpr> shape, index;
+    SmallVector<int64_t> capacity;
+    AffineExpr count = getAffineConstantExpr(1, context);
+    for (unsigned d = 0; d < phase.getRank(); ++d) {
+      AffineExpr extent = phase.getGrid().getResult(d);
+      if (llvm::is_contained(kept, d)) {
+        shape.push_back(extent);
+        index.push_back(getAffineDimExpr(d, context));
+        capacity.push_back(phase.getCapacity()[d]);
+      } else {
+        count = count * extent;
+      }
+    }
+    auto map = [&](unsigned dimensions, ArrayRef<AffineExpr> results) {
+      return AffineMap::get(dimensions, event::kStepSymbols, results, context);
+    };
+    builder.setInsertionPoint(
+        *program.getBody().getOps<event::SegmentOp>().begin());
+    auto tensor = builder.create<event::TensorOp>(
+        phase.getLoc(),
+        builder.getStringAttr((phase.getName() + ".done").str()),
+        AffineMapAttr::get(map(0, shape)),
+        builder.getDenseI64ArrayAttr(capacity),
+        AffineMapAttr::get(map(0, count)));
+    symbols.insert(tensor);
+    auto symbol = FlatSymbolRefAttr::get(tensor);
+    phase.setNotifyAttr(
+        event::NotifyAttr::get(context, symbol, map(phase.getRank(), index)));
+
+    for (const Dependence &dependence : dependences) {
+      if (dependence.earlier != phase)
+        continue;
+      SmallVector<AffineExpr> low, high;
+      for (unsigned d : kept) {
+        Range range = dependence.ranges[d];
+        low.push_back(range.low ? range.low
+                                : getAffineConstantExpr(0, context));
+        high.push_back(range.high ? range.high : phase.getGrid().getResult(d));
+      }
+      PhaseOp later = dependence.later;
+      auto wait = event::WaitAttr::get(context, symbol, dependence.distance,
+                                       map(later.getRank(), low),
+                                       map(later.getRank(), high));
+      SmallVector<Attribute> waits(later.getWaits().getValue());
+      if (llvm::is_contained(waits, Attribute(wait)))
+        continue;
+      waits.push_back(wait);
+      later.setWaitsAttr(builder.getArrayAttr(waits));
+    }
+  }
+}
+
+namespace {
+struct DeriveEvents : tasks::impl::DeriveEventsBase<DeriveEvents> {
+  using DeriveEventsBase::DeriveEventsBase;
+
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<event::ProgramOp>()) {
+      for (PhaseOp phase : event::phasesOf(program))
+        if (phase.getNotify() || !phase.getWaits().empty()) {
+          phase.emitOpError() << "has events already";
+          return signalPassFailure();
+        }
+      makeEvents(program, findDependences(program, wholePhase));
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,302 @@
+//===- PlanBuilder.cpp - writes event programs for tiling rules ----------===//
+
+#include "passes/tasks/PlanBuilder.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+PhaseBuilder::PhaseBuilder(PlanBuilder &plan, StringRef name, Location location,
+                           ArrayRef<AffineExpr> grid,
+                           ArrayRef<int64_t> capacity)
+    : plan(plan) {
+  OpBuilder::InsertionGuard guard(plan.builder);
+  plan.builder.setInsertionPointToEnd(&plan.segment.getBody().front());
+  phase = plan.builder.create<event::PhaseOp>(
+      location, plan.builder.getStringAttr(name),
+      AffineMapAttr::get(
+          AffineMap::get(0, event::kStepSymbols, grid, plan.context())),
+      plan.builder.getDenseI64ArrayAttr(capacity),
+      plan.builder.getArrayAttr({}), plan.builder.getArrayAttr({}),
+      event::NotifyAttr(),
+      event::DistributionAttr::get(plan.context(),
+                                   event::Distribution::blocked));
+  phase.getBody().emplaceBlock();
+}
+
+AffineMap PhaseBuilder::map(ArrayRef<AffineExpr> results) const {
+  event::PhaseOp op = phase;
+  return simplifyAffineMap(AffineMap::get(op.getRank(), event::kStepSymbols,
+                                          results, plan.context()));
+}
+
+AffineExpr PhaseBuilder::coordinate(unsigned d) const {
+  return getAffineDimExpr(d, plan.context());
+}
+AffineExpr PhaseBuilder::constant(int64_t value) const {
+  return plan.constant(value);
+}
+AffineExpr PhaseBuilder::rows() const { return plan.symbol(event::kRows); }
+AffineExpr PhaseBuilder::past() const { return plan.symbol(event::kPast); }
+AffineExpr PhaseBuilder::outputs() const {
+  return plan.symbol(event::kOutputs);
+}
+
+Box PhaseBuilder::whole(const View &view) const {
+  Box box;
+  for (int64_t dimension : view.type.getShape()) {
+    box.low.push_back(constant(0));
+    box.high.push_back(plan.extent(dimension));
+  }
+  return box;
+}
+
+void PhaseBuilder::access(bool write, const View &view, const Box &tile) {
+  Box box = view.boxOf(tile);
+  SmallVector<Attribute> accesses(phase.getAccesses().getValue());
+  accesses.push_back(event::AccessAttr::get(plan.context(), write,
+                                            FlatSymbolRefAttr::get(view.buffer),
+                                            map(box.low), map(box.high)));
+  phase.setAccessesAttr(plan.builder.getArrayAttr(accesses));
+}
+
+void PhaseBuilder::reads(const View &view, const Box &tile) {
+  access(/*write=*/false, view, tile);
+}
+void PhaseBuilder::writes(const View &view, const Box &tile) {
+  access(/*write=*/true, view, tile);
+}
+
+Attribute PhaseBuilder::address(const View &view, const Box &tile) const {
+  return event::AddressAttr::get(plan.context(),
+                                 FlatSymbolRefAttr::get(view.buffer),
+                                 map(view.indexOf(tile.low)));
+}
+
+Attribute PhaseBuilder::weight(event::ParameterOp parameter,
+                               AffineExpr offset) const {
+  return event::WeightAttr::get(plan.context(),
+                                FlatSymbolRefAttr::get(parameter), map(offset));
+}
+
+Attribute PhaseBuilder::count(ArrayRef<AffineExpr> least) const {
+  return event::CountAttr::get(plan.context(), map(least));
+}
+
+Attribute PhaseBuilder::integer(int64_t value) const {
+  return plan.builder.getI64IntegerAttr(value);
+}
+Attribute PhaseBuilder::integer32(int32_t value) const {
+  return plan.builder.getI32IntegerAttr(value);
+}
+Attribute PhaseBuilder::real(const APFloat &value) const {
+  return FloatAttr::get(Float32Type::get(plan.context()), value);
+}
+Attribute PhaseBuilder::scratch(int64_t offset) const {
+  return event::ScratchAttr::get(plan.context(), offset);
+}
+Attribute PhaseBuilder::null() const {
+  return event::NullAttr::get(plan.context());
+}
+
+void PhaseBuilder::call(StringRef callee, ArrayRef<Attribute> operands,
+                        bool invariant) {
+  OpBuilder::InsertionGuard guard(plan.builder);
+  plan.builder.setInsertionPointToEnd(&phase.getBody().front());
+  plan.builder.create<event::CallOp>(
+      phase.getLoc(), plan.builder.getStringAttr(callee),
+      plan.builder.getArrayAttr(operands),
+      invariant ? plan.builder.getUnitAttr() : UnitAttr());
+}
+
+void PhaseBuilder::needsScratch(int64_t bytes) {
+  plan.scratchBytes = std::max(plan.scratchBytes, bytes);
+}
+
+void PhaseBuilder::advance(const View &logits) {
+  OpBuilder::InsertionGuard guard(plan.builder);
+  plan.builder.setInsertionPointToEnd(&phase.getBody().front());
+  plan.builder.create<event::AdvanceOp>(phase.getLoc(),
+                                        FlatSymbolRefAttr::get(logits.buffer));
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+PlanBuilder::PlanBuilder(event::ProgramOp program, const TileSizes &sizes)
+    : program(program), builder(program.getContext()), sizes(sizes) {
+  builder.setInsertionPointToStart(&program.getBody().front());
+}
+
+AffineExpr PlanBuilder::constant(int64_t value) const {
+  return getAffineConstantExpr(value, context());
+}
+AffineExpr PlanBuilder::symbol(event::StepSymbol symbol) const {
+  return getAffineSymbolExpr(symbol, context());
+}
+
+AffineExpr PlanBuilder::extent(int64_t dimension) const {
+  switch (dimension) {
+  case model::kRows:
+    return symbol(event::kRows);
+  case model::kKv:
+    return symbol(event::kPast) + symbol(event::kRows);
+  case model::kOutputs:
+    return symbol(event::kOutputs);
+  default:
+    return constant(dimension);
+  }
+}
+
+int64_t PlanBuilder::bound(int64_t dimension) const {
+  event::ProgramOp op = program;
+  switch (dimension) {
+  case model::kRows:
+    return op.getMaxRows();
+  case model::kKv:
+    return op.getMaxSeq();
+  case model::kOutputs:
+    return op.getMaxOutputs();
+  default:
+    return dimension;
+  }
+}
+
+event::SegmentOp PlanBuilder::beginSegment(StringRef name, int64_t repeat,
+                                           Location location) {
+  OpBuilder atEnd = OpBuilder::atBlockEnd(&program.getBody().front());
+  bool first = !segment;
+  segment = atEnd.create<event::SegmentOp>(location, atEnd.getStringAttr(name),
+                                           atEnd.getI64IntegerAttr(repeat));
+  segment.getBody().emplaceBlock();
+  // Declarations go before all segments.
+  if (first)
+    builder.setInsertionPoint(segment);
+  return segment;
+}
+
+std::string PlanBuilder::uniqueName(StringRef base) {
+  std::string name = base.str();
+  for (unsigned suffix = 2; !names.insert(name).second; ++suffix)
+    name = (base + "." + Twine(suffix)).str();
+  return name;
+}
+
+PhaseBuilder PlanBuilder::phase(StringRef name, Location location,
+                                ArrayRef<AffineExpr> grid,
+                                ArrayRef<int64_t> capacity) {
+  return PhaseBuilder(*this, name, location, grid, capacity);
+}
+
+View PlanBuilder::transient(StringRef name, model::StepTensorType type,
+                            Location location) {
+  ArrayRef<int64_t> shape = type.getShape();
+  // Where the rows are, and whether the other dimensions have a fixed size.
+  unsigned row = 0;
+  bool flat = true;
+  for (auto [i, dimension] : llvm::enumerate(shape)) {
+    if (dimension == model::kRows || dimension == model::kOutputs)
+      row = i;
+    else
+      flat &= !model::isSymbol(dimension);
+  }
+  SmallVector<AffineExpr> extents = {extent(shape[row])},
+                          index = {getAffineDimExpr(row, context())};
+  SmallVector<int64_t> capacity = {bound(shape[row])};
+  AffineExpr column = constant(0);
+  int64_t width = 1;
+  for (auto [i, dimension] : llvm::enumerate(shape)) {
+    if (i == row)
+      continue;
+    width *= bound(dimension);
+    if (flat) {
+      column = column * dimension + getAffineDimExpr(i, context());
+      continue;
+    }
+    extents.push_back(extent(dimension));
+    capacity.push_back(bound(dimension));
+    index.push_back(getAffineDimExpr(i, context()));
+  }
+  if (flat) {
+    extents.push_back(constant(width));
+    capacity.push_back(width);
+    index.push_back(column);
+  }
+  SmallVector<int64_t> strides(capacity.size(), 1);
+  for (int64_t i = static_cast<int64_t>(capacity.size()) - 2; i >= 0; --i)
+    strides[i] = strides[i + 1] * capacity[i + 1];
+
+  auto buffer = builder.create<event::BufferOp>(
+      location, builder.getStringAttr(name),
+      event::BufferKindAttr::get(context(), event::BufferKind::transient),
+      TypeAttr::get(type.getElementType()),
+      AffineMapAttr::get(
+          AffineMap::get(0, event::kStepSymbols, extents, context())),
+      builder.getDenseI64ArrayAttr(capacity),
+      builder.getDenseI64ArrayAttr(strides), FlatSymbolRefAttr(),
+      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
+      builder.getI64IntegerAttr(0));
+  return {buffer, type,
+          AffineMap::get(shape.size(), event::kStepSymbols, index, context())};
+}
+
+View PlanBuilder::state(StringRef name, model::StepTensorType type,
+                        int64_t layers, Location location) {
+  int64_t positions = bound(model::kKv);
+  int64_t heads = type.getDimension(1), width = type.getDimension(2);
+  auto buffer = builder.create<event::BufferOp>(
+      location, builder.getStringAttr(name),
+      event::BufferKindAttr::get(context(), event::BufferKind::state),
+      TypeAttr::get(type.getElementType()),
+      AffineMapAttr::get(AffineMap::get(
+          0, event::kStepSymbols,
+          {extent(model::kKv), constant(heads), constant(width)}, context())),
+      builder.getDenseI64ArrayAttr({positions, heads, width}),
+      builder.getDenseI64ArrayAttr({width, positions * width, 1}),
+      FlatSymbolRefAttr(), builder.getI64IntegerAttr(0),
+      builder.getI64IntegerAttr(layers),
+      builder.getI64IntegerAttr(heads * positions * width));
+  return {buffer, type,
+          AffineMap::get(3, event::kStepSymbols,
+                         {getAffineDimExpr(0, context()),
+                          getAffineDimExpr(1, context()),
+                          getAffineDimExpr(2, context())},
+                         context())};
+}
+
+View PlanBuilder::tokens(Location location) {
+  auto type =
+      model::StepTensorType::get(context(), {model::kKv}, builder.getI32Type());
+  auto buffer = builder.create<event::BufferOp>(
+      location, builder.getStringAttr(uniqueName("tokens")),
+      event::BufferKindAttr::get(context(), event::BufferKind::input),
+      TypeAttr::get(type.getElementType()),
+      AffineMapAttr::get(AffineMap::get(0, event::kStepSymbols,
+                                        {extent(model::kKv)}, context())),
+      builder.getDenseI64ArrayAttr({bound(model::kKv)}),
+      builder.getDenseI64ArrayAttr({1}), FlatSymbolRefAttr(),
+      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
+      builder.getI64IntegerAttr(0));
+  // Seen by the program as [rows]: the step's own tokens come after the past.
+  return {
+      buffer,
+      model::StepTensorType::get(context(), {model::kRows},
+                                 builder.getI32Type()),
+      AffineMap::get(1, event::kStepSymbols,
+                     {getAffineDimExpr(0, context()) + symbol(event::kPast)},
+                     context())};
+}
+
+event::ParameterOp PlanBuilder::parameter(StringRef name, Type element,
+                                          int64_t layers,
+                                          DictionaryAttr description,
+                                          Location location) {
+  return builder.create<event::ParameterOp>(
+      location, builder.getStringAttr(name), TypeAttr::get(element),
+      builder.getI64IntegerAttr(layers), description);
+}

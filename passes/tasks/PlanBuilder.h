@@ -1,0 +1,121 @@
+//===- PlanBuilder.h - writes event programs for tiling rules -------------===//
+
+#ifndef BATON_PASSES_TASKS_PLANBUILDER_H
+#define BATON_PASSES_TASKS_PLANBUILDER_H
+
+#include "passes/tasks/Views.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace baton::tasks {
+
+/// Tile sizes, from the target's description. Units: rows and columns.
+struct TileSizes {
+  int64_t linearRows, linearColumns, attentionRows, plainRows;
+};
+
+/// Columns of a weight panel: packed weights are [N / 16][K][16].
+constexpr int64_t kPanel = 16;
+
+class PlanBuilder;
+
+/// One phase while a tiling rule describes it.
+class PhaseBuilder {
+public:
+  /// Coordinate d, as an expression.
+  mlir::AffineExpr coordinate(unsigned d) const;
+  mlir::AffineExpr constant(int64_t value) const;
+  mlir::AffineExpr rows() const, past() const, outputs() const;
+
+  /// The whole of a value.
+  Box whole(const View &view) const;
+
+  /// States that every task reads or writes this tile of a value.
+  void reads(const View &view, const Box &tile);
+  void writes(const View &view, const Box &tile);
+
+  // Operands of calls.
+  mlir::Attribute address(const View &view, const Box &tile) const;
+  mlir::Attribute weight(event::ParameterOp parameter,
+                         mlir::AffineExpr offset) const;
+  mlir::Attribute count(llvm::ArrayRef<mlir::AffineExpr> least) const;
+  mlir::Attribute integer(int64_t value) const;
+  mlir::Attribute integer32(int32_t value) const;
+  mlir::Attribute real(const llvm::APFloat &value) const;
+  mlir::Attribute scratch(int64_t offset) const;
+  mlir::Attribute null() const;
+
+  void call(llvm::StringRef callee, llvm::ArrayRef<mlir::Attribute> operands,
+            bool invariant = false);
+  /// Tasks need this much memory of their worker. Unit: bytes.
+  void needsScratch(int64_t bytes);
+  void advance(const View &logits);
+
+private:
+  friend class PlanBuilder;
+  PhaseBuilder(PlanBuilder &plan, llvm::StringRef name, mlir::Location location,
+               llvm::ArrayRef<mlir::AffineExpr> grid,
+               llvm::ArrayRef<int64_t> capacity);
+  void access(bool write, const View &view, const Box &tile);
+  mlir::AffineMap map(llvm::ArrayRef<mlir::AffineExpr> results) const;
+
+  PlanBuilder &plan;
+  event::PhaseOp phase;
+};
+
+class PlanBuilder {
+public:
+  PlanBuilder(event::ProgramOp program, const TileSizes &sizes);
+
+  mlir::MLIRContext *context() const { return builder.getContext(); }
+  const TileSizes &tiles() const { return sizes; }
+  mlir::AffineExpr constant(int64_t value) const;
+  mlir::AffineExpr symbol(event::StepSymbol symbol) const;
+
+  /// Phases built from now on belong to this segment.
+  event::SegmentOp beginSegment(llvm::StringRef name, int64_t repeat,
+                                mlir::Location location);
+
+  /// A name nobody has yet, close to the one given.
+  std::string uniqueName(llvm::StringRef base);
+
+  /// A phase with a grid of these extents, each at most its capacity.
+  PhaseBuilder phase(llvm::StringRef name, mlir::Location location,
+                     llvm::ArrayRef<mlir::AffineExpr> grid,
+                     llvm::ArrayRef<int64_t> capacity);
+
+  /// A buffer for a value with one `rows` or `outputs` dimension: that comes
+  /// first, the others follow, flattened when they are numbers.
+  View transient(llvm::StringRef name, model::StepTensorType type,
+                 mlir::Location location);
+
+  /// State of [kv, heads, dim] for each of `layers` iterations. Heads lie
+  /// apart, so that one head's positions are read in one stream.
+  View state(llvm::StringRef name, model::StepTensorType type, int64_t layers,
+             mlir::Location location);
+
+  /// The runtime's token ids, by absolute position.
+  View tokens(mlir::Location location);
+
+  event::ParameterOp parameter(llvm::StringRef name, mlir::Type element,
+                               int64_t layers, mlir::DictionaryAttr description,
+                               mlir::Location location);
+
+  /// The extent of a model dimension, and its upper bound.
+  mlir::AffineExpr extent(int64_t dimension) const;
+  int64_t bound(int64_t dimension) const;
+
+  event::ProgramOp program;
+  int64_t scratchBytes = 0;
+
+private:
+  friend class PhaseBuilder;
+  mlir::OpBuilder builder;
+  event::SegmentOp segment;
+  TileSizes sizes;
+  llvm::StringSet<> names;
+};
+
+} // namespace baton::tasks
+
+#endif // BATON_PASSES_TASKS_PLANBUILDER_H

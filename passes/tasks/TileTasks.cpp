@@ -1,0 +1,202 @@
+//===- TileTasks.cpp - model ops into task grids with access maps --------===//
+
+#include "passes/tasks/Passes.h"
+#include "passes/tasks/TilingRules.h"
+
+namespace baton::tasks {
+#define GEN_PASS_DEF_TILETASKS
+#include "passes/tasks/Passes.h.inc"
+} // namespace baton::tasks
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+/// Whether a value that a stack carries may stay in this buffer: the view is
+/// all of it, and nobody else reads the value.
+static bool mayCarryIn(const View &view, Value init) {
+  if (!init.hasOneUse() || isa<BlockArgument>(init) ||
+      view.buffer.getKind() != event::BufferKind::transient)
+    return false;
+  for (auto [i, dimension] : llvm::enumerate(view.map.getResults()))
+    if (dimension != getAffineDimExpr(i, view.map.getContext()))
+      return false;
+  return view.map.getNumResults() == view.map.getNumDims() &&
+         view.buffer.getCapacity().size() == view.map.getNumDims();
+}
+
+/// Whether the op that makes a yielded value may write into the buffer of the
+/// block argument that it replaces: nothing reads the old value afterwards, and
+/// what the op itself reads of it is what each task writes.
+static bool mayYieldInto(BlockArgument argument, Value yielded) {
+  Operation *producer = yielded.getDefiningOp();
+  if (!producer || producer->getBlock() != argument.getOwner() ||
+      isViewOp(producer) ||
+      isa<model::KvAppendOp, model::ParameterOp>(producer) ||
+      yielded.getType() != argument.getType())
+    return false;
+  // Views hand reads of the old value on to their users.
+  SmallVector<Value> values = {argument};
+  while (!values.empty()) {
+    Value value = values.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (isViewOp(user)) {
+        values.push_back(user->getResult(0));
+        continue;
+      }
+      if (user == producer) {
+        if (value != argument || !mayWriteOver(user, use))
+          return false;
+        continue;
+      }
+      if (!user->isBeforeInBlock(producer))
+        return false;
+    }
+  }
+  // The new value is yielded once.
+  return llvm::count(argument.getOwner()->getTerminator()->getOperands(),
+                     yielded) == 1;
+}
+
+static LogicalResult tileBlock(Block &block, Tiler &tiler);
+
+static LogicalResult tileStack(model::StackOp stack, Tiler &tiler,
+                               unsigned number) {
+  PlanBuilder &plan = tiler.plan;
+  Block &block = stack.getBody().front();
+  Operation *yield = block.getTerminator();
+
+  // Carried values stay in one buffer each, written anew by every iteration.
+  SmallVector<View> carried;
+  for (auto [init, argument] :
+       llvm::zip(stack.getInits(), block.getArguments())) {
+    View view = tiler.viewOf(init);
+    if (!mayCarryIn(view, init)) {
+      std::string name = plan.uniqueName("carried");
+      View copy = plan.transient(name, view.type, stack.getLoc());
+      if (failed(tileCopy(stack, name + ".init", view, copy, tiler)))
+        return failure();
+      view = copy;
+    }
+    carried.push_back(view);
+    tiler.views[argument] = view;
+  }
+
+  std::string name = "layers";
+  if (number)
+    name += "." + std::to_string(number + 1);
+  plan.beginSegment(name, stack.getRepeat(), stack.getLoc());
+  tiler.stack = stack;
+  for (auto [argument, yielded, view] :
+       llvm::zip(block.getArguments(), yield->getOperands(), carried))
+    if (mayYieldInto(argument, yielded))
+      tiler.destinations[yielded] = view;
+  if (failed(tileBlock(block, tiler)))
+    return failure();
+
+  // What was not computed in place is copied at the end; through temporaries,
+  // since one carried value may be yielded as another.
+  SmallVector<std::pair<View, View>> copies;
+  for (auto [argument, yielded, view] :
+       llvm::zip(block.getArguments(), yield->getOperands(), carried)) {
+    if (yielded == argument ||
+        tiler.destinations.lookup(yielded).buffer == view.buffer)
+      continue;
+    std::string temporary = plan.uniqueName("yielded");
+    View copy = plan.transient(temporary, view.type, yield->getLoc());
+    if (failed(tileCopy(yield, temporary, tiler.viewOf(yielded), copy, tiler)))
+      return failure();
+    copies.push_back({copy, view});
+  }
+  for (auto &[copy, view] : copies)
+    if (failed(tileCopy(yield, "carry", copy, view, tiler)))
+      return failure();
+  tiler.stack = {};
+  for (auto [result, view] : llvm::zip(stack.getResults(), carried))
+    tiler.views[result] = view;
+  return success();
+}
+
+static LogicalResult tileBlock(Block &block, Tiler &tiler) {
+  unsigned stacks = 0;
+  for (Operation &op : block) {
+    if (isa<model::YieldOp>(op))
+      continue;
+    if (auto stack = dyn_cast<model::StackOp>(op)) {
+      if (tiler.stack)
+        return stack.emitOpError() << "stands inside another stack";
+      if (failed(tileStack(stack, tiler, stacks++)))
+        return failure();
+      tiler.plan.beginSegment(stacks == 1 ? "end"
+                                          : "after." + std::to_string(stacks),
+                              1, stack.getLoc());
+      continue;
+    }
+    if (failed(tileOp(&op, tiler)))
+      return failure();
+  }
+  return success();
+}
+
+namespace {
+struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
+  using TileTasksBase::TileTasksBase;
+
+  void runOnOperation() override {
+    for (auto [name, value] :
+         {std::pair<StringRef, int64_t>{"max-rows", maxRows},
+          {"max-outputs", maxOutputs},
+          {"linear-rows", linearRows},
+          {"linear-columns", linearColumns},
+          {"attention-rows", attentionRows},
+          {"plain-rows", plainRows}})
+      if (value < 1) {
+        getOperation().emitError() << "tile-tasks: " << name << " is " << value
+                                   << ", expected at least 1";
+        return signalPassFailure();
+      }
+    if (linearColumns % kPanel) {
+      getOperation().emitError()
+          << "tile-tasks: linear-columns is " << linearColumns
+          << ", no multiple of " << kPanel;
+      return signalPassFailure();
+    }
+    for (auto model :
+         llvm::make_early_inc_range(getOperation().getOps<model::ProgramOp>()))
+      if (failed(run(model)))
+        return signalPassFailure();
+  }
+
+  LogicalResult run(model::ProgramOp model) {
+    OpBuilder builder(model);
+    int64_t positions = model.getMaxSeq();
+    int64_t rows = std::min<int64_t>(maxRows, positions);
+    auto program = builder.create<event::ProgramOp>(
+        model.getLoc(), model.getSymName(), rows, positions,
+        std::min<int64_t>(maxOutputs, rows), DictionaryAttr());
+    program.getBody().emplaceBlock();
+
+    PlanBuilder plan(program,
+                     {linearRows, linearColumns, attentionRows, plainRows});
+    Tiler tiler(plan);
+    Block &block = model.getBody().front();
+    plan.beginSegment("begin", 1, model.getLoc());
+    tiler.views[block.getArgument(0)] = plan.tokens(model.getLoc());
+    if (failed(tileBlock(block, tiler)))
+      return failure();
+    // Segments around stacks may have stayed empty.
+    for (auto segment : llvm::make_early_inc_range(
+             program.getBody().getOps<event::SegmentOp>()))
+      if (segment.getBody().front().empty())
+        segment.erase();
+    if (tiler.plan.scratchBytes)
+      program->setAttr("event.scratch_bytes",
+                       builder.getI64IntegerAttr(plan.scratchBytes));
+    if (model.getFamily())
+      program->setAttr("event.family", model.getFamilyAttr());
+    model.erase();
+    return success();
+  }
+};
+} // namespace

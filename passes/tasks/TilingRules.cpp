@@ -1,0 +1,810 @@
+//===- TilingRules.cpp - how each model op becomes a task grid -----------===//
+
+#include "passes/tasks/TilingRules.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+static StringAttr firstName(Location location) {
+  if (auto named = dyn_cast<NameLoc>(location))
+    return named.getName();
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (StringAttr name = firstName(part))
+        return name;
+  return {};
+}
+
+std::string tasks::nameOf(Operation *op) {
+  if (StringAttr name = firstName(op->getLoc()))
+    return name.str();
+  return op->getName().stripDialect().str();
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+static std::string elementName(Type type) {
+  return type.isBF16()  ? "bf16"
+         : type.isF16() ? "f16"
+         : type.isF64() ? "f64"
+                        : "f32";
+}
+
+static model::StepTensorType typeOf(Value value) {
+  return cast<model::StepTensorType>(value.getType());
+}
+
+/// Parameters behind a weight operand: itself, or the parts of a concat.
+static SmallVector<model::ParameterOp> partsOf(Value weight) {
+  SmallVector<model::ParameterOp> parts;
+  if (auto concat = weight.getDefiningOp<model::ConcatOp>())
+    for (Value part : concat.getParts())
+      parts.push_back(part.getDefiningOp<model::ParameterOp>());
+  else if (auto parameter = weight.getDefiningOp<model::ParameterOp>())
+    parts.push_back(parameter);
+  return parts;
+}
+
+/// Parameters that name a layer differ from iteration to iteration.
+int64_t Tiler::layersOf(ValueRange weights) const {
+  model::StackOp op = stack;
+  for (Value weight : weights)
+    for (model::ParameterOp part : partsOf(weight))
+      for (auto source : part.getSources().getAsRange<StringAttr>())
+        if (source.getValue().contains("{layer"))
+          return op.getRepeat();
+  return 1;
+}
+
+event::ParameterOp Tiler::make(StringRef kind, StringRef name,
+                               ValueRange weights,
+                               ArrayRef<NamedAttribute> more) {
+  Builder builder(plan.context());
+  SmallVector<Attribute> parts;
+  for (Value weight : weights)
+    for (model::ParameterOp part : partsOf(weight)) {
+      SmallVector<int64_t> shape(typeOf(part).getShape());
+      if (part.getTransposed())
+        std::swap(shape[0], shape[1]);
+      parts.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("shape", builder.getI64ArrayAttr(shape)),
+           builder.getNamedAttr("sources", part.getSources()),
+           builder.getNamedAttr("transposed",
+                                builder.getBoolAttr(part.getTransposed()))}));
+    }
+  int64_t layers = layersOf(weights);
+  SmallVector<NamedAttribute> entries(more);
+  entries.push_back(builder.getNamedAttr("kind", builder.getStringAttr(kind)));
+  entries.push_back(builder.getNamedAttr("parts", builder.getArrayAttr(parts)));
+  if (layers > 1 || stack) {
+    entries.push_back(builder.getNamedAttr(
+        "first_layer",
+        builder.getI64IntegerAttr(stack ? stack.getFirstLayer() : 0)));
+    entries.push_back(builder.getNamedAttr(
+        "layer_step",
+        builder.getI64IntegerAttr(stack ? stack.getLayersPerIteration() : 1)));
+  }
+  DictionaryAttr description = builder.getDictionaryAttr(entries);
+  event::ParameterOp &parameter = made[description];
+  if (!parameter) {
+    Type element = kind == "vector" ? builder.getF32Type()
+                                    : typeOf(weights.front()).getElementType();
+    parameter = plan.parameter(plan.uniqueName(name), element, layers,
+                               description, weights.front().getLoc());
+  }
+  return parameter;
+}
+
+event::ParameterOp Tiler::panels(StringRef name, ValueRange weights,
+                                 bool interleave) {
+  Builder builder(plan.context());
+  model::StepTensorType type = typeOf(weights.front());
+  int64_t columns = 0;
+  for (Value weight : weights)
+    columns += typeOf(weight).getDimension(0);
+  return make(
+      "panels", name, weights,
+      {builder.getNamedAttr(
+           "dtype", builder.getStringAttr(elementName(type.getElementType()))),
+       builder.getNamedAttr("k",
+                            builder.getI64IntegerAttr(type.getDimension(1))),
+       builder.getNamedAttr("n", builder.getI64IntegerAttr(columns)),
+       builder.getNamedAttr("interleave", builder.getBoolAttr(interleave))});
+}
+
+event::ParameterOp Tiler::table(StringRef name, Value weight) {
+  Builder builder(plan.context());
+  model::StepTensorType type = typeOf(weight);
+  return make(
+      "table", name, weight,
+      {builder.getNamedAttr(
+           "dtype", builder.getStringAttr(elementName(type.getElementType()))),
+       builder.getNamedAttr("rows",
+                            builder.getI64IntegerAttr(type.getDimension(0))),
+       builder.getNamedAttr("columns",
+                            builder.getI64IntegerAttr(type.getDimension(1)))});
+}
+
+event::ParameterOp Tiler::vector(StringRef name, Value weight) {
+  Builder builder(plan.context());
+  return make("vector", name, weight,
+              {builder.getNamedAttr("dtype", builder.getStringAttr("f32")),
+               builder.getNamedAttr("n", builder.getI64IntegerAttr(
+                                             typeOf(weight).getDimension(0)))});
+}
+
+event::ParameterOp Tiler::constants(StringRef name, ArrayRef<float> values,
+                                    Location location) {
+  Builder builder(plan.context());
+  return plan.parameter(
+      plan.uniqueName(name), builder.getF32Type(), 1,
+      builder.getDictionaryAttr(
+          {builder.getNamedAttr("kind", builder.getStringAttr("constant")),
+           builder.getNamedAttr("dtype", builder.getStringAttr("f32")),
+           builder.getNamedAttr("n", builder.getI64IntegerAttr(values.size())),
+           builder.getNamedAttr("values",
+                                builder.getDenseF32ArrayAttr(values))}),
+      location);
+}
+
+View Tiler::resultFor(Operation *op, StringRef name) {
+  Value result = op->getResult(0);
+  View view = destinations.lookup(result);
+  if (!view.buffer)
+    view = plan.transient(name, typeOf(result), op->getLoc());
+  views[result] = view;
+  return view;
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces of rules
+//===----------------------------------------------------------------------===//
+
+static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Every dimension whole but one: [i * size, (i + 1) * size).
+static void narrow(Box &box, unsigned dimension, AffineExpr coordinate,
+                   int64_t size) {
+  box.low[dimension] = coordinate * size;
+  box.high[dimension] = coordinate * size + size;
+}
+
+/// Which dimension of a value holds the step's rows (or outputs).
+static std::optional<unsigned> rowDimension(model::StepTensorType type) {
+  for (auto [i, dimension] : llvm::enumerate(type.getShape()))
+    if (dimension == model::kRows || dimension == model::kOutputs)
+      return i;
+  return std::nullopt;
+}
+
+/// A value whose last dimension is contiguous, as every body wants it.
+static FailureOr<int64_t> expectContiguous(Operation *op, StringRef what,
+                                           const View &view) {
+  if (view.strideOf(view.type.getRank() - 1) != 1)
+    return op->emitOpError() << "cannot be tiled: the last dimension of "
+                             << what << " is not contiguous in its buffer";
+  return 1;
+}
+
+static FailureOr<int64_t> expectStride(Operation *op, StringRef what,
+                                       const View &view, unsigned dimension) {
+  if (std::optional<int64_t> stride = view.strideOf(dimension))
+    return *stride;
+  return op->emitOpError() << "cannot be tiled: dimension " << dimension
+                           << " of " << what << " has no fixed stride";
+}
+
+/// Weight suffix of a library body.
+static std::string suffix(event::ParameterOp parameter) {
+  return "_" + elementName(parameter.getElement());
+}
+
+namespace {
+/// A phase over tiles of rows of a two-dimensional result.
+struct RowTiles {
+  int64_t size;
+  AffineExpr extent;
+  int64_t capacity;
+
+  RowTiles(Tiler &tiler, model::StepTensorType type, int64_t size)
+      : size(size),
+        extent(tiler.plan.extent(type.getDimension(*rowDimension(type)))
+                   .ceilDiv(size)),
+        capacity(ceilDiv(
+            tiler.plan.bound(type.getDimension(*rowDimension(type))), size)),
+        rows(tiler.plan.extent(type.getDimension(*rowDimension(type)))) {}
+
+  /// Rows of the tile at coordinate 0.
+  Attribute count(PhaseBuilder &phase) const {
+    return phase.count(
+        {phase.constant(size), rows - phase.coordinate(0) * size});
+  }
+
+private:
+  AffineExpr rows;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Embeddings and tables
+//===----------------------------------------------------------------------===//
+
+static LogicalResult tile(model::EmbeddingOp op, Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name), tokens = tiler.viewOf(op.getTokens());
+  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  event::ParameterOp table = tiler.table(name + ".table", op.getTable());
+  PhaseBuilder phase =
+      tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box in = phase.whole(tokens), box = phase.whole(out);
+  narrow(in, 0, phase.coordinate(0), tiles.size);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  phase.reads(tokens, in);
+  phase.writes(out, box);
+  model::StepTensorType type = typeOf(op.getTable());
+  phase.call("embedding" + suffix(table),
+             {phase.address(out, box), phase.integer(*out.strideOf(0)),
+              phase.address(tokens, in), phase.weight(table, phase.constant(0)),
+              tiles.count(phase), phase.integer(type.getDimension(1)),
+              phase.integer(type.getDimension(0)),
+              phase.real(op.getMultiplier())});
+  return success();
+}
+
+static LogicalResult tile(model::PositionEmbeddingOp op, Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  event::ParameterOp table = tiler.table(name + ".table", op.getTable());
+  PhaseBuilder phase =
+      tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box box = phase.whole(out);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  phase.writes(out, box);
+  phase.call("position_embedding" + suffix(table),
+             {phase.address(out, box), phase.integer(*out.strideOf(0)),
+              phase.weight(table, phase.constant(0)),
+              phase.count(phase.past() + phase.coordinate(0) * tiles.size),
+              tiles.count(phase), phase.integer(out.type.getDimension(1))});
+  return success();
+}
+
+static LogicalResult tile(model::RopeTableOp op, Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  event::ParameterOp frequencies =
+      tiler.constants(name + ".frequencies", op.getFrequencies(), op.getLoc());
+  PhaseBuilder phase =
+      tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box box = phase.whole(out);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  phase.writes(out, box);
+  phase.call("rope_table",
+             {phase.address(out, box), phase.integer(*out.strideOf(0)),
+              phase.weight(frequencies, phase.constant(0)),
+              phase.integer(op.getFrequencies().size()),
+              phase.count(phase.past() + phase.coordinate(0) * tiles.size),
+              tiles.count(phase), phase.real(op.getScale())});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Norms and linears
+//===----------------------------------------------------------------------===//
+
+/// Adds a call that normalises a tile of rows of x.
+static void callNorm(PhaseBuilder &phase, model::Norm norm, Attribute out,
+                     int64_t outStride, const View &x, const Box &tile,
+                     Attribute rows, event::ParameterOp weight,
+                     event::ParameterOp bias, const APFloat &epsilon,
+                     bool invariant) {
+  SmallVector<Attribute> operands = {
+      out, phase.integer(outStride), phase.address(x, tile),
+      phase.integer(*x.strideOf(0)), phase.weight(weight, phase.constant(0))};
+  if (norm == model::Norm::layer)
+    operands.push_back(bias ? phase.weight(bias, phase.constant(0))
+                            : phase.null());
+  operands.append(
+      {rows, phase.integer(x.type.getDimension(1)), phase.real(epsilon)});
+  phase.call(norm == model::Norm::layer ? "layer_norm" : "rms_norm", operands,
+             invariant);
+}
+
+static LogicalResult tileNorm(Operation *op, model::Norm norm, Value input,
+                              Value weight, Value bias, const APFloat &epsilon,
+                              Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View x = tiler.viewOf(input);
+  if (failed(expectContiguous(op, "x", x)) ||
+      failed(expectStride(op, "x", x, 0)))
+    return failure();
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  event::ParameterOp weights = tiler.vector(name + ".weight", weight);
+  event::ParameterOp biases =
+      bias ? tiler.vector(name + ".bias", bias) : event::ParameterOp();
+  PhaseBuilder phase =
+      tiler.plan.phase(name, op->getLoc(), {tiles.extent}, {tiles.capacity});
+  Box box = phase.whole(out);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  phase.reads(x, box);
+  phase.writes(out, box);
+  callNorm(phase, norm, phase.address(out, box), *out.strideOf(0), x, box,
+           tiles.count(phase), weights, biases, epsilon, /*invariant=*/false);
+  return success();
+}
+
+namespace {
+/// The input of a linear's tile: x itself, or x normalised into scratch.
+struct LinearInput {
+  Attribute pointer;
+  int64_t stride;
+};
+} // namespace
+
+/// Reads a tile of rows of x, through the linear's norm if it has one. The norm
+/// is computed again by every worker: that costs less than handing it on.
+template <typename OpT>
+static LinearInput readLinearInput(OpT op, PhaseBuilder &phase, const View &x,
+                                   const RowTiles &tiles,
+                                   const std::string &name, Tiler &tiler) {
+  Box in = phase.whole(x);
+  narrow(in, 0, phase.coordinate(0), tiles.size);
+  phase.reads(x, in);
+  if (op.getNorm() == model::Norm::identity)
+    return {phase.address(x, in), *x.strideOf(0)};
+  int64_t stride = ceilDiv(x.type.getDimension(1), kPanel) * kPanel;
+  phase.needsScratch(tiles.size * stride * sizeof(float));
+  Value bias = op.getNormBias();
+  callNorm(
+      phase, op.getNorm(), phase.scratch(0), stride, x, in, tiles.count(phase),
+      tiler.vector(name + ".norm_weight", op.getNormWeight()),
+      bias ? tiler.vector(name + ".norm_bias", bias) : event::ParameterOp(),
+      op.getEpsilon(), /*invariant=*/true);
+  return {phase.scratch(0), stride};
+}
+
+static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
+  View x = tiler.viewOf(op.getX());
+  if (failed(expectContiguous(op, "x", x)) ||
+      failed(expectStride(op, "x", x, 0)))
+    return failure();
+  View residual;
+  if (op.getResidual()) {
+    residual = tiler.viewOf(op.getResidual());
+    if (failed(expectContiguous(op, "the residual", residual)) ||
+        failed(expectStride(op, "the residual", residual, 0)))
+      return failure();
+  }
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  const TileSizes &sizes = tiler.plan.tiles();
+  RowTiles tiles(tiler, out.type, sizes.linearRows);
+  int64_t k = x.type.getDimension(1), n = out.type.getDimension(1);
+  int64_t width = sizes.linearColumns;
+  event::ParameterOp panels =
+      tiler.panels(name + ".weight", op.getWeight(), /*interleave=*/false);
+
+  PhaseBuilder phase = tiler.plan.phase(
+      name, op.getLoc(), {tiles.extent, tiler.plan.constant(ceilDiv(n, width))},
+      {tiles.capacity, ceilDiv(n, width)});
+  LinearInput input = readLinearInput(op, phase, x, tiles, name, tiler);
+  AffineExpr column = phase.coordinate(1) * width;
+  Box box = phase.whole(out);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  narrow(box, 1, phase.coordinate(1), width);
+  if (residual.buffer)
+    phase.reads(residual, box);
+  phase.writes(out, box);
+  Attribute bias = phase.null();
+  if (op.getBias())
+    bias = phase.weight(tiler.vector(name + ".bias", op.getBias()), column);
+  phase.call("linear" + suffix(panels),
+             {phase.address(out, box), phase.integer(*out.strideOf(0)),
+              input.pointer, phase.integer(input.stride),
+              phase.weight(panels, column * k), bias,
+              residual.buffer ? phase.address(residual, box) : phase.null(),
+              phase.integer(residual.buffer ? *residual.strideOf(0) : 0),
+              tiles.count(phase), phase.integer(k),
+              phase.count({phase.constant(width), phase.constant(n) - column}),
+              phase.integer32(static_cast<int32_t>(op.getActivation()))});
+  return success();
+}
+
+static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
+  View x = tiler.viewOf(op.getX());
+  if (failed(expectContiguous(op, "x", x)) ||
+      failed(expectStride(op, "x", x, 0)))
+    return failure();
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  const TileSizes &sizes = tiler.plan.tiles();
+  RowTiles tiles(tiler, out.type, sizes.linearRows);
+  int64_t k = x.type.getDimension(1), n = out.type.getDimension(1);
+  // A tile reads two weights: half as wide, it streams as many bytes.
+  int64_t width = std::max(kPanel, sizes.linearColumns / 2 / kPanel * kPanel);
+  event::ParameterOp panels = tiler.panels(
+      name + ".weight", {op.getGate(), op.getUp()}, /*interleave=*/true);
+
+  PhaseBuilder phase = tiler.plan.phase(
+      name, op.getLoc(), {tiles.extent, tiler.plan.constant(ceilDiv(n, width))},
+      {tiles.capacity, ceilDiv(n, width)});
+  LinearInput input = readLinearInput(op, phase, x, tiles, name, tiler);
+  AffineExpr column = phase.coordinate(1) * width;
+  Box box = phase.whole(out);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  narrow(box, 1, phase.coordinate(1), width);
+  phase.writes(out, box);
+  Attribute gateBias = phase.null(), upBias = phase.null();
+  if (op.getGateBias()) {
+    gateBias = phase.weight(tiler.vector(name + ".gate_bias", op.getGateBias()),
+                            column);
+    upBias =
+        phase.weight(tiler.vector(name + ".up_bias", op.getUpBias()), column);
+  }
+  phase.call("gated_linear" + suffix(panels),
+             {phase.address(out, box), phase.integer(*out.strideOf(0)),
+              input.pointer, phase.integer(input.stride),
+              phase.weight(panels, column * (2 * k)), gateBias, upBias,
+              tiles.count(phase), phase.integer(k),
+              phase.count({phase.constant(width), phase.constant(n) - column}),
+              phase.integer32(static_cast<int32_t>(op.getActivation()))});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+static LogicalResult tile(model::RopeOp op, Tiler &tiler) {
+  View x = tiler.viewOf(op.getX()), table = tiler.viewOf(op.getTable());
+  int64_t heads = x.type.getDimension(1), width = x.type.getDimension(2);
+  if (failed(expectContiguous(op, "x", x)) ||
+      failed(expectStride(op, "x", x, 0)))
+    return failure();
+  if (heads > 1 && x.strideOf(1) != width)
+    return op.emitOpError() << "cannot be tiled: the heads of x do not lie "
+                               "behind one another";
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  PhaseBuilder phase =
+      tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box box = phase.whole(out), angles = phase.whole(table);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  narrow(angles, 0, phase.coordinate(0), tiles.size);
+  phase.reads(x, box);
+  phase.reads(table, angles);
+  phase.writes(out, box);
+  phase.call("rope",
+             {phase.address(out, box), phase.integer(*out.strideOf(0)),
+              phase.address(x, box), phase.integer(*x.strideOf(0)),
+              phase.address(table, angles), phase.integer(*table.strideOf(0)),
+              tiles.count(phase), phase.integer(heads), phase.integer(width),
+              phase.integer(table.type.getDimension(1) / 2)});
+  return success();
+}
+
+static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
+  View x = tiler.viewOf(op.getX());
+  if (failed(expectContiguous(op, "x", x)) ||
+      failed(expectStride(op, "x", x, 0)))
+    return failure();
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  model::StackOp stack = tiler.stack;
+  View state = tiler.plan.state(
+      tiler.plan.uniqueName(op.getState()), typeOf(op.getResult()),
+      stack ? static_cast<int64_t>(stack.getRepeat()) : 1, op.getLoc());
+  tiler.views[op.getResult()] = state;
+  RowTiles tiles(tiler, x.type, tiler.plan.tiles().plainRows);
+  int64_t heads = x.type.getDimension(1);
+  PhaseBuilder phase = tiler.plan.phase(
+      name, op.getLoc(), {tiles.extent, tiler.plan.constant(heads)},
+      {tiles.capacity, heads});
+  Box in = phase.whole(x);
+  narrow(in, 0, phase.coordinate(0), tiles.size);
+  narrow(in, 1, phase.coordinate(1), 1);
+  Box out = in;
+  out.low[0] = in.low[0] + phase.past();
+  out.high[0] = in.high[0] + phase.past();
+  phase.reads(x, in);
+  phase.writes(state, out);
+  phase.call("copy",
+             {phase.address(state, out), phase.integer(*state.strideOf(0)),
+              phase.address(x, in), phase.integer(*x.strideOf(0)),
+              tiles.count(phase), phase.integer(x.type.getDimension(2))});
+  return success();
+}
+
+/// Bytes of scratch that baton_task_attention asks for: a transposed block of
+/// 64 keys, and a maximum and a sum per query.
+static int64_t attentionScratch(int64_t rows, int64_t group, int64_t width) {
+  return sizeof(float) * (64 * width + 2 * rows * group);
+}
+
+static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
+  View q = tiler.viewOf(op.getQ()), k = tiler.viewOf(op.getK()),
+       v = tiler.viewOf(op.getV());
+  int64_t heads = q.type.getDimension(1), width = q.type.getDimension(2);
+  int64_t groups = k.type.getDimension(1), valueWidth = v.type.getDimension(2);
+  for (auto [what, view] :
+       {std::pair<StringRef, const View &>{"q", q}, {"k", k}, {"v", v}})
+    if (failed(expectContiguous(op, what, view)) ||
+        failed(expectStride(op, what, view, 0)))
+      return failure();
+  if (heads > groups && q.strideOf(1) != width)
+    return op.emitOpError() << "cannot be tiled: the heads of q do not lie "
+                               "behind one another";
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.plan.tiles().attentionRows);
+  int64_t group = heads / groups;
+  PhaseBuilder phase = tiler.plan.phase(
+      name, op.getLoc(), {tiles.extent, tiler.plan.constant(groups)},
+      {tiles.capacity, groups});
+  AffineExpr first = phase.past() + phase.coordinate(0) * tiles.size;
+  Box queries = phase.whole(q), result = phase.whole(out);
+  for (Box *box : {&queries, &result}) {
+    narrow(*box, 0, phase.coordinate(0), tiles.size);
+    narrow(*box, 1, phase.coordinate(1), group);
+  }
+  // A tile sees positions up to its last row's own.
+  Box keys = phase.whole(k), values = phase.whole(v);
+  for (Box *box : {&keys, &values}) {
+    box->high[0] = first + tiles.size;
+    narrow(*box, 1, phase.coordinate(1), 1);
+  }
+  phase.reads(q, queries);
+  phase.reads(k, keys);
+  phase.reads(v, values);
+  phase.writes(out, result);
+  phase.needsScratch(attentionScratch(tiles.size, group, width));
+  phase.call("attention",
+             {phase.address(out, result), phase.integer(*out.strideOf(0)),
+              phase.address(q, queries), phase.integer(*q.strideOf(0)),
+              phase.address(k, keys), phase.integer(*k.strideOf(0)),
+              phase.address(v, values), phase.integer(*v.strideOf(0)),
+              tiles.count(phase), phase.count(first), phase.integer(group),
+              phase.integer(width), phase.integer(valueWidth),
+              phase.real(op.getScale()), phase.real(op.getSoftcap()),
+              phase.integer(op.getWindow()), phase.scratch(0)});
+  return success();
+}
+
+static LogicalResult tile(model::MatmulOp op, Tiler &tiler) {
+  View lhs = tiler.viewOf(op.getLhs()), rhs = tiler.viewOf(op.getRhs());
+  if (failed(expectContiguous(op, "lhs", lhs)) ||
+      failed(expectStride(op, "lhs", lhs, 1)) ||
+      failed(expectStride(op, "rhs", rhs, 1)) ||
+      failed(expectStride(op, "rhs", rhs, 2)))
+    return failure();
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  int64_t batch = out.type.getDimension(0);
+  PhaseBuilder phase = tiler.plan.phase(
+      name, op.getLoc(), {tiles.extent, tiler.plan.constant(batch)},
+      {tiles.capacity, batch});
+  Box left = phase.whole(lhs), right = phase.whole(rhs),
+      result = phase.whole(out);
+  for (Box *box : {&left, &result})
+    narrow(*box, 1, phase.coordinate(0), tiles.size);
+  for (Box *box : {&left, &right, &result})
+    narrow(*box, 0, phase.coordinate(1), 1);
+  phase.reads(lhs, left);
+  phase.reads(rhs, right);
+  phase.writes(out, result);
+  phase.call("matmul",
+             {phase.address(out, result), phase.integer(*out.strideOf(1)),
+              phase.address(lhs, left), phase.integer(*lhs.strideOf(1)),
+              phase.address(rhs, right), phase.integer(*rhs.strideOf(2)),
+              phase.integer(*rhs.strideOf(1)), tiles.count(phase),
+              phase.count(tiler.plan.extent(out.type.getDimension(2))),
+              phase.count(tiler.plan.extent(lhs.type.getDimension(2)))});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Element-wise, and whole rows
+//===----------------------------------------------------------------------===//
+
+/// A phase over tiles of rows and every index of the dimensions between, whose
+/// body takes out, the inputs (each a pointer and a row stride), rows, width,
+/// and what `more` adds.
+static LogicalResult
+tileRows(Operation *op, const std::string &name, StringRef callee,
+         ArrayRef<View> inputs, const View &out, Tiler &tiler,
+         llvm::function_ref<void(PhaseBuilder &, const RowTiles &,
+                                 SmallVectorImpl<Attribute> &)>
+             more = nullptr) {
+  std::optional<unsigned> row = rowDimension(out.type);
+  unsigned last = out.type.getRank() - 1;
+  if (!row || *row == last)
+    return op->emitOpError() << "cannot be tiled: " << out.type
+                             << " has no rows before its last dimension";
+  SmallVector<View> all(inputs);
+  all.push_back(out);
+  for (const View &view : all)
+    if (failed(expectContiguous(op, "an operand", view)) ||
+        failed(expectStride(op, "an operand", view, *row)))
+      return failure();
+
+  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  SmallVector<AffineExpr> grid = {tiles.extent};
+  SmallVector<int64_t> capacity = {tiles.capacity};
+  for (unsigned i = 0; i < last; ++i)
+    if (i != *row) {
+      grid.push_back(tiler.plan.extent(out.type.getDimension(i)));
+      capacity.push_back(tiler.plan.bound(out.type.getDimension(i)));
+    }
+  PhaseBuilder phase = tiler.plan.phase(name, op->getLoc(), grid, capacity);
+  Box box = phase.whole(out);
+  narrow(box, *row, phase.coordinate(0), tiles.size);
+  unsigned next = 1;
+  for (unsigned i = 0; i < last; ++i)
+    if (i != *row)
+      narrow(box, i, phase.coordinate(next++), 1);
+
+  SmallVector<Attribute> operands = {phase.address(out, box),
+                                     phase.integer(*out.strideOf(*row))};
+  for (const View &input : inputs) {
+    phase.reads(input, box);
+    operands.push_back(phase.address(input, box));
+    operands.push_back(phase.integer(*input.strideOf(*row)));
+  }
+  phase.writes(out, box);
+  operands.push_back(tiles.count(phase));
+  operands.push_back(
+      phase.count(tiler.plan.extent(out.type.getDimension(last))));
+  if (more)
+    more(phase, tiles, operands);
+  phase.call(callee, operands);
+  return success();
+}
+
+static LogicalResult tileElementwise(Operation *op, StringRef callee,
+                                     Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  SmallVector<View> inputs;
+  for (Value operand : op->getOperands())
+    inputs.push_back(tiler.viewOf(operand));
+  return tileRows(op, name, callee, inputs, tiler.resultFor(op, name), tiler);
+}
+
+static LogicalResult tile(model::ScaleOp op, Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View x = tiler.viewOf(op.getX());
+  return tileRows(op, name, "scale", x, tiler.resultFor(op, name), tiler,
+                  [&](PhaseBuilder &phase, const RowTiles &,
+                      SmallVectorImpl<Attribute> &operands) {
+                    operands.push_back(phase.real(op.getFactor()));
+                  });
+}
+
+static LogicalResult tile(model::MaskOp op, Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View x = tiler.viewOf(op.getX());
+  return tileRows(op, name, "mask_causal", x, tiler.resultFor(op, name), tiler,
+                  [&](PhaseBuilder &phase, const RowTiles &tiles,
+                      SmallVectorImpl<Attribute> &operands) {
+                    operands.push_back(phase.count(
+                        phase.past() + phase.coordinate(0) * tiles.size));
+                    operands.push_back(phase.integer(op.getWindow()));
+                  });
+}
+
+static StringRef activationBody(model::Activation activation) {
+  switch (activation) {
+  case model::Activation::identity:
+    return "copy";
+  case model::Activation::silu:
+    return "silu";
+  case model::Activation::gelu:
+    return "gelu";
+  case model::Activation::gelu_tanh:
+    return "gelu_tanh";
+  case model::Activation::relu:
+    return "relu";
+  }
+  llvm_unreachable("every activation has a body");
+}
+
+LogicalResult tasks::tileCopy(Operation *at, StringRef name, const View &from,
+                              const View &to, Tiler &tiler) {
+  return tileRows(at, tiler.plan.uniqueName(name), "copy", from, to, tiler);
+}
+
+//===----------------------------------------------------------------------===//
+// All ops
+//===----------------------------------------------------------------------===//
+
+static LogicalResult tile(model::ReturnOp op, Tiler &tiler) {
+  View logits = tiler.viewOf(op.getOperand(0));
+  // The runtime gets a pointer and a row stride.
+  bool plain = logits.strideOf(1) == 1 && logits.strideOf(0) &&
+               logits.buffer.getCapacity().size() == 2 &&
+               logits.buffer.getCapacity()[1] == logits.type.getDimension(1) &&
+               logits.map.getResult(0) == getAffineDimExpr(0, op.getContext());
+  if (!plain) {
+    View copy = tiler.plan.transient(tiler.plan.uniqueName("logits"),
+                                     logits.type, op.getLoc());
+    if (failed(tileCopy(op, "logits", logits, copy, tiler)))
+      return failure();
+    logits = copy;
+  }
+  PhaseBuilder phase =
+      tiler.plan.phase(tiler.plan.uniqueName("advance"), op.getLoc(),
+                       {tiler.plan.constant(1)}, {1});
+  phase.reads(logits, phase.whole(logits));
+  phase.advance(logits);
+  return success();
+}
+
+LogicalResult tasks::tileOp(Operation *op, Tiler &tiler) {
+  if (isViewOp(op)) {
+    View x = tiler.viewOf(op->getOperand(0));
+    if (std::optional<View> view = viewThrough(op, x)) {
+      tiler.views[op->getResult(0)] = *view;
+      return success();
+    }
+    // The elements do not lie evenly: lay them out anew, then look again.
+    std::string name = tiler.plan.uniqueName(nameOf(op));
+    View copy = tiler.plan.transient(name, x.type, op->getLoc());
+    if (failed(tileCopy(op, name, x, copy, tiler)))
+      return failure();
+    std::optional<View> view = viewThrough(op, copy);
+    if (!view)
+      return op->emitOpError() << "cannot be tiled: no layout of " << x.type
+                               << " makes this a view";
+    tiler.views[op->getResult(0)] = *view;
+    return success();
+  }
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<model::ParameterOp, model::ConcatOp>(
+          [](Operation *) { return success(); })
+      .Case<model::EmbeddingOp, model::PositionEmbeddingOp, model::RopeTableOp,
+            model::LinearOp, model::GatedLinearOp, model::RopeOp,
+            model::KvAppendOp, model::AttentionOp, model::MatmulOp,
+            model::ScaleOp, model::MaskOp, model::ReturnOp>(
+          [&](auto typed) { return tile(typed, tiler); })
+      .Case([&](model::RmsNormOp norm) {
+        return tileNorm(op, model::Norm::rms, norm.getX(), norm.getWeight(),
+                        Value(), norm.getEpsilon(), tiler);
+      })
+      .Case([&](model::LayerNormOp norm) {
+        return tileNorm(op, model::Norm::layer, norm.getX(), norm.getWeight(),
+                        norm.getBias(), norm.getEpsilon(), tiler);
+      })
+      .Case([&](model::ActivateOp activate) {
+        return tileElementwise(op, activationBody(activate.getActivation()),
+                               tiler);
+      })
+      .Case([&](model::AddOp) { return tileElementwise(op, "add", tiler); })
+      .Case([&](model::MulOp) { return tileElementwise(op, "mul", tiler); })
+      .Case([&](model::TanhOp) { return tileElementwise(op, "tanh", tiler); })
+      .Case([&](model::SoftmaxOp) {
+        return tileElementwise(op, "softmax", tiler);
+      })
+      .Default([](Operation *other) {
+        return other->emitOpError() << "has no tiling rule";
+      });
+}
+
+bool tasks::mayWriteOver(Operation *op, OpOperand &operand) {
+  // A linear's tile reads whole rows of x, but of the residual its own tile.
+  if (auto linear = dyn_cast<model::LinearOp>(op))
+    return linear.getResidual() == operand.get() &&
+           linear.getX() != operand.get();
+  return isa<model::AddOp, model::MulOp, model::ActivateOp, model::ScaleOp,
+             model::TanhOp, model::RmsNormOp, model::LayerNormOp>(op);
+}

@@ -1,0 +1,72 @@
+//===- TilingRules.h - how each model op becomes a task grid -------------===//
+//
+// One rule per op: the grid of its tiles, what a tile reads and writes, and the
+// library body that computes it. To add an op, add its rule here, its body to
+// the task libraries, and nothing else: order, memory and proof are derived
+// from the accesses.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_PASSES_TASKS_TILINGRULES_H
+#define BATON_PASSES_TASKS_TILINGRULES_H
+
+#include "passes/tasks/PlanBuilder.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace baton::tasks {
+
+/// What rules see while a program is tiled in order.
+class Tiler {
+public:
+  explicit Tiler(PlanBuilder &plan) : plan(plan) {}
+
+  PlanBuilder &plan;
+  /// Where every computed value lives.
+  llvm::DenseMap<mlir::Value, View> views;
+  /// Results that have to be computed into a buffer that is there already
+  /// (values that a stack carries).
+  llvm::DenseMap<mlir::Value, View> destinations;
+  /// The stack whose pattern is being tiled, if any.
+  model::StackOp stack;
+
+  View viewOf(mlir::Value value) const { return views.lookup(value); }
+
+  /// A buffer for an op's result: its destination, or a new one.
+  View resultFor(mlir::Operation *op, llvm::StringRef name);
+
+  /// Parameters, made once for each way in which they are stored.
+  event::ParameterOp panels(llvm::StringRef name, mlir::ValueRange weights,
+                            bool interleave);
+  event::ParameterOp table(llvm::StringRef name, mlir::Value weight);
+  event::ParameterOp vector(llvm::StringRef name, mlir::Value weight);
+  event::ParameterOp constants(llvm::StringRef name,
+                               llvm::ArrayRef<float> values,
+                               mlir::Location location);
+
+private:
+  event::ParameterOp make(llvm::StringRef kind, llvm::StringRef name,
+                          mlir::ValueRange weights,
+                          llvm::ArrayRef<mlir::NamedAttribute> more);
+  int64_t layersOf(mlir::ValueRange weights) const;
+  llvm::DenseMap<mlir::Attribute, event::ParameterOp> made;
+};
+
+/// Adds the phases of one op and the view of its result.
+mlir::LogicalResult tileOp(mlir::Operation *op, Tiler &tiler);
+
+/// Adds a phase that copies one value into a view of the same type.
+mlir::LogicalResult tileCopy(mlir::Operation *at, llvm::StringRef name,
+                             const View &from, const View &to, Tiler &tiler);
+
+/// Whether a tile of the op may be written over `operand`: every task reads
+/// of it what the same task writes, at most.
+bool mayWriteOver(mlir::Operation *op, mlir::OpOperand &operand);
+
+/// The name an op got in the importer (`layers.self_attn.q_proj`), else its
+/// own.
+std::string nameOf(mlir::Operation *op);
+
+} // namespace baton::tasks
+
+#endif // BATON_PASSES_TASKS_TILINGRULES_H
