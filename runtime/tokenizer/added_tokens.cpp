@@ -1,0 +1,129 @@
+//===- added_tokens.cpp - tokens that are matched in the text as they are ===//
+
+#include "runtime/tokenizer/added_tokens.h"
+
+#include "runtime/tokenizer/utf8.h"
+
+#include <unordered_set>
+
+namespace baton {
+
+namespace {
+
+/// The characters of well-formed UTF-8 at its two ends; empty for empty text.
+std::string_view first_character(std::string_view text) {
+  return text.empty() ? text : text.substr(0, first_sequence(text).bytes);
+}
+
+std::string_view last_character(std::string_view text) {
+  size_t at = text.size();
+  while (at > 0 && (static_cast<uint8_t>(text[--at]) & 0xC0) == 0x80) {
+  }
+  return text.substr(at);
+}
+
+} // namespace
+
+AddedTokens::AddedTokens(const JsonView &description) {
+  std::unordered_set<std::string> contents;
+  for (const JsonView &element : description.elements()) {
+    AddedToken token{element.at("id").id(),
+                     element.at("content").string(),
+                     element.boolean("single_word", false),
+                     element.boolean("lstrip", false),
+                     element.boolean("rstrip", false),
+                     element.boolean("normalized", false),
+                     element.boolean("special", false)};
+    if (token.content.empty())
+      element.fail("has an empty content");
+    if (!contents.insert(token.content).second)
+      element.fail("repeats '" + token.content + "'");
+    (token.normalized ? normalized : literal)
+        .insert(token.content, tokens.size());
+    tokens.push_back(std::move(token));
+  }
+}
+
+void AddedTokens::Tree::insert(const std::string &content, size_t token) {
+  begins[static_cast<uint8_t>(content.front())] = true;
+  size_t node = 0;
+  for (const char byte : content) {
+    const auto [entry, added] = nodes[node].next.emplace(byte, nodes.size());
+    node = entry->second;
+    if (added)
+      nodes.emplace_back();
+  }
+  nodes[node].token = static_cast<ptrdiff_t>(token);
+}
+
+size_t AddedTokens::Tree::longest(std::string_view text, size_t &token) const {
+  if (!begins[static_cast<uint8_t>(text.front())])
+    return 0;
+  size_t node = 0, length = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const auto next = nodes[node].next.find(text[at]);
+    if (next == nodes[node].next.end())
+      break;
+    node = next->second;
+    if (nodes[node].token >= 0) {
+      token = static_cast<size_t>(nodes[node].token);
+      length = at + 1;
+    }
+  }
+  return length;
+}
+
+void AddedTokens::cut(std::string_view text, const Sink &sink) const {
+  cut_pass(literal, text, [&](std::string_view piece, const AddedToken *token) {
+    if (token)
+      sink(piece, token);
+    else
+      cut_pass(normalized, piece, sink);
+  });
+}
+
+void AddedTokens::cut_pass(const Tree &tree, std::string_view text,
+                           const Sink &sink) const {
+  size_t done = 0; // Everything before has been given to the sink.
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t index = 0;
+    const size_t length = tree.longest(text.substr(at), index);
+    if (length == 0) {
+      ++at;
+      continue;
+    }
+    size_t start = at, end = at + length;
+    at = end;
+    const AddedToken &token = tokens[index];
+    const std::string_view before = text.substr(0, start);
+    if (token.single_word && (word.found_in(last_character(before)) ||
+                              word.found_in(first_character(text.substr(end)))))
+      continue;
+    // White space that an earlier match took stays with it.
+    if (start < done)
+      continue;
+    if (token.left_strip)
+      while (start > done) {
+        const std::string_view last = last_character(text.substr(0, start));
+        if (!space.found_in(last))
+          break;
+        start -= last.size();
+      }
+    if (token.right_strip)
+      while (end < text.size()) {
+        const std::string_view first = first_character(text.substr(end));
+        if (!space.found_in(first))
+          break;
+        end += first.size();
+      }
+    if (start > done)
+      sink(text.substr(done, start - done), nullptr);
+    sink(text.substr(start, end - start), &token);
+    done = end;
+  }
+  if (done < text.size())
+    sink(text.substr(done), nullptr);
+}
+
+} // namespace baton

@@ -1,0 +1,283 @@
+//===- tokenizer_file_test.cpp - which tokenizer.json files are refused --===//
+
+#include "runtime/error.h"
+#include "runtime/tokenizer/byte_alphabet.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <functional>
+
+using namespace baton;
+using nlohmann::json;
+
+namespace {
+
+/// Every byte, and two merges: "ab" and "abc".
+json smallest() {
+  json vocabulary;
+  for (int byte = 0; byte < 256; ++byte)
+    vocabulary[spell_byte(static_cast<uint8_t>(byte))] = byte;
+  vocabulary["ab"] = 256;
+  vocabulary["abc"] = 257;
+  return {
+      {"normalizer", nullptr},
+      {"pre_tokenizer",
+       {{"type", "ByteLevel"},
+        {"add_prefix_space", false},
+        {"use_regex", true}}},
+      {"decoder", {{"type", "ByteLevel"}}},
+      {"post_processor", nullptr},
+      {"added_tokens", json::array()},
+      {"model",
+       {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", {"a b", "ab c"}}}}};
+}
+
+json added(const std::string &content, int id) {
+  return {{"id", id},        {"content", content}, {"single_word", false},
+          {"lstrip", false}, {"rstrip", false},    {"normalized", false},
+          {"special", true}};
+}
+
+using Change = std::function<void(json &)>;
+
+std::string refusal(const Change &change) {
+  json document = smallest();
+  change(document);
+  try {
+    Tokenizer::parse(document.dump(), "some.json");
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::vector<int32_t> encode(const Change &change, std::string_view text) {
+  json document = smallest();
+  change(document);
+  return Tokenizer::parse(document.dump(), "some.json").encode(text);
+}
+
+/// The message is one line that names the file, the place and the complaint.
+void expect_refusal(const Change &change, const std::string &place,
+                    const std::string &complaint) {
+  const std::string message = refusal(change);
+  EXPECT_TRUE(message.starts_with("some.json: " + place)) << message;
+  EXPECT_NE(message.find(complaint), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+} // namespace
+
+TEST(TokenizerFile, SmallestIsAccepted) {
+  EXPECT_EQ(encode([](json &) {}, "abcab"), (std::vector<int32_t>{257, 256}));
+}
+
+TEST(TokenizerFile, MergesMayBePairs) {
+  const auto pairs = [](json &file) {
+    file["model"]["merges"] = {json::array({"a", "b"}),
+                               json::array({"ab", "c"})};
+  };
+  EXPECT_EQ(encode(pairs, "abc"), std::vector<int32_t>{257});
+}
+
+TEST(TokenizerFile, EarlierMergesComeFirst) {
+  const auto reversed = [](json &file) {
+    file["model"]["vocab"]["bc"] = 258;
+    file["model"]["merges"] = {"b c", "a b", "ab c"};
+  };
+  EXPECT_EQ(encode(reversed, "abc"), (std::vector<int32_t>{'a', 258}));
+}
+
+TEST(TokenizerFile, OlderFilesNeedNoModelType) {
+  EXPECT_EQ(refusal([](json &file) { file["model"].erase("type"); }),
+            "accepted");
+}
+
+TEST(TokenizerFile, TemplatesOfASequenceNest) {
+  const auto nested = [](json &file) {
+    const auto wrap = [](const std::string &token, int id) -> json {
+      return {{"type", "TemplateProcessing"},
+              {"single",
+               {{{"SpecialToken", {{"id", token}, {"type_id", 0}}}},
+                {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+                {{"SpecialToken", {{"id", token}, {"type_id", 0}}}}}},
+              {"special_tokens",
+               {{token, {{"id", token}, {"ids", {id}}, {"tokens", {token}}}}}}};
+    };
+    file["added_tokens"] = {added("<x>", 258), added("<y>", 259)};
+    file["post_processor"] = {
+        {"type", "Sequence"},
+        {"processors",
+         {wrap("<x>", 258), {{"type", "ByteLevel"}}, wrap("<y>", 259)}}};
+  };
+  EXPECT_EQ(encode(nested, "a"),
+            (std::vector<int32_t>{259, 258, 'a', 258, 259}));
+}
+
+TEST(TokenizerFile, UnreadableFilesAreNamed) {
+  for (const char *path : {"/does/not/exist.json", "/"})
+    try {
+      Tokenizer::load(path);
+      FAIL() << path;
+    } catch (const Error &error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with(path)) << error.what();
+    }
+}
+
+TEST(TokenizerFile, MalformedJsonIsRefused) {
+  const std::string whole = smallest().dump();
+  for (const std::string &text :
+       {std::string(), whole.substr(0, whole.size() / 2), whole + "}",
+        std::string("[]"), std::string("null"), std::string("{}"),
+        std::string("\xFF\xFE"), std::string(100'000, '[')})
+    EXPECT_THROW(Tokenizer::parse(text, "some.json"), Error) << text.size();
+}
+
+TEST(TokenizerFile, EveryRequiredKeyIsMissed) {
+  for (const char *key : {"pre_tokenizer", "decoder", "model"})
+    expect_refusal([&](json &file) { file.erase(key); }, "the document",
+                   "has no '" + std::string(key) + "'");
+  for (const char *key : {"vocab", "merges"})
+    expect_refusal([&](json &file) { file["model"].erase(key); }, "model",
+                   "has no '" + std::string(key) + "'");
+}
+
+TEST(TokenizerFile, WrongTypesAreRefused) {
+  expect_refusal([](json &file) { file["model"] = 1; }, "model",
+                 "not an object");
+  expect_refusal([](json &file) { file["model"]["vocab"] = json::array(); },
+                 "model.vocab", "not an object");
+  expect_refusal([](json &file) { file["model"]["merges"] = "a b"; },
+                 "model.merges", "not an array");
+  expect_refusal([](json &file) { file["added_tokens"] = {1}; },
+                 "added_tokens.0", "not an object");
+  expect_refusal([](json &file) { file["decoder"]["type"] = 1; },
+                 "decoder.type", "not a string");
+}
+
+TEST(TokenizerFile, IdsAreChecked) {
+  for (const json &id : {json(-1), json(1.5), json("7"), json(2147483648u)})
+    expect_refusal([&](json &file) { file["model"]["vocab"]["ab"] = id; },
+                   "model.vocab.ab", "not a token id");
+  expect_refusal([](json &file) { file["model"]["vocab"]["ab"] = 7; },
+                 "model.vocab", "gives the id 7 to two tokens");
+  expect_refusal([](json &file) { file["model"]["vocab"].erase("Ġ"); },
+                 "model.vocab", "no token for the byte 0x20");
+}
+
+TEST(TokenizerFile, MergesAreChecked) {
+  const auto merges = [](const json &merges) {
+    return [=](json &file) { file["model"]["merges"] = merges; };
+  };
+  expect_refusal(merges({"a b", "x yz"}), "model.merges.1",
+                 "'yz', which is not in the vocabulary");
+  expect_refusal(merges({"a c"}), "model.merges.0",
+                 "'ac', which is not in the vocabulary");
+  expect_refusal(merges({"ab"}), "model.merges.0", "not two tokens");
+  expect_refusal(merges({"a b c"}), "model.merges.0", "not two tokens");
+  expect_refusal(merges({{"a", "b", "c"}}), "model.merges.0", "not two tokens");
+  expect_refusal(merges({"a b", "a b"}), "model.merges.1", "repeats");
+}
+
+TEST(TokenizerFile, AddedTokensAreChecked) {
+  const auto tokens = [](const json &tokens) {
+    return [=](json &file) { file["added_tokens"] = tokens; };
+  };
+  expect_refusal(tokens(json::array({added("", 258)})), "added_tokens.0",
+                 "empty");
+  expect_refusal(tokens({added("<x>", 258), added("<x>", 259)}),
+                 "added_tokens.1", "repeats '<x>'");
+  expect_refusal(tokens({added("<x>", 258), added("<y>", 258)}), "added_tokens",
+                 "another token has already");
+  expect_refusal(tokens(json::array({added("<x>", 7)})), "added_tokens",
+                 "another token has already");
+  expect_refusal(tokens(json::array({added("ab", 300)})), "added_tokens",
+                 "the vocabulary gives it 256");
+  expect_refusal(tokens(json::array({added("<x>", -1)})), "added_tokens.0.id",
+                 "not a token id");
+}
+
+TEST(TokenizerFile, OtherModelsAreRefused) {
+  for (const char *type : {"Unigram", "WordPiece", "WordLevel"})
+    expect_refusal([&](json &file) { file["model"]["type"] = type; },
+                   "model.type", type);
+  const auto set = [](const char *key, const json &value) {
+    return [=](json &file) { file["model"][key] = value; };
+  };
+  expect_refusal(set("dropout", 0.1), "model.dropout", "not supported");
+  expect_refusal(set("byte_fallback", true), "model.byte_fallback",
+                 "not supported");
+  expect_refusal(set("continuing_subword_prefix", "##"),
+                 "model.continuing_subword_prefix", "not supported");
+  expect_refusal(set("end_of_word_suffix", "</w>"), "model.end_of_word_suffix",
+                 "not supported");
+}
+
+TEST(TokenizerFile, NormalizersAreRefused) {
+  expect_refusal([](json &file) { file["normalizer"] = {{"type", "NFC"}}; },
+                 "normalizer", "type 'NFC' is not supported");
+}
+
+TEST(TokenizerFile, OtherPreTokenizersAreRefused) {
+  const auto chain = [](const json &elements) {
+    return [=](json &file) {
+      file["pre_tokenizer"] = {{"type", "Sequence"},
+                               {"pretokenizers", elements}};
+    };
+  };
+  const auto split = [](const json &pattern, const char *behavior) -> json {
+    return {{"type", "Split"}, {"pattern", pattern}, {"behavior", behavior}};
+  };
+  const json bytes = {{"type", "ByteLevel"}};
+  EXPECT_EQ(refusal(chain(json::array({bytes}))), "accepted");
+  expect_refusal(chain({{{"type", "Metaspace"}}, bytes}),
+                 "pre_tokenizer.pretokenizers.0", "'Metaspace'");
+  expect_refusal(chain({split({{"Regex", "a"}}, "MergedWithNext"), bytes}),
+                 "pre_tokenizer.pretokenizers.0.behavior", "'MergedWithNext'");
+  expect_refusal(chain({split({{"Regex", "("}}, "Isolated"), bytes}),
+                 "pre_tokenizer.pretokenizers.0.pattern", "'('");
+  expect_refusal(chain({split({{"Glob", "*"}}, "Isolated"), bytes}),
+                 "pre_tokenizer.pretokenizers.0.pattern", "neither");
+  expect_refusal(chain(json::array({split({{"Regex", "a"}}, "Isolated")})),
+                 "pre_tokenizer", "without ByteLevel");
+  expect_refusal(chain({bytes, split({{"Regex", "a"}}, "Isolated")}),
+                 "pre_tokenizer.pretokenizers.1", "behind ByteLevel");
+}
+
+TEST(TokenizerFile, OtherDecodersAndProcessorsAreRefused) {
+  expect_refusal([](json &file) { file["decoder"]["type"] = "Metaspace"; },
+                 "decoder", "'Metaspace'");
+  expect_refusal(
+      [](json &file) { file["post_processor"] = {{"type", "BertProcessing"}}; },
+      "post_processor", "'BertProcessing'");
+}
+
+TEST(TokenizerFile, TemplatesAreChecked) {
+  const auto single = [](const json &pieces) {
+    return [=](json &file) {
+      file["post_processor"] = {
+          {"type", "TemplateProcessing"},
+          {"single", pieces},
+          {"special_tokens",
+           {{"<x>", {{"id", "<x>"}, {"ids", {258}}, {"tokens", {"<x>"}}}}}}};
+    };
+  };
+  const json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  const json other = {{"Sequence", {{"id", "B"}, {"type_id", 0}}}};
+  const auto special = [](const char *name) -> json {
+    return {{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
+  };
+  expect_refusal(single({special("<x>"), text}),
+                 "post_processor.special_tokens.<x>.ids.0",
+                 "an id that no token has");
+  expect_refusal(single({special("<y>"), text}),
+                 "post_processor.special_tokens", "has no '<y>'");
+  expect_refusal(single(json::array()), "post_processor.single",
+                 "no place for the text");
+  expect_refusal(single({text, text}), "post_processor.single.1",
+                 "a second text");
+  expect_refusal(single(json::array({other})), "post_processor.single.0",
+                 "not supported");
+}
