@@ -44,12 +44,13 @@ BATON_INLINE Range within_block(Range range, int64_t first) {
           smaller(range.end, first + block_positions) - first};
 }
 
-/// Scores to weights, in place: scale, cap, mask, exponentiate.
+/// Of one query in one block.
 struct Weights {
   float maximum;
   float sum;
 };
 
+/// Scores to weights, in place: scale, cap, mask, exponentiate.
 BATON_INLINE Weights exponentiate(float *scores, Range seen, float scale,
                                   float softcap) {
   const float negative_infinity = -__builtin_inff();
@@ -79,6 +80,44 @@ BATON_INLINE Weights exponentiate(float *scores, Range seen, float scale,
   return {largest, reduce_sum(sums)};
 }
 
+/// Panels that run at once for this many queries: few queries alone cannot
+/// hide the latency of an FMA.
+constexpr int panels_at_once(int64_t queries) {
+  return queries == 1 ? 4 : queries == 2 ? 2 : 1;
+}
+
+/// tile[i][p][16] += left[i][d] * right(d, p) for d in [begin, end); i counts
+/// `queries`, p `panels`, which is 1 or panels_at_once(queries).
+template <typename Right>
+BATON_INLINE void multiply(float *tile, const float *left, int64_t left_stride,
+                           int64_t queries, int64_t panels, int64_t begin,
+                           int64_t end, Right right) {
+  auto kernel = [&]<int Queries, int Panels>() BATON_INLINE_LAMBDA {
+    const float *rows[Queries];
+    Vector sum[Queries][Panels];
+    BATON_UNROLL
+    for (int i = 0; i < Queries; ++i) {
+      rows[i] = left + i * left_stride;
+      BATON_UNROLL
+      for (int p = 0; p < Panels; ++p)
+        sum[i][p] = load(tile + (i * Panels + p) * lanes);
+    }
+    accumulate<Queries, Panels>(sum, rows, begin, end, right);
+    BATON_UNROLL
+    for (int i = 0; i < Queries; ++i)
+      BATON_UNROLL
+    for (int p = 0; p < Panels; ++p)
+      store(tile + (i * Panels + p) * lanes, sum[i][p]);
+  };
+  if (queries == 1 && panels == panels_at_once(1))
+    return kernel.template operator()<1, panels_at_once(1)>();
+  if (queries == 2 && panels == panels_at_once(2))
+    return kernel.template operator()<2, panels_at_once(2)>();
+  with_constant_rows(queries, [&]<int Queries>() BATON_INLINE_LAMBDA {
+    kernel.template operator()<Queries, 1>();
+  });
+}
+
 } // namespace
 
 BATON_TASK void baton_task_attention(
@@ -90,7 +129,8 @@ BATON_TASK void baton_task_attention(
   const float negative_infinity = -__builtin_inff();
   const int64_t queries = rows * group;
   float *transposed = scratch; // [block_panels][head_dim][16]
-  float *maxima = transposed + block_positions * head_dim;
+  float *block_queries = transposed + block_positions * head_dim;
+  float *maxima = block_queries + tile_rows * head_dim;
   float *sums = maxima + queries;
   const Range seen_by_tile = {visible_to(position, window).begin,
                               position + rows};
@@ -114,117 +154,123 @@ BATON_TASK void baton_task_attention(
 
     for_each_row_block(queries, [&](int64_t first_query,
                                     int64_t count) BATON_INLINE_LAMBDA {
-      with_constant_rows(count, [&]<int Queries>() BATON_INLINE_LAMBDA {
-        constexpr int panels_at_once = Queries == 1 ? 4 : Queries == 2 ? 2 : 1;
-        Range seen[tile_rows];
-        float *outputs[tile_rows];
-        const float *left[tile_rows];
-        Range common = {0, block_positions};
-        bool any = false;
-        for (int64_t i = 0; i < Queries; ++i) {
-          const int64_t row = (first_query + i) / group;
-          const int64_t head = (first_query + i) % group;
-          left[i] = q + row * q_stride + head * head_dim;
-          outputs[i] = out + row * out_stride + head * value_dim;
-          seen[i] = within_block(visible_to(position + row, window), block);
-          common.begin = larger(common.begin, seen[i].begin);
-          common.end = smaller(common.end, seen[i].end);
-          any |= seen[i].begin < seen[i].end;
-        }
-        if (!any)
-          return;
-        common.end = larger(common.begin, common.end);
+      Range seen[tile_rows];
+      Range common = {0, block_positions};
+      bool any = false;
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t row = (first_query + i) / group;
+        seen[i] = within_block(visible_to(position + row, window), block);
+        common.begin = larger(common.begin, seen[i].begin);
+        common.end = smaller(common.end, seen[i].end);
+        any |= seen[i].begin < seen[i].end;
+      }
+      if (!any)
+        return;
+      common.end = larger(common.begin, common.end);
 
-        alignas(64) float weights[tile_rows * block_positions];
-        for (int64_t panel = 0; panel < block_panels; panel += panels_at_once) {
-          const float *right = transposed + panel * head_dim * lanes;
-          Vector sum[Queries][panels_at_once] = {};
-          accumulate<Queries, panels_at_once>(
-              sum, left, 0, head_dim,
-              [&](int64_t d, int p) BATON_INLINE_LAMBDA {
-                return load(right + (p * head_dim + d) * lanes);
-              });
-          BATON_UNROLL
-          for (int i = 0; i < Queries; ++i)
-            BATON_UNROLL
-          for (int p = 0; p < panels_at_once; ++p)
+      // Queries of several rows do not lie one stride apart.
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t row = (first_query + i) / group;
+        const int64_t head = (first_query + i) % group;
+        const float *query = q + row * q_stride + head * head_dim;
+        for_each_vector(head_dim,
+                        [&](int64_t first, int64_t width) BATON_INLINE_LAMBDA {
+                          store(block_queries + i * head_dim + first,
+                                load(query + first, width), width);
+                        });
+      }
+
+      alignas(64) float tile[tile_rows * lanes];
+      alignas(64) float weights[tile_rows * block_positions];
+      const int64_t score_panels = panels_at_once(count);
+      for (int64_t panel = 0; panel < block_panels; panel += score_panels) {
+        const float *right = transposed + panel * head_dim * lanes;
+        for (int64_t i = 0; i < count * score_panels; ++i)
+          store(tile + i * lanes, splat(0.0f));
+        multiply(tile, block_queries, head_dim, count, score_panels, 0,
+                 head_dim, [&](int64_t d, int p) BATON_INLINE_LAMBDA {
+                   return load(right + (p * head_dim + d) * lanes);
+                 });
+        for (int64_t i = 0; i < count; ++i)
+          for (int64_t p = 0; p < score_panels; ++p)
             store(weights + i * block_positions + (panel + p) * lanes,
-                  sum[i][p]);
-        }
+                  load(tile + (i * score_panels + p) * lanes));
+      }
 
-        // The running result is scaled by keep, the block's by take. The first
-        // block that a row sees finds nothing to keep.
-        float keep[tile_rows], take[tile_rows];
-        bool first_seen[tile_rows];
-        for (int64_t i = 0; i < Queries; ++i) {
-          left[i] = weights + i * block_positions;
+      // The running result is scaled by keep, the block's by take. The first
+      // block that a row sees finds nothing to keep.
+      float keep[tile_rows], take[tile_rows];
+      bool first_seen[tile_rows];
+      for (int64_t i = 0; i < count; ++i) {
+        if (seen[i].begin >= seen[i].end)
+          continue;
+        const Weights result = exponentiate(weights + i * block_positions,
+                                            seen[i], scale, softcap);
+        const int64_t query = first_query + i;
+        const int64_t row = query / group;
+        first_seen[i] = visible_to(position + row, window).begin >= block;
+        if (first_seen[i]) {
+          maxima[query] = result.maximum;
+          sums[query] = result.sum;
+          continue;
+        }
+        const float before = maxima[query];
+        const float largest = result.maximum > before ? result.maximum : before;
+        const float shift = largest == negative_infinity ? 0.0f : largest;
+        keep[i] = exp(before - shift);
+        take[i] = exp(result.maximum - shift);
+        maxima[query] = largest;
+        sums[query] =
+            __builtin_fmaf(result.sum, take[i], sums[query] * keep[i]);
+      }
+
+      auto add_values = [&](int64_t column, int64_t panels,
+                            int64_t width) BATON_INLINE_LAMBDA {
+        const float *right = values + block * value_stride + column;
+        auto add_range = [&](int64_t i, int64_t p, int64_t begin, int64_t end,
+                             Vector sum) BATON_INLINE_LAMBDA {
+          for (int64_t key = begin; key < end; ++key)
+            sum = fma(splat(weights[i * block_positions + key]),
+                      load(right + key * value_stride + p * lanes, width), sum);
+          return sum;
+        };
+        // Ascending positions: what only some queries see, what all see, and
+        // again what only some see.
+        for (int64_t i = 0; i < count; ++i)
+          for (int64_t p = 0; p < panels; ++p)
+            store(tile + (i * panels + p) * lanes,
+                  add_range(i, p, seen[i].begin,
+                            smaller(common.begin, seen[i].end), splat(0.0f)));
+        multiply(tile, weights, block_positions, count, panels, common.begin,
+                 common.end, [&](int64_t key, int p) BATON_INLINE_LAMBDA {
+                   return load(right + key * value_stride + p * lanes, width);
+                 });
+        for (int64_t i = 0; i < count; ++i) {
           if (seen[i].begin >= seen[i].end)
             continue;
-          Weights result = exponentiate(weights + i * block_positions, seen[i],
-                                        scale, softcap);
-          const int64_t query = first_query + i;
-          const int64_t row = query / group;
-          first_seen[i] = visible_to(position + row, window).begin >= block;
-          if (first_seen[i]) {
-            maxima[query] = result.maximum;
-            sums[query] = result.sum;
-            continue;
+          const int64_t row = (first_query + i) / group;
+          const int64_t head = (first_query + i) % group;
+          float *target = out + row * out_stride + head * value_dim + column;
+          for (int64_t p = 0; p < panels; ++p) {
+            Vector sum =
+                add_range(i, p, larger(common.end, seen[i].begin), seen[i].end,
+                          load(tile + (i * panels + p) * lanes));
+            if (!first_seen[i])
+              sum = fma(sum, splat(take[i]),
+                        load(target + p * lanes, width) * keep[i]);
+            store(target + p * lanes, sum, width);
           }
-          const float before = maxima[query];
-          const float largest =
-              result.maximum > before ? result.maximum : before;
-          const float shift = largest == negative_infinity ? 0.0f : largest;
-          keep[i] = exp(before - shift);
-          take[i] = exp(result.maximum - shift);
-          maxima[query] = largest;
-          sums[query] =
-              __builtin_fmaf(result.sum, take[i], sums[query] * keep[i]);
         }
-
-        const float *right = values + block * value_stride;
-        auto add_values = [&]<int Panels>(int64_t column,
-                                          int64_t width) BATON_INLINE_LAMBDA {
-          Vector sum[Queries][Panels] = {};
-          auto load_values = [&](int64_t key, int p) BATON_INLINE_LAMBDA {
-            return load(right + key * value_stride + column + p * lanes, width);
-          };
-          // Ascending positions: what only some queries see, what all see, and
-          // again what only some see.
-          BATON_UNROLL
-          for (int i = 0; i < Queries; ++i)
-            accumulate<1, Panels>(sum + i, left + i, seen[i].begin,
-                                  smaller(common.begin, seen[i].end),
-                                  load_values);
-          accumulate<Queries, Panels>(sum, left, common.begin, common.end,
-                                      load_values);
-          BATON_UNROLL
-          for (int i = 0; i < Queries; ++i)
-            accumulate<1, Panels>(sum + i, left + i,
-                                  larger(common.end, seen[i].begin),
-                                  seen[i].end, load_values);
-          BATON_UNROLL
-          for (int i = 0; i < Queries; ++i) {
-            if (seen[i].begin >= seen[i].end)
-              continue;
-            BATON_UNROLL
-            for (int p = 0; p < Panels; ++p) {
-              float *target = outputs[i] + column + p * lanes;
-              Vector result = sum[i][p];
-              if (!first_seen[i])
-                result =
-                    fma(result, splat(take[i]), load(target, width) * keep[i]);
-              store(target, result, width);
-            }
-          }
-        };
-        int64_t column = 0;
-        for (; column + panels_at_once * lanes <= value_dim;
-             column += panels_at_once * lanes)
-          add_values.template operator()<panels_at_once>(column, lanes);
-        for (; column < value_dim; column += lanes)
-          add_values.template operator()<1>(column,
-                                            smaller(value_dim - column, lanes));
-      });
+      };
+      int64_t column = 0;
+      while (column + lanes <= value_dim) {
+        const int64_t wide = panels_at_once(count);
+        const int64_t panels = column + wide * lanes <= value_dim ? wide : 1;
+        add_values(column, panels, lanes);
+        column += panels * lanes;
+      }
+      if (value_dim % lanes != 0)
+        add_values(column, 1, value_dim % lanes);
     });
   }
 

@@ -16,8 +16,9 @@ BATON_TASK float baton_task_fma_probe(int64_t iterations) {
   Vector value[chains];
   BATON_UNROLL
   for (int chain = 0; chain < chains; ++chain)
-    value[chain] = splat(1.0f + static_cast<float>(chain));
-  // Small enough to round away: values neither grow nor become subnormal.
+    value[chain] = splat(static_cast<float>(iterations + chain));
+  // Small enough to round away: values neither grow nor become subnormal. They
+  // begin with a number that the optimiser does not know, or it would notice.
   const Vector factor = splat(0x1p-40f);
   for (int64_t iteration = 0; iteration < iterations; ++iteration) {
     BATON_UNROLL

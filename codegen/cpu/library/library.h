@@ -168,7 +168,8 @@ void baton_task_rope(float *out, int64_t out_stride, const float *x,
 //===- Attention ----------------------------------------------------------===//
 
 /// Bytes of `scratch` that baton_task_attention needs for tiles of up to `rows`
-/// rows: a transposed block of keys, and a maximum and a sum per query.
+/// rows: a transposed block of keys, six queries, and a maximum and a sum per
+/// query.
 #ifdef __cplusplus
 constexpr
 #else
@@ -177,7 +178,7 @@ static inline
     int64_t
     baton_attention_scratch_bytes(int64_t rows, int64_t group,
                                   int64_t head_dim) {
-  return 4 * (64 * head_dim + 2 * rows * group);
+  return 4 * (64 * head_dim + 6 * head_dim + 2 * rows * group);
 }
 
 /// Attention of `group` query heads that share one key/value head.

@@ -63,8 +63,8 @@ BATON_INLINE Vector tanh(Vector x) {
   Vector small = fma(x * square, q, x);
 
   Vector large = 1.0f - 2.0f / (exp(magnitude + magnitude) + 1.0f);
-  large = __builtin_elementwise_copysign(large, x);
-  return magnitude < 0.625f ? small : large;
+  // The sign of the argument, that of zero included.
+  return __builtin_elementwise_copysign(magnitude < 0.625f ? small : large, x);
 }
 
 /// erf x within 3 units in the last place.

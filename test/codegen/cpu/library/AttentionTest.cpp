@@ -1,0 +1,170 @@
+//===- AttentionTest.cpp - attention over fixed blocks --------------------===//
+
+#include "test/codegen/cpu/library/Support.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace baton;
+using namespace baton::test;
+
+namespace {
+
+/// One key/value head and its queries.
+struct Problem {
+  Problem(Random &random, int64_t rows, oracle::AttentionShape shape,
+          float magnitude = 2.0f)
+      : rows(rows), shape(shape),
+        q(random.buffer(rows, shape.group * shape.head_dim, magnitude)),
+        keys(random.buffer(shape.position + rows, shape.head_dim, magnitude)),
+        values(random.buffer(shape.position + rows, shape.value_dim)) {}
+
+  /// Rows [first, first + count) as one tile.
+  void run(Buffer &out, int64_t first, int64_t count) const {
+    const int64_t bytes =
+        baton_attention_scratch_bytes(count, shape.group, shape.head_dim);
+    std::vector<float> scratch(bytes / 4 + 1,
+                               std::numeric_limits<float>::quiet_NaN());
+    scratch.back() = Buffer::guard;
+    baton_task_attention(
+        out.row(first), out.stride, q.row(first), q.stride, keys.data(),
+        keys.stride, values.data(), values.stride, count,
+        shape.position + first, shape.group, shape.head_dim, shape.value_dim,
+        static_cast<float>(shape.scale), static_cast<float>(shape.softcap),
+        shape.window, scratch.data());
+    EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
+  }
+
+  Buffer run(int64_t tile) const {
+    Buffer out(rows, shape.group * shape.value_dim);
+    // What a buffer held before must not matter.
+    for (int64_t r = 0; r < rows; ++r)
+      std::fill_n(out.row(r), out.width,
+                  std::numeric_limits<float>::quiet_NaN());
+    for (int64_t first = 0; first < rows; first += tile)
+      run(out, first, std::min(tile, rows - first));
+    return out;
+  }
+
+  int64_t rows;
+  oracle::AttentionShape shape;
+  Buffer q;
+  Buffer keys;
+  Buffer values;
+};
+
+/// Weights sum to one and values are at most 1: the output errs by the
+/// weights' relative error, which is the scores' absolute error (magnitudes up
+/// to 4 head_dim scale) and a few roundings for exponentials and sums.
+double bound(const oracle::AttentionShape &shape) {
+  double scores = static_cast<double>(shape.head_dim) * 4.0 * shape.scale;
+  return 2.0 * rounding *
+         (scores * static_cast<double>(shape.head_dim + 4) + 100.0);
+}
+
+TEST(Attention, MatchesOracle) {
+  Random random(1);
+  for (int64_t head_dim : {5, 64})
+    for (int64_t value_dim : {5, 33, 64, 100})
+      for (int64_t group : {1, 2, 3, 8})
+        for (int64_t rows : {1, 2, 7, 48})
+          for (int64_t position : {0, 1, 63, 64, 150}) {
+            Problem problem(random, rows,
+                            {position, group, head_dim, value_dim,
+                             1.0 / std::sqrt(head_dim), 0.0, 0});
+            Buffer out = problem.run(rows);
+            expect_within(
+                out,
+                oracle::attention(problem.q.matrix(), problem.keys.matrix(),
+                                  problem.values.matrix(), problem.shape),
+                [&](int64_t, int64_t) { return bound(problem.shape); });
+            if (HasFatalFailure())
+              FAIL() << "head_dim " << head_dim << " value_dim " << value_dim
+                     << " group " << group << " rows " << rows << " position "
+                     << position;
+          }
+}
+
+TEST(Attention, WindowAndSoftcapMatchOracle) {
+  Random random(2);
+  for (int64_t window : {0, 1, 3, 17, 64, 70, 1000})
+    for (double softcap : {0.0, 5.0})
+      for (int64_t group : {1, 3})
+        for (int64_t position : {0, 60, 130}) {
+          Problem problem(random, 9,
+                          {position, group, 16, 24, 0.25, softcap, window});
+          Buffer out = problem.run(9);
+          expect_within(
+              out,
+              oracle::attention(problem.q.matrix(), problem.keys.matrix(),
+                                problem.values.matrix(), problem.shape),
+              [&](int64_t, int64_t) { return bound(problem.shape); });
+          if (HasFatalFailure())
+            FAIL() << "window " << window << " softcap " << softcap << " group "
+                   << group << " position " << position;
+        }
+}
+
+TEST(Attention, TilesOfRowsDoNotChangeBits) {
+  Random random(3);
+  for (int64_t window : {0, 5, 40, 100})
+    for (int64_t group : {1, 2, 3, 4})
+      for (int64_t value_dim : {20, 64}) {
+        Problem problem(random, 140,
+                        {10, group, 33, value_dim, 0.2, 0.0, window});
+        Buffer whole = problem.run(140);
+        for (int64_t tile : {1, 2, 3, 5, 7, 16, 64})
+          expect_same_bits(problem.run(tile), whole);
+      }
+}
+
+TEST(Attention, ReadsOnlyVisiblePositions) {
+  Random random(4);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (int64_t window : {0, 20}) {
+    Problem clean(random, 40, {50, 2, 16, 16, 0.25, 0.0, window});
+    Buffer expected = clean.run(40);
+    // Rows up to 24 of the whole tile must not notice what only later rows see.
+    Problem poisoned = clean;
+    for (int64_t key = 50 + 25; key < 90; ++key)
+      for (int64_t d = 0; d < 16; ++d)
+        poisoned.keys.row(key)[d] = poisoned.values.row(key)[d] = nan;
+    Buffer actual = poisoned.run(40);
+    for (int64_t r = 0; r < 25; ++r)
+      expect_same_bits(actual.row(r), expected.row(r), 32);
+    EXPECT_TRUE(std::isnan(actual.at(25, 0)));
+    if (window == 0)
+      continue;
+    // What has left the window of every row must not matter either.
+    poisoned = clean;
+    for (int64_t key = 0; key <= 50 - window; ++key)
+      for (int64_t d = 0; d < 16; ++d)
+        poisoned.keys.row(key)[d] = poisoned.values.row(key)[d] = nan;
+    expect_same_bits(poisoned.run(40), expected);
+  }
+}
+
+TEST(Attention, ScoresBeyondExpRangeStayFinite) {
+  Random random(5);
+  Problem problem(random, 5, {100, 1, 64, 16, 1.0, 0.0, 0}, 40.0f);
+  Buffer out = problem.run(5);
+  for (int64_t r = 0; r < 5; ++r)
+    for (int64_t c = 0; c < 16; ++c)
+      EXPECT_LE(std::fabs(out.at(r, c)), 1.0f);
+}
+
+TEST(Attention, InfinitelyLowScoresGiveZeros) {
+  Random random(6);
+  Problem problem(random, 2, {70, 1, 4, 16, 1.0, 0.0, 0});
+  for (int64_t r = 0; r < 2; ++r)
+    std::fill_n(problem.q.row(r), 4, 1.0f);
+  for (int64_t key = 0; key < 72; ++key)
+    std::fill_n(problem.keys.row(key), 4,
+                -std::numeric_limits<float>::infinity());
+  Buffer out = problem.run(2);
+  for (int64_t r = 0; r < 2; ++r)
+    for (int64_t c = 0; c < 16; ++c)
+      EXPECT_EQ(out.at(r, c), 0.0f);
+}
+
+} // namespace
