@@ -1,0 +1,50 @@
+//===- Compile.h - from a model to an executable --------------------------===//
+//
+// The library behind batonc: everything but the parsing of its command line.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_COMPILER_COMPILE_H
+#define BATON_COMPILER_COMPILE_H
+
+#include "compiler/Installation.h"
+
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace baton::compiler {
+
+/// What --emit names, in the order in which a model becomes it.
+enum class Stage { model, event, llvm, object, executable };
+
+struct CompileOptions {
+  /// A Hugging Face folder, or an .mlir file in the model or event dialect.
+  std::string model;
+  /// Where the result goes; empty means standard output, for text stages.
+  std::string output;
+  Stage stage = Stage::executable;
+  /// "auto", "f32", "bf16" or "f16": element type of linear weights.
+  std::string dtype = "auto";
+  /// Longest sequence, prompt and answer together, in tokens.
+  std::optional<int64_t> maxSeq;
+  std::string targetCpu = "native";
+  /// "", "thread" or "address".
+  std::string sanitize;
+  /// A target description to use instead of the installation's.
+  std::string targetFile;
+  std::set<std::string> disabledPasses;
+  bool quiet = false;
+};
+
+/// Compiles; on failure the error is one line that says what is at fault, and
+/// `output` is untouched.
+llvm::Error compile(const CompileOptions &options,
+                    const Installation &installation);
+
+} // namespace baton::compiler
+
+#endif // BATON_COMPILER_COMPILE_H

@@ -1,0 +1,44 @@
+//===- Installation.cpp - the files that batonc reads at run time --------===//
+
+#include "compiler/Installation.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include "compiler/Installation.h.inc"
+
+using namespace baton::compiler;
+
+static std::string join(llvm::StringRef a, llvm::StringRef b,
+                        llvm::StringRef c = "") {
+  llvm::SmallString<256> path(a);
+  llvm::sys::path::append(path, b);
+  if (!c.empty())
+    llvm::sys::path::append(path, c);
+  return path.str().str();
+}
+
+Installation Installation::ofTool(const char *argv0) {
+  // Any address inside the tool serves to find its file.
+  void *address = reinterpret_cast<void *>(&Installation::ofTool);
+  std::string tool = llvm::sys::fs::getMainExecutable(argv0, address);
+  llvm::StringRef prefix =
+      llvm::sys::path::parent_path(llvm::sys::path::parent_path(tool));
+  return {join(prefix, "lib", "baton")};
+}
+
+std::string Installation::cpuLibrary() const {
+  return join(root, "cpu-library.bc");
+}
+
+std::string Installation::target(const std::string &name) const {
+  return join(root, "targets", name + ".json");
+}
+
+std::vector<std::string>
+Installation::archives(const std::string &sanitize) const {
+  std::vector<std::string> paths;
+  for (const std::string &name : kRuntimeArchives)
+    paths.push_back(join(root, sanitize.empty() ? "plain" : sanitize, name));
+  return paths;
+}

@@ -1,0 +1,34 @@
+//===- Installation.h - the files that batonc reads at run time ----------===//
+//
+// They lie in ../lib/baton beside the tool, in the build tree as in an
+// installation, so that both can be moved.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_COMPILER_INSTALLATION_H
+#define BATON_COMPILER_INSTALLATION_H
+
+#include <string>
+#include <vector>
+
+namespace baton::compiler {
+
+struct Installation {
+  /// Absolute path of lib/baton.
+  std::string root;
+
+  /// The installation that the running tool belongs to. `argv0` is what the
+  /// tool was called as.
+  static Installation ofTool(const char *argv0);
+
+  /// Bitcode of the CPU task library.
+  std::string cpuLibrary() const;
+  /// Description of a target by its name, for example "cpu".
+  std::string target(const std::string &name) const;
+  /// Runtime archives built for a sanitizer: "", "thread" or "address".
+  std::vector<std::string> archives(const std::string &sanitize) const;
+};
+
+} // namespace baton::compiler
+
+#endif // BATON_COMPILER_INSTALLATION_H

@@ -1,0 +1,42 @@
+//===- Outputs.cpp - files that are complete or not there ----------------===//
+
+#include "compiler/Outputs.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+Error baton::compiler::writeOutput(StringRef path, StringRef bytes) {
+  if (path.empty() || path == "-") {
+    raw_fd_ostream out(STDOUT_FILENO, /*shouldClose=*/false);
+    out << bytes;
+    out.flush();
+    std::error_code code = out.error();
+    out.clear_error();
+    if (code)
+      return createStringError("cannot write to standard output: " +
+                               code.message());
+    return Error::success();
+  }
+  auto file = sys::fs::TempFile::create(path + ".%%%%%%",
+                                        sys::fs::all_read | sys::fs::all_write);
+  if (!file)
+    return createStringError("cannot write " + path + ": " +
+                             toString(file.takeError()));
+  raw_fd_ostream out(file->FD, /*shouldClose=*/false);
+  out << bytes;
+  out.flush();
+  std::error_code code = out.error();
+  out.clear_error();
+  if (code) {
+    consumeError(file->discard());
+    return createStringError("cannot write " + path + ": " + code.message());
+  }
+  if (Error error = file->keep(path)) {
+    std::string text = toString(std::move(error));
+    consumeError(file->discard());
+    return createStringError("cannot write " + path + ": " + text);
+  }
+  return Error::success();
+}

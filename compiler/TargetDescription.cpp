@@ -1,0 +1,47 @@
+//===- TargetDescription.cpp - what a target is, as data -----------------===//
+
+#include "compiler/TargetDescription.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace baton::compiler;
+
+llvm::Expected<TargetDescription>
+TargetDescription::read(const std::string &path) {
+  auto fail = [&](const llvm::Twine &what) {
+    return llvm::createStringError(path + ": " + what);
+  };
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return fail("cannot read the target's description: " +
+                buffer.getError().message());
+  nlohmann::json json =
+      nlohmann::json::parse((*buffer)->getBuffer(), nullptr, /*throw=*/false);
+  if (!json.is_object())
+    return fail("is not a JSON object");
+  TargetDescription description;
+  struct Entry {
+    const char *name;
+    int64_t *value;
+    int64_t step;
+  } entries[] = {{"max_rows", &description.maxRows, 1},
+                 {"max_outputs", &description.maxOutputs, 1},
+                 {"linear_rows", &description.linearRows, 1},
+                 {"linear_columns", &description.linearColumns, 16},
+                 {"attention_rows", &description.attentionRows, 1},
+                 {"plain_rows", &description.plainRows, 1}};
+  for (const Entry &entry : entries) {
+    auto found = json.find(entry.name);
+    if (found == json.end() || !found->is_number_integer())
+      return fail(llvm::Twine("'") + entry.name + "' is no whole number");
+    int64_t value = found->get<int64_t>();
+    if (value < 1 || value > (1 << 20) || value % entry.step)
+      return fail(llvm::Twine("'") + entry.name + "' is " + llvm::Twine(value) +
+                  ", expected a multiple of " + llvm::Twine(entry.step) +
+                  " up to 1048576");
+    *entry.value = value;
+  }
+  return description;
+}

@@ -1,0 +1,25 @@
+//===- TargetDescription.h - what a target is, as data -------------------===//
+
+#ifndef BATON_COMPILER_TARGETDESCRIPTION_H
+#define BATON_COMPILER_TARGETDESCRIPTION_H
+
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+
+namespace baton::compiler {
+
+/// Limits of a step and sizes of tiles, in rows and columns. See
+/// compiler/targets/cpu.json.
+struct TargetDescription {
+  int64_t maxRows, maxOutputs;
+  int64_t linearRows, linearColumns, attentionRows, plainRows;
+
+  /// Reads a description; errors name the file and the entry.
+  static llvm::Expected<TargetDescription> read(const std::string &path);
+};
+
+} // namespace baton::compiler
+
+#endif // BATON_COMPILER_TARGETDESCRIPTION_H
