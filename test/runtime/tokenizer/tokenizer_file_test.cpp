@@ -76,8 +76,8 @@ TEST(TokenizerFile, SmallestIsAccepted) {
 
 TEST(TokenizerFile, MergesMayBePairs) {
   const auto pairs = [](json &file) {
-    file["model"]["merges"] = {json::array({"a", "b"}),
-                               json::array({"ab", "c"})};
+    file["model"]["merges"] =
+        json::array({json::array({"a", "b"}), json::array({"ab", "c"})});
   };
   EXPECT_EQ(encode(pairs, "abc"), std::vector<int32_t>{257});
 }
