@@ -3,6 +3,7 @@
 #include "runtime/weights/cache.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/descriptor.h"
 #include "runtime/weights/hash.h"
 #include "runtime/weights/parallel.h"
 
@@ -62,15 +63,6 @@ FileHeader expected_header(CacheKey key, uint64_t bytes, uint64_t checksum) {
   header.checksum = checksum;
   return header;
 }
-
-/// Closes a file descriptor at the end of its scope.
-struct Descriptor {
-  int value;
-  ~Descriptor() {
-    if (value >= 0)
-      close(value);
-  }
-};
 
 bool read_all(int descriptor, void *data, uint64_t bytes, uint64_t offset) {
   char *to = static_cast<char *>(data);

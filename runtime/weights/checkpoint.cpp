@@ -3,6 +3,7 @@
 #include "runtime/weights/checkpoint.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/message.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,8 +3,8 @@
 #include "runtime/weights/description.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/message.h"
 #include "runtime/weights/packing.h"
-#include "runtime/weights/safetensors.h"
 
 #include <nlohmann/json.hpp>
 

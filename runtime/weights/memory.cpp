@@ -20,15 +20,14 @@ HugeRegion::HugeRegion(uint64_t bytes) : requested(bytes) {
     throw Error("cannot reserve " + std::to_string(bytes) +
                 " bytes of memory for weights: " + std::strerror(errno));
   };
-  uint64_t reserved = 0;
   if (bytes > SIZE_MAX - 2 * alignment) {
     errno = ENOMEM;
     refuse();
   }
   mapped = (bytes + alignment - 1) / alignment * alignment;
-  reserved = mapped + alignment;
+  uint64_t reserved = mapped + alignment;
   void *address = mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) {
     mapped = 0;
     refuse();

@@ -7,6 +7,7 @@
 #include "runtime/weights/convert.h"
 #include "runtime/weights/description.h"
 #include "runtime/weights/hash.h"
+#include "runtime/weights/message.h"
 #include "runtime/weights/packing.h"
 #include "runtime/weights/parallel.h"
 #include "runtime/weights/random.h"
@@ -303,7 +304,7 @@ Parameters Parameters::load(const nlohmann::json &description,
     if (use_cache) {
       try {
         write_cache(path, key, result.region, options.threads);
-      } catch (const Error &error) {
+      } catch (const std::exception &error) {
         warn(options, std::string("packed weights are not kept for the next "
                                   "start: ") +
                           error.what());

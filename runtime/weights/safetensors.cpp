@@ -3,6 +3,8 @@
 #include "runtime/weights/safetensors.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/descriptor.h"
+#include "runtime/weights/message.h"
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -95,7 +98,7 @@ public:
       metadata_seen |= name == "__metadata__";
       return true;
     case Place::Metadata:
-      if (!metadata_keys.emplace(value, HeaderEntry()).second)
+      if (!metadata_keys.insert(value).second)
         fail("names the key " + quote_name(value) + " twice");
       return true;
     default:
@@ -174,16 +177,7 @@ private:
   HeaderEntry *entry = nullptr;
   std::vector<uint64_t> *array = nullptr;
   bool metadata_seen = false;
-  std::map<std::string, HeaderEntry> metadata_keys;
-};
-
-/// Closes a file descriptor at the end of its scope.
-struct Descriptor {
-  int value;
-  ~Descriptor() {
-    if (value >= 0)
-      close(value);
-  }
+  std::set<std::string> metadata_keys;
 };
 
 /// Bytes of a tensor, or nothing when they do not fit 64 bits or no whole byte.
@@ -323,23 +317,6 @@ void SafetensorsFile::prefetch(const Tensor &tensor) const {
 
 void SafetensorsFile::release(const Tensor &tensor) const {
   advise(tensor, MADV_DONTNEED);
-}
-
-std::string quote_name(std::string_view name) {
-  constexpr size_t longest = 200;
-  bool shortened = name.size() > longest;
-  nlohmann::json text = std::string(name.substr(0, longest));
-  // Also replaces what is no UTF-8: a path may be any bytes, and the cut may
-  // have split a character.
-  return text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         (shortened ? "..." : "");
-}
-
-std::string shape_text(const std::vector<uint64_t> &shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
 }
 
 } // namespace baton

@@ -77,13 +77,6 @@ private:
   std::map<std::string, Tensor, std::less<>> tensor_map;
 };
 
-/// A name for an error message: in double quotes, control characters escaped,
-/// shortened when long, so that a hostile file cannot break the line.
-std::string quote_name(std::string_view name);
-
-/// "[2, 3]".
-std::string shape_text(const std::vector<uint64_t> &shape);
-
 } // namespace baton
 
 #endif // BATON_RUNTIME_WEIGHTS_SAFETENSORS_H

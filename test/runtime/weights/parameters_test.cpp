@@ -183,6 +183,40 @@ TEST_F(ParametersTest, HoldsConstants) {
   }
 }
 
+/// Bytes of a mapped file that this process holds in memory.
+uint64_t resident_file_bytes(const std::string &path) {
+  std::ifstream maps("/proc/self/smaps");
+  uint64_t kilobytes = 0;
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    // A mapping's first line ends with its path; "Rss: N kB" follows.
+    if (line.find('-') < line.find(' '))
+      inside = line.ends_with(path);
+    else if (inside && line.starts_with("Rss:"))
+      kilobytes += std::stoull(line.substr(4));
+  }
+  return kilobytes * 1024;
+}
+
+TEST_F(ParametersTest, KeepsNoSecondCopyOfWhatWasPacked) {
+  write({{"w", DataType::F32, {1024, 1024}, distinct_values(1 << 20, 1)}});
+  Checkpoint checkpoint = Checkpoint::open(folder.path);
+  std::string file = (folder.path / "model.safetensors").string();
+  const Tensor &tensor = *checkpoint.find({"w"}).tensor;
+  unsigned sum = 0;
+  // The byte of sign and exponent of one value on every page.
+  for (uint64_t i = 3; i < tensor.bytes; i += 4096)
+    sum += std::to_integer<unsigned>(tensor.data[i]);
+  EXPECT_NE(sum, 0u);
+  EXPECT_GE(resident_file_bytes(file), 4u << 20);
+  Parameters parameters = Parameters::load(json::parse(R"({"parameters":[
+        {"name":"p","kind":"panels","dtype":"f32","k":1024,"n":1024,
+         "parts":[{"sources":["w"],"shape":[1024,1024]}]}]})"),
+                                           checkpoint, without_cache());
+  // The header stays.
+  EXPECT_LE(resident_file_bytes(file), 256u << 10);
+}
+
 TEST_F(ParametersTest, NamesTheTensorAtFault) {
   write({{"w", DataType::F32, {4, 2}, distinct_values(8, 1)},
          {"ids", DataType::U8, {4, 2}, distinct_values(8, 1)}});
