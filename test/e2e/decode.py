@@ -1,0 +1,59 @@
+"""One golden checkpoint, compiled and held against the reference and itself.
+
+- every logit within 2e-4 of the largest, and 64 greedy tokens the same;
+- the same bits with 1, 2, 3 and 8 workers, twice, for any --prefill-chunk;
+- without attention-fusion, and without any optional pass, the model agrees.
+"""
+
+import argparse
+import json
+import os
+
+import programs
+from programs import Program, expect
+
+
+def test(arguments, scratch):
+    case = programs.golden(arguments.folder)
+    tokens = case["tokens"]
+    path = lambda name: os.path.join(scratch, name)
+
+    fused = Program(arguments.batonc, arguments.folder, path("fused"))
+    reference = fused.logits(tokens, path("logits.npy"), "--workers", 2)
+    print(programs.check(path("logits.npy"), arguments.folder))
+
+    greedy = case["greedy"]
+    answer = fused.generate(greedy["prompt"], len(greedy["new_tokens"]))
+    with open(path("greedy.json"), "w") as file:
+        json.dump(answer, file)
+    print(programs.check("--greedy", path("greedy.json"), arguments.folder))
+
+    for workers in (1, 2, 3, 8):
+        for chunk in (1, 7, 64):
+            bits = fused.logits(tokens, path("again.npy"), "--workers", workers,
+                                "--prefill-chunk", chunk)
+            expect(bits == reference,
+                   f"{workers} workers, chunks of {chunk}: the logits' bits differ")
+        again = fused.generate(greedy["prompt"], len(greedy["new_tokens"]),
+                               "--workers", workers, "--prefill-chunk", workers)
+        expect(again["tokens"] == answer["tokens"],
+               f"{workers} workers: the generated tokens differ")
+    print("bits are the same for 1, 2, 3, 8 workers and chunks of 1, 7, 64")
+
+    # Event words count on across 2^32.
+    bits = fused.logits(tokens, path("wrap.npy"), "--event-origin", 2**32 - 5)
+    expect(bits == reference, "counting across 2^32 changes the logits")
+
+    for passes in ("attention-fusion", "attention-fusion,linear-grouping,norm-rewrites"):
+        unfused = Program(arguments.batonc, arguments.folder, path("unfused"),
+                          f"--disable-pass={passes}")
+        unfused.logits(tokens, path("unfused.npy"), "--workers", 2)
+        print(f"without {passes}:", programs.check(path("unfused.npy"), arguments.folder))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))

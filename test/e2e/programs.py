@@ -1,0 +1,75 @@
+"""Compiles and runs programs for the end-to-end tests (standard library only)."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+
+class Failure(Exception):
+    """A test's verdict, in words."""
+
+
+def run(command, check=True, **options):
+    """Runs a command; its output is text. Fails unless it exits with 0."""
+    result = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, **options
+    )
+    if check and result.returncode != 0:
+        raise Failure(
+            f"{' '.join(map(str, command))}\nexited with {result.returncode}\n"
+            f"{result.stdout}{result.stderr}"
+        )
+    return result
+
+
+class Program:
+    """An executable made from a checkpoint folder or an .mlir file."""
+
+    def __init__(self, batonc, model, output, *flags):
+        self.path = output
+        self.weights = model
+        run([batonc, model, "-o", output, "--quiet", *flags])
+
+    def logits(self, tokens, out, *flags):
+        """Logits of every position, as the bytes of a .npy file."""
+        text = ",".join(map(str, tokens))
+        run([self.path, "logits", "--weights", self.weights, "--tokens", text,
+             "--out", out, "--no-cache", "--quiet", *flags])
+        with open(out, "rb") as file:
+            return file.read()
+
+    def generate(self, tokens, count, *flags):
+        """The JSON that `generate` prints."""
+        text = ",".join(map(str, tokens))
+        result = run([self.path, "generate", "--weights", self.weights, "--tokens", text,
+                      "--max-new-tokens", count, "--json", "--no-cache", "--quiet", *flags])
+        return json.loads(result.stdout)
+
+
+def golden(folder):
+    with open(os.path.join(folder, "golden.json")) as file:
+        return json.load(file)
+
+
+def check(*arguments):
+    """Compares with a golden case; see test/golden/check.py."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    script = os.path.join(here, "..", "golden", "check.py")
+    return run([sys.executable, script, *arguments]).stdout.strip()
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def main(test):
+    """Runs `test(folder)` in a scratch folder and turns failures into status 1."""
+    with tempfile.TemporaryDirectory(prefix="baton-e2e-") as scratch:
+        try:
+            test(scratch)
+        except Failure as failure:
+            print(f"FAILED: {failure}", file=sys.stderr)
+            sys.exit(1)
