@@ -1,0 +1,228 @@
+//===- AttentionFusion.cpp - one op for matmul, mask, softmax, matmul -----===//
+
+#include "passes/fusion/Passes.h"
+
+#include "dialects/Model/Model.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace baton::fusion {
+#define GEN_PASS_DEF_ATTENTIONFUSION
+#include "passes/fusion/Passes.h.inc"
+} // namespace baton::fusion
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+
+namespace {
+
+/// The rows or state that an operand of a product views.
+struct Viewed {
+  Value source;
+  /// How often the views repeat each head next to itself.
+  int64_t times = 1;
+  /// The factor of a scale among the views.
+  std::optional<float> scale;
+};
+
+/// What model.attention needs to know.
+struct Match {
+  Viewed q, k, v;
+  float scale = 1.0f, softcap = 0.0f;
+  int64_t window = 0;
+  /// Has the value that the attention op replaces.
+  TransposeOp result;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Matching
+//===----------------------------------------------------------------------===//
+
+/// The source of `operand` of which it is a view with these properties:
+/// operand dimension i is source dimension `permutation[i]`, the source's
+/// dimension 0 is `symbol`, and only its dimension 1 (heads) is repeated. The
+/// source farthest back wins, as views nearer by hide repeated heads. With
+/// `mayScale`, one scale may stand among the views.
+static std::optional<Viewed> matchView(Value operand,
+                                       ArrayRef<int64_t> permutation,
+                                       int64_t symbol, bool mayScale) {
+  std::optional<Viewed> farthest;
+  Viewed here;
+  here.source = operand;
+  SmallVector<int64_t, 3> axes = {0, 1, 2};
+  std::optional<int64_t> repeatedAxis;
+  while (true) {
+    auto type = cast<StepTensorType>(here.source.getType());
+    if (ArrayRef(axes) == permutation && type.getDimension(0) == symbol &&
+        repeatedAxis.value_or(1) == 1)
+      farthest = here;
+
+    Operation *view = here.source.getDefiningOp();
+    if (auto transpose = dyn_cast_or_null<TransposeOp>(view)) {
+      ArrayRef<int64_t> inner = transpose.getPermutation();
+      for (int64_t &axis : axes)
+        axis = inner[axis];
+      if (repeatedAxis)
+        repeatedAxis = inner[*repeatedAxis];
+      here.source = transpose.getX();
+    } else if (auto broadcast = dyn_cast_or_null<BroadcastOp>(view)) {
+      auto axis = static_cast<int64_t>(broadcast.getAxis());
+      if (repeatedAxis && *repeatedAxis != axis)
+        return farthest;
+      repeatedAxis = axis;
+      here.times *= broadcast.getTimes();
+      here.source = broadcast.getX();
+    } else if (auto scale = dyn_cast_or_null<ScaleOp>(view);
+               scale && mayScale && !here.scale) {
+      here.scale = scale.getFactor().convertToFloat();
+      here.source = scale.getX();
+    } else {
+      return farthest;
+    }
+  }
+}
+
+/// The op that makes `value`, when it is of this kind and `value` has one use.
+template <typename OpType> static OpType makerOf(Value value) {
+  return value.hasOneUse() ? value.getDefiningOp<OpType>() : OpType();
+}
+
+static float factorOf(ScaleOp op) { return op.getFactor().convertToFloat(); }
+
+/// scale(1/c) -> tanh -> scale(c) ending at `scores`, which moves before them.
+/// Returns c, or nothing when there is no tanh. Sets `problem` when there is
+/// one that is no softcap.
+static std::optional<float> matchSoftcap(Value &scores, StringRef &problem) {
+  auto outer = makerOf<ScaleOp>(scores);
+  auto tanh = makerOf<TanhOp>(outer ? outer.getX() : scores);
+  if (!tanh)
+    return std::nullopt;
+  auto inner = makerOf<ScaleOp>(tanh.getX());
+  if (!outer || !inner) {
+    problem = "a tanh of the scores has no scale on both sides";
+    return std::nullopt;
+  }
+  float cap = factorOf(outer), reciprocal = factorOf(inner);
+  // Whoever wrote the model rounded one from the other.
+  if (cap <= 0 || (reciprocal != 1.0f / cap && cap != 1.0f / reciprocal)) {
+    problem = "the factors around a tanh are not each other's reciprocal";
+    return std::nullopt;
+  }
+  scores = inner.getX();
+  return cap;
+}
+
+/// Matches backwards from the product with the values. Returns the reason when
+/// it is not attention.
+static std::optional<StringRef> match(MatmulOp weighted, Match &found) {
+  if (weighted.getResult().hasOneUse())
+    found.result =
+        dyn_cast<TransposeOp>(*weighted.getResult().getUsers().begin());
+  if (!found.result ||
+      found.result.getPermutation() != ArrayRef<int64_t>{1, 0, 2})
+    return "the result is used otherwise than as rows of heads";
+
+  auto softmax = makerOf<SoftmaxOp>(weighted.getLhs());
+  if (!softmax)
+    return "the probabilities have other users";
+  if (!softmax.getX().getDefiningOp<MaskOp>())
+    return "the scores have no causal mask";
+  auto mask = makerOf<MaskOp>(softmax.getX());
+  if (!mask)
+    return "the masked scores have other users";
+  found.window = mask.getWindow();
+
+  Value scores = mask.getX();
+  StringRef problem;
+  if (std::optional<float> cap = matchSoftcap(scores, problem))
+    found.softcap = *cap;
+  if (!problem.empty())
+    return problem;
+  auto scale = makerOf<ScaleOp>(scores);
+  if (scale) {
+    found.scale = factorOf(scale);
+    scores = scale.getX();
+  }
+  if (!scores.getDefiningOp<MatmulOp>())
+    return "the scores are no product, scaled once";
+  auto product = makerOf<MatmulOp>(scores);
+  if (!product)
+    return "the scores have other users";
+
+  auto q = matchView(product.getLhs(), {1, 0, 2}, kRows, /*mayScale=*/!scale);
+  auto k = matchView(product.getRhs(), {1, 2, 0}, kKv, /*mayScale=*/false);
+  auto v = matchView(weighted.getRhs(), {1, 0, 2}, kKv, /*mayScale=*/false);
+  if (!q || q->times != 1)
+    return "the queries are no view of [rows, heads, dim]";
+  if (!k)
+    return "the keys are no view of [kv, heads, dim]";
+  if (!v)
+    return "the values are no view of [kv, heads, dim]";
+  if (k->times != v->times)
+    return "keys and values are repeated differently";
+  found.q = *q, found.k = *k, found.v = *v;
+  if (q->scale)
+    found.scale = *q->scale;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+/// Erases `op` and what only it used.
+static void eraseDead(Operation *op) {
+  SmallVector<Operation *> worklist = {op};
+  while (!worklist.empty()) {
+    Operation *dead = worklist.pop_back_val();
+    SmallVector<Operation *, 4> makers;
+    for (Value operand : dead->getOperands())
+      if (Operation *maker = operand.getDefiningOp())
+        if (!llvm::is_contained(makers, maker))
+          makers.push_back(maker);
+    dead->erase();
+    for (Operation *maker : makers)
+      if (isOpTriviallyDead(maker))
+        worklist.push_back(maker);
+  }
+}
+
+static void fuse(Match &found) {
+  OpBuilder builder(found.result);
+  auto attention = builder.create<AttentionOp>(
+      found.result.getLoc(), found.result.getType(), found.q.source,
+      found.k.source, found.v.source, builder.getF32FloatAttr(found.scale),
+      builder.getF32FloatAttr(found.softcap),
+      builder.getI64IntegerAttr(found.window));
+  found.result.getResult().replaceAllUsesWith(attention.getResult());
+  eraseDead(found.result);
+}
+
+namespace {
+struct AttentionFusion
+    : baton::fusion::impl::AttentionFusionBase<AttentionFusion> {
+  using AttentionFusionBase::AttentionFusionBase;
+
+  void runOnOperation() override {
+    SmallVector<MatmulOp> candidates;
+    getOperation().walk([&](MatmulOp op) {
+      if (op.getLhs().getDefiningOp<SoftmaxOp>())
+        candidates.push_back(op);
+    });
+    for (MatmulOp candidate : candidates) {
+      Match found;
+      if (std::optional<StringRef> reason = match(candidate, found)) {
+        ++numKept;
+        if (explain)
+          candidate.emitRemark() << "attention is not fused: " << *reason;
+        continue;
+      }
+      fuse(found);
+      ++numFused;
+    }
+  }
+};
+} // namespace
