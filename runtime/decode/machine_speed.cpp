@@ -1,0 +1,200 @@
+//===- machine_speed.cpp - what this machine can do at best --------------===//
+
+#include "runtime/decode/machine_speed.h"
+
+#include "runtime/weights/memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace baton {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Keeps the compiler from leaving out work whose result nobody needs.
+template <typename T> void use(const T &value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+/// Runs `work(thread)` on all threads at once, window after window, and returns
+/// the shortest window's seconds.
+double best_window(unsigned threads, unsigned windows,
+                   const std::function<void(unsigned)> &work) {
+  double best = 1e30;
+  Clock::time_point begin;
+  // The last thread to arrive starts or stops the clock.
+  bool running = false;
+  auto turn = [&]() noexcept {
+    Clock::time_point now = Clock::now();
+    if (running)
+      best = std::min(best, std::chrono::duration<double>(now - begin).count());
+    running = !running;
+    begin = Clock::now();
+  };
+  std::barrier border(threads, turn);
+  auto run = [&](unsigned thread) {
+    for (unsigned window = 0; window < windows; ++window) {
+      border.arrive_and_wait();
+      work(thread);
+      border.arrive_and_wait();
+    }
+  };
+  std::vector<std::jthread> others;
+  for (unsigned thread = 1; thread < threads; ++thread)
+    others.emplace_back(run, thread);
+  run(0);
+  others.clear();
+  return best;
+}
+
+void read_words(const std::byte *data, uint64_t bytes) {
+  uint64_t sums[8] = {};
+  for (uint64_t offset = 0; offset + 64 <= bytes; offset += 64) {
+    uint64_t line[8];
+    std::memcpy(line, data + offset, sizeof(line));
+    for (int i = 0; i < 8; ++i)
+      sums[i] += line[i];
+  }
+  use(sums);
+}
+
+/// Independent chains of multiply-adds: their number times the width of a
+/// vector covers the latency of two units.
+constexpr int chains = 12;
+
+/// Returns the operations done.
+double multiply_add_portable(uint64_t iterations) {
+  float values[chains];
+  std::fill_n(values, chains, 1.0f);
+  float factor = 0.999f;
+  use(factor);
+  for (uint64_t i = 0; i < iterations; ++i)
+    for (float &value : values)
+      value = value * factor + 0.001f;
+  use(values);
+  return 2.0 * chains * static_cast<double>(iterations);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void read_avx2(const std::byte *data,
+                                               uint64_t bytes) {
+  __m256i sums[4];
+  std::fill_n(sums, 4, _mm256_setzero_si256());
+  for (uint64_t offset = 0; offset + 128 <= bytes; offset += 128) {
+    const auto *line = reinterpret_cast<const __m256i *>(data + offset);
+    for (int i = 0; i < 4; ++i)
+      sums[i] = _mm256_add_epi64(sums[i], _mm256_load_si256(line + i));
+  }
+  use(sums);
+}
+
+__attribute__((target("avx2,fma"))) double
+multiply_add_avx2(uint64_t iterations) {
+  __m256 values[chains];
+  for (__m256 &value : values)
+    value = _mm256_set1_ps(1.0f);
+  float scalar = 0.999f;
+  use(scalar);
+  __m256 factor = _mm256_set1_ps(scalar);
+  __m256 term = _mm256_set1_ps(0.001f);
+  for (uint64_t i = 0; i < iterations; ++i)
+    for (__m256 &value : values)
+      value = _mm256_fmadd_ps(value, factor, term);
+  use(values);
+  return 2.0 * 8 * chains * static_cast<double>(iterations);
+}
+
+__attribute__((target("avx512f"))) double
+multiply_add_avx512(uint64_t iterations) {
+  __m512 values[chains];
+  for (__m512 &value : values)
+    value = _mm512_set1_ps(1.0f);
+  float scalar = 0.999f;
+  use(scalar);
+  __m512 factor = _mm512_set1_ps(scalar);
+  __m512 term = _mm512_set1_ps(0.001f);
+  for (uint64_t i = 0; i < iterations; ++i)
+    for (__m512 &value : values)
+      value = _mm512_fmadd_ps(value, factor, term);
+  use(values);
+  return 2.0 * 16 * chains * static_cast<double>(iterations);
+}
+#endif
+
+auto best_reader() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2"))
+    return read_avx2;
+#endif
+  return read_words;
+}
+
+auto best_multiply_add() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f"))
+    return multiply_add_avx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return multiply_add_avx2;
+#endif
+  return multiply_add_portable;
+}
+
+/// Four times the last-level cache, but no more than an eighth of the memory.
+uint64_t memory_to_read() {
+  constexpr uint64_t mebibyte = uint64_t(1) << 20;
+  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  uint64_t bytes = std::max<uint64_t>(
+      256 * mebibyte, 4 * static_cast<uint64_t>(std::max(cache, 0L)));
+  uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                    static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::max(16 * mebibyte, std::min(bytes, memory / 8));
+}
+
+} // namespace
+
+double measure_read_bandwidth(unsigned threads) {
+  constexpr unsigned windows = 40;
+  uint64_t share = memory_to_read() / threads / 4096 * 4096;
+  HugeRegion region(share * threads);
+  // Pages that were never written all stand for one page of zeros.
+  best_window(threads, 1, [&](unsigned thread) {
+    std::memset(region.data() + thread * share, 1, share);
+  });
+  auto read = best_reader();
+  double seconds = best_window(threads, windows, [&](unsigned thread) {
+    read(region.data() + thread * share, share);
+  });
+  return static_cast<double>(share * threads) / seconds;
+}
+
+double measure_arithmetic_peak(unsigned threads) {
+  constexpr unsigned windows = 60;
+  auto multiply_add = best_multiply_add();
+  // About five milliseconds each.
+  constexpr uint64_t iterations = 2'500'000;
+  std::vector<double> operations(threads);
+  double seconds = best_window(threads, windows, [&](unsigned thread) {
+    operations[thread] = multiply_add(iterations);
+  });
+  double total = 0;
+  for (double count : operations)
+    total += count;
+  return total / seconds;
+}
+
+} // namespace baton

@@ -1,0 +1,25 @@
+//===- machine_speed.h - what this machine can do at best ----------------===//
+//
+// The two limits that a transformer runs into: reading weights from memory, and
+// multiplying and adding. Both are measured with as many threads as the program
+// has workers and taken as the best of many short windows, because on shared
+// machines a core may be away for most of any longer one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_DECODE_MACHINE_SPEED_H
+#define BATON_RUNTIME_DECODE_MACHINE_SPEED_H
+
+namespace baton {
+
+/// Bytes read per second from anonymous huge pages, more of them than the
+/// caches hold.
+double measure_read_bandwidth(unsigned threads);
+
+/// Single-precision floating-point operations per second of the widest fused
+/// multiply-add that the processor has, two operations each.
+double measure_arithmetic_peak(unsigned threads);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_DECODE_MACHINE_SPEED_H

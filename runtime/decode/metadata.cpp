@@ -1,0 +1,136 @@
+//===- metadata.cpp - what a compiled program says about itself ----------===//
+
+#include "runtime/decode/metadata.h"
+
+#include "runtime/error.h"
+
+namespace baton {
+
+namespace {
+
+constexpr int supported_format = 1;
+
+Extent parse_extent(const nlohmann::json &extent) {
+  if (extent.is_number_integer())
+    return {Extent::Kind::Number, extent.get<int64_t>()};
+  const auto &name = extent.get_ref<const std::string &>();
+  if (name == "rows")
+    return {Extent::Kind::Rows, 0};
+  if (name == "past+rows")
+    return {Extent::Kind::PastAndRows, 0};
+  if (name == "outputs")
+    return {Extent::Kind::Outputs, 0};
+  return {Extent::Kind::Other, 0};
+}
+
+WrittenBuffer parse_written_buffer(const nlohmann::json &entry,
+                                   size_t storage_count) {
+  WrittenBuffer buffer;
+  buffer.buffer = entry.at("buffer").get<std::string>();
+  buffer.element = entry.at("element").get<std::string>();
+  buffer.storage = entry.at("storage").get<size_t>();
+  if (buffer.storage >= storage_count)
+    throw Error("buffer \"" + buffer.buffer + "\" has no storage");
+  buffer.offset = entry.value("offset", int64_t(0));
+  buffer.strides = entry.at("strides").get<std::vector<int64_t>>();
+  buffer.capacity = entry.at("capacity").get<std::vector<int64_t>>();
+  buffer.layers = entry.value("layers", int64_t(1));
+  buffer.layer_stride = entry.value("layer_stride", int64_t(0));
+  for (const nlohmann::json &extent : entry.at("extents"))
+    buffer.extents.push_back(parse_extent(extent));
+  if (buffer.extents.empty() ||
+      buffer.extents.size() != buffer.strides.size() ||
+      buffer.extents.size() != buffer.capacity.size())
+    throw Error("buffer \"" + buffer.buffer + "\" has no consistent rank");
+  return buffer;
+}
+
+Metadata parse_checked(const nlohmann::json &json) {
+  if (json.at("format").get<int>() != supported_format)
+    throw Error("format " + json.at("format").dump() + " is not supported");
+
+  Metadata metadata;
+  metadata.vocabulary = json.at("model").at("vocabulary").get<uint64_t>();
+  metadata.max_rows = json.at("max_rows").get<uint32_t>();
+  metadata.max_seq = json.at("max_seq").get<uint32_t>();
+  metadata.max_outputs = json.at("max_outputs").get<uint32_t>();
+  metadata.scratch_bytes = json.at("scratch_bytes").get<uint64_t>();
+  metadata.event_words = json.at("events").at("words").get<uint64_t>();
+  if (metadata.vocabulary == 0 || metadata.max_outputs == 0 ||
+      metadata.max_outputs > metadata.max_rows ||
+      metadata.max_rows > metadata.max_seq)
+    throw Error("max_outputs, max_rows and max_seq do not fit together");
+
+  for (const nlohmann::json &entry : json.at("storages")) {
+    StorageDescription storage;
+    storage.name = entry.at("name").get<std::string>();
+    storage.bytes = entry.at("bytes").get<uint64_t>();
+    storage.state = entry.at("kind").get<std::string>() == "state";
+    metadata.storages.push_back(std::move(storage));
+  }
+  for (const nlohmann::json &entry : json.at("phases")) {
+    PhaseDescription phase;
+    phase.name = entry.at("name").get<std::string>();
+    phase.segment = entry.at("segment").get<std::string>();
+    phase.repeat = entry.at("repeat").get<int64_t>();
+    for (const nlohmann::json &written :
+         entry.value("writes", nlohmann::json::array()))
+      phase.writes.push_back(
+          parse_written_buffer(written, metadata.storages.size()));
+    metadata.phases.push_back(std::move(phase));
+  }
+  if (auto costs = json.find("costs");
+      costs != json.end() && costs->is_object())
+    metadata.costs = Costs{costs->at("flops_per_token").get<double>(),
+                           costs->at("weight_bytes_per_token").get<double>(),
+                           costs->at("kv_bytes_per_position").get<double>()};
+  return metadata;
+}
+
+} // namespace
+
+int64_t Extent::evaluate(const BatonStep &step) const {
+  switch (kind) {
+  case Kind::Rows:
+    return step.rows;
+  case Kind::PastAndRows:
+    return int64_t(step.past) + step.rows;
+  case Kind::Outputs:
+    return step.outputs;
+  case Kind::Number:
+  case Kind::Other:
+    break;
+  }
+  return number;
+}
+
+Metadata Metadata::parse(std::string_view text) {
+  try {
+    nlohmann::json json = nlohmann::json::parse(text);
+    Metadata metadata = parse_checked(json);
+    metadata.json = std::move(json);
+    return metadata;
+  } catch (const nlohmann::json::exception &failure) {
+    throw Error(std::string("this program's description is damaged: ") +
+                failure.what());
+  } catch (const Error &failure) {
+    throw Error(std::string("this program's description is damaged: ") +
+                failure.what());
+  }
+}
+
+std::vector<std::pair<uint32_t, uint32_t>>
+program_order(const std::vector<PhaseDescription> &phases) {
+  std::vector<std::pair<uint32_t, uint32_t>> order;
+  for (uint32_t begin = 0, end; begin < phases.size(); begin = end) {
+    end = begin + 1;
+    while (end < phases.size() && phases[end].segment == phases[begin].segment)
+      ++end;
+    for (uint32_t iteration = 0; iteration < phases[begin].repeat; ++iteration)
+      for (uint32_t phase = begin; phase < end; ++phase)
+        order.emplace_back(phase, iteration);
+  }
+  return order;
+}
+
+} // namespace baton

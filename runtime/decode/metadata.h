@@ -1,0 +1,97 @@
+//===- metadata.h - what a compiled program says about itself ------------===//
+//
+// The JSON behind `baton_metadata` (runtime/program.h), read and checked once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_DECODE_METADATA_H
+#define BATON_RUNTIME_DECODE_METADATA_H
+
+#include "runtime/program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton {
+
+/// Memory that one or more buffers live in.
+struct StorageDescription {
+  std::string name;
+  uint64_t bytes;
+  /// Keeps its values from step to step (keys and values of past tokens).
+  bool state;
+};
+
+/// How far one dimension of a buffer reaches in a given step.
+struct Extent {
+  /// Other: an expression that only the program itself evaluates.
+  enum class Kind { Number, Rows, PastAndRows, Outputs, Other };
+  Kind kind;
+  /// For Kind::Number.
+  int64_t number;
+
+  /// Not for Kind::Other.
+  int64_t evaluate(const BatonStep &step) const;
+};
+
+/// A buffer that a phase writes. Element `i` of layer `l` lies
+/// `offset + l * layer_stride + sum(i * strides)` elements into its storage.
+struct WrittenBuffer {
+  std::string buffer;
+  /// "f32", "bf16", "f16", "f64", "i32" or "i64".
+  std::string element;
+  /// Index into Metadata::storages.
+  size_t storage;
+  int64_t offset;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> capacity;
+  int64_t layers;
+  int64_t layer_stride;
+  std::vector<Extent> extents;
+};
+
+/// A grid of tasks; the phases of one segment run in order, `repeat` times.
+struct PhaseDescription {
+  std::string name;
+  std::string segment;
+  int64_t repeat;
+  std::vector<WrittenBuffer> writes;
+};
+
+/// What a step costs, as the compiler counts it.
+struct Costs {
+  double flops_per_token;
+  double weight_bytes_per_token;
+  /// Read for each position that a token attends to.
+  double kv_bytes_per_position;
+};
+
+struct Metadata {
+  /// Reads a program's description. Throws Error when it is not one.
+  static Metadata parse(std::string_view text);
+
+  uint64_t vocabulary;
+  uint32_t max_rows;
+  uint32_t max_seq;
+  uint32_t max_outputs;
+  uint64_t scratch_bytes;
+  uint64_t event_words;
+  std::vector<StorageDescription> storages;
+  std::vector<PhaseDescription> phases;
+  std::optional<Costs> costs;
+  /// The whole description, for the loader of weights and for `info`.
+  nlohmann::json json;
+};
+
+/// The (phase, iteration) pairs of one step in the program's order.
+std::vector<std::pair<uint32_t, uint32_t>>
+program_order(const std::vector<PhaseDescription> &phases);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_DECODE_METADATA_H

@@ -1,0 +1,41 @@
+//===- stop_tokens.cpp - the tokens that end a text ----------------------===//
+
+#include "runtime/decode/stop_tokens.h"
+
+#include "runtime/error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <limits>
+
+namespace baton {
+
+std::vector<int32_t> read_stop_tokens(const std::filesystem::path &checkpoint) {
+  for (const char *name : {"generation_config.json", "config.json"}) {
+    std::filesystem::path path = checkpoint / name;
+    std::ifstream stream(path, std::ios::binary);
+    if (!stream)
+      continue;
+    nlohmann::json config = nlohmann::json::parse(stream, nullptr, false);
+    if (!config.is_object())
+      throw Error(path.string() + ": is not a JSON object");
+    auto entry = config.find("eos_token_id");
+    if (entry == config.end() || entry->is_null())
+      continue;
+    nlohmann::json list =
+        entry->is_array() ? *entry : nlohmann::json::array({*entry});
+    std::vector<int32_t> tokens;
+    for (const nlohmann::json &token : list) {
+      if (!token.is_number_unsigned() ||
+          token.get<uint64_t>() > std::numeric_limits<int32_t>::max())
+        throw Error(path.string() +
+                    ": eos_token_id is neither a token id nor a list of them");
+      tokens.push_back(token.get<int32_t>());
+    }
+    return tokens;
+  }
+  return {};
+}
+
+} // namespace baton

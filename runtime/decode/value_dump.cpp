@@ -1,0 +1,282 @@
+//===- value_dump.cpp - every value of a run as files --------------------===//
+
+#include "runtime/decode/value_dump.h"
+
+#include "runtime/error.h"
+#include "runtime/weights/convert.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include <unistd.h>
+
+namespace baton {
+
+namespace {
+
+struct Element {
+  const char *name;
+  size_t bytes;
+  NpyType stored_as;
+};
+
+constexpr Element elements[] = {
+    {"f32", 4, NpyType::F32}, {"bf16", 2, NpyType::F32},
+    {"f16", 2, NpyType::F32}, {"f64", 8, NpyType::F64},
+    {"i32", 4, NpyType::I32}, {"i64", 8, NpyType::I64},
+};
+
+const Element &element_of(const WrittenBuffer &buffer) {
+  for (const Element &element : elements)
+    if (buffer.element == element.name)
+      return element;
+  throw Error("--dump: buffer \"" + buffer.buffer + "\" has elements of type " +
+              buffer.element + ", which no .npy file is written for");
+}
+
+void convert_element(const std::string &element, const std::byte *from,
+                     std::byte *to, size_t bytes) {
+  if (bytes != 2) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, from, sizeof(bits));
+  float value = element == "bf16" ? f32_from_bf16(bits) : f32_from_f16(bits);
+  std::memcpy(to, &value, sizeof(value));
+}
+
+/// Letters that file systems and shells take as they are.
+std::string file_name_part(const std::string &name) {
+  std::string part = name;
+  for (char &letter : part)
+    if (!std::isalnum(static_cast<unsigned char>(letter)) && letter != '.' &&
+        letter != '_' && letter != '-')
+      letter = '_';
+  return part;
+}
+
+std::string file_name(const PhaseDescription &phase, size_t number,
+                      size_t digits, uint32_t iteration,
+                      const WrittenBuffer &buffer) {
+  std::string text = std::to_string(number);
+  text.insert(0, digits - std::min(digits, text.size()), '0');
+  text += "_" + file_name_part(phase.name);
+  if (phase.writes.size() > 1)
+    text += "." + file_name_part(buffer.buffer);
+  if (phase.repeat > 1)
+    text += ".layer" + std::to_string(iteration);
+  return text + ".npy";
+}
+
+/// The dimension along which steps are joined.
+std::optional<size_t> joined_dimension(const WrittenBuffer &buffer) {
+  for (size_t i = 0; i < buffer.extents.size(); ++i)
+    if (buffer.extents[i].kind == Extent::Kind::Rows ||
+        buffer.extents[i].kind == Extent::Kind::Outputs)
+      return i;
+  return std::nullopt;
+}
+
+/// Whether the rows of one step follow those of the step before in memory.
+bool is_appendable(const WrittenBuffer &buffer) {
+  return joined_dimension(buffer) == 0 &&
+         std::all_of(buffer.extents.begin() + 1, buffer.extents.end(),
+                     [](const Extent &extent) {
+                       return extent.kind == Extent::Kind::Number;
+                     });
+}
+
+bool can_be_evaluated(const WrittenBuffer &buffer) {
+  return std::none_of(
+      buffer.extents.begin(), buffer.extents.end(),
+      [](const Extent &extent) { return extent.kind == Extent::Kind::Other; });
+}
+
+/// Calls visit(position) for every index of a box, in row-major order; the
+/// position is the sum of index times stride.
+template <typename Visit>
+void for_each_position(const std::vector<uint64_t> &extents,
+                       const std::vector<int64_t> &strides, Visit visit) {
+  uint64_t count = 1;
+  for (uint64_t extent : extents)
+    count *= extent;
+  std::vector<uint64_t> index(extents.size());
+  int64_t position = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    visit(position);
+    for (size_t dimension = index.size(); dimension-- > 0;) {
+      position += strides[dimension];
+      if (++index[dimension] < extents[dimension])
+        break;
+      position -= static_cast<int64_t>(extents[dimension]) * strides[dimension];
+      index[dimension] = 0;
+    }
+  }
+}
+
+std::vector<uint64_t> without_first(const std::vector<uint64_t> &extents) {
+  return {extents.begin() + 1, extents.end()};
+}
+
+void write_text(const std::filesystem::path &path, const std::string &text) {
+  std::filesystem::path temporary = path;
+  temporary += "." + std::to_string(getpid()) + ".temporary";
+  FILE *file = std::fopen(temporary.c_str(), "wbe");
+  bool written = file != nullptr &&
+                 std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file && std::fclose(file) != 0)
+    written = false;
+  if (written && rename(temporary.c_str(), path.c_str()) == 0)
+    return;
+  int error = errno;
+  unlink(temporary.c_str());
+  throw Error(path.string() + ": cannot be written: " + std::strerror(error));
+}
+
+} // namespace
+
+ValueDump::ValueDump(const Metadata &metadata,
+                     const std::filesystem::path &folder)
+    : metadata(metadata), folder(folder) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure || !std::filesystem::is_directory(folder))
+    throw Error("--dump: " + folder.string() +
+                ": the folder cannot be created: " +
+                (failure ? failure.message() : "a file is in its place"));
+
+  auto order = program_order(metadata.phases);
+  size_t count = 0;
+  for (auto [phase, iteration] : order)
+    count += metadata.phases[phase].writes.size();
+  size_t digits = std::max<size_t>(3, std::to_string(count).size());
+  for (auto [phase, iteration] : order) {
+    const PhaseDescription &description = metadata.phases[phase];
+    size_t first = values.size();
+    for (const WrittenBuffer &buffer : description.writes) {
+      if (!can_be_evaluated(buffer))
+        continue;
+      NpyType type = element_of(buffer).stored_as;
+      std::vector<uint64_t> row_shape;
+      if (is_appendable(buffer))
+        for (size_t i = 1; i < buffer.extents.size(); ++i)
+          row_shape.push_back(static_cast<uint64_t>(buffer.extents[i].number));
+      std::string name =
+          file_name(description, values.size(), digits, iteration, buffer);
+      values.push_back({phase,
+                        iteration,
+                        &buffer,
+                        type,
+                        NpyWriter(folder / name, type, row_shape),
+                        {}});
+    }
+    ranges[{phase, iteration}] = {first, values.size()};
+  }
+}
+
+ValueDump::Piece ValueDump::copy(const WrittenBuffer &buffer,
+                                 const BatonStep &step, uint32_t iteration,
+                                 const std::byte *storage) const {
+  const Element &element = element_of(buffer);
+  size_t stored_bytes = npy_element_bytes(element.stored_as);
+  Piece piece;
+  uint64_t count = 1;
+  for (const Extent &extent : buffer.extents) {
+    piece.extents.push_back(static_cast<uint64_t>(extent.evaluate(step)));
+    count *= piece.extents.back();
+  }
+  piece.bytes.resize(count * stored_bytes);
+  int64_t origin =
+      buffer.offset + (buffer.layers > 1 ? iteration * buffer.layer_stride : 0);
+  std::byte *to = piece.bytes.data();
+  for_each_position(piece.extents, buffer.strides, [&](int64_t position) {
+    convert_element(buffer.element,
+                    storage + (origin + position) *
+                                  static_cast<int64_t>(element.bytes),
+                    to, element.bytes);
+    to += stored_bytes;
+  });
+  return piece;
+}
+
+void ValueDump::record(const BatonStep &step, uint32_t phase,
+                       uint32_t iteration, void *const *storages) {
+  auto [first, end] = ranges.at({phase, iteration});
+  for (size_t i = first; i < end; ++i) {
+    Value &value = values[i];
+    const WrittenBuffer &buffer = *value.buffer;
+    const auto *storage =
+        static_cast<const std::byte *>(storages[buffer.storage]);
+    Piece piece = copy(buffer, step, iteration, storage);
+    if (is_appendable(buffer)) {
+      value.writer.append(piece.bytes.data(), piece.extents[0]);
+      continue;
+    }
+    if (!joined_dimension(buffer))
+      value.pieces.clear();
+    value.pieces.push_back(std::move(piece));
+  }
+}
+
+/// Writes the pieces of a value as one array.
+void ValueDump::join(Value &value) {
+  if (value.pieces.empty())
+    return;
+  std::optional<size_t> joined = joined_dimension(*value.buffer);
+  std::vector<uint64_t> extents(value.buffer->extents.size());
+  for (const Piece &piece : value.pieces)
+    for (size_t i = 0; i < extents.size(); ++i)
+      extents[i] = i == joined ? extents[i] + piece.extents[i]
+                               : std::max(extents[i], piece.extents[i]);
+  size_t element_bytes = npy_element_bytes(value.type);
+  std::vector<int64_t> strides(extents.size());
+  uint64_t count = 1;
+  for (size_t i = extents.size(); i-- > 0; count *= extents[i])
+    strides[i] = static_cast<int64_t>(count);
+
+  std::vector<std::byte> bytes(count * element_bytes);
+  uint64_t done = 0;
+  for (const Piece &piece : value.pieces) {
+    std::byte *base = bytes.data();
+    if (joined) {
+      base += done * static_cast<uint64_t>(strides[*joined]) * element_bytes;
+      done += piece.extents[*joined];
+    }
+    const std::byte *from = piece.bytes.data();
+    for_each_position(piece.extents, strides, [&](int64_t position) {
+      std::memcpy(base + position * static_cast<int64_t>(element_bytes), from,
+                  element_bytes);
+      from += element_bytes;
+    });
+  }
+  value.writer.restart(without_first(extents));
+  value.writer.append(bytes.data(), extents[0]);
+  value.pieces.clear();
+}
+
+void ValueDump::publish() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (Value &value : values) {
+    join(value);
+    const PhaseDescription &phase = metadata.phases[value.phase];
+    list.push_back({{"file", value.writer.path().filename().string()},
+                    {"phase", phase.name},
+                    {"segment", phase.segment},
+                    {"iteration", value.iteration},
+                    {"buffer", value.buffer->buffer},
+                    {"dtype", npy_type_name(value.type)},
+                    {"shape", value.writer.shape()}});
+    value.writer.publish();
+  }
+  nlohmann::ordered_json index = {{"format", 1},
+                                  {"model", metadata.json.at("model")},
+                                  {"values", std::move(list)}};
+  write_text(folder / "index.json", index.dump(1) + "\n");
+}
+
+} // namespace baton

@@ -1,0 +1,330 @@
+//===- bench_command.cpp - speed, against what the machine can do --------===//
+//
+// Cores of shared machines vanish for seconds at a time. So prefill is judged
+// by the best of several runs and decode by the best window of consecutive
+// tokens in any of them; the machine's own limits are measured the same way. A
+// figure is only shown beside the verdict that the result is right: the same
+// prompt, run by one worker, gives the same bits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/main/commands.h"
+
+#include "runtime/decode/execution.h"
+#include "runtime/decode/generation.h"
+#include "runtime/decode/machine_speed.h"
+#include "runtime/error.h"
+#include "runtime/main/interrupt.h"
+#include "runtime/main/output.h"
+#include "runtime/main/table.h"
+#include "runtime/main/weights.h"
+#include "runtime/weights/hash.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include <sys/resource.h>
+
+namespace baton {
+
+namespace {
+
+using Clock = Generation::Clock;
+
+/// Runs repeat while they take no longer than this all together.
+constexpr double enough_seconds = 15;
+constexpr unsigned most_runs = 8;
+constexpr uint64_t window_tokens = 8;
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+/// Any tokens do; these are the same on every machine.
+std::vector<int32_t> bench_prompt(uint64_t size, uint64_t vocabulary) {
+  std::vector<int32_t> tokens;
+  for (uint64_t position = 0; position < size; ++position)
+    tokens.push_back(static_cast<int32_t>(mix(position + 1) % vocabulary));
+  return tokens;
+}
+
+GenerationRequest bench_request(const Metadata &metadata, uint64_t prefill,
+                                uint64_t decode, uint32_t chunk) {
+  GenerationRequest request;
+  request.prompt = bench_prompt(prefill, metadata.vocabulary);
+  // The first new token comes out of the prompt's last step.
+  request.max_new_tokens = decode + 1;
+  request.prefill_chunk = chunk;
+  return request;
+}
+
+struct Speed {
+  unsigned runs = 0;
+  uint64_t window = 0;
+  double prefill_tokens_per_second = 0;
+  double decode_tokens_per_second = 0;
+  double decode_mean_tokens_per_second = 0;
+  /// Positions attended to by the middle token of the best window.
+  double decode_positions = 0;
+};
+
+Speed measure(Execution &execution, const GenerationRequest &request) {
+  Interruptible interruptible(execution);
+  uint64_t prefill = request.prompt.size();
+  uint64_t decode = request.max_new_tokens - 1;
+  Speed speed;
+  speed.window = std::min(window_tokens, decode);
+  double decode_seconds = 0;
+  Clock::time_point start = Clock::now();
+  double longest = 0;
+  do {
+    Clock::time_point run_start = Clock::now();
+    Generation generation(request);
+    execution.run(generation);
+    interruptible.check();
+    ++speed.runs;
+    speed.prefill_tokens_per_second =
+        std::max(speed.prefill_tokens_per_second,
+                 double(prefill) / generation.prefill_seconds());
+    decode_seconds += generation.decode_seconds();
+    const auto &times = generation.token_times();
+    for (uint64_t first = 0; first + speed.window < times.size(); ++first) {
+      double rate = double(speed.window) /
+                    seconds_between(times[first], times[first + speed.window]);
+      if (rate > speed.decode_tokens_per_second) {
+        speed.decode_tokens_per_second = rate;
+        speed.decode_positions =
+            double(prefill + first) + double(speed.window + 1) / 2;
+      }
+    }
+    longest = std::max(longest, seconds_between(run_start, Clock::now()));
+  } while (speed.runs < most_runs &&
+           seconds_between(start, Clock::now()) + longest < enough_seconds);
+  speed.decode_mean_tokens_per_second =
+      double(decode * speed.runs) / decode_seconds;
+  return speed;
+}
+
+/// The greedy tokens and all their logits.
+struct Outcome {
+  std::vector<int32_t> tokens;
+  std::vector<float> logits;
+
+  bool operator==(const Outcome &other) const {
+    return tokens == other.tokens && logits.size() == other.logits.size() &&
+           std::memcmp(logits.data(), other.logits.data(),
+                       logits.size() * sizeof(float)) == 0;
+  }
+};
+
+Outcome outcome_of(Execution &execution, const GenerationRequest &request) {
+  Interruptible interruptible(execution);
+  Outcome outcome;
+  Generation generation(
+      request, {.on_logits = [&](uint64_t, std::span<const float> logits) {
+        outcome.logits.insert(outcome.logits.end(), logits.begin(),
+                              logits.end());
+      }});
+  execution.run(generation);
+  interruptible.check();
+  outcome.tokens = generation.new_tokens();
+  return outcome;
+}
+
+/// Compares with one worker, or, when there is no more than that, with a second
+/// run. Throws Error when the bits differ: no speed is worth showing then.
+std::string verdict(Execution &execution, Execution &single,
+                    const GenerationRequest &request) {
+  if (outcome_of(execution, request) != outcome_of(single, request))
+    throw Error("bench: " + std::to_string(execution.workers()) +
+                " workers do not compute the same bits as 1 worker");
+  return execution.workers() == 1 ? "bit-identical when repeated"
+                                  : "bit-identical with 1 worker";
+}
+
+/// A generation that notes how long every phase took.
+class Profile : public Generation {
+public:
+  Profile(const GenerationRequest &request, size_t phases)
+      : Generation(request), prefill_seconds_by_phase(phases),
+        decode_seconds_by_phase(phases), prefill_size(request.prompt.size()) {}
+
+  BatonStep begin(std::span<int32_t> tokens) override {
+    BatonStep step = Generation::begin(tokens);
+    last = Clock::now();
+    return step;
+  }
+  void observe(const BatonStep &step, uint32_t phase, uint32_t,
+               void *const *) override {
+    Clock::time_point now = Clock::now();
+    auto &seconds = step.past < prefill_size ? prefill_seconds_by_phase
+                                             : decode_seconds_by_phase;
+    seconds[phase] += seconds_between(last, now);
+    last = Clock::now();
+  }
+
+  std::vector<double> prefill_seconds_by_phase;
+  std::vector<double> decode_seconds_by_phase;
+
+private:
+  uint64_t prefill_size;
+  Clock::time_point last;
+};
+
+double sum(const std::vector<double> &values) {
+  double total = 0;
+  for (double value : values)
+    total += value;
+  return total;
+}
+
+std::string profile_text(const Metadata &metadata, const Profile &profile) {
+  double prefill = sum(profile.prefill_seconds_by_phase);
+  double decode = sum(profile.decode_seconds_by_phase);
+  Table table;
+  table.add({"phase", "prefill", "", "decode", ""});
+  auto row = [&](const std::string &name, double prefill_seconds,
+                 double decode_seconds) {
+    table.add({name, fixed_text(prefill_seconds * 1e3, 2) + " ms",
+               percent_text(prefill > 0 ? prefill_seconds / prefill : 0),
+               fixed_text(decode_seconds * 1e3, 2) + " ms",
+               percent_text(decode > 0 ? decode_seconds / decode : 0)});
+  };
+  for (size_t phase = 0; phase < metadata.phases.size(); ++phase)
+    row(metadata.phases[phase].name, profile.prefill_seconds_by_phase[phase],
+        profile.decode_seconds_by_phase[phase]);
+  row("total", prefill, decode);
+  return "where the time goes, with 1 worker\n" + table.text(2);
+}
+
+nlohmann::ordered_json profile_json(const Metadata &metadata,
+                                    const Profile &profile) {
+  auto list = nlohmann::ordered_json::array();
+  for (size_t phase = 0; phase < metadata.phases.size(); ++phase)
+    list.push_back({{"phase", metadata.phases[phase].name},
+                    {"prefill_s", profile.prefill_seconds_by_phase[phase]},
+                    {"decode_s", profile.decode_seconds_by_phase[phase]}});
+  return list;
+}
+
+uint64_t peak_resident_bytes() {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+} // namespace
+
+void bench_command(const Metadata &metadata, const BenchOptions &options) {
+  if (options.prefill > metadata.max_seq ||
+      options.decode > metadata.max_seq - options.prefill)
+    throw Error("bench: --prefill " + std::to_string(options.prefill) +
+                " and --decode " + std::to_string(options.decode) +
+                " do not fit into the program's " +
+                std::to_string(metadata.max_seq) + " positions");
+  unsigned workers = chosen_workers(options.run);
+  uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
+  auto origin = static_cast<uint32_t>(options.run.event_origin);
+  Parameters parameters = options.run.weights
+                              ? load_weights(metadata, options.run)
+                              : Parameters::random(metadata.json, 0, workers);
+
+  auto note = [&](const char *what) {
+    if (!options.run.quiet)
+      std::fprintf(stderr, "%s\n", what);
+  };
+  GenerationRequest request =
+      bench_request(metadata, options.prefill, options.decode, chunk);
+  Execution execution(metadata, parameters.table(), {workers, origin});
+  note("measuring the program");
+  Speed speed = measure(execution, request);
+  // Before memory is taken for anything that is not the program's.
+  uint64_t peak_bytes = peak_resident_bytes();
+
+  note("comparing with one worker");
+  Execution single(metadata, parameters.table(), {1, origin});
+  std::string judged =
+      verdict(execution, single,
+              bench_request(metadata, std::min<uint64_t>(options.prefill, 32),
+                            std::min<uint64_t>(options.decode, 8), chunk));
+  std::optional<Profile> profile;
+  if (options.profile) {
+    note("timing phases");
+    Interruptible interruptible(single);
+    profile.emplace(request, metadata.phases.size());
+    single.run(*profile, /*observed=*/true);
+    interruptible.check();
+  }
+
+  note("measuring the machine");
+  double bandwidth = measure_read_bandwidth(workers);
+  double arithmetic = measure_arithmetic_peak(workers);
+  std::optional<double> bandwidth_fraction;
+  std::optional<double> arithmetic_fraction;
+  if (metadata.costs) {
+    const Costs &costs = *metadata.costs;
+    bandwidth_fraction =
+        speed.decode_tokens_per_second *
+        (costs.weight_bytes_per_token +
+         costs.kv_bytes_per_position * speed.decode_positions) /
+        bandwidth;
+    arithmetic_fraction =
+        speed.prefill_tokens_per_second * costs.flops_per_token / arithmetic;
+  }
+
+  if (options.json) {
+    auto optional_json = [](const std::optional<double> &value) {
+      return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+    };
+    nlohmann::ordered_json result;
+    result["prefill_tokens_per_s"] = speed.prefill_tokens_per_second;
+    result["decode_tokens_per_s"] = speed.decode_tokens_per_second;
+    result["read_bandwidth_fraction"] = optional_json(bandwidth_fraction);
+    result["fma_fraction"] = optional_json(arithmetic_fraction);
+    result["peak_bytes"] = peak_bytes;
+    result["workers"] = workers;
+    result["prefill"] = options.prefill;
+    result["decode"] = options.decode;
+    result["decode_mean_tokens_per_s"] = speed.decode_mean_tokens_per_second;
+    result["runs"] = speed.runs;
+    result["decode_window"] = speed.window;
+    result["read_bandwidth"] = bandwidth;
+    result["fma_peak"] = arithmetic;
+    result["weights_bytes"] = parameters.resident_bytes();
+    result["verdict"] = judged;
+    if (profile)
+      result["profile"] = profile_json(metadata, *profile);
+    print(result.dump() + "\n");
+    return;
+  }
+
+  std::string runs = std::to_string(speed.runs);
+  Table table;
+  table.add({"prefill",
+             fixed_text(speed.prefill_tokens_per_second, 1) + " tokens/s",
+             arithmetic_fraction
+                 ? percent_text(*arithmetic_fraction) + " of multiply-add peak"
+                 : "",
+             "best of " + runs + " runs of " + std::to_string(options.prefill) +
+                 " tokens"});
+  table.add(
+      {"decode", fixed_text(speed.decode_tokens_per_second, 1) + " tokens/s",
+       bandwidth_fraction
+           ? percent_text(*bandwidth_fraction) + " of read bandwidth"
+           : "",
+       "best window of " + std::to_string(speed.window) + " tokens in " + runs +
+           " runs of " + std::to_string(options.decode) + "; mean " +
+           fixed_text(speed.decode_mean_tokens_per_second, 1) + " tokens/s"});
+  table.add({"machine", fixed_text(arithmetic / 1e9, 1) + " GFLOP/s",
+             fixed_text(bandwidth / 1e9, 1) + " GB/s read",
+             "best windows, measured just now"});
+  table.add({"memory", bytes_text(double(peak_bytes)), "peak", ""});
+  table.add({"workers", std::to_string(workers), "", ""});
+  table.add({"verdict", judged, "", ""});
+  print(table.text(0));
+  if (profile)
+    print(profile_text(metadata, *profile));
+}
+
+} // namespace baton

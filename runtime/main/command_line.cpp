@@ -1,0 +1,268 @@
+//===- command_line.cpp - the command line of a compiled program ---------===//
+
+#include "runtime/main/command_line.h"
+
+#include "runtime/error.h"
+#include "runtime/main/commands.h"
+#include "runtime/main/interrupt.h"
+#include "runtime/main/output.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <new>
+
+namespace baton {
+
+namespace {
+
+/// Throws Error when it is reached: a flag or a command that has a meaning in
+/// Baton, but not yet in this program.
+[[noreturn]] void refuse(const std::string &name) {
+  throw Error(name + " is not built yet");
+}
+
+/// Joins lines, so that every complaint is one.
+std::string one_line(std::string text) {
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
+  for (char &letter : text)
+    if (letter == '\n' || letter == '\r')
+      letter = ' ';
+  return text;
+}
+
+void add_run_options(CLI::App &command, RunOptions &options,
+                     const std::string &weights_help) {
+  command.add_option("--weights", options.weights, weights_help)
+      ->type_name("DIR");
+  command
+      .add_option("--workers", options.workers,
+                  "Threads (default: one for each core)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--prefill-chunk", options.prefill_chunk,
+                  "Tokens of the prompt in one step (default: as many as the "
+                  "program takes)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--no-cache", options.no_cache,
+                   "Neither read nor write packed weights beside the "
+                   "checkpoint");
+  command.add_flag("--quiet", options.quiet, "Nothing but results and errors");
+  // For tests of the wrap at 2^32; in no group, it is not shown.
+  command.add_option("--event-origin", options.event_origin)
+      ->check(CLI::Range(uint64_t(0),
+                         uint64_t(std::numeric_limits<uint32_t>::max())))
+      ->group("");
+  command
+      .add_option_function<std::string>(
+          "--trace", [](const std::string &) { refuse("--trace"); })
+      ->group("");
+}
+
+/// CLI11 takes "--flag=" without a value as "--flag" and swallows the next
+/// argument. Splitting these makes an empty value what it is.
+std::vector<std::string> split_empty_values(int argc, char **argv) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument.starts_with("--") && argument.ends_with('=') &&
+        argument.find('=') == argument.size() - 1) {
+      argument.pop_back();
+      arguments.push_back(argument);
+      arguments.emplace_back();
+    } else {
+      arguments.push_back(argument);
+    }
+  }
+  return arguments;
+}
+
+int run(int argc, char **argv, std::string_view metadata_text) {
+  Metadata metadata = Metadata::parse(metadata_text);
+  std::string program =
+      argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "program";
+  std::string model =
+      metadata.json.at("model").value("name", std::string("model"));
+  CLI::App application("Runs " + model + ", compiled by Baton.\n", program);
+  application.footer(
+      "\nExamples:\n  " + program +
+      " generate --weights DIR --prompt \"Once upon a time\" "
+      "--max-new-tokens 64\n  " +
+      program + " logits --weights DIR --tokens 1,2,3 --out logits.npy\n  " +
+      program + " bench --prefill 512 --decode 64\n  " + program + " info\n\n" +
+      program + " COMMAND --help says more about each.");
+  application.require_subcommand(1);
+  std::function<void()> command;
+
+  GenerateOptions generate;
+  CLI::App *generating =
+      application.add_subcommand("generate", "Continue a text");
+  add_run_options(*generating, generate.run, "The checkpoint's folder");
+  generating->add_option("--prompt", generate.prompt, "The text to continue")
+      ->type_name("TEXT");
+  generating
+      ->add_option("--tokens", generate.tokens,
+                   "The token ids to continue, instead of a text")
+      ->type_name("1,2,3");
+  generating
+      ->add_option("--max-new-tokens", generate.max_new_tokens,
+                   "Stop after this many tokens, if the text does not end "
+                   "before")
+      ->type_name("N")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  CLI::Option *temperature =
+      generating
+          ->add_option("--temperature", generate.sampling.temperature,
+                       "Sample from softmax(logits / T); 0, the default, takes "
+                       "the most likely token")
+          ->type_name("T");
+  CLI::Option *top_k =
+      generating
+          ->add_option("--top-k", generate.sampling.top_k,
+                       "Sample from the K most likely tokens only; implies "
+                       "--temperature 1")
+          ->type_name("K")
+          ->check(CLI::PositiveNumber);
+  CLI::Option *top_p =
+      generating
+          ->add_option("--top-p", generate.sampling.top_p,
+                       "Sample from the most likely tokens that together reach "
+                       "probability P; implies --temperature 1")
+          ->type_name("P");
+  generating
+      ->add_option("--seed", generate.sampling.seed,
+                   "The same seed samples the same tokens (default 0)")
+      ->type_name("S");
+  generating->add_flag("--json", generate.json,
+                       "Print one JSON object at the end instead of the text");
+  generating->footer(
+      "\nThe text is printed as it is generated. Without a tokenizer.json in "
+      "the folder, --tokens\nprints token ids.\n\nExamples:\n  " +
+      program +
+      " generate --weights DIR --prompt \"Once upon a time\" "
+      "--max-new-tokens 64\n  " +
+      program +
+      " generate --weights DIR --prompt Hello --max-new-tokens 64 "
+      "--temperature 0.8 --top-p 0.95 --seed 7\n  " +
+      program +
+      " generate --weights DIR --tokens 1,2,3 --max-new-tokens 8 --json");
+  generating->callback([&] {
+    command = [&] {
+      SamplingOptions &sampling = generate.sampling;
+      if (!std::isfinite(sampling.temperature) || sampling.temperature < 0)
+        throw Error("--temperature: expected a number that is not negative");
+      if (!(sampling.top_p > 0 && sampling.top_p <= 1))
+        throw Error("--top-p: expected a probability above 0 and at most 1");
+      if (temperature->count() == 0 && top_k->count() + top_p->count() > 0)
+        sampling.temperature = 1;
+      generate_command(metadata, generate);
+    };
+  });
+
+  LogitsOptions logits;
+  CLI::App *scoring = application.add_subcommand(
+      "logits", "Write the logits at every position of a text");
+  add_run_options(*scoring, logits.run, "The checkpoint's folder");
+  scoring->add_option("--tokens", logits.tokens, "The text's token ids")
+      ->type_name("1,2,3")
+      ->required();
+  scoring
+      ->add_option("--out", logits.out,
+                   "The array to write: float32 [tokens, vocabulary]")
+      ->type_name("LOGITS.npy")
+      ->required();
+  scoring
+      ->add_option("--dump", logits.dump,
+                   "Also write every value that the program computes, one "
+                   ".npy each and an index.json in program order; runs one "
+                   "worker")
+      ->type_name("DIR");
+  scoring->footer("\nExamples:\n  " + program +
+                  " logits --weights DIR --tokens 1,2,3 --out logits.npy\n  " +
+                  program +
+                  " logits --weights DIR --tokens 1,2,3 --out logits.npy "
+                  "--dump values");
+  scoring->callback(
+      [&] { command = [&] { logits_command(metadata, logits); }; });
+
+  BenchOptions bench;
+  CLI::App *measuring = application.add_subcommand(
+      "bench", "Measure speed, against what this machine can do");
+  add_run_options(*measuring, bench.run,
+                  "The checkpoint's folder (default: random weights)");
+  measuring->add_option("--prefill", bench.prefill, "Tokens of the prompt")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  measuring->add_option("--decode", bench.decode, "Tokens decoded after it")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  measuring->add_flag("--profile", bench.profile,
+                      "Also show where the time goes, phase by phase, in a run "
+                      "with one worker");
+  measuring->add_flag("--json", bench.json, "Print one JSON object");
+  measuring->footer("\nExamples:\n  " + program + " bench\n  " + program +
+                    " bench --weights DIR --prefill 128 --decode 32 "
+                    "--workers 4 --json\n  " +
+                    program + " bench --profile");
+  measuring->callback(
+      [&] { command = [&] { bench_command(metadata, bench); }; });
+
+  InfoOptions info;
+  CLI::App *describing = application.add_subcommand(
+      "info", "Say what this program is, needs, and is proved to do");
+  describing->add_flag("--json", info.json, "Print one JSON object");
+  describing->callback(
+      [&] { command = [&] { info_command(metadata, info); }; });
+
+  CLI::App *training = application.add_subcommand("train", "")->group("");
+  training->allow_extras();
+  training->callback([] { refuse("train"); });
+
+  try {
+    // CLI11 takes them last one first.
+    std::vector<std::string> arguments = split_empty_values(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());
+    application.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp &) {
+    // The help of the command that was named.
+    CLI::App *named = &application;
+    for (CLI::App *parsed : application.get_subcommands())
+      named = parsed;
+    print(named->help());
+    return 0;
+  } catch (const CLI::ParseError &failure) {
+    throw Error(one_line(failure.what()) + "; try " + program + " --help");
+  }
+  command();
+  return 0;
+}
+
+int complain(const std::string &message) {
+  std::string line = "error: " + one_line(message) + "\n";
+  std::fputs(line.c_str(), stderr);
+  return 1;
+}
+
+} // namespace
+
+int run_command_line(int argc, char **argv, std::string_view metadata) {
+  handle_signals();
+  try {
+    return run(argc, argv, metadata);
+  } catch (const std::bad_alloc &) {
+    return complain("out of memory");
+  } catch (const std::exception &failure) {
+    return complain(failure.what());
+  }
+}
+
+} // namespace baton

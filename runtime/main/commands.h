@@ -1,0 +1,56 @@
+//===- commands.h - what a compiled program does from the command line ---===//
+//
+// Each command prints its result to standard output, everything else to
+// standard error, and throws Error when it fails.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_MAIN_COMMANDS_H
+#define BATON_RUNTIME_MAIN_COMMANDS_H
+
+#include "runtime/decode/metadata.h"
+#include "runtime/decode/sampler.h"
+#include "runtime/main/run_options.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace baton {
+
+struct GenerateOptions {
+  RunOptions run;
+  /// Exactly one of the two.
+  std::optional<std::string> prompt;
+  std::optional<std::string> tokens;
+  uint64_t max_new_tokens = 0;
+  SamplingOptions sampling;
+  bool json = false;
+};
+void generate_command(const Metadata &metadata, const GenerateOptions &options);
+
+struct LogitsOptions {
+  RunOptions run;
+  std::string tokens;
+  std::string out;
+  std::optional<std::string> dump;
+};
+void logits_command(const Metadata &metadata, const LogitsOptions &options);
+
+struct BenchOptions {
+  RunOptions run;
+  uint64_t prefill = 512;
+  uint64_t decode = 64;
+  bool profile = false;
+  bool json = false;
+};
+void bench_command(const Metadata &metadata, const BenchOptions &options);
+
+struct InfoOptions {
+  bool json = false;
+};
+void info_command(const Metadata &metadata, const InfoOptions &options);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_MAIN_COMMANDS_H

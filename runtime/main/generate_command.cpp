@@ -1,0 +1,181 @@
+//===- generate_command.cpp - continues a text ---------------------------===//
+
+#include "runtime/main/commands.h"
+
+#include "runtime/decode/execution.h"
+#include "runtime/decode/generation.h"
+#include "runtime/decode/stop_tokens.h"
+#include "runtime/decode/token_queue.h"
+#include "runtime/error.h"
+#include "runtime/main/interrupt.h"
+#include "runtime/main/output.h"
+#include "runtime/main/progress.h"
+#include "runtime/main/weights.h"
+#include "runtime/tokenizer/stream_decoder.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace baton {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::optional<Tokenizer> find_tokenizer(const std::filesystem::path &folder,
+                                        bool needed) {
+  std::filesystem::path file = folder / "tokenizer.json";
+  std::error_code failure;
+  if (std::filesystem::exists(file, failure))
+    return Tokenizer::load(file);
+  if (needed)
+    throw Error(file.string() +
+                ": no such file; without it, give --tokens instead of "
+                "--prompt");
+  return std::nullopt;
+}
+
+std::vector<int32_t> prompt_tokens(const GenerateOptions &options,
+                                   const Metadata &metadata,
+                                   const std::optional<Tokenizer> &tokenizer) {
+  std::string flag = options.prompt ? "--prompt" : "--tokens";
+  std::vector<int32_t> tokens = options.prompt
+                                    ? tokenizer->encode(*options.prompt)
+                                    : parse_token_list(flag, *options.tokens);
+  check_tokens(flag, tokens, metadata);
+  if (tokens.size() == metadata.max_seq)
+    throw Error(flag + ": " + std::to_string(tokens.size()) +
+                " tokens take all of the program's positions and leave none "
+                "for a new one; compile with a larger --max-seq");
+  return tokens;
+}
+
+/// Prints new tokens while the program goes on: as text, or as ids separated by
+/// commas when there is no tokenizer.
+class StreamPrinter {
+public:
+  explicit StreamPrinter(const std::optional<Tokenizer> &tokenizer) {
+    if (tokenizer)
+      decoder.emplace(*tokenizer, /*skip_special_tokens=*/true);
+  }
+
+  void tokens(const std::vector<int32_t> &tokens) {
+    std::string text;
+    for (int32_t token : tokens) {
+      if (decoder) {
+        text += decoder->push(token);
+        continue;
+      }
+      text += (first ? "" : ",") + std::to_string(token);
+      first = false;
+    }
+    print(text);
+  }
+
+  void end() { print((decoder ? decoder->finish() : std::string()) + "\n"); }
+
+private:
+  std::optional<StreamDecoder> decoder;
+  bool first = true;
+};
+
+/// Runs the generation to its end, or until printing fails.
+void run_and_print(Execution &execution, Generation &generation,
+                   TokenQueue &queue, StreamPrinter *printer,
+                   size_t prompt_size, bool quiet) {
+  Interruptible interruptible(execution);
+  try {
+    std::optional<Progress> progress;
+    progress.emplace("reading the prompt", quiet);
+    execution.start(generation);
+    std::vector<int32_t> tokens;
+    TokenQueue::State state;
+    do {
+      state = queue.take(tokens, 100ms);
+      if (!tokens.empty())
+        progress.reset();
+      if (progress)
+        progress->update(generation.prefilled(), prompt_size);
+      if (printer)
+        printer->tokens(tokens);
+    } while (state == TokenQueue::State::Open);
+  } catch (...) {
+    execution.stop = true;
+    execution.wait();
+    throw;
+  }
+  execution.wait();
+  if (printer)
+    printer->end();
+  interruptible.check();
+}
+
+void print_json(const Generation &generation,
+                const std::vector<int32_t> &prompt,
+                const std::optional<Tokenizer> &tokenizer, unsigned workers) {
+  nlohmann::ordered_json result;
+  result["prompt_tokens"] = prompt;
+  result["tokens"] = generation.new_tokens();
+  result["text"] = nullptr;
+  if (tokenizer)
+    result["text"] = tokenizer->decode(generation.new_tokens(),
+                                       /*skip_special_tokens=*/true);
+  result["finish_reason"] = finish_reason_name(generation.finish_reason());
+  result["prefill_s"] = generation.prefill_seconds();
+  result["decode_s"] = generation.decode_seconds();
+  result["tokens_per_s"] = generation.tokens_per_second();
+  result["workers"] = workers;
+  print(result.dump() + "\n");
+}
+
+void print_summary(const Generation &generation, size_t prompt_size,
+                   unsigned workers) {
+  std::fprintf(stderr,
+               "%zu tokens at %.1f tokens/s, after %zu tokens of prompt in "
+               "%.2f s, with %u worker%s\n",
+               generation.new_tokens().size(), generation.tokens_per_second(),
+               prompt_size, generation.prefill_seconds(), workers,
+               workers == 1 ? "" : "s");
+}
+
+} // namespace
+
+void generate_command(const Metadata &metadata,
+                      const GenerateOptions &options) {
+  if (options.prompt.has_value() == options.tokens.has_value())
+    throw Error("generate: give either --prompt TEXT or --tokens 1,2,3");
+  unsigned workers = chosen_workers(options.run);
+  std::filesystem::path folder = weights_folder(options.run);
+  std::optional<Tokenizer> tokenizer =
+      find_tokenizer(folder, /*needed=*/options.prompt.has_value());
+
+  GenerationRequest request;
+  request.prompt = prompt_tokens(options, metadata, tokenizer);
+  request.max_new_tokens = std::min<uint64_t>(
+      options.max_new_tokens, metadata.max_seq - request.prompt.size());
+  request.stop_tokens = read_stop_tokens(folder);
+  request.prefill_chunk = chosen_prefill_chunk(options.run, metadata);
+  request.sampling = options.sampling;
+  std::vector<int32_t> prompt = request.prompt;
+
+  Parameters parameters = load_weights(metadata, options.run);
+  TokenQueue queue;
+  Generation generation(std::move(request),
+                        {.on_token = [&](int32_t token) { queue.push(token); },
+                         .on_finish = [&] { queue.close(); }});
+  Execution execution(
+      metadata, parameters.table(),
+      {workers, static_cast<uint32_t>(options.run.event_origin)});
+  std::optional<StreamPrinter> printer;
+  if (!options.json)
+    printer.emplace(tokenizer);
+  run_and_print(execution, generation, queue, printer ? &*printer : nullptr,
+                prompt.size(), options.run.quiet);
+  if (options.json)
+    print_json(generation, prompt, tokenizer, workers);
+  if (!options.run.quiet)
+    print_summary(generation, prompt.size(), workers);
+}
+
+} // namespace baton

@@ -1,0 +1,181 @@
+//===- info_command.cpp - says what a program is and needs ---------------===//
+
+#include "runtime/main/commands.h"
+
+#include "runtime/main/output.h"
+#include "runtime/main/table.h"
+#include "runtime/weights/description.h"
+
+#include <algorithm>
+
+namespace baton {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct MemoryNeeds {
+  uint64_t weights = 0;
+  uint64_t kv = 0;
+  uint64_t activations = 0;
+  /// Of one worker.
+  uint64_t scratch = 0;
+};
+
+MemoryNeeds memory_needs(const Metadata &metadata) {
+  MemoryNeeds needs;
+  for (const ParameterDescription &parameter : parse_parameters(metadata.json))
+    needs.weights += parameter.layer_bytes() * parameter.layers;
+  for (const StorageDescription &storage : metadata.storages)
+    (storage.state ? needs.kv : needs.activations) += storage.bytes;
+  needs.scratch = metadata.scratch_bytes;
+  return needs;
+}
+
+/// A member of the description, or null.
+Json member(const Metadata &metadata, const char *name) {
+  auto found = metadata.json.find(name);
+  return found == metadata.json.end() ? Json() : Json(*found);
+}
+
+std::string plain_text(const Json &value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// "name value, name value" of an object's scalars, but for those left out.
+std::string scalars_text(const Json &object,
+                         std::initializer_list<const char *> left_out) {
+  std::string text;
+  if (!object.is_object())
+    return text;
+  for (const auto &[name, value] : object.items()) {
+    if (value.is_structured() || value.is_null() || value == "" ||
+        std::find(left_out.begin(), left_out.end(), name) != left_out.end())
+      continue;
+    text += (text.empty() ? "" : ", ") + name + " " + plain_text(value);
+  }
+  return text;
+}
+
+std::string phases_text(const Metadata &metadata) {
+  std::string text;
+  const auto &phases = metadata.phases;
+  for (size_t begin = 0, end; begin < phases.size(); begin = end) {
+    end = begin;
+    Table table;
+    while (end < phases.size() &&
+           phases[end].segment == phases[begin].segment) {
+      std::string writes;
+      for (const WrittenBuffer &written : phases[end].writes)
+        writes += (writes.empty() ? "writes " : ", ") + written.buffer;
+      table.add({phases[end].name, writes});
+      ++end;
+    }
+    text += "  segment " + phases[begin].segment;
+    if (phases[begin].repeat > 1)
+      text += ", " + std::to_string(phases[begin].repeat) + " times";
+    text += "\n" + table.text(4);
+  }
+  return text;
+}
+
+std::string proof_text(const Json &proof) {
+  std::string text = "proof\n";
+  if (!proof.is_object())
+    return text + "  none\n";
+  text += "  " + proof.value("status", std::string("unknown")) + "\n";
+  if (auto assumptions = proof.find("assumptions");
+      assumptions != proof.end() && assumptions->is_array())
+    for (const Json &assumption : *assumptions)
+      text += "  assumes " + plain_text(assumption) + "\n";
+  return text;
+}
+
+std::string costs_text(const Metadata &metadata) {
+  const Costs &costs = *metadata.costs;
+  uint64_t half = metadata.max_seq / 2;
+  double kv = costs.kv_bytes_per_position * static_cast<double>(half);
+  double total = costs.weight_bytes_per_token + kv;
+  Table table;
+  table.add({"weights", bytes_text(costs.weight_bytes_per_token),
+             percent_text(costs.weight_bytes_per_token / total)});
+  table.add({"keys and values of " + std::to_string(half) + " positions",
+             bytes_text(kv), percent_text(kv / total)});
+  return "where the time goes: bytes read for one decoded token\n" +
+         table.text(2) + "  and " + fixed_text(costs.flops_per_token / 1e6, 1) +
+         " million floating-point operations for every token\n";
+}
+
+void print_text(const Metadata &metadata) {
+  MemoryNeeds needs = memory_needs(metadata);
+  Json model = member(metadata, "model");
+  Json events = member(metadata, "events");
+  std::string text = model.value("name", std::string("model")) + "\n";
+  Table summary;
+  summary.add({"model", scalars_text(model, {"name"})});
+  summary.add({"target", scalars_text(member(metadata, "target"), {})});
+  summary.add(
+      {"limits", std::to_string(metadata.max_seq) + " positions, " +
+                     std::to_string(metadata.max_rows) + " rows a step, " +
+                     std::to_string(metadata.max_outputs) + " rows of logits"});
+  size_t tensors = events.contains("tensors") ? events["tensors"].size() : 0;
+  summary.add({"events", std::to_string(metadata.event_words) + " words in " +
+                             std::to_string(tensors) + " event tensors"});
+  text += summary.text(2);
+
+  Table memory;
+  memory.add({"weights", bytes_text(double(needs.weights)), ""});
+  memory.add({"keys and values", bytes_text(double(needs.kv)),
+              "at " + std::to_string(metadata.max_seq) + " positions"});
+  memory.add({"activations", bytes_text(double(needs.activations)), ""});
+  memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
+  text += "memory\n" + memory.text(2);
+  text += "phases\n" + phases_text(metadata);
+  text += proof_text(member(metadata, "proof"));
+  if (metadata.costs)
+    text += costs_text(metadata);
+  print(text);
+}
+
+void print_json(const Metadata &metadata) {
+  MemoryNeeds needs = memory_needs(metadata);
+  Json phases = Json::array();
+  for (const PhaseDescription &phase : metadata.phases) {
+    Json writes = Json::array();
+    for (const WrittenBuffer &written : phase.writes)
+      writes.push_back(written.buffer);
+    phases.push_back({{"name", phase.name},
+                      {"segment", phase.segment},
+                      {"repeat", phase.repeat},
+                      {"writes", std::move(writes)}});
+  }
+  Json proof = {{"status", "none"}, {"assumptions", Json::array()}};
+  if (Json given = member(metadata, "proof"); given.is_object())
+    proof.update(given);
+  Json result;
+  result["model"] = member(metadata, "model");
+  result["target"] = member(metadata, "target");
+  result["max_rows"] = metadata.max_rows;
+  result["max_seq"] = metadata.max_seq;
+  result["max_outputs"] = metadata.max_outputs;
+  result["phases"] = std::move(phases);
+  result["events"] = member(metadata, "events");
+  result["memory"] = {{"weights", needs.weights},
+                      {"kv", needs.kv},
+                      {"activations", needs.activations},
+                      {"scratch", needs.scratch}};
+  result["proof"] = std::move(proof);
+  result["costs"] = member(metadata, "costs");
+  print(result.dump() + "\n");
+}
+
+} // namespace
+
+void info_command(const Metadata &metadata, const InfoOptions &options) {
+  if (options.json)
+    print_json(metadata);
+  else
+    print_text(metadata);
+}
+
+} // namespace baton

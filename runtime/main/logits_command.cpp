@@ -1,0 +1,47 @@
+//===- logits_command.cpp - writes the logits at every position ----------===//
+
+#include "runtime/main/commands.h"
+
+#include "runtime/decode/execution.h"
+#include "runtime/decode/npy.h"
+#include "runtime/decode/scoring.h"
+#include "runtime/decode/value_dump.h"
+#include "runtime/error.h"
+#include "runtime/main/interrupt.h"
+#include "runtime/main/weights.h"
+
+#include <algorithm>
+
+namespace baton {
+
+void logits_command(const Metadata &metadata, const LogitsOptions &options) {
+  std::vector<int32_t> tokens = parse_token_list("--tokens", options.tokens);
+  check_tokens("--tokens", tokens, metadata);
+  uint32_t chunk = std::min(chosen_prefill_chunk(options.run, metadata),
+                            metadata.max_outputs);
+  // The values of a phase are complete after it only when one worker runs all.
+  unsigned workers = options.dump ? 1 : chosen_workers(options.run);
+  if (options.dump && options.run.workers > 1)
+    throw Error("--dump runs one worker; leave out --workers");
+  weights_folder(options.run);
+
+  // Before the weights are loaded, which may take long.
+  NpyWriter output(options.out, NpyType::F32, {metadata.vocabulary});
+  std::optional<ValueDump> dump;
+  if (options.dump)
+    dump.emplace(metadata, *options.dump);
+
+  Parameters parameters = load_weights(metadata, options.run);
+  Scoring scoring(tokens, chunk, output, dump ? &*dump : nullptr);
+  Execution execution(
+      metadata, parameters.table(),
+      {workers, static_cast<uint32_t>(options.run.event_origin)});
+  Interruptible interruptible(execution);
+  execution.run(scoring, /*observed=*/dump.has_value());
+  interruptible.check();
+  if (dump)
+    dump->publish();
+  output.publish();
+}
+
+} // namespace baton

@@ -1,0 +1,45 @@
+//===- run_options.h - flags that several commands share -----------------===//
+
+#ifndef BATON_RUNTIME_MAIN_RUN_OPTIONS_H
+#define BATON_RUNTIME_MAIN_RUN_OPTIONS_H
+
+#include "runtime/decode/metadata.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// What every command that runs the program takes.
+struct RunOptions {
+  std::optional<std::string> weights;
+  /// 0: one for each core.
+  uint64_t workers = 0;
+  /// 0: as many rows as the program takes.
+  uint64_t prefill_chunk = 0;
+  bool quiet = false;
+  bool no_cache = false;
+  uint64_t event_origin = 0;
+};
+
+/// The number of workers asked for. Throws Error for more than max_workers.
+unsigned chosen_workers(const RunOptions &options);
+
+/// Rows of one prefill step. Throws Error for more than max_rows.
+uint32_t chosen_prefill_chunk(const RunOptions &options,
+                              const Metadata &metadata);
+
+/// Reads "1,2,3". Throws Error, naming `flag`, for what is no list of ids.
+std::vector<int32_t> parse_token_list(const std::string &flag,
+                                      const std::string &text);
+
+/// Throws Error, naming `flag`, unless there is at least one token, all of them
+/// are in the vocabulary, and they fit into max_seq positions.
+void check_tokens(const std::string &flag, const std::vector<int32_t> &tokens,
+                  const Metadata &metadata);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_MAIN_RUN_OPTIONS_H

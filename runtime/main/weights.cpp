@@ -1,0 +1,36 @@
+//===- weights.cpp - the weights that --weights names --------------------===//
+
+#include "runtime/main/weights.h"
+
+#include "runtime/error.h"
+#include "runtime/main/progress.h"
+
+namespace baton {
+
+std::filesystem::path weights_folder(const RunOptions &options) {
+  if (!options.weights || options.weights->empty())
+    throw Error("--weights: name the checkpoint's folder");
+  std::filesystem::path folder = *options.weights;
+  std::error_code failure;
+  if (!std::filesystem::is_directory(folder, failure))
+    throw Error("--weights: " + folder.string() +
+                (std::filesystem::exists(folder, failure)
+                     ? " is not a folder"
+                     : ": no such folder"));
+  return folder;
+}
+
+Parameters load_weights(const Metadata &metadata, const RunOptions &options) {
+  Checkpoint checkpoint = Checkpoint::open(weights_folder(options));
+  Progress progress("loading weights", options.quiet);
+  LoadOptions load;
+  load.use_cache = !options.no_cache;
+  load.threads = chosen_workers(options);
+  load.quiet = options.quiet;
+  load.progress = [&](uint64_t done, uint64_t total) {
+    progress.update(done, total);
+  };
+  return Parameters::load(metadata.json, checkpoint, load);
+}
+
+} // namespace baton

@@ -1,0 +1,22 @@
+//===- weights.h - the weights that --weights names ----------------------===//
+
+#ifndef BATON_RUNTIME_MAIN_WEIGHTS_H
+#define BATON_RUNTIME_MAIN_WEIGHTS_H
+
+#include "runtime/decode/metadata.h"
+#include "runtime/main/run_options.h"
+#include "runtime/weights/parameters.h"
+
+#include <filesystem>
+
+namespace baton {
+
+/// The folder that --weights names. Throws Error when there is none.
+std::filesystem::path weights_folder(const RunOptions &options);
+
+/// Reads the parameters of the program from --weights, showing progress.
+Parameters load_weights(const Metadata &metadata, const RunOptions &options);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_MAIN_WEIGHTS_H
