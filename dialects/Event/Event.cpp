@@ -169,9 +169,9 @@ Attribute TaskAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess() || parser.parseAttribute(phase) ||
       parser.parseComma() || parser.parseInteger(iteration) ||
       parser.parseComma() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-        return parser.parseInteger(coordinates.emplace_back());
-      }) ||
+      parser.parseCommaSeparatedList(
+          AsmParser::Delimiter::Square,
+          [&] { return parser.parseInteger(coordinates.emplace_back()); }) ||
       parser.parseGreater())
     return {};
   return get(parser.getContext(), phase, iteration, coordinates);

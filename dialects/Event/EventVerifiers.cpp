@@ -36,8 +36,8 @@ static LogicalResult expectPositive(Operation *op, StringRef what,
                                     ArrayRef<int64_t> values) {
   for (int64_t value : values)
     if (value < 1)
-      return op->emitOpError() << what << " holds " << value
-                               << ", expected at least 1";
+      return op->emitOpError()
+             << what << " holds " << value << ", expected at least 1";
   return success();
 }
 
@@ -53,9 +53,10 @@ static OpT lookUp(Operation *op, FlatSymbolRefAttr symbol) {
 LogicalResult ProgramOp::verify() {
   int64_t rows = getMaxRows(), seq = getMaxSeq(), outputs = getMaxOutputs();
   if (outputs < 1 || outputs > rows || rows > seq)
-    return emitOpError() << "has max_outputs " << outputs << ", max_rows "
-                         << rows << ", max_seq " << seq
-                         << ", expected 1 <= max_outputs <= max_rows <= max_seq";
+    return emitOpError()
+           << "has max_outputs " << outputs << ", max_rows " << rows
+           << ", max_seq " << seq
+           << ", expected 1 <= max_outputs <= max_rows <= max_seq";
   return success();
 }
 
@@ -64,8 +65,8 @@ LogicalResult ProgramOp::verifyRegions() {
   DenseMap<Attribute, StringRef> notifiers;
   for (PhaseOp phase : phasesOf(*this)) {
     if (!names.insert(phase.getName()).second)
-      return phase.emitOpError() << "another phase has the name '"
-                                 << phase.getName() << "'";
+      return phase.emitOpError()
+             << "another phase has the name '" << phase.getName() << "'";
     if (!phase.getNotify())
       continue;
     auto [entry, added] =
@@ -165,26 +166,26 @@ static LogicalResult verifyWait(PhaseOp phase, WaitAttr wait) {
   auto program = phase->getParentOfType<ProgramOp>();
   auto tensor = lookUp<TensorOp>(phase, wait.getEvent());
   if (!tensor)
-    return phase.emitOpError() << "waits on " << wait.getEvent()
-                               << ", which is no event tensor";
+    return phase.emitOpError()
+           << "waits on " << wait.getEvent() << ", which is no event tensor";
   unsigned rank = tensor.getShape().getNumResults();
-  if (failed(expectMap(phase, "a wait's corner", wait.getLow(),
-                       phase.getRank(), rank)) ||
+  if (failed(expectMap(phase, "a wait's corner", wait.getLow(), phase.getRank(),
+                       rank)) ||
       failed(expectMap(phase, "a wait's corner", wait.getHigh(),
                        phase.getRank(), rank)))
     return failure();
   if (wait.getDistance() != 0 && wait.getDistance() != 1)
-    return phase.emitOpError() << "waits at distance " << wait.getDistance()
-                               << ", expected 0 or 1";
+    return phase.emitOpError()
+           << "waits at distance " << wait.getDistance() << ", expected 0 or 1";
   PhaseOp notifier = findNotifier(program, wait.getEvent());
   if (!notifier)
-    return phase.emitOpError() << "waits on " << wait.getEvent()
-                               << ", which no phase notifies";
+    return phase.emitOpError()
+           << "waits on " << wait.getEvent() << ", which no phase notifies";
   Operation *here = phase->getParentOp(), *there = notifier->getParentOp();
   if (here != there) {
     if (wait.getDistance() != 0)
-      return phase.emitOpError() << "waits at distance 1 on "
-                                 << wait.getEvent() << " of another segment";
+      return phase.emitOpError() << "waits at distance 1 on " << wait.getEvent()
+                                 << " of another segment";
     if (here->isBeforeInBlock(there))
       return phase.emitOpError() << "waits on " << wait.getEvent()
                                  << ", which a later segment notifies";
@@ -257,7 +258,8 @@ LogicalResult CallOp::verify() {
     if (getInvariant())
       for (unsigned d = 1; d < rank; ++d)
         if (map.isFunctionOfDim(d))
-          return emitOpError() << "is invariant but depends on coordinate " << d;
+          return emitOpError()
+                 << "is invariant but depends on coordinate " << d;
     return success();
   };
   for (Attribute operand : getOperands_()) {
@@ -270,8 +272,8 @@ LogicalResult CallOp::verify() {
         return failure();
     } else if (auto weight = dyn_cast<WeightAttr>(operand)) {
       if (!lookUp<ParameterOp>(*this, weight.getParameter()))
-        return emitOpError() << "there is no parameter "
-                             << weight.getParameter();
+        return emitOpError()
+               << "there is no parameter " << weight.getParameter();
       if (failed(checkMap(weight.getOffset(), 1)))
         return failure();
     } else if (auto count = dyn_cast<CountAttr>(operand)) {
@@ -311,9 +313,8 @@ LogicalResult ScheduleOp::verify() {
   if (rows < 1 || rows > int64_t(program.getMaxRows()) || past < 0 ||
       past > int64_t(program.getMaxSeq()) - rows || outputs < 0 ||
       outputs > std::min<int64_t>(rows, program.getMaxOutputs()))
-    return emitOpError() << "rows " << rows << ", past " << past
-                         << ", outputs " << outputs
-                         << " lie outside the program's ranges";
+    return emitOpError() << "rows " << rows << ", past " << past << ", outputs "
+                         << outputs << " lie outside the program's ranges";
   llvm::DenseMap<Attribute, int64_t> seen;
   int64_t listed = 0;
   llvm::StringMap<PhaseOp> phases;

@@ -46,7 +46,9 @@ std::string baton::model::dimensionName(int64_t dimension) {
   }
 }
 
-bool StepTensorType::isStatic() const { return llvm::none_of(getShape(), isSymbol); }
+bool StepTensorType::isStatic() const {
+  return llvm::none_of(getShape(), isSymbol);
+}
 
 StepTensorType StepTensorType::withElementType(Type type) const {
   return get(getContext(), getShape(), type);
@@ -56,8 +58,9 @@ StepTensorType StepTensorType::withShape(ArrayRef<int64_t> shape) const {
   return get(getContext(), shape, getElementType());
 }
 
-LogicalResult StepTensorType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 ArrayRef<int64_t> shape, Type elementType) {
+LogicalResult
+StepTensorType::verify(function_ref<InFlightDiagnostic()> emitError,
+                       ArrayRef<int64_t> shape, Type elementType) {
   llvm::SmallSet<int64_t, 4> symbols;
   for (int64_t dimension : shape) {
     if (isSymbol(dimension)) {
@@ -94,8 +97,8 @@ Type StepTensorType::parse(AsmParser &parser) {
       shape.push_back(number);
     } else {
       StringRef symbol;
-      if (failed(parser.parseOptionalKeyword(
-              &symbol, {"rows", "kv", "outputs"})))
+      if (failed(
+              parser.parseOptionalKeyword(&symbol, {"rows", "kv", "outputs"})))
         break;
       shape.push_back(symbol == "rows" ? kRows
                       : symbol == "kv" ? kKv
@@ -109,7 +112,7 @@ Type StepTensorType::parse(AsmParser &parser) {
   if (parser.parseType(elementType) || parser.parseGreater())
     return {};
   return parser.getChecked<StepTensorType>(location, parser.getContext(), shape,
-                                       elementType);
+                                           elementType);
 }
 
 void StepTensorType::print(AsmPrinter &printer) const {

@@ -17,7 +17,7 @@ static OpFoldResult foldIfSameType(Value operand, Value result) {
 
 OpFoldResult ActivateOp::fold(FoldAdaptor) {
   return getActivation() == Activation::identity ? OpFoldResult(getX())
-                                             : OpFoldResult();
+                                                 : OpFoldResult();
 }
 
 OpFoldResult ScaleOp::fold(FoldAdaptor) {
@@ -37,7 +37,8 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor) {
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor) {
-  if (llvm::equal(getPermutation(), llvm::seq<int64_t>(0, getPermutation().size())))
+  if (llvm::equal(getPermutation(),
+                  llvm::seq<int64_t>(0, getPermutation().size())))
     return getX();
   auto inner = getX().getDefiningOp<TransposeOp>();
   if (!inner)

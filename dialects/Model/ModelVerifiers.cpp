@@ -72,8 +72,7 @@ static LogicalResult expectSameType(Operation *op, Value lhs, Value rhs) {
 static LogicalResult expectStatic(Operation *op, StringRef what, Value value) {
   if (cast<StepTensorType>(value.getType()).isStatic())
     return success();
-  return op->emitOpError() << what
-                           << " has a dimension that only a step knows";
+  return op->emitOpError() << what << " has a dimension that only a step knows";
 }
 
 static LogicalResult expectFinite(Operation *op, StringRef what,
@@ -122,8 +121,7 @@ LogicalResult ProgramOp::verify() {
   Block &block = getBody().front();
   auto tokens = StepTensorType::get(getContext(), {kRows},
                                     IntegerType::get(getContext(), 32));
-  if (block.getNumArguments() != 1 ||
-      block.getArgument(0).getType() != tokens)
+  if (block.getNumArguments() != 1 || block.getArgument(0).getType() != tokens)
     return emitOpError() << "the body takes one argument of type " << tokens;
   return success();
 }
@@ -206,7 +204,9 @@ LogicalResult ParameterOp::verify() {
 LogicalResult EmbeddingOp::verify() {
   if (failed(expectShape(*this, "tokens", getTokens(), {kRows})))
     return failure();
-  if (!cast<StepTensorType>(getTokens().getType()).getElementType().isInteger(32))
+  if (!cast<StepTensorType>(getTokens().getType())
+           .getElementType()
+           .isInteger(32))
     return emitOpError() << "tokens are not i32";
   if (failed(expectRank(*this, "the table", getTable(), 2)) ||
       failed(expectStatic(*this, "the table", getTable())) ||
@@ -273,7 +273,8 @@ static LogicalResult verifyWeight(Operation *op, StringRef what, Value x,
 
 LogicalResult LinearOp::verify() {
   if (failed(expectRowsByWidth(*this, getX())) ||
-      failed(verifyWeight(*this, "the weight", getX(), getWeight(), getResult())))
+      failed(
+          verifyWeight(*this, "the weight", getX(), getWeight(), getResult())))
     return failure();
   if (getBias() && failed(expectShape(*this, "the bias", getBias(),
                                       {shapeOf(getWeight())[0]})))
@@ -288,7 +289,8 @@ LogicalResult LinearOp::verify() {
 LogicalResult GatedLinearOp::verify() {
   if (failed(expectRowsByWidth(*this, getX())) ||
       failed(verifyWeight(*this, "the gate", getX(), getGate(), getResult())) ||
-      failed(verifyWeight(*this, "the up weight", getX(), getUp(), getResult())))
+      failed(
+          verifyWeight(*this, "the up weight", getX(), getUp(), getResult())))
     return failure();
   if (getGate().getType() != getUp().getType())
     return emitOpError() << "the weights' types differ";
@@ -307,7 +309,8 @@ LogicalResult GatedLinearOp::verify() {
 LogicalResult RmsNormOp::verify() {
   if (failed(expectRowsByWidth(*this, getX())) ||
       failed(expectSameType(*this, getX(), getResult())) ||
-      failed(expectShape(*this, "the weight", getWeight(), {shapeOf(getX())[1]})))
+      failed(
+          expectShape(*this, "the weight", getWeight(), {shapeOf(getX())[1]})))
     return failure();
   return expectNotNegative(*this, "epsilon", getEpsilon());
 }
@@ -315,10 +318,11 @@ LogicalResult RmsNormOp::verify() {
 LogicalResult LayerNormOp::verify() {
   if (failed(expectRowsByWidth(*this, getX())) ||
       failed(expectSameType(*this, getX(), getResult())) ||
-      failed(expectShape(*this, "the weight", getWeight(), {shapeOf(getX())[1]})))
+      failed(
+          expectShape(*this, "the weight", getWeight(), {shapeOf(getX())[1]})))
     return failure();
-  if (getBias() && failed(expectShape(*this, "the bias", getBias(),
-                                      {shapeOf(getX())[1]})))
+  if (getBias() &&
+      failed(expectShape(*this, "the bias", getBias(), {shapeOf(getX())[1]})))
     return failure();
   return expectNotNegative(*this, "epsilon", getEpsilon());
 }
@@ -391,7 +395,8 @@ LogicalResult AttentionOp::verify() {
     if (failed(expectRank(*this, name, value, 3)) ||
         failed(expectFloat32(*this, name, value)))
       return failure();
-  ArrayRef<int64_t> q = shapeOf(getQ()), k = shapeOf(getK()), v = shapeOf(getV());
+  ArrayRef<int64_t> q = shapeOf(getQ()), k = shapeOf(getK()),
+                    v = shapeOf(getV());
   if (q[0] != kRows || isSymbol(q[1]) || isSymbol(q[2]))
     return emitOpError() << "q has shape " << text(q)
                          << ", expected [rows, heads, dim]";
@@ -400,7 +405,8 @@ LogicalResult AttentionOp::verify() {
                          << ", expected [kv, heads, dim]";
   if (failed(expectShape(*this, "k", getK(), {kKv, k[1], q[2]})) ||
       failed(expectShape(*this, "v", getV(), {kKv, k[1], v[2]})) ||
-      failed(expectShape(*this, "the result", getResult(), {kRows, q[1], v[2]})) ||
+      failed(
+          expectShape(*this, "the result", getResult(), {kRows, q[1], v[2]})) ||
       failed(expectFloat32(*this, "the result", getResult())))
     return failure();
   if (q[1] % k[1])
@@ -414,8 +420,8 @@ LogicalResult AttentionOp::verify() {
 }
 
 LogicalResult MatmulOp::verify() {
-  for (auto [name, value] : {std::pair<StringRef, Value>{"lhs", getLhs()},
-                             {"rhs", getRhs()}})
+  for (auto [name, value] :
+       {std::pair<StringRef, Value>{"lhs", getLhs()}, {"rhs", getRhs()}})
     if (failed(expectRank(*this, name, value, 3)) ||
         failed(expectFloat32(*this, name, value)))
       return failure();
@@ -492,13 +498,14 @@ LogicalResult ReshapeOp::verify() {
   auto product = [](ArrayRef<int64_t> shape) -> std::optional<int64_t> {
     int64_t product = 1;
     for (int64_t dimension : shape)
-      if (isSymbol(dimension) || __builtin_mul_overflow(product, dimension, &product))
+      if (isSymbol(dimension) ||
+          __builtin_mul_overflow(product, dimension, &product))
         return std::nullopt;
     return product;
   };
   if (x.empty() || result.empty() || x[0] != result[0])
-    return emitOpError() << "changes the first dimension: " << text(x)
-                         << " to " << text(result);
+    return emitOpError() << "changes the first dimension: " << text(x) << " to "
+                         << text(result);
   std::optional<int64_t> from = product(x.drop_front());
   if (!from || from != product(result.drop_front()))
     return emitOpError() << "cannot make " << text(result) << " of " << text(x);
@@ -528,8 +535,8 @@ LogicalResult TransposeOp::verify() {
 static LogicalResult verifyAxis(Operation *op, int64_t axis) {
   ArrayRef<int64_t> x = shapeOf(op->getOperand(0));
   if (axis < 0 || axis >= int64_t(x.size()))
-    return op->emitOpError() << "axis " << axis << " is not one of "
-                             << x.size() << " dimensions";
+    return op->emitOpError()
+           << "axis " << axis << " is not one of " << x.size() << " dimensions";
   if (isSymbol(x[axis]))
     return op->emitOpError() << "axis " << axis << " is the symbol '"
                              << dimensionName(x[axis]) << "'";
@@ -537,8 +544,7 @@ static LogicalResult verifyAxis(Operation *op, int64_t axis) {
 }
 
 LogicalResult SliceOp::verify() {
-  if (failed(expectSameElements(*this)) ||
-      failed(verifyAxis(*this, getAxis())))
+  if (failed(expectSameElements(*this)) || failed(verifyAxis(*this, getAxis())))
     return failure();
   Shape expected(shapeOf(getX()));
   ArrayRef<int64_t> result = shapeOf(getResult());
@@ -575,8 +581,7 @@ LogicalResult ConcatOp::verify() {
 }
 
 LogicalResult BroadcastOp::verify() {
-  if (failed(expectSameElements(*this)) ||
-      failed(verifyAxis(*this, getAxis())))
+  if (failed(expectSameElements(*this)) || failed(verifyAxis(*this, getAxis())))
     return failure();
   if (getTimes() < 1)
     return emitOpError() << "times is less than 1";

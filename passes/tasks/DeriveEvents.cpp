@@ -2,14 +2,17 @@
 //
 // 1. For every two accesses that conflict, find which tasks of the earlier
 //    phase a task of the later one overlaps: a range for each coordinate.
-// 2. A phase's event tensor keeps the coordinates that some such range limits;
-//    the others are counted.
+// 2. Take these dependences one by one, those of values read first, and leave
+//    out what the ones already taken put in order.
+// 3. A phase's event tensor keeps the coordinates that some dependence taken
+//    limits; the others are counted.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/tasks/Passes.h"
 
 #include "dialects/Event/Event.h"
+#include "passes/tasks/HappensBefore.h"
 
 namespace baton::tasks {
 #define GEN_PASS_DEF_DERIVEEVENTS
@@ -29,11 +32,15 @@ struct Range {
   AffineExpr low, high;
 };
 
-/// The later phase has to wait for these tasks of the earlier one.
+/// Tasks of the later phase come after those of the earlier one that lie in
+/// these ranges, because of these two accesses.
 struct Dependence {
   PhaseOp earlier, later;
+  AccessAttr first, second;
   int64_t distance;
   SmallVector<Range> ranges;
+
+  bool isRead() const { return first.getWrite() && !second.getWrite(); }
 };
 
 } // namespace
@@ -160,16 +167,8 @@ static SmallVector<Dependence> findDependences(event::ProgramOp program,
           SmallVector<Range> ranges(earlier.getRank());
           if (!wholePhase)
             ranges = overlap(earlier, first, later, second);
-          bool known = llvm::any_of(dependences, [&](const Dependence &other) {
-            return other.earlier == earlier && other.later == later &&
-                   other.distance == *distance &&
-                   llvm::equal(other.ranges, ranges,
-                               [](const Range &a, const Range &b) {
-                                 return a.low == b.low && a.high == b.high;
-                               });
-          });
-          if (!known)
-            dependences.push_back({earlier, later, *distance, ranges});
+          dependences.push_back(
+              {earlier, later, first, second, *distance, ranges});
         }
     }
   return dependences;
@@ -243,28 +242,89 @@ static void makeEvents(event::ProgramOp program,
     auto symbol = FlatSymbolRefAttr::get(tensor);
     phase.setNotifyAttr(
         event::NotifyAttr::get(context, symbol, map(phase.getRank(), index)));
-
-    for (const Dependence &dependence : dependences) {
-      if (dependence.earlier != phase)
-        continue;
-      SmallVector<AffineExpr> low, high;
-      for (unsigned d : kept) {
-        Range range = dependence.ranges[d];
-        low.push_back(range.low ? range.low
-                                : getAffineConstantExpr(0, context));
-        high.push_back(range.high ? range.high : phase.getGrid().getResult(d));
-      }
-      PhaseOp later = dependence.later;
-      auto wait = event::WaitAttr::get(context, symbol, dependence.distance,
-                                       map(later.getRank(), low),
-                                       map(later.getRank(), high));
-      SmallVector<Attribute> waits(later.getWaits().getValue());
-      if (llvm::is_contained(waits, Attribute(wait)))
-        continue;
-      waits.push_back(wait);
-      later.setWaitsAttr(builder.getArrayAttr(waits));
-    }
   }
+}
+
+/// The wait for a dependence, on the event tensor that its earlier phase has.
+static event::WaitAttr waitFor(const Dependence &dependence) {
+  MLIRContext *context = dependence.first.getContext();
+  PhaseOp earlier = dependence.earlier, later = dependence.later;
+  SmallVector<AffineExpr> low, high;
+  for (AffineExpr picked : earlier.getNotify()->getIndex().getResults()) {
+    unsigned d = cast<AffineDimExpr>(picked).getPosition();
+    Range range = dependence.ranges[d];
+    low.push_back(range.low ? range.low : getAffineConstantExpr(0, context));
+    high.push_back(range.high ? range.high : earlier.getGrid().getResult(d));
+  }
+  auto map = [&](ArrayRef<AffineExpr> results) {
+    return AffineMap::get(later.getRank(), event::kStepSymbols, results,
+                          context);
+  };
+  return event::WaitAttr::get(context, earlier.getNotify()->getEvent(),
+                              dependence.distance, map(low), map(high));
+}
+
+static void addWait(const Dependence &dependence) {
+  PhaseOp later = dependence.later;
+  event::WaitAttr wait = waitFor(dependence);
+  SmallVector<Attribute> waits(later.getWaits().getValue());
+  if (llvm::is_contained(waits, Attribute(wait)))
+    return;
+  waits.push_back(wait);
+  later.setWaitsAttr(ArrayAttr::get(later.getContext(), waits));
+}
+
+static void clearEvents(event::ProgramOp program) {
+  for (PhaseOp phase : event::phasesOf(program)) {
+    phase.removeNotifyAttr();
+    phase.setWaitsAttr(ArrayAttr::get(program.getContext(), {}));
+  }
+  for (auto tensor :
+       llvm::make_early_inc_range(program.getBody().getOps<event::TensorOp>()))
+    tensor.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+static tasks::Distance distanceOf(const Dependence &dependence) {
+  PhaseOp earlier = dependence.earlier, later = dependence.later;
+  if (earlier->getParentOp() != later->getParentOp())
+    return tasks::Distance::laterSegment;
+  return dependence.distance ? tasks::Distance::nextIteration
+                             : tasks::Distance::sameIteration;
+}
+
+/// The dependences that need a wait of their own. Values read come first, from
+/// the nearest phase that writes them: their chains then order most of the
+/// writes over values that were read before.
+static SmallVector<Dependence> choose(event::ProgramOp program,
+                                      SmallVector<Dependence> dependences) {
+  makeEvents(program, dependences);
+  tasks::HappensBefore order(program);
+  llvm::stable_sort(dependences, [&](const Dependence &a, const Dependence &b) {
+    auto key = [&](const Dependence &dependence) {
+      return std::make_tuple(!dependence.isRead(), dependence.distance,
+                             order.indexOf(dependence.later),
+                             -int64_t(order.indexOf(dependence.earlier)));
+    };
+    return key(a) < key(b);
+  });
+  SmallVector<Dependence> chosen;
+  for (const Dependence &dependence : dependences) {
+    const tasks::Relation &conflict =
+        order.conflict(dependence.earlier, dependence.first, dependence.later,
+                       dependence.second);
+    if (order.ordered(dependence.earlier, conflict, dependence.later,
+                      distanceOf(dependence)))
+      continue;
+    addWait(dependence);
+    order.refresh(dependence.later);
+    chosen.push_back(dependence);
+  }
+  clearEvents(program);
+  return chosen;
 }
 
 namespace {
@@ -278,7 +338,11 @@ struct DeriveEvents : tasks::impl::DeriveEventsBase<DeriveEvents> {
           phase.emitOpError() << "has events already";
           return signalPassFailure();
         }
-      makeEvents(program, findDependences(program, wholePhase));
+      SmallVector<Dependence> chosen =
+          choose(program, findDependences(program, wholePhase));
+      makeEvents(program, chosen);
+      for (const Dependence &dependence : chosen)
+        addWait(dependence);
     }
   }
 };
