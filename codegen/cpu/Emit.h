@@ -1,0 +1,94 @@
+//===- Emit.h - from a proved plan to native code -------------------------===//
+//
+// The CPU target's public interface. A plan becomes one LLVM module that
+// defines the symbols of runtime/program.h: baton_program, baton_metadata and
+// baton_metadata_size. Every phase is one function baton_phase_<name>, in which
+// the bodies of the task library are inlined with constant shapes.
+//
+// Nothing here prints or exits: errors are one line that names the op at fault.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CPU_EMIT_H
+#define BATON_CODEGEN_CPU_EMIT_H
+
+#include "llvm/Support/Error.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class raw_pwrite_stream;
+} // namespace llvm
+
+namespace baton::event {
+class ProgramOp;
+} // namespace baton::event
+
+namespace baton::cpu {
+
+/// What the user chooses.
+struct TargetOptions {
+  /// A name that LLVM knows, or "native" for the machine that compiles.
+  std::string cpu = "native";
+  /// "", "thread" or "address".
+  std::string sanitize;
+  /// 0 to 3, as in -O0 to -O3.
+  int optimization = 3;
+  /// Path of the task library's bitcode.
+  std::string library;
+};
+
+/// What it means on this machine.
+struct Target {
+  std::string triple;
+  std::string cpu;
+  /// Comma-separated and sorted, as in LLVM's `target-features` attribute.
+  std::string features;
+};
+
+/// Fails for a CPU that LLVM does not know.
+llvm::Expected<Target> resolveTarget(const TargetOptions &options);
+
+/// The optimised module of `program`, with the task library linked in and,
+/// if asked for, sanitizer checks. `metadata` is the text that the executable
+/// carries as baton_metadata. The same arguments give the same module.
+///
+/// Fails when the program has no proof, when a buffer has no storage, when a
+/// call does not fit the library function that it names, and when the library
+/// cannot be read.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+emitModule(event::ProgramOp program, llvm::StringRef metadata,
+           const Target &target, const TargetOptions &options,
+           llvm::LLVMContext &context);
+
+/// Writes `module` as an object file, position-independent and with one section
+/// per function, so that the linker can drop what is not used.
+llvm::Error emitObject(llvm::Module &module, const Target &target,
+                       llvm::raw_pwrite_stream &stream);
+
+/// What the runtime must know of a plan, as JSON:
+///
+///     max_rows, max_seq, max_outputs      limits of a step
+///     scratch_bytes                       each worker's scratch
+///     parameters   [{name, layers, and the entries of the description}]
+///     storages     [{name, bytes, kind: "transient" | "state"}]
+///     events       {words, tensors: [{name, words, capacity}]}
+///     phases       [{name, segment, repeat, flops?, writes: [{buffer, element,
+///                    storage, offset, strides, capacity, layers,
+///                    layer_stride, extents}]}], in order of rank
+///     logits       {vocabulary}, or null
+///     proof        what event-verify wrote, or null
+///
+/// Offsets and strides count elements. `storage` is an index into storages. An
+/// extent is a number, "rows", "outputs", "past+rows", or any other affine
+/// expression of these in MLIR's syntax.
+nlohmann::json planMetadata(event::ProgramOp program);
+
+} // namespace baton::cpu
+
+#endif // BATON_CODEGEN_CPU_EMIT_H

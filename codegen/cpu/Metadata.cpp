@@ -1,0 +1,192 @@
+//===- Metadata.cpp - what the runtime must know of a plan ----------------===//
+
+#include "codegen/cpu/Emit.h"
+#include "codegen/cpu/ProgramLayout.h"
+
+#include "llvm/ADT/SetVector.h"
+
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+using namespace baton::event;
+
+template <typename T> static std::string print(const T &value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << value;
+  return text;
+}
+
+/// Attributes that JSON has no form for become their MLIR text.
+static json toJson(mlir::Attribute attribute) {
+  if (!attribute)
+    return nullptr;
+  if (auto text = mlir::dyn_cast<mlir::StringAttr>(attribute))
+    return text.str();
+  if (auto boolean = mlir::dyn_cast<mlir::BoolAttr>(attribute))
+    return boolean.getValue();
+  if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(attribute))
+    return integer.getValue().getSExtValue();
+  if (auto real = mlir::dyn_cast<mlir::FloatAttr>(attribute))
+    return real.getValueAsDouble();
+  if (mlir::isa<mlir::UnitAttr>(attribute))
+    return true;
+  if (auto symbol = mlir::dyn_cast<mlir::FlatSymbolRefAttr>(attribute))
+    return symbol.getValue().str();
+  if (auto values = mlir::dyn_cast<mlir::DenseI64ArrayAttr>(attribute))
+    return values.asArrayRef().vec();
+  if (auto values = mlir::dyn_cast<mlir::DenseI32ArrayAttr>(attribute))
+    return values.asArrayRef().vec();
+  if (auto values = mlir::dyn_cast<mlir::DenseF32ArrayAttr>(attribute))
+    return values.asArrayRef().vec();
+  if (auto values = mlir::dyn_cast<mlir::DenseF64ArrayAttr>(attribute))
+    return values.asArrayRef().vec();
+  if (auto values = mlir::dyn_cast<mlir::DenseBoolArrayAttr>(attribute)) {
+    json result = json::array();
+    for (bool value : values.asArrayRef())
+      result.push_back(value);
+    return result;
+  }
+  if (auto values = mlir::dyn_cast<mlir::ArrayAttr>(attribute)) {
+    json result = json::array();
+    for (mlir::Attribute value : values)
+      result.push_back(toJson(value));
+    return result;
+  }
+  if (auto entries = mlir::dyn_cast<mlir::DictionaryAttr>(attribute)) {
+    json result = json::object();
+    for (mlir::NamedAttribute entry : entries)
+      result[entry.getName().str()] = toJson(entry.getValue());
+    return result;
+  }
+  return print(attribute);
+}
+
+/// An extent in the words of the metadata: a number, or an expression.
+static json extentOf(mlir::AffineExpr expression) {
+  if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(expression))
+    return constant.getValue();
+  mlir::MLIRContext *context = expression.getContext();
+  auto rows = mlir::getAffineSymbolExpr(kRows, context);
+  auto past = mlir::getAffineSymbolExpr(kPast, context);
+  auto outputs = mlir::getAffineSymbolExpr(kOutputs, context);
+  if (expression == rows)
+    return "rows";
+  if (expression == outputs)
+    return "outputs";
+  if (expression == past + rows || expression == rows + past)
+    return "past+rows";
+  std::string text = print(expression);
+  for (auto [symbol, name] : {std::pair<std::string, std::string>{"s0", "rows"},
+                              {"s1", "past"},
+                              {"s2", "outputs"}})
+    for (size_t at; (at = text.find(symbol)) != std::string::npos;)
+      text.replace(at, symbol.size(), name);
+  return text;
+}
+
+static json parametersOf(const baton::cpu::ProgramLayout &layout) {
+  json result = json::array();
+  for (const auto &[name, parameter] : layout.parameters) {
+    ParameterOp op = parameter.op;
+    json entry = toJson(op.getDescription());
+    entry["name"] = name.str();
+    entry["layers"] = op.getLayers();
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+static json storagesOf(const baton::cpu::ProgramLayout &layout) {
+  llvm::SmallDenseSet<mlir::Attribute> states;
+  for (auto [name, buffer] : layout.buffers)
+    if (buffer.getStorage() && buffer.getKind() == BufferKind::state)
+      states.insert(buffer.getStorageAttr().getAttr());
+  json result = json::array();
+  for (const auto &[name, storage] : layout.storages) {
+    StorageOp op = storage.op;
+    result.push_back({{"name", name.str()},
+                      {"bytes", op.getBytes()},
+                      {"kind", states.contains(name) ? "state" : "transient"}});
+  }
+  return result;
+}
+
+static json eventsOf(const baton::cpu::ProgramLayout &layout) {
+  json tensors = json::array();
+  for (const auto &[name, tensor] : layout.events) {
+    TensorOp op = tensor.op;
+    tensors.push_back({{"name", name.str()},
+                       {"words", tensor.words},
+                       {"capacity", op.getCapacity().vec()}});
+  }
+  return {{"words", layout.words}, {"tensors", std::move(tensors)}};
+}
+
+static json bufferOf(BufferOp op, const baton::cpu::ProgramLayout &layout) {
+  json extents = json::array();
+  for (mlir::AffineExpr extent : op.getExtents().getResults())
+    extents.push_back(extentOf(extent));
+  json storage;
+  if (op.getStorage())
+    storage = layout.storages.find(op.getStorageAttr().getAttr())->second.index;
+  return {
+      {"buffer", op.getSymName().str()},  {"element", print(op.getElement())},
+      {"storage", std::move(storage)},    {"offset", op.getOffset()},
+      {"strides", op.getStrides().vec()}, {"capacity", op.getCapacity().vec()},
+      {"layers", op.getLayers()},         {"layer_stride", op.getLayerStride()},
+      {"extents", std::move(extents)}};
+}
+
+static json phaseOf(PhaseOp phase, const baton::cpu::ProgramLayout &layout) {
+  auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
+  llvm::SmallSetVector<mlir::StringAttr, 4> written;
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (access.getWrite())
+      written.insert(access.getBuffer().getAttr());
+  json writes = json::array();
+  for (mlir::StringAttr name : written)
+    writes.push_back(bufferOf(layout.buffers.find(name)->second, layout));
+  json result = {{"name", phase.getName().str()},
+                 {"segment", segment.getName().str()},
+                 {"repeat", segment.getRepeat()},
+                 {"writes", std::move(writes)}};
+  if (mlir::Attribute flops = phase->getDiscardableAttr("event.flops"))
+    result["flops"] = toJson(flops);
+  return result;
+}
+
+/// The vocabulary is the constant second extent of what a phase advances.
+static json logitsOf(ProgramOp program,
+                     const baton::cpu::ProgramLayout &layout) {
+  for (PhaseOp phase : phasesOf(program))
+    for (auto advance : phase.getBody().getOps<AdvanceOp>()) {
+      BufferOp buffer =
+          layout.buffers.find(advance.getLogitsAttr().getAttr())->second;
+      return {{"vocabulary", extentOf(buffer.getExtents().getResult(1))}};
+    }
+  return nullptr;
+}
+
+json baton::cpu::planMetadata(ProgramOp program) {
+  ProgramLayout layout(program);
+  json phases = json::array();
+  for (PhaseOp phase : phasesOf(program))
+    phases.push_back(phaseOf(phase, layout));
+  int64_t scratchBytes = 0;
+  if (auto attribute =
+          program->getAttrOfType<mlir::IntegerAttr>("event.scratch_bytes"))
+    scratchBytes = attribute.getInt();
+  json proof;
+  if (std::optional<mlir::DictionaryAttr> attribute = program.getProof())
+    proof = toJson(*attribute);
+  return {{"max_rows", program.getMaxRows()},
+          {"max_seq", program.getMaxSeq()},
+          {"max_outputs", program.getMaxOutputs()},
+          {"scratch_bytes", scratchBytes},
+          {"parameters", parametersOf(layout)},
+          {"storages", storagesOf(layout)},
+          {"events", eventsOf(layout)},
+          {"phases", std::move(phases)},
+          {"logits", logitsOf(program, layout)},
+          {"proof", std::move(proof)}};
+}

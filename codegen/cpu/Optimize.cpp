@@ -1,0 +1,97 @@
+//===- Optimize.cpp - from emitted to optimised IR ------------------------===//
+
+#include "codegen/cpu/Optimize.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+#include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
+#include "llvm/Transforms/Instrumentation/ThreadSanitizer.h"
+
+using namespace llvm;
+
+/// The attributes that the target and the sanitizer ask for. The same on all
+/// functions: inlining needs callers and callees to agree. They are there
+/// before any optimisation, because a sanitizer's attribute also forbids
+/// transformations that would invent accesses.
+static void setAttributes(Module &module, const TargetMachine &machine,
+                          StringRef sanitize) {
+  for (Function &function : module) {
+    if (function.isIntrinsic())
+      continue;
+    for (StringRef name : {"target-cpu", "tune-cpu", "target-features"})
+      function.removeFnAttr(name);
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    if (!machine.getTargetFeatureString().empty())
+      function.addFnAttr("target-features", machine.getTargetFeatureString());
+    if (function.isDeclaration() || sanitize.empty())
+      continue;
+    function.addFnAttr(sanitize == "thread" ? Attribute::SanitizeThread
+                                            : Attribute::SanitizeAddress);
+    // Stacks in a sanitizer's reports follow frame pointers.
+    function.removeFnAttr("frame-pointer");
+    function.addFnAttr("frame-pointer", "all");
+    function.setUWTableKind(UWTableKind::Default);
+  }
+}
+
+static OptimizationLevel levelOf(int optimization) {
+  switch (optimization) {
+  case 0:
+    return OptimizationLevel::O0;
+  case 1:
+    return OptimizationLevel::O1;
+  case 2:
+    return OptimizationLevel::O2;
+  default:
+    return OptimizationLevel::O3;
+  }
+}
+
+static void addSanitizer(ModulePassManager &passes, StringRef sanitize) {
+  if (sanitize == "thread") {
+    passes.addPass(ModuleThreadSanitizerPass());
+    passes.addPass(createModuleToFunctionPassAdaptor(ThreadSanitizerPass()));
+  } else if (sanitize == "address") {
+    passes.addPass(AddressSanitizerPass(AddressSanitizerOptions()));
+  }
+}
+
+Error baton::cpu::optimize(Module &module, TargetMachine &machine,
+                           const TargetOptions &options) {
+  StringRef sanitize = options.sanitize;
+  if (!sanitize.empty() && sanitize != "thread" && sanitize != "address")
+    return createStringError("unknown sanitizer '" + sanitize +
+                             "', expected 'thread' or 'address'");
+  setAttributes(module, machine, sanitize);
+  internalizeModule(module, [](const GlobalValue &value) {
+    return value.getName() == "baton_program" ||
+           value.getName() == "baton_metadata" ||
+           value.getName() == "baton_metadata_size";
+  });
+
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving =
+      tuning.LoopUnrolling = options.optimization > 1;
+  PassBuilder passBuilder(&machine, tuning);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  passBuilder.registerModuleAnalyses(modules);
+  passBuilder.registerCGSCCAnalyses(components);
+  passBuilder.registerFunctionAnalyses(functions);
+  passBuilder.registerLoopAnalyses(loops);
+  passBuilder.crossRegisterProxies(loops, functions, components, modules);
+
+  OptimizationLevel level = levelOf(options.optimization);
+  ModulePassManager passes =
+      level == OptimizationLevel::O0
+          ? passBuilder.buildO0DefaultPipeline(level)
+          : passBuilder.buildPerModuleDefaultPipeline(level);
+  // After inlining, so that a report names the phase, and only what remains of
+  // the accesses is checked.
+  addSanitizer(passes, sanitize);
+  passes.run(module, modules);
+  return Error::success();
+}

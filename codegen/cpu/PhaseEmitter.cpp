@@ -1,0 +1,583 @@
+//===- PhaseEmitter.cpp - a phase as one function -------------------------===//
+//
+//     for (tile = first; tile < last; tile += stride) {
+//       coordinates of tile;
+//       if the first awaited word is not there yet: prefetch weights;
+//       waits; calls; notification;
+//     }
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/PhaseEmitter.h"
+#include "codegen/cpu/AffineExpressions.h"
+#include "codegen/cpu/ControlFlow.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace baton::cpu;
+using namespace baton::event;
+
+/// How much of a tile's weights is prefetched before a wait, from each
+/// operand's address on. Enough to hide the first misses; the hardware's
+/// prefetcher continues from there.
+static constexpr int64_t kPrefetchBytes = 4096;
+
+static int64_t bytesOf(mlir::Type element) {
+  return element.getIntOrFloatBitWidth() / 8;
+}
+
+/// A phase's name may hold any character, a symbol's only some.
+static std::string symbolOf(PhaseOp phase) {
+  std::string symbol = "baton_phase_";
+  for (char c : phase.getName())
+    symbol += isAlnum(c) || c == '_' || c == '.' ? c : '_';
+  return symbol;
+}
+
+template <typename T> static std::string print(const T &value) {
+  std::string text;
+  raw_string_ostream(text) << value;
+  return text;
+}
+
+Expected<Function *>
+baton::cpu::declareSynchronization(const Emission &emission, StringRef name) {
+  if (Function *function = emission.library.declare(emission.module, name))
+    return function;
+  return createStringError("the task library lacks " + name);
+}
+
+namespace {
+
+/// A box of event words, cut to the event tensor's shape.
+struct WordBox {
+  WaitAttr wait;
+  const ProgramLayout::EventTensor *tensor;
+  SmallVector<Value *> low, high;
+};
+
+class PhaseEmitter {
+public:
+  PhaseEmitter(const Emission &emission, PhaseOp phase)
+      : emission(emission), types(emission.types), layout(emission.layout),
+        phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
+        entry(emission.module.getContext()),
+        builder(emission.module.getContext()) {}
+
+  Expected<Function *> emit();
+
+private:
+  void emitTile(Value *tile);
+
+  // Coordinates.
+  void emitCoordinates(Value *tile);
+  AffineOperands operands() const { return {coordinates, symbols}; }
+
+  // Events.
+  WordBox emitBox(WaitAttr wait);
+  Value *emitTarget(const WordBox &box, Value *position);
+  Value *eventWord(const ProgramLayout::EventTensor &tensor, Value *position);
+  void emitPrefetches(const WordBox &box);
+  void emitWait(const WordBox &box);
+  void emitNotification(NotifyAttr notify);
+
+  // Calls.
+  Error checkCall(CallOp call);
+  Error checkOperand(mlir::Attribute operand, Type *type);
+  Error checkAdvance(AdvanceOp advance);
+  Error checkBuffer(BufferOp buffer);
+  Value *emitOperand(mlir::Attribute operand, Type *type);
+  Value *emitAddress(BufferOp buffer, mlir::AffineMap index);
+  Value *emitWeight(WeightAttr weight);
+  void emitCall(CallOp call);
+  void emitAdvance(AdvanceOp advance);
+
+  // Pointers that all tiles share, loaded in the entry block: a task's stores
+  // would keep LLVM from hoisting the loads.
+  Value *loadContext(ProgramTypes::ContextField field, const Twine &name);
+  Value *loadEntry(Value *table, int64_t index, Value *iteration,
+                   const Twine &name);
+  Value *bufferBase(BufferOp buffer);
+  Value *parameterBase(mlir::StringAttr name);
+
+  BufferOp buffer(mlir::FlatSymbolRefAttr symbol) const {
+    return layout.buffers.find(symbol.getAttr())->second;
+  }
+  const ProgramLayout::EventTensor &
+  event(mlir::FlatSymbolRefAttr symbol) const {
+    return layout.events.find(symbol.getAttr())->second;
+  }
+
+  const Emission &emission;
+  const ProgramTypes &types;
+  const ProgramLayout &layout;
+  PhaseOp phase;
+  SegmentOp segment;
+  Function *function = nullptr;
+  Function *wait = nullptr, *notify = nullptr, *prefetch = nullptr;
+  /// Inserts into the entry block, respectively into the tile loop.
+  IRBuilder<> entry, builder;
+
+  Value *events = nullptr, *bases = nullptr, *scratch = nullptr;
+  SmallVector<Value *, kStepSymbols> symbols;
+  SmallVector<Value *> extents;
+  DenseMap<mlir::Attribute, Value *> bufferBases, parameterBases;
+
+  // Values of the current tile.
+  SmallVector<Value *> coordinates;
+  /// True where an invariant call must run again.
+  Value *changed = nullptr;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
+
+Expected<Function *> PhaseEmitter::emit() {
+  for (auto [name, callee] : {std::pair("baton_wait", &wait),
+                              {"baton_notify", &notify},
+                              {"baton_prefetch", &prefetch}}) {
+    Expected<Function *> declared = declareSynchronization(emission, name);
+    if (!declared)
+      return declared.takeError();
+    *callee = *declared;
+  }
+  for (mlir::Operation &op : phase.getBody().front()) {
+    if (auto call = mlir::dyn_cast<CallOp>(op)) {
+      if (Error error = checkCall(call))
+        return error;
+    } else if (auto advance = mlir::dyn_cast<AdvanceOp>(op)) {
+      if (Error error = checkAdvance(advance))
+        return error;
+    } else {
+      return createStringError("phase '" + phase.getName() +
+                               "': " + op.getName().getStringRef() +
+                               " is no task body");
+    }
+  }
+
+  LLVMContext &context = emission.module.getContext();
+  SmallVector<Type *> parameters(kPhaseParameters, Type::getInt64Ty(context));
+  std::fill_n(parameters.begin(), kPhaseNext + 1, PointerType::get(context, 0));
+  function = Function::Create(
+      FunctionType::get(Type::getVoidTy(context), parameters, false),
+      GlobalValue::InternalLinkage, symbolOf(phase), emission.module);
+  function->addFnAttr(Attribute::NoInline);
+  function->setDoesNotThrow();
+  for (auto [argument, name] :
+       zip_equal(function->args(),
+                 ArrayRef<StringRef>{"context", "worker", "step", "next",
+                                     "rows", "past", "outputs", "iteration",
+                                     "first", "last", "stride"}))
+    argument.setName(name);
+  symbols = {function->getArg(kPhaseRows), function->getArg(kPhasePast),
+             function->getArg(kPhaseOutputs)};
+
+  entry.SetInsertPoint(BasicBlock::Create(context, "entry", function));
+  BasicBlock *tiles = BasicBlock::Create(context, "tiles", function);
+  builder.SetInsertPoint(tiles);
+
+  events = loadContext(ProgramTypes::Events, "events");
+  auto loadWorker = [&](unsigned field, const Twine &name) {
+    return entry.CreateLoad(
+        entry.getPtrTy(),
+        entry.CreateStructGEP(types.worker, function->getArg(kPhaseWorker),
+                              field),
+        name);
+  };
+  bases = loadWorker(ProgramTypes::Bases, "bases");
+  scratch = loadWorker(ProgramTypes::Scratch, "scratch");
+  extents = emitAffine(entry, phase.getGrid(), {{}, symbols});
+
+  // No coordinate is -1: the first tile counts as changed.
+  AllocaInst *previous =
+      entry.CreateAlloca(entry.getInt64Ty(), nullptr, "previous");
+  entry.CreateStore(entry.getInt64(-1), previous);
+  emitLoop(builder, "tile", function->getArg(kPhaseFirst),
+           function->getArg(kPhaseLast), function->getArg(kPhaseStride),
+           [&](Value *tile) {
+             emitCoordinates(tile);
+             Value *leading =
+                 coordinates.empty() ? builder.getInt64(0) : coordinates[0];
+             changed = builder.CreateICmpNE(
+                 leading, builder.CreateLoad(builder.getInt64Ty(), previous));
+             builder.CreateStore(leading, previous);
+             emitTile(tile);
+           });
+  builder.CreateRetVoid();
+  entry.CreateBr(tiles);
+  return function;
+}
+
+void PhaseEmitter::emitTile(Value *tile) {
+  bool first = true;
+  for (WaitAttr attribute : phase.getWaitAttrs()) {
+    WordBox box = emitBox(attribute);
+    if (first)
+      emitPrefetches(box);
+    first = false;
+    emitWait(box);
+  }
+  for (mlir::Operation &op : phase.getBody().front()) {
+    if (auto call = mlir::dyn_cast<CallOp>(op))
+      emitCall(call);
+    else
+      emitAdvance(mlir::cast<AdvanceOp>(op));
+  }
+  if (std::optional<NotifyAttr> attribute = phase.getNotify())
+    emitNotification(*attribute);
+}
+
+/// Row-major: the last coordinate moves fastest. The first one takes what is
+/// left and needs no remainder.
+void PhaseEmitter::emitCoordinates(Value *tile) {
+  coordinates.assign(extents.size(), nullptr);
+  Value *rest = tile;
+  for (size_t dimension = extents.size(); dimension-- > 1;) {
+    coordinates[dimension] = builder.CreateURem(rest, extents[dimension]);
+    rest = builder.CreateUDiv(rest, extents[dimension]);
+  }
+  if (!extents.empty())
+    coordinates[0] = rest;
+}
+
+//===----------------------------------------------------------------------===//
+// Events
+//===----------------------------------------------------------------------===//
+
+WordBox PhaseEmitter::emitBox(WaitAttr attribute) {
+  WordBox box{attribute, &event(attribute.getEvent()), {}, {}};
+  TensorOp tensor = box.tensor->op;
+  box.low = emitAffine(builder, attribute.getLow(), operands());
+  box.high = emitAffine(builder, attribute.getHigh(), operands());
+  SmallVector<Value *> shape =
+      emitAffine(builder, tensor.getShape(), {{}, symbols});
+  for (auto [low, high, extent] : zip_equal(box.low, box.high, shape)) {
+    low = builder.CreateBinaryIntrinsic(Intrinsic::smax, low,
+                                        builder.getInt64(0));
+    high = builder.CreateBinaryIntrinsic(Intrinsic::smin, high, extent);
+  }
+  return box;
+}
+
+/// What the word at `position` of the tensor must have counted up to: its base
+/// before this step, plus the iterations that must be complete.
+Value *PhaseEmitter::emitTarget(const WordBox &box, Value *position) {
+  TensorOp tensor = box.tensor->op;
+  SegmentOp notifier = box.tensor->notifier;
+  Value *complete;
+  if (notifier == segment)
+    complete = builder.CreateAdd(function->getArg(kPhaseIteration),
+                                 builder.getInt64(1 - box.wait.getDistance()));
+  else
+    complete = builder.getInt64(notifier.getRepeat());
+  Value *count =
+      emitAffine(builder, tensor.getCount().getResult(0), {{}, symbols});
+  Value *base = builder.CreateLoad(
+      builder.getInt32Ty(),
+      builder.CreateInBoundsGEP(builder.getInt32Ty(), bases, position));
+  return builder.CreateAdd(
+      base, builder.CreateTrunc(builder.CreateMul(complete, count),
+                                builder.getInt32Ty()));
+}
+
+Value *PhaseEmitter::eventWord(const ProgramLayout::EventTensor &tensor,
+                               Value *position) {
+  return builder.CreateInBoundsGEP(
+      builder.getInt32Ty(), events,
+      builder.CreateMul(position, builder.getInt64(kEventWordStride)));
+}
+
+/// Position of a word among all event words.
+static Value *emitPosition(IRBuilderBase &builder,
+                           const ProgramLayout::EventTensor &tensor,
+                           ArrayRef<Value *> index) {
+  TensorOp op = tensor.op;
+  return builder.CreateAdd(emitRowMajorIndex(builder, index, op.getCapacity()),
+                           builder.getInt64(tensor.firstWord));
+}
+
+/// Loads that wait for nothing go first: when the box's first word is not there
+/// yet, the tile's weights start moving while this worker waits.
+void PhaseEmitter::emitPrefetches(const WordBox &box) {
+  SmallSetVector<mlir::Attribute, 4> weights;
+  for (auto call : phase.getBody().getOps<CallOp>())
+    for (mlir::Attribute operand : call.getOperands_())
+      if (mlir::isa<WeightAttr>(operand))
+        weights.insert(operand);
+  if (weights.empty())
+    return;
+  Value *waits = builder.getTrue();
+  for (auto [low, high] : zip_equal(box.low, box.high))
+    waits = builder.CreateAnd(waits, builder.CreateICmpSLT(low, high));
+  emitIf(builder, "peek", waits, [&] {
+    Value *position = emitPosition(builder, *box.tensor, box.low);
+    // No acquire: nothing is read on the strength of this look.
+    LoadInst *seen = builder.CreateAlignedLoad(
+        builder.getInt32Ty(), eventWord(*box.tensor, position), Align(4));
+    seen->setAtomic(AtomicOrdering::Monotonic);
+    Value *missing = builder.CreateICmpSLT(
+        builder.CreateSub(seen, emitTarget(box, position)),
+        builder.getInt32(0));
+    emitIf(builder, "prefetch", missing, [&] {
+      for (mlir::Attribute weight : weights)
+        builder.CreateCall(prefetch,
+                           {emitWeight(mlir::cast<WeightAttr>(weight)),
+                            builder.getInt64(kPrefetchBytes)});
+    });
+  });
+}
+
+void PhaseEmitter::emitWait(const WordBox &box) {
+  emitLoopNest(builder, "word", box.low, box.high,
+               [&](ArrayRef<Value *> index) {
+                 Value *position = emitPosition(builder, *box.tensor, index);
+                 builder.CreateCall(wait, {eventWord(*box.tensor, position),
+                                           emitTarget(box, position)});
+               });
+}
+
+void PhaseEmitter::emitNotification(NotifyAttr attribute) {
+  const ProgramLayout::EventTensor &tensor = event(attribute.getEvent());
+  SmallVector<Value *> index =
+      emitAffine(builder, attribute.getIndex(), operands());
+  builder.CreateCall(notify,
+                     {eventWord(tensor, emitPosition(builder, tensor, index))});
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+Error PhaseEmitter::checkBuffer(BufferOp op) {
+  if (op.getKind() == BufferKind::input) {
+    if (!op.getElement().isInteger(32))
+      return createStringError("input @" + op.getSymName() + " holds " +
+                               print(op.getElement()) +
+                               ", but the runtime provides token ids (i32)");
+    return Error::success();
+  }
+  if (!op.getStorage())
+    return createStringError("buffer @" + op.getSymName() +
+                             " has no storage; run plan-memory first");
+  if (op.getLayers() > 1 && op.getLayers() < segment.getRepeat())
+    return createStringError("buffer @" + op.getSymName() + " has " +
+                             Twine(op.getLayers()) + " layers, segment '" +
+                             segment.getName() + "' repeats " +
+                             Twine(segment.getRepeat()) + " times");
+  return Error::success();
+}
+
+/// Whether `operand` can be passed as `type`.
+Error PhaseEmitter::checkOperand(mlir::Attribute operand, Type *type) {
+  StringRef expected = "a pointer";
+  bool fits = type->isPointerTy();
+  if (auto address = mlir::dyn_cast<AddressAttr>(operand)) {
+    if (Error error = checkBuffer(buffer(address.getBuffer())))
+      return error;
+  } else if (auto weight = mlir::dyn_cast<WeightAttr>(operand)) {
+    ParameterOp op =
+        layout.parameters.find(weight.getParameter().getAttr())->second.op;
+    if (op.getLayers() > 1 && op.getLayers() < segment.getRepeat())
+      return createStringError("parameter @" + op.getSymName() + " has " +
+                               Twine(op.getLayers()) + " layers, segment '" +
+                               segment.getName() + "' repeats " +
+                               Twine(segment.getRepeat()) + " times");
+  } else if (mlir::isa<CountAttr>(operand)) {
+    expected = "i64";
+    fits = type->isIntegerTy(64);
+  } else if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(operand)) {
+    unsigned width = integer.getType().getIntOrFloatBitWidth();
+    expected = width == 32 ? "i32" : "i64";
+    fits = type->isIntegerTy(width);
+  } else if (mlir::isa<mlir::FloatAttr>(operand)) {
+    expected = "f32";
+    fits = type->isFloatTy();
+  }
+  if (fits)
+    return Error::success();
+  return createStringError(print(operand) + " is " + expected +
+                           ", the task library takes " +
+                           (type->isPointerTy() ? "a pointer" : print(*type)));
+}
+
+Error PhaseEmitter::checkCall(CallOp call) {
+  std::string name = ("baton_task_" + call.getCallee()).str();
+  std::string where =
+      ("phase '" + phase.getName() + "', call '" + call.getCallee() + "'")
+          .str();
+  Function *callee = emission.library.declare(emission.module, name);
+  if (!callee)
+    return createStringError(where + ": the task library has no " + name);
+  FunctionType *type = callee->getFunctionType();
+  if (!type->getReturnType()->isVoidTy() || type->isVarArg())
+    return createStringError(where + ": " + name + " is no task body");
+  mlir::ArrayAttr operands = call.getOperands_();
+  if (type->getNumParams() != operands.size())
+    return createStringError(where + ": has " + Twine(operands.size()) +
+                             " operands, " + name + " takes " +
+                             Twine(type->getNumParams()));
+  for (auto [index, operand] : enumerate(operands))
+    if (Error error = checkOperand(operand, type->getParamType(index)))
+      return createStringError(where + ", operand " + Twine(index) + ": " +
+                               toString(std::move(error)));
+  return Error::success();
+}
+
+Error PhaseEmitter::checkAdvance(AdvanceOp advance) {
+  BufferOp logits = buffer(advance.getLogitsAttr());
+  auto fail = [&](const Twine &problem) {
+    return createStringError("phase '" + phase.getName() + "', advance of @" +
+                             logits.getSymName() + ": " + problem);
+  };
+  if (logits.getKind() == BufferKind::input || !logits.getElement().isF32())
+    return fail("logits are computed f32");
+  if (logits.getStrides()[1] != 1)
+    return fail("a row of logits must be contiguous");
+  if (!mlir::isa<mlir::AffineConstantExpr>(logits.getExtents().getResult(1)))
+    return fail("the vocabulary is no constant");
+  if (Error error = checkBuffer(logits))
+    return fail(toString(std::move(error)));
+  return Error::success();
+}
+
+Value *PhaseEmitter::emitOperand(mlir::Attribute operand, Type *type) {
+  if (auto address = mlir::dyn_cast<AddressAttr>(operand))
+    return emitAddress(buffer(address.getBuffer()), address.getIndex());
+  if (auto weight = mlir::dyn_cast<WeightAttr>(operand))
+    return emitWeight(weight);
+  if (auto count = mlir::dyn_cast<CountAttr>(operand)) {
+    SmallVector<Value *> values =
+        emitAffine(builder, count.getMap(), operands());
+    Value *least = values.front();
+    for (Value *value : drop_begin(values))
+      least = builder.CreateBinaryIntrinsic(Intrinsic::smin, least, value);
+    return least;
+  }
+  if (auto offset = mlir::dyn_cast<ScratchAttr>(operand))
+    return builder.CreatePtrAdd(scratch, builder.getInt64(offset.getOffset()));
+  if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(operand))
+    return ConstantInt::get(type, integer.getValue());
+  if (auto real = mlir::dyn_cast<mlir::FloatAttr>(operand))
+    return ConstantFP::get(type, real.getValue());
+  return ConstantPointerNull::get(cast<PointerType>(type));
+}
+
+Value *PhaseEmitter::emitAddress(BufferOp op, mlir::AffineMap index) {
+  Value *position = builder.getInt64(0);
+  for (auto [value, stride] :
+       zip_equal(emitAffine(builder, index, operands()), op.getStrides()))
+    position = builder.CreateAdd(
+        position, builder.CreateMul(value, builder.getInt64(stride)));
+  return builder.CreatePtrAdd(
+      bufferBase(op),
+      builder.CreateMul(position, builder.getInt64(bytesOf(op.getElement()))),
+      op.getSymName());
+}
+
+Value *PhaseEmitter::emitWeight(WeightAttr weight) {
+  mlir::StringAttr name = weight.getParameter().getAttr();
+  ParameterOp op = layout.parameters.find(name)->second.op;
+  Value *offset =
+      emitAffine(builder, weight.getOffset().getResult(0), operands());
+  return builder.CreatePtrAdd(
+      parameterBase(name),
+      builder.CreateMul(offset, builder.getInt64(bytesOf(op.getElement()))),
+      op.getSymName());
+}
+
+void PhaseEmitter::emitCall(CallOp call) {
+  Function *callee = emission.library.declare(
+      emission.module, ("baton_task_" + call.getCallee()).str());
+  auto emitIt = [&] {
+    SmallVector<Value *> arguments;
+    for (auto [operand, type] :
+         zip_equal(call.getOperands_(), callee->getFunctionType()->params()))
+      arguments.push_back(emitOperand(operand, type));
+    builder.CreateCall(callee, arguments);
+  };
+  if (call.getInvariant())
+    emitIf(builder, "invariant", changed, emitIt);
+  else
+    emitIt();
+}
+
+void PhaseEmitter::emitAdvance(AdvanceOp op) {
+  BufferOp logits = buffer(op.getLogitsAttr());
+  Value *callee = loadContext(ProgramTypes::Advance, "advance");
+  auto vocabulary =
+      mlir::cast<mlir::AffineConstantExpr>(logits.getExtents().getResult(1));
+  builder.CreateCall(types.advance, callee,
+                     {function->getArg(kPhaseContext),
+                      function->getArg(kPhaseStep),
+                      function->getArg(kPhaseNext), bufferBase(logits),
+                      builder.getInt64(logits.getStrides()[0]),
+                      builder.getInt64(vocabulary.getValue())});
+}
+
+//===----------------------------------------------------------------------===//
+// Pointers that all tiles share
+//===----------------------------------------------------------------------===//
+
+Value *PhaseEmitter::loadContext(ProgramTypes::ContextField field,
+                                 const Twine &name) {
+  return entry.CreateLoad(entry.getPtrTy(),
+                          entry.CreateStructGEP(types.context,
+                                                function->getArg(kPhaseContext),
+                                                field),
+                          name);
+}
+
+/// table[index + iteration]; `iteration` may be null.
+Value *PhaseEmitter::loadEntry(Value *table, int64_t index, Value *iteration,
+                               const Twine &name) {
+  Value *position = entry.getInt64(index);
+  if (iteration)
+    position = entry.CreateAdd(position, iteration);
+  return entry.CreateLoad(
+      entry.getPtrTy(),
+      entry.CreateInBoundsGEP(entry.getPtrTy(), table, position), name);
+}
+
+/// Element 0 of the buffer, in the iteration's layer.
+Value *PhaseEmitter::bufferBase(BufferOp op) {
+  Value *&base = bufferBases[op.getSymNameAttr()];
+  if (base)
+    return base;
+  if (op.getKind() == BufferKind::input)
+    return base = loadContext(ProgramTypes::Tokens, op.getSymName());
+  const ProgramLayout::Storage &storage =
+      layout.storages.find(op.getStorageAttr().getAttr())->second;
+  Value *start = loadEntry(loadContext(ProgramTypes::Storages, "storages"),
+                           storage.index, nullptr, *op.getStorage());
+  Value *offset = entry.getInt64(op.getOffset());
+  if (op.getLayers() > 1)
+    offset = entry.CreateAdd(
+        offset, entry.CreateMul(function->getArg(kPhaseIteration),
+                                entry.getInt64(op.getLayerStride())));
+  return base = entry.CreatePtrAdd(
+             start,
+             entry.CreateMul(offset, entry.getInt64(bytesOf(op.getElement()))),
+             op.getSymName());
+}
+
+/// The parameter's first byte, in the iteration's layer.
+Value *PhaseEmitter::parameterBase(mlir::StringAttr name) {
+  Value *&base = parameterBases[name];
+  if (base)
+    return base;
+  auto [op, first] = layout.parameters.find(name)->second;
+  Value *layer =
+      op.getLayers() > 1 ? function->getArg(kPhaseIteration) : nullptr;
+  return base = loadEntry(loadContext(ProgramTypes::Parameters, "parameters"),
+                          first, layer, name.getValue());
+}
+
+Expected<Function *> baton::cpu::emitPhase(const Emission &emission,
+                                           PhaseOp phase) {
+  return PhaseEmitter(emission, phase).emit();
+}

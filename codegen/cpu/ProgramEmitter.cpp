@@ -1,0 +1,248 @@
+//===- ProgramEmitter.cpp - the persistent kernel's step loop -------------===//
+//
+//     for (t = 0;; ++t) {
+//       step = steps[t & 1]; if (!step.rows) return;
+//       for each segment, iteration, phase:
+//         phase(this worker's share of its tiles); observe();
+//       bases += what every event word got in this step;
+//       border();
+//     }
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/ProgramEmitter.h"
+#include "codegen/cpu/AffineExpressions.h"
+#include "codegen/cpu/ControlFlow.h"
+
+using namespace llvm;
+using namespace baton::cpu;
+using namespace baton::event;
+
+namespace {
+
+class ProgramEmitter {
+public:
+  ProgramEmitter(const Emission &emission, ProgramOp program)
+      : emission(emission), types(emission.types), program(program),
+        builder(emission.module.getContext()) {}
+
+  Error emit();
+
+private:
+  void emitEntry();
+  void emitStep(Value *number);
+  void emitSegment(SegmentOp segment);
+  void emitPhaseCall(PhaseOp phase, Value *iteration);
+  void emitObservation(PhaseOp phase, Value *iteration);
+  void emitBaseUpdate(const ProgramLayout::EventTensor &tensor);
+
+  /// Address of field `field` of the context.
+  Value *contextField(unsigned field) {
+    return builder.CreateStructGEP(types.context, context, field);
+  }
+  Value *loadContext(unsigned field, const Twine &name) {
+    return builder.CreateLoad(builder.getPtrTy(), contextField(field), name);
+  }
+  Value *stepSlot(Value *number, const Twine &name) {
+    Value *slot = builder.CreateAnd(number, builder.getInt32(1));
+    return builder.CreateInBoundsGEP(
+        types.context, context,
+        {builder.getInt32(0), builder.getInt32(ProgramTypes::Steps), slot},
+        name);
+  }
+  Value *loadSymbol(unsigned field, const Twine &name) {
+    Value *value = builder.CreateLoad(
+        builder.getInt32Ty(), builder.CreateStructGEP(types.step, step, field));
+    return builder.CreateZExt(value, builder.getInt64Ty(), name);
+  }
+  AffineOperands operands() const { return {{}, symbols}; }
+
+  const Emission &emission;
+  const ProgramTypes &types;
+  ProgramOp program;
+  IRBuilder<> builder;
+
+  Function *border = nullptr;
+  struct EmittedPhase {
+    Function *function;
+    /// What `observe` is told.
+    uint32_t rank;
+  };
+  DenseMap<mlir::Operation *, EmittedPhase> phases;
+
+  // Values of the whole call.
+  Value *context = nullptr;
+  Value *workerIndex = nullptr;
+  Value *workerCount = nullptr;
+  Value *worker = nullptr;
+  Value *bases = nullptr;
+  Value *observe = nullptr;
+
+  // Values of the current step.
+  Value *step = nullptr;
+  Value *next = nullptr;
+  SmallVector<Value *, kStepSymbols> symbols;
+};
+
+} // namespace
+
+Error ProgramEmitter::emit() {
+  Expected<Function *> declared =
+      declareSynchronization(emission, "baton_border");
+  if (!declared)
+    return declared.takeError();
+  border = *declared;
+  for (PhaseOp phase : phasesOf(program)) {
+    Expected<Function *> function = emitPhase(emission, phase);
+    if (!function)
+      return function.takeError();
+    uint32_t rank = phases.size();
+    phases[phase] = {*function, rank};
+  }
+
+  Function *function =
+      Function::Create(types.program, GlobalValue::ExternalLinkage,
+                       "baton_program", emission.module);
+  function->setDoesNotThrow();
+  context = function->getArg(0);
+  context->setName("context");
+  function->getArg(1)->setName("worker");
+  function->getArg(2)->setName("workers");
+  builder.SetInsertPoint(
+      BasicBlock::Create(builder.getContext(), "entry", function));
+  emitEntry();
+
+  BasicBlock *entry = builder.GetInsertBlock();
+  auto *head = BasicBlock::Create(builder.getContext(), "step", function);
+  auto *body = BasicBlock::Create(builder.getContext(), "step.body", function);
+  auto *exit = BasicBlock::Create(builder.getContext(), "exit", function);
+  builder.CreateBr(head);
+
+  builder.SetInsertPoint(head);
+  PHINode *number = builder.CreatePHI(builder.getInt32Ty(), 2, "number");
+  number->addIncoming(builder.getInt32(0), entry);
+  step = stepSlot(number, "current");
+  symbols = {loadSymbol(ProgramTypes::Rows, "rows"),
+             loadSymbol(ProgramTypes::Past, "past"),
+             loadSymbol(ProgramTypes::Outputs, "outputs")};
+  builder.CreateCondBr(
+      builder.CreateICmpEQ(symbols[kRows], builder.getInt64(0)), exit, body);
+
+  builder.SetInsertPoint(body);
+  Value *successor = builder.CreateAdd(number, builder.getInt32(1));
+  next = stepSlot(successor, "next");
+  emitStep(successor);
+  number->addIncoming(successor, builder.GetInsertBlock());
+  builder.CreateBr(head);
+
+  builder.SetInsertPoint(exit);
+  builder.CreateRetVoid();
+  return Error::success();
+}
+
+/// What does not change from step to step.
+void ProgramEmitter::emitEntry() {
+  Function *function = builder.GetInsertBlock()->getParent();
+  workerIndex = builder.CreateZExt(function->getArg(1), builder.getInt64Ty(),
+                                   "worker.index");
+  workerCount = builder.CreateZExt(function->getArg(2), builder.getInt64Ty(),
+                                   "worker.count");
+  worker = builder.CreateInBoundsGEP(
+      types.worker, loadContext(ProgramTypes::Workers, "states"), workerIndex,
+      "state");
+  bases = builder.CreateLoad(
+      builder.getPtrTy(),
+      builder.CreateStructGEP(types.worker, worker, ProgramTypes::Bases),
+      "bases");
+  observe = loadContext(ProgramTypes::Observe, "observe");
+}
+
+/// All of a step but reading it; `successor` is the number of the next one.
+void ProgramEmitter::emitStep(Value *successor) {
+  for (auto segment : program.getBody().getOps<SegmentOp>())
+    emitSegment(segment);
+  for (const auto &[name, tensor] : emission.layout.events)
+    emitBaseUpdate(tensor);
+  Value *workers = builder.CreateTrunc(workerCount, builder.getInt32Ty());
+  builder.CreateCall(border, {contextField(ProgramTypes::Border), workers,
+                              builder.CreateMul(successor, workers)});
+}
+
+void ProgramEmitter::emitSegment(SegmentOp segment) {
+  auto emitIteration = [&](Value *iteration) {
+    for (auto phase : segment.getBody().getOps<PhaseOp>()) {
+      emitPhaseCall(phase, iteration);
+      emitObservation(phase, iteration);
+    }
+  };
+  if (segment.getRepeat() == 1)
+    return emitIteration(builder.getInt64(0));
+  emitLoop(builder, "iteration", builder.getInt64(0),
+           builder.getInt64(segment.getRepeat()), builder.getInt64(1),
+           emitIteration);
+}
+
+/// Calls the phase's function for this worker's share of the grid: a run of
+/// consecutive tiles, or every tile of one residue.
+void ProgramEmitter::emitPhaseCall(PhaseOp phase, Value *iteration) {
+  Value *tiles = builder.getInt64(1);
+  for (Value *extent : emitAffine(builder, phase.getGrid(), operands()))
+    // A negative extent is an empty grid.
+    tiles = builder.CreateMul(
+        tiles, builder.CreateBinaryIntrinsic(Intrinsic::smax, extent,
+                                             builder.getInt64(0)));
+  Value *first, *last, *stride;
+  if (phase.getDistribution() == Distribution::blocked) {
+    auto bound = [&](Value *index) {
+      return builder.CreateUDiv(builder.CreateMul(index, tiles), workerCount);
+    };
+    first = bound(workerIndex);
+    last = bound(builder.CreateAdd(workerIndex, builder.getInt64(1)));
+    stride = builder.getInt64(1);
+  } else {
+    first = workerIndex;
+    last = tiles;
+    stride = workerCount;
+  }
+  SmallVector<Value *, kPhaseParameters> arguments = {
+      context,           worker,    step,  next, symbols[kRows], symbols[kPast],
+      symbols[kOutputs], iteration, first, last, stride};
+  builder.CreateCall(phases.at(phase).function, arguments);
+}
+
+void ProgramEmitter::emitObservation(PhaseOp phase, Value *iteration) {
+  emitIf(builder, "observed", builder.CreateIsNotNull(observe), [&] {
+    builder.CreateCall(types.observe, observe,
+                       {context, builder.getInt32(phases.at(phase).rank),
+                        builder.CreateTrunc(iteration, builder.getInt32Ty()),
+                        step});
+  });
+}
+
+/// Thresholds are running sums: every word in use this step has grown by
+/// repeat * count, which this worker adds to its own record.
+void ProgramEmitter::emitBaseUpdate(const ProgramLayout::EventTensor &tensor) {
+  if (!tensor.notifier)
+    return;
+  TensorOp op = tensor.op;
+  SegmentOp notifier = tensor.notifier;
+  Value *count = emitAffine(builder, op.getCount().getResult(0), operands());
+  Value *growth = builder.CreateTrunc(
+      builder.CreateMul(count, builder.getInt64(notifier.getRepeat())),
+      builder.getInt32Ty());
+  SmallVector<Value *> high = emitAffine(builder, op.getShape(), operands());
+  SmallVector<Value *> low(high.size(), builder.getInt64(0));
+  Value *first = builder.CreateConstInBoundsGEP1_64(builder.getInt32Ty(), bases,
+                                                    tensor.firstWord);
+  emitLoopNest(builder, "word", low, high, [&](ArrayRef<Value *> index) {
+    Value *base = builder.CreateInBoundsGEP(
+        builder.getInt32Ty(), first,
+        emitRowMajorIndex(builder, index, op.getCapacity()));
+    Value *old = builder.CreateLoad(builder.getInt32Ty(), base);
+    builder.CreateStore(builder.CreateAdd(old, growth), base);
+  });
+}
+
+Error baton::cpu::emitProgram(const Emission &emission, ProgramOp program) {
+  return ProgramEmitter(emission, program).emit();
+}

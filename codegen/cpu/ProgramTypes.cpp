@@ -1,0 +1,25 @@
+//===- ProgramTypes.cpp - runtime/program.h as LLVM types -----------------===//
+
+#include "codegen/cpu/ProgramTypes.h"
+
+using namespace llvm;
+
+baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
+  Type *pointer = PointerType::get(llvmContext, 0);
+  Type *i32 = Type::getInt32Ty(llvmContext);
+  Type *i64 = Type::getInt64Ty(llvmContext);
+  Type *byte = Type::getInt8Ty(llvmContext);
+  Type *nothing = Type::getVoidTy(llvmContext);
+
+  step = StructType::create("BatonStep", i32, i32, i32, i32);
+  worker = StructType::create("BatonWorker", pointer, pointer);
+  context = StructType::create(
+      "BatonContext", pointer, pointer, pointer, pointer, pointer,
+      ArrayType::get(step, 2), pointer, pointer, pointer,
+      ArrayType::get(byte, 32), i32, ArrayType::get(byte, 60));
+
+  advance = FunctionType::get(
+      nothing, {pointer, pointer, pointer, pointer, i64, i64}, false);
+  observe = FunctionType::get(nothing, {pointer, i32, i32, pointer}, false);
+  program = FunctionType::get(nothing, {pointer, i32, i32}, false);
+}

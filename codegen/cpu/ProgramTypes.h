@@ -1,0 +1,51 @@
+//===- ProgramTypes.h - runtime/program.h as LLVM types -------------------===//
+
+#ifndef BATON_CODEGEN_CPU_PROGRAMTYPES_H
+#define BATON_CODEGEN_CPU_PROGRAMTYPES_H
+
+#include "llvm/IR/DerivedTypes.h"
+
+namespace baton::cpu {
+
+/// The structures and function types of the program's binary interface. A test
+/// holds sizes and offsets against the C++ header.
+struct ProgramTypes {
+  explicit ProgramTypes(llvm::LLVMContext &context);
+
+  /// Fields of BatonStep.
+  enum StepField : unsigned { Rows, Past, Outputs };
+  /// Fields of BatonWorker.
+  enum WorkerField : unsigned { Scratch, Bases };
+  /// Fields of BatonContext. BorderPadding puts the border on a line of its
+  /// own.
+  enum ContextField : unsigned {
+    Parameters,
+    Storages,
+    Events,
+    Workers,
+    Tokens,
+    Steps,
+    Advance,
+    Observe,
+    Host,
+    BorderPadding,
+    Border
+  };
+
+  llvm::StructType *step;
+  llvm::StructType *worker;
+  llvm::StructType *context;
+  /// void(context, current, next, logits, stride, vocabulary)
+  llvm::FunctionType *advance;
+  /// void(context, phase, iteration, step)
+  llvm::FunctionType *observe;
+  /// void(context, worker, workers)
+  llvm::FunctionType *program;
+};
+
+/// Distance of two event words in memory, in words: each has a cache line.
+constexpr int64_t kEventWordStride = 16;
+
+} // namespace baton::cpu
+
+#endif // BATON_CODEGEN_CPU_PROGRAMTYPES_H
