@@ -1,0 +1,342 @@
+//===- HappensBefore.cpp - which tasks events put in order ---------------===//
+
+#include "passes/tasks/HappensBefore.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace baton;
+using namespace baton::event;
+using namespace baton::tasks;
+
+static_assert(kRelationSymbols == kStepSymbols);
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Bytes that a buffer's elements take in its storage.
+struct Footprint {
+  int64_t begin, end;
+  /// Bytes from one first index to the next.
+  int64_t rowStride;
+  /// The part of a row that is used, from the storage's first byte on.
+  int64_t rowBegin, rowEnd;
+};
+} // namespace
+
+static Footprint footprintOf(BufferOp buffer) {
+  int64_t bytes = (buffer.getElement().getIntOrFloatBitWidth() + 7) / 8;
+  llvm::ArrayRef<int64_t> capacity = buffer.getCapacity();
+  llvm::ArrayRef<int64_t> strides = buffer.getStrides();
+  int64_t inner = 1;
+  for (unsigned d = 1; d < capacity.size(); ++d)
+    inner += (capacity[d] - 1) * strides[d];
+  int64_t offset = buffer.getOffset();
+  int64_t copies = int64_t(buffer.getLayers() - 1) * buffer.getLayerStride();
+  return {offset * bytes,
+          (offset + (capacity[0] - 1) * strides[0] + inner + copies) * bytes,
+          strides[0] * bytes, offset * bytes, (offset + inner) * bytes};
+}
+
+Overlap baton::tasks::overlapOf(BufferOp first, BufferOp second) {
+  if (first == second)
+    return Overlap::elements;
+  if (!first.getStorage() || first.getStorageAttr() != second.getStorageAttr())
+    return Overlap::none;
+  Footprint a = footprintOf(first), b = footprintOf(second);
+  if (a.end <= b.begin || b.end <= a.begin)
+    return Overlap::none;
+  if (first.getLayers() > 1 || second.getLayers() > 1 ||
+      a.rowStride != b.rowStride || a.rowEnd > a.rowStride ||
+      b.rowEnd > b.rowStride)
+    return Overlap::everything;
+  return a.rowEnd <= b.rowBegin || b.rowEnd <= a.rowBegin ? Overlap::none
+                                                          : Overlap::rows;
+}
+
+bool baton::tasks::isLayered(BufferOp buffer) { return buffer.getLayers() > 1; }
+
+//===----------------------------------------------------------------------===//
+// Constraints
+//===----------------------------------------------------------------------===//
+
+void baton::tasks::requireSymbols(Conjunction &conjunction, ProgramOp program) {
+  auto symbol = [&](unsigned index) {
+    return conjunction.variable(conjunction.symbolColumn() + index);
+  };
+  auto constant = [&](int64_t value) { return conjunction.constant(value); };
+  conjunction.atLeast(symbol(kRows), constant(1));
+  conjunction.atLeast(constant(program.getMaxRows()), symbol(kRows));
+  conjunction.atLeast(symbol(kPast), constant(0));
+  conjunction.atLeast(constant(program.getMaxSeq()),
+                      sum(symbol(kRows), symbol(kPast)));
+  conjunction.atLeast(symbol(kOutputs), constant(0));
+  conjunction.atLeast(symbol(kRows), symbol(kOutputs));
+  conjunction.atLeast(constant(program.getMaxOutputs()), symbol(kOutputs));
+}
+
+bool baton::tasks::requireInside(Conjunction &conjunction,
+                                 mlir::AffineMap extents,
+                                 llvm::ArrayRef<unsigned> columns) {
+  for (auto [column, extent] : llvm::zip(columns, extents.getResults())) {
+    std::optional<Row> limit = conjunction.flatten(extent, {});
+    if (!limit)
+      return false;
+    conjunction.atLeast(conjunction.variable(column), {});
+    conjunction.less(conjunction.variable(column), *limit);
+  }
+  return true;
+}
+
+bool baton::tasks::requireBox(Conjunction &conjunction, mlir::AffineMap low,
+                              mlir::AffineMap high,
+                              llvm::ArrayRef<unsigned> coordinates,
+                              llvm::ArrayRef<unsigned> columns) {
+  for (auto [column, from, to] :
+       llvm::zip(columns, low.getResults(), high.getResults())) {
+    std::optional<Row> lower = conjunction.flatten(from, coordinates);
+    std::optional<Row> upper = conjunction.flatten(to, coordinates);
+    if (!lower || !upper)
+      return false;
+    conjunction.atLeast(conjunction.variable(column), *lower);
+    conjunction.less(conjunction.variable(column), *upper);
+  }
+  return true;
+}
+
+static llvm::SmallVector<unsigned> columnsFrom(unsigned first, unsigned count) {
+  return llvm::to_vector(llvm::seq(first, first + count));
+}
+
+/// New locals.
+static llvm::SmallVector<unsigned> freshColumns(Conjunction &conjunction,
+                                                unsigned count) {
+  llvm::SmallVector<unsigned> columns;
+  for (unsigned i = 0; i < count; ++i)
+    columns.push_back(conjunction.addLocal());
+  return columns;
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+HappensBefore::HappensBefore(ProgramOp program)
+    : program(program), phaseList(phasesOf(program)) {
+  for (auto [index, phase] : llvm::enumerate(phaseList)) {
+    indices[phase] = index;
+    if (std::optional<NotifyAttr> notify = phase.getNotify())
+      notifiers[notify->getEvent()] = phase;
+  }
+  for (auto buffer : program.getBody().getOps<BufferOp>())
+    buffers[mlir::FlatSymbolRefAttr::get(buffer.getSymNameAttr())] = buffer;
+}
+
+unsigned HappensBefore::indexOf(PhaseOp phase) const {
+  return indices.lookup(phase);
+}
+
+SegmentOp HappensBefore::segmentOf(PhaseOp phase) {
+  return llvm::cast<SegmentOp>(phase->getParentOp());
+}
+
+BufferOp HappensBefore::lookUpBuffer(mlir::FlatSymbolRefAttr name) const {
+  return buffers.lookup(name);
+}
+
+PhaseOp HappensBefore::notifierOf(mlir::FlatSymbolRefAttr event) const {
+  return notifiers.lookup(event);
+}
+
+void HappensBefore::refresh(PhaseOp phase) {
+  unsigned changed = indexOf(phase);
+  for (auto entry = notifiers.begin(); entry != notifiers.end(); ++entry)
+    if (entry->second == phase) {
+      notifiers.erase(entry);
+      break;
+    }
+  if (std::optional<NotifyAttr> notify = phase.getNotify())
+    notifiers[notify->getEvent()] = phase;
+  // A chain to the next iteration passes any phase, others only phases of
+  // lower rank than the one they lead to.
+  auto isStale = [&](unsigned later, Distance distance) {
+    return distance == Distance::nextIteration || later >= changed;
+  };
+  std::erase_if(orders, [&](const auto &entry) {
+    return isStale(std::get<1>(entry.first), std::get<2>(entry.first));
+  });
+  successions.clear();
+}
+
+const Relation &HappensBefore::tasks(PhaseOp first, PhaseOp second) {
+  auto [entry, isNew] =
+      taskPairs.try_emplace({indexOf(first), indexOf(second)},
+                            Relation(first.getRank(), second.getRank()));
+  if (!isNew)
+    return entry->second;
+  Conjunction pairs(first.getRank(), second.getRank());
+  requireSymbols(pairs, program);
+  if (requireInside(pairs, first.getGrid(), columnsFrom(0, first.getRank())) &&
+      requireInside(pairs, second.getGrid(),
+                    columnsFrom(pairs.rangeColumn(), second.getRank())))
+    entry->second = Relation(pairs);
+  return entry->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Conflicts
+//===----------------------------------------------------------------------===//
+
+const Relation &HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
+                                        PhaseOp second,
+                                        AccessAttr secondAccess) {
+  auto [entry, isNew] = conflicts.try_emplace(
+      {indexOf(first), indexOf(second), firstAccess.getAsOpaquePointer(),
+       secondAccess.getAsOpaquePointer()},
+      Relation(first.getRank(), second.getRank()));
+  if (!isNew)
+    return entry->second;
+  BufferOp one = lookUpBuffer(firstAccess.getBuffer());
+  BufferOp other = lookUpBuffer(secondAccess.getBuffer());
+  Overlap overlap = overlapOf(one, other);
+  if (overlap == Overlap::none)
+    return entry->second;
+
+  Conjunction pairs(first.getRank(), second.getRank());
+  llvm::SmallVector<unsigned> left = columnsFrom(0, first.getRank());
+  llvm::SmallVector<unsigned> right =
+      columnsFrom(pairs.rangeColumn(), second.getRank());
+  llvm::SmallVector<unsigned> element =
+      freshColumns(pairs, one.getExtents().getNumResults());
+  llvm::SmallVector<unsigned> otherElement = element;
+  if (overlap != Overlap::elements) {
+    otherElement = freshColumns(pairs, other.getExtents().getNumResults());
+    if (overlap == Overlap::rows)
+      otherElement[0] = element[0];
+  }
+  requireSymbols(pairs, program);
+  bool described = requireInside(pairs, first.getGrid(), left) &&
+                   requireInside(pairs, second.getGrid(), right) &&
+                   requireInside(pairs, one.getExtents(), element) &&
+                   requireInside(pairs, other.getExtents(), otherElement) &&
+                   requireBox(pairs, firstAccess.getLow(),
+                              firstAccess.getHigh(), left, element) &&
+                   requireBox(pairs, secondAccess.getLow(),
+                              secondAccess.getHigh(), right, otherElement);
+  // What cannot be described conflicts everywhere.
+  entry->second = described ? Relation(pairs) : tasks(first, second);
+  return entry->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+const Relation &HappensBefore::edge(PhaseOp notifier, PhaseOp waiter,
+                                    WaitAttr wait) {
+  auto notify = *notifier.getNotify();
+  auto [entry, isNew] = edges.try_emplace(
+      {indexOf(notifier), indexOf(waiter), wait.getAsOpaquePointer(),
+       notify.getAsOpaquePointer()},
+      Relation(notifier.getRank(), waiter.getRank()));
+  if (!isNew)
+    return entry->second;
+  Conjunction pairs(notifier.getRank(), waiter.getRank());
+  // The word is the notifying task's own index, so that it lies within the
+  // event tensor's shape.
+  llvm::SmallVector<unsigned> word;
+  for (mlir::AffineExpr picked : notify.getIndex().getResults())
+    word.push_back(llvm::cast<mlir::AffineDimExpr>(picked).getPosition());
+  if (requireInside(pairs, notifier.getGrid(),
+                    columnsFrom(0, notifier.getRank())) &&
+      requireBox(pairs, wait.getLow(), wait.getHigh(),
+                 columnsFrom(pairs.rangeColumn(), waiter.getRank()), word))
+    entry->second = Relation(pairs);
+  return entry->second;
+}
+
+const Relation &HappensBefore::order(PhaseOp earlier, PhaseOp later,
+                                     Distance distance) {
+  std::tuple<unsigned, unsigned, Distance> key{indexOf(earlier), indexOf(later),
+                                               distance};
+  auto found = orders.find(key);
+  if (found == orders.end())
+    found = orders.emplace(key, computeOrder(earlier, later, distance)).first;
+  return found->second;
+}
+
+Relation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
+                                     Distance distance) {
+  Relation result(earlier.getRank(), later.getRank());
+  SegmentOp segment = segmentOf(earlier), target = segmentOf(later);
+  unsigned from = indexOf(earlier);
+  if ((distance == Distance::laterSegment) == (segment == target) ||
+      (distance != Distance::nextIteration && from >= indexOf(later)) ||
+      (distance == Distance::nextIteration && segment.getRepeat() < 2))
+    return result;
+
+  // The last step of the chain is a wait of the later phase.
+  auto extend = [&](PhaseOp middle, WaitAttr wait,
+                    std::optional<Distance> before) {
+    const Relation &last = edge(middle, later, wait);
+    if (!before)
+      result.unite(last);
+    else if (const Relation &chain = order(earlier, middle, *before);
+             chain.size() != 0)
+      result.unite(chain.compose(last));
+  };
+  for (WaitAttr wait : later.getWaitAttrs()) {
+    PhaseOp middle = notifierOf(wait.getEvent());
+    if (!middle)
+      continue;
+    SegmentOp here = segmentOf(middle);
+    bool isPrevious = wait.getDistance() == 1;
+    // In one iteration, a chain from the earlier phase reaches only itself and
+    // phases after it.
+    bool isReached = from <= indexOf(middle);
+    std::optional<Distance> within;
+    if (middle != earlier)
+      within = Distance::sameIteration;
+    switch (distance) {
+    case Distance::sameIteration:
+      if (here == segment && !isPrevious && isReached)
+        extend(middle, wait, within);
+      break;
+    case Distance::nextIteration:
+      if (here != segment)
+        break;
+      if (!isPrevious)
+        extend(middle, wait, Distance::nextIteration);
+      else if (isReached)
+        extend(middle, wait, within);
+      break;
+    case Distance::laterSegment:
+      // The first iteration of a segment waits for nothing before it.
+      if (isPrevious || !isReached)
+        break;
+      if (here == segment)
+        extend(middle, wait, within);
+      else
+        extend(middle, wait, Distance::laterSegment);
+      break;
+    }
+  }
+  return result.simplifiedIn(tasks(earlier, later));
+}
+
+bool HappensBefore::ordered(PhaseOp earlier, const Relation &conflict,
+                            PhaseOp later, Distance distance) {
+  return conflict.isSubsetOf(order(earlier, later, distance));
+}
+
+bool HappensBefore::succeedsItself(PhaseOp phase) {
+  auto [entry, isNew] = successions.try_emplace(phase, false);
+  if (isNew)
+    entry->second = ordered(
+        phase,
+        Relation::identity(phase.getRank()).intersect(tasks(phase, phase)),
+        phase, Distance::nextIteration);
+  return entry->second;
+}

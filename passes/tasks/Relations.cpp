@@ -1,0 +1,1068 @@
+//===- Relations.cpp - sets of pairs of integer tuples -------------------===//
+
+#include "passes/tasks/Relations.h"
+
+#include "mlir/Analysis/Presburger/IntegerRelation.h"
+#include "mlir/Analysis/Presburger/PresburgerRelation.h"
+#include "mlir/Analysis/Presburger/Simplex.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+
+using namespace baton::tasks;
+using llvm::DynamicAPInt;
+using mlir::presburger::Fraction;
+using mlir::presburger::IntegerRelation;
+using mlir::presburger::PresburgerRelation;
+using mlir::presburger::PresburgerSpace;
+using mlir::presburger::Simplex;
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+static int64_t at(const Row &row, unsigned column) {
+  return column < row.size() ? row[column] : 0;
+}
+
+static void addTo(Row &row, unsigned column, int64_t value) {
+  if (row.size() <= column)
+    row.resize(column + 1, 0);
+  row[column] += value;
+}
+
+static void trim(Row &row) {
+  while (!row.empty() && row.back() == 0)
+    row.pop_back();
+}
+
+/// `left * leftFactor + right * rightFactor`, or nothing on overflow.
+static std::optional<Row> combine(const Row &left, int64_t leftFactor,
+                                  const Row &right, int64_t rightFactor) {
+  Row result(std::max(left.size(), right.size()), 0);
+  for (unsigned i = 0, e = result.size(); i < e; ++i) {
+    int64_t a, b;
+    if (__builtin_mul_overflow(at(left, i), leftFactor, &a) ||
+        __builtin_mul_overflow(at(right, i), rightFactor, &b) ||
+        __builtin_add_overflow(a, b, &result[i]))
+      return std::nullopt;
+  }
+  trim(result);
+  return result;
+}
+
+Row baton::tasks::sum(const Row &left, const Row &right) {
+  Row result = left;
+  for (unsigned i = 0, e = right.size(); i < e; ++i)
+    addTo(result, i, right[i]);
+  return result;
+}
+
+Row baton::tasks::difference(const Row &left, const Row &right) {
+  return sum(left, scaled(right, -1));
+}
+
+Row baton::tasks::scaled(Row row, int64_t factor) {
+  for (int64_t &coefficient : row)
+    coefficient *= factor;
+  return row;
+}
+
+/// The greatest common divisor of all coefficients but the constant.
+static int64_t coefficientGcd(const Row &row, unsigned constantColumn) {
+  int64_t divisor = 0;
+  for (unsigned i = 0, e = row.size(); i < e; ++i)
+    if (i != constantColumn)
+      divisor = std::gcd(divisor, row[i]);
+  return divisor;
+}
+
+static int64_t floorDivide(int64_t numerator, int64_t denominator) {
+  int64_t quotient = numerator / denominator;
+  return quotient - (numerator % denominator < 0 ? 1 : 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Conjunctions
+//===----------------------------------------------------------------------===//
+
+bool Conjunction::Local::operator==(const Local &other) const {
+  return denominator == other.denominator && numerator == other.numerator;
+}
+
+Row Conjunction::constant(int64_t value) const {
+  Row row;
+  if (value != 0)
+    addTo(row, constantColumn(), value);
+  return row;
+}
+
+Row Conjunction::variable(unsigned column) const {
+  Row row;
+  addTo(row, column, 1);
+  return row;
+}
+
+unsigned Conjunction::addLocal() {
+  locals.emplace_back();
+  return localColumn() + locals.size() - 1;
+}
+
+Row Conjunction::divide(Row numerator, int64_t denominator) {
+  // Multiples of the denominator leave the division.
+  Row whole(numerator.size(), 0);
+  for (unsigned i = 0, e = numerator.size(); i < e; ++i) {
+    whole[i] = floorDivide(numerator[i], denominator);
+    numerator[i] -= whole[i] * denominator;
+  }
+  trim(whole);
+  int64_t divisor =
+      std::gcd(coefficientGcd(numerator, constantColumn()), denominator);
+  if (divisor > 1) {
+    for (int64_t &coefficient : numerator)
+      coefficient = floorDivide(coefficient, divisor);
+    denominator /= divisor;
+  }
+  trim(numerator);
+  if (denominator == 1)
+    return sum(whole, numerator);
+  if (coefficientGcd(numerator, constantColumn()) == 0)
+    return whole; // what is left of the constant is below the denominator
+  Local local{numerator, denominator};
+  auto found = llvm::find(locals, local);
+  unsigned column = localColumn() + (found - locals.begin());
+  if (found == locals.end())
+    locals.push_back(local);
+  return sum(whole, variable(column));
+}
+
+std::optional<Row> Conjunction::flatten(mlir::AffineExpr expression,
+                                        llvm::ArrayRef<unsigned> dimensions) {
+  using mlir::AffineExprKind;
+  if (auto constantExpression =
+          llvm::dyn_cast<mlir::AffineConstantExpr>(expression))
+    return constant(constantExpression.getValue());
+  if (auto dimension = llvm::dyn_cast<mlir::AffineDimExpr>(expression)) {
+    if (dimension.getPosition() >= dimensions.size())
+      return std::nullopt;
+    return variable(dimensions[dimension.getPosition()]);
+  }
+  if (auto symbol = llvm::dyn_cast<mlir::AffineSymbolExpr>(expression)) {
+    if (symbol.getPosition() >= kRelationSymbols)
+      return std::nullopt;
+    return variable(symbolColumn() + symbol.getPosition());
+  }
+  auto binary = llvm::cast<mlir::AffineBinaryOpExpr>(expression);
+  std::optional<Row> left = flatten(binary.getLHS(), dimensions);
+  std::optional<Row> right = flatten(binary.getRHS(), dimensions);
+  if (!left || !right)
+    return std::nullopt;
+  if (expression.getKind() == AffineExprKind::Add)
+    return combine(*left, 1, *right, 1);
+  auto isConstant = [&](Row &row) {
+    trim(row);
+    return row.size() <= constantColumn() + 1 &&
+           coefficientGcd(row, constantColumn()) == 0;
+  };
+  if (expression.getKind() == AffineExprKind::Mul) {
+    if (isConstant(*right))
+      return combine(*left, at(*right, constantColumn()), {}, 0);
+    if (isConstant(*left))
+      return combine(*right, at(*left, constantColumn()), {}, 0);
+    return std::nullopt;
+  }
+  int64_t denominator = at(*right, constantColumn());
+  if (!isConstant(*right) || denominator <= 0)
+    return std::nullopt;
+  switch (expression.getKind()) {
+  case AffineExprKind::FloorDiv:
+    return divide(*left, denominator);
+  case AffineExprKind::CeilDiv:
+    return divide(sum(*left, constant(denominator - 1)), denominator);
+  case AffineExprKind::Mod:
+    return combine(*left, 1, divide(*left, denominator), -denominator);
+  default:
+    return std::nullopt;
+  }
+}
+
+void Conjunction::atLeast(const Row &left, const Row &right) {
+  inequalities.push_back(difference(left, right));
+}
+
+void Conjunction::less(const Row &left, const Row &right) {
+  inequalities.push_back(sum(difference(right, left), constant(-1)));
+}
+
+void Conjunction::equal(const Row &left, const Row &right) {
+  atLeast(left, right);
+  atLeast(right, left);
+}
+
+//===----------------------------------------------------------------------===//
+// The library's form
+//===----------------------------------------------------------------------===//
+
+namespace baton::tasks {
+
+/// Gets rid of the locals that are no divisions.
+class Projection {
+public:
+  /// Conjunctions whose union holds the same points.
+  static llvm::SmallVector<Conjunction, 1> run(const Conjunction &input);
+
+  static IntegerRelation toLibrary(const Conjunction &conjunction);
+  /// Nothing when a local is no division or a coefficient does not fit.
+  static std::optional<Conjunction> fromLibrary(const IntegerRelation &from);
+  static PresburgerRelation toLibrary(const Relation &relation);
+  /// True when every point of `conjunction` satisfies the inequality `row` of
+  /// `other`, as far as rational points tell.
+  static bool implies(const Conjunction &conjunction, const Conjunction &other);
+  static Conjunction merged(const Conjunction &left, const Conjunction &right,
+                            llvm::SmallVectorImpl<Row> &rightRows);
+  static void tidy(Conjunction &conjunction);
+
+private:
+  explicit Projection(const Conjunction &input) : current(input) {}
+
+  enum class Progress { none, some, empty };
+  Progress normalize();
+  bool substituteEquality();
+  bool eliminateExactly();
+  bool defineDivision();
+  bool split(llvm::SmallVectorImpl<Conjunction> &result);
+  bool eliminate(unsigned column, const Row *skipLower, const Row *skipUpper);
+  bool usesOtherUnknown(const Row &row, unsigned column) const;
+  bool isUnknown(unsigned column) const {
+    return column >= current.localColumn() &&
+           unknown[column - current.localColumn()];
+  }
+  void finish();
+
+  void solve(llvm::SmallVectorImpl<Conjunction> &result);
+
+  Conjunction current;
+  /// Locals that are neither eliminated nor defined as a division.
+  llvm::SmallVector<bool, 8> unknown;
+  /// Divisions in the order of their definition.
+  llvm::SmallVector<unsigned, 4> order;
+};
+
+} // namespace baton::tasks
+
+static llvm::SmallVector<int64_t> libraryRow(const Conjunction &from,
+                                             const Row &row, unsigned locals) {
+  llvm::SmallVector<int64_t> result;
+  for (unsigned i = 0; i < from.constantColumn(); ++i)
+    result.push_back(at(row, i));
+  for (unsigned i = 0; i < locals; ++i)
+    result.push_back(at(row, from.localColumn() + i));
+  result.push_back(at(row, from.constantColumn()));
+  return result;
+}
+
+IntegerRelation Projection::toLibrary(const Conjunction &from) {
+  unsigned locals = from.locals.size();
+  IntegerRelation result(PresburgerSpace::getRelationSpace(
+      from.domain, from.range, kRelationSymbols, locals));
+  for (auto [index, local] : llvm::enumerate(from.locals)) {
+    if (local.denominator == 0)
+      continue;
+    Row quotient =
+        scaled(from.variable(from.localColumn() + index), local.denominator);
+    result.addInequality(
+        libraryRow(from, difference(local.numerator, quotient), locals));
+    result.addInequality(libraryRow(from,
+                                    sum(difference(quotient, local.numerator),
+                                        from.constant(local.denominator - 1)),
+                                    locals));
+  }
+  for (const Row &row : from.inequalities)
+    result.addInequality(libraryRow(from, row, locals));
+  return result;
+}
+
+PresburgerRelation Projection::toLibrary(const Relation &relation) {
+  PresburgerRelation result =
+      PresburgerRelation::getEmpty(PresburgerSpace::getRelationSpace(
+          relation.domain, relation.range, kRelationSymbols));
+  for (const Conjunction &disjunct : relation.disjuncts)
+    result.unionInPlace(toLibrary(disjunct));
+  return result;
+}
+
+/// The library's columns are variables, locals, constant.
+static std::optional<Row> ourRow(const Conjunction &to,
+                                 llvm::ArrayRef<DynamicAPInt> from) {
+  Row result;
+  unsigned count = from.size();
+  for (unsigned i = 0; i < count; ++i) {
+    if (from[i] == 0)
+      continue;
+    if (from[i] > std::numeric_limits<int32_t>::max() ||
+        from[i] < std::numeric_limits<int32_t>::min())
+      return std::nullopt;
+    unsigned column = i;
+    if (i + 1 == count)
+      column = to.constantColumn();
+    else if (i >= to.constantColumn())
+      column = i + 1;
+    addTo(result, column, int64_t(from[i]));
+  }
+  return result;
+}
+
+std::optional<Conjunction>
+Projection::fromLibrary(const IntegerRelation &from) {
+  Conjunction result(from.getNumDomainVars(), from.getNumRangeVars());
+  auto divisions = from.getLocalReprs();
+  unsigned locals = from.getNumLocalVars();
+  // The library's locals come in any order; ours use earlier ones only.
+  llvm::SmallVector<unsigned> position(locals, ~0u);
+  llvm::SmallVector<std::optional<Row>> numerators;
+  for (unsigned i = 0; i < locals; ++i) {
+    if (!divisions.hasRepr(i))
+      return std::nullopt;
+    numerators.push_back(ourRow(result, divisions.getDividend(i)));
+    if (!numerators.back())
+      return std::nullopt;
+  }
+  auto renumber = [&](const Row &row) -> std::optional<Row> {
+    Row renamed;
+    for (unsigned column = 0; column < row.size(); ++column) {
+      if (row[column] == 0)
+        continue;
+      unsigned target = column;
+      if (column >= result.localColumn()) {
+        target = position[column - result.localColumn()];
+        if (target == ~0u)
+          return std::nullopt;
+      }
+      addTo(renamed, target, row[column]);
+    }
+    return renamed;
+  };
+  for (unsigned placed = 0; placed < locals;) {
+    unsigned before = placed;
+    for (unsigned i = 0; i < locals; ++i) {
+      if (position[i] != ~0u)
+        continue;
+      std::optional<Row> numerator = renumber(*numerators[i]);
+      if (!numerator)
+        continue;
+      result.locals.push_back({*numerator, int64_t(divisions.getDenom(i))});
+      position[i] = result.localColumn() + result.locals.size() - 1;
+      ++placed;
+    }
+    if (placed == before)
+      return std::nullopt;
+  }
+  auto take = [&](llvm::ArrayRef<DynamicAPInt> row, bool equality) {
+    std::optional<Row> ours = ourRow(result, row);
+    if (ours)
+      ours = renumber(*ours);
+    if (!ours)
+      return false;
+    result.inequalities.push_back(*ours);
+    if (equality)
+      result.inequalities.push_back(scaled(*ours, -1));
+    return true;
+  };
+  for (unsigned i = 0; i < from.getNumEqualities(); ++i)
+    if (!take(from.getEquality(i), true))
+      return std::nullopt;
+  for (unsigned i = 0; i < from.getNumInequalities(); ++i)
+    if (!take(from.getInequality(i), false))
+      return std::nullopt;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Projection
+//===----------------------------------------------------------------------===//
+
+/// Divides by common factors, drops what is repeated or always true. The
+/// constant is rounded down, which loses no integer point.
+Projection::Progress Projection::normalize() {
+  unsigned constantColumn = current.constantColumn();
+  llvm::SmallVector<Row, 8> kept;
+  for (Row row : current.inequalities) {
+    trim(row);
+    int64_t divisor = coefficientGcd(row, constantColumn);
+    if (divisor == 0) {
+      if (at(row, constantColumn) < 0)
+        return Progress::empty;
+      continue;
+    }
+    if (divisor > 1)
+      for (int64_t &coefficient : row)
+        coefficient = floorDivide(coefficient, divisor);
+    trim(row);
+    bool stronger = true;
+    for (Row &other : kept) {
+      std::optional<Row> gap = combine(row, 1, other, -1);
+      std::optional<Row> total = combine(row, 1, other, 1);
+      if (gap && coefficientGcd(*gap, constantColumn) == 0) {
+        if (at(*gap, constantColumn) < 0)
+          other = row;
+        stronger = false;
+        break;
+      }
+      if (total && coefficientGcd(*total, constantColumn) == 0 &&
+          at(*total, constantColumn) < 0)
+        return Progress::empty;
+    }
+    if (stronger)
+      kept.push_back(std::move(row));
+  }
+  // A row that replaced a weaker one may contradict an earlier opposite.
+  for (unsigned i = 0; i < kept.size(); ++i)
+    for (unsigned j = i + 1; j < kept.size(); ++j) {
+      std::optional<Row> total = combine(kept[i], 1, kept[j], 1);
+      if (total && coefficientGcd(*total, constantColumn) == 0 &&
+          at(*total, constantColumn) < 0)
+        return Progress::empty;
+    }
+  current.inequalities = std::move(kept);
+  return Progress::some;
+}
+
+bool Projection::usesOtherUnknown(const Row &row, unsigned column) const {
+  for (unsigned i = current.localColumn(); i < row.size(); ++i)
+    if (i != column && row[i] != 0 && isUnknown(i))
+      return true;
+  return false;
+}
+
+/// Replaces an unknown that an equality gives with coefficient one.
+bool Projection::substituteEquality() {
+  auto &rows = current.inequalities;
+  for (unsigned i = 0; i < rows.size(); ++i)
+    for (unsigned j = i + 1; j < rows.size(); ++j) {
+      std::optional<Row> total = combine(rows[i], 1, rows[j], 1);
+      if (!total || !total->empty())
+        continue;
+      for (unsigned column = current.localColumn(); column < rows[i].size();
+           ++column) {
+        int64_t unit = rows[i][column];
+        if ((unit != 1 && unit != -1) || !isUnknown(column))
+          continue;
+        Row equality = rows[i];
+        llvm::SmallVector<Row, 8> replaced;
+        for (unsigned k = 0; k < rows.size(); ++k) {
+          if (k == i || k == j)
+            continue;
+          std::optional<Row> row =
+              combine(rows[k], 1, equality, -at(rows[k], column) * unit);
+          if (!row)
+            return false;
+          replaced.push_back(std::move(*row));
+        }
+        rows = std::move(replaced);
+        unknown[column - current.localColumn()] = false;
+        return true;
+      }
+    }
+  return false;
+}
+
+/// Fourier-Motzkin without the pair (skipLower, skipUpper).
+bool Projection::eliminate(unsigned column, const Row *skipLower,
+                           const Row *skipUpper) {
+  llvm::SmallVector<Row, 8> result;
+  for (const Row &lower : current.inequalities) {
+    int64_t a = at(lower, column);
+    if (a == 0)
+      result.push_back(lower);
+    if (a <= 0)
+      continue;
+    for (const Row &upper : current.inequalities) {
+      int64_t b = -at(upper, column);
+      if (b <= 0 || (&lower == skipLower && &upper == skipUpper))
+        continue;
+      std::optional<Row> row = combine(lower, b, upper, a);
+      if (!row)
+        return false;
+      result.push_back(std::move(*row));
+    }
+  }
+  current.inequalities = std::move(result);
+  unknown[column - current.localColumn()] = false;
+  return true;
+}
+
+/// Bounds of one unknown.
+namespace {
+struct Bounds {
+  llvm::SmallVector<const Row *> lower, upper;
+  /// Bounds `c v >= e - s` and `c v <= e` with 0 <= s < c: one value at most.
+  const Row *tightLower = nullptr, *tightUpper = nullptr;
+  int64_t slack = 0;
+};
+} // namespace
+
+static Bounds findBounds(const Conjunction &current,
+                         llvm::ArrayRef<Row> inequalities, unsigned column) {
+  Bounds bounds;
+  for (const Row &row : inequalities) {
+    if (at(row, column) > 0)
+      bounds.lower.push_back(&row);
+    if (at(row, column) < 0)
+      bounds.upper.push_back(&row);
+  }
+  for (const Row *lower : bounds.lower)
+    for (const Row *upper : bounds.upper) {
+      int64_t factor = at(*lower, column);
+      if (factor == 1 || factor != -at(*upper, column))
+        continue;
+      std::optional<Row> total = combine(*lower, 1, *upper, 1);
+      if (!total || coefficientGcd(*total, current.constantColumn()) != 0)
+        continue;
+      int64_t slack = at(*total, current.constantColumn());
+      if (slack < 0 || slack >= factor)
+        continue;
+      bounds.tightLower = lower;
+      bounds.tightUpper = upper;
+      bounds.slack = slack;
+      return bounds;
+    }
+  return bounds;
+}
+
+/// Removes an unknown where the rational shadow has the integer points of the
+/// projection: with unit coefficients on one side, or on all bounds but a pair
+/// that always has room for exactly one value.
+bool Projection::eliminateExactly() {
+  unsigned best = ~0u;
+  size_t bestCost = ~size_t(0);
+  bool bestSkips = false;
+  for (unsigned i = 0; i < unknown.size(); ++i) {
+    if (!unknown[i])
+      continue;
+    unsigned column = current.localColumn() + i;
+    Bounds bounds = findBounds(current, current.inequalities, column);
+    auto isUnit = [&](const Row *row) {
+      return std::abs(at(*row, column)) == 1;
+    };
+    bool exact = llvm::all_of(bounds.lower, isUnit) ||
+                 llvm::all_of(bounds.upper, isUnit);
+    bool skips = false;
+    if (!exact && bounds.tightLower &&
+        bounds.slack + 1 == at(*bounds.tightLower, column)) {
+      skips = exact = llvm::all_of(current.inequalities, [&](const Row &row) {
+        return at(row, column) == 0 || isUnit(&row) ||
+               &row == bounds.tightLower || &row == bounds.tightUpper;
+      });
+    }
+    size_t cost = bounds.lower.size() * bounds.upper.size();
+    if (exact && cost < bestCost) {
+      best = column;
+      bestCost = cost;
+      bestSkips = skips;
+    }
+  }
+  if (best == ~0u)
+    return false;
+  Bounds bounds = findBounds(current, current.inequalities, best);
+  return eliminate(best, bestSkips ? bounds.tightLower : nullptr,
+                   bestSkips ? bounds.tightUpper : nullptr);
+}
+
+/// An unknown with a tight pair of bounds is a division.
+bool Projection::defineDivision() {
+  for (unsigned i = 0; i < unknown.size(); ++i) {
+    if (!unknown[i])
+      continue;
+    unsigned column = current.localColumn() + i;
+    Bounds bounds = findBounds(current, current.inequalities, column);
+    if (!bounds.tightUpper || usesOtherUnknown(*bounds.tightUpper, column))
+      continue;
+    Row numerator = *bounds.tightUpper;
+    int64_t denominator = -numerator[column];
+    numerator[column] = 0;
+    trim(numerator);
+    llvm::SmallVector<Row, 8> kept;
+    for (const Row &row : current.inequalities)
+      if (&row != bounds.tightUpper &&
+          (&row != bounds.tightLower || bounds.slack + 1 != denominator))
+        kept.push_back(row);
+    current.inequalities = std::move(kept);
+    current.locals[i] = {numerator, denominator};
+    unknown[i] = false;
+    order.push_back(i);
+    return true;
+  }
+  return false;
+}
+
+/// If there is a value for an unknown, then the least one, which meets one of
+/// the lower bounds: a case for each of them.
+bool Projection::split(llvm::SmallVectorImpl<Conjunction> &result) {
+  unsigned best = ~0u;
+  size_t bestCases = ~size_t(0);
+  for (unsigned i = 0; i < unknown.size(); ++i) {
+    if (!unknown[i])
+      continue;
+    unsigned column = current.localColumn() + i;
+    Bounds bounds = findBounds(current, current.inequalities, column);
+    bool usable = llvm::none_of(bounds.lower, [&](const Row *row) {
+      return usesOtherUnknown(*row, column);
+    });
+    if (usable && bounds.lower.size() < bestCases) {
+      best = i;
+      bestCases = bounds.lower.size();
+    }
+  }
+  if (best == ~0u)
+    return false;
+  unsigned column = current.localColumn() + best;
+  for (unsigned k = 0; k < current.inequalities.size(); ++k) {
+    int64_t denominator = at(current.inequalities[k], column);
+    if (denominator <= 0)
+      continue;
+    Projection branch = *this;
+    Row numerator = scaled(current.inequalities[k], -1);
+    numerator[column] = 0;
+    numerator = sum(numerator, current.constant(denominator - 1));
+    trim(numerator);
+    branch.current.inequalities.erase(branch.current.inequalities.begin() + k);
+    if (denominator == 1) {
+      // The bound itself: v = numerator.
+      bool fits = true;
+      for (Row &row : branch.current.inequalities) {
+        int64_t factor = at(row, column);
+        if (factor == 0)
+          continue;
+        row[column] = 0;
+        std::optional<Row> replaced = combine(row, 1, numerator, factor);
+        fits &= replaced.has_value();
+        if (replaced)
+          row = *replaced;
+      }
+      if (!fits)
+        return false;
+    } else {
+      branch.current.locals[best] = {numerator, denominator};
+      branch.order.push_back(best);
+    }
+    branch.unknown[best] = false;
+    branch.solve(result);
+  }
+  return true;
+}
+
+/// Keeps the divisions that something uses, in the order of their definition.
+void Projection::finish() {
+  unsigned first = current.localColumn();
+  llvm::SmallVector<bool, 8> used(current.locals.size(), false);
+  auto mark = [&](const Row &row) {
+    for (unsigned i = first; i < row.size(); ++i)
+      if (row[i] != 0)
+        used[i - first] = true;
+  };
+  for (const Row &row : current.inequalities)
+    mark(row);
+  for (unsigned i : llvm::reverse(order))
+    if (used[i])
+      mark(current.locals[i].numerator);
+  llvm::SmallVector<unsigned, 8> position(current.locals.size(), 0);
+  auto renumber = [&](const Row &row) {
+    Row renamed(row.begin(), row.begin() + std::min<size_t>(row.size(), first));
+    for (unsigned i = first; i < row.size(); ++i)
+      if (row[i] != 0)
+        addTo(renamed, position[i - first], row[i]);
+    trim(renamed);
+    return renamed;
+  };
+  llvm::SmallVector<Conjunction::Local, 4> kept;
+  for (unsigned i : order) {
+    if (!used[i])
+      continue;
+    position[i] = first + kept.size();
+    kept.push_back(
+        {renumber(current.locals[i].numerator), current.locals[i].denominator});
+  }
+  for (Row &row : current.inequalities)
+    row = renumber(row);
+  current.locals = std::move(kept);
+}
+
+void Projection::solve(llvm::SmallVectorImpl<Conjunction> &result) {
+  while (true) {
+    if (normalize() == Progress::empty)
+      return;
+    if (llvm::none_of(unknown, [](bool is) { return is; })) {
+      finish();
+      result.push_back(current);
+      return;
+    }
+    if (substituteEquality() || eliminateExactly() || defineDivision())
+      continue;
+    if (split(result))
+      return;
+    // Unknowns that bound one another: the library's general projection.
+    PresburgerRelation general =
+        toLibrary(current).computeReprWithOnlyDivLocals();
+    for (const IntegerRelation &disjunct : general.getAllDisjuncts())
+      if (std::optional<Conjunction> ours = fromLibrary(disjunct))
+        result.push_back(*ours);
+      else
+        llvm::report_fatal_error("a plan's maps have coefficients too large "
+                                 "for exact projection");
+    return;
+  }
+}
+
+llvm::SmallVector<Conjunction, 1> Projection::run(const Conjunction &input) {
+  Projection projection(input);
+  // Divisions become unknowns with their two bounds, so that those that need
+  // not stay are eliminated like any other.
+  projection.unknown.assign(input.locals.size(), true);
+  for (auto [index, local] : llvm::enumerate(input.locals)) {
+    if (local.denominator == 0)
+      continue;
+    Row quotient =
+        scaled(input.variable(input.localColumn() + index), local.denominator);
+    projection.current.atLeast(local.numerator, quotient);
+    projection.current.less(local.numerator,
+                            sum(quotient, input.constant(local.denominator)));
+  }
+  for (Conjunction::Local &local : projection.current.locals)
+    local = {};
+  llvm::SmallVector<Conjunction, 1> result;
+  projection.solve(result);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Implication over rational points
+//===----------------------------------------------------------------------===//
+
+/// `left` with the divisions of `right` added; `rightRows` are the rows of
+/// `right` in its columns.
+Conjunction Projection::merged(const Conjunction &left,
+                               const Conjunction &right,
+                               llvm::SmallVectorImpl<Row> &rightRows) {
+  Conjunction result = left;
+  unsigned first = left.localColumn();
+  llvm::SmallVector<unsigned, 4> position;
+  auto renumber = [&](const Row &row) {
+    Row renamed(row.begin(), row.begin() + std::min<size_t>(row.size(), first));
+    for (unsigned i = first; i < row.size(); ++i)
+      if (row[i] != 0)
+        addTo(renamed, position[i - first], row[i]);
+    trim(renamed);
+    return renamed;
+  };
+  for (const Conjunction::Local &local : right.locals) {
+    Conjunction::Local moved{renumber(local.numerator), local.denominator};
+    auto found = llvm::find(result.locals, moved);
+    position.push_back(first + (found - result.locals.begin()));
+    if (found == result.locals.end())
+      result.locals.push_back(moved);
+  }
+  for (const Row &row : right.inequalities)
+    rightRows.push_back(renumber(row));
+  return result;
+}
+
+bool Projection::implies(const Conjunction &conjunction,
+                         const Conjunction &other) {
+  llvm::SmallVector<Row> rows;
+  Conjunction all = merged(conjunction, other, rows);
+  Simplex simplex(toLibrary(all));
+  if (simplex.isEmpty())
+    return true;
+  for (const Row &row : rows) {
+    llvm::SmallVector<DynamicAPInt> coefficients =
+        mlir::presburger::getDynamicAPIntVec(
+            libraryRow(all, row, all.locals.size()));
+    auto least = simplex.computeOptimum(Simplex::Direction::Down, coefficients);
+    if (!least.isBounded() || !(*least > Fraction(-1, 1)))
+      return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Relations
+//===----------------------------------------------------------------------===//
+
+Relation::Relation(const Conjunction &conjunction)
+    : domain(conjunction.domainRank()), range(conjunction.rangeRank()) {
+  for (Conjunction &disjunct : Projection::run(conjunction))
+    add(std::move(disjunct));
+}
+
+Relation Relation::universe(unsigned domain, unsigned range) {
+  return Relation(Conjunction(domain, range));
+}
+
+Relation Relation::identity(unsigned rank) {
+  Conjunction same(rank, rank);
+  for (unsigned i = 0; i < rank; ++i)
+    same.equal(same.variable(i), same.variable(same.rangeColumn() + i));
+  return Relation(same);
+}
+
+void Relation::add(Conjunction conjunction) {
+  for (const Conjunction &disjunct : disjuncts)
+    if (Projection::implies(conjunction, disjunct))
+      return;
+  llvm::erase_if(disjuncts, [&](const Conjunction &disjunct) {
+    return Projection::implies(disjunct, conjunction);
+  });
+  disjuncts.push_back(std::move(conjunction));
+}
+
+void Relation::unite(const Relation &other) {
+  for (const Conjunction &disjunct : other.disjuncts)
+    add(disjunct);
+}
+
+Relation Relation::intersect(const Relation &other) const {
+  Relation result(domain, range);
+  for (const Conjunction &left : disjuncts)
+    for (const Conjunction &right : other.disjuncts) {
+      llvm::SmallVector<Row> rows;
+      Conjunction both = Projection::merged(left, right, rows);
+      both.inequalities.append(rows.begin(), rows.end());
+      result.unite(Relation(both));
+    }
+  return result;
+}
+
+Relation Relation::compose(const Relation &next) const {
+  Relation result(domain, next.range);
+  for (const Conjunction &left : disjuncts)
+    for (const Conjunction &right : next.disjuncts) {
+      Conjunction chain(domain, next.range);
+      llvm::SmallVector<unsigned> middle;
+      for (unsigned i = 0; i < range; ++i)
+        middle.push_back(chain.addLocal());
+      auto append = [&](const Conjunction &from, bool isLeft) {
+        llvm::SmallVector<unsigned> locals;
+        for (unsigned i = 0, e = from.locals.size(); i < e; ++i)
+          locals.push_back(chain.addLocal());
+        auto move = [&](const Row &row) {
+          Row moved;
+          for (unsigned column = 0; column < row.size(); ++column) {
+            if (row[column] == 0)
+              continue;
+            unsigned target;
+            if (column >= from.localColumn())
+              target = locals[column - from.localColumn()];
+            else if (column == from.constantColumn())
+              target = chain.constantColumn();
+            else if (column >= from.symbolColumn())
+              target = chain.symbolColumn() + column - from.symbolColumn();
+            else if (isLeft)
+              target =
+                  column < from.domain ? column : middle[column - from.domain];
+            else
+              target = column < from.domain
+                           ? middle[column]
+                           : chain.rangeColumn() + column - from.domain;
+            addTo(moved, target, row[column]);
+          }
+          return moved;
+        };
+        for (auto [index, local] : llvm::enumerate(from.locals))
+          chain.locals[locals[index] - chain.localColumn()] = {
+              move(local.numerator), local.denominator};
+        for (const Row &row : from.inequalities)
+          chain.inequalities.push_back(move(row));
+      };
+      append(left, true);
+      append(right, false);
+      result.unite(Relation(chain));
+    }
+  return result;
+}
+
+/// The conjunction with its variables in other columns: `place` maps a domain
+/// or range column, nothing else moves but by the shift of the symbols.
+template <typename Place>
+static Row placeRow(const Conjunction &from, const Conjunction &to,
+                    const Row &row, Place place) {
+  Row moved;
+  for (unsigned column = 0; column < row.size(); ++column) {
+    if (row[column] == 0)
+      continue;
+    unsigned target = column < from.symbolColumn()
+                          ? place(column)
+                          : column - from.symbolColumn() + to.symbolColumn();
+    addTo(moved, target, row[column]);
+  }
+  return moved;
+}
+
+Relation Relation::inverse() const {
+  Relation result(range, domain);
+  for (const Conjunction &from : disjuncts) {
+    Conjunction to(range, domain);
+    auto place = [&](unsigned column) {
+      return column < domain ? column + range : column - domain;
+    };
+    for (const Conjunction::Local &local : from.locals)
+      to.locals.push_back(
+          {placeRow(from, to, local.numerator, place), local.denominator});
+    for (const Row &row : from.inequalities)
+      to.inequalities.push_back(placeRow(from, to, row, place));
+    result.disjuncts.push_back(std::move(to));
+  }
+  return result;
+}
+
+Relation Relation::rangeUnder(unsigned newDomain) const {
+  Relation result(newDomain, range);
+  for (const Conjunction &from : disjuncts) {
+    Conjunction to(newDomain, range);
+    llvm::SmallVector<unsigned> hidden;
+    for (unsigned i = 0; i < domain; ++i)
+      hidden.push_back(to.addLocal());
+    unsigned shift = domain;
+    auto move = [&](const Row &row) {
+      Row moved;
+      for (unsigned column = 0; column < row.size(); ++column) {
+        if (row[column] == 0)
+          continue;
+        unsigned target;
+        if (column < domain)
+          target = hidden[column];
+        else if (column < from.symbolColumn())
+          target = to.rangeColumn() + column - domain;
+        else
+          target = column - from.symbolColumn() + to.symbolColumn() +
+                   (column >= from.localColumn() ? shift : 0);
+        addTo(moved, target, row[column]);
+      }
+      return moved;
+    };
+    for (const Conjunction::Local &local : from.locals)
+      to.locals.push_back({move(local.numerator), local.denominator});
+    for (const Row &row : from.inequalities)
+      to.inequalities.push_back(move(row));
+    result.unite(Relation(to));
+  }
+  return result;
+}
+
+Relation Relation::simplifiedIn(const Relation &context) const {
+  if (context.disjuncts.size() != 1)
+    return *this;
+  Relation result(domain, range);
+  for (const Conjunction &disjunct : disjuncts) {
+    llvm::SmallVector<Row> rows;
+    Conjunction all =
+        Projection::merged(context.disjuncts.front(), disjunct, rows);
+    Conjunction both = all;
+    both.inequalities.append(rows.begin(), rows.end());
+    if (Simplex(Projection::toLibrary(both)).isEmpty())
+      continue;
+    Simplex simplex(Projection::toLibrary(all));
+    Conjunction kept = disjunct;
+    kept.inequalities.clear();
+    for (auto [row, own] : llvm::zip(rows, disjunct.inequalities)) {
+      auto least =
+          simplex.computeOptimum(Simplex::Direction::Down,
+                                 mlir::presburger::getDynamicAPIntVec(
+                                     libraryRow(all, row, all.locals.size())));
+      if (!least.isBounded() || !(*least > Fraction(-1, 1)))
+        kept.inequalities.push_back(own);
+    }
+    result.unite(Relation(kept));
+  }
+  return result;
+}
+
+bool Relation::isEmpty() const {
+  return llvm::all_of(disjuncts, [](const Conjunction &disjunct) {
+    IntegerRelation library = Projection::toLibrary(disjunct);
+    return Simplex(library).isEmpty() || library.isIntegerEmpty();
+  });
+}
+
+bool Relation::isSubsetOf(const Relation &other) const {
+  std::optional<PresburgerRelation> whole;
+  for (const Conjunction &disjunct : disjuncts) {
+    if (llvm::any_of(other.disjuncts, [&](const Conjunction &candidate) {
+          return Projection::implies(disjunct, candidate);
+        }))
+      continue;
+    if (!whole)
+      whole = Projection::toLibrary(other);
+    if (!PresburgerRelation(Projection::toLibrary(disjunct))
+             .subtract(*whole)
+             .isIntegerEmpty())
+      return false;
+  }
+  return true;
+}
+
+Relation Relation::subtract(const Relation &other) const {
+  Relation result(domain, range);
+  std::optional<PresburgerRelation> whole;
+  for (const Conjunction &disjunct : disjuncts) {
+    if (llvm::any_of(other.disjuncts, [&](const Conjunction &candidate) {
+          return Projection::implies(disjunct, candidate);
+        }))
+      continue;
+    if (!whole)
+      whole = Projection::toLibrary(other);
+    PresburgerRelation rest =
+        PresburgerRelation(Projection::toLibrary(disjunct)).subtract(*whole);
+    for (const IntegerRelation &piece : rest.getAllDisjuncts()) {
+      if (piece.isIntegerEmpty())
+        continue;
+      std::optional<Conjunction> ours = Projection::fromLibrary(piece);
+      if (!ours)
+        llvm::report_fatal_error("a plan's maps have coefficients too large "
+                                 "for exact difference");
+      result.unite(Relation(*ours));
+    }
+  }
+  return result;
+}
+
+std::optional<RelationPoint> Relation::sample() const {
+  for (const Conjunction &disjunct : disjuncts) {
+    auto found = Projection::toLibrary(disjunct).findIntegerSample();
+    if (!found)
+      continue;
+    RelationPoint point;
+    for (unsigned i = 0; i < disjunct.constantColumn(); ++i) {
+      int64_t value = int64_t((*found)[i]);
+      if (i < domain)
+        point.domain.push_back(value);
+      else if (i < domain + range)
+        point.range.push_back(value);
+      else
+        point.symbols.push_back(value);
+    }
+    return point;
+  }
+  return std::nullopt;
+}
+
+bool Relation::contains(llvm::ArrayRef<int64_t> domainPoint,
+                        llvm::ArrayRef<int64_t> rangePoint,
+                        llvm::ArrayRef<int64_t> symbols) const {
+  return llvm::any_of(disjuncts, [&](const Conjunction &disjunct) {
+    llvm::SmallVector<int64_t> values(domainPoint);
+    values.append(rangePoint.begin(), rangePoint.end());
+    values.append(symbols.begin(), symbols.end());
+    values.push_back(1);
+    auto evaluate = [&](const Row &row) {
+      int64_t total = 0;
+      for (auto [coefficient, value] : llvm::zip(row, values))
+        total += coefficient * value;
+      return total;
+    };
+    for (const Conjunction::Local &local : disjunct.locals)
+      values.push_back(
+          floorDivide(evaluate(local.numerator), local.denominator));
+    return llvm::all_of(disjunct.inequalities,
+                        [&](const Row &row) { return evaluate(row) >= 0; });
+  });
+}
