@@ -142,8 +142,8 @@ BATON_TASK void baton_task_attention(
       const int64_t first = panel * lanes;
       const int64_t begin = larger(seen_in_block.begin - first, 0);
       const int64_t end = smaller(seen_in_block.end - first, lanes);
-      // Values are read after all keys, which hides their way from memory; the
-      // rows of one head lie far apart, out of a hardware prefetcher's sight.
+      // The rows of one head lie far apart, out of a hardware prefetcher's
+      // sight. Values are wanted after all keys of the block.
       for (int64_t i = begin; i < end; ++i)
         prefetch(values + (block + first + i) * value_stride,
                  value_dim * static_cast<int64_t>(sizeof(float)));
@@ -227,6 +227,8 @@ BATON_TASK void baton_task_attention(
       auto add_values = [&](int64_t column, int64_t panels,
                             int64_t width) BATON_INLINE_LAMBDA {
         const float *right = values + block * value_stride + column;
+        const float *next_keys =
+            keys + (block + block_positions) * key_stride + column;
         auto add_range = [&](int64_t i, int64_t p, int64_t begin, int64_t end,
                              Vector sum) BATON_INLINE_LAMBDA {
           for (int64_t key = begin; key < end; ++key)
@@ -243,6 +245,8 @@ BATON_TASK void baton_task_attention(
                             smaller(common.begin, seen[i].end), splat(0.0f)));
         multiply(tile, weights, block_positions, count, panels, common.begin,
                  common.end, [&](int64_t key, int p) BATON_INLINE_LAMBDA {
+                   // The next block's keys, spread over this block's values.
+                   __builtin_prefetch(next_keys + key * key_stride + p * lanes);
                    return load(right + key * value_stride + p * lanes, width);
                  });
         for (int64_t i = 0; i < count; ++i) {

@@ -14,11 +14,13 @@ BATON_TASK float baton_task_fma_probe(int64_t iterations) {
   constexpr int chains = 7;
   static_assert(BATON_FMA_PROBE_OPERATIONS == chains * lanes * 2);
   Vector value[chains];
+  // Hidden from the optimiser, which would notice that nothing changes.
+  float seed = static_cast<float>(iterations);
+  __asm__ volatile("" : "+m"(seed));
   BATON_UNROLL
   for (int chain = 0; chain < chains; ++chain)
-    value[chain] = splat(static_cast<float>(iterations + chain));
-  // Small enough to round away: values neither grow nor become subnormal. They
-  // begin with a number that the optimiser does not know, or it would notice.
+    value[chain] = splat(seed + static_cast<float>(chain));
+  // Small enough to round away: values neither grow nor become subnormal.
   const Vector factor = splat(0x1p-40f);
   for (int64_t iteration = 0; iteration < iterations; ++iteration) {
     BATON_UNROLL
