@@ -1,0 +1,307 @@
+//===- ImporterTest.cpp - what importers build from good configs ----------===//
+
+#include "ModelFolder.h"
+#include "dialects/Model/Model.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+using namespace baton::models;
+using namespace baton::models::test;
+using nlohmann::json;
+
+namespace {
+
+class Importer : public testing::Test {
+protected:
+  OwningOpRef<ModuleOp> importFrom(StringRef folder,
+                                   const ImportOptions &options = {}) {
+    std::string error;
+    OwningOpRef<ModuleOp> module =
+        importFolder(context, folder, options, error);
+    EXPECT_TRUE(module) << error;
+    EXPECT_EQ(error, "");
+    return module;
+  }
+  OwningOpRef<ModuleOp> importModel(const json &config,
+                                    const ImportOptions &options = {}) {
+    return importFrom(ModelFolder(config).getPath(), options);
+  }
+
+  /// A valid config with other fields.
+  static json with(const char *family, json patch) {
+    json config = validConfig(family);
+    config.update(patch);
+    return config;
+  }
+
+  MLIRContext context;
+};
+
+} // namespace
+
+static std::string typeOf(Value value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << value.getType();
+  return text;
+}
+
+static ProgramOp programOf(ModuleOp module) {
+  return *module.getOps<ProgramOp>().begin();
+}
+
+template <typename OpType> static SmallVector<OpType> all(ModuleOp module) {
+  SmallVector<OpType> found;
+  module.walk([&](OpType op) { found.push_back(op); });
+  return found;
+}
+
+/// The op of this type at this location.
+template <typename OpType> static OpType at(ModuleOp module, StringRef name) {
+  for (OpType op : all<OpType>(module))
+    if (auto location = dyn_cast<NameLoc>(op.getLoc());
+        location && location.getName() == name)
+      return op;
+  ADD_FAILURE() << "no " << OpType::getOperationName().str() << " named "
+                << name.str();
+  return {};
+}
+
+/// All sources of all parameters, as "a|b".
+static std::vector<std::string> sourcesOf(ModuleOp module) {
+  std::vector<std::string> found;
+  for (ParameterOp parameter : all<ParameterOp>(module)) {
+    std::string alternatives;
+    for (auto source : parameter.getSources().getAsRange<StringAttr>())
+      alternatives +=
+          (alternatives.empty() ? "" : "|") + source.getValue().str();
+    found.push_back(alternatives);
+  }
+  return found;
+}
+
+TEST(Families, AreSorted) {
+  EXPECT_EQ(families(), (std::vector<std::string>{"gpt2", "llama"}));
+}
+
+TEST_F(Importer, LlamaHasGroupedQueryAttention) {
+  auto module = importModel(validConfig("llama"));
+  EXPECT_EQ(programOf(*module).getMaxSeq(), 64u);
+  EXPECT_EQ(programOf(*module).getFamily(), "llama");
+  auto stack = at<StackOp>(*module, "layers");
+  EXPECT_EQ(stack.getRepeat(), 2u);
+  EXPECT_EQ(typeOf(stack.getResult(0)), "!model.tensor<rows x 24 x f32>");
+
+  auto scores = at<MatmulOp>(*module, "layers.self_attn.scores");
+  EXPECT_EQ(typeOf(scores.getLhs()), "!model.tensor<6 x rows x 4 x f32>");
+  EXPECT_EQ(typeOf(scores.getRhs()), "!model.tensor<6 x 4 x kv x f32>");
+  for (BroadcastOp broadcast : all<BroadcastOp>(*module)) {
+    EXPECT_EQ(broadcast.getAxis(), 0u);
+    EXPECT_EQ(broadcast.getTimes(), 3u);
+  }
+  EXPECT_EQ(all<BroadcastOp>(*module).size(), 2u);
+  auto scale = at<ScaleOp>(*module, "layers.self_attn.scale");
+  EXPECT_EQ(scale.getFactor().convertToFloat(), 0.5f);
+  EXPECT_EQ(at<MaskOp>(*module, "layers.self_attn.mask").getWindow(), 0u);
+  EXPECT_TRUE(all<AttentionOp>(*module).empty());
+  EXPECT_TRUE(all<GatedLinearOp>(*module).empty());
+}
+
+TEST_F(Importer, LlamaNamesItsTensors) {
+  auto module = importModel(validConfig("llama"));
+  std::vector<std::string> expected = {
+      "model.embed_tokens.weight|embed_tokens.weight"};
+  for (const char *name :
+       {"input_layernorm", "self_attn.q_proj", "self_attn.k_proj",
+        "self_attn.v_proj", "self_attn.o_proj", "post_attention_layernorm",
+        "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
+    std::string bare = std::string("layers.{layer}.") + name + ".weight";
+    expected.push_back("model." + bare + "|" + bare);
+  }
+  expected.push_back("model.norm.weight|norm.weight");
+  expected.push_back("lm_head.weight");
+  EXPECT_EQ(sourcesOf(*module), expected);
+}
+
+TEST_F(Importer, LlamaDefaultsFollowTransformers) {
+  json config = validConfig("llama");
+  config.erase("num_key_value_heads");
+  auto module = importModel(config);
+  EXPECT_TRUE(all<BroadcastOp>(*module).empty());
+  EXPECT_EQ(at<RmsNormOp>(*module, "norm").getEpsilon().convertToFloat(),
+            1e-6f);
+  EXPECT_EQ(at<ActivateOp>(*module, "layers.mlp.act_fn").getActivation(),
+            Activation::silu);
+  for (LinearOp linear : all<LinearOp>(*module))
+    EXPECT_FALSE(linear.getBias());
+}
+
+TEST_F(Importer, LlamaReadsItsSwitches) {
+  auto module = importModel(with("llama", {{"head_dim", 10},
+                                           {"attention_bias", true},
+                                           {"mlp_bias", true},
+                                           {"tie_word_embeddings", true},
+                                           {"hidden_act", "gelu_new"},
+                                           {"rms_norm_eps", 0.125}}));
+  EXPECT_EQ(typeOf(at<LinearOp>(*module, "layers.self_attn.q_proj")),
+            "!model.tensor<rows x 60 x f32>");
+  EXPECT_EQ(at<ActivateOp>(*module, "layers.mlp.act_fn").getActivation(),
+            Activation::gelu_tanh);
+  EXPECT_EQ(at<RmsNormOp>(*module, "layers.input_layernorm")
+                .getEpsilon()
+                .convertToFloat(),
+            0.125f);
+  auto head = at<LinearOp>(*module, "lm_head");
+  EXPECT_EQ(head.getWeight(),
+            at<EmbeddingOp>(*module, "embed_tokens").getTable());
+  for (LinearOp linear : all<LinearOp>(*module))
+    EXPECT_EQ(!linear.getBias(), linear == head);
+}
+
+TEST_F(Importer, Gpt2StoresWeightsTransposedAndTiesTheHead) {
+  auto module = importModel(validConfig("gpt2"));
+  EXPECT_EQ(programOf(*module).getMaxSeq(), 32u);
+  auto head = at<LinearOp>(*module, "lm_head");
+  EXPECT_EQ(head.getWeight(), at<EmbeddingOp>(*module, "wte").getTable());
+  for (LinearOp linear : all<LinearOp>(*module)) {
+    EXPECT_EQ(linear.getWeight().getDefiningOp<ParameterOp>().getTransposed(),
+              linear != head);
+    EXPECT_EQ(!linear.getBias(), linear == head);
+  }
+  EXPECT_EQ(typeOf(at<LinearOp>(*module, "h.mlp.c_fc")),
+            "!model.tensor<rows x 48 x f32>");
+  EXPECT_EQ(at<ActivateOp>(*module, "h.mlp.act").getActivation(),
+            Activation::gelu_tanh);
+  EXPECT_EQ(at<LayerNormOp>(*module, "ln_f").getEpsilon().convertToFloat(),
+            1e-5f);
+  std::vector<uint64_t> offsets;
+  for (SliceOp slice : all<SliceOp>(*module))
+    offsets.push_back(slice.getOffset());
+  EXPECT_EQ(offsets, (std::vector<uint64_t>{0, 12, 24}));
+}
+
+TEST_F(Importer, Gpt2NamesItsTensors) {
+  auto module = importModel(
+      with("gpt2", {{"tie_word_embeddings", false}, {"n_layer", 1}}));
+  std::vector<std::string> expected;
+  auto expect = [&](const std::string &module, bool hasBias) {
+    for (const char *part : {".weight", ".bias"})
+      if (hasBias || part == std::string(".weight"))
+        expected.push_back("transformer." + module + part + "|" + module +
+                           part);
+  };
+  expect("wte", false);
+  expect("wpe", false);
+  for (const char *name :
+       {"ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"})
+    expect(std::string("h.{layer}.") + name, true);
+  expect("ln_f", true);
+  expected.push_back("lm_head.weight");
+  EXPECT_EQ(sourcesOf(*module), expected);
+}
+
+TEST_F(Importer, Gpt2ReadsItsSwitches) {
+  auto module = importModel(with("gpt2", {{"n_inner", 7},
+                                          {"activation_function", "relu"},
+                                          {"scale_attn_weights", false},
+                                          {"reorder_and_upcast_attn", true}}));
+  EXPECT_EQ(typeOf(at<LinearOp>(*module, "h.mlp.c_fc")),
+            "!model.tensor<rows x 7 x f32>");
+  EXPECT_EQ(at<ActivateOp>(*module, "h.mlp.act").getActivation(),
+            Activation::relu);
+  EXPECT_TRUE(all<ScaleOp>(*module).empty());
+}
+
+TEST_F(Importer, MaxSeqShortensTheSequenceButNoTable) {
+  auto module = importModel(validConfig("gpt2"), {20, std::nullopt});
+  EXPECT_EQ(programOf(*module).getMaxSeq(), 20u);
+  EXPECT_EQ(typeOf(at<PositionEmbeddingOp>(*module, "wpe").getTable()),
+            "!model.tensor<32 x 12 x f32>");
+}
+
+TEST_F(Importer, DtypeIsThatOfWeightsAndTablesOnly) {
+  struct Case {
+    json patch;
+    std::optional<std::string> option;
+    const char *element;
+  };
+  for (const Case &c : std::vector<Case>{
+           {json::object(), std::nullopt, "f32"},
+           {{{"torch_dtype", "bfloat16"}}, std::nullopt, "bf16"},
+           {{{"dtype", "float16"}}, "auto", "f16"},
+           {{{"dtype", "bfloat16"}, {"torch_dtype", "float16"}}, {}, "bf16"},
+           {{{"torch_dtype", "bfloat16"}}, "f32", "f32"},
+           {{{"torch_dtype", "int8"}}, "bf16", "bf16"},
+           {json::object(), "f16", "f16"}}) {
+    auto module = importModel(with("gpt2", c.patch), {std::nullopt, c.option});
+    for (ParameterOp parameter : all<ParameterOp>(*module)) {
+      auto type = cast<StepTensorType>(parameter.getType());
+      std::string element;
+      llvm::raw_string_ostream(element) << type.getElementType();
+      EXPECT_EQ(element, type.getRank() == 2 ? c.element : "f32");
+    }
+  }
+}
+
+TEST_F(Importer, EveryOpHasANameThatReadsLikeItsModule) {
+  for (const char *family : {"llama", "gpt2"}) {
+    auto module = importModel(validConfig(family));
+    programOf(*module).walk([](Operation *op) {
+      auto location = dyn_cast<NameLoc>(op->getLoc());
+      ASSERT_TRUE(location);
+      EXPECT_EQ(location.getName().getValue().find('{'), StringRef::npos);
+    });
+    // Computed values are told apart by their names.
+    llvm::StringSet<> names;
+    programOf(*module).walk([&](Operation *op) {
+      if (op->getNumResults() && !isa<ParameterOp>(op))
+        EXPECT_TRUE(
+            names.insert(cast<NameLoc>(op->getLoc()).getName().getValue())
+                .second)
+            << cast<NameLoc>(op->getLoc()).getName().str();
+    });
+  }
+}
+
+TEST_F(Importer, UnknownFieldsAreIgnored) {
+  importModel(with("llama", {{"pretraining_tp", 1},
+                             {"use_cache", true},
+                             {"architectures", {"LlamaForCausalLM"}}}));
+}
+
+//===----------------------------------------------------------------------===//
+// The checkpoints that whole programs are tested on
+//===----------------------------------------------------------------------===//
+
+TEST_F(Importer, GoldenConfigsAreImportedAndSurviveTheirText) {
+  int count = 0;
+  for (auto &entry : std::filesystem::directory_iterator(BATON_GOLDEN_FOLDER)) {
+    if (!std::filesystem::exists(entry.path() / "config.json"))
+      continue;
+    SCOPED_TRACE(entry.path().string());
+    ++count;
+    auto module = importFrom(entry.path().string());
+    ASSERT_TRUE(module);
+    json config = json::parse(std::ifstream(entry.path() / "config.json"));
+    bool isGpt2 = config["model_type"] == "gpt2";
+    EXPECT_EQ(at<StackOp>(*module, isGpt2 ? "h" : "layers").getRepeat(),
+              config[isGpt2 ? "n_layer" : "num_hidden_layers"]);
+    EXPECT_EQ(programOf(*module).getMaxSeq(),
+              config[isGpt2 ? "n_positions" : "max_position_embeddings"]);
+
+    std::string text, again;
+    llvm::raw_string_ostream(text) << *module;
+    auto parsed = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(parsed);
+    llvm::raw_string_ostream(again) << *parsed;
+    EXPECT_EQ(text, again);
+  }
+  EXPECT_GT(count, 0);
+}

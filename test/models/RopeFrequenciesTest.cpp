@@ -1,0 +1,72 @@
+//===- RopeFrequenciesTest.cpp - rotary angles against transformers -------===//
+//
+// Expected values are inv_freq of transformers' LlamaRotaryEmbedding, printed
+// as F32.
+//
+//===----------------------------------------------------------------------===//
+
+#include "models/RopeFrequencies.h"
+#include "ModelFolder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace baton::models;
+using namespace baton::models::test;
+using nlohmann::json;
+
+static std::vector<float> frequencies(const json &config, int64_t headDim) {
+  ModelFolder folder(config);
+  return ropeFrequencies(Config::read(folder.getPath()), headDim);
+}
+
+static void expectNear(const std::vector<float> &found,
+                       const std::vector<float> &expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_FLOAT_EQ(found[i], expected[i]) << "pair " << i;
+}
+
+TEST(RopeFrequencies, DefaultHasBaseTenThousand) {
+  expectNear(frequencies(json::object(), 10),
+             {1.0f, 0.15848931670188904f, 0.025118863210082054f,
+              0.003981070592999458f, 0.0006309573072940111f});
+}
+
+TEST(RopeFrequencies, BaseStandsAtTheTopOrNested) {
+  std::vector<float> top = frequencies({{"rope_theta", 5e5}}, 8);
+  EXPECT_FLOAT_EQ(top[2], std::pow(5e5f, -0.5f));
+  EXPECT_EQ(frequencies({{"rope_parameters", {{"rope_theta", 5e5}}}}, 8), top);
+  EXPECT_EQ(frequencies({{"rope_theta", 5e5}, {"rope_scaling", nullptr}}, 8),
+            top);
+}
+
+TEST(RopeFrequencies, LinearDividesByTheFactor) {
+  std::vector<float> expected = {0.4000000059604645f,    0.10730782896280289f,
+                                 0.02878742292523384f,   0.007722790353000164f,
+                                 0.0020717892330139875f, 0.0005557980621233582f,
+                                 0.00014910372556187212f};
+  expectNear(frequencies(
+                 {{"rope_scaling", {{"type", "linear"}, {"factor", 2.5}}}}, 14),
+             expected);
+  expectNear(frequencies({{"rope_parameters",
+                           {{"rope_type", "linear"}, {"factor", 2.5}}}},
+                         14),
+             expected);
+}
+
+TEST(RopeFrequencies, Llama3KeepsShortWavelengthsAndStretchesLongOnes) {
+  expectNear(frequencies({{"rope_theta", 500000.0},
+                          {"rope_scaling",
+                           {{"rope_type", "llama3"},
+                            {"factor", 8.0},
+                            {"low_freq_factor", 1.0},
+                            {"high_freq_factor", 4.0},
+                            {"original_max_position_embeddings", 64}}}},
+                         16),
+             {1.0f, 0.07940301299095154f, 0.004700753837823868f,
+              0.0009115831344388425f, 0.00017677668074611574f,
+              3.428102354519069e-05f, 6.647869668086059e-06f,
+              1.289173155782919e-06f});
+}
