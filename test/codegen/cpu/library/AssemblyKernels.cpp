@@ -17,7 +17,7 @@ LINEAR(linear_f32_rows_48, baton_task_linear_f32, float, 48)
 LINEAR(linear_bf16_rows_48, baton_task_linear_bf16, uint16_t, 48)
 LINEAR(linear_f16_rows_48, baton_task_linear_f16, uint16_t, 48)
 LINEAR(linear_f32_rows_1, baton_task_linear_f32, float, 1)
-LINEAR(linear_bf16_rows_2, baton_task_linear_bf16, uint16_t, 2)
+LINEAR(linear_bf16_rows_6, baton_task_linear_bf16, uint16_t, 6)
 
 extern "C" float fma_probe(int64_t iterations) {
   return baton_task_fma_probe(iterations);
