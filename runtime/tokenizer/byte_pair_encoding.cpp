@@ -65,13 +65,15 @@ BytePairEncoding::BytePairEncoding(const JsonView &description) {
 void BytePairEncoding::read_vocabulary(const JsonView &vocabulary) {
   std::unordered_set<int32_t> taken;
   ids.reserve(vocabulary.object().size());
-  for (const auto &[text, value] : vocabulary.object().items()) {
-    const int32_t id = vocabulary.at(text).id();
-    if (!taken.insert(id).second)
-      vocabulary.fail("gives the id " + std::to_string(id) +
-                      " to two tokens, one of them '" + text + "'");
-    ids.emplace(text, id);
-  }
+  taken.reserve(vocabulary.object().size());
+  vocabulary.for_each_member(
+      [&](const std::string &text, const JsonView &value) {
+        const int32_t id = value.id();
+        if (!taken.insert(id).second)
+          vocabulary.fail("gives the id " + std::to_string(id) +
+                          " to two tokens, one of them '" + text + "'");
+        ids.emplace(text, id);
+      });
   for (int byte = 0; byte < 256; ++byte) {
     const auto found = ids.find(spell_byte(byte));
     byte_tokens[byte] = found == ids.end() ? -1 : found->second;

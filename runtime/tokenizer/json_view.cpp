@@ -10,9 +10,7 @@ namespace baton {
 
 JsonView JsonView::member(const nlohmann::json &value,
                           const std::string &step) const {
-  JsonView view(value, file);
-  view.path = path.empty() ? step : path + "." + step;
-  return view;
+  return JsonView(value, file, path.empty() ? step : path + "." + step);
 }
 
 JsonView JsonView::at(const std::string &key) const {
@@ -31,9 +29,17 @@ std::optional<JsonView> JsonView::find(const std::string &key) const {
 
 std::vector<JsonView> JsonView::elements() const {
   std::vector<JsonView> views;
+  views.reserve(array().size());
   for (const nlohmann::json &element : array())
     views.push_back(member(element, std::to_string(views.size())));
   return views;
+}
+
+void JsonView::for_each_member(
+    const std::function<void(const std::string &, const JsonView &)> &visitor)
+    const {
+  for (const auto &[key, element] : object().items())
+    visitor(key, member(element, key));
 }
 
 const nlohmann::json &JsonView::object() const {
@@ -73,7 +79,7 @@ bool JsonView::boolean(const std::string &key, bool otherwise) const {
 }
 
 void JsonView::fail(const std::string &complaint) const {
-  throw Error(file + ": " + (path.empty() ? "the document" : path) + " " +
+  throw Error(*file + ": " + (path.empty() ? "the document" : path) + " " +
               complaint);
 }
 

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,13 +25,17 @@ namespace baton {
 class JsonView {
 public:
   JsonView(const nlohmann::json &value, std::string file)
-      : value(&value), file(std::move(file)) {}
+      : value(&value), file(std::make_shared<std::string>(std::move(file))) {}
 
   /// A member that has to be there.
   JsonView at(const std::string &key) const;
   /// A member that may be missing or null.
   std::optional<JsonView> find(const std::string &key) const;
   std::vector<JsonView> elements() const;
+  /// Calls the visitor with every member of an object, in no certain order.
+  void for_each_member(
+      const std::function<void(const std::string &key, const JsonView &value)>
+          &visitor) const;
 
   const nlohmann::json &object() const;
   const nlohmann::json &array() const;
@@ -52,10 +58,13 @@ public:
   }
 
 private:
+  JsonView(const nlohmann::json &value, std::shared_ptr<const std::string> file,
+           std::string path)
+      : value(&value), file(std::move(file)), path(std::move(path)) {}
   JsonView member(const nlohmann::json &value, const std::string &step) const;
 
   const nlohmann::json *value;
-  std::string file;
+  std::shared_ptr<const std::string> file;
   std::string path;
 };
 

@@ -31,8 +31,7 @@ struct Tokenizer::Tables {
   /// What the post-processor puts before and behind the tokens of a text.
   std::vector<int32_t> prefix, suffix;
 
-  /// Of all tokens: id by spelling, bytes by id; and the special ones.
-  std::unordered_map<std::string, int32_t> ids;
+  /// The bytes of all tokens, and which of them are special.
   std::unordered_map<int32_t, std::string> bytes;
   std::unordered_set<int32_t> special;
 };
@@ -64,32 +63,35 @@ void check_decoder(const JsonView &description) {
 Tokenizer::Tables::Tables(const JsonView &description)
     : added_tokens(read_added_tokens_of(description)),
       pre_tokenizer(description.at("pre_tokenizer")),
-      encoding(description.at("model")), ids(encoding.vocabulary()) {
+      encoding(description.at("model")) {
   if (const auto normalizer = description.find("normalizer"))
     normalizer->refuse("type '" + normalizer->at("type").string() + "'");
   check_decoder(description.at("decoder"));
 
-  for (const auto &[text, id] : ids) {
+  const auto &vocabulary = encoding.vocabulary();
+  bytes.reserve(vocabulary.size() + added_tokens.all().size());
+  for (const auto &[text, id] : vocabulary) {
     // A text with other characters can only be that of an added token.
     auto spelled = read_spelled_bytes(text);
     bytes.emplace(id, spelled ? std::move(*spelled) : text);
   }
   for (const AddedToken &token : added_tokens.all()) {
-    const auto known = ids.emplace(token.content, token.id).first;
-    if (known->second != token.id)
+    const auto known = vocabulary.find(token.content);
+    if (known != vocabulary.end() && known->second != token.id)
       description.at("added_tokens")
           .fail("gives '" + token.content + "' the id " +
                 std::to_string(token.id) + ", the vocabulary gives it " +
                 std::to_string(known->second));
-    const auto holder = bytes.emplace(token.id, token.content).first;
+    const auto [holder, added] = bytes.emplace(token.id, token.content);
+    if (!added && known == vocabulary.end())
+      description.at("added_tokens")
+          .fail("gives '" + token.content + "' the id " +
+                std::to_string(token.id) + ", which another token has already");
     // Its content is matched as it is, so it is also written as it is.
     holder->second = token.content;
     if (token.special)
       special.insert(token.id);
   }
-  if (ids.size() != bytes.size())
-    description.at("added_tokens")
-        .fail("gives an id to a token that another token has already");
 
   if (const auto processor = description.find("post_processor"))
     read_post_processor(*processor);
@@ -196,8 +198,12 @@ bool Tokenizer::is_special(int32_t token) const {
 }
 
 std::optional<int32_t> Tokenizer::token_id(std::string_view content) const {
-  const auto found = tables->ids.find(std::string(content));
-  if (found == tables->ids.end())
+  for (const AddedToken &token : tables->added_tokens.all())
+    if (token.content == content)
+      return token.id;
+  const auto &vocabulary = tables->encoding.vocabulary();
+  const auto found = vocabulary.find(std::string(content));
+  if (found == vocabulary.end())
     return std::nullopt;
   return found->second;
 }

@@ -190,9 +190,9 @@ TEST(TokenizerFile, AddedTokensAreChecked) {
   expect_refusal(tokens({added("<x>", 258), added("<x>", 259)}),
                  "added_tokens.1", "repeats '<x>'");
   expect_refusal(tokens({added("<x>", 258), added("<y>", 258)}), "added_tokens",
-                 "another token has already");
+                 "which another token has already");
   expect_refusal(tokens(json::array({added("<x>", 7)})), "added_tokens",
-                 "another token has already");
+                 "which another token has already");
   expect_refusal(tokens(json::array({added("ab", 300)})), "added_tokens",
                  "the vocabulary gives it 256");
   expect_refusal(tokens(json::array({added("<x>", -1)})), "added_tokens.0.id",
