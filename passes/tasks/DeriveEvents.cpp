@@ -303,16 +303,15 @@ static SmallVector<Dependence> choose(event::ProgramOp program,
                                       SmallVector<Dependence> dependences) {
   makeEvents(program, dependences);
   tasks::HappensBefore order(program);
-  llvm::stable_sort(dependences, [&](const Dependence &a, const Dependence &b) {
-    auto key = [&](const Dependence &dependence) {
-      return std::make_tuple(!dependence.isRead(), dependence.distance,
-                             order.indexOf(dependence.later),
-                             -int64_t(order.indexOf(dependence.earlier)));
-    };
-    return key(a) < key(b);
-  });
+  SmallVector<std::tuple<bool, int64_t, unsigned, int64_t, size_t>> keys;
+  for (auto [i, dependence] : llvm::enumerate(dependences))
+    keys.push_back({!dependence.isRead(), dependence.distance,
+                    order.indexOf(dependence.later),
+                    -int64_t(order.indexOf(dependence.earlier)), i});
+  llvm::sort(keys);
   SmallVector<Dependence> chosen;
-  for (const Dependence &dependence : dependences) {
+  for (const auto &key : keys) {
+    const Dependence &dependence = dependences[std::get<4>(key)];
     const tasks::Relation &conflict =
         order.conflict(dependence.earlier, dependence.first, dependence.later,
                        dependence.second);
