@@ -36,36 +36,37 @@ static void trim(Row &row) {
     row.pop_back();
 }
 
-/// `left * leftFactor + right * rightFactor`, or nothing on overflow.
-static std::optional<Row> combine(const Row &left, int64_t leftFactor,
-                                  const Row &right, int64_t rightFactor) {
+/// A plan's coefficients are tile sizes and extents; nothing near this is one.
+[[noreturn]] static void failOnOverflow() {
+  llvm::report_fatal_error("the coefficients of a plan's maps are too large",
+                           /*gen_crash_diag=*/false);
+}
+
+/// `left * leftFactor + right * rightFactor`
+static Row combine(const Row &left, int64_t leftFactor, const Row &right,
+                   int64_t rightFactor) {
   Row result(std::max(left.size(), right.size()), 0);
   for (unsigned i = 0, e = result.size(); i < e; ++i) {
     int64_t a, b;
     if (__builtin_mul_overflow(at(left, i), leftFactor, &a) ||
         __builtin_mul_overflow(at(right, i), rightFactor, &b) ||
         __builtin_add_overflow(a, b, &result[i]))
-      return std::nullopt;
+      failOnOverflow();
   }
   trim(result);
   return result;
 }
 
 Row baton::tasks::sum(const Row &left, const Row &right) {
-  Row result = left;
-  for (unsigned i = 0, e = right.size(); i < e; ++i)
-    addTo(result, i, right[i]);
-  return result;
+  return combine(left, 1, right, 1);
 }
 
 Row baton::tasks::difference(const Row &left, const Row &right) {
-  return sum(left, scaled(right, -1));
+  return combine(left, 1, right, -1);
 }
 
-Row baton::tasks::scaled(Row row, int64_t factor) {
-  for (int64_t &coefficient : row)
-    coefficient *= factor;
-  return row;
+Row baton::tasks::scaled(const Row &row, int64_t factor) {
+  return combine(row, factor, {}, 0);
 }
 
 /// The greatest common divisor of all coefficients but the constant.
@@ -212,8 +213,7 @@ public:
   static llvm::SmallVector<Conjunction, 1> run(const Conjunction &input);
 
   static IntegerRelation toLibrary(const Conjunction &conjunction);
-  /// Nothing when a local is no division or a coefficient does not fit.
-  static std::optional<Conjunction> fromLibrary(const IntegerRelation &from);
+  static Relation fromLibrary(const IntegerRelation &from);
   static PresburgerRelation toLibrary(const Relation &relation);
   /// True when every point of `conjunction` satisfies the inequality `row` of
   /// `other`, as far as rational points tell.
@@ -230,8 +230,9 @@ private:
   bool substituteEquality();
   bool eliminateExactly();
   bool defineDivision();
-  bool split(llvm::SmallVectorImpl<Conjunction> &result);
-  bool eliminate(unsigned column, const Row *skipLower, const Row *skipUpper);
+  bool reduceEquality();
+  void split(llvm::SmallVectorImpl<Conjunction> &result);
+  void eliminate(unsigned column, const Row *skipLower, const Row *skipUpper);
   bool usesOtherUnknown(const Row &row, unsigned column) const;
   bool isUnknown(unsigned column) const {
     return column >= current.localColumn() &&
@@ -291,90 +292,32 @@ PresburgerRelation Projection::toLibrary(const Relation &relation) {
   return result;
 }
 
-/// The library's columns are variables, locals, constant.
-static std::optional<Row> ourRow(const Conjunction &to,
-                                 llvm::ArrayRef<DynamicAPInt> from) {
-  Row result;
-  unsigned count = from.size();
-  for (unsigned i = 0; i < count; ++i) {
-    if (from[i] == 0)
-      continue;
-    if (from[i] > std::numeric_limits<int32_t>::max() ||
-        from[i] < std::numeric_limits<int32_t>::min())
-      return std::nullopt;
-    unsigned column = i;
-    if (i + 1 == count)
-      column = to.constantColumn();
-    else if (i >= to.constantColumn())
-      column = i + 1;
-    addTo(result, column, int64_t(from[i]));
-  }
-  return result;
-}
-
-std::optional<Conjunction>
-Projection::fromLibrary(const IntegerRelation &from) {
+Relation Projection::fromLibrary(const IntegerRelation &from) {
   Conjunction result(from.getNumDomainVars(), from.getNumRangeVars());
-  auto divisions = from.getLocalReprs();
-  unsigned locals = from.getNumLocalVars();
-  // The library's locals come in any order; ours use earlier ones only.
-  llvm::SmallVector<unsigned> position(locals, ~0u);
-  llvm::SmallVector<std::optional<Row>> numerators;
-  for (unsigned i = 0; i < locals; ++i) {
-    if (!divisions.hasRepr(i))
-      return std::nullopt;
-    numerators.push_back(ourRow(result, divisions.getDividend(i)));
-    if (!numerators.back())
-      return std::nullopt;
-  }
-  auto renumber = [&](const Row &row) -> std::optional<Row> {
-    Row renamed;
-    for (unsigned column = 0; column < row.size(); ++column) {
-      if (row[column] == 0)
+  for (unsigned i = 0, e = from.getNumLocalVars(); i < e; ++i)
+    result.addLocal();
+  // The library's columns are variables, locals, constant.
+  auto take = [&](llvm::ArrayRef<DynamicAPInt> row) {
+    Row ours;
+    unsigned last = row.size() - 1;
+    for (unsigned i = 0; i <= last; ++i) {
+      if (row[i] == 0)
         continue;
-      unsigned target = column;
-      if (column >= result.localColumn()) {
-        target = position[column - result.localColumn()];
-        if (target == ~0u)
-          return std::nullopt;
-      }
-      addTo(renamed, target, row[column]);
+      if (row[i] > std::numeric_limits<int64_t>::max() ||
+          row[i] < std::numeric_limits<int64_t>::min())
+        failOnOverflow();
+      unsigned column = i == last                      ? result.constantColumn()
+                        : i >= result.constantColumn() ? i + 1
+                                                       : i;
+      addTo(ours, column, int64_t(row[i]));
     }
-    return renamed;
+    return ours;
   };
-  for (unsigned placed = 0; placed < locals;) {
-    unsigned before = placed;
-    for (unsigned i = 0; i < locals; ++i) {
-      if (position[i] != ~0u)
-        continue;
-      std::optional<Row> numerator = renumber(*numerators[i]);
-      if (!numerator)
-        continue;
-      result.locals.push_back({*numerator, int64_t(divisions.getDenom(i))});
-      position[i] = result.localColumn() + result.locals.size() - 1;
-      ++placed;
-    }
-    if (placed == before)
-      return std::nullopt;
-  }
-  auto take = [&](llvm::ArrayRef<DynamicAPInt> row, bool equality) {
-    std::optional<Row> ours = ourRow(result, row);
-    if (ours)
-      ours = renumber(*ours);
-    if (!ours)
-      return false;
-    result.inequalities.push_back(*ours);
-    if (equality)
-      result.inequalities.push_back(scaled(*ours, -1));
-    return true;
-  };
-  for (unsigned i = 0; i < from.getNumEqualities(); ++i)
-    if (!take(from.getEquality(i), true))
-      return std::nullopt;
-  for (unsigned i = 0; i < from.getNumInequalities(); ++i)
-    if (!take(from.getInequality(i), false))
-      return std::nullopt;
-  return result;
+  for (unsigned i = 0, e = from.getNumEqualities(); i < e; ++i)
+    result.equal(take(from.getEquality(i)), {});
+  for (unsigned i = 0, e = from.getNumInequalities(); i < e; ++i)
+    result.atLeast(take(from.getInequality(i)), {});
+  return Relation(result);
 }
 
 //===----------------------------------------------------------------------===//
@@ -400,27 +343,22 @@ Projection::Progress Projection::normalize() {
     trim(row);
     bool stronger = true;
     for (Row &other : kept) {
-      std::optional<Row> gap = combine(row, 1, other, -1);
-      std::optional<Row> total = combine(row, 1, other, 1);
-      if (gap && coefficientGcd(*gap, constantColumn) == 0) {
-        if (at(*gap, constantColumn) < 0)
+      Row gap = difference(row, other);
+      if (coefficientGcd(gap, constantColumn) == 0) {
+        if (at(gap, constantColumn) < 0)
           other = row;
         stronger = false;
         break;
       }
-      if (total && coefficientGcd(*total, constantColumn) == 0 &&
-          at(*total, constantColumn) < 0)
-        return Progress::empty;
     }
     if (stronger)
       kept.push_back(std::move(row));
   }
-  // A row that replaced a weaker one may contradict an earlier opposite.
   for (unsigned i = 0; i < kept.size(); ++i)
     for (unsigned j = i + 1; j < kept.size(); ++j) {
-      std::optional<Row> total = combine(kept[i], 1, kept[j], 1);
-      if (total && coefficientGcd(*total, constantColumn) == 0 &&
-          at(*total, constantColumn) < 0)
+      Row total = sum(kept[i], kept[j]);
+      if (coefficientGcd(total, constantColumn) == 0 &&
+          at(total, constantColumn) < 0)
         return Progress::empty;
     }
   current.inequalities = std::move(kept);
@@ -439,8 +377,7 @@ bool Projection::substituteEquality() {
   auto &rows = current.inequalities;
   for (unsigned i = 0; i < rows.size(); ++i)
     for (unsigned j = i + 1; j < rows.size(); ++j) {
-      std::optional<Row> total = combine(rows[i], 1, rows[j], 1);
-      if (!total || !total->empty())
+      if (!sum(rows[i], rows[j]).empty())
         continue;
       for (unsigned column = current.localColumn(); column < rows[i].size();
            ++column) {
@@ -452,11 +389,8 @@ bool Projection::substituteEquality() {
         for (unsigned k = 0; k < rows.size(); ++k) {
           if (k == i || k == j)
             continue;
-          std::optional<Row> row =
-              combine(rows[k], 1, equality, -at(rows[k], column) * unit);
-          if (!row)
-            return false;
-          replaced.push_back(std::move(*row));
+          replaced.push_back(
+              combine(rows[k], 1, equality, -at(rows[k], column) * unit));
         }
         rows = std::move(replaced);
         unknown[column - current.localColumn()] = false;
@@ -467,7 +401,7 @@ bool Projection::substituteEquality() {
 }
 
 /// Fourier-Motzkin without the pair (skipLower, skipUpper).
-bool Projection::eliminate(unsigned column, const Row *skipLower,
+void Projection::eliminate(unsigned column, const Row *skipLower,
                            const Row *skipUpper) {
   llvm::SmallVector<Row, 8> result;
   for (const Row &lower : current.inequalities) {
@@ -480,15 +414,11 @@ bool Projection::eliminate(unsigned column, const Row *skipLower,
       int64_t b = -at(upper, column);
       if (b <= 0 || (&lower == skipLower && &upper == skipUpper))
         continue;
-      std::optional<Row> row = combine(lower, b, upper, a);
-      if (!row)
-        return false;
-      result.push_back(std::move(*row));
+      result.push_back(combine(lower, b, upper, a));
     }
   }
   current.inequalities = std::move(result);
   unknown[column - current.localColumn()] = false;
-  return true;
 }
 
 /// Bounds of one unknown.
@@ -501,8 +431,13 @@ struct Bounds {
 };
 } // namespace
 
-static Bounds findBounds(const Conjunction &current,
-                         llvm::ArrayRef<Row> inequalities, unsigned column) {
+/// The tight pair is one that `accepts` its rows.
+static Bounds findBounds(
+    const Conjunction &current, llvm::ArrayRef<Row> inequalities,
+    unsigned column,
+    llvm::function_ref<bool(const Row &)> accepts = [](const Row &) {
+      return true;
+    }) {
   Bounds bounds;
   for (const Row &row : inequalities) {
     if (at(row, column) > 0)
@@ -513,12 +448,12 @@ static Bounds findBounds(const Conjunction &current,
   for (const Row *lower : bounds.lower)
     for (const Row *upper : bounds.upper) {
       int64_t factor = at(*lower, column);
-      if (factor == 1 || factor != -at(*upper, column))
+      if (factor == 1 || factor != -at(*upper, column) || !accepts(*upper))
         continue;
-      std::optional<Row> total = combine(*lower, 1, *upper, 1);
-      if (!total || coefficientGcd(*total, current.constantColumn()) != 0)
+      Row total = sum(*lower, *upper);
+      if (coefficientGcd(total, current.constantColumn()) != 0)
         continue;
-      int64_t slack = at(*total, current.constantColumn());
+      int64_t slack = at(total, current.constantColumn());
       if (slack < 0 || slack >= factor)
         continue;
       bounds.tightLower = lower;
@@ -564,8 +499,9 @@ bool Projection::eliminateExactly() {
   if (best == ~0u)
     return false;
   Bounds bounds = findBounds(current, current.inequalities, best);
-  return eliminate(best, bestSkips ? bounds.tightLower : nullptr,
-                   bestSkips ? bounds.tightUpper : nullptr);
+  eliminate(best, bestSkips ? bounds.tightLower : nullptr,
+            bestSkips ? bounds.tightUpper : nullptr);
+  return true;
 }
 
 /// An unknown with a tight pair of bounds is a division.
@@ -574,8 +510,11 @@ bool Projection::defineDivision() {
     if (!unknown[i])
       continue;
     unsigned column = current.localColumn() + i;
-    Bounds bounds = findBounds(current, current.inequalities, column);
-    if (!bounds.tightUpper || usesOtherUnknown(*bounds.tightUpper, column))
+    Bounds bounds =
+        findBounds(current, current.inequalities, column, [&](const Row &row) {
+          return !usesOtherUnknown(row, column);
+        });
+    if (!bounds.tightUpper)
       continue;
     Row numerator = *bounds.tightUpper;
     int64_t denominator = -numerator[column];
@@ -595,60 +534,81 @@ bool Projection::defineDivision() {
   return false;
 }
 
-/// If there is a value for an unknown, then the least one, which meets one of
-/// the lower bounds: a case for each of them.
-bool Projection::split(llvm::SmallVectorImpl<Conjunction> &result) {
+/// Turns an equality between several unknowns into one with a smaller
+/// coefficient: `u = u' - q w` changes no other solution (Euclid's algorithm).
+bool Projection::reduceEquality() {
+  auto &rows = current.inequalities;
+  for (unsigned i = 0; i < rows.size(); ++i)
+    for (unsigned j = i + 1; j < rows.size(); ++j) {
+      if (!sum(rows[i], rows[j]).empty())
+        continue;
+      unsigned least = ~0u, other = ~0u;
+      for (unsigned column = current.localColumn(); column < rows[i].size();
+           ++column) {
+        if (rows[i][column] == 0 || !isUnknown(column))
+          continue;
+        if (least == ~0u) {
+          least = column;
+        } else if (std::abs(rows[i][column]) < std::abs(rows[i][least])) {
+          other = least;
+          least = column;
+        } else {
+          other = column;
+        }
+      }
+      if (other == ~0u)
+        continue;
+      int64_t quotient = rows[i][other] / rows[i][least];
+      for (Row &row : rows) {
+        if (at(row, least) == 0)
+          continue;
+        Row change = current.variable(other);
+        row = combine(row, 1, change, -quotient * at(row, least));
+      }
+      return true;
+    }
+  return false;
+}
+
+/// If there is a value for an unknown, then a least one, which meets one of the
+/// lower bounds `c v >= e` up to a remainder below c: a case for each bound, or
+/// for each remainder when e has other unknowns.
+void Projection::split(llvm::SmallVectorImpl<Conjunction> &result) {
   unsigned best = ~0u;
-  size_t bestCases = ~size_t(0);
+  int64_t bestCases = std::numeric_limits<int64_t>::max();
   for (unsigned i = 0; i < unknown.size(); ++i) {
     if (!unknown[i])
       continue;
     unsigned column = current.localColumn() + i;
-    Bounds bounds = findBounds(current, current.inequalities, column);
-    bool usable = llvm::none_of(bounds.lower, [&](const Row *row) {
-      return usesOtherUnknown(*row, column);
-    });
-    if (usable && bounds.lower.size() < bestCases) {
+    int64_t cases = 0;
+    for (const Row *row :
+         findBounds(current, current.inequalities, column).lower)
+      cases += usesOtherUnknown(*row, column) ? at(*row, column) : 1;
+    if (cases < bestCases) {
       best = i;
-      bestCases = bounds.lower.size();
+      bestCases = cases;
     }
   }
-  if (best == ~0u)
-    return false;
   unsigned column = current.localColumn() + best;
   for (unsigned k = 0; k < current.inequalities.size(); ++k) {
-    int64_t denominator = at(current.inequalities[k], column);
-    if (denominator <= 0)
+    Row bound = current.inequalities[k];
+    int64_t factor = at(bound, column);
+    if (factor <= 0)
       continue;
-    Projection branch = *this;
-    Row numerator = scaled(current.inequalities[k], -1);
-    numerator[column] = 0;
-    numerator = sum(numerator, current.constant(denominator - 1));
-    trim(numerator);
-    branch.current.inequalities.erase(branch.current.inequalities.begin() + k);
-    if (denominator == 1) {
-      // The bound itself: v = numerator.
-      bool fits = true;
-      for (Row &row : branch.current.inequalities) {
-        int64_t factor = at(row, column);
-        if (factor == 0)
-          continue;
-        row[column] = 0;
-        std::optional<Row> replaced = combine(row, 1, numerator, factor);
-        fits &= replaced.has_value();
-        if (replaced)
-          row = *replaced;
-      }
-      if (!fits)
-        return false;
-    } else {
-      branch.current.locals[best] = {numerator, denominator};
-      branch.order.push_back(best);
+    if (!usesOtherUnknown(bound, column)) {
+      Projection branch = *this;
+      branch.current.atLeast(current.constant(factor - 1), bound);
+      branch.solve(result);
+      continue;
     }
-    branch.unknown[best] = false;
-    branch.solve(result);
+    for (int64_t remainder = 0; remainder < factor; ++remainder) {
+      Projection branch = *this;
+      branch.current.inequalities.erase(branch.current.inequalities.begin() +
+                                        k);
+      branch.current.equal(bound, current.constant(remainder));
+      branch.solve(result);
+    }
   }
-  return true;
 }
 
 /// Keeps the divisions that something uses, in the order of their definition.
@@ -696,19 +656,10 @@ void Projection::solve(llvm::SmallVectorImpl<Conjunction> &result) {
       result.push_back(current);
       return;
     }
-    if (substituteEquality() || eliminateExactly() || defineDivision())
+    if (substituteEquality() || eliminateExactly() || defineDivision() ||
+        reduceEquality())
       continue;
-    if (split(result))
-      return;
-    // Unknowns that bound one another: the library's general projection.
-    PresburgerRelation general =
-        toLibrary(current).computeReprWithOnlyDivLocals();
-    for (const IntegerRelation &disjunct : general.getAllDisjuncts())
-      if (std::optional<Conjunction> ours = fromLibrary(disjunct))
-        result.push_back(*ours);
-      else
-        llvm::report_fatal_error("a plan's maps have coefficients too large "
-                                 "for exact projection");
+    split(result);
     return;
   }
 }
@@ -1015,11 +966,7 @@ Relation Relation::subtract(const Relation &other) const {
     for (const IntegerRelation &piece : rest.getAllDisjuncts()) {
       if (piece.isIntegerEmpty())
         continue;
-      std::optional<Conjunction> ours = Projection::fromLibrary(piece);
-      if (!ours)
-        llvm::report_fatal_error("a plan's maps have coefficients too large "
-                                 "for exact difference");
-      result.unite(Relation(*ours));
+      result.unite(Projection::fromLibrary(piece));
     }
   }
   return result;

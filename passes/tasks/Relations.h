@@ -37,7 +37,7 @@ using Row = llvm::SmallVector<int64_t, 16>;
 
 Row sum(const Row &left, const Row &right);
 Row difference(const Row &left, const Row &right);
-Row scaled(Row row, int64_t factor);
+Row scaled(const Row &row, int64_t factor);
 
 /// Inequalities over a domain tuple, a range tuple, the symbols and locals; it
 /// holds for a point when there are locals that satisfy all of them.
