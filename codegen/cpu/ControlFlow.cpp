@@ -10,9 +10,19 @@ static BasicBlock *appendBlock(IRBuilderBase &builder, const Twine &name) {
                             builder.GetInsertBlock()->getParent());
 }
 
+/// Metadata that keeps a loop as it is. Its first operand is the node itself.
+static MDNode *createUnrollDisable(LLVMContext &context) {
+  MDNode *disable =
+      MDNode::get(context, MDString::get(context, "llvm.loop.unroll.disable"));
+  MDNode *loop = MDNode::getDistinct(context, {nullptr, disable});
+  loop->replaceOperandWith(0, loop);
+  return loop;
+}
+
 void baton::cpu::emitLoop(IRBuilderBase &builder, const Twine &name,
                           Value *first, Value *last, Value *step,
-                          function_ref<void(Value *)> body) {
+                          function_ref<void(Value *)> body,
+                          Unrolling unrolling) {
   BasicBlock *before = builder.GetInsertBlock();
   BasicBlock *head = appendBlock(builder, name + ".head");
   BasicBlock *inside = appendBlock(builder, name + ".body");
@@ -29,7 +39,10 @@ void baton::cpu::emitLoop(IRBuilderBase &builder, const Twine &name,
   // Neither bound is near the type's limit, so the sum does not wrap.
   Value *next = builder.CreateNSWAdd(index, step);
   index->addIncoming(next, builder.GetInsertBlock());
-  builder.CreateBr(head);
+  BranchInst *latch = builder.CreateBr(head);
+  if (unrolling == Unrolling::Forbidden)
+    latch->setMetadata(LLVMContext::MD_loop,
+                       createUnrollDisable(builder.getContext()));
 
   builder.SetInsertPoint(after);
 }

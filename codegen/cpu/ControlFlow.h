@@ -8,11 +8,15 @@
 
 namespace baton::cpu {
 
+/// Whether LLVM may unroll a loop.
+enum class Unrolling { Allowed, Forbidden };
+
 /// for (i = first; i < last; i += step) body(i), compared as signed. The
 /// builder stands after the loop when this returns; `body` may add blocks.
 void emitLoop(llvm::IRBuilderBase &builder, const llvm::Twine &name,
               llvm::Value *first, llvm::Value *last, llvm::Value *step,
-              llvm::function_ref<void(llvm::Value *)> body);
+              llvm::function_ref<void(llvm::Value *)> body,
+              Unrolling unrolling = Unrolling::Allowed);
 
 /// A nest of loops over the box [low, high), last dimension innermost. A box
 /// of no dimensions has one point.

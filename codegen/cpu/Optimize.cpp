@@ -35,6 +35,15 @@ static void setAttributes(Module &module, const TargetMachine &machine,
   }
 }
 
+/// Prefetching before a wait is off the hot path: inlined and unrolled, its
+/// addresses would occupy registers throughout the phase.
+static void keepPrefetchOutOfLine(Module &module) {
+  if (Function *prefetch = module.getFunction("baton_prefetch")) {
+    prefetch->removeFnAttr(Attribute::AlwaysInline);
+    prefetch->addFnAttr(Attribute::NoInline);
+  }
+}
+
 static OptimizationLevel levelOf(int optimization) {
   switch (optimization) {
   case 0:
@@ -64,6 +73,7 @@ Error baton::cpu::optimize(Module &module, TargetMachine &machine,
     return createStringError("unknown sanitizer '" + sanitize +
                              "', expected 'thread' or 'address'");
   setAttributes(module, machine, sanitize);
+  keepPrefetchOutOfLine(module);
   internalizeModule(module, [](const GlobalValue &value) {
     return value.getName() == "baton_program" ||
            value.getName() == "baton_metadata" ||

@@ -76,7 +76,6 @@ private:
   Value *workerCount = nullptr;
   Value *worker = nullptr;
   Value *bases = nullptr;
-  Value *observe = nullptr;
 
   // Values of the current step.
   Value *step = nullptr;
@@ -154,7 +153,6 @@ void ProgramEmitter::emitEntry() {
       builder.getPtrTy(),
       builder.CreateStructGEP(types.worker, worker, ProgramTypes::Bases),
       "bases");
-  observe = loadContext(ProgramTypes::Observe, "observe");
 }
 
 /// All of a step but reading it; `successor` is the number of the next one.
@@ -177,9 +175,10 @@ void ProgramEmitter::emitSegment(SegmentOp segment) {
   };
   if (segment.getRepeat() == 1)
     return emitIteration(builder.getInt64(0));
+  // A stack of layers stays rolled: code does not grow with depth.
   emitLoop(builder, "iteration", builder.getInt64(0),
            builder.getInt64(segment.getRepeat()), builder.getInt64(1),
-           emitIteration);
+           emitIteration, Unrolling::Forbidden);
 }
 
 /// Calls the phase's function for this worker's share of the grid: a run of
@@ -211,6 +210,7 @@ void ProgramEmitter::emitPhaseCall(PhaseOp phase, Value *iteration) {
 }
 
 void ProgramEmitter::emitObservation(PhaseOp phase, Value *iteration) {
+  Value *observe = loadContext(ProgramTypes::Observe, "observe");
   emitIf(builder, "observed", builder.CreateIsNotNull(observe), [&] {
     builder.CreateCall(types.observe, observe,
                        {context, builder.getInt32(phases.at(phase).rank),

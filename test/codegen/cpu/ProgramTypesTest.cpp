@@ -1,0 +1,73 @@
+//===- ProgramTypesTest.cpp - LLVM's view of program.h against C++'s ------===//
+
+#include "codegen/cpu/ProgramTypes.h"
+#include "codegen/cpu/Target.h"
+#include "runtime/program.h"
+
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <gtest/gtest.h>
+
+using namespace baton::cpu;
+
+namespace {
+
+class ProgramTypesTest : public testing::Test {
+protected:
+  ProgramTypesTest() : layout("") {
+    Target target = llvm::cantFail(resolveTarget({}));
+    layout = llvm::cantFail(createTargetMachine(target, 3))->createDataLayout();
+  }
+  uint64_t sizeOf(llvm::StructType *type) {
+    return layout.getTypeAllocSize(type).getFixedValue();
+  }
+  uint64_t offsetOf(llvm::StructType *type, unsigned field) {
+    return layout.getStructLayout(type)
+        ->getElementOffset(field)
+        .getFixedValue();
+  }
+
+  llvm::LLVMContext context;
+  ProgramTypes types{context};
+  llvm::DataLayout layout;
+};
+
+} // namespace
+
+TEST_F(ProgramTypesTest, Step) {
+  EXPECT_EQ(sizeOf(types.step), sizeof(BatonStep));
+  EXPECT_EQ(offsetOf(types.step, ProgramTypes::Rows),
+            offsetof(BatonStep, rows));
+  EXPECT_EQ(offsetOf(types.step, ProgramTypes::Past),
+            offsetof(BatonStep, past));
+  EXPECT_EQ(offsetOf(types.step, ProgramTypes::Outputs),
+            offsetof(BatonStep, outputs));
+}
+
+TEST_F(ProgramTypesTest, Worker) {
+  EXPECT_EQ(sizeOf(types.worker), sizeof(BatonWorker));
+  EXPECT_EQ(offsetOf(types.worker, ProgramTypes::Scratch),
+            offsetof(BatonWorker, scratch));
+  EXPECT_EQ(offsetOf(types.worker, ProgramTypes::Bases),
+            offsetof(BatonWorker, bases));
+}
+
+TEST_F(ProgramTypesTest, Context) {
+  EXPECT_EQ(sizeOf(types.context), sizeof(BatonContext));
+#define EXPECT_OFFSET(FIELD, MEMBER)                                           \
+  EXPECT_EQ(offsetOf(types.context, ProgramTypes::FIELD),                      \
+            offsetof(BatonContext, MEMBER))
+  EXPECT_OFFSET(Parameters, parameters);
+  EXPECT_OFFSET(Storages, storages);
+  EXPECT_OFFSET(Events, events);
+  EXPECT_OFFSET(Workers, workers);
+  EXPECT_OFFSET(Tokens, tokens);
+  EXPECT_OFFSET(Steps, steps);
+  EXPECT_OFFSET(Advance, advance);
+  EXPECT_OFFSET(Observe, observe);
+  EXPECT_OFFSET(Host, host);
+  EXPECT_OFFSET(Border, border);
+#undef EXPECT_OFFSET
+}
