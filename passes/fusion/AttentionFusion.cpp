@@ -85,22 +85,31 @@ static std::optional<Viewed> matchView(Value operand,
   }
 }
 
-/// The op that makes `value`, when it is of this kind and `value` has one use.
-template <typename OpType> static OpType makerOf(Value value) {
-  return value.hasOneUse() ? value.getDefiningOp<OpType>() : OpType();
-}
-
 static float factorOf(ScaleOp op) { return op.getFactor().convertToFloat(); }
+
+/// The first op, backwards from the probabilities to their product, whose value
+/// somebody else reads too, so that it has to be stored anyway.
+static Operation *findSharedScores(Value probabilities) {
+  Operation *maker = probabilities.getDefiningOp();
+  while (isa_and_nonnull<SoftmaxOp, MaskOp, ScaleOp, TanhOp, MatmulOp>(maker)) {
+    if (!maker->hasOneUse())
+      return maker;
+    if (isa<MatmulOp>(maker))
+      return nullptr;
+    maker = maker->getOperand(0).getDefiningOp();
+  }
+  return nullptr;
+}
 
 /// scale(1/c) -> tanh -> scale(c) ending at `scores`, which moves before them.
 /// Returns c, or nothing when there is no tanh. Sets `problem` when there is
 /// one that is no softcap.
 static std::optional<float> matchSoftcap(Value &scores, StringRef &problem) {
-  auto outer = makerOf<ScaleOp>(scores);
-  auto tanh = makerOf<TanhOp>(outer ? outer.getX() : scores);
+  auto outer = scores.getDefiningOp<ScaleOp>();
+  auto tanh = (outer ? outer.getX() : scores).getDefiningOp<TanhOp>();
   if (!tanh)
     return std::nullopt;
-  auto inner = makerOf<ScaleOp>(tanh.getX());
+  auto inner = tanh.getX().getDefiningOp<ScaleOp>();
   if (!outer || !inner) {
     problem = "a tanh of the scores has no scale on both sides";
     return std::nullopt;
@@ -117,22 +126,21 @@ static std::optional<float> matchSoftcap(Value &scores, StringRef &problem) {
 
 /// Matches backwards from the product with the values. Returns the reason when
 /// it is not attention.
-static std::optional<StringRef> match(MatmulOp weighted, Match &found) {
-  if (weighted.getResult().hasOneUse())
+static std::optional<std::string> match(MatmulOp weighted, Match &found) {
+  if (weighted->hasOneUse())
     found.result =
         dyn_cast<TransposeOp>(*weighted.getResult().getUsers().begin());
   if (!found.result ||
       found.result.getPermutation() != ArrayRef<int64_t>{1, 0, 2})
     return "the result is used otherwise than as rows of heads";
+  if (Operation *shared = findSharedScores(weighted.getLhs()))
+    return "the value of its '" + shared->getName().getStringRef().str() +
+           "' has other users";
 
-  auto softmax = makerOf<SoftmaxOp>(weighted.getLhs());
-  if (!softmax)
-    return "the probabilities have other users";
-  if (!softmax.getX().getDefiningOp<MaskOp>())
-    return "the scores have no causal mask";
-  auto mask = makerOf<MaskOp>(softmax.getX());
+  auto softmax = weighted.getLhs().getDefiningOp<SoftmaxOp>();
+  auto mask = softmax.getX().getDefiningOp<MaskOp>();
   if (!mask)
-    return "the masked scores have other users";
+    return "the scores have no causal mask";
   found.window = mask.getWindow();
 
   Value scores = mask.getX();
@@ -140,17 +148,15 @@ static std::optional<StringRef> match(MatmulOp weighted, Match &found) {
   if (std::optional<float> cap = matchSoftcap(scores, problem))
     found.softcap = *cap;
   if (!problem.empty())
-    return problem;
-  auto scale = makerOf<ScaleOp>(scores);
+    return problem.str();
+  auto scale = scores.getDefiningOp<ScaleOp>();
   if (scale) {
     found.scale = factorOf(scale);
     scores = scale.getX();
   }
-  if (!scores.getDefiningOp<MatmulOp>())
-    return "the scores are no product, scaled once";
-  auto product = makerOf<MatmulOp>(scores);
+  auto product = scores.getDefiningOp<MatmulOp>();
   if (!product)
-    return "the scores have other users";
+    return "the scores are no product, scaled once";
 
   auto q = matchView(product.getLhs(), {1, 0, 2}, kRows, /*mayScale=*/!scale);
   auto k = matchView(product.getRhs(), {1, 2, 0}, kKv, /*mayScale=*/false);
@@ -214,7 +220,7 @@ struct AttentionFusion
     });
     for (MatmulOp candidate : candidates) {
       Match found;
-      if (std::optional<StringRef> reason = match(candidate, found)) {
+      if (std::optional<std::string> reason = match(candidate, found)) {
         ++numKept;
         if (explain)
           candidate.emitRemark() << "attention is not fused: " << *reason;
