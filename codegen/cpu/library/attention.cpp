@@ -1,4 +1,4 @@
-//===- attention.cpp - attention over fixed blocks of positions ---------===//
+//===- attention.cpp - attention over fixed blocks of positions -----------===//
 //
 // FlashAttention-2 (Dao 2023) with two changes for reproducible bits: blocks
 // are 64 absolute positions, wherever a tile begins, and each block's

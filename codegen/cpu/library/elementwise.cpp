@@ -1,4 +1,4 @@
-//===- elementwise.cpp - element-wise bodies ----------------------------===//
+//===- elementwise.cpp - element-wise bodies ------------------------------===//
 //
 // One pattern: a function of the elements at the same place of its inputs.
 //

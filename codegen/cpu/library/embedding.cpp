@@ -1,4 +1,4 @@
-//===- embedding.cpp - token and position embeddings --------------------===//
+//===- embedding.cpp - token and position embeddings ----------------------===//
 //
 // Gathers rows of a table that is stored in the checkpoint's own layout.
 //

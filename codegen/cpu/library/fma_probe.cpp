@@ -1,4 +1,4 @@
-//===- fma_probe.cpp - what the FMA units of a core can do --------------===//
+//===- fma_probe.cpp - what the FMA units of a core can do ----------------===//
 //
 // Seven chains of 16 lanes are 14 AVX registers beside the factor's one: more
 // would spill, and would measure the stack.

@@ -1,4 +1,4 @@
-//===- gated_linear.cpp - gated linear layers on packed weights ---------===//
+//===- gated_linear.cpp - gated linear layers on packed weights -----------===//
 //
 // Gate and up projections share one pass over x. Their panels alternate in
 // memory, so that one tile's weights are one stream.
@@ -22,8 +22,8 @@ BATON_INLINE void gated_linear(float *__restrict out, int64_t out_stride,
                                int64_t k, int64_t columns, int32_t activation) {
   const int64_t panel_count = (columns + lanes - 1) / lanes;
   const int64_t panel_stride = k * lanes;
-  // Row r's gates of panel p at gates + r * tile_stride + p * 2 * lanes where
-  // the kernel interleaves, in two separate halves where it does not.
+  // Where one kernel takes both panels, gates and ups alternate in the tile;
+  // where it takes one, all gates come first, then all ups.
   alignas(64) float tile[2 * tile_rows * lanes];
 
   auto finish = [&](const float *gates, const float *ups, int64_t row_stride,

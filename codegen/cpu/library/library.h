@@ -19,6 +19,9 @@
 //   pointer and the same stride.
 // - No body allocates, throws, or keeps state. The only functions called are
 //   memcpy, sinf and cosf (baton_task_rope_table) and baton_yield.
+// - In the bitcode every body but baton_wait_slow is always_inline and carries
+//   the attributes of the oldest x86-64; inlined, it takes those of its caller.
+//   A caller without FMA or F16C gets library calls instead, correct but slow.
 //
 // Numeric contract: a row's bits depend neither on how many rows share its
 // tile, nor on where a tile's columns begin and end, nor on the CPU's vector

@@ -1,4 +1,4 @@
-//===- linear.cpp - linear layers on packed weights ---------------------===//
+//===- linear.cpp - linear layers on packed weights -----------------------===//
 //
 // Panels are outermost, so that a panel comes from memory once and from the
 // second-level cache for every further block of six rows. With few rows more

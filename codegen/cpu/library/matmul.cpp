@@ -1,4 +1,4 @@
-//===- matmul.cpp - product of two activations --------------------------===//
+//===- matmul.cpp - product of two activations ----------------------------===//
 //
 // The right-hand side is packed into panels of 16 columns on the fly, a piece
 // of its depth at a time; partial sums rest in `out`, which loses no bits.

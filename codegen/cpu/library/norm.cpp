@@ -1,4 +1,4 @@
-//===- norm.cpp - RMS norm and layer norm -------------------------------===//
+//===- norm.cpp - RMS norm and layer norm ---------------------------------===//
 //
 // A row is read twice (three times for layer norm); it is in the first-level
 // cache after the first reading.

@@ -1,4 +1,4 @@
-//===- rope.cpp - rotary position embedding -----------------------------===//
+//===- rope.cpp - rotary position embedding -------------------------------===//
 //
 // The table is computed once per step and shared by all layers and heads.
 //

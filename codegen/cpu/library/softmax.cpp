@@ -1,4 +1,4 @@
-//===- softmax.cpp - causal mask and softmax ----------------------------===//
+//===- softmax.cpp - causal mask and softmax ------------------------------===//
 //
 // The unfused form of what attention.cpp does block by block.
 //

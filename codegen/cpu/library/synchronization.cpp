@@ -1,4 +1,4 @@
-//===- synchronization.cpp - waiting, notifying and prefetching ---------===//
+//===- synchronization.cpp - waiting, notifying and prefetching -----------===//
 //
 // Event words count monotonically and are compared by signed difference, so
 // that they may wrap. Atomic built-ins on plain words, which ThreadSanitizer

@@ -1,4 +1,4 @@
-//===- transpose.h - rows to a panel of 16 columns ----------------------===//
+//===- transpose.h - rows to a panel of 16 columns ------------------------===//
 //
 // Turns up to 16 rows into a [depth][16] panel, the layout that the microkernel
 // reads.
