@@ -3,6 +3,7 @@
 #include "runtime/decode/machine_speed.h"
 
 #include "runtime/weights/memory.h"
+#include "runtime/weights/parallel.h"
 
 #include <algorithm>
 #include <atomic>
@@ -26,32 +27,45 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double measuring_seconds = 0.7;
+
 /// Keeps the compiler from leaving out work whose result nobody needs.
 template <typename T> void use(const T &value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
-/// Runs `work(thread)` on all threads at once, window after window, and returns
-/// the shortest window's seconds.
-double best_window(unsigned threads, unsigned windows,
+/// Runs `work(thread)` on all threads at once, window after window for about
+/// `budget` seconds, and returns the shortest window's seconds.
+double best_window(unsigned threads, double budget,
                    const std::function<void(unsigned)> &work) {
+  constexpr int fewest_windows = 5;
+  auto seconds_since = [](Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
   double best = 1e30;
+  Clock::time_point start = Clock::now();
   Clock::time_point begin;
-  // The last thread to arrive starts or stops the clock.
+  int windows = 0;
   bool running = false;
+  bool enough = false;
+  // The last thread to arrive starts or stops the clock.
   auto turn = [&]() noexcept {
-    Clock::time_point now = Clock::now();
-    if (running)
-      best = std::min(best, std::chrono::duration<double>(now - begin).count());
+    if (running) {
+      best = std::min(best, seconds_since(begin));
+      ++windows;
+      enough = windows >= fewest_windows && seconds_since(start) > budget;
+    }
     running = !running;
     begin = Clock::now();
   };
   std::barrier border(threads, turn);
   auto run = [&](unsigned thread) {
-    for (unsigned window = 0; window < windows; ++window) {
+    while (true) {
       border.arrive_and_wait();
       work(thread);
       border.arrive_and_wait();
+      if (enough)
+        return;
     }
   };
   std::vector<std::jthread> others;
@@ -154,12 +168,14 @@ auto best_multiply_add() {
   return multiply_add_portable;
 }
 
-/// Four times the last-level cache, but no more than an eighth of the memory.
+/// Four times the last-level cache, within bounds: some virtual machines report
+/// the cache of the whole host.
 uint64_t memory_to_read() {
   constexpr uint64_t mebibyte = uint64_t(1) << 20;
   long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  uint64_t bytes = std::max<uint64_t>(
-      256 * mebibyte, 4 * static_cast<uint64_t>(std::max(cache, 0L)));
+  uint64_t bytes =
+      std::clamp<uint64_t>(4 * static_cast<uint64_t>(std::max(cache, 0L)),
+                           256 * mebibyte, 2048 * mebibyte);
   uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                     static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return std::max(16 * mebibyte, std::min(bytes, memory / 8));
@@ -168,29 +184,29 @@ uint64_t memory_to_read() {
 } // namespace
 
 double measure_read_bandwidth(unsigned threads) {
-  constexpr unsigned windows = 40;
   uint64_t share = memory_to_read() / threads / 4096 * 4096;
   HugeRegion region(share * threads);
   // Pages that were never written all stand for one page of zeros.
-  best_window(threads, 1, [&](unsigned thread) {
+  parallel_for(threads, threads, [&](size_t thread) {
     std::memset(region.data() + thread * share, 1, share);
   });
   auto read = best_reader();
-  double seconds = best_window(threads, windows, [&](unsigned thread) {
-    read(region.data() + thread * share, share);
-  });
+  double seconds =
+      best_window(threads, measuring_seconds, [&](unsigned thread) {
+        read(region.data() + thread * share, share);
+      });
   return static_cast<double>(share * threads) / seconds;
 }
 
 double measure_arithmetic_peak(unsigned threads) {
-  constexpr unsigned windows = 60;
   auto multiply_add = best_multiply_add();
   // About five milliseconds each.
   constexpr uint64_t iterations = 2'500'000;
   std::vector<double> operations(threads);
-  double seconds = best_window(threads, windows, [&](unsigned thread) {
-    operations[thread] = multiply_add(iterations);
-  });
+  double seconds =
+      best_window(threads, measuring_seconds, [&](unsigned thread) {
+        operations[thread] = multiply_add(iterations);
+      });
   double total = 0;
   for (double count : operations)
     total += count;

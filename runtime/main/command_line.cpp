@@ -97,7 +97,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
       program + " logits --weights DIR --tokens 1,2,3 --out logits.npy\n  " +
       program + " bench --prefill 512 --decode 64\n  " + program + " info\n\n" +
       program + " COMMAND --help says more about each.");
-  application.require_subcommand(1);
+  application.require_subcommand(0, 1);
   std::function<void()> command;
 
   GenerateOptions generate;
@@ -242,6 +242,9 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   } catch (const CLI::ParseError &failure) {
     throw Error(one_line(failure.what()) + "; try " + program + " --help");
   }
+  if (!command)
+    throw Error("name a command: generate, logits, bench or info; try " +
+                program + " --help");
   command();
   return 0;
 }

@@ -1,0 +1,111 @@
+//===- metadata_test.cpp - descriptions of programs, sound and damaged ---===//
+
+#include "runtime/decode/metadata.h"
+
+#include "array_file.h"
+#include "runtime/decode/stop_tokens.h"
+#include "runtime/error.h"
+#include "toy_program.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace baton {
+namespace {
+
+TEST(Metadata, ReadsAProgram) {
+  Metadata metadata = Metadata::parse(toy::metadata());
+  EXPECT_EQ(metadata.vocabulary, 259u);
+  EXPECT_EQ(metadata.max_rows, toy::max_rows);
+  EXPECT_EQ(metadata.event_words, 2u);
+  EXPECT_TRUE(metadata.storages[0].state);
+  EXPECT_FALSE(metadata.storages[1].state);
+  EXPECT_EQ(metadata.phases[1].writes[0].extents[0].kind,
+            Extent::Kind::Outputs);
+  EXPECT_EQ(metadata.phases[0].writes[0].extents[0].evaluate({3, 4, 1, 0}), 7);
+  ASSERT_TRUE(metadata.costs);
+  EXPECT_EQ(metadata.costs->kv_bytes_per_position, 4);
+}
+
+TEST(Metadata, CostsAreOptional) {
+  auto json = nlohmann::json::parse(toy::metadata());
+  json["costs"] = nullptr;
+  EXPECT_FALSE(Metadata::parse(json.dump()).costs);
+  json.erase("costs");
+  EXPECT_FALSE(Metadata::parse(json.dump()).costs);
+}
+
+TEST(Metadata, RefusesDamage) {
+  std::vector<std::function<void(nlohmann::json &)>> damages = {
+      [](auto &json) { json["format"] = 2; },
+      [](auto &json) { json.erase("max_rows"); },
+      [](auto &json) { json["max_outputs"] = 9; },
+      [](auto &json) { json["max_seq"] = 7; },
+      [](auto &json) { json["max_outputs"] = 0; },
+      [](auto &json) { json["model"]["vocabulary"] = 0; },
+      [](auto &json) { json["storages"] = 3; },
+      [](auto &json) { json["phases"][0]["writes"][0]["storage"] = 2; },
+      [](auto &json) { json["phases"][0]["writes"][0]["storage"] = nullptr; },
+      [](auto &json) { json["phases"][0]["writes"][0]["strides"] = {1, 1}; },
+      [](auto &json) { json["phases"][0]["writes"][0]["extents"][0] = 1.5; },
+  };
+  for (size_t i = 0; i < damages.size(); ++i) {
+    auto json = nlohmann::json::parse(toy::metadata());
+    damages[i](json);
+    EXPECT_THROW(Metadata::parse(json.dump()), Error) << "damage " << i;
+  }
+  EXPECT_THROW(Metadata::parse("{"), Error);
+  EXPECT_THROW(Metadata::parse(""), Error);
+}
+
+TEST(ProgramOrder, RepeatsSegmentsNotPhases) {
+  std::vector<PhaseDescription> phases = {{"a", "start", 1, {}},
+                                          {"b", "layers", 2, {}},
+                                          {"c", "layers", 2, {}},
+                                          {"d", "end", 1, {}}};
+  EXPECT_EQ(program_order(phases),
+            (std::vector<std::pair<uint32_t, uint32_t>>{
+                {0, 0}, {1, 0}, {2, 0}, {1, 1}, {2, 1}, {3, 0}}));
+}
+
+class StopTokensTest : public ::testing::Test {
+protected:
+  void write(const std::string &name, const std::string &text) {
+    test::write_file(folder / name, text);
+  }
+  std::vector<int32_t> read() { return read_stop_tokens(folder.path()); }
+  test::TemporaryFolder folder;
+};
+
+TEST_F(StopTokensTest, GenerationConfigComesFirst) {
+  EXPECT_EQ(read(), std::vector<int32_t>{});
+  write("config.json", R"({"eos_token_id": 2})");
+  EXPECT_EQ(read(), std::vector<int32_t>{2});
+  write("generation_config.json", R"({"eos_token_id": [7, 8]})");
+  EXPECT_EQ(read(), (std::vector<int32_t>{7, 8}));
+  write("generation_config.json", R"({"eos_token_id": null})");
+  EXPECT_EQ(read(), std::vector<int32_t>{2});
+  write("generation_config.json", R"({"temperature": 1})");
+  EXPECT_EQ(read(), std::vector<int32_t>{2});
+  write("config.json", "{}");
+  EXPECT_EQ(read(), std::vector<int32_t>{});
+}
+
+TEST_F(StopTokensTest, RefusesDamage) {
+  for (const char *text :
+       {"", "{", "[]", R"({"eos_token_id": "2"})", R"({"eos_token_id": -1})",
+        R"({"eos_token_id": [1.5]})", R"({"eos_token_id": 4294967296})"}) {
+    write("config.json", text);
+    try {
+      read();
+      ADD_FAILURE() << "no error for " << text;
+    } catch (const Error &failure) {
+      EXPECT_NE(std::string(failure.what()).find("config.json"),
+                std::string::npos);
+    }
+  }
+}
+
+} // namespace
+} // namespace baton

@@ -1,0 +1,281 @@
+//===- scoring_test.cpp - logits and values of the toy program in files --===//
+
+#include "runtime/decode/scoring.h"
+
+#include "array_file.h"
+#include "runtime/decode/execution.h"
+#include "runtime/error.h"
+#include "toy_program.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace baton {
+namespace {
+
+using test::ArrayFile;
+using test::TemporaryFolder;
+
+class ScoringTest : public ::testing::Test {
+protected:
+  /// Writes logits.npy, and values into dump/ if asked.
+  void run(uint32_t chunk, unsigned workers, bool dumped) {
+    Execution execution(metadata, parameters, {workers});
+    NpyWriter output(folder / "logits.npy", NpyType::F32, {toy::vocabulary});
+    std::optional<ValueDump> dump;
+    if (dumped)
+      dump.emplace(metadata, folder / "dump");
+    Scoring scoring(tokens, chunk, output, dump ? &*dump : nullptr);
+    execution.run(scoring, dumped);
+    if (dump)
+      dump->publish();
+    output.publish();
+  }
+
+  std::vector<float> expected_logits() const {
+    std::vector<float> expected;
+    for (size_t size = 1; size <= tokens.size(); ++size) {
+      std::vector<float> row =
+          toy::logits_after({tokens.begin(), tokens.begin() + ptrdiff_t(size)});
+      expected.insert(expected.end(), row.begin(), row.end());
+    }
+    return expected;
+  }
+
+  std::vector<std::string> files() const {
+    std::set<std::string> names;
+    for (const auto &entry :
+         std::filesystem::recursive_directory_iterator(folder.path()))
+      names.insert(entry.path().filename().string());
+    return {names.begin(), names.end()};
+  }
+
+  TemporaryFolder folder;
+  Metadata metadata = Metadata::parse(toy::metadata());
+  std::vector<float> bias = std::vector<float>(toy::vocabulary);
+  const void *parameters[1] = {bias.data()};
+  std::vector<int32_t> tokens = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
+};
+
+TEST_F(ScoringTest, EveryPositionHasItsLogits) {
+  for (uint32_t chunk = 1; chunk <= toy::max_outputs; ++chunk)
+    for (unsigned workers : {1u, 3u}) {
+      run(chunk, workers, false);
+      ArrayFile array = ArrayFile::read(folder / "logits.npy");
+      EXPECT_EQ(array.type, "<f4");
+      EXPECT_EQ(array.shape, (std::vector<uint64_t>{11, 259}));
+      EXPECT_EQ(array.values<float>(), expected_logits());
+    }
+  EXPECT_EQ(files(), std::vector<std::string>{"logits.npy"});
+}
+
+TEST_F(ScoringTest, ADumpHoldsEveryValueInProgramOrder) {
+  for (uint32_t chunk : {1u, 3u, 4u}) {
+    run(chunk, 1, true);
+    EXPECT_EQ(files(), (std::vector<std::string>{"000_state.layer0.npy",
+                                                 "001_state.layer1.npy",
+                                                 "002_head_logits.npy", "dump",
+                                                 "index.json", "logits.npy"}));
+    std::vector<uint32_t> states;
+    for (size_t size = 1; size <= tokens.size(); ++size)
+      states.push_back(
+          toy::state_after({tokens.begin(), tokens.begin() + ptrdiff_t(size)}));
+    ArrayFile first = ArrayFile::read(folder / "dump/000_state.layer0.npy");
+    EXPECT_EQ(first.type, "<i4");
+    EXPECT_EQ(first.shape, std::vector<uint64_t>{11});
+    EXPECT_EQ(first.values<uint32_t>(), states);
+    for (uint32_t &state : states)
+      state = ~state;
+    EXPECT_EQ(ArrayFile::read(folder / "dump/001_state.layer1.npy")
+                  .values<uint32_t>(),
+              states);
+    EXPECT_EQ(
+        ArrayFile::read(folder / "dump/002_head_logits.npy").values<float>(),
+        expected_logits());
+  }
+
+  auto index =
+      nlohmann::json::parse(test::read_file(folder / "dump/index.json"));
+  EXPECT_EQ(index["format"], 1);
+  EXPECT_EQ(index["model"]["name"], "toy");
+  ASSERT_EQ(index["values"].size(), 3u);
+  EXPECT_EQ(index["values"][1],
+            nlohmann::json::parse(
+                R"({"file": "001_state.layer1.npy", "phase": "state",
+                    "segment": "layers", "iteration": 1, "buffer": "states",
+                    "dtype": "int32", "shape": [11]})"));
+}
+
+TEST_F(ScoringTest, AFailureLeavesNoFile) {
+  Execution execution(metadata, parameters, {2});
+  struct Failing : Scoring {
+    using Scoring::Scoring;
+    BatonStep advance(const BatonStep &current, const Logits &logits) override {
+      BatonStep next = Scoring::advance(current, logits);
+      if (next.past >= 4)
+        throw Error("as planned");
+      return next;
+    }
+  };
+  {
+    NpyWriter output(folder / "logits.npy", NpyType::F32, {toy::vocabulary});
+    Failing scoring(tokens, 2, output, nullptr);
+    EXPECT_THROW(execution.run(scoring), Error);
+  }
+  EXPECT_EQ(files(), std::vector<std::string>{});
+}
+
+/// A phase that writes one buffer of the given description; its storage holds
+/// 1, 2, 3, ...
+class DumpedBuffer {
+public:
+  explicit DumpedBuffer(const std::string &buffer) {
+    auto json = nlohmann::json::parse(toy::metadata());
+    json["phases"] = nlohmann::json::parse(
+        R"([{"name": "p", "segment": "s", "repeat": 2, "writes": []}])");
+    json["phases"][0]["writes"].push_back(nlohmann::json::parse(buffer));
+    metadata = Metadata::parse(json.dump());
+    dump.emplace(metadata, folder.path());
+  }
+
+  template <typename T>
+  void record(BatonStep step, uint32_t iteration, T first = 1) {
+    std::vector<T> storage(1000);
+    for (size_t i = 0; i < storage.size(); ++i)
+      storage[i] = static_cast<T>(first + T(i));
+    void *storages[] = {storage.data()};
+    dump->record(step, 0, iteration, storages);
+  }
+
+  ArrayFile file(uint32_t iteration) {
+    if (dump) {
+      dump->publish();
+      dump.reset();
+    }
+    return ArrayFile::read(folder /
+                           ("00" + std::to_string(iteration) + "_p.layer" +
+                            std::to_string(iteration) + ".npy"));
+  }
+
+  TemporaryFolder folder;
+  Metadata metadata;
+  std::optional<ValueDump> dump;
+};
+
+TEST(ValueDump, FollowsOffsetStridesAndLayers) {
+  DumpedBuffer dumped(
+      R"({"buffer": "b", "element": "i32", "storage": 0, "offset": 5,
+          "strides": [10, 2], "capacity": [4, 3], "layers": 2,
+          "layer_stride": 100, "extents": ["past+rows", 3]})");
+  for (uint32_t iteration : {0u, 1u}) {
+    dumped.record<int32_t>({1, 0, 0, 0}, iteration);
+    dumped.record<int32_t>({1, 1, 0, 0}, iteration);
+  }
+  EXPECT_EQ(dumped.file(0).values<int32_t>(),
+            (std::vector<int32_t>{6, 8, 10, 16, 18, 20}));
+  EXPECT_EQ(dumped.file(1).values<int32_t>(),
+            (std::vector<int32_t>{106, 108, 110, 116, 118, 120}));
+  EXPECT_EQ(dumped.file(1).shape, (std::vector<uint64_t>{2, 3}));
+}
+
+TEST(ValueDump, WidensShortFloats) {
+  DumpedBuffer brain(
+      R"({"buffer": "b", "element": "bf16", "storage": 0, "offset": 0,
+          "strides": [1], "capacity": [8], "extents": ["rows"]})");
+  brain.record<uint16_t>({2, 0, 0, 0}, 0, 0x3f80);
+  EXPECT_EQ(brain.file(0).values<float>(),
+            (std::vector<float>{1.0f, 1.0078125f}));
+  DumpedBuffer half(
+      R"({"buffer": "b", "element": "f16", "storage": 0, "offset": 0,
+          "strides": [1], "capacity": [8], "extents": ["rows"]})");
+  half.record<uint16_t>({2, 0, 0, 0}, 0, 0x3c00);
+  half.record<uint16_t>({1, 2, 0, 0}, 0, 0xc000);
+  EXPECT_EQ(half.file(0).values<float>(),
+            (std::vector<float>{1.0f, 1.0009765625f, -2.0f}));
+  EXPECT_EQ(half.file(0).type, "<f4");
+}
+
+TEST(ValueDump, JoinsRowsInAnyDimensionAndFillsShorterOnes) {
+  // Attention scores: [heads, rows, positions].
+  DumpedBuffer dumped(
+      R"({"buffer": "scores", "element": "i32", "storage": 0, "offset": 0,
+          "strides": [100, 10, 1], "capacity": [2, 4, 8],
+          "extents": [2, "rows", "past+rows"]})");
+  dumped.record<int32_t>({2, 0, 0, 0}, 0);
+  dumped.record<int32_t>({1, 2, 0, 0}, 0);
+  ArrayFile file = dumped.file(0);
+  EXPECT_EQ(file.shape, (std::vector<uint64_t>{2, 3, 3}));
+  EXPECT_EQ(file.values<int32_t>(),
+            (std::vector<int32_t>{1, 2, 0, 11, 12, 0, 1, 2, 3, 101, 102, 0, 111,
+                                  112, 0, 101, 102, 103}));
+}
+
+TEST(ValueDump, LeavesOutWhatOnlyTheProgramCanMeasure) {
+  DumpedBuffer dumped(
+      R"({"buffer": "b", "element": "f32", "storage": 0, "offset": 0,
+          "strides": [1], "capacity": [8], "extents": ["rows ceildiv 2"]})");
+  dumped.record<float>({2, 0, 0, 0}, 0);
+  EXPECT_THROW(dumped.file(0), std::runtime_error);
+  auto index =
+      nlohmann::json::parse(test::read_file(dumped.folder / "index.json"));
+  EXPECT_EQ(index["values"].size(), 0u);
+}
+
+TEST(ValueDump, RefusesAFolderThatIsAFile) {
+  TemporaryFolder folder;
+  test::write_file(folder / "file", "");
+  Metadata metadata = Metadata::parse(toy::metadata());
+  EXPECT_THROW(ValueDump(metadata, folder / "file"), Error);
+  EXPECT_THROW(ValueDump(metadata, folder / "file/below"), Error);
+}
+
+TEST(NpyWriter, HeadersAreAlignedForEveryShape) {
+  TemporaryFolder folder;
+  for (size_t rank : {1, 2, 5, 12}) {
+    std::vector<uint64_t> row_shape(rank - 1, 1);
+    NpyWriter writer(folder / "a.npy", NpyType::F64, row_shape);
+    double value = 1.5;
+    writer.append(&value, 1);
+    writer.append(&value, 1);
+    writer.publish();
+    ArrayFile array = ArrayFile::read(folder / "a.npy");
+    EXPECT_EQ(array.header_bytes % 64, 0u);
+    EXPECT_EQ(array.shape.size(), rank);
+    EXPECT_EQ(array.shape[0], 2u);
+    EXPECT_EQ(array.type, "<f8");
+    EXPECT_EQ(array.values<double>(), (std::vector<double>{1.5, 1.5}));
+  }
+}
+
+TEST(NpyWriter, TheOldFileStaysUntilTheNewOneIsComplete) {
+  TemporaryFolder folder;
+  test::write_file(folder / "a.npy", "old");
+  {
+    NpyWriter writer(folder / "a.npy", NpyType::F32, {});
+    float value = 1;
+    writer.append(&value, 1);
+    EXPECT_EQ(test::read_file(folder / "a.npy"), "old");
+  }
+  EXPECT_EQ(test::read_file(folder / "a.npy"), "old");
+  EXPECT_EQ(
+      std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(NpyWriter, RefusesWhatCannotBeReplaced) {
+  TemporaryFolder folder;
+  EXPECT_THROW(NpyWriter(folder.path(), NpyType::F32, {}), Error);
+  EXPECT_THROW(NpyWriter("/dev/null", NpyType::F32, {}), Error);
+  try {
+    NpyWriter(folder / "none/a.npy", NpyType::F32, {});
+    ADD_FAILURE() << "no error";
+  } catch (const Error &failure) {
+    EXPECT_EQ(failure.what(), (folder / "none/a.npy").string() +
+                                  ": cannot be written: No such file or "
+                                  "directory");
+  }
+}
+
+} // namespace
+} // namespace baton
