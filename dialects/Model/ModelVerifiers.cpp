@@ -3,6 +3,8 @@
 // One verifier per op; each check is a line under **Constraints** in
 // ModelOps.td and a case in test/dialects/Model/errors.mlir.
 //
+// Attributes are read by getInt(): the getters of I64Attr are unsigned.
+//
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Model/Model.h"
@@ -115,8 +117,9 @@ static LogicalResult expectRowsByWidth(Operation *op, Value x) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ProgramOp::verify() {
-  if (getMaxSeq() < 1 || getMaxSeq() > (1 << 24))
-    return emitOpError() << "max_seq is " << getMaxSeq()
+  int64_t maxSeq = getMaxSeqAttr().getInt();
+  if (maxSeq < 1 || maxSeq > (1 << 24))
+    return emitOpError() << "max_seq is " << maxSeq
                          << ", expected 1 to 16777216";
   Block &block = getBody().front();
   auto tokens = StepTensorType::get(getContext(), {kRows},
@@ -149,12 +152,13 @@ LogicalResult ReturnOp::verify() {
 }
 
 LogicalResult StackOp::verify() {
-  if (getRepeat() < 1 || getRepeat() > (1 << 20))
-    return emitOpError() << "repeat is " << getRepeat()
+  int64_t repeat = getRepeatAttr().getInt();
+  if (repeat < 1 || repeat > (1 << 20))
+    return emitOpError() << "repeat is " << repeat
                          << ", expected 1 to 1048576";
-  if (getFirstLayer() < 0)
+  if (getFirstLayerAttr().getInt() < 0)
     return emitOpError() << "first_layer is negative";
-  if (getLayersPerIteration() < 1)
+  if (getLayersPerIterationAttr().getInt() < 1)
     return emitOpError() << "layers_per_iteration is less than 1";
   if (getBody().empty())
     return emitOpError() << "has no body";
@@ -412,7 +416,7 @@ LogicalResult AttentionOp::verify() {
   if (q[1] % k[1])
     return emitOpError() << q[1] << " query heads are no multiple of " << k[1]
                          << " key/value heads";
-  if (getWindow() < 0)
+  if (getWindowAttr().getInt() < 0)
     return emitOpError() << "window is negative";
   if (failed(expectFinite(*this, "scale", getScale())))
     return failure();
@@ -445,7 +449,7 @@ LogicalResult MaskOp::verify() {
   if (isSymbol(x[0]) || x[1] != kRows || x[2] != kKv)
     return emitOpError() << "x has shape " << text(x)
                          << ", expected [heads, rows, kv]";
-  if (getWindow() < 0)
+  if (getWindowAttr().getInt() < 0)
     return emitOpError() << "window is negative";
   return success();
 }
@@ -583,7 +587,7 @@ LogicalResult ConcatOp::verify() {
 LogicalResult BroadcastOp::verify() {
   if (failed(expectSameElements(*this)) || failed(verifyAxis(*this, getAxis())))
     return failure();
-  if (getTimes() < 1)
+  if (getTimesAttr().getInt() < 1)
     return emitOpError() << "times is less than 1";
   Shape expected(shapeOf(getX()));
   if (__builtin_mul_overflow(expected[getAxis()], int64_t(getTimes()),
