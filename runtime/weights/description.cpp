@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <optional>
+#include <regex>
 
 namespace baton {
 
@@ -97,7 +98,9 @@ ParameterDescription parse_parameter(const nlohmann::json &object) {
   result.type = *type;
   result.layers = unsigned_or(object, "layers", 1);
   result.first_layer = unsigned_or(object, "first_layer", 0);
-  checked_product(result.name, {result.layers, result.first_layer + 1});
+  result.layer_step = unsigned_or(object, "layer_step", 1);
+  checked_product(result.name, {result.layers, result.first_layer + 1,
+                                result.layer_step + 1});
   if (object.contains("parts"))
     for (const nlohmann::json &part : object.at("parts"))
       result.parts.push_back(parse_part(result.name, part));
@@ -141,13 +144,22 @@ ParameterDescription parse_parameter(const nlohmann::json &object) {
 } // namespace
 
 std::vector<std::string> ParameterPart::names(uint64_t layer) const {
-  constexpr std::string_view placeholder = "{layer}";
-  std::vector<std::string> result = sources;
-  std::string number = std::to_string(layer);
-  for (std::string &name : result)
-    for (size_t at = 0; (at = name.find(placeholder, at)) != std::string::npos;
-         at += number.size())
-      name.replace(at, placeholder.size(), number);
+  // {layer} or {layer+2}
+  static const std::regex placeholder("\\{layer(?:\\+([0-9]{1,6}))?\\}");
+  std::vector<std::string> result;
+  for (const std::string &source : sources) {
+    std::string name;
+    auto rest = source.cbegin();
+    for (std::sregex_iterator match(source.begin(), source.end(), placeholder),
+         end;
+         match != end; ++match) {
+      name.append(rest, (*match)[0].first);
+      uint64_t more = (*match)[1].matched ? std::stoull((*match)[1]) : 0;
+      name += std::to_string(layer + more);
+      rest = (*match)[0].second;
+    }
+    result.push_back(name.append(rest, source.cend()));
+  }
   return result;
 }
 

@@ -15,9 +15,10 @@
 //     {"name": "frequencies", "kind": "constant", "dtype": "f32", "n": 8,
 //      "values": [...]}]}
 //
-// `layers` defaults to 1, `first_layer` to 0, `interleave` and `transposed` to
-// false. `sources` are alternative names for one tensor, in order of
-// preference; `{layer}` stands for the layer's number.
+// `layers` and `layer_step` default to 1, `first_layer` to 0, `interleave` and
+// `transposed` to false. `sources` are alternative names for one tensor, in
+// order of preference. In them `{layer}` stands for the layer's number,
+// first_layer + i * layer_step for the i-th, and `{layer+2}` for two more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,6 +57,7 @@ struct ParameterDescription {
   DataType type;
   uint64_t layers;
   uint64_t first_layer;
+  uint64_t layer_step;
   /// Panels: the inner dimension and the sum of the parts' outputs. A vector is
   /// a panel parameter of k = 1 whose parts have rank 1. Constant: n values.
   uint64_t k = 1;

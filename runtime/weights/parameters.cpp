@@ -69,8 +69,9 @@ make_slots(const std::vector<ParameterDescription> &parameters,
       Slot slot{&parameter, {}};
       if (checkpoint)
         for (const ParameterPart &part : parameter.parts)
-          slot.tensors.push_back(
-              find_tensor(part, parameter.first_layer + layer, *checkpoint));
+          slot.tensors.push_back(find_tensor(
+              part, parameter.first_layer + layer * parameter.layer_step,
+              *checkpoint));
       if (parameter.kind == ParameterKind::Table && checkpoint) {
         const Tensor &tensor = *slot.tensors[0].tensor;
         slot.in_place = tensor.type == parameter.type &&

@@ -75,6 +75,27 @@ TEST_F(ParametersTest, LaysOutLayersInOrder) {
   EXPECT_FALSE(parameters.from_cache());
 }
 
+TEST_F(ParametersTest, CountsLayersInStepsAndAhead) {
+  std::vector<NamedTensor> tensors;
+  for (unsigned layer = 0; layer < 12; ++layer)
+    tensors.push_back({"h." + std::to_string(layer) + ".norm",
+                       DataType::F32,
+                       {2},
+                       distinct_values(2, layer)});
+  write(tensors);
+  // Patterns of three layers, the first at layer 4: its second norm, by two
+  // names for one tensor.
+  Parameters parameters = load(json::parse(R"([
+    {"name":"norm","kind":"vector","dtype":"f32","layers":2,"first_layer":4,
+     "layer_step":3,"n":2,"parts":[{"sources":["x.{layer+2}", "h.{layer+2}.norm"],
+                                    "shape":[2]}]}])"));
+  ASSERT_EQ(parameters.table_size(), 2u);
+  for (unsigned i = 0; i < 2; ++i)
+    for (unsigned j = 0; j < 2; ++j)
+      EXPECT_EQ(floats(parameters.table()[i])[j],
+                tensors[4 + 3 * i + 2].values[j]);
+}
+
 TEST_F(ParametersTest, AlignsEveryParameter) {
   write({{"v", DataType::F32, {3}, {1, 2, 3}},
          {"w", DataType::F32, {512, 64}, distinct_values(512 * 64, 1)}});
