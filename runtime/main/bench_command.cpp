@@ -182,7 +182,7 @@ double sum(const std::vector<double> &values) {
 std::string profile_text(const Metadata &metadata, const Profile &profile) {
   double prefill = sum(profile.prefill_seconds_by_phase);
   double decode = sum(profile.decode_seconds_by_phase);
-  Table table;
+  Table table({1, 2, 3, 4});
   table.add({"phase", "prefill", "", "decode", ""});
   auto row = [&](const std::string &name, double prefill_seconds,
                  double decode_seconds) {

@@ -35,6 +35,9 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// Without CLI11's remark in the help, which N says already.
+CLI::Validator positive() { return CLI::PositiveNumber.description(""); }
+
 void add_run_options(CLI::App &command, RunOptions &options,
                      const std::string &weights_help) {
   command.add_option("--weights", options.weights, weights_help)
@@ -43,13 +46,13 @@ void add_run_options(CLI::App &command, RunOptions &options,
       .add_option("--workers", options.workers,
                   "Threads (default: one for each core)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--prefill-chunk", options.prefill_chunk,
                   "Tokens of the prompt in one step (default: as many as the "
                   "program takes)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command.add_flag("--no-cache", options.no_cache,
                    "Neither read nor write packed weights beside the "
                    "checkpoint");
@@ -91,7 +94,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
       metadata.json.at("model").value("name", std::string("model"));
   CLI::App application("Runs " + model + ", compiled by Baton.\n", program);
   application.footer(
-      "\nExamples:\n  " + program +
+      "Examples:\n  " + program +
       " generate --weights DIR --prompt \"Once upon a time\" "
       "--max-new-tokens 64\n  " +
       program + " logits --weights DIR --tokens 1,2,3 --out logits.npy\n  " +
@@ -116,7 +119,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
                    "before")
       ->type_name("N")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   CLI::Option *temperature =
       generating
           ->add_option("--temperature", generate.sampling.temperature,
@@ -129,7 +132,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
                        "Sample from the K most likely tokens only; implies "
                        "--temperature 1")
           ->type_name("K")
-          ->check(CLI::PositiveNumber);
+          ->check(positive());
   CLI::Option *top_p =
       generating
           ->add_option("--top-p", generate.sampling.top_p,
@@ -143,7 +146,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   generating->add_flag("--json", generate.json,
                        "Print one JSON object at the end instead of the text");
   generating->footer(
-      "\nThe text is printed as it is generated. Without a tokenizer.json in "
+      "The text is printed as it is generated. Without a tokenizer.json in "
       "the folder, --tokens\nprints token ids.\n\nExamples:\n  " +
       program +
       " generate --weights DIR --prompt \"Once upon a time\" "
@@ -184,7 +187,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
                    ".npy each and an index.json in program order; runs one "
                    "worker")
       ->type_name("DIR");
-  scoring->footer("\nExamples:\n  " + program +
+  scoring->footer("Examples:\n  " + program +
                   " logits --weights DIR --tokens 1,2,3 --out logits.npy\n  " +
                   program +
                   " logits --weights DIR --tokens 1,2,3 --out logits.npy "
@@ -200,16 +203,16 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   measuring->add_option("--prefill", bench.prefill, "Tokens of the prompt")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   measuring->add_option("--decode", bench.decode, "Tokens decoded after it")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   measuring->add_flag("--profile", bench.profile,
                       "Also show where the time goes, phase by phase, in a run "
                       "with one worker");
   measuring->add_flag("--json", bench.json, "Print one JSON object");
-  measuring->footer("\nExamples:\n  " + program + " bench\n  " + program +
+  measuring->footer("Examples:\n  " + program + " bench\n  " + program +
                     " bench --weights DIR --prefill 128 --decode 32 "
                     "--workers 4 --json\n  " +
                     program + " bench --profile");
@@ -237,7 +240,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
     CLI::App *named = &application;
     for (CLI::App *parsed : application.get_subcommands())
       named = parsed;
-    print(named->help());
+    print(named->help(named == &application ? "" : program));
     return 0;
   } catch (const CLI::ParseError &failure) {
     throw Error(one_line(failure.what()) + "; try " + program + " --help");

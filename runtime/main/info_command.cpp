@@ -96,7 +96,7 @@ std::string costs_text(const Metadata &metadata) {
   uint64_t half = metadata.max_seq / 2;
   double kv = costs.kv_bytes_per_position * static_cast<double>(half);
   double total = costs.weight_bytes_per_token + kv;
-  Table table;
+  Table table({1, 2});
   table.add({"weights", bytes_text(costs.weight_bytes_per_token),
              percent_text(costs.weight_bytes_per_token / total)});
   table.add({"keys and values of " + std::to_string(half) + " positions",
@@ -123,7 +123,7 @@ void print_text(const Metadata &metadata) {
                              std::to_string(tensors) + " event tensors"});
   text += summary.text(2);
 
-  Table memory;
+  Table memory({1});
   memory.add({"weights", bytes_text(double(needs.weights)), ""});
   memory.add({"keys and values", bytes_text(double(needs.kv)),
               "at " + std::to_string(metadata.max_seq) + " positions"});

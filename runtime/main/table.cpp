@@ -3,7 +3,6 @@
 #include "runtime/main/table.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 
 namespace baton {
@@ -21,11 +20,9 @@ std::string Table::text(unsigned indent) const {
     for (size_t column = 0; column < row.size(); ++column) {
       const std::string &cell = row[column];
       std::string padding(widths[column] - cell.size(), ' ');
-      bool number =
-          !cell.empty() && std::isdigit(static_cast<unsigned char>(cell[0]));
       if (column)
         line += "  ";
-      line += number && column ? padding + cell : cell + padding;
+      line += number_columns.contains(column) ? padding + cell : cell + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     result += line + "\n";

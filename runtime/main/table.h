@@ -3,21 +3,27 @@
 #ifndef BATON_RUNTIME_MAIN_TABLE_H
 #define BATON_RUNTIME_MAIN_TABLE_H
 
-#include <cstdint>
+#include <cstddef>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace baton {
 
-/// Rows of cells; every column is as wide as its widest cell. Cells that begin
-/// with a digit are set flush right.
+/// Rows of cells; every column is as wide as its widest cell.
 class Table {
 public:
+  /// The columns of numbers are set flush right.
+  explicit Table(std::set<size_t> number_columns = {})
+      : number_columns(std::move(number_columns)) {}
+
   void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
   /// Lines, each after `indent` spaces.
   std::string text(unsigned indent) const;
 
 private:
+  std::set<size_t> number_columns;
   std::vector<std::vector<std::string>> rows;
 };
 

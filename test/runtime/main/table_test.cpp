@@ -8,13 +8,13 @@ namespace baton {
 namespace {
 
 TEST(Table, ColumnsLineUp) {
-  Table table;
+  Table table({1});
   table.add({"a", "12 ms", "x"});
   table.add({"long", "5 ms"});
   table.add({"b", "text"});
   EXPECT_EQ(table.text(2), "  a     12 ms  x\n"
                            "  long   5 ms\n"
-                           "  b     text\n");
+                           "  b      text\n");
   EXPECT_EQ(Table().text(3), "");
 }
 
