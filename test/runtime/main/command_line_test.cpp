@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <thread>
@@ -378,48 +379,68 @@ TEST_F(CommandLineTest, BenchRefusesWhatDoesNotFit) {
   expect_error(run({"bench", "--prefill=1", "--decode=x"}), "--decode");
 }
 
+/// The program computes four positions and then waits for open_gate(); from
+/// there on it takes its time.
 class SlowProgramTest : public CommandLineTest {
 protected:
-  SlowProgramTest() { setenv("BATON_TOY_STEP_MILLISECONDS", "20", 1); }
-  ~SlowProgramTest() override { unsetenv("BATON_TOY_STEP_MILLISECONDS"); }
+  SlowProgramTest() {
+    // No token ends the text.
+    test::write_file(std::filesystem::path(weights()) / "config.json", "{}");
+    setenv("BATON_TOY_GATE", gate.c_str(), 1);
+    setenv("BATON_TOY_STEP_MILLISECONDS", "20", 1);
+  }
+  ~SlowProgramTest() override {
+    unsetenv("BATON_TOY_GATE");
+    unsetenv("BATON_TOY_STEP_MILLISECONDS");
+  }
+
+  void open_gate() { test::write_file(gate, ""); }
 
   std::vector<std::string> generate() const {
-    return {
-        toy(), "generate",         "--weights", weights(), "--tokens",
-        "1",   "--max-new-tokens", "60",        "--quiet", "--temperature=1"};
+    return {toy(), "generate",         "--weights", weights(), "--tokens",
+            "1",   "--max-new-tokens", "60",        "--quiet"};
   }
+
+  std::filesystem::path gate = folder / "gate";
 };
 
 TEST_F(SlowProgramTest, TextComesAsItIsGenerated) {
+  setenv("BATON_TOY_STEP_MILLISECONDS", "0", 1);
   Process process(generate());
-  std::string first = process.read_some();
-  EXPECT_FALSE(first.empty());
-  EXPECT_LT(std::count(first.begin(), first.end(), ','), 50);
+  std::string text;
+  while (std::count(text.begin(), text.end(), ',') < 3)
+    text += process.read_some();
+  open_gate();
   Result result = process.wait();
   EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(result.output.back(), '\n');
+  text += result.output;
+  EXPECT_EQ(std::count(text.begin(), text.end(), ','), 59);
+  EXPECT_EQ(text.back(), '\n');
 }
 
 TEST_F(SlowProgramTest, AClosedPipeEndsTheProgram) {
   Process process(generate());
   process.read_some();
   process.close_output();
-  Result result = process.wait();
-  expect_error(result, "standard output cannot be written: Broken pipe");
+  open_gate();
+  expect_error(process.wait(),
+               "standard output cannot be written: Broken pipe");
 }
 
 TEST_F(SlowProgramTest, AFullDeviceEndsTheProgram) {
-  Result result = Process(generate(), "/dev/full").wait();
-  expect_error(result,
+  open_gate();
+  expect_error(Process(generate(), "/dev/full").wait(),
                "standard output cannot be written: No space left on device");
   expect_error(Process({toy(), "info"}, "/dev/full").wait(), "standard output");
 }
 
 TEST_F(SlowProgramTest, AnInterruptEndsTheProgramInGoodOrder) {
   for (int signal : {SIGINT, SIGTERM}) {
+    std::filesystem::remove(gate);
     Process process(generate());
     EXPECT_FALSE(process.read_some().empty());
     process.send(signal);
+    open_gate();
     Result result = process.wait();
     EXPECT_EQ(result.status, 1);
     EXPECT_EQ(result.errors, "error: interrupted\n");
@@ -428,20 +449,39 @@ TEST_F(SlowProgramTest, AnInterruptEndsTheProgramInGoodOrder) {
   }
 }
 
+TEST_F(SlowProgramTest, ASecondInterruptEndsTheProgramAtOnce) {
+  Process process(generate());
+  EXPECT_FALSE(process.read_some().empty());
+  process.send(SIGINT);
+  process.send(SIGTERM);
+  // The gate stays closed.
+  Result result = process.wait();
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.errors, "error: interrupted\n");
+}
+
 TEST_F(SlowProgramTest, AnInterruptLeavesNoFile) {
+  std::string out = (folder / "logits.npy").string();
   Process process({toy(), "logits", "--weights", weights(), "--no-cache",
                    "--tokens=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,"
                    "20,21,22,23,24,25,26,27,28,29,30",
-                   "--prefill-chunk=1", "--out",
-                   (folder / "logits.npy").string()});
-  // Until the array has been begun.
-  while (std::distance(std::filesystem::directory_iterator(folder.path()), {}) <
-         2)
+                   "--prefill-chunk=1", "--out", out});
+  auto largest_file = [&] {
+    uintmax_t size = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
+      if (entry.is_regular_file())
+        size = std::max(size, entry.file_size());
+    return size;
+  };
+  // Until there are rows in the file beside the final one.
+  while (largest_file() < 4 * vocabulary)
     std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(60));
   process.send(SIGINT);
+  open_gate();
   expect_error(process.wait(), "interrupted");
-  EXPECT_FALSE(std::filesystem::exists(folder / "logits.npy"));
+  for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
+    EXPECT_TRUE(entry.path().filename() == "weights" || entry.path() == gate)
+        << entry.path();
 }
 
 #ifdef BATON_TOY_PROGRAM_VARIANTS
