@@ -387,7 +387,7 @@ Error PhaseEmitter::checkOperand(mlir::Attribute operand, Type *type) {
                                Twine(op.getLayers()) + " layers, segment '" +
                                segment.getName() + "' repeats " +
                                Twine(segment.getRepeat()) + " times");
-  } else if (mlir::isa<CountAttr>(operand)) {
+  } else if (mlir::isa<CountAttr, StrideAttr>(operand)) {
     expected = "i64";
     fits = type->isIntegerTy(64);
   } else if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(operand)) {
@@ -457,6 +457,13 @@ Value *PhaseEmitter::emitOperand(mlir::Attribute operand, Type *type) {
     for (Value *value : drop_begin(values))
       least = builder.CreateBinaryIntrinsic(Intrinsic::smin, least, value);
     return least;
+  }
+  if (auto stride = mlir::dyn_cast<StrideAttr>(operand)) {
+    int64_t elements = 0;
+    for (auto [steps, length] :
+         zip_equal(stride.getSteps(), buffer(stride.getBuffer()).getStrides()))
+      elements += steps * length;
+    return builder.getInt64(elements);
   }
   if (auto offset = mlir::dyn_cast<ScratchAttr>(operand))
     return builder.CreatePtrAdd(scratch, builder.getInt64(offset.getOffset()));

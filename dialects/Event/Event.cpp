@@ -151,6 +151,25 @@ BATON_SYMBOL_AND_MAP(AddressAttr, getBuffer, getIndex)
 BATON_SYMBOL_AND_MAP(WeightAttr, getParameter, getOffset)
 #undef BATON_SYMBOL_AND_MAP
 
+Attribute StrideAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr buffer;
+  SmallVector<int64_t> steps;
+  if (parser.parseLess() || parseSymbol(parser, buffer) ||
+      parser.parseComma() ||
+      parser.parseCommaSeparatedList(
+          AsmParser::Delimiter::Square,
+          [&] { return parser.parseInteger(steps.emplace_back()); }) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), buffer, steps);
+}
+
+void StrideAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getBuffer() << ", [";
+  llvm::interleaveComma(getSteps(), printer);
+  printer << "]>";
+}
+
 Attribute CountAttr::parse(AsmParser &parser, Type) {
   AffineMap map;
   if (parser.parseLess() || parser.parseAffineMap(map) || parser.parseGreater())

@@ -88,6 +88,16 @@ def Event_AddressAttr : Event_Attr<"Address", "address"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Event_StrideAttr : Event_Attr<"Stride", "stride"> {
+  let summary = "call operand: an i64, elements that so many steps along each dimension of a buffer move";
+  let description = [{
+    `#event.stride<@x, [1, 0]>` is the distance between two rows of @x, wherever
+    plan-memory has put it.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$buffer, ArrayRefParameter<"int64_t">:$steps);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Event_WeightAttr : Event_Attr<"Weight", "weight"> {
   let summary = "call operand: pointer into a parameter, by element offset";
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$parameter, "::mlir::AffineMap":$offset);
@@ -284,8 +294,8 @@ def Event_CallOp : Event_Op<"call", [HasParent<"PhaseOp">]> {
   let summary = "runs a body of the task library on the task's tile";
   let description = [{
     Calls `baton_task_<callee>` with the operands in order. Operands are
-    `#event.address`, `#event.weight`, `#event.count`, `#event.scratch`,
-    `#event.null`, and i32, i64, f32 constants.
+    `#event.address`, `#event.stride`, `#event.weight`, `#event.count`,
+    `#event.scratch`, `#event.null`, and i32, i64, f32 constants.
 
     `invariant` marks a call that writes scratch only and depends on no
     coordinate but the first: a worker repeats it only when the first
@@ -293,7 +303,7 @@ def Event_CallOp : Event_Op<"call", [HasParent<"PhaseOp">]> {
 
     **Constraints:**
     - every operand is of one of these kinds, its maps have the phase's coordinates
-    - address maps have the buffer's rank, weight offsets one result, counts at least one
+    - address maps and strides have the buffer's rank, weight offsets one result, counts at least one
     - an invariant call's maps use no coordinate but the first
   }];
   let arguments = (ins StrAttr:$callee, ArrayAttr:$operands_, UnitAttr:$invariant);

@@ -270,6 +270,14 @@ LogicalResult CallOp::verify() {
       if (failed(checkMap(address.getIndex(),
                           buffer.getExtents().getNumResults())))
         return failure();
+    } else if (auto stride = dyn_cast<StrideAttr>(operand)) {
+      auto buffer = lookUp<BufferOp>(*this, stride.getBuffer());
+      if (!buffer)
+        return emitOpError() << "there is no buffer " << stride.getBuffer();
+      if (stride.getSteps().size() != buffer.getStrides().size())
+        return emitOpError()
+               << stride << " names " << stride.getSteps().size() << " of "
+               << buffer.getStrides().size() << " dimensions";
     } else if (auto weight = dyn_cast<WeightAttr>(operand)) {
       if (!lookUp<ParameterOp>(*this, weight.getParameter()))
         return emitOpError()

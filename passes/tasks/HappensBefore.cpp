@@ -192,16 +192,14 @@ const Relation &HappensBefore::tasks(PhaseOp first, PhaseOp second) {
 const Relation &HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
                                         PhaseOp second,
                                         AccessAttr secondAccess) {
-  auto [entry, isNew] = conflicts.try_emplace(
-      {indexOf(first), indexOf(second), firstAccess.getAsOpaquePointer(),
-       secondAccess.getAsOpaquePointer()},
-      Relation(first.getRank(), second.getRank()));
-  if (!isNew)
-    return entry->second;
   BufferOp one = lookUpBuffer(firstAccess.getBuffer());
   BufferOp other = lookUpBuffer(secondAccess.getBuffer());
   Overlap overlap = overlapOf(one, other);
-  if (overlap == Overlap::none)
+  auto [entry, isNew] = conflicts.try_emplace(
+      {indexOf(first), indexOf(second), firstAccess.getAsOpaquePointer(),
+       secondAccess.getAsOpaquePointer(), overlap},
+      Relation(first.getRank(), second.getRank()));
+  if (!isNew || overlap == Overlap::none)
     return entry->second;
 
   Conjunction pairs(first.getRank(), second.getRank());

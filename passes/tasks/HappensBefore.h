@@ -142,7 +142,8 @@ private:
   std::map<std::tuple<unsigned, unsigned, const void *, const void *>, Relation>
       edges;
   std::map<std::tuple<unsigned, unsigned, Distance>, Relation> orders;
-  std::map<std::tuple<unsigned, unsigned, const void *, const void *>, Relation>
+  std::map<std::tuple<unsigned, unsigned, const void *, const void *, Overlap>,
+           Relation>
       conflicts;
   llvm::DenseMap<mlir::Operation *, bool> successions;
 };

@@ -77,6 +77,12 @@ Attribute PhaseBuilder::address(const View &view, const Box &tile) const {
                                  map(view.indexOf(tile.low)));
 }
 
+Attribute PhaseBuilder::stride(const View &view, unsigned dimension) const {
+  return event::StrideAttr::get(plan.context(),
+                                FlatSymbolRefAttr::get(view.buffer),
+                                *view.stepsOf(dimension));
+}
+
 Attribute PhaseBuilder::weight(event::ParameterOp parameter,
                                AffineExpr offset) const {
   return event::WeightAttr::get(plan.context(),

@@ -36,6 +36,8 @@ public:
 
   // Operands of calls.
   mlir::Attribute address(const View &view, const Box &tile) const;
+  /// The distance between neighbours along a dimension that has a fixed one.
+  mlir::Attribute stride(const View &view, unsigned dimension) const;
   mlir::Attribute weight(event::ParameterOp parameter,
                          mlir::AffineExpr offset) const;
   mlir::Attribute count(llvm::ArrayRef<mlir::AffineExpr> least) const;

@@ -187,18 +187,18 @@ static std::optional<unsigned> rowDimension(model::StepTensorType type) {
 }
 
 /// A value whose last dimension is contiguous, as every body wants it.
-static FailureOr<int64_t> expectContiguous(Operation *op, StringRef what,
-                                           const View &view) {
-  if (view.strideOf(view.type.getRank() - 1) != 1)
-    return op->emitOpError() << "cannot be tiled: the last dimension of "
-                             << what << " is not contiguous in its buffer";
-  return 1;
+static LogicalResult expectContiguous(Operation *op, StringRef what,
+                                      const View &view) {
+  if (view.fixedStrideOf(view.type.getRank() - 1) == 1)
+    return success();
+  return op->emitOpError() << "cannot be tiled: the last dimension of " << what
+                           << " is not contiguous in its buffer";
 }
 
-static FailureOr<int64_t> expectStride(Operation *op, StringRef what,
-                                       const View &view, unsigned dimension) {
-  if (std::optional<int64_t> stride = view.strideOf(dimension))
-    return *stride;
+static LogicalResult expectStride(Operation *op, StringRef what,
+                                  const View &view, unsigned dimension) {
+  if (view.stepsOf(dimension))
+    return success();
   return op->emitOpError() << "cannot be tiled: dimension " << dimension
                            << " of " << what << " has no fixed stride";
 }
@@ -252,7 +252,7 @@ static LogicalResult tile(model::EmbeddingOp op, Tiler &tiler) {
   phase.writes(out, box);
   model::StepTensorType type = typeOf(op.getTable());
   phase.call("embedding" + suffix(table),
-             {phase.address(out, box), phase.integer(*out.strideOf(0)),
+             {phase.address(out, box), phase.stride(out, 0),
               phase.address(tokens, in), phase.weight(table, phase.constant(0)),
               tiles.count(phase), phase.integer(type.getDimension(1)),
               phase.integer(type.getDimension(0)),
@@ -271,7 +271,7 @@ static LogicalResult tile(model::PositionEmbeddingOp op, Tiler &tiler) {
   narrow(box, 0, phase.coordinate(0), tiles.size);
   phase.writes(out, box);
   phase.call("position_embedding" + suffix(table),
-             {phase.address(out, box), phase.integer(*out.strideOf(0)),
+             {phase.address(out, box), phase.stride(out, 0),
               phase.weight(table, phase.constant(0)),
               phase.count(phase.past() + phase.coordinate(0) * tiles.size),
               tiles.count(phase), phase.integer(out.type.getDimension(1))});
@@ -290,7 +290,7 @@ static LogicalResult tile(model::RopeTableOp op, Tiler &tiler) {
   narrow(box, 0, phase.coordinate(0), tiles.size);
   phase.writes(out, box);
   phase.call("rope_table",
-             {phase.address(out, box), phase.integer(*out.strideOf(0)),
+             {phase.address(out, box), phase.stride(out, 0),
               phase.weight(frequencies, phase.constant(0)),
               phase.integer(op.getFrequencies().size()),
               phase.count(phase.past() + phase.coordinate(0) * tiles.size),
@@ -304,13 +304,13 @@ static LogicalResult tile(model::RopeTableOp op, Tiler &tiler) {
 
 /// Adds a call that normalises a tile of rows of x.
 static void callNorm(PhaseBuilder &phase, model::Norm norm, Attribute out,
-                     int64_t outStride, const View &x, const Box &tile,
+                     Attribute outStride, const View &x, const Box &tile,
                      Attribute rows, event::ParameterOp weight,
                      event::ParameterOp bias, const APFloat &epsilon,
                      bool invariant) {
-  SmallVector<Attribute> operands = {
-      out, phase.integer(outStride), phase.address(x, tile),
-      phase.integer(*x.strideOf(0)), phase.weight(weight, phase.constant(0))};
+  SmallVector<Attribute> operands = {out, outStride, phase.address(x, tile),
+                                     phase.stride(x, 0),
+                                     phase.weight(weight, phase.constant(0))};
   if (norm == model::Norm::layer)
     operands.push_back(bias ? phase.weight(bias, phase.constant(0))
                             : phase.null());
@@ -339,7 +339,7 @@ static LogicalResult tileNorm(Operation *op, model::Norm norm, Value input,
   narrow(box, 0, phase.coordinate(0), tiles.size);
   phase.reads(x, box);
   phase.writes(out, box);
-  callNorm(phase, norm, phase.address(out, box), *out.strideOf(0), x, box,
+  callNorm(phase, norm, phase.address(out, box), phase.stride(out, 0), x, box,
            tiles.count(phase), weights, biases, epsilon, /*invariant=*/false);
   return success();
 }
@@ -347,8 +347,7 @@ static LogicalResult tileNorm(Operation *op, model::Norm norm, Value input,
 namespace {
 /// The input of a linear's tile: x itself, or x normalised into scratch.
 struct LinearInput {
-  Attribute pointer;
-  int64_t stride;
+  Attribute pointer, stride;
 };
 } // namespace
 
@@ -362,16 +361,17 @@ static LinearInput readLinearInput(OpT op, PhaseBuilder &phase, const View &x,
   narrow(in, 0, phase.coordinate(0), tiles.size);
   phase.reads(x, in);
   if (op.getNorm() == model::Norm::identity)
-    return {phase.address(x, in), *x.strideOf(0)};
+    return {phase.address(x, in), phase.stride(x, 0)};
   int64_t stride = ceilDiv(x.type.getDimension(1), kPanel) * kPanel;
   phase.needsScratch(tiles.size * stride * sizeof(float));
   Value bias = op.getNormBias();
-  callNorm(
-      phase, op.getNorm(), phase.scratch(0), stride, x, in, tiles.count(phase),
-      tiler.vector(name + ".norm_weight", op.getNormWeight()),
-      bias ? tiler.vector(name + ".norm_bias", bias) : event::ParameterOp(),
-      op.getEpsilon(), /*invariant=*/true);
-  return {phase.scratch(0), stride};
+  callNorm(phase, op.getNorm(), phase.scratch(0), phase.integer(stride), x, in,
+           tiles.count(phase),
+           tiler.vector(name + ".norm_weight", op.getNormWeight()),
+           bias ? tiler.vector(name + ".norm_bias", bias)
+                : event::ParameterOp(),
+           op.getEpsilon(), /*invariant=*/true);
+  return {phase.scratch(0), phase.integer(stride)};
 }
 
 static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
@@ -410,11 +410,10 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   if (op.getBias())
     bias = phase.weight(tiler.vector(name + ".bias", op.getBias()), column);
   phase.call("linear" + suffix(panels),
-             {phase.address(out, box), phase.integer(*out.strideOf(0)),
-              input.pointer, phase.integer(input.stride),
-              phase.weight(panels, column * k), bias,
+             {phase.address(out, box), phase.stride(out, 0), input.pointer,
+              input.stride, phase.weight(panels, column * k), bias,
               residual.buffer ? phase.address(residual, box) : phase.null(),
-              phase.integer(residual.buffer ? *residual.strideOf(0) : 0),
+              residual.buffer ? phase.stride(residual, 0) : phase.integer(0),
               tiles.count(phase), phase.integer(k),
               phase.count({phase.constant(width), phase.constant(n) - column}),
               phase.integer32(static_cast<int32_t>(op.getActivation()))});
@@ -453,10 +452,9 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
         phase.weight(tiler.vector(name + ".up_bias", op.getUpBias()), column);
   }
   phase.call("gated_linear" + suffix(panels),
-             {phase.address(out, box), phase.integer(*out.strideOf(0)),
-              input.pointer, phase.integer(input.stride),
-              phase.weight(panels, column * (2 * k)), gateBias, upBias,
-              tiles.count(phase), phase.integer(k),
+             {phase.address(out, box), phase.stride(out, 0), input.pointer,
+              input.stride, phase.weight(panels, column * (2 * k)), gateBias,
+              upBias, tiles.count(phase), phase.integer(k),
               phase.count({phase.constant(width), phase.constant(n) - column}),
               phase.integer32(static_cast<int32_t>(op.getActivation()))});
   return success();
@@ -472,7 +470,7 @@ static LogicalResult tile(model::RopeOp op, Tiler &tiler) {
   if (failed(expectContiguous(op, "x", x)) ||
       failed(expectStride(op, "x", x, 0)))
     return failure();
-  if (heads > 1 && x.strideOf(1) != width)
+  if (heads > 1 && x.fixedStrideOf(1) != width)
     return op.emitOpError() << "cannot be tiled: the heads of x do not lie "
                                "behind one another";
   std::string name = tiler.plan.uniqueName(nameOf(op));
@@ -487,9 +485,9 @@ static LogicalResult tile(model::RopeOp op, Tiler &tiler) {
   phase.reads(table, angles);
   phase.writes(out, box);
   phase.call("rope",
-             {phase.address(out, box), phase.integer(*out.strideOf(0)),
-              phase.address(x, box), phase.integer(*x.strideOf(0)),
-              phase.address(table, angles), phase.integer(*table.strideOf(0)),
+             {phase.address(out, box), phase.stride(out, 0),
+              phase.address(x, box), phase.stride(x, 0),
+              phase.address(table, angles), phase.stride(table, 0),
               tiles.count(phase), phase.integer(heads), phase.integer(width),
               phase.integer(table.type.getDimension(1) / 2)});
   return success();
@@ -520,9 +518,9 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
   phase.reads(x, in);
   phase.writes(state, out);
   phase.call("copy",
-             {phase.address(state, out), phase.integer(*state.strideOf(0)),
-              phase.address(x, in), phase.integer(*x.strideOf(0)),
-              tiles.count(phase), phase.integer(x.type.getDimension(2))});
+             {phase.address(state, out), phase.stride(state, 0),
+              phase.address(x, in), phase.stride(x, 0), tiles.count(phase),
+              phase.integer(x.type.getDimension(2))});
   return success();
 }
 
@@ -543,7 +541,7 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
     if (failed(expectContiguous(op, what, view)) ||
         failed(expectStride(op, what, view, 0)))
       return failure();
-  if (heads > groups && q.strideOf(1) != width)
+  if (heads > groups && q.fixedStrideOf(1) != width)
     return op.emitOpError() << "cannot be tiled: the heads of q do not lie "
                                "behind one another";
   std::string name = tiler.plan.uniqueName(nameOf(op));
@@ -571,14 +569,14 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
   phase.writes(out, result);
   phase.needsScratch(attentionScratch(tiles.size, group, width));
   phase.call("attention",
-             {phase.address(out, result), phase.integer(*out.strideOf(0)),
-              phase.address(q, queries), phase.integer(*q.strideOf(0)),
-              phase.address(k, keys), phase.integer(*k.strideOf(0)),
-              phase.address(v, values), phase.integer(*v.strideOf(0)),
-              tiles.count(phase), phase.count(first), phase.integer(group),
-              phase.integer(width), phase.integer(valueWidth),
-              phase.real(op.getScale()), phase.real(op.getSoftcap()),
-              phase.integer(op.getWindow()), phase.scratch(0)});
+             {phase.address(out, result), phase.stride(out, 0),
+              phase.address(q, queries), phase.stride(q, 0),
+              phase.address(k, keys), phase.stride(k, 0),
+              phase.address(v, values), phase.stride(v, 0), tiles.count(phase),
+              phase.count(first), phase.integer(group), phase.integer(width),
+              phase.integer(valueWidth), phase.real(op.getScale()),
+              phase.real(op.getSoftcap()), phase.integer(op.getWindow()),
+              phase.scratch(0)});
   return success();
 }
 
@@ -606,10 +604,10 @@ static LogicalResult tile(model::MatmulOp op, Tiler &tiler) {
   phase.reads(rhs, right);
   phase.writes(out, result);
   phase.call("matmul",
-             {phase.address(out, result), phase.integer(*out.strideOf(1)),
-              phase.address(lhs, left), phase.integer(*lhs.strideOf(1)),
-              phase.address(rhs, right), phase.integer(*rhs.strideOf(2)),
-              phase.integer(*rhs.strideOf(1)), tiles.count(phase),
+             {phase.address(out, result), phase.stride(out, 1),
+              phase.address(lhs, left), phase.stride(lhs, 1),
+              phase.address(rhs, right), phase.stride(rhs, 2),
+              phase.stride(rhs, 1), tiles.count(phase),
               phase.count(tiler.plan.extent(out.type.getDimension(2))),
               phase.count(tiler.plan.extent(lhs.type.getDimension(2)))});
   return success();
@@ -657,11 +655,11 @@ tileRows(Operation *op, const std::string &name, StringRef callee,
       narrow(box, i, phase.coordinate(next++), 1);
 
   SmallVector<Attribute> operands = {phase.address(out, box),
-                                     phase.integer(*out.strideOf(*row))};
+                                     phase.stride(out, *row)};
   for (const View &input : inputs) {
     phase.reads(input, box);
     operands.push_back(phase.address(input, box));
-    operands.push_back(phase.integer(*input.strideOf(*row)));
+    operands.push_back(phase.stride(input, *row));
   }
   phase.writes(out, box);
   operands.push_back(tiles.count(phase));
@@ -732,7 +730,7 @@ LogicalResult tasks::tileCopy(Operation *at, StringRef name, const View &from,
 static LogicalResult tile(model::ReturnOp op, Tiler &tiler) {
   View logits = tiler.viewOf(op.getOperand(0));
   // The runtime gets a pointer and a row stride.
-  bool plain = logits.strideOf(1) == 1 && logits.strideOf(0) &&
+  bool plain = logits.fixedStrideOf(1) == 1 &&
                logits.buffer.getCapacity().size() == 2 &&
                logits.buffer.getCapacity()[1] == logits.type.getDimension(1) &&
                logits.map.getResult(0) == getAffineDimExpr(0, op.getContext());

@@ -81,15 +81,25 @@ static std::optional<int64_t> coefficient(AffineExpr expression,
   return *inner * factor.getValue();
 }
 
-std::optional<int64_t> View::strideOf(unsigned dimension) const {
-  int64_t total = 0;
-  for (auto [expression, stride] :
-       llvm::zip(map.getResults(), ArrayRef<int64_t>(buffer.getStrides()))) {
+std::optional<SmallVector<int64_t>> View::stepsOf(unsigned dimension) const {
+  SmallVector<int64_t> steps;
+  for (AffineExpr expression : map.getResults()) {
     std::optional<int64_t> factor = coefficient(expression, dimension);
     if (!factor)
       return std::nullopt;
-    total += *factor * stride;
+    steps.push_back(*factor);
   }
+  return steps;
+}
+
+std::optional<int64_t> View::fixedStrideOf(unsigned dimension) const {
+  std::optional<SmallVector<int64_t>> steps = stepsOf(dimension);
+  if (!steps || steps->front() != 0)
+    return std::nullopt;
+  int64_t total = 0;
+  for (auto [step, stride] :
+       llvm::zip(*steps, ArrayRef<int64_t>(buffer.getStrides())))
+    total += step * stride;
   return total;
 }
 

@@ -38,9 +38,14 @@ struct View {
   llvm::SmallVector<mlir::AffineExpr>
   indexOf(llvm::ArrayRef<mlir::AffineExpr> index) const;
 
-  /// Elements between neighbours along one dimension of the value; none when
-  /// that distance is not the same everywhere.
-  std::optional<int64_t> strideOf(unsigned dimension) const;
+  /// How far each index of the buffer moves with one dimension of the value;
+  /// none when that is not the same everywhere.
+  std::optional<llvm::SmallVector<int64_t>> stepsOf(unsigned dimension) const;
+
+  /// The distance in elements between neighbours along one dimension of the
+  /// value, as long as that does not depend on where plan-memory puts rows:
+  /// none for the dimension of rows.
+  std::optional<int64_t> fixedStrideOf(unsigned dimension) const;
 };
 
 /// The views that ops without work of their own make of `x`; null when the

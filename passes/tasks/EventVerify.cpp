@@ -1,0 +1,57 @@
+//===- EventVerify.cpp - proves a plan, or rejects it --------------------===//
+
+#include "passes/tasks/Passes.h"
+#include "passes/tasks/PlanVerifier.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace baton::tasks {
+#define GEN_PASS_DEF_EVENTVERIFY
+#include "passes/tasks/Passes.h.inc"
+} // namespace baton::tasks
+
+using namespace mlir;
+using namespace baton::event;
+using namespace baton::tasks;
+
+namespace {
+
+struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      program.removeProofAttr();
+      PlanVerifier verifier(program);
+      if (failed(verifier.verify()))
+        return signalPassFailure();
+      Builder builder(&getContext());
+      SmallVector<std::string> assumptions = {
+          "task bodies touch only what their accesses state",
+          "every worker has a thread of its own, which is scheduled again and "
+          "again",
+          "all workers meet between two steps"};
+      if (llvm::any_of(program.getBody().getOps<BufferOp>(),
+                       [](BufferOp buffer) {
+                         return buffer.getKind() == BufferKind::state;
+                       }))
+        assumptions.push_back("a step's past is at most the past and rows of "
+                              "the step before, taken together");
+      for (auto schedule : program.getBody().getOps<ScheduleOp>())
+        assumptions.push_back("steps have " +
+                              symbolNames({int64_t(schedule.getRows()),
+                                           int64_t(schedule.getPast()),
+                                           int64_t(schedule.getOutputs())}) +
+                              " and run on the listed workers");
+      SmallVector<StringRef> texts(assumptions.begin(), assumptions.end());
+      program.setProofAttr(builder.getDictionaryAttr(
+          {builder.getNamedAttr("status", builder.getStringAttr("proved")),
+           builder.getNamedAttr("assumptions", builder.getStrArrayAttr(texts)),
+           builder.getNamedAttr(
+               "conflicts",
+               builder.getI64IntegerAttr(verifier.conflictsProved()))}));
+    }
+  }
+};
+
+} // namespace

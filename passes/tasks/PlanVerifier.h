@@ -1,0 +1,94 @@
+//===- PlanVerifier.h - a plan is free of races and deadlocks ------------===//
+//
+// The proof, for all symbols, worker counts and interleavings:
+//
+// 1. Shape. Maps are quasi-affine; grids, extents and event tensors stay within
+//    their capacities; no two elements of a buffer share bytes; buffers that
+//    outlive a step share bytes with no other.
+// 2. Counts. Every word of an event tensor is notified exactly `count` times in
+//    each iteration, and by one iteration after the other. Then a wait that
+//    goes on means what it says.
+// 3. No deadlock. Waits are for tasks of lower rank (the dialect's verifier),
+//    and every worker runs its tasks in ascending rank: the unfinished task of
+//    least rank can always go on. With a list of tasks per worker instead, the
+//    union of lists and waits has no cycle (ExplicitSchedule.cpp).
+// 4. No race. Of two tasks that touch the same bytes, one writing, the one of
+//    higher rank comes after the other, at every distance of iterations.
+// 5. Values. Going back in rank from a task that reads an element, one comes to
+//    a task that wrote it before anything that reused its bytes, or to the
+//    step's start if earlier steps wrote it.
+//
+// By 4 every interleaving computes what one worker computes in ascending rank,
+// and by 5 that is what the plan without shared storage computes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_PASSES_TASKS_PLANVERIFIER_H
+#define BATON_PASSES_TASKS_PLANVERIFIER_H
+
+#include "passes/tasks/HappensBefore.h"
+
+namespace baton::tasks {
+
+/// Values of the step's symbols, for messages: "rows 5, past 0, outputs 1".
+std::string symbolNames(llvm::ArrayRef<int64_t> symbols);
+
+/// Proves a program, or reports what is wrong with it at the op at fault. The
+/// program outlives this object and keeps its phases, waits and event tensors;
+/// storages may change.
+class PlanVerifier {
+public:
+  explicit PlanVerifier(event::ProgramOp program)
+      : program(program), plan(program) {}
+
+  /// The whole proof.
+  mlir::LogicalResult verify();
+
+  /// Only what concerns the bytes that two buffers share.
+  mlir::LogicalResult verifySharing(event::BufferOp one, event::BufferOp other);
+
+  /// Conflicts that were found to be ordered.
+  int64_t conflictsProved() const { return proved; }
+
+private:
+  using PhaseOp = event::PhaseOp;
+  using AccessAttr = event::AccessAttr;
+  using BufferOp = event::BufferOp;
+
+  mlir::LogicalResult verifyMaps();
+  mlir::LogicalResult verifyCapacities();
+  mlir::LogicalResult verifyMemory();
+  mlir::LogicalResult verifyBodies();
+  mlir::LogicalResult verifyCounts();
+  mlir::LogicalResult verifyWordOrder();
+  mlir::LogicalResult verifyConflicts(BufferOp one = {}, BufferOp other = {});
+  mlir::LogicalResult verifyReads(BufferOp one = {}, BufferOp other = {});
+  mlir::LogicalResult verifyGrowth(BufferOp state);
+
+  mlir::LogicalResult verifyRange(mlir::Operation *op, const llvm::Twine &what,
+                                  mlir::AffineMap map,
+                                  llvm::ArrayRef<int64_t> capacity);
+  mlir::LogicalResult verifyEqual(PhaseOp phase, const llvm::Twine &what,
+                                  mlir::AffineExpr left, mlir::AffineExpr right,
+                                  llvm::ArrayRef<mlir::AffineExpr> positive);
+  mlir::LogicalResult verifyWithinPhase(PhaseOp phase, AccessAttr one,
+                                        AccessAttr other);
+  mlir::LogicalResult verifyPair(PhaseOp earlier, AccessAttr earlierAccess,
+                                 PhaseOp later, AccessAttr laterAccess,
+                                 Distance distance);
+  mlir::LogicalResult verifyRead(PhaseOp reader, AccessAttr read, bool isFirst);
+
+  /// Elements that some task writes, under free coordinates of a reader.
+  Relation written(PhaseOp writer, AccessAttr write, unsigned readerRank);
+  /// Elements of `victim` whose bytes a write to another buffer may change.
+  Relation clobbered(PhaseOp writer, AccessAttr write, BufferOp victim,
+                     Overlap overlap, unsigned readerRank);
+
+  event::ProgramOp program;
+  HappensBefore plan;
+  int64_t proved = 0;
+};
+
+} // namespace baton::tasks
+
+#endif // BATON_PASSES_TASKS_PLANVERIFIER_H
