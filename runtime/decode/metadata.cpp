@@ -82,6 +82,7 @@ Metadata parse_checked(const nlohmann::json &json) {
   if (auto costs = json.find("costs");
       costs != json.end() && costs->is_object())
     metadata.costs = Costs{costs->at("flops_per_token").get<double>(),
+                           costs->at("flops_per_output").get<double>(),
                            costs->at("weight_bytes_per_token").get<double>(),
                            costs->at("kv_bytes_per_position").get<double>()};
   return metadata;

@@ -63,9 +63,12 @@ struct PhaseDescription {
   std::vector<WrittenBuffer> writes;
 };
 
-/// What a step costs, as the compiler counts it.
+/// What a step costs, as the compiler counts it. Operations are those of
+/// linears; attention's grow with the context and are not counted.
 struct Costs {
   double flops_per_token;
+  /// The part of it that only rows with logits need.
+  double flops_per_output;
   double weight_bytes_per_token;
   /// Read for each position that a token attends to.
   double kv_bytes_per_position;

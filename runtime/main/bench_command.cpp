@@ -269,8 +269,12 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
         (costs.weight_bytes_per_token +
          costs.kv_bytes_per_position * speed.decode_positions) /
         bandwidth;
+    // Of a prompt only the last row gets logits.
+    double prompt = options.prefill;
+    double flops = prompt * (costs.flops_per_token - costs.flops_per_output) +
+                   costs.flops_per_output;
     arithmetic_fraction =
-        speed.prefill_tokens_per_second * costs.flops_per_token / arithmetic;
+        speed.prefill_tokens_per_second * flops / prompt / arithmetic;
   }
 
   if (options.json) {
