@@ -69,8 +69,8 @@ static LlamaShape readShape(const Config &config,
   else
     shape.headDim = shape.width / shape.heads;
   if (shape.headDim % 2)
-    config.fail("the heads have " + std::to_string(shape.headDim) +
-                " dimensions, expected an even number for rotary positions");
+    config.fail("'head_dim' is " + std::to_string(shape.headDim) +
+                ", expected an even number for rotary positions");
   if (shape.heads * shape.headDim > kMaxDimension)
     config.fail("'num_attention_heads' times the heads' dimensions is " +
                 std::to_string(shape.heads * shape.headDim) +

@@ -336,6 +336,7 @@ def Model_RopeTableOp : Model_PlainOp<"rope_table"> {
   }];
   let arguments = (ins DenseF32ArrayAttr:$frequencies, DefaultValuedAttr<F32Attr, "1.0f">:$scale);
   let results = (outs Model_TensorType:$result);
+  let assemblyFormat = "attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -35,8 +35,18 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// Without CLI11's remark in the help, which N says already.
-CLI::Validator positive() { return CLI::PositiveNumber.description(""); }
+/// Without a remark in the help, which N says already; CLI11's own words for
+/// this quote the largest double.
+CLI::Validator positive() {
+  return CLI::Validator(
+      [](std::string &text) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value > 0)
+          return "";
+        return text + " is not a number greater than 0";
+      },
+      "");
+}
 
 void add_run_options(CLI::App &command, RunOptions &options,
                      const std::string &weights_help) {

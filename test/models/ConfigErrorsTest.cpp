@@ -115,8 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "'hidden_size', 25, "
                   "as there is no 'head_dim'"},
         BadConfig{"llama", R"({"head_dim": 5})",
-                  "the heads have 5 dimensions, expected an even number for "
-                  "rotary positions"},
+                  "'head_dim' is 5, expected an even number for rotary "
+                  "positions"},
         BadConfig{"llama", R"({"head_dim": 1048576})",
                   "'num_attention_heads' times the heads' dimensions is "
                   "6291456, expected at most 1048576"},
