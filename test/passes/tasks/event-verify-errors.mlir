@@ -1,0 +1,515 @@
+// RUN: baton-opt %s --event-verify -split-input-file -verify-diagnostics
+
+// One plan of two phases, broken in every way that the proof tells apart.
+
+// A reader that waits for nobody.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{phase 'b' does not wait for phase 'a': read after write of @x in the same iteration}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+       {
+    }
+  }
+}
+
+// -----
+
+// A reader that waits for one row less than it reads.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{phase 'b' does not wait for phase 'a': read after write of @x in the same iteration}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 2, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// A wait for the word beside the right one.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{phase 'b' does not wait for phase 'a': read after write of @x in the same iteration}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m + 1) to (m)[rows, past, outputs] -> (m + 2)>] {
+    }
+  }
+}
+
+// -----
+
+// A wait for an empty box is none.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{phase 'b' does not wait for phase 'a': read after write of @x in the same iteration}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m)>] {
+    }
+  }
+}
+
+// -----
+
+// Elements that nobody writes.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 3)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{phase 'b' reads @x(3, 3), which no task before it writes}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// A count above the number of notifications: its waiters would wait for ever.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (2)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{the count of @e, which 'a' notifies, is 2 with rows 4, past 0, outputs 0, expected 1}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// A count below it: some notifier would not be waited for.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (rows - 1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{the count of @e, which 'a' notifies, is 3 with rows 4, past 0, outputs 0, expected 4}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> ()> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> () to (m)[rows, past, outputs] -> ()>] {
+    }
+  }
+}
+
+// -----
+
+// Tasks of one phase that write the same elements.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{tasks of phase 'b' have no order, but conflict: write after write of @y; for example b(2) and b(3)}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (0, 0) to (m)[rows, past, outputs] -> (rows, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// A task that reads what its neighbour writes.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{tasks of phase 'b' have no order, but conflict: read after write of @y}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>, #event.access<read @y, (m)[rows, past, outputs] -> (m + 1, 0) to (m)[rows, past, outputs] -> (m + 2, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// A buffer that overwrites one that is still read.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{conflict: write after read of @x and @y, which share @xs}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// No storage at all.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  // expected-error @+1 {{@y has no storage; run plan-memory first}}
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1]
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// Strides that let two elements of one buffer meet.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  // expected-error @+1 {{the strides let two elements of @x share bytes}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [3, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// An event tensor that outgrows its capacity.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  // expected-error @+1 {{the shape is 5 in dimension 0 with rows 4, past 0, outputs 0, expected 0 to 4}}
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows + 1)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// A grid that outgrows its capacity.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{the grid is 4 in dimension 0 with rows 4, past 0, outputs 0, expected 0 to 3}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [3]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// Nothing keeps an iteration from overtaking the one before: words would count up early.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 3 {
+    // expected-error @+1 {{phase 'a' may notify a word of @e before the iteration before has finished with it; for example a(3) before a(3) of the iteration before}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// The next iteration writes what this one still reads.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 3 {
+    // expected-error @+1 {{phase 'a' does not wait for phase 'b': write after read of @x in the next iteration}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e distance 1, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// A product of symbols is beyond the proof.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{is not quasi-affine, so that nothing can be proved of it}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m * rows, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// The counter-example of weaker checkers: each list and each wait is fine, all together never end.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+  // expected-error @+1 {{the schedule never ends: worker 0 runs b(1) before a(0), b(1) waits for a(1), worker 1 runs b(0) before a(1), b(0) waits for a(0)}}
+  event.schedule rows 2 past 0 outputs 0 workers [[#event.task<"b", 0, [1]>, #event.task<"a", 0, [0]>], [#event.task<"b", 0, [0]>, #event.task<"a", 0, [1]>]]
+}
+
+// -----
+
+// One worker that runs a reader before its writer.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+  // expected-error @+1 {{the schedule never ends}}
+  event.schedule rows 1 past 0 outputs 0 workers [[#event.task<"b", 0, [0]>, #event.task<"a", 0, [0]>]]
+}
+
+// -----
+
+// Lists that leave a race.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{b(0) on worker 0 does not wait for a(0) on worker 1: read after write of @x}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+       {
+    }
+  }
+  event.schedule rows 1 past 0 outputs 0 workers [[#event.task<"b", 0, [0]>], [#event.task<"a", 0, [0]>]]
+}
+
+// -----
+
+// A call that touches a buffer without saying so.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.storage @zs bytes 64
+  event.buffer @z transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @zs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+      // expected-error @+1 {{passes @z, to which phase 'b' states no access}}
+      event.call "copy" [#event.address<@z, (m)[rows, past, outputs] -> (m, 0)>]
+    }
+  }
+}
+
+// -----
+
+// Logits that the phase does not read.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.storage @ys bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
+                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+      // expected-error @+1 {{hands over @y, which phase 'b' states no read of}}
+      event.advance @y
+    }
+  }
+}
