@@ -1,0 +1,697 @@
+// RUN: baton-opt %s -split-input-file -verify-diagnostics
+
+// A case for every line under **Constraints:** in EventOps.td.
+
+// program: limits
+// expected-error @+1 {{has max_outputs 2, max_rows 9, max_seq 8, expected 1 <= max_outputs <= max_rows <= max_seq}}
+event.program @p max_rows 9 max_seq 8 max_outputs 2 {
+}
+
+// -----
+
+// program: phase names
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+    }
+    // expected-error @+1 {{another phase has the name 'a'}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+    }
+  }
+}
+
+// -----
+
+// program: one phase notifies a tensor
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+    // expected-error @+1 {{notifies @e, which phase 'a' notifies already}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+  }
+}
+
+// -----
+
+// parameter: layers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has no layers}}
+  event.parameter @w : f32 layers 0 {}
+}
+
+// -----
+
+// storage: bytes
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has no bytes}}
+  event.storage @s bytes 0
+}
+
+// -----
+
+// buffer: dimensions agree
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{extents, capacity and strides differ in rank}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4] strides [4, 1]
+}
+
+// -----
+
+// buffer: at least one dimension
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{has no dimensions}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> ()> capacity [] strides []
+}
+
+// -----
+
+// buffer: symbols
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{extents has 1 symbols, expected rows, past, outputs}}
+  event.buffer @x transient : f32 extents affine_map<()[rows] -> (rows, 4)> capacity [4, 4] strides [4, 1]
+}
+
+// -----
+
+// buffer: capacities
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{capacity holds 0, expected at least 1}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 0] strides [4, 1]
+}
+
+// -----
+
+// buffer: strides
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{strides holds 0, expected at least 1}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 0]
+}
+
+// -----
+
+// buffer: offset
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{the offset is negative}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] {offset = -1 : i64}
+}
+
+// -----
+
+// buffer: inside its storage
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{does not fit into @s of 60 bytes}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @s
+}
+
+// -----
+
+// buffer: the storage exists
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{there is no storage @nowhere}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @nowhere
+}
+
+// -----
+
+// buffer: layers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{has layers but is no state}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] {layers = 2 : i64}
+}
+
+// -----
+
+// tensor: rank
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{shape and capacity differ in rank}}
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4, 4] count affine_map<()[rows, past, outputs] -> (1)>
+}
+
+// -----
+
+// tensor: capacity
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{capacity holds 0, expected at least 1}}
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [0] count affine_map<()[rows, past, outputs] -> (1)>
+}
+
+// -----
+
+// tensor: one count
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{count has 2 results, expected 1}}
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1, 2)>
+}
+
+// -----
+
+// tensor: symbols
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{shape has 0 symbols, expected rows, past, outputs}}
+  event.tensor @e shape affine_map<() -> (4)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+}
+
+// -----
+
+// segment: repeat
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{repeat is less than 1}}
+  event.segment "s" repeat 0 {
+  }
+}
+
+// -----
+
+// segment: phases only
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{expects parent op 'event.program'}}
+    event.storage @s bytes 4
+  }
+}
+
+// -----
+
+// phase: grid
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{the grid takes 1 coordinates, expected 0}}
+    event.phase "a" grid affine_map<(m)[rows, past, outputs] -> (m)> capacity [4] accesses [] {
+    }
+  }
+}
+
+// -----
+
+// phase: capacity
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{grid and capacity differ in rank}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4, 4] accesses [] {
+    }
+  }
+}
+
+// -----
+
+// phase: accesses name buffers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{accesses @q, which is no buffer}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [#event.access<read @q, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: accesses have the buffer's dimensions
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{an access's corner has 1 results, expected 2}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: accesses have the grid's coordinates
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{an access's corner takes 2 coordinates, expected 1}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [#event.access<read @x, (m, n)[rows, past, outputs] -> (m, 0) to (m, n)[rows, past, outputs] -> (m + 1, 4)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: an input is not written
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @t input : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{writes the input @t}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [#event.access<write @t, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: waits name event tensors
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{waits on @q, which is no event tensor}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] waits [#event.wait<@q, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: waits have the rank of the tensor
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{a wait's corner has 2 results, expected 1}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] waits [#event.wait<@e, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m, 1)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: somebody notifies
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{waits on @e, which no phase notifies}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: distances
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{waits at distance 2, expected 0 or 1}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] waits [#event.wait<@e distance 2, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: distance 1 within the segment
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+  }
+  event.segment "t" repeat 1 {
+    // expected-error @+1 {{waits at distance 1 on @e of another segment}}
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] waits [#event.wait<@e distance 1, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: later segments are not waited for
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{waits on @e, which a later segment notifies}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+  event.segment "t" repeat 1 {
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+  }
+}
+
+// -----
+
+// phase: a later phase is waited for at distance 1
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{waits on @e, which is notified no earlier}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+  }
+}
+
+// -----
+
+// phase: nor itself
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{waits on @e, which is notified no earlier}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] notifies <@e, (m)[rows, past, outputs] -> (m)> {
+    }
+  }
+}
+
+// -----
+
+// phase: the notification picks coordinates
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{the notification's map picks no coordinates in order}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] notifies <@e, (m)[rows, past, outputs] -> (m + 1)> {
+    }
+  }
+}
+
+// -----
+
+// phase: the notification has the tensor's rank
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{the notification has 0 results, expected 1}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] notifies <@e, (m)[rows, past, outputs] -> ()> {
+    }
+  }
+}
+
+// -----
+
+// phase: the notification names an event tensor
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{notifies @q, which is no event tensor}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] notifies <@q, (m)[rows, past, outputs] -> (m)> {
+    }
+  }
+}
+
+// -----
+
+// call: kinds of operands
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{is no operand}}
+      event.call "f" ["text"]
+    }
+  }
+}
+
+// -----
+
+// call: integers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{is neither i32 nor i64}}
+      event.call "f" [3 : i8]
+    }
+  }
+}
+
+// -----
+
+// call: floats
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{is not f32}}
+      event.call "f" [3.0 : f64]
+    }
+  }
+}
+
+// -----
+
+// call: addresses name buffers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{there is no buffer @q}}
+      event.call "f" [#event.address<@q, (m, n)[rows, past, outputs] -> (m, n)>]
+    }
+  }
+}
+
+// -----
+
+// call: addresses have the buffer's rank
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{an operand's map has 1 results, expected 2}}
+      event.call "f" [#event.address<@x, (m, n)[rows, past, outputs] -> (m)>]
+    }
+  }
+}
+
+// -----
+
+// call: strides have the buffer's rank
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{names 1 of 2 dimensions}}
+      event.call "f" [#event.stride<@x, [1]>]
+    }
+  }
+}
+
+// -----
+
+// call: strides name buffers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{there is no buffer @q}}
+      event.call "f" [#event.stride<@q, [1]>]
+    }
+  }
+}
+
+// -----
+
+// call: weights name parameters
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{there is no parameter @q}}
+      event.call "f" [#event.weight<@q, (m, n)[rows, past, outputs] -> (m)>]
+    }
+  }
+}
+
+// -----
+
+// call: one offset
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{an operand's map has 2 results, expected 1}}
+      event.call "f" [#event.weight<@w, (m, n)[rows, past, outputs] -> (m, n)>]
+    }
+  }
+}
+
+// -----
+
+// call: counts have a value
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{a count has no value}}
+      event.call "f" [#event.count<(m, n)[rows, past, outputs] -> ()>]
+    }
+  }
+}
+
+// -----
+
+// call: maps have the phase's coordinates
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{an operand's map takes 1 coordinates, expected 2}}
+      event.call "f" [#event.count<(m)[rows, past, outputs] -> (m)>]
+    }
+  }
+}
+
+// -----
+
+// call: invariant
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @xs bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.parameter @w : f32 layers 1 {}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
+      // expected-error @+1 {{is invariant but depends on coordinate 1}}
+      event.call "f" [#event.count<(m, n)[rows, past, outputs] -> (n)>] invariant
+    }
+  }
+}
+
+// -----
+
+// advance: two dimensions
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @t transient : f32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      // expected-error @+1 {{@t has no two dimensions}}
+      event.advance @t
+    }
+  }
+}
+
+// -----
+
+// advance: the buffer exists
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      // expected-error @+1 {{there is no buffer @q}}
+      event.advance @q
+    }
+  }
+}
+
+// -----
+
+// schedule: ranges
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+    }
+  }
+  // expected-error @+1 {{rows 5, past 0, outputs 0 lie outside the program's ranges}}
+  event.schedule rows 5 past 0 outputs 0 workers []
+}
+
+// -----
+
+// schedule: every task
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+    }
+  }
+  // expected-error @+1 {{lists 1 of 2 tasks}}
+  event.schedule rows 2 past 0 outputs 0 workers [[#event.task<"a", 0, [0]>]]
+}
+
+// -----
+
+// schedule: once
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+    }
+  }
+  // expected-error @+1 {{is listed twice}}
+  event.schedule rows 2 past 0 outputs 0 workers [[#event.task<"a", 0, [0]>], [#event.task<"a", 0, [0]>]]
+}
+
+// -----
+
+// schedule: inside the grid
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+    }
+  }
+  // expected-error @+1 {{is outside its phase's grid}}
+  event.schedule rows 2 past 0 outputs 0 workers [[#event.task<"a", 0, [2]>]]
+}
+
+// -----
+
+// schedule: names phases
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+    }
+  }
+  // expected-error @+1 {{there is no phase "q"}}
+  event.schedule rows 2 past 0 outputs 0 workers [[#event.task<"q", 0, [0]>]]
+}
+
+// -----
+
+// schedule: lists
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+    }
+  }
+  // expected-error @+1 {{is no list of tasks}}
+  event.schedule rows 2 past 0 outputs 0 workers [3]
+}

@@ -1,0 +1,53 @@
+// RUN: baton-opt %s --verify-roundtrip | FileCheck %s
+
+// Every op and attribute, printed and parsed again.
+
+// CHECK-LABEL: event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "by hand"}
+event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "by hand"} {
+  // CHECK: event.parameter @w : bf16 layers 2 {kind = "panels"}
+  event.parameter @w : bf16 layers 2 {kind = "panels"}
+  // CHECK: event.storage @s bytes 768
+  event.storage @s bytes 768
+  event.storage @cache bytes 2048
+  // CHECK: event.buffer @tokens input : i32 extents {{.*}} capacity [32] strides [1]
+  event.buffer @tokens input : i32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [32] strides [1]
+  // CHECK: event.buffer @x transient : f32 extents {{.*}} capacity [16, 12] strides [12, 1] in @s
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 12)> capacity [16, 12] strides [12, 1] in @s
+  // CHECK: event.buffer @k state : f32 {{.*}} in @cache {layer_stride = 256 : i64, layers = 2 : i64}
+  event.buffer @k state : f32 extents affine_map<()[rows, past, outputs] -> (past + rows, 8)> capacity [32, 8] strides [8, 1] in @cache {layers = 2 : i64, layer_stride = 256 : i64}
+  // CHECK: event.tensor @e shape {{.*}} capacity [2] count
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows ceildiv 8)> capacity [2] count affine_map<()[rows, past, outputs] -> (1)>
+  // CHECK: event.tensor @all shape {{.*}} capacity [] count
+  event.tensor @all shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (rows ceildiv 4)>
+  // CHECK: event.segment "start" repeat 1
+  event.segment "start" repeat 1 {
+    // CHECK: event.phase "embed"
+    // CHECK-SAME: accesses [#event.access<read @tokens, (d0)[s0, s1, s2] -> (d0 * 8 + s1) to (d0)[s0, s1, s2] -> (d0 * 8 + s1 + 8)>
+    // CHECK-SAME: #event.access<write @x,
+    // CHECK-SAME: notifies <@e, (d0)[s0, s1, s2] -> (d0)>
+    // CHECK-SAME: distribution = #event<distribution cyclic>
+    event.phase "embed" grid affine_map<()[rows, past, outputs] -> (rows ceildiv 8)> capacity [2]
+      accesses [#event.access<read @tokens, (m)[rows, past, outputs] -> (past + m * 8) to (m)[rows, past, outputs] -> (past + m * 8 + 8)>,
+                #event.access<write @x, (m)[rows, past, outputs] -> (m * 8, 0) to (m)[rows, past, outputs] -> (m * 8 + 8, 12)>]
+      notifies <@e, (m)[rows, past, outputs] -> (m)> attributes {distribution = #event<distribution cyclic>} {
+      // CHECK: event.call "body" [#event.address<@x, {{.*}}>, #event.stride<@x, [1, 0]>, #event.count<{{.*}} -> (8, d0 * -8 + s0)>, 12, 3 : i32, 1.000000e+00 : f32, #event.null, #event.scratch<64>, #event.weight<@w, {{.*}}>] invariant
+      event.call "body" [#event.address<@x, (m)[rows, past, outputs] -> (m * 8, 0)>, #event.stride<@x, [1, 0]>, #event.count<(m)[rows, past, outputs] -> (8, rows - m * 8)>, 12 : i64, 3 : i32, 1.0 : f32, #event.null, #event.scratch<64>, #event.weight<@w, (m)[rows, past, outputs] -> (m)>] invariant
+    }
+  }
+  event.segment "layers" repeat 2 {
+    // CHECK: event.phase "norm"
+    // CHECK-SAME: waits [#event.wait<@e, {{.*}}>, #event.wait<@all distance 1, (d0)[s0, s1, s2] -> () to (d0)[s0, s1, s2] -> ()>]
+    // CHECK-SAME: notifies <@all, (d0)[s0, s1, s2] -> ()>
+    event.phase "norm" grid affine_map<()[rows, past, outputs] -> (rows ceildiv 4)> capacity [4]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m * 4, 0) to (m)[rows, past, outputs] -> (m * 4 + 4, 12)>]
+      waits [#event.wait<@e, (m)[rows, past, outputs] -> ((m * 4) floordiv 8) to (m)[rows, past, outputs] -> ((m * 4 + 4) ceildiv 8)>,
+             #event.wait<@all distance 1, (m)[rows, past, outputs] -> () to (m)[rows, past, outputs] -> ()>]
+      notifies <@all, (m)[rows, past, outputs] -> ()> {
+      // CHECK: event.advance @x
+      event.advance @x
+    }
+  }
+  // CHECK: event.schedule rows 1 past 3 outputs 0 workers
+  // CHECK-SAME: #event.task<"embed", 0, [0]>, #event.task<"norm", 1, [0]>
+  event.schedule rows 1 past 3 outputs 0 workers [[#event.task<"embed", 0, [0]>, #event.task<"norm", 1, [0]>], [#event.task<"norm", 0, [0]>]]
+}
