@@ -1,6 +1,7 @@
 //===- Optimize.cpp - from emitted to optimised IR ------------------------===//
 
 #include "codegen/cpu/Optimize.h"
+#include "codegen/cpu/WideAccesses.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -60,6 +61,8 @@ static OptimizationLevel levelOf(int optimization) {
 static void addSanitizer(ModulePassManager &passes, StringRef sanitize) {
   if (sanitize == "thread") {
     passes.addPass(ModuleThreadSanitizerPass());
+    passes.addPass(
+        createModuleToFunctionPassAdaptor(baton::cpu::WideAccessPass()));
     passes.addPass(createModuleToFunctionPassAdaptor(ThreadSanitizerPass()));
   } else if (sanitize == "address") {
     passes.addPass(AddressSanitizerPass(AddressSanitizerOptions()));

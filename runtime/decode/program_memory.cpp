@@ -40,15 +40,21 @@ ProgramMemory::ProgramMemory(const Metadata &metadata, unsigned workers)
     storage_pointers.push_back(regions.back().data());
   }
 
-  uint64_t event_bytes = round_up(event_count * cache_line, page);
+  // A line behind the events and behind every scratch belongs to nobody, so
+  // that the address sanitizer sees a task leave its own.
+  uint64_t word_bytes = event_count * cache_line;
+  uint64_t event_bytes = round_up(word_bytes + cache_line, page);
   uint64_t base_bytes = round_up(event_count * sizeof(uint32_t), cache_line);
-  uint64_t worker_bytes = round_up(base_bytes + metadata.scratch_bytes, page);
+  uint64_t used_bytes = base_bytes + metadata.scratch_bytes;
+  uint64_t worker_bytes = round_up(used_bytes + cache_line, page);
   shared = reserve("events and scratch", event_bytes + workers * worker_bytes);
   event_words = reinterpret_cast<uint32_t *>(shared.data());
+  shared.forbid(word_bytes, event_bytes - word_bytes);
   for (unsigned worker = 0; worker < workers; ++worker) {
     std::byte *own = shared.data() + event_bytes + worker * worker_bytes;
     worker_table[worker].bases = reinterpret_cast<uint32_t *>(own);
     worker_table[worker].scratch = own + base_bytes;
+    shared.forbid(own + used_bytes - shared.data(), worker_bytes - used_bytes);
   }
 }
 

@@ -29,6 +29,10 @@ public:
   uint64_t size() const { return requested; }
   /// Makes the region read as zeros again and gives its pages back.
   void clear();
+  /// States that nobody touches these bytes from now on. The address sanitizer
+  /// reports who does, as it reports accesses just outside the region; without
+  /// it nothing happens.
+  void forbid(uint64_t offset, uint64_t bytes);
 
 private:
   std::byte *base = nullptr;

@@ -84,6 +84,10 @@ make_slots(const std::vector<ParameterDescription> &parameters,
   return slots;
 }
 
+/// A line between slots that belongs to none, so that the address sanitizer
+/// sees a task run from one into the next.
+constexpr uint64_t slot_gap = 64;
+
 /// Places the slots in the region; returns its size.
 uint64_t assign_offsets(std::vector<Slot> &slots) {
   constexpr uint64_t line = 64, page = 4096, large = 64 * 1024;
@@ -93,12 +97,23 @@ uint64_t assign_offsets(std::vector<Slot> &slots) {
       continue;
     uint64_t bytes = slot.parameter->layer_bytes();
     uint64_t alignment = bytes >= large ? page : line;
-    slot.offset = (end + alignment - 1) / alignment * alignment;
+    uint64_t start = end ? end + slot_gap : 0;
+    slot.offset = (start + alignment - 1) / alignment * alignment;
     // Each parameter is below 2^48; the sum is checked all the same.
     if (__builtin_add_overflow(slot.offset, bytes, &end) || end >> 56)
       throw Error("the compiled program's parameters have an impossible size");
   }
   return end;
+}
+
+void forbid_gaps(const std::vector<Slot> &slots, HugeRegion &region) {
+  uint64_t end = 0;
+  for (const Slot &slot : slots) {
+    if (slot.in_place)
+      continue;
+    region.forbid(end, slot.offset - end);
+    end = slot.offset + slot.parameter->layer_bytes();
+  }
 }
 
 /// Cuts the slots that live in the region into pieces of about a megabyte. The
@@ -313,6 +328,7 @@ Parameters Parameters::load(const nlohmann::json &description,
     }
   }
   progress.finish();
+  forbid_gaps(slots, result.region);
   result.cached = state == CacheState::Read;
 
   for (const Slot &slot : slots) {
@@ -344,6 +360,7 @@ Parameters Parameters::random(const nlohmann::json &description, uint64_t seed,
     random_job(slot, jobs[i], mix(seed + mix(jobs[i].slot + 1)),
                base + slot.offset);
   });
+  forbid_gaps(slots, result.region);
   for (const Slot &slot : slots)
     result.pointers.push_back(base + slot.offset);
   return result;

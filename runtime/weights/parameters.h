@@ -39,7 +39,8 @@ struct LoadOptions {
 ///   table     [rows, columns] row-major; in place, at the file's alignment,
 ///             when it is stored in the wanted type and aligned to its element
 ///   constant  n floats, zeros up to a multiple of 16
-/// In the region each starts on 64 bytes, large ones on a page.
+/// In the region each starts on 64 bytes, large ones on a page, with at
+/// least 64 unused bytes between one and the next.
 class Parameters {
 public:
   /// Reads a program's parameters from a checkpoint. Throws Error for a
