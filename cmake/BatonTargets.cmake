@@ -9,6 +9,9 @@ if(BATON_SANITIZE)
   add_link_options(-fsanitize=${BATON_SANITIZE})
 endif()
 
+# LLVM's packages put its libraries where the loader does not look by itself.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
 # baton_runtime_library(NAME SOURCES... ): plain C++20, no LLVM.
 function(baton_runtime_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
