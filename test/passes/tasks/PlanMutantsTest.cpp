@@ -1,0 +1,251 @@
+//===- PlanMutantsTest.cpp - event-verify accepts no broken plan ----------===//
+//
+// Plans of small models, as the compiler makes them, each changed in one place
+// (or two). Whatever event-verify still accepts, the oracle must find free of
+// faults for every step that is tried. What event-verify rejects may well be
+// sound, as its rules are stricter than the meaning of a plan; how often is
+// printed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/passes/tasks/PlanMutants.h"
+#include "models/Importer.h"
+#include "passes/fusion/Passes.h"
+#include "passes/tasks/Passes.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+using namespace baton;
+using namespace baton::test;
+
+namespace {
+
+struct Tiles {
+  int64_t linearRows, attentionRows, plainRows;
+};
+
+struct Model {
+  const char *name;
+  const char *config;
+  Tiles tiles;
+};
+
+constexpr int64_t kMaxRows = 6, kMaxSeq = 10, kMaxOutputs = 2;
+
+/// Rows of one tile, of a part of one, of two and of all; steps without and
+/// with a past, and with any number of outputs.
+constexpr Step kSteps[] = {{1, 0, 1}, {3, 0, 0}, {3, 2, 2}, {5, 0, 2},
+                           {5, 2, 1}, {1, 2, 0}, {6, 4, 2}};
+
+constexpr Model kModels[] = {
+    {"grouped-heads",
+     R"({
+      "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+      "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
+      "max_position_embeddings": 16, "rms_norm_eps": 0.01,
+      "tie_word_embeddings": false, "hidden_size": 32, "num_hidden_layers": 3,
+      "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
+      "intermediate_size": 48, "vocab_size": 40, "rope_theta": 10000.0})",
+     {4, 2, 2}},
+    {"learned-positions",
+     R"({
+      "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2",
+      "activation_function": "gelu_new", "layer_norm_epsilon": 1e-05,
+      "n_embd": 24, "n_head": 3, "n_layer": 2, "n_positions": 16,
+      "vocab_size": 40})",
+     {2, 4, 2}},
+    {"odd-widths",
+     R"({
+      "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+      "hidden_act": "silu", "attention_bias": true, "mlp_bias": true,
+      "max_position_embeddings": 16, "rms_norm_eps": 1e-05,
+      "tie_word_embeddings": true, "torch_dtype": "float16",
+      "hidden_size": 21, "num_hidden_layers": 2, "num_attention_heads": 3,
+      "num_key_value_heads": 1, "head_dim": 6, "intermediate_size": 19,
+      "vocab_size": 25, "rope_theta": 10000.0})",
+     {3, 3, 1}},
+};
+
+/// A folder with one config.json, for as long as it lives.
+class ConfigFolder {
+public:
+  explicit ConfigFolder(const char *config) {
+    EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("plan-mutants", path));
+    std::ofstream(file()) << config;
+  }
+  ~ConfigFolder() {
+    llvm::sys::fs::remove(file());
+    llvm::sys::fs::remove(path);
+  }
+  std::string folder() const { return path.str().str(); }
+
+private:
+  std::string file() const { return folder() + "/config.json"; }
+  llvm::SmallString<128> path;
+};
+
+event::ProgramOp programOf(mlir::ModuleOp module) {
+  return *module.getOps<event::ProgramOp>().begin();
+}
+
+class PlanMutants : public testing::TestWithParam<MutationClass> {
+protected:
+  PlanMutants() : context(mlir::MLIRContext::Threading::DISABLED) {}
+
+  mlir::OwningOpRef<mlir::ModuleOp> planOf(const Model &model) {
+    ConfigFolder config(model.config);
+    models::ImportOptions options;
+    options.maxSeq = kMaxSeq;
+    std::string error;
+    auto module =
+        models::importFolder(context, config.folder(), options, error);
+    EXPECT_TRUE(module) << error;
+    if (!module)
+      return {};
+    mlir::PassManager manager(&context);
+    manager.addPass(mlir::createCanonicalizerPass());
+    manager.addPass(mlir::createCSEPass());
+    manager.addPass(fusion::createAttentionFusion());
+    manager.addPass(fusion::createLinearGrouping());
+    manager.addPass(fusion::createNormRewrites());
+    manager.addPass(mlir::createCanonicalizerPass());
+    tasks::TileTasksOptions tiles;
+    tiles.maxRows = kMaxRows;
+    tiles.maxOutputs = kMaxOutputs;
+    tiles.linearRows = model.tiles.linearRows;
+    tiles.linearColumns = 16;
+    tiles.attentionRows = model.tiles.attentionRows;
+    tiles.plainRows = model.tiles.plainRows;
+    manager.addPass(tasks::createTileTasks(tiles));
+    manager.addPass(tasks::createDeriveEvents());
+    manager.addPass(tasks::createPlanMemory());
+    manager.addPass(tasks::createScheduleStatic());
+    if (failed(manager.run(*module))) {
+      ADD_FAILURE() << "no plan of " << model.name;
+      return {};
+    }
+    return module;
+  }
+
+  /// What the dialect's verifier and event-verify have against a plan.
+  std::optional<std::string> rejection(mlir::ModuleOp module) {
+    std::string first;
+    mlir::ScopedDiagnosticHandler handler(&context,
+                                          [&](mlir::Diagnostic &diagnostic) {
+                                            if (first.empty())
+                                              first = diagnostic.str();
+                                            return mlir::success();
+                                          });
+    mlir::PassManager manager(&context);
+    manager.addPass(tasks::createEventVerify());
+    if (succeeded(mlir::verify(module)) && succeeded(manager.run(module)))
+      return std::nullopt;
+    return first.empty() ? "no reason given" : first;
+  }
+
+  /// Of the steps that are tried; only the schedules' own if there are any.
+  static std::optional<Fault> faultOf(event::ProgramOp program) {
+    auto schedules = program.getBody().getOps<event::ScheduleOp>();
+    if (!schedules.empty()) {
+      auto schedule = *schedules.begin();
+      return findFault(program, {int64_t(schedule.getRows()),
+                                 int64_t(schedule.getPast()),
+                                 int64_t(schedule.getOutputs())});
+    }
+    for (const Step &step : kSteps)
+      if (auto fault = findFault(program, step))
+        return fault;
+    return std::nullopt;
+  }
+
+  mlir::MLIRContext context;
+};
+
+/// Mutants of one class and model.
+constexpr size_t kMost = 32;
+constexpr unsigned kSeed = 20;
+
+TEST_P(PlanMutants, NoFaultyPlanIsAccepted) {
+  size_t made = 0, rejected = 0, confirmed = 0;
+  for (const Model &model : kModels) {
+    auto plan = planOf(model);
+    ASSERT_TRUE(plan);
+    auto mutations = mutationsOf(programOf(*plan), GetParam(), kSeed, kMost,
+                                 kSteps[made % std::size(kSteps)]);
+    for (const Mutation &mutation : mutations) {
+      mlir::OwningOpRef<mlir::ModuleOp> mutant = plan->clone();
+      mutation.apply(programOf(*mutant));
+      ++made;
+      bool isRejected = rejection(*mutant).has_value();
+      // The oracle wants a program that the dialect's verifier is content with.
+      bool isWellFormed;
+      {
+        mlir::ScopedDiagnosticHandler quiet(
+            &context, [](mlir::Diagnostic &) { return mlir::success(); });
+        isWellFormed = succeeded(mlir::verify(*mutant));
+      }
+      std::optional<Fault> fault;
+      if (isWellFormed)
+        fault = faultOf(programOf(*mutant));
+      rejected += isRejected;
+      confirmed += isRejected && (fault || !isWellFormed);
+      if (!isRejected && fault)
+        ADD_FAILURE() << "event-verify accepts " << model.name << " with "
+                      << mutation.description << ", but " << fault->message;
+    }
+  }
+  std::printf("%s: %zu made, %zu rejected, %zu accepted; %zu rejections "
+              "confirmed (%.0f %% of them needless)\n",
+              nameOf(GetParam()), made, rejected, made - rejected, confirmed,
+              rejected ? 100.0 * (rejected - confirmed) / rejected : 0.0);
+  EXPECT_GE(rejected, 1u);
+}
+
+std::vector<MutationClass> allClasses() {
+  std::vector<MutationClass> classes;
+  for (unsigned i = 0; i < kMutationClasses; ++i)
+    classes.push_back(MutationClass(i));
+  return classes;
+}
+
+INSTANTIATE_TEST_SUITE_P(Class, PlanMutants, testing::ValuesIn(allClasses()),
+                         [](const auto &info) {
+                           return std::string(nameOf(info.param));
+                         });
+
+class Plans : public PlanMutants {};
+
+TEST_F(Plans, AreAcceptedAndFreeOfFaults) {
+  for (const Model &model : kModels) {
+    auto plan = planOf(model);
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(rejection(*plan), std::nullopt) << model.name;
+    auto fault = faultOf(programOf(*plan));
+    EXPECT_FALSE(fault) << model.name << ": " << fault->message;
+  }
+}
+
+TEST_F(Plans, HaveAThousandMutants) {
+  size_t made = 0;
+  for (const Model &model : kModels) {
+    auto plan = planOf(model);
+    ASSERT_TRUE(plan);
+    for (MutationClass mutationClass : allClasses())
+      made +=
+          mutationsOf(programOf(*plan), mutationClass, kSeed, kMost, kSteps[0])
+              .size();
+  }
+  EXPECT_GE(made, 1000u);
+}
+
+} // namespace
