@@ -250,14 +250,39 @@ void Maker::swapPhases() {
 }
 
 void Maker::shareBytes() {
-  SmallVector<BufferOp> transients;
-  for (auto buffer : program.getBody().getOps<BufferOp>())
-    if (buffer.getKind() != BufferKind::input)
-      transients.push_back(buffer);
-  for (unsigned i = 0; i < transients.size(); ++i)
-    for (unsigned j = 0; j < transients.size(); ++j) {
-      BufferOp one = transients[i], other = transients[j];
-      if (i == j || one.getKind() == BufferKind::state)
+  SmallVector<BufferOp> buffers(program.getBody().getOps<BufferOp>());
+  for (BufferOp buffer : buffers) {
+    // Rows, or layers, that overlap by one element or lie twice as far apart.
+    for (bool isNear : {true, false}) {
+      add("rows of @" + buffer.getSymName() + (isNear ? " nearer" : " apart"),
+          [name = buffer.getSymName().str(), isNear](ProgramOp copy) {
+            auto buffer = copy.lookupSymbol<BufferOp>(name);
+            auto storage =
+                copy.lookupSymbol<StorageOp>(buffer.getStorageAttr());
+            SmallVector<int64_t> strides(buffer.getStrides());
+            strides[0] =
+                isNear ? std::max<int64_t>(buffer.getCapacity().back() - 1, 1)
+                       : strides[0] * 2;
+            buffer.setStrides(strides);
+            storage.setBytes(storage.getBytes() * 4);
+          });
+      if (buffer.getLayers() > 1)
+        add("layers of @" + buffer.getSymName() +
+                (isNear ? " nearer" : " apart"),
+            [name = buffer.getSymName().str(), isNear](ProgramOp copy) {
+              auto buffer = copy.lookupSymbol<BufferOp>(name);
+              auto storage =
+                  copy.lookupSymbol<StorageOp>(buffer.getStorageAttr());
+              int64_t stride = buffer.getLayerStride();
+              buffer.setLayerStride(isNear ? stride - 1 : stride * 2);
+              storage.setBytes(storage.getBytes() * 4);
+            });
+    }
+  }
+  for (unsigned i = 0; i < buffers.size(); ++i)
+    for (unsigned j = 0; j < buffers.size(); ++j) {
+      BufferOp one = buffers[i], other = buffers[j];
+      if (i == j || one.getKind() != BufferKind::transient)
         continue;
       // Offsets of `one` in the storage of `other`: the same bytes, or bytes of
       // the same row behind or halfway.

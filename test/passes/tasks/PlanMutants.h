@@ -20,7 +20,7 @@ enum class MutationClass {
   raiseCount,
   /// Two phases of a segment change places.
   swapPhases,
-  /// Two transient buffers get the same bytes, or overlapping ones.
+  /// Two buffers, or two rows or layers of one, get bytes in common.
   shareBytes,
   /// A read takes in more elements.
   widenRead,
