@@ -283,7 +283,7 @@ Relation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
       result.unite(last);
     else if (const Relation &chain = order(earlier, middle, *before);
              chain.size() != 0)
-      result.unite(chain.compose(last));
+      result.unite(chain.composeWithin(last));
   };
   for (WaitAttr wait : later.getWaitAttrs()) {
     PhaseOp middle = notifierOf(wait.getEvent());

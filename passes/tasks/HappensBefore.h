@@ -105,8 +105,9 @@ public:
                            event::PhaseOp second,
                            event::AccessAttr secondAccess);
 
-  /// Pairs (earlier, later) that the waits order. Sound for pairs in `tasks`
-  /// only: what the grids and the symbols' ranges imply is left out.
+  /// Pairs (earlier, later) that the waits order; for chains over tiles of
+  /// heights that do not divide one another, some of them. Sound for pairs in
+  /// `tasks` only: what the grids and the symbols' ranges imply is left out.
   const Relation &order(event::PhaseOp earlier, event::PhaseOp later,
                         Distance distance);
 

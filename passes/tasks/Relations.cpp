@@ -209,8 +209,10 @@ namespace baton::tasks {
 /// Gets rid of the locals that are no divisions.
 class Projection {
 public:
-  /// Conjunctions whose union holds the same points.
-  static llvm::SmallVector<Conjunction, 1> run(const Conjunction &input);
+  /// Conjunctions whose union holds the same points, or some of them when
+  /// cases are not to be told apart.
+  static llvm::SmallVector<Conjunction, 1> run(const Conjunction &input,
+                                               bool cases = true);
 
   static IntegerRelation toLibrary(const Conjunction &conjunction);
   static Relation fromLibrary(const IntegerRelation &from);
@@ -223,7 +225,8 @@ public:
   static void tidy(Conjunction &conjunction);
 
 private:
-  explicit Projection(const Conjunction &input) : current(input) {}
+  Projection(const Conjunction &input, bool cases)
+      : current(input), cases(cases) {}
 
   enum class Progress { none, some, empty };
   Progress normalize();
@@ -231,6 +234,7 @@ private:
   bool eliminateExactly();
   bool defineDivision();
   bool reduceEquality();
+  void takeDarkShadow();
   void split(llvm::SmallVectorImpl<Conjunction> &result);
   void eliminate(unsigned column, const Row *skipLower, const Row *skipUpper);
   bool usesOtherUnknown(const Row &row, unsigned column) const;
@@ -243,6 +247,7 @@ private:
   void solve(llvm::SmallVectorImpl<Conjunction> &result);
 
   Conjunction current;
+  bool cases;
   /// Locals that are neither eliminated nor defined as a division.
   llvm::SmallVector<bool, 8> unknown;
   /// Divisions in the order of their definition.
@@ -570,6 +575,39 @@ bool Projection::reduceEquality() {
   return false;
 }
 
+/// A value lies between `a v >= l` and `b v <= u` whatever the remainders when
+/// `a u - b l >= (a - 1)(b - 1)` (Pugh, "The Omega test").
+void Projection::takeDarkShadow() {
+  unsigned best = ~0u;
+  size_t bestPairs = ~size_t(0);
+  for (unsigned i = 0; i < unknown.size(); ++i) {
+    if (!unknown[i])
+      continue;
+    Bounds bounds =
+        findBounds(current, current.inequalities, current.localColumn() + i);
+    if (size_t pairs = bounds.lower.size() * bounds.upper.size();
+        pairs < bestPairs) {
+      best = i;
+      bestPairs = pairs;
+    }
+  }
+  unsigned column = current.localColumn() + best;
+  llvm::SmallVector<Row, 8> result;
+  for (const Row &lower : current.inequalities) {
+    int64_t a = at(lower, column);
+    if (a == 0)
+      result.push_back(lower);
+    if (a <= 0)
+      continue;
+    for (const Row &upper : current.inequalities)
+      if (int64_t b = -at(upper, column); b > 0)
+        result.push_back(difference(combine(lower, b, upper, a),
+                                    current.constant((a - 1) * (b - 1))));
+  }
+  current.inequalities = std::move(result);
+  unknown[best] = false;
+}
+
 /// If there is a value for an unknown, then a least one, which meets one of the
 /// lower bounds `c v >= e` up to a remainder below c: a case for each bound, or
 /// for each remainder when e has other unknowns.
@@ -659,13 +697,17 @@ void Projection::solve(llvm::SmallVectorImpl<Conjunction> &result) {
     if (substituteEquality() || eliminateExactly() || defineDivision() ||
         reduceEquality())
       continue;
-    split(result);
-    return;
+    if (cases) {
+      split(result);
+      return;
+    }
+    takeDarkShadow();
   }
 }
 
-llvm::SmallVector<Conjunction, 1> Projection::run(const Conjunction &input) {
-  Projection projection(input);
+llvm::SmallVector<Conjunction, 1> Projection::run(const Conjunction &input,
+                                                  bool cases) {
+  Projection projection(input, cases);
   // Divisions become unknowns with their two bounds, so that those that need
   // not stay are eliminated like any other.
   projection.unknown.assign(input.locals.size(), true);
@@ -784,6 +826,14 @@ Relation Relation::intersect(const Relation &other) const {
 }
 
 Relation Relation::compose(const Relation &next) const {
+  return compose(next, Precision::exact);
+}
+
+Relation Relation::composeWithin(const Relation &next) const {
+  return compose(next, Precision::within);
+}
+
+Relation Relation::compose(const Relation &next, Precision precision) const {
   Relation result(domain, next.range);
   for (const Conjunction &left : disjuncts)
     for (const Conjunction &right : next.disjuncts) {
@@ -826,7 +876,9 @@ Relation Relation::compose(const Relation &next) const {
       };
       append(left, true);
       append(right, false);
-      result.unite(Relation(chain));
+      for (Conjunction &disjunct :
+           Projection::run(chain, precision == Precision::exact))
+        result.add(std::move(disjunct));
     }
   return result;
 }

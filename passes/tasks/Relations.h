@@ -112,6 +112,12 @@ public:
   /// The pairs (a, c) for which there is a b with (a, b) here and (b, c) in
   /// `next`.
   Relation compose(const Relation &next) const;
+  /// Some of the pairs of `compose`, without case distinctions: where a
+  /// coordinate in between cannot be projected away exactly, it takes Pugh's
+  /// dark shadow, pairs whose bounds leave room for a value wherever it lies.
+  /// Of tiles that overlap in rows, through tiles of any height, that is all
+  /// pairs that overlap one another, and the chain does not grow.
+  Relation composeWithin(const Relation &next) const;
   Relation inverse() const;
   Relation subtract(const Relation &other) const;
   /// The range tuples, as a relation with `newDomain` free domain variables.
@@ -130,6 +136,8 @@ public:
 
 private:
   friend class Projection;
+  enum class Precision { exact, within };
+  Relation compose(const Relation &next, Precision precision) const;
   void add(Conjunction conjunction);
 
   unsigned domain, range;
