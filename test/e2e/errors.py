@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import time
@@ -73,7 +74,8 @@ class Bench:
     def copy(self, case):
         self.count += 1
         folder = os.path.join(self.scratch, f"copy{self.count}")
-        shutil.copytree(os.path.join(self.golden, case), folder)
+        shutil.copytree(os.path.join(self.golden, case), folder,
+                        ignore=shutil.ignore_patterns(".baton"))
         return folder
 
     def refuses(self, name, command, pattern, **options):
@@ -160,7 +162,7 @@ def configs(bench):
 
 
 def flags(bench):
-    folder = os.path.join(bench.golden, "llama-gqa")
+    folder = bench.copy("llama-gqa")
     for flag in ["--mode=train", "--mode=score", "--target=cuda:sm_90a", "--dtype=f64", "--mesh=tp=2",
                  "--sharding=x.mlir", "--pipeline=gpipe", "--optimizer=adamw", "--recompute=full",
                  "--schedule=dynamic", "--schedule=x.mlir", "--max-batch=4", "--emit=dist", "--emit=cuda"]:
@@ -173,6 +175,12 @@ def flags(bench):
         bench.compile_refuses(flag, folder, "nowhere" if "nowhere" in flag else named, flag)
     for output in ("missing/out", "/dev/null/out", "."):
         bench.refuses(f"-o {output}", [bench.batonc, folder, "-o", output], re.escape(output.split("/out")[0]))
+    # What is no plain file is never replaced by one.
+    fifo = os.path.join(bench.scratch, "fifo")
+    os.mkfifo(fifo)
+    for stage in ("exe", "event"):
+        bench.refuses(f"-o fifo, {stage}", [bench.batonc, folder, "-o", fifo, f"--emit={stage}"], "fifo.*plain file")
+    expect(stat.S_ISFIFO(os.stat(fifo).st_mode), "batonc replaced a fifo")
     bench.refuses("no -o", [bench.batonc, folder], "-o is missing")
     bench.refuses("no model", [bench.batonc], "MODEL")
     bench.compile_refuses("no such model", "nowhere", "nowhere")
