@@ -22,9 +22,6 @@ Error baton::compiler::writeOutput(StringRef path, StringRef bytes) {
   // Renaming onto a device would replace it.
   if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
     return createStringError("cannot write " + path + ": not a plain file");
-  // Renaming over a device or a pipe would replace it, for everyone.
-  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
-    return createStringError("cannot write " + path + ": not a plain file");
   auto file = sys::fs::TempFile::create(path + ".%%%%%%",
                                         sys::fs::all_read | sys::fs::all_write);
   if (!file)

@@ -140,9 +140,6 @@ Error baton::link::linkExecutable(StringRef object, StringRef output,
                                   const LinkOptions &options) {
   if (sys::fs::is_directory(output))
     return createStringError("output '" + output + "' is a folder");
-  // Renaming over a device or a pipe would replace it, for everyone.
-  if (sys::fs::exists(output) && !sys::fs::is_regular_file(output))
-    return createStringError("output '" + output + "' is not a plain file");
   // Renaming onto a device would replace it.
   if (sys::fs::exists(output) && !sys::fs::is_regular_file(output))
     return createStringError("output '" + output + "' is not a plain file");

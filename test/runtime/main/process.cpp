@@ -22,6 +22,9 @@ Process::Process(const std::vector<std::string> &command,
     arguments.push_back(const_cast<char *>(argument.c_str()));
   arguments.push_back(nullptr);
   child = fork();
+  // As a process id, -1 would send signals to everything there is.
+  if (child < 0)
+    throw std::runtime_error("no process");
   if (child == 0) {
     if (!output_path.empty())
       out[1] = open(output_path.c_str(), O_WRONLY | O_CREAT, 0666);
@@ -58,7 +61,10 @@ void Process::close_output() {
   output = -1;
 }
 
-void Process::send(int signal) { kill(child, signal); }
+void Process::send(int signal) {
+  if (child > 0)
+    kill(child, signal);
+}
 
 Result Process::wait() {
   Result result;
