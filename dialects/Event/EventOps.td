@@ -210,6 +210,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     elements of equal first index overlap.
 
     **Constraints:**
+    - elements are integers or floating-point numbers of whole bytes
     - `extents`, `capacity` and `strides` have the same number of dimensions, at least one
     - the maps' symbols are rows, past, outputs
     - capacities are at least 1, strides at least 1, offset is not negative

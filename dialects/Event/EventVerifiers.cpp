@@ -95,6 +95,10 @@ LogicalResult BufferOp::verify() {
   unsigned rank = getExtents().getNumResults();
   if (rank == 0)
     return emitOpError() << "has no dimensions";
+  if (!getElement().isIntOrFloat() ||
+      getElement().getIntOrFloatBitWidth() % 8 != 0)
+    return emitOpError() << "has elements of type " << getElement()
+                         << ", expected numbers of whole bytes";
   if (failed(expectMap(*this, "extents", getExtents(), 0, rank)))
     return failure();
   if (getCapacity().size() != rank || getStrides().size() != rank)

@@ -27,7 +27,7 @@ struct Footprint {
 } // namespace
 
 static Footprint footprintOf(BufferOp buffer) {
-  int64_t bytes = (buffer.getElement().getIntOrFloatBitWidth() + 7) / 8;
+  int64_t bytes = buffer.getElement().getIntOrFloatBitWidth() / 8;
   llvm::ArrayRef<int64_t> capacity = buffer.getCapacity();
   llvm::ArrayRef<int64_t> strides = buffer.getStrides();
   int64_t inner = 1;
@@ -167,7 +167,6 @@ void HappensBefore::refresh(PhaseOp phase) {
   std::erase_if(orders, [&](const auto &entry) {
     return isStale(std::get<1>(entry.first), std::get<2>(entry.first));
   });
-  successions.clear();
 }
 
 const Relation &HappensBefore::tasks(PhaseOp first, PhaseOp second) {
@@ -327,14 +326,4 @@ Relation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
 bool HappensBefore::ordered(PhaseOp earlier, const Relation &conflict,
                             PhaseOp later, Distance distance) {
   return conflict.isSubsetOf(order(earlier, later, distance));
-}
-
-bool HappensBefore::succeedsItself(PhaseOp phase) {
-  auto [entry, isNew] = successions.try_emplace(phase, false);
-  if (isNew)
-    entry->second = ordered(
-        phase,
-        Relation::identity(phase.getRank()).intersect(tasks(phase, phase)),
-        phase, Distance::nextIteration);
-  return entry->second;
 }

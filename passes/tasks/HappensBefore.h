@@ -11,9 +11,9 @@
 //
 // - sameIteration: from iteration l to l;
 // - nextIteration: from l to l + 1, for segments that repeat. It holds at every
-//   greater distance, too, when one of the two phases "succeeds itself", each
-//   of its tasks coming after the task of the same coordinates one iteration
-//   before;
+//   greater distance, too: a chain starts with a notification, words are
+//   counted up by one iteration after the other, and so every task that starts
+//   a chain comes after the task of the same coordinates one iteration before;
 // - laterSegment: from every iteration of a phase to every iteration of one of
 //   a later segment. Waits across segments are for all iterations, and the last
 //   iteration has no next one, so that the chain takes sameIteration steps on
@@ -116,10 +116,6 @@ public:
   bool ordered(event::PhaseOp earlier, const Relation &conflict,
                event::PhaseOp later, Distance distance);
 
-  /// True when every task of the phase comes after the task of the same
-  /// coordinates of the iteration before.
-  bool succeedsItself(event::PhaseOp phase);
-
   /// Forgets what depends on the waits and the notification of a phase.
   void refresh(event::PhaseOp phase);
 
@@ -146,7 +142,6 @@ private:
   std::map<std::tuple<unsigned, unsigned, const void *, const void *, Overlap>,
            Relation>
       conflicts;
-  llvm::DenseMap<mlir::Operation *, bool> successions;
 };
 
 } // namespace baton::tasks

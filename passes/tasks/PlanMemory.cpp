@@ -31,7 +31,7 @@ using namespace baton::tasks;
 static constexpr int64_t kAlignment = 64;
 
 static int64_t elementBytes(BufferOp buffer) {
-  return llvm::divideCeil(buffer.getElement().getIntOrFloatBitWidth(), 8);
+  return buffer.getElement().getIntOrFloatBitWidth() / 8;
 }
 
 /// Elements from the first to the last of one index of dimension 0.

@@ -188,10 +188,6 @@ LogicalResult PlanVerifier::verifyMemory() {
     if (!buffer.getStorage())
       return buffer.emitError() << "@" << buffer.getSymName()
                                 << " has no storage; run plan-memory first";
-    unsigned width = buffer.getElement().getIntOrFloatBitWidth();
-    if (width % 8 != 0)
-      return buffer.emitError()
-             << "elements of " << width << " bits share bytes";
     if (!isInjective(buffer))
       return buffer.emitError() << "the strides let two elements of @"
                                 << buffer.getSymName() << " share bytes";
@@ -435,20 +431,13 @@ LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
   if (conflict.isEmpty())
     return success();
   ++proved;
-  bool isOrdered = plan.ordered(earlier, conflict, later, distance);
-  bool isFar = isOrdered && distance == Distance::nextIteration &&
-               HappensBefore::segmentOf(later).getRepeat() > 2;
-  if (isOrdered &&
-      (!isFar || plan.succeedsItself(later) || plan.succeedsItself(earlier)))
+  if (plan.ordered(earlier, conflict, later, distance))
     return success();
-  Relation open = conflict;
-  if (!isOrdered)
-    open = conflict.subtract(plan.order(earlier, later, distance));
-  auto point = open.sample();
+  auto point = conflict.subtract(plan.order(earlier, later, distance)).sample();
   StringRef when = distance == Distance::sameIteration ? "in the same iteration"
-                   : distance == Distance::laterSegment ? "in a later segment"
-                   : isFar                              ? "two iterations on"
-                           : "in the next iteration";
+                   : distance == Distance::nextIteration
+                       ? "in the next iteration"
+                       : "in a later segment";
   return later.emitError()
          << "phase '" << later.getName() << "' does not wait for phase '"
          << earlier.getName()

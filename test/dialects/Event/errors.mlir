@@ -52,6 +52,24 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
+// buffer: elements of whole bytes
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{has elements of type 'i1', expected numbers of whole bytes}}
+  event.buffer @x transient : i1 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @s
+}
+
+// -----
+
+// buffer: elements are numbers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{has elements of type 'index', expected numbers of whole bytes}}
+  event.buffer @x transient : index extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @s
+}
+
+// -----
+
 // buffer: dimensions agree
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.storage @s bytes 60
