@@ -168,11 +168,10 @@ Expected<Function *> PhaseEmitter::emit() {
       GlobalValue::InternalLinkage, symbolOf(phase), emission.module);
   function->addFnAttr(Attribute::NoInline);
   function->setDoesNotThrow();
-  for (auto [argument, name] :
-       zip_equal(function->args(),
-                 ArrayRef<StringRef>{"context", "worker", "step", "next",
-                                     "rows", "past", "outputs", "iteration",
-                                     "first", "last", "stride"}))
+  const StringRef names[] = {"context", "worker", "step",    "next",
+                             "rows",    "past",   "outputs", "iteration",
+                             "first",   "last",   "stride"};
+  for (auto [argument, name] : zip_equal(function->args(), names))
     argument.setName(name);
   symbols = {function->getArg(kPhaseRows), function->getArg(kPhasePast),
              function->getArg(kPhaseOutputs)};
