@@ -206,7 +206,7 @@ void Conjunction::equal(const Row &left, const Row &right) {
 
 namespace baton::tasks {
 
-/// Gets rid of the locals that are no divisions, and speaks with the library.
+/// Gets rid of the locals that are no divisions.
 class Projection {
 public:
   /// Conjunctions whose union holds the same points, or some of them when
@@ -217,20 +217,19 @@ public:
   static IntegerRelation toLibrary(const Conjunction &conjunction);
   static Relation fromLibrary(const IntegerRelation &from);
   static PresburgerRelation toLibrary(const Relation &relation);
-  /// True only if every point of `conjunction` is one of `other`; rational
-  /// points are looked at, so that it may miss some cases.
+  /// True when every point of `conjunction` satisfies the inequality `row` of
+  /// `other`, as far as rational points tell.
   static bool implies(const Conjunction &conjunction, const Conjunction &other);
-  /// `left` with the divisions of `right` added; `rightRows` are the rows of
-  /// `right` in its columns.
   static Conjunction merged(const Conjunction &left, const Conjunction &right,
                             llvm::SmallVectorImpl<Row> &rightRows);
+  static void tidy(Conjunction &conjunction);
 
 private:
   Projection(const Conjunction &input, bool cases)
       : current(input), cases(cases) {}
 
-  /// False when the inequalities contradict one another.
-  bool normalize();
+  enum class Progress { none, some, empty };
+  Progress normalize();
   bool substituteEquality();
   bool eliminateExactly();
   bool defineDivision();
@@ -332,7 +331,7 @@ Relation Projection::fromLibrary(const IntegerRelation &from) {
 
 /// Divides by common factors, drops what is repeated or always true. The
 /// constant is rounded down, which loses no integer point.
-bool Projection::normalize() {
+Projection::Progress Projection::normalize() {
   unsigned constantColumn = current.constantColumn();
   llvm::SmallVector<Row, 8> kept;
   for (Row row : current.inequalities) {
@@ -340,7 +339,7 @@ bool Projection::normalize() {
     int64_t divisor = coefficientGcd(row, constantColumn);
     if (divisor == 0) {
       if (at(row, constantColumn) < 0)
-        return false;
+        return Progress::empty;
       continue;
     }
     if (divisor > 1)
@@ -365,10 +364,10 @@ bool Projection::normalize() {
       Row total = sum(kept[i], kept[j]);
       if (coefficientGcd(total, constantColumn) == 0 &&
           at(total, constantColumn) < 0)
-        return false;
+        return Progress::empty;
     }
   current.inequalities = std::move(kept);
-  return true;
+  return Progress::some;
 }
 
 bool Projection::usesOtherUnknown(const Row &row, unsigned column) const {
@@ -688,7 +687,7 @@ void Projection::finish() {
 
 void Projection::solve(llvm::SmallVectorImpl<Conjunction> &result) {
   while (true) {
-    if (!normalize())
+    if (normalize() == Progress::empty)
       return;
     if (llvm::none_of(unknown, [](bool is) { return is; })) {
       finish();
@@ -732,6 +731,8 @@ llvm::SmallVector<Conjunction, 1> Projection::run(const Conjunction &input,
 // Implication over rational points
 //===----------------------------------------------------------------------===//
 
+/// `left` with the divisions of `right` added; `rightRows` are the rows of
+/// `right` in its columns.
 Conjunction Projection::merged(const Conjunction &left,
                                const Conjunction &right,
                                llvm::SmallVectorImpl<Row> &rightRows) {

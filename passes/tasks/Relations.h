@@ -9,9 +9,9 @@
 // misuse would go unnoticed. Projection is our own because the general one
 // (symbolic lexicographic minima) is far slower than what the relations of a
 // plan need: equalities, Fourier-Motzkin steps with a unit coefficient on one
-// side, bounds that leave room for one value, and only then cases for the bound
-// that a least value meets (Pugh, "The Omega test", 1991).
-// test/passes/tasks/RelationsTest holds all of it against enumeration.
+// side, and bounds that leave room for one value (Pugh, "The Omega test",
+// 1991); whatever is left goes to the library. test/passes/tasks/RelationsTest
+// holds all of it against enumeration.
 //
 //===----------------------------------------------------------------------===//
 
