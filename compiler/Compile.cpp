@@ -286,6 +286,10 @@ Error compiler::compile(const CompileOptions &options,
   event::ProgramOp program = *module->get().getOps<event::ProgramOp>().begin();
   llvm::LLVMContext llvmContext;
   nlohmann::json info = metadata(program, options, *target);
+  if (options.stage == Stage::executable && info["logits"].is_null())
+    return createStringError("program @" + program.getSymName() +
+                             " never hands over logits (event.advance), so "
+                             "that an executable of it could not decode");
   auto code = cpu::emitModule(program, info.dump(), *target, targetOptions,
                               llvmContext);
   if (!code)

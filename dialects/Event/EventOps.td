@@ -203,7 +203,8 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     storage. A `state` keeps its values from step to step and has `layers`
     copies `layer_stride` elements apart, one for each iteration; rows before
     `past` hold what earlier steps wrote. An `input` is written by the runtime
-    between steps. A `transient` is written before it is read in each step.
+    between steps, in memory of the runtime's: the ids of all tokens so far. A
+    `transient` is written before it is read in each step.
 
     Two buffers in one storage share bytes. If in both an index moves by the
     same stride in dimension 0 and all else stays within that stride, then only
@@ -216,6 +217,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     - capacities are at least 1, strides at least 1, offset is not negative
     - the elements at full capacity lie inside the storage, when there is one
     - only a state has layers
+    - an input has one dimension of stride 1, no offset and no storage
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Event_BufferKindAttr:$kind, TypeAttr:$element,
                        AffineMapAttr:$extents, DenseI64ArrayAttr:$capacity,

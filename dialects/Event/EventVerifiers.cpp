@@ -113,6 +113,13 @@ LogicalResult BufferOp::verify() {
     return emitOpError() << "has no layers";
   if (layers > 1 && getKind() != BufferKind::state)
     return emitOpError() << "has layers but is no state";
+  if (getKind() == BufferKind::input) {
+    if (getStorage())
+      return emitOpError() << "is an input, which lies in no storage";
+    if (rank != 1 || getStrides().front() != 1 || offset != 0)
+      return emitOpError()
+             << "is an input, expected one dimension of stride 1 and no offset";
+  }
   if (!getStorage())
     return success();
   auto storage = lookUp<StorageOp>(*this, getStorageAttr());

@@ -108,7 +108,7 @@ void PlanMemory::plan(ProgramOp program) {
   SmallVector<BufferOp> transients;
   for (auto buffer :
        llvm::make_early_inc_range(program.getBody().getOps<BufferOp>())) {
-    if (buffer.getStorage())
+    if (buffer.getStorage() || buffer.getKind() == BufferKind::input)
       continue;
     if (buffer.getKind() == BufferKind::transient) {
       transients.push_back(buffer);

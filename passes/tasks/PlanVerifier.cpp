@@ -182,9 +182,31 @@ static std::string sharing(BufferOp one, BufferOp other) {
   return text;
 }
 
+/// The runtime provides the tokens of all positions so far.
+LogicalResult PlanVerifier::verifyInput(BufferOp input) {
+  Conjunction beyond(0, 0);
+  requireSymbols(beyond, program);
+  unsigned symbols = beyond.symbolColumn();
+  beyond.less(sum(beyond.variable(symbols + kRows),
+                  beyond.variable(symbols + kPast)),
+              *beyond.flatten(input.getExtents().getResult(0), {}));
+  if (auto point = Relation(beyond).sample())
+    return input.emitError()
+           << "@" << input.getSymName() << " has "
+           << evaluate(input.getExtents(), {}, point->symbols)[0]
+           << " tokens with " << symbolNames(point->symbols)
+           << ", expected at most rows + past";
+  return success();
+}
+
 LogicalResult PlanVerifier::verifyMemory() {
   SmallVector<BufferOp> buffers(program.getBody().getOps<BufferOp>());
   for (BufferOp buffer : buffers) {
+    if (buffer.getKind() == BufferKind::input) {
+      if (failed(verifyInput(buffer)))
+        return failure();
+      continue;
+    }
     if (!buffer.getStorage())
       return buffer.emitError() << "@" << buffer.getSymName()
                                 << " has no storage; run plan-memory first";

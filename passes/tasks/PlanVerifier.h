@@ -58,6 +58,7 @@ private:
   mlir::LogicalResult verifyMaps();
   mlir::LogicalResult verifyCapacities();
   mlir::LogicalResult verifyMemory();
+  mlir::LogicalResult verifyInput(BufferOp input);
   mlir::LogicalResult verifyBodies();
   mlir::LogicalResult verifyCounts();
   mlir::LogicalResult verifyWordOrder();

@@ -13,9 +13,11 @@ using namespace baton;
 using namespace baton::tasks;
 
 /// Whether a value that a stack carries may stay in this buffer: the view is
-/// all of it, and nobody else reads the value.
+/// all of it, and nobody else reads the value. The source of a view op may well
+/// have other readers.
 static bool mayCarryIn(const View &view, Value init) {
-  if (!init.hasOneUse() || isa<BlockArgument>(init) ||
+  Operation *producer = init.getDefiningOp();
+  if (!init.hasOneUse() || !producer || isViewOp(producer) ||
       view.buffer.getKind() != event::BufferKind::transient)
     return false;
   for (auto [i, dimension] : llvm::enumerate(view.map.getResults()))
@@ -75,7 +77,7 @@ static LogicalResult tileStack(model::StackOp stack, Tiler &tiler,
     if (!mayCarryIn(view, init)) {
       std::string name = plan.uniqueName("carried");
       View copy = plan.transient(name, view.type, stack.getLoc());
-      if (failed(tileCopy(stack, name + ".init", view, copy, tiler)))
+      if (failed(tileCopy(stack, name, view, copy, tiler)))
         return failure();
       view = copy;
     }
@@ -103,14 +105,14 @@ static LogicalResult tileStack(model::StackOp stack, Tiler &tiler,
     if (yielded == argument ||
         tiler.destinations.lookup(yielded).buffer == view.buffer)
       continue;
-    std::string temporary = plan.uniqueName("yielded");
-    View copy = plan.transient(temporary, view.type, yield->getLoc());
-    if (failed(tileCopy(yield, temporary, tiler.viewOf(yielded), copy, tiler)))
+    std::string name = plan.uniqueName("yielded");
+    View copy = plan.transient(name, view.type, yield->getLoc());
+    if (failed(tileCopy(yield, name, tiler.viewOf(yielded), copy, tiler)))
       return failure();
     copies.push_back({copy, view});
   }
   for (auto &[copy, view] : copies)
-    if (failed(tileCopy(yield, "carry", copy, view, tiler)))
+    if (failed(tileCopy(yield, plan.uniqueName("carry"), copy, view, tiler)))
       return failure();
   tiler.stack = {};
   for (auto [result, view] : llvm::zip(stack.getResults(), carried))

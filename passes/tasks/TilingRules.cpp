@@ -718,9 +718,9 @@ static StringRef activationBody(model::Activation activation) {
   llvm_unreachable("every activation has a body");
 }
 
-LogicalResult tasks::tileCopy(Operation *at, StringRef name, const View &from,
-                              const View &to, Tiler &tiler) {
-  return tileRows(at, tiler.plan.uniqueName(name), "copy", from, to, tiler);
+LogicalResult tasks::tileCopy(Operation *at, const std::string &name,
+                              const View &from, const View &to, Tiler &tiler) {
+  return tileRows(at, name, "copy", from, to, tiler);
 }
 
 //===----------------------------------------------------------------------===//
@@ -735,9 +735,9 @@ static LogicalResult tile(model::ReturnOp op, Tiler &tiler) {
                logits.buffer.getCapacity()[1] == logits.type.getDimension(1) &&
                logits.map.getResult(0) == getAffineDimExpr(0, op.getContext());
   if (!plain) {
-    View copy = tiler.plan.transient(tiler.plan.uniqueName("logits"),
-                                     logits.type, op.getLoc());
-    if (failed(tileCopy(op, "logits", logits, copy, tiler)))
+    std::string name = tiler.plan.uniqueName("logits");
+    View copy = tiler.plan.transient(name, logits.type, op.getLoc());
+    if (failed(tileCopy(op, name, logits, copy, tiler)))
       return failure();
     logits = copy;
   }

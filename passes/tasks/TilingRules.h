@@ -55,8 +55,8 @@ private:
 /// Adds the phases of one op and the view of its result.
 mlir::LogicalResult tileOp(mlir::Operation *op, Tiler &tiler);
 
-/// Adds a phase that copies one value into a view of the same type.
-mlir::LogicalResult tileCopy(mlir::Operation *at, llvm::StringRef name,
+/// Adds a phase of this name that copies a value into a view of its type.
+mlir::LogicalResult tileCopy(mlir::Operation *at, const std::string &name,
                              const View &from, const View &to, Tiler &tiler);
 
 /// Whether a tile of the op may be written over `operand`: every task reads

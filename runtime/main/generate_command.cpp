@@ -84,7 +84,7 @@ private:
 void run_and_print(Execution &execution, Generation &generation,
                    TokenQueue &queue, StreamPrinter *printer,
                    size_t prompt_size, bool quiet) {
-  Interruptible interruptible(execution);
+  Interruptible interruptible(execution.stop);
   try {
     std::optional<Progress> progress;
     progress.emplace("reading the prompt", quiet);

@@ -49,9 +49,7 @@ void handle_signals() {
   }
 }
 
-Interruptible::Interruptible(Execution &execution) {
-  stop_flag = &execution.stop;
-}
+Interruptible::Interruptible(std::atomic<bool> &stop) { stop_flag = &stop; }
 
 Interruptible::~Interruptible() { stop_flag = nullptr; }
 

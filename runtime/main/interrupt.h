@@ -3,25 +3,25 @@
 #ifndef BATON_RUNTIME_MAIN_INTERRUPT_H
 #define BATON_RUNTIME_MAIN_INTERRUPT_H
 
-#include "runtime/decode/execution.h"
+#include <atomic>
 
 namespace baton {
 
 /// Makes writes to a closed pipe and beyond the file size limit fail instead of
 /// killing the process, and makes SIGINT and SIGTERM end it with status 1: at
-/// once, or while an Interruptible exists after the current step.
+/// once, or while an Interruptible exists in good order.
 void handle_signals();
 
-/// While one exists, the first SIGINT or SIGTERM stops its execution and the
-/// second ends the process at once.
+/// While one exists, the first SIGINT or SIGTERM only sets its flag, and the
+/// second ends the process at once. One exists at a time.
 class Interruptible {
 public:
-  explicit Interruptible(Execution &execution);
+  explicit Interruptible(std::atomic<bool> &stop);
   Interruptible(const Interruptible &) = delete;
   Interruptible &operator=(const Interruptible &) = delete;
   ~Interruptible();
 
-  /// Throws Error when a signal has stopped the execution.
+  /// Throws Error when there was a signal.
   void check() const;
 };
 

@@ -36,7 +36,7 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
   Execution execution(
       metadata, parameters.table(),
       {workers, static_cast<uint32_t>(options.run.event_origin)});
-  Interruptible interruptible(execution);
+  Interruptible interruptible(execution.stop);
   execution.run(scoring, /*observed=*/dump.has_value());
   interruptible.check();
   if (dump)

@@ -24,7 +24,8 @@ struct LoadOptions {
   /// No warnings on standard error.
   bool quiet = false;
   /// Called as bytes of packed weights get ready, never twice at a time but
-  /// from any thread; `done` only grows and ends at `total`.
+  /// from any thread; `done` only grows and ends at `total`. An exception ends
+  /// the load.
   std::function<void(uint64_t done, uint64_t total)> progress;
 };
 

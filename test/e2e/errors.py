@@ -324,6 +324,7 @@ def mlir(bench):
         ("dimension zero", model.replace("rows x 60", "rows x 0"), "at least 1|bad.mlir"),
         ("max_seq negative", re.sub(r"max_seq \d+", "max_seq -4", model), "max_seq"),
         ("unknown body", plan.replace('"attention"', '"levitation"'), "levitation"),
+        ("logits that nobody gets", re.sub(r"event\.advance @\S+", "", plan), "event.advance"),
         ("no notification", re.sub(r"notifies <@[^>]*->[^>]*>", "", plan, count=1), "notif|wait"),
     ]:
         write(path, text)

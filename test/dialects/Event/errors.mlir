@@ -269,6 +269,23 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
+// buffer: an input lies in no storage
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @ts bytes 32
+  // expected-error @+1 {{is an input, which lies in no storage}}
+  event.buffer @t input : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1] in @ts
+}
+
+// -----
+
+// buffer: the runtime's tokens lie one behind the other
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{is an input, expected one dimension of stride 1 and no offset}}
+  event.buffer @t input : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [2]
+}
+
+// -----
+
 // phase: an input is not written
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.buffer @t input : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]

@@ -513,3 +513,16 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
     }
   }
 }
+
+// -----
+
+// An input of more tokens than there are.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{expected at most rows + past}}
+  event.buffer @t input : i32 extents affine_map<()[rows, past, outputs] -> (rows + past + 1)> capacity [9] strides [1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @t, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}

@@ -8,7 +8,6 @@
 // CHECK-SAME: conflicts = {{[1-9][0-9]*}} : i64
 // CHECK-SAME: status = "proved"}
 event.program @two_layers max_rows 12 max_seq 20 max_outputs 3 {
-  event.storage @tokens_memory bytes 80
   event.storage @x_memory bytes 384
   event.storage @q_memory bytes 384
   event.storage @k_memory bytes 640
@@ -16,7 +15,7 @@ event.program @two_layers max_rows 12 max_seq 20 max_outputs 3 {
   event.storage @a_memory bytes 384
   event.storage @h_memory bytes 576
   event.storage @logits_memory bytes 144
-  event.buffer @tokens input : i32 extents affine_map<()[r, p, o] -> (r + p)> capacity [20] strides [1] in @tokens_memory
+  event.buffer @tokens input : i32 extents affine_map<()[r, p, o] -> (r + p)> capacity [20] strides [1]
   event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [12, 8] strides [8, 1] in @x_memory
   event.buffer @q transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [12, 8] strides [8, 1] in @q_memory
   event.buffer @k state : f32 extents affine_map<()[r, p, o] -> (r + p, 4)> capacity [20, 4] strides [4, 1] in @k_memory {layers = 2 : i64, layer_stride = 80 : i64}
