@@ -160,7 +160,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       }
     if (linearColumns % kPanel) {
       getOperation().emitError()
-          << "tile-tasks: linear-columns is " << linearColumns
+          << "tile-tasks: linear-columns is " << int64_t(linearColumns)
           << ", no multiple of " << kPanel;
       return signalPassFailure();
     }

@@ -111,9 +111,10 @@ int main(int argc, char **argv) {
   app.add_option("--target-file", options.targetFile,
                  "target description (JSON) with other tile sizes");
   app.add_flag("--quiet", options.quiet, "say nothing but errors");
-  app.add_option("--mode", mode.value, "decode");
-  app.add_option("--target", target.value, "cpu");
-  app.add_option("--schedule", schedule.value, "auto, static");
+  app.add_option("--mode", mode.value, "what the executable does: decode");
+  app.add_option("--target", target.value, "machine to compile for: cpu");
+  app.add_option("--schedule", schedule.value,
+                 "order of tasks on each worker: auto, static");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
   for (auto [flag, value] :
        {std::pair<const char *, std::string *>{"--mesh", &mesh},

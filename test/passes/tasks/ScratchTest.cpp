@@ -1,0 +1,64 @@
+//===- ScratchTest.cpp - plans reserve what task bodies ask for -----------===//
+
+#include "codegen/cpu/library/library.h"
+#include "dialects/Event/Event.h"
+#include "dialects/Model/Model.h"
+#include "passes/tasks/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <gtest/gtest.h>
+
+using namespace baton;
+
+namespace {
+
+/// {0} query heads on {1} key/value heads of {2}; nothing but attention needs
+/// scratch.
+constexpr const char *kModel = R"mlir(
+model.program @attention max_seq 64 {{
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<5 x {3} x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<5 x {3} x f32>) -> !model.tensor<rows x {3} x f32>
+  %q = model.reshape %e : (!model.tensor<rows x {3} x f32>) -> !model.tensor<rows x {0} x {2} x f32>
+  %x = model.slice %q {{axis = 1, offset = 0} : (!model.tensor<rows x {0} x {2} x f32>) -> !model.tensor<rows x {1} x {2} x f32>
+  %k = model.kv_append %x to "k" : (!model.tensor<rows x {1} x {2} x f32>) -> !model.tensor<kv x {1} x {2} x f32>
+  %a = model.attention %q, %k, %k {{scale = 1.0 : f32} : (!model.tensor<rows x {0} x {2} x f32>, !model.tensor<kv x {1} x {2} x f32>, !model.tensor<kv x {1} x {2} x f32>) -> !model.tensor<rows x {0} x {2} x f32>
+  %f = model.reshape %a : (!model.tensor<rows x {0} x {2} x f32>) -> !model.tensor<rows x {3} x f32>
+  %l = model.last_rows %f : (!model.tensor<rows x {3} x f32>) -> !model.tensor<outputs x {3} x f32>
+  model.return %l : !model.tensor<outputs x {3} x f32>
+}
+)mlir";
+
+int64_t scratchBytes(int64_t rows, int64_t heads, int64_t groups,
+                     int64_t width) {
+  mlir::MLIRContext context;
+  context.loadDialect<model::ModelDialect, event::EventDialect>();
+  std::string text =
+      llvm::formatv(kModel, heads, groups, width, heads * width).str();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  mlir::PassManager manager(&context);
+  tasks::TileTasksOptions options;
+  options.attentionRows = rows;
+  manager.addPass(tasks::createTileTasks(options));
+  if (!module || failed(manager.run(*module)))
+    return -1;
+  auto program = *module->getOps<event::ProgramOp>().begin();
+  return program->getAttrOfType<mlir::IntegerAttr>("event.scratch_bytes")
+      .getInt();
+}
+
+} // namespace
+
+TEST(Scratch, OfAttentionIsWhatTheLibraryAsksFor) {
+  for (int64_t rows : {1, 6, 48})
+    for (auto [heads, groups] : {std::pair<int64_t, int64_t>{1, 1}, {6, 2}})
+      for (int64_t width : {10, 64})
+        EXPECT_EQ(scratchBytes(rows, heads, groups, width),
+                  baton_attention_scratch_bytes(rows, heads / groups, width))
+            << rows << " rows, " << heads << " heads on " << groups << " of "
+            << width;
+}

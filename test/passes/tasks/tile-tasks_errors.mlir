@@ -1,0 +1,86 @@
+// RUN: baton-opt %s -split-input-file -verify-diagnostics --tile-tasks
+// RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=linear-rows=0 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=max-outputs=-3 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=linear-columns=24 2>&1 | FileCheck %s --check-prefix=PANEL
+
+// ZERO: error: tile-tasks: linear-rows is 0, expected at least 1
+// NEGATIVE: error: tile-tasks: max-outputs is -3, expected at least 1
+// PANEL: error: tile-tasks: linear-columns is 24, no multiple of 16
+
+model.program @foreign_op max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  // expected-error @+1 {{has no tiling rule}}
+  %c = builtin.unrealized_conversion_cast %e : !model.tensor<rows x 4 x f32> to !model.tensor<rows x 4 x f32>
+  %l = model.last_rows %c : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
+  model.return %l : !model.tensor<outputs x 4 x f32>
+}
+
+// -----
+
+model.program @nested_stacks max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  %y = model.stack %e repeat 2 : (!model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 4 x f32> {
+  ^bb0(%x: !model.tensor<rows x 4 x f32>):
+    // expected-error @+1 {{stands inside another stack}}
+    %z = model.stack %x repeat 2 : (!model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 4 x f32> {
+    ^bb0(%w: !model.tensor<rows x 4 x f32>):
+      %t = model.tanh %w : (!model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+      model.yield %t : !model.tensor<rows x 4 x f32>
+    }
+    model.yield %z : !model.tensor<rows x 4 x f32>
+  }
+  %l = model.last_rows %y : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
+  model.return %l : !model.tensor<outputs x 4 x f32>
+}
+
+// -----
+
+// Bodies take contiguous last dimensions.
+model.program @transposed max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  %h = model.reshape %e : (!model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
+  %x = model.transpose %h {permutation = array<i64: 0, 2, 1>} : (!model.tensor<rows x 2 x 2 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
+  // expected-error @+1 {{cannot be tiled: the last dimension of an operand is not contiguous in its buffer}}
+  %t = model.tanh %x : (!model.tensor<rows x 2 x 2 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
+  %f = model.reshape %t : (!model.tensor<rows x 2 x 2 x f32>) -> !model.tensor<rows x 4 x f32>
+  %l = model.last_rows %f : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
+  model.return %l : !model.tensor<outputs x 4 x f32>
+}
+
+// -----
+
+// Tiles are tiles of rows.
+model.program @no_rows_before_the_last_dimension max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  %x = model.transpose %e {permutation = array<i64: 1, 0>} : (!model.tensor<rows x 4 x f32>) -> !model.tensor<4 x rows x f32>
+  // expected-error @+1 {{cannot be tiled: '!model.tensor<4 x rows x f32>' has no rows before its last dimension}}
+  %t = model.tanh %x : (!model.tensor<4 x rows x f32>) -> !model.tensor<4 x rows x f32>
+  %y = model.transpose %t {permutation = array<i64: 1, 0>} : (!model.tensor<4 x rows x f32>) -> !model.tensor<rows x 4 x f32>
+  %l = model.last_rows %y : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
+  model.return %l : !model.tensor<outputs x 4 x f32>
+}
+
+// -----
+
+// A rotary body walks over heads that lie behind one another.
+model.program @scattered_heads max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<4 x 8 x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<4 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %angles = model.rope_table {frequencies = array<f32: 1.0>} : () -> !model.tensor<rows x 2 x f32>
+  %h = model.reshape %e : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 2 x 4 x f32>
+  %s = model.slice %h {axis = 2, offset = 0} : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
+  // expected-error @+1 {{cannot be tiled: the heads of x do not lie behind one another}}
+  %r = model.rope %s, %angles : (!model.tensor<rows x 2 x 2 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
+  %f = model.reshape %r : (!model.tensor<rows x 2 x 2 x f32>) -> !model.tensor<rows x 4 x f32>
+  %l = model.last_rows %f : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
+  model.return %l : !model.tensor<outputs x 4 x f32>
+}
