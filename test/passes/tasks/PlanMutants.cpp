@@ -251,6 +251,9 @@ void Maker::swapPhases() {
 
 void Maker::shareBytes() {
   SmallVector<BufferOp> buffers(program.getBody().getOps<BufferOp>());
+  llvm::erase_if(buffers, [](BufferOp buffer) {
+    return buffer.getKind() == BufferKind::input;
+  });
   for (BufferOp buffer : buffers) {
     // Rows, or layers, that overlap by one element or lie twice as far apart.
     for (bool isNear : {true, false}) {

@@ -235,6 +235,8 @@ std::string StepInstance::nameOf(size_t id) const {
 std::optional<Fault> StepInstance::placeBuffers() {
   llvm::StringMap<int64_t> units, firstCells;
   for (auto op : program.getBody().getOps<BufferOp>()) {
+    if (op.getKind() == BufferKind::input)
+      continue;
     if (!op.getStorage())
       return Fault{FaultKind::bounds,
                    ("@" + op.getSymName() + " has no storage").str()};
@@ -256,9 +258,19 @@ std::optional<Fault> StepInstance::placeBuffers() {
       if (extent > capacity)
         return Fault{FaultKind::bounds, nameOf(buffer) + " outgrows itself"};
     elementCount += buffer.size * op.getLayers();
-    int64_t bytes = op.getElement().getIntOrFloatBitWidth() / 8;
-    buffer.firstCell = firstCells[*op.getStorage()];
-    buffer.cellsPerElement = bytes / units[*op.getStorage()];
+    if (op.getKind() == BufferKind::input) {
+      // The runtime's own memory, as long as there are tokens.
+      if (buffer.extents[0] > symbols[kRows] + symbols[kPast])
+        return Fault{FaultKind::bounds,
+                     nameOf(buffer) + " outgrows the tokens"};
+      buffer.firstCell = cellCount;
+      buffer.cellsPerElement = 1;
+      cellCount += buffer.size;
+    } else {
+      int64_t bytes = op.getElement().getIntOrFloatBitWidth() / 8;
+      buffer.firstCell = firstCells[*op.getStorage()];
+      buffer.cellsPerElement = bytes / units[*op.getStorage()];
+    }
     bufferIndex[op.getSymName()] = buffers.size();
     buffers.push_back(buffer);
   }
