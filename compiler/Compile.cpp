@@ -136,6 +136,12 @@ readModel(mlir::MLIRContext &context, const CompileOptions &options,
     return createStringError(options.model +
                              ": no such file or folder; MODEL is a checkpoint "
                              "folder with config.json, or an .mlir file");
+  // A device may never end. (A pipe does.)
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(options.model, status) &&
+      (status.type() == llvm::sys::fs::file_type::character_file ||
+       status.type() == llvm::sys::fs::file_type::block_file))
+    return createStringError(options.model + ": is a device");
   return parseFile(context, options, errors);
 }
 
@@ -290,8 +296,11 @@ Error compiler::compile(const CompileOptions &options,
     return createStringError("program @" + program.getSymName() +
                              " never hands over logits (event.advance), so "
                              "that an executable of it could not decode");
-  auto code = cpu::emitModule(program, info.dump(), *target, targetOptions,
-                              llvmContext);
+  // Names come from file names and IR, which need not be UTF-8.
+  std::string text =
+      info.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  auto code =
+      cpu::emitModule(program, text, *target, targetOptions, llvmContext);
   if (!code)
     return code.takeError();
   if (options.stage == Stage::llvm) {

@@ -100,6 +100,11 @@ const json *Config::find(const char *name) const {
 
 bool Config::has(const char *name) const { return find(name) != nullptr; }
 
+bool Config::isNull(const char *name) const {
+  auto found = values.find(name);
+  return found != values.end() && found->is_null();
+}
+
 bool Config::listsText(const char *name, const char *text) const {
   const json *value = find(name);
   return !value || (value->is_array() && std::find(value->begin(), value->end(),
@@ -184,6 +189,42 @@ std::optional<Config> Config::object(const char *name) const {
   if (!value->is_object())
     fail(name, "an object or null");
   return Config(file, path + name + ".", *value);
+}
+
+std::vector<double> Config::numbers(const char *name, double least,
+                                    double most) const {
+  const json *value = find(name);
+  std::string expected =
+      "a list of numbers from " + spellRange(spell(least), spell(most));
+  if (!value || !value->is_array())
+    fail(name, expected);
+  std::vector<double> result;
+  for (const json &entry : *value) {
+    if (!entry.is_number() || !(entry.get<double>() >= least) ||
+        !(entry.get<double>() <= most))
+      fail(name, expected);
+    result.push_back(entry.get<double>());
+  }
+  return result;
+}
+
+std::optional<std::vector<std::string>>
+Config::optionalTexts(const char *name) const {
+  const json *value = find(name);
+  if (!value)
+    return std::nullopt;
+  std::vector<std::string> result;
+  bool isList = value->is_array();
+  for (const json &entry : *value) {
+    if (!isList || !entry.is_string()) {
+      isList = false;
+      break;
+    }
+    result.push_back(entry.get<std::string>());
+  }
+  if (!isList)
+    fail(name, "a list of texts");
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

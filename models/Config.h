@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace baton::models {
 
@@ -46,7 +47,13 @@ public:
   std::string text(const char *name) const;
   std::string text(const char *name, const char *absent) const;
   std::optional<Config> object(const char *name) const;
+  /// Lists; the first has to be there.
+  std::vector<double> numbers(const char *name, double least,
+                              double most) const;
+  std::optional<std::vector<std::string>> optionalTexts(const char *name) const;
   bool has(const char *name) const;
+  /// The field is there and null, where that means something else than absent.
+  bool isNull(const char *name) const;
   /// The field is absent, or a list with this text.
   bool listsText(const char *name, const char *text) const;
 

@@ -88,7 +88,7 @@ static Value buildBlock(ProgramBuilder &builder, const Gpt2Shape &shape,
   if (shape.scaledScores)
     scale =
         static_cast<float>(1 / std::sqrt(double(shape.width / shape.heads)));
-  Value attended = builder.causalAttention("h.attn", q, k, v, scale);
+  Value attended = builder.causalAttention("h.attn", q, k, v, {.scale = scale});
   Value projected = linear("h.{layer}.attn.c_proj", attended, shape.width);
   x = builder.add("h.attn.c_proj.residual", projected, x);
 

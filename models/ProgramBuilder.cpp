@@ -31,12 +31,16 @@ OwningOpRef<ModuleOp> ProgramBuilder::finish(Value logits) {
   return std::move(module);
 }
 
-/// A location that names a module whatever its layer.
+/// A location that names a module whatever its layer: "layers" for
+/// "layers.{layer}", "layers+1" for the next one of a pattern.
 Location ProgramBuilder::locate(Twine name) {
   std::string text = name.str();
-  constexpr StringLiteral layer = ".{layer}";
-  if (size_t at = text.find(layer); at != std::string::npos)
+  constexpr StringLiteral layer = ".{layer";
+  if (size_t at = text.find(layer); at != std::string::npos) {
     text.erase(at, layer.size());
+    if (size_t end = text.find('}', at); end != std::string::npos)
+      text.erase(end, 1);
+  }
   return NameLoc::get(builder.getStringAttr(text));
 }
 
@@ -48,8 +52,8 @@ StepTensorType ProgramBuilder::type(ArrayRef<int64_t> shape) {
 // Parameters
 //===----------------------------------------------------------------------===//
 
-Value ProgramBuilder::parameter(const Twine &name, StepTensorType type,
-                                bool transposed) {
+ParameterOp ProgramBuilder::parameter(const Twine &name, StepTensorType type,
+                                      bool transposed) {
   std::string bare = name.str();
   SmallVector<StringRef, 2> sources;
   std::string prefixed = prefix + bare;
@@ -59,6 +63,13 @@ Value ProgramBuilder::parameter(const Twine &name, StepTensorType type,
   sources.push_back(bare);
   return builder.create<ParameterOp>(
       locate(bare), type, builder.getStrArrayAttr(sources), transposed);
+}
+
+ParameterOp ProgramBuilder::parameter(const Twine &name, StepTensorType type,
+                                      RowBlocks rows) {
+  ParameterOp op = parameter(name, type);
+  op.setBlocks(ArrayRef<int64_t>{rows.size, rows.stride, rows.offset});
+  return op;
 }
 
 Value ProgramBuilder::weight(StringRef module, ArrayRef<int64_t> shape,
@@ -71,10 +82,11 @@ Value ProgramBuilder::weight(StringRef module, ArrayRef<int64_t> shape,
 // Rows in, rows out
 //===----------------------------------------------------------------------===//
 
-Value ProgramBuilder::embedding(StringRef module, Value table) {
-  return builder.create<EmbeddingOp>(locate(module),
-                                     type({kRows, shapeOf(table)[1]}),
-                                     getTokens(), table, llvm::APFloat(1.0f));
+Value ProgramBuilder::embedding(StringRef module, Value table,
+                                float multiplier) {
+  return builder.create<EmbeddingOp>(
+      locate(module), type({kRows, shapeOf(table)[1]}), getTokens(), table,
+      llvm::APFloat(multiplier));
 }
 
 Value ProgramBuilder::positionEmbedding(StringRef module, int64_t positions,
@@ -85,10 +97,12 @@ Value ProgramBuilder::positionEmbedding(StringRef module, int64_t positions,
 }
 
 Value ProgramBuilder::stack(StringRef name, Value x, int64_t repeat,
-                            function_ref<Value(Value)> body) {
+                            function_ref<Value(Value)> body, int64_t firstLayer,
+                            int64_t layers) {
   Location location = locate(name);
-  auto stack = builder.create<StackOp>(location, TypeRange(x.getType()),
-                                       ValueRange(x), repeat);
+  auto stack =
+      builder.create<StackOp>(location, TypeRange(x.getType()), ValueRange(x),
+                              repeat, firstLayer, layers);
   OpBuilder::InsertionGuard guard(builder);
   Block *block =
       builder.createBlock(&stack.getBody(), {}, x.getType(), location);
@@ -97,8 +111,11 @@ Value ProgramBuilder::stack(StringRef name, Value x, int64_t repeat,
   return stack.getResult(0);
 }
 
-Value ProgramBuilder::rmsNorm(StringRef module, Value x, float epsilon) {
-  Value weight = parameter(module + ".weight", type({shapeOf(x)[1]}));
+Value ProgramBuilder::rmsNorm(StringRef module, Value x, float epsilon,
+                              NormWeight meaning) {
+  ParameterOp weight = parameter(module + ".weight", type({shapeOf(x).back()}));
+  if (meaning == NormWeight::lessOne)
+    weight.setPlus(llvm::APFloat(1.0f));
   return builder.create<RmsNormOp>(locate(module), x.getType(), x, weight,
                                    builder.getF32FloatAttr(epsilon));
 }
@@ -116,6 +133,16 @@ Value ProgramBuilder::linear(StringRef module, Value x, int64_t outputs,
   return createLinear(module, x, matrix,
                       hasBias ? parameter(module + ".bias", type({outputs}))
                               : Value());
+}
+
+Value ProgramBuilder::linear(StringRef name, StringRef module, Value x,
+                             int64_t outputs, RowBlocks rows, bool hasBias) {
+  Value matrix = parameter(
+      module + ".weight",
+      type({outputs, shapeOf(x)[1]}).withElementType(weightType), rows);
+  return createLinear(
+      name, x, matrix,
+      hasBias ? parameter(module + ".bias", type({outputs}), rows) : Value());
 }
 
 Value ProgramBuilder::linear(StringRef module, Value x, Value weight) {
@@ -145,6 +172,14 @@ Value ProgramBuilder::multiply(StringRef name, Value lhs, Value rhs) {
   return builder.create<MulOp>(locate(name), lhs.getType(), lhs, rhs);
 }
 
+Value ProgramBuilder::softcap(const Twine &name, Value x, float limit) {
+  x = builder.create<ScaleOp>(locate(name + ".divide"), x.getType(), x,
+                              builder.getF32FloatAttr(1.0f / limit));
+  x = builder.create<TanhOp>(locate(name + ".tanh"), x.getType(), x);
+  return builder.create<ScaleOp>(locate(name), x.getType(), x,
+                                 builder.getF32FloatAttr(limit));
+}
+
 Value ProgramBuilder::columns(StringRef name, Value x, int64_t offset,
                               int64_t width) {
   return builder.create<SliceOp>(locate(name), type({shapeOf(x)[0], width}), x,
@@ -166,10 +201,11 @@ Value ProgramBuilder::splitHeads(StringRef name, Value x, int64_t heads) {
       locate(name), type({shapeOf(x)[0], heads, shapeOf(x)[1] / heads}), x);
 }
 
-Value ProgramBuilder::ropeTable(StringRef name, ArrayRef<float> frequencies) {
+Value ProgramBuilder::ropeTable(StringRef name, ArrayRef<float> frequencies,
+                                float scale) {
   return builder.create<RopeTableOp>(
       locate(name), type({kRows, 2 * static_cast<int64_t>(frequencies.size())}),
-      frequencies, llvm::APFloat(1.0f));
+      frequencies, llvm::APFloat(scale));
 }
 
 Value ProgramBuilder::rope(StringRef name, Value x, Value table) {
@@ -196,15 +232,18 @@ Value ProgramBuilder::repeatHeads(const Twine &name, Value x, int64_t times) {
 }
 
 Value ProgramBuilder::causalAttention(StringRef module, Value q, Value k,
-                                      Value v, std::optional<float> scale) {
+                                      Value v, const AttentionForm &form) {
   int64_t heads = shapeOf(q)[1], groups = shapeOf(k)[1];
   int64_t keyDim = shapeOf(k)[2], valueDim = shapeOf(v)[2];
   int64_t times = heads / groups;
 
-  Value keys = builder.create<KvAppendOp>(locate(module + ".k_state"),
-                                          type({kKv, groups, keyDim}), k, "k");
-  Value values = builder.create<KvAppendOp>(
-      locate(module + ".v_state"), type({kKv, groups, valueDim}), v, "v");
+  std::string number = attentions++ ? "." + std::to_string(attentions) : "";
+  Value keys =
+      builder.create<KvAppendOp>(locate(module + ".k_state"),
+                                 type({kKv, groups, keyDim}), k, "k" + number);
+  Value values = builder.create<KvAppendOp>(locate(module + ".v_state"),
+                                            type({kKv, groups, valueDim}), v,
+                                            "v" + number);
   q = transpose(module + ".q_heads", q, {1, 0, 2});
   keys = transpose(module + ".k_heads", keys, {1, 2, 0});
   keys = repeatHeads(module + ".k_repeat", keys, times);
@@ -213,18 +252,23 @@ Value ProgramBuilder::causalAttention(StringRef module, Value q, Value k,
 
   Value scores = builder.create<MatmulOp>(locate(module + ".scores"),
                                           type({heads, kRows, kKv}), q, keys);
-  if (scale)
+  if (form.scale)
     scores =
         builder.create<ScaleOp>(locate(module + ".scale"), scores.getType(),
-                                scores, builder.getF32FloatAttr(*scale));
+                                scores, builder.getF32FloatAttr(*form.scale));
+  if (form.softcap != 0)
+    scores = softcap(module + ".softcap", scores, form.softcap);
   scores = builder.create<MaskOp>(locate(module + ".mask"), scores.getType(),
-                                  scores);
+                                  scores, form.window);
   Value weights = builder.create<SoftmaxOp>(locate(module + ".softmax"),
                                             scores.getType(), scores);
   Value result =
       builder.create<MatmulOp>(locate(module + ".weighted_values"),
                                type({heads, kRows, valueDim}), weights, values);
   result = transpose(module + ".attention", result, {1, 0, 2});
+  if (form.gate)
+    result = builder.create<GateOp>(locate(module + ".gate"), result.getType(),
+                                    result, form.gate);
   return builder.create<ReshapeOp>(locate(module + ".merge_heads"),
                                    type({kRows, heads * valueDim}), result);
 }

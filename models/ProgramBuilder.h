@@ -23,6 +23,26 @@
 
 namespace baton::models {
 
+/// What a norm's stored weight means: itself, or how much it differs from one.
+enum class NormWeight { asStored, lessOne };
+
+/// Blocks of stored rows that make a weight: see `model.parameter`.
+struct RowBlocks {
+  int64_t size, stride, offset;
+};
+
+/// Variations of attention.
+struct AttentionForm {
+  /// Without it, scores stay as they are.
+  std::optional<float> scale;
+  /// Positions that a row sees; 0 for all.
+  int64_t window = 0;
+  /// Largest magnitude of a score, approached by tanh; 0 for none.
+  float softcap = 0;
+  /// Gates for every head or every element, or null.
+  mlir::Value gate = {};
+};
+
 class ProgramBuilder {
 public:
   /// Tensors are looked up as `prefix` + name, then without the prefix, as
@@ -41,16 +61,20 @@ public:
   mlir::Value weight(llvm::StringRef module, llvm::ArrayRef<int64_t> shape,
                      bool transposed = false);
   /// `module`.weight + look-up, [rows, width].
-  mlir::Value embedding(llvm::StringRef module, mlir::Value table);
+  mlir::Value embedding(llvm::StringRef module, mlir::Value table,
+                        float multiplier = 1.0f);
   mlir::Value positionEmbedding(llvm::StringRef module, int64_t positions,
                                 int64_t width);
 
-  /// `repeat` copies of the body, which maps [rows, width] to the same.
+  /// `repeat` copies of the body, which maps [rows, width] to the same, and
+  /// holds `layers` layers from `firstLayer` on.
   mlir::Value stack(llvm::StringRef name, mlir::Value x, int64_t repeat,
-                    llvm::function_ref<mlir::Value(mlir::Value)> body);
+                    llvm::function_ref<mlir::Value(mlir::Value)> body,
+                    int64_t firstLayer = 0, int64_t layers = 1);
 
-  /// [R, K] to [R, K].
-  mlir::Value rmsNorm(llvm::StringRef module, mlir::Value x, float epsilon);
+  /// [R, K] to [R, K], or every head of [R, H, K].
+  mlir::Value rmsNorm(llvm::StringRef module, mlir::Value x, float epsilon,
+                      NormWeight weight = NormWeight::asStored);
   mlir::Value layerNorm(llvm::StringRef module, mlir::Value x, float epsilon);
 
   /// [R, K] to [R, outputs] by `module`.weight and, if asked, `module`.bias.
@@ -59,12 +83,18 @@ public:
                      bool hasBias, bool transposed = false);
   /// The same by a weight [N, K] that is there already.
   mlir::Value linear(llvm::StringRef module, mlir::Value x, mlir::Value weight);
+  /// By some rows of a stored weight (and bias) only; `name` is a location.
+  mlir::Value linear(llvm::StringRef name, llvm::StringRef module,
+                     mlir::Value x, int64_t outputs, RowBlocks rows,
+                     bool hasBias);
 
   /// Element-wise; `name` is a location.
   mlir::Value activate(llvm::StringRef name, mlir::Value x,
                        model::Activation activation);
   mlir::Value add(llvm::StringRef name, mlir::Value lhs, mlir::Value rhs);
   mlir::Value multiply(llvm::StringRef name, mlir::Value lhs, mlir::Value rhs);
+  /// limit * tanh(x / limit)
+  mlir::Value softcap(const llvm::Twine &name, mlir::Value x, float limit);
 
   /// Columns [offset, offset + width) of [rows, N].
   mlir::Value columns(llvm::StringRef name, mlir::Value x, int64_t offset,
@@ -72,18 +102,17 @@ public:
   /// [rows, heads · dim] to [rows, heads, dim].
   mlir::Value splitHeads(llvm::StringRef name, mlir::Value x, int64_t heads);
   /// The step's cosines and sines for `frequencies`.
-  mlir::Value ropeTable(llvm::StringRef name,
-                        llvm::ArrayRef<float> frequencies);
+  mlir::Value ropeTable(llvm::StringRef name, llvm::ArrayRef<float> frequencies,
+                        float scale = 1.0f);
   /// Rotates every head of [rows, heads, dim].
   mlir::Value rope(llvm::StringRef name, mlir::Value x, mlir::Value table);
 
-  /// Causal attention in primitive form: appends k and v to the states "k" and
-  /// "v", and returns [rows, H · E] for q [rows, H, D], k [rows, G, D] and
-  /// v [rows, G, E], where G divides H. Without `scale`, scores stay as they
-  /// are.
+  /// Causal attention in primitive form: appends k and v to states of their
+  /// own, and returns [rows, H · E] for q [rows, H, D], k [rows, G, D] and
+  /// v [rows, G, E], where G divides H.
   mlir::Value causalAttention(llvm::StringRef module, mlir::Value q,
                               mlir::Value k, mlir::Value v,
-                              std::optional<float> scale);
+                              const AttentionForm &form);
 
   /// The rows that get logits, [outputs, K] of [rows, K].
   mlir::Value lastRows(llvm::StringRef name, mlir::Value x);
@@ -91,8 +120,11 @@ public:
 private:
   mlir::Location locate(llvm::Twine name);
   model::StepTensorType type(llvm::ArrayRef<int64_t> shape);
-  mlir::Value parameter(const llvm::Twine &name, model::StepTensorType type,
-                        bool transposed = false);
+  model::ParameterOp parameter(const llvm::Twine &name,
+                               model::StepTensorType type,
+                               bool transposed = false);
+  model::ParameterOp parameter(const llvm::Twine &name,
+                               model::StepTensorType type, RowBlocks rows);
   mlir::Value createLinear(llvm::StringRef module, mlir::Value x,
                            mlir::Value weight, mlir::Value bias);
   mlir::Value transpose(const llvm::Twine &name, mlir::Value x,
@@ -106,6 +138,8 @@ private:
   mlir::FloatType weightType;
   mlir::FloatType f32;
   std::string prefix;
+  /// Attention ops so far; each has states of its own.
+  unsigned attentions = 0;
 };
 
 } // namespace baton::models

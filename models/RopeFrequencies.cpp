@@ -12,13 +12,13 @@ using namespace baton::models;
 static constexpr double kMaxTheta = 1e15;
 static constexpr double kMinFactor = 1e-3, kMaxFactor = 1e6;
 
-/// theta^(-2i / headDim)
-static std::vector<float> unscaledFrequencies(float theta, int64_t headDim) {
+/// theta^(-2i / turning)
+static std::vector<float> unscaledFrequencies(float theta, int64_t turning) {
   std::vector<float> frequencies;
-  for (int64_t i = 0; i < headDim; i += 2)
+  for (int64_t i = 0; i < turning; i += 2)
     frequencies.push_back(
         1.0f /
-        std::pow(theta, static_cast<float>(i) / static_cast<float>(headDim)));
+        std::pow(theta, static_cast<float>(i) / static_cast<float>(turning)));
   return frequencies;
 }
 
@@ -47,8 +47,46 @@ static void scaleAsLlama3(std::vector<float> &frequencies,
   }
 }
 
-std::vector<float> models::ropeFrequencies(const Config &config,
-                                           int64_t headDim) {
+static RopeAngles longAngles(const Config &config, const Config &scaling,
+                             float theta, int64_t turning, int64_t maxSeq) {
+  const char *name = "original_max_position_embeddings";
+  // Phi-3 holds it beside rope_scaling, newer configs inside.
+  const Config &holder = scaling.has(name) ? scaling : config;
+  int64_t original = holder.integer(name, 1, kMaxPositions);
+  int64_t longest = config.integer("max_position_embeddings", 1, kMaxPositions);
+  if (maxSeq > original)
+    config.fail("sequences past '" + std::string(name) + "', " +
+                std::to_string(original) +
+                ", take other rotary factors than shorter ones, which is not "
+                "built; --max-seq=" +
+                std::to_string(original) + " compiles for those");
+  std::vector<double> factors =
+      scaling.numbers("short_factor", kMinFactor, kMaxFactor);
+  if (static_cast<int64_t>(factors.size()) != turning / 2)
+    scaling.fail("'short_factor' has " + std::to_string(factors.size()) +
+                 " numbers, expected " + std::to_string(turning / 2) +
+                 ", one for each pair that turns");
+
+  RopeAngles angles;
+  for (int64_t i = 0; i < turning; i += 2)
+    angles.frequencies.push_back(
+        1.0f /
+        (static_cast<float>(factors[i / 2]) *
+         std::pow(theta, static_cast<float>(i) / static_cast<float>(turning))));
+  double factor = scaling.number("factor", kMinFactor, kMaxFactor,
+                                 static_cast<double>(longest) /
+                                     static_cast<double>(original));
+  double scale =
+      factor <= 1
+          ? 1
+          : std::sqrt(1 + std::log(factor) / std::log(double(original)));
+  angles.scale = static_cast<float>(
+      scaling.number("attention_factor", kMinFactor, kMaxFactor, scale));
+  return angles;
+}
+
+RopeAngles models::ropeAngles(const Config &config, int64_t headDim,
+                              int64_t maxSeq, const RopeDefaults &defaults) {
   if (config.has("rope_scaling") && config.has("rope_parameters"))
     config.fail("has both 'rope_scaling' and 'rope_parameters', expected one");
   std::optional<Config> scaling = config.object("rope_scaling");
@@ -56,32 +94,49 @@ std::vector<float> models::ropeFrequencies(const Config &config,
     scaling = config.object("rope_parameters");
 
   double theta = config.number("rope_theta", 1, kMaxTheta, 10000);
+  double partial = config.number("partial_rotary_factor", 0, 1,
+                                 defaults.partialRotaryFactor);
   const char *typeName = "rope_type";
   std::string type = "default";
+  const Config *partialHolder = &config;
   if (scaling) {
     theta = scaling->number("rope_theta", 1, kMaxTheta, theta);
     // The key of older configs.
     if (!scaling->has("rope_type") && scaling->has("type"))
       typeName = "type";
     type = scaling->text(typeName, "default");
-    if (scaling->number("partial_rotary_factor", 0, 1, 1) != 1)
-      scaling->fail("partial_rotary_factor", "1");
+    if (scaling->has("partial_rotary_factor"))
+      partialHolder = &*scaling;
+    partial = scaling->number("partial_rotary_factor", 0, 1, partial);
   }
+  if (partial != 1 && !defaults.mayBePartial)
+    partialHolder->fail("partial_rotary_factor", "1");
+  auto turning = static_cast<int64_t>(static_cast<double>(headDim) * partial);
+  if (turning < 2 || turning % 2)
+    config.fail("'partial_rotary_factor' turns " + std::to_string(turning) +
+                " of a head's " + std::to_string(headDim) +
+                " dimensions, expected an even number of at least 2");
 
-  std::vector<float> frequencies =
-      unscaledFrequencies(static_cast<float>(theta), headDim);
+  if (defaults.mayBeLong &&
+      (type == "longrope" || type == "su" || type == "yarn"))
+    return longAngles(config, *scaling, static_cast<float>(theta), turning,
+                      maxSeq);
+  RopeAngles angles;
+  angles.frequencies = unscaledFrequencies(static_cast<float>(theta), turning);
   if (type == "default")
-    return frequencies;
+    return angles;
   if (type == "linear") {
     auto factor =
         static_cast<float>(scaling->number("factor", kMinFactor, kMaxFactor));
-    for (float &frequency : frequencies)
+    for (float &frequency : angles.frequencies)
       frequency /= factor;
-    return frequencies;
+    return angles;
   }
   if (type == "llama3") {
-    scaleAsLlama3(frequencies, *scaling);
-    return frequencies;
+    scaleAsLlama3(angles.frequencies, *scaling);
+    return angles;
   }
-  scaling->fail(typeName, "default, linear or llama3");
+  scaling->fail(typeName, defaults.mayBeLong
+                              ? "default, linear, llama3 or longrope"
+                              : "default, linear or llama3");
 }

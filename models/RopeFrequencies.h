@@ -9,17 +9,36 @@
 
 namespace baton::models {
 
-/// The angle per position, in radians, of each of `headDim` / 2 pairs.
-///
+struct RopeAngles {
+  /// The angle per position, in radians, of each pair that turns.
+  std::vector<float> frequencies;
+  /// Multiplies cosines and sines.
+  float scale = 1;
+};
+
+/// What a family's config means where it is silent.
+struct RopeDefaults {
+  /// The part of a head that turns.
+  double partialRotaryFactor = 1;
+  /// Whether the config may say otherwise, and ask for "longrope".
+  bool mayBePartial = false, mayBeLong = false;
+};
+
 /// Reads `rope_theta` and `rope_scaling`, or `rope_parameters`, which newer
-/// configs hold instead; of the scalings "default", "linear" and "llama3".
-/// Arithmetic is in F32 in the order of transformers' modeling_rope_utils, as
-/// a difference in the last bit of a frequency grows with the position.
+/// configs hold instead; of the scalings "default", "linear" and "llama3", and
+/// where the family has it "longrope". Arithmetic is in F32 in the order of
+/// transformers' modeling_rope_utils, as a difference in the last bit of a
+/// frequency grows with the position.
+///
 /// "llama3" is that of Llama 3.1: wavelengths past the original context are
 /// stretched by `factor`, short ones kept, those between interpolated.
+/// "longrope" (LongRoPE, Ding et al., 2024) has a factor for every frequency,
+/// and others for sequences past the original context; such a sequence length
+/// is refused, as one program would need both.
 ///
-/// Throws ConfigError. `headDim` is even.
-std::vector<float> ropeFrequencies(const Config &config, int64_t headDim);
+/// Throws ConfigError.
+RopeAngles ropeAngles(const Config &config, int64_t headDim, int64_t maxSeq,
+                      const RopeDefaults &defaults = {});
 
 } // namespace baton::models
 

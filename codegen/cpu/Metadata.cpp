@@ -172,17 +172,13 @@ json baton::cpu::planMetadata(ProgramOp program) {
   json phases = json::array();
   for (PhaseOp phase : phasesOf(program))
     phases.push_back(phaseOf(phase, layout));
-  int64_t scratchBytes = 0;
-  if (auto attribute =
-          program->getAttrOfType<mlir::IntegerAttr>("event.scratch_bytes"))
-    scratchBytes = attribute.getInt();
   json proof;
   if (std::optional<mlir::DictionaryAttr> attribute = program.getProof())
     proof = toJson(*attribute);
   return {{"max_rows", program.getMaxRows()},
           {"max_seq", program.getMaxSeq()},
           {"max_outputs", program.getMaxOutputs()},
-          {"scratch_bytes", scratchBytes},
+          {"scratch_bytes", program.getScratchBytes()},
           {"parameters", parametersOf(layout)},
           {"storages", storagesOf(layout)},
           {"events", eventsOf(layout)},

@@ -156,9 +156,11 @@ def Event_ProgramOp : Event_Op<"program", [IsolatedFromAbove, Symbol, SymbolTabl
     - `max_rows`, `max_seq` and `max_outputs` are at least 1; `max_outputs <= max_rows <= max_seq`
     - phase names are unique
     - an event tensor is notified by one phase
+    - `scratch_bytes`, which every worker has for a task at a time, is not negative
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_rows, I64Attr:$max_seq,
-                       I64Attr:$max_outputs, OptionalAttr<DictionaryAttr>:$proof);
+                       I64Attr:$max_outputs, DefaultValuedAttr<I64Attr, "0">:$scratch_bytes,
+                       OptionalAttr<DictionaryAttr>:$proof);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `max_rows` $max_rows `max_seq` $max_seq `max_outputs` $max_outputs
@@ -177,11 +179,17 @@ def Event_ParameterOp : Event_Op<"parameter", [Symbol, HasParent<"ProgramOp">]> 
 
     **Constraints:**
     - `layers` is at least 1
+    - elements are f32, bf16, f16 or f64, as the description's `dtype` says
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$element, I64Attr:$layers,
                        DictionaryAttr:$description);
   let assemblyFormat = "$sym_name `:` $element `layers` $layers $description attr-dict";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Elements of one layer, padding included, as far as the description of
+    /// the loader's form says.
+    ::std::optional<int64_t> countElements();
+  }];
 }
 
 def Event_StorageOp : Event_Op<"storage", [Symbol, HasParent<"ProgramOp">]> {
@@ -241,6 +249,7 @@ def Event_TensorOp : Event_Op<"tensor", [Symbol, HasParent<"ProgramOp">]> {
 
     **Constraints:**
     - `shape` has as many results as `capacity` has entries, all at least 1
+    - there are fewer than 2^28 words
     - `count` has one result
     - the maps' symbols are rows, past, outputs
   }];

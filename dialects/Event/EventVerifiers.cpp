@@ -32,12 +32,18 @@ static LogicalResult expectMap(Operation *op, const Twine &what, AffineMap map,
   return success();
 }
 
+/// No machine of today has room for as many; what is smaller can be added up.
+static constexpr int64_t kMostElements = int64_t(1) << 48;
+
+/// Each word of an event tensor takes a cache line.
+static constexpr int64_t kMostWords = int64_t(1) << 28;
+
 static LogicalResult expectPositive(Operation *op, StringRef what,
                                     ArrayRef<int64_t> values) {
   for (int64_t value : values)
-    if (value < 1)
-      return op->emitOpError()
-             << what << " holds " << value << ", expected at least 1";
+    if (value < 1 || value >= kMostElements)
+      return op->emitOpError() << what << " holds " << value
+                               << ", expected at least 1 and less than 2^48";
   return success();
 }
 
@@ -57,6 +63,11 @@ LogicalResult ProgramOp::verify() {
            << "has max_outputs " << outputs << ", max_rows " << rows
            << ", max_seq " << seq
            << ", expected 1 <= max_outputs <= max_rows <= max_seq";
+  if (getScratchBytesAttr().getInt() < 0 ||
+      getScratchBytesAttr().getInt() >= kMostElements)
+    return emitOpError() << "scratch_bytes is "
+                         << getScratchBytesAttr().getInt()
+                         << ", expected 0 or more and less than 2^48";
   return success();
 }
 
@@ -80,8 +91,22 @@ LogicalResult ProgramOp::verifyRegions() {
 }
 
 LogicalResult ParameterOp::verify() {
-  if (static_cast<int64_t>(getLayers()) < 1)
-    return emitOpError() << "has no layers";
+  int64_t layers = getLayers();
+  if (layers < 1 || layers >= kMostElements)
+    return emitOpError() << "has " << layers
+                         << " layers, expected at least 1 and less than 2^48";
+  Type element = getElement();
+  if (!element.isF32() && !element.isBF16() && !element.isF16() &&
+      !element.isF64())
+    return emitOpError() << "has elements of type " << element
+                         << ", expected f32, bf16, f16 or f64";
+  if (auto dtype = getDescription().getAs<StringAttr>("dtype")) {
+    std::string name;
+    llvm::raw_string_ostream(name) << element;
+    if (dtype != name)
+      return emitOpError() << "has elements of type " << element
+                           << ", but its description says " << dtype;
+  }
   return success();
 }
 
@@ -145,7 +170,13 @@ LogicalResult TensorOp::verify() {
     return failure();
   if (getCapacity().size() != rank)
     return emitOpError() << "shape and capacity differ in rank";
-  return expectPositive(*this, "capacity", getCapacity());
+  if (failed(expectPositive(*this, "capacity", getCapacity())))
+    return failure();
+  int64_t words = 1;
+  for (int64_t extent : getCapacity())
+    if (__builtin_mul_overflow(words, extent, &words) || words >= kMostWords)
+      return emitOpError() << "has 2^28 words or more";
+  return success();
 }
 
 LogicalResult SegmentOp::verify() {
@@ -289,6 +320,11 @@ LogicalResult CallOp::verify() {
         return emitOpError()
                << stride << " names " << stride.getSteps().size() << " of "
                << buffer.getStrides().size() << " dimensions";
+      for (auto [step, capacity] :
+           llvm::zip(stride.getSteps(), buffer.getCapacity()))
+        if (step < 0 || step > capacity)
+          return emitOpError() << stride << " steps by " << step
+                               << " in a dimension of " << capacity;
     } else if (auto weight = dyn_cast<WeightAttr>(operand)) {
       if (!lookUp<ParameterOp>(*this, weight.getParameter()))
         return emitOpError()
@@ -306,7 +342,12 @@ LogicalResult CallOp::verify() {
     } else if (auto real = dyn_cast<FloatAttr>(operand)) {
       if (!real.getType().isF32())
         return emitOpError() << real << " is not f32";
-    } else if (!isa<ScratchAttr, NullAttr>(operand)) {
+    } else if (auto scratch = dyn_cast<ScratchAttr>(operand)) {
+      int64_t bytes = (*this)->getParentOfType<ProgramOp>().getScratchBytes();
+      if (scratch.getOffset() < 0 || scratch.getOffset() >= bytes)
+        return emitOpError() << scratch << " lies outside the program's "
+                             << bytes << " bytes of scratch";
+    } else if (!isa<NullAttr>(operand)) {
       return emitOpError() << operand << " is no operand";
     }
   }

@@ -128,3 +128,12 @@ YieldOp StackOp::getYield() {
 
 #define GET_OP_CLASSES
 #include "dialects/Model/ModelOps.cpp.inc"
+
+void ParameterOp::build(OpBuilder &, OperationState &state, Type result,
+                        ArrayAttr sources, bool transposed) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.sources = sources;
+  if (transposed)
+    properties.transposed = UnitAttr::get(result.getContext());
+  state.addTypes(result);
+}

@@ -199,16 +199,33 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     `sources` are alternative names, tried in order. With `transposed` the
     checkpoint stores the two dimensions swapped (GPT-2's Conv1D).
 
+    With `blocks = [size, stride, offset]` the checkpoint stores a taller tensor,
+    of which this one is every `stride`-th block: row `i` is stored row
+    `i / size * stride + offset + i % size`. So parts of a fused projection are
+    parameters of their own, laid out as the program wants them.
+
+    `plus` is added to every element (some models store norm weights less one).
+
     **Constraints:**
     - there is at least one name, none empty
     - the type is static, with floating-point elements
     - `transposed` needs two dimensions
     - `{layer}` occurs only inside a stack
+    - `blocks` has three numbers: a size that divides dimension 0, a stride, and an offset that leaves room for a block
+    - `plus` is finite, and not zero only for one dimension
   }];
-  let arguments = (ins StrArrayAttr:$sources, UnitAttr:$transposed);
+  let arguments = (ins StrArrayAttr:$sources, UnitAttr:$transposed,
+                       OptionalAttr<DenseI64ArrayAttr>:$blocks,
+                       DefaultValuedAttr<F32Attr, "0.0f">:$plus);
   let results = (outs Model_TensorType:$result);
   let assemblyFormat = "$sources (`transposed` $transposed^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::ArrayAttr":$sources,
+                                 CArg<"bool", "false">:$transposed)>];
+  let extraClassDeclaration = [{
+    /// The shape that the checkpoint stores.
+    ::llvm::SmallVector<int64_t> getStoredShape();
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -303,7 +320,7 @@ def Model_RmsNormOp : Model_PlainOp<"rms_norm"> {
   let summary = "x / sqrt(mean(x²) + epsilon) * weight, over the last dimension";
   let description = [{
     **Constraints:**
-    - x is [R, K], R a symbol, and the result has its type; weight is [K]
+    - x is [R, K] or, every head by itself, [R, H, K], R a symbol; the result has its type; weight is [K]
     - epsilon is not negative
   }];
   let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight, F32Attr:$epsilon);
@@ -386,17 +403,35 @@ def Model_AttentionOp : Model_PlainOp<"attention"> {
   let summary = "causal attention of query rows over key and value states";
   let description = [{
     `softmax(cap(q · kᵀ · scale)) · v` with `cap(s) = softcap · tanh(s / softcap)`
-    when softcap is not 0. Query head h reads key/value head h / (H / G).
-    attention-fusion makes it from its primitive form.
+    when softcap is not 0. Query head h reads key/value head h / (H / G). With
+    `gate`, the result is gated as by `model.gate`. attention-fusion makes it
+    from its primitive form.
 
     **Constraints:**
     - q is `rows x H x D`, k is `kv x G x D`, v is `kv x G x E`; the result is `rows x H x E`; all f32
     - G divides H
+    - the gate is `rows x H` or `rows x H x E`
     - scale is finite; softcap is not negative; window is 0 (none) or at least 1
   }];
   let arguments = (ins Model_TensorType:$q, Model_TensorType:$k, Model_TensorType:$v,
+                       Optional<Model_TensorType>:$gate,
                        F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
                        DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_GateOp : Model_PlainOp<"gate"> {
+  let summary = "x * sigmoid(gate), with a gate for every element or for every head";
+  let description = [{
+    Attention whose result a function of its input may switch off (Qiu et al.,
+    "Gated Attention for Large Language Models", 2025).
+
+    **Constraints:**
+    - x is `rows x H x E x f32` and the result has its type
+    - the gate is `rows x H` or `rows x H x E`, f32
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$gate);
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
 }

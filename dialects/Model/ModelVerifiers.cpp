@@ -154,8 +154,7 @@ LogicalResult ReturnOp::verify() {
 LogicalResult StackOp::verify() {
   int64_t repeat = getRepeatAttr().getInt();
   if (repeat < 1 || repeat > (1 << 20))
-    return emitOpError() << "repeat is " << repeat
-                         << ", expected 1 to 1048576";
+    return emitOpError() << "repeat is " << repeat << ", expected 1 to 1048576";
   if (getFirstLayerAttr().getInt() < 0)
     return emitOpError() << "first_layer is negative";
   if (getLayersPerIterationAttr().getInt() < 1)
@@ -198,7 +197,33 @@ LogicalResult ParameterOp::verify() {
     return failure();
   if (getTransposed() && shapeOf(getResult()).size() != 2)
     return emitOpError() << "transposed needs two dimensions";
-  return success();
+  if (std::optional<ArrayRef<int64_t>> blocks = getBlocks()) {
+    if (blocks->size() != 3 || shapeOf(getResult()).empty())
+      return emitOpError() << "blocks are a size, a stride and an offset of "
+                              "rows";
+    int64_t rows = shapeOf(getResult())[0];
+    int64_t size = (*blocks)[0], stride = (*blocks)[1], offset = (*blocks)[2];
+    if (size < 1 || rows % size)
+      return emitOpError() << "blocks of " << size << " rows do not make "
+                           << rows;
+    int64_t stored;
+    if (offset < 0 || stride < size || offset > stride - size ||
+        __builtin_mul_overflow(rows / size, stride, &stored))
+      return emitOpError() << "a block of " << size << " rows at " << offset
+                           << " does not fit into " << stride;
+  }
+  if (!getPlus().isZero() && shapeOf(getResult()).size() != 1)
+    return emitOpError() << "plus needs one dimension";
+  return expectFinite(*this, "plus", getPlus());
+}
+
+SmallVector<int64_t> ParameterOp::getStoredShape() {
+  SmallVector<int64_t> shape(shapeOf(getResult()));
+  if (std::optional<ArrayRef<int64_t>> blocks = getBlocks())
+    shape[0] = shape[0] / (*blocks)[0] * (*blocks)[1];
+  if (getTransposed())
+    std::swap(shape[0], shape[1]);
+  return shape;
 }
 
 //===----------------------------------------------------------------------===//
@@ -311,10 +336,18 @@ LogicalResult GatedLinearOp::verify() {
 }
 
 LogicalResult RmsNormOp::verify() {
-  if (failed(expectRowsByWidth(*this, getX())) ||
-      failed(expectSameType(*this, getX(), getResult())) ||
-      failed(
-          expectShape(*this, "the weight", getWeight(), {shapeOf(getX())[1]})))
+  ArrayRef<int64_t> x = shapeOf(getX());
+  if (x.size() == 3) {
+    if (!isSymbol(x[0]) || isSymbol(x[1]) || isSymbol(x[2]))
+      return emitOpError() << "x has shape " << text(x)
+                           << ", expected a symbol and numbers";
+    if (failed(expectFloat32(*this, "x", getX())))
+      return failure();
+  } else if (failed(expectRowsByWidth(*this, getX()))) {
+    return failure();
+  }
+  if (failed(expectSameType(*this, getX(), getResult())) ||
+      failed(expectShape(*this, "the weight", getWeight(), {x.back()})))
     return failure();
   return expectNotNegative(*this, "epsilon", getEpsilon());
 }
@@ -393,6 +426,29 @@ LogicalResult LastRowsOp::verify() {
 // Attention
 //===----------------------------------------------------------------------===//
 
+/// A gate for every head of x, [rows, heads, dim], or for every element.
+static LogicalResult verifyGate(Operation *op, Value gate,
+                                ArrayRef<int64_t> x) {
+  ArrayRef<int64_t> shape = shapeOf(gate);
+  if (shape != x && shape != x.drop_back())
+    return op->emitOpError()
+           << "the gate has shape " << text(shape) << ", expected "
+           << text(x.drop_back()) << " or " << text(x);
+  return expectFloat32(op, "the gate", gate);
+}
+
+LogicalResult GateOp::verify() {
+  if (failed(expectRank(*this, "x", getX(), 3)) ||
+      failed(expectFloat32(*this, "x", getX())) ||
+      failed(expectSameType(*this, getX(), getResult())))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(getX());
+  if (x[0] != kRows || isSymbol(x[1]) || isSymbol(x[2]))
+    return emitOpError() << "x has shape " << text(x)
+                         << ", expected [rows, heads, dim]";
+  return verifyGate(*this, getGate(), x);
+}
+
 LogicalResult AttentionOp::verify() {
   for (auto [name, value] :
        {std::pair<StringRef, Value>{"q", getQ()}, {"k", getK()}, {"v", getV()}})
@@ -416,6 +472,8 @@ LogicalResult AttentionOp::verify() {
   if (q[1] % k[1])
     return emitOpError() << q[1] << " query heads are no multiple of " << k[1]
                          << " key/value heads";
+  if (getGate() && failed(verifyGate(*this, getGate(), shapeOf(getResult()))))
+    return failure();
   if (getWindowAttr().getInt() < 0)
     return emitOpError() << "window is negative";
   if (failed(expectFinite(*this, "scale", getScale())))

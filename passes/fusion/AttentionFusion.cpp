@@ -200,11 +200,26 @@ static void fuse(Match &found) {
   OpBuilder builder(found.result);
   auto attention = builder.create<AttentionOp>(
       found.result.getLoc(), found.result.getType(), found.q.source,
-      found.k.source, found.v.source, builder.getF32FloatAttr(found.scale),
+      found.k.source, found.v.source, /*gate=*/Value(),
+      builder.getF32FloatAttr(found.scale),
       builder.getF32FloatAttr(found.softcap),
       builder.getI64IntegerAttr(found.window));
   found.result.getResult().replaceAllUsesWith(attention.getResult());
   eraseDead(found.result);
+}
+
+/// A gate of a result that nothing else reads becomes its epilogue.
+static bool moveGate(GateOp op) {
+  auto attention = op.getX().getDefiningOp<AttentionOp>();
+  if (!attention || !op.getX().hasOneUse() || attention.getGate() ||
+      attention->getBlock() != op->getBlock())
+    return false;
+  attention.getGateMutable().assign(op.getGate());
+  // The gate may be younger than the attention.
+  attention->moveBefore(op);
+  op.getResult().replaceAllUsesWith(attention.getResult());
+  op.erase();
+  return true;
 }
 
 namespace {
@@ -229,6 +244,10 @@ struct AttentionFusion
       fuse(found);
       ++numFused;
     }
+    getOperation().walk([&](GateOp op) {
+      if (moveGate(op))
+        ++numGates;
+    });
   }
 };
 } // namespace

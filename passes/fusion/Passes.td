@@ -34,6 +34,8 @@ def AttentionFusion : Pass<"attention-fusion", "::mlir::ModuleOp"> {
     - the broadcasts are absent, before or among the transposes, as long as all
       views together make each key/value head serve H/G query heads in a row.
 
+    A `model.gate` of a result that nothing else reads becomes its `gate`.
+
     It is left alone when a value between the two products has another user,
     when there is no mask (the op is causal), when keys and values are repeated
     differently, or when c and 1/c are not each other's reciprocal in F32.
@@ -46,6 +48,7 @@ def AttentionFusion : Pass<"attention-fusion", "::mlir::ModuleOp"> {
   ];
   let statistics = [
     Statistic<"numFused", "fused", "Attention ops made">,
+    Statistic<"numGates", "gates", "Gates moved into attention">,
     Statistic<"numKept", "kept", "Softmaxes between two products left as they are">,
   ];
 }

@@ -27,7 +27,8 @@ struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
         return signalPassFailure();
       Builder builder(&getContext());
       SmallVector<std::string> assumptions = {
-          "task bodies touch only what their accesses state",
+          "task bodies touch only what their accesses state, and the scratch "
+          "that the program reserves",
           "every worker has a thread of its own, which is scheduled again and "
           "again",
           "all workers meet between two steps"};

@@ -141,15 +141,15 @@ LogicalResult PlanVerifier::verifyCapacities() {
                            tensor.getCapacity())))
       return failure();
   for (PhaseOp phase : plan.phases()) {
-    if (failed(verifyRange(phase, "the grid", phase.getGrid(),
-                           phase.getCapacity())))
-      return failure();
     int64_t most = HappensBefore::segmentOf(phase).getRepeat();
     for (int64_t extent : phase.getCapacity())
       if (__builtin_mul_overflow(most, extent, &most) ||
           most >= (int64_t(1) << 31))
         return phase.emitError() << "has 2^31 tasks or more in a step, beyond "
                                     "what an event word can count";
+    if (failed(verifyRange(phase, "the grid", phase.getGrid(),
+                           phase.getCapacity())))
+      return failure();
   }
   return success();
 }
@@ -187,9 +187,9 @@ LogicalResult PlanVerifier::verifyInput(BufferOp input) {
   Conjunction beyond(0, 0);
   requireSymbols(beyond, program);
   unsigned symbols = beyond.symbolColumn();
-  beyond.less(sum(beyond.variable(symbols + kRows),
-                  beyond.variable(symbols + kPast)),
-              *beyond.flatten(input.getExtents().getResult(0), {}));
+  beyond.less(
+      sum(beyond.variable(symbols + kRows), beyond.variable(symbols + kPast)),
+      *beyond.flatten(input.getExtents().getResult(0), {}));
   if (auto point = Relation(beyond).sample())
     return input.emitError()
            << "@" << input.getSymName() << " has "
@@ -197,6 +197,23 @@ LogicalResult PlanVerifier::verifyInput(BufferOp input) {
            << " tokens with " << symbolNames(point->symbols)
            << ", expected at most rows + past";
   return success();
+}
+
+/// A step leaves to later ones whatever they may read: all rows so far, of a
+/// width that no step changes.
+LogicalResult PlanVerifier::verifyState(BufferOp state) {
+  ArrayRef<AffineExpr> extents = state.getExtents().getResults();
+  for (AffineExpr extent : extents.drop_front())
+    if (!isa<AffineConstantExpr>(extent))
+      return state.emitError()
+             << "an extent of the state @" << state.getSymName() << " is '"
+             << textOf(extent) << "', expected the same in every step";
+  MLIRContext *context = program.getContext();
+  return verifyEqual(
+      state, "the first extent of the state @" + state.getSymName(),
+      extents.front(),
+      getAffineSymbolExpr(kPast, context) + getAffineSymbolExpr(kRows, context),
+      {});
 }
 
 LogicalResult PlanVerifier::verifyMemory() {
@@ -207,6 +224,8 @@ LogicalResult PlanVerifier::verifyMemory() {
         return failure();
       continue;
     }
+    if (buffer.getKind() == BufferKind::state && failed(verifyState(buffer)))
+      return failure();
     if (!buffer.getStorage())
       return buffer.emitError() << "@" << buffer.getSymName()
                                 << " has no storage; run plan-memory first";
@@ -239,54 +258,131 @@ LogicalResult PlanVerifier::verifyMemory() {
   return success();
 }
 
+/// Where a call's pointer starts lies inside of what it points into.
+LogicalResult PlanVerifier::verifyPointer(PhaseOp phase, CallOp call,
+                                          Attribute operand, AffineMap index,
+                                          ArrayRef<int64_t> capacity) {
+  SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
+  for (auto [result, size] : llvm::zip(index.getResults(), capacity)) {
+    if (!isUsable(result))
+      return call.emitError()
+             << "'" << textOf(result)
+             << "' is not quasi-affine, so that nothing can be proved of it";
+    for (bool above : {true, false}) {
+      Conjunction outside(phase.getRank(), 0);
+      requireSymbols(outside, program);
+      if (!requireInside(outside, phase.getGrid(), task))
+        return failure();
+      Row value = *outside.flatten(result, task);
+      if (above)
+        outside.atLeast(value, outside.constant(size));
+      else
+        outside.less(value, {});
+      if (auto point = Relation(outside).sample())
+        return call.emitError()
+               << operand << " starts at "
+               << evaluate(
+                      AffineMap::get(index.getNumDims(), kStepSymbols, result),
+                      point->domain, point->symbols)[0]
+               << " of " << size << "; for example "
+               << taskName(phase, point->domain) << " with "
+               << symbolNames(point->symbols);
+    }
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyOperands(PhaseOp phase, CallOp call) {
+  uint64_t repeat = HappensBefore::segmentOf(phase).getRepeat();
+  for (Attribute operand : call.getOperands_()) {
+    if (auto address = dyn_cast<AddressAttr>(operand)) {
+      BufferOp buffer = plan.lookUpBuffer(address.getBuffer());
+      if (failed(verifyPointer(phase, call, operand, address.getIndex(),
+                               buffer.getCapacity())))
+        return failure();
+    }
+    auto weight = dyn_cast<WeightAttr>(operand);
+    if (!weight)
+      continue;
+    auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
+        call, weight.getParameter());
+    if (parameter.getLayers() > 1 && repeat > parameter.getLayers())
+      return call.emitError()
+             << "repeats " << repeat << " times, but " << weight.getParameter()
+             << " has " << parameter.getLayers() << " layers";
+    if (std::optional<int64_t> elements = parameter.countElements())
+      if (failed(verifyPointer(phase, call, operand, weight.getOffset(),
+                               *elements)))
+        return failure();
+  }
+  return success();
+}
+
+/// The runtime reads the logits of all outputs.
+LogicalResult PlanVerifier::verifyAdvance(PhaseOp phase, AdvanceOp advance) {
+  BufferOp logits = plan.lookUpBuffer(advance.getLogitsAttr());
+  AffineMap extents = logits.getExtents();
+  MLIRContext *context = phase.getContext();
+  if (failed(verifyEqual(logits,
+                         "the number of rows of @" + logits.getSymName() +
+                             ", which the step hands over,",
+                         extents.getResult(0),
+                         getAffineSymbolExpr(kOutputs, context), {})))
+    return failure();
+  if (!isa<AffineConstantExpr>(extents.getResult(1)))
+    return logits.emitError()
+           << "the vocabulary is '" << textOf(extents.getResult(1))
+           << "', expected the same in every step";
+  for (AffineExpr extent : phase.getGrid().getResults())
+    if (failed(verifyEqual(phase,
+                           "the grid of the phase that hands over the step",
+                           extent, getAffineConstantExpr(1, context), {})))
+      return failure();
+  Conjunction all(0, 2);
+  requireSymbols(all, program);
+  if (!requireInside(all, extents, columnsFrom(0, 2)))
+    return failure();
+  Relation open(all);
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (!access.getWrite() && access.getBuffer() == advance.getLogitsAttr())
+      open = open.subtract(touched(phase, access, 0));
+  if (auto point = open.sample())
+    return advance.emitError()
+           << "hands over " << advance.getLogitsAttr() << ", but phase '"
+           << phase.getName() << "' states no read of "
+           << advance.getLogitsAttr() << tuple(point->range)
+           << "; for example with " << symbolNames(point->symbols);
+  return success();
+}
+
 /// A body's calls and its accesses name the same buffers; the step is handed
 /// over exactly once.
 LogicalResult PlanVerifier::verifyBodies() {
   PhaseOp advancing;
   for (PhaseOp phase : plan.phases()) {
-    llvm::SmallPtrSet<Attribute, 8> accessed, read;
-    for (AccessAttr access : phase.getAccessAttrs()) {
+    llvm::SmallPtrSet<Attribute, 8> accessed;
+    for (AccessAttr access : phase.getAccessAttrs())
       accessed.insert(access.getBuffer());
-      if (!access.getWrite())
-        read.insert(access.getBuffer());
-    }
-    uint64_t repeat = HappensBefore::segmentOf(phase).getRepeat();
     for (Operation &op : phase.getBody().front()) {
       if (auto call = dyn_cast<CallOp>(op)) {
-        for (Attribute operand : call.getOperands_()) {
+        for (Attribute operand : call.getOperands_())
           if (auto address = dyn_cast<AddressAttr>(operand))
             if (!accessed.contains(address.getBuffer()))
               return call.emitError()
                      << "passes " << address.getBuffer() << ", to which phase '"
                      << phase.getName() << "' states no access";
-          if (auto weight = dyn_cast<WeightAttr>(operand)) {
-            auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
-                call, weight.getParameter());
-            if (parameter.getLayers() > 1 && repeat > parameter.getLayers())
-              return call.emitError() << "repeats " << repeat << " times, but "
-                                      << weight.getParameter() << " has "
-                                      << parameter.getLayers() << " layers";
-          }
-        }
+        if (failed(verifyOperands(phase, call)))
+          return failure();
         continue;
       }
       auto advance = dyn_cast<AdvanceOp>(op);
       if (!advance)
         continue;
-      if (!read.contains(advance.getLogitsAttr()))
-        return advance.emitError()
-               << "hands over " << advance.getLogitsAttr() << ", which phase '"
-               << phase.getName() << "' states no read of";
-      if (advancing || repeat != 1)
+      if (advancing || HappensBefore::segmentOf(phase).getRepeat() != 1)
         return advance.emitError() << "hands the step over more than once";
       advancing = phase;
-      Builder builder(phase.getContext());
-      for (AffineExpr extent : phase.getGrid().getResults())
-        if (failed(verifyEqual(phase,
-                               "the grid of the phase that hands over "
-                               "the step",
-                               extent, builder.getAffineConstantExpr(1), {})))
-          return failure();
+      if (failed(verifyAdvance(phase, advance)))
+        return failure();
     }
   }
   return success();
@@ -297,7 +393,7 @@ LogicalResult PlanVerifier::verifyBodies() {
 //===----------------------------------------------------------------------===//
 
 /// `left == right` wherever all of `positive` are at least one.
-LogicalResult PlanVerifier::verifyEqual(PhaseOp phase, const Twine &what,
+LogicalResult PlanVerifier::verifyEqual(Operation *op, const Twine &what,
                                         AffineExpr left, AffineExpr right,
                                         ArrayRef<AffineExpr> positive) {
   for (bool above : {true, false}) {
@@ -315,7 +411,7 @@ LogicalResult PlanVerifier::verifyEqual(PhaseOp phase, const Twine &what,
         return evaluate(AffineMap::get(0, kStepSymbols, expression), {},
                         point->symbols)[0];
       };
-      return phase.emitError()
+      return op->emitError()
              << what << " is " << value(left) << " with "
              << symbolNames(point->symbols) << ", expected " << value(right);
     }
@@ -520,7 +616,7 @@ LogicalResult PlanVerifier::verifyConflicts(BufferOp one, BufferOp other) {
 // 5. Values
 //===----------------------------------------------------------------------===//
 
-Relation PlanVerifier::written(PhaseOp writer, AccessAttr write,
+Relation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
                                unsigned readerRank) {
   BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
   unsigned rank = buffer.getExtents().getNumResults();
@@ -608,7 +704,7 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
     }
     for (AccessAttr write : writer.getAccessAttrs())
       if (write.getWrite() && write.getBuffer() == read.getBuffer())
-        open = open.subtract(written(writer, write, reader.getRank()));
+        open = open.subtract(touched(writer, write, reader.getRank()));
     return success();
   };
 
@@ -669,7 +765,7 @@ LogicalResult PlanVerifier::verifyGrowth(BufferOp state) {
       for (AccessAttr access : phase.getAccessAttrs())
         if (access.getWrite() && access.getBuffer() == name &&
             (!isLayered(state) || HappensBefore::segmentOf(phase) == reader))
-          open = open.subtract(written(phase, access, 0));
+          open = open.subtract(touched(phase, access, 0));
     if (auto point = open.sample())
       return state.emitError()
              << "a step leaves " << name << tuple(point->range)

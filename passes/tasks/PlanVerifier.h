@@ -4,7 +4,8 @@
 //
 // 1. Shape. Maps are quasi-affine; grids, extents and event tensors stay within
 //    their capacities; no two elements of a buffer share bytes; buffers that
-//    outlive a step share bytes with no other.
+//    outlive a step share bytes with no other and keep all rows so far; calls
+//    point into what they name; the step's logits are read in full.
 // 2. Counts. Every word of an event tensor is notified exactly `count` times in
 //    each iteration, and by one iteration after the other. Then a wait that
 //    goes on means what it says.
@@ -59,7 +60,10 @@ private:
   mlir::LogicalResult verifyCapacities();
   mlir::LogicalResult verifyMemory();
   mlir::LogicalResult verifyInput(BufferOp input);
+  mlir::LogicalResult verifyState(BufferOp state);
   mlir::LogicalResult verifyBodies();
+  mlir::LogicalResult verifyOperands(PhaseOp phase, event::CallOp call);
+  mlir::LogicalResult verifyAdvance(PhaseOp phase, event::AdvanceOp advance);
   mlir::LogicalResult verifyCounts();
   mlir::LogicalResult verifyWordOrder();
   mlir::LogicalResult verifyConflicts(BufferOp one = {}, BufferOp other = {});
@@ -69,7 +73,11 @@ private:
   mlir::LogicalResult verifyRange(mlir::Operation *op, const llvm::Twine &what,
                                   mlir::AffineMap map,
                                   llvm::ArrayRef<int64_t> capacity);
-  mlir::LogicalResult verifyEqual(PhaseOp phase, const llvm::Twine &what,
+  mlir::LogicalResult verifyPointer(PhaseOp phase, event::CallOp call,
+                                    mlir::Attribute operand,
+                                    mlir::AffineMap index,
+                                    llvm::ArrayRef<int64_t> capacity);
+  mlir::LogicalResult verifyEqual(mlir::Operation *op, const llvm::Twine &what,
                                   mlir::AffineExpr left, mlir::AffineExpr right,
                                   llvm::ArrayRef<mlir::AffineExpr> positive);
   mlir::LogicalResult verifyWithinPhase(PhaseOp phase, AccessAttr one,
@@ -79,8 +87,8 @@ private:
                                  Distance distance);
   mlir::LogicalResult verifyRead(PhaseOp reader, AccessAttr read, bool isFirst);
 
-  /// Elements that some task writes, under free coordinates of a reader.
-  Relation written(PhaseOp writer, AccessAttr write, unsigned readerRank);
+  /// Elements in an access of some task, under free coordinates of a reader.
+  Relation touched(PhaseOp phase, AccessAttr access, unsigned readerRank);
   /// Elements of `victim` whose bytes a write to another buffer may change.
   Relation clobbered(PhaseOp writer, AccessAttr write, BufferOp victim,
                      Overlap overlap, unsigned readerRank);

@@ -176,7 +176,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     int64_t rows = std::min<int64_t>(maxRows, positions);
     auto program = builder.create<event::ProgramOp>(
         model.getLoc(), model.getSymName(), rows, positions,
-        std::min<int64_t>(maxOutputs, rows), DictionaryAttr());
+        std::min<int64_t>(maxOutputs, rows), /*scratch_bytes=*/0,
+        DictionaryAttr());
     program.getBody().emplaceBlock();
 
     PlanBuilder plan(program,
@@ -192,9 +193,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
              program.getBody().getOps<event::SegmentOp>()))
       if (segment.getBody().front().empty())
         segment.erase();
-    if (tiler.plan.scratchBytes)
-      program->setAttr("event.scratch_bytes",
-                       builder.getI64IntegerAttr(plan.scratchBytes));
+    program.setScratchBytes(plan.scratchBytes);
     if (model.getFamily())
       program->setAttr("event.family", model.getFamilyAttr());
     model.erase();

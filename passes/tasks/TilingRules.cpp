@@ -72,14 +72,17 @@ event::ParameterOp Tiler::make(StringRef kind, StringRef name,
   SmallVector<Attribute> parts;
   for (Value weight : weights)
     for (model::ParameterOp part : partsOf(weight)) {
-      SmallVector<int64_t> shape(typeOf(part).getShape());
-      if (part.getTransposed())
-        std::swap(shape[0], shape[1]);
-      parts.push_back(builder.getDictionaryAttr(
-          {builder.getNamedAttr("shape", builder.getI64ArrayAttr(shape)),
-           builder.getNamedAttr("sources", part.getSources()),
-           builder.getNamedAttr("transposed",
-                                builder.getBoolAttr(part.getTransposed()))}));
+      SmallVector<NamedAttribute> entries = {
+          builder.getNamedAttr("shape",
+                               builder.getI64ArrayAttr(part.getStoredShape())),
+          builder.getNamedAttr("sources", part.getSources()),
+          builder.getNamedAttr("transposed",
+                               builder.getBoolAttr(part.getTransposed()))};
+      if (DenseI64ArrayAttr blocks = part.getBlocksAttr())
+        entries.push_back(builder.getNamedAttr("blocks", blocks));
+      if (!part.getPlus().isZero())
+        entries.push_back(builder.getNamedAttr("plus", part.getPlusAttr()));
+      parts.push_back(builder.getDictionaryAttr(entries));
     }
   int64_t layers = layersOf(weights);
   SmallVector<NamedAttribute> entries(more);
@@ -203,6 +206,16 @@ static LogicalResult expectStride(Operation *op, StringRef what,
                            << " of " << what << " has no fixed stride";
 }
 
+/// [rows, heads, dim], or [rows, heads]; a body walks over `together` heads.
+static LogicalResult expectAdjacentHeads(Operation *op, StringRef what,
+                                         const View &view, int64_t together) {
+  int64_t width = view.type.getRank() == 3 ? view.type.getDimension(2) : 1;
+  if (together == 1 || view.fixedStrideOf(1) == width)
+    return success();
+  return op->emitOpError() << "cannot be tiled: the heads of " << what
+                           << " do not lie behind one another";
+}
+
 /// Weight suffix of a library body.
 static std::string suffix(event::ParameterOp parameter) {
   return "_" + elementName(parameter.getElement());
@@ -302,7 +315,7 @@ static LogicalResult tile(model::RopeTableOp op, Tiler &tiler) {
 // Norms and linears
 //===----------------------------------------------------------------------===//
 
-/// Adds a call that normalises a tile of rows of x.
+/// Adds a call that normalises a tile of rows of x, or of one head of them.
 static void callNorm(PhaseBuilder &phase, model::Norm norm, Attribute out,
                      Attribute outStride, const View &x, const Box &tile,
                      Attribute rows, event::ParameterOp weight,
@@ -314,8 +327,9 @@ static void callNorm(PhaseBuilder &phase, model::Norm norm, Attribute out,
   if (norm == model::Norm::layer)
     operands.push_back(bias ? phase.weight(bias, phase.constant(0))
                             : phase.null());
-  operands.append(
-      {rows, phase.integer(x.type.getDimension(1)), phase.real(epsilon)});
+  operands.append({rows,
+                   phase.integer(x.type.getDimension(x.type.getRank() - 1)),
+                   phase.real(epsilon)});
   phase.call(norm == model::Norm::layer ? "layer_norm" : "rms_norm", operands,
              invariant);
 }
@@ -333,10 +347,17 @@ static LogicalResult tileNorm(Operation *op, model::Norm norm, Value input,
   event::ParameterOp weights = tiler.vector(name + ".weight", weight);
   event::ParameterOp biases =
       bias ? tiler.vector(name + ".bias", bias) : event::ParameterOp();
-  PhaseBuilder phase =
-      tiler.plan.phase(name, op->getLoc(), {tiles.extent}, {tiles.capacity});
+  SmallVector<AffineExpr> grid = {tiles.extent};
+  SmallVector<int64_t> capacity = {tiles.capacity};
+  if (x.type.getRank() == 3) {
+    grid.push_back(tiler.plan.constant(x.type.getDimension(1)));
+    capacity.push_back(x.type.getDimension(1));
+  }
+  PhaseBuilder phase = tiler.plan.phase(name, op->getLoc(), grid, capacity);
   Box box = phase.whole(out);
   narrow(box, 0, phase.coordinate(0), tiles.size);
+  if (x.type.getRank() == 3)
+    narrow(box, 1, phase.coordinate(1), 1);
   phase.reads(x, box);
   phase.writes(out, box);
   callNorm(phase, norm, phase.address(out, box), phase.stride(out, 0), x, box,
@@ -470,9 +491,8 @@ static LogicalResult tile(model::RopeOp op, Tiler &tiler) {
   if (failed(expectContiguous(op, "x", x)) ||
       failed(expectStride(op, "x", x, 0)))
     return failure();
-  if (heads > 1 && x.fixedStrideOf(1) != width)
-    return op.emitOpError() << "cannot be tiled: the heads of x do not lie "
-                               "behind one another";
+  if (failed(expectAdjacentHeads(op, "x", x, heads)))
+    return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
   RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
@@ -536,14 +556,20 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
        v = tiler.viewOf(op.getV());
   int64_t heads = q.type.getDimension(1), width = q.type.getDimension(2);
   int64_t groups = k.type.getDimension(1), valueWidth = v.type.getDimension(2);
-  for (auto [what, view] :
-       {std::pair<StringRef, const View &>{"q", q}, {"k", k}, {"v", v}})
+  View gate;
+  SmallVector<std::pair<StringRef, View>> read = {{"q", q}, {"k", k}, {"v", v}};
+  if (op.getGate()) {
+    gate = tiler.viewOf(op.getGate());
+    read.push_back({"the gate", gate});
+  }
+  for (const auto &[what, view] : read)
     if (failed(expectContiguous(op, what, view)) ||
         failed(expectStride(op, what, view, 0)))
       return failure();
-  if (heads > groups && q.fixedStrideOf(1) != width)
-    return op.emitOpError() << "cannot be tiled: the heads of q do not lie "
-                               "behind one another";
+  if (failed(expectAdjacentHeads(op, "q", q, heads / groups)) ||
+      (gate.buffer &&
+       failed(expectAdjacentHeads(op, "the gate", gate, heads / groups))))
+    return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
   RowTiles tiles(tiler, out.type, tiler.plan.tiles().attentionRows);
@@ -566,17 +592,68 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
   phase.reads(q, queries);
   phase.reads(k, keys);
   phase.reads(v, values);
+  Attribute gatePointer = phase.null(), gateStride = phase.integer(0);
+  int64_t gateWidth = 0;
+  if (gate.buffer) {
+    Box gates = phase.whole(gate);
+    narrow(gates, 0, phase.coordinate(0), tiles.size);
+    narrow(gates, 1, phase.coordinate(1), group);
+    phase.reads(gate, gates);
+    gatePointer = phase.address(gate, gates);
+    gateStride = phase.stride(gate, 0);
+    gateWidth = gate.type.getRank() == 3 ? valueWidth : 1;
+  }
   phase.writes(out, result);
   phase.needsScratch(attentionScratch(tiles.size, group, width));
-  phase.call("attention",
-             {phase.address(out, result), phase.stride(out, 0),
-              phase.address(q, queries), phase.stride(q, 0),
-              phase.address(k, keys), phase.stride(k, 0),
-              phase.address(v, values), phase.stride(v, 0), tiles.count(phase),
-              phase.count(first), phase.integer(group), phase.integer(width),
-              phase.integer(valueWidth), phase.real(op.getScale()),
-              phase.real(op.getSoftcap()), phase.integer(op.getWindow()),
-              phase.scratch(0)});
+  phase.call("attention", {phase.address(out, result),
+                           phase.stride(out, 0),
+                           phase.address(q, queries),
+                           phase.stride(q, 0),
+                           phase.address(k, keys),
+                           phase.stride(k, 0),
+                           phase.address(v, values),
+                           phase.stride(v, 0),
+                           tiles.count(phase),
+                           phase.count(first),
+                           phase.integer(group),
+                           phase.integer(width),
+                           phase.integer(valueWidth),
+                           phase.real(op.getScale()),
+                           phase.real(op.getSoftcap()),
+                           phase.integer(op.getWindow()),
+                           gatePointer,
+                           gateStride,
+                           phase.integer(gateWidth),
+                           phase.scratch(0)});
+  return success();
+}
+
+static LogicalResult tile(model::GateOp op, Tiler &tiler) {
+  View x = tiler.viewOf(op.getX()), gate = tiler.viewOf(op.getGate());
+  int64_t heads = x.type.getDimension(1), width = x.type.getDimension(2);
+  for (const auto &[what, view] :
+       {std::pair<StringRef, const View &>{"x", x}, {"the gate", gate}})
+    if (failed(expectContiguous(op, what, view)) ||
+        failed(expectStride(op, what, view, 0)) ||
+        failed(expectAdjacentHeads(op, what, view, heads)))
+      return failure();
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  PhaseBuilder phase =
+      tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box box = phase.whole(out), gates = phase.whole(gate);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  narrow(gates, 0, phase.coordinate(0), tiles.size);
+  phase.reads(x, box);
+  phase.reads(gate, gates);
+  phase.writes(out, box);
+  phase.call("gate",
+             {phase.address(out, box), phase.stride(out, 0),
+              phase.address(x, box), phase.stride(x, 0),
+              phase.address(gate, gates), phase.stride(gate, 0),
+              tiles.count(phase), phase.integer(heads), phase.integer(width),
+              phase.integer(gate.type.getRank() == 3 ? width : 1)});
   return success();
 }
 
@@ -773,8 +850,8 @@ LogicalResult tasks::tileOp(Operation *op, Tiler &tiler) {
           [](Operation *) { return success(); })
       .Case<model::EmbeddingOp, model::PositionEmbeddingOp, model::RopeTableOp,
             model::LinearOp, model::GatedLinearOp, model::RopeOp,
-            model::KvAppendOp, model::AttentionOp, model::MatmulOp,
-            model::ScaleOp, model::MaskOp, model::ReturnOp>(
+            model::KvAppendOp, model::AttentionOp, model::GateOp,
+            model::MatmulOp, model::ScaleOp, model::MaskOp, model::ReturnOp>(
           [&](auto typed) { return tile(typed, tiler); })
       .Case([&](model::RmsNormOp norm) {
         return tileNorm(op, model::Norm::rms, norm.getX(), norm.getWeight(),

@@ -14,9 +14,16 @@ namespace baton {
 std::vector<int32_t> read_stop_tokens(const std::filesystem::path &checkpoint) {
   for (const char *name : {"generation_config.json", "config.json"}) {
     std::filesystem::path path = checkpoint / name;
+    std::error_code absent;
+    auto status = std::filesystem::status(path, absent);
+    if (!std::filesystem::exists(status))
+      continue;
+    // A pipe would block.
+    if (!std::filesystem::is_regular_file(status))
+      throw Error(path.string() + ": is not a plain file");
     std::ifstream stream(path, std::ios::binary);
     if (!stream)
-      continue;
+      throw Error(path.string() + ": cannot be read");
     nlohmann::json config = nlohmann::json::parse(stream, nullptr, false);
     if (!config.is_object())
       throw Error(path.string() + ": is not a JSON object");

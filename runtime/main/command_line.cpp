@@ -152,6 +152,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   generating
       ->add_option("--seed", generate.sampling.seed,
                    "The same seed samples the same tokens (default 0)")
+      ->check(CLI::Range(0.0, 18446744073709549568.0)) // what uint64_t holds
       ->type_name("S");
   generating->add_flag("--json", generate.json,
                        "Print one JSON object at the end instead of the text");

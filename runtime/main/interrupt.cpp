@@ -40,8 +40,9 @@ void handle_signals() {
   sigaction(SIGXFSZ, &action, nullptr);
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
-  for (int signal : {SIGINT, SIGTERM}) {
-    // A shell starts background jobs with SIGINT ignored; that stays.
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // A shell starts background jobs with SIGINT ignored, nohup any with
+    // SIGHUP; that stays.
     struct sigaction previous;
     sigaction(signal, nullptr, &previous);
     if (previous.sa_handler != SIG_IGN)

@@ -8,11 +8,11 @@
 namespace baton {
 
 /// Makes writes to a closed pipe and beyond the file size limit fail instead of
-/// killing the process, and makes SIGINT and SIGTERM end it with status 1: at
-/// once, or while an Interruptible exists in good order.
+/// killing the process, and makes SIGINT, SIGTERM and SIGHUP end it with status
+/// 1: at once, or while an Interruptible exists in good order.
 void handle_signals();
 
-/// While one exists, the first SIGINT or SIGTERM only sets its flag, and the
+/// While one exists, the first of these signals only sets its flag, and the
 /// second ends the process at once. One exists at a time.
 class Interruptible {
 public:

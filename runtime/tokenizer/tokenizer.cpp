@@ -149,10 +149,19 @@ Tokenizer Tokenizer::load(const std::filesystem::path &file) {
   return parse(text, file.string());
 }
 
+/// Of JSON; real files have about ten levels.
+static constexpr int deepest = 64;
+
 Tokenizer Tokenizer::parse(std::string_view json, const std::string &name) {
   nlohmann::json document;
   try {
-    document = nlohmann::json::parse(json);
+    document = nlohmann::json::parse(
+        json, [&](int depth, nlohmann::json::parse_event_t, nlohmann::json &) {
+          if (depth > deepest)
+            throw Error(name + ": nests deeper than " +
+                        std::to_string(deepest) + " levels");
+          return true;
+        });
   } catch (const nlohmann::json::exception &error) {
     throw Error(name + ": malformed JSON: " + error.what());
   }

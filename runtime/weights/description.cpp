@@ -60,6 +60,22 @@ ParameterPart parse_part(const std::string &name, const nlohmann::json &part) {
   result.transposed = part.value("transposed", false);
   if (result.sources.empty())
     fail(name, "has a part without sources");
+  if (auto blocks = part.find("blocks"); blocks != part.end()) {
+    for (const nlohmann::json &number : *blocks)
+      if (!is_count(number) || number.get<uint64_t>() >> 48)
+        fail(name,
+             "has blocks that are not made of small non-negative integers");
+    if (blocks->size() != 3)
+      fail(name, "has blocks that are no size, stride and offset");
+    result.blocks = {(*blocks)[0], (*blocks)[1], (*blocks)[2]};
+    const OutputBlocks &taken = result.blocks;
+    if (result.shape.empty() || taken.size == 0 ||
+        taken.offset + taken.size > taken.stride ||
+        result.stored_outputs() % taken.stride)
+      fail(name,
+           "has blocks that do not fit its shape " + shape_text(result.shape));
+  }
+  result.plus = part.value("plus", 0.0f);
   return result;
 }
 
@@ -124,6 +140,7 @@ ParameterDescription parse_parameter(const nlohmann::json &object) {
     checked_product(result.name,
                     {result.layers, result.rows, result.columns, 4});
     if (result.parts.size() != 1 || result.parts[0].transposed ||
+        result.parts[0].blocks.size != result.parts[0].blocks.stride ||
         result.parts[0].shape != std::vector{result.rows, result.columns})
       fail(result.name, "is a table, but not made of one part of shape " +
                             shape_text({result.rows, result.columns}));

@@ -20,12 +20,18 @@
 // order of preference. In them `{layer}` stands for the layer's number,
 // first_layer + i * layer_step for the i-th, and `{layer+2}` for two more.
 //
+// A part may have "blocks": [size, stride, offset], when of the tensor that the
+// checkpoint holds (its "shape") only every stride-th block of `size` outputs
+// is meant, `offset` outputs into the stride; and a vector's part "plus", a
+// number that is added to each element.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_WEIGHTS_DESCRIPTION_H
 #define BATON_RUNTIME_WEIGHTS_DESCRIPTION_H
 
 #include "runtime/weights/data_type.h"
+#include "runtime/weights/packing.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -44,11 +50,17 @@ struct ParameterPart {
   std::vector<uint64_t> shape;
   /// Stored as [K, N] instead of [N, K].
   bool transposed;
+  OutputBlocks blocks;
+  float plus = 0;
 
   /// The sources' names in a given layer.
   std::vector<std::string> names(uint64_t layer) const;
   /// The extent along N: output features, or elements of a vector.
-  uint64_t outputs() const { return transposed ? shape[1] : shape[0]; }
+  uint64_t outputs() const {
+    return stored_outputs() / blocks.stride * blocks.size;
+  }
+  /// Those that the checkpoint holds.
+  uint64_t stored_outputs() const { return transposed ? shape[1] : shape[0]; }
 };
 
 struct ParameterDescription {

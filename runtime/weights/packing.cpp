@@ -5,6 +5,7 @@
 #include "runtime/weights/convert.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace baton {
 
@@ -35,19 +36,38 @@ void pack_segment(const PanelPart &part, const PanelSegment &segment,
   uint64_t source_bytes = bytes_of(part.type);
   if (part.transposed) {
     for (uint64_t row = 0; row < k; ++row)
-      convert(part.data + (row * part.outputs + segment.output) * source_bytes,
-              panel + row * panel_lanes + segment.lane, segment.count);
+      for (uint64_t i = 0, run; i < segment.count; i += run) {
+        uint64_t output = segment.output + i;
+        run = std::min(segment.count - i, part.blocks.adjacent(output));
+        convert(part.data +
+                    (row * part.stored_outputs + part.blocks.stored(output)) *
+                        source_bytes,
+                panel + row * panel_lanes + segment.lane + i, run);
+      }
     return;
   }
   alignas(64) Element rows[panel_lanes * block_k];
   for (uint64_t start = 0; start < k; start += block_k) {
     uint64_t depth = std::min(block_k, k - start);
     for (uint64_t i = 0; i < segment.count; ++i)
-      convert(part.data + ((segment.output + i) * k + start) * source_bytes,
+      convert(part.data + (part.blocks.stored(segment.output + i) * k + start) *
+                              source_bytes,
               rows + i * block_k, depth);
     interleave_rows(rows, segment.count, depth,
                     panel + start * panel_lanes + segment.lane);
   }
+}
+
+/// Adds `part.plus` to what a segment has filled.
+void add_constant(const PanelPart &part, const PanelSegment &segment,
+                  uint64_t k, uint32_t *panel) {
+  if (part.plus == 0)
+    return;
+  for (uint64_t row = 0; row < k; ++row)
+    for (uint64_t i = 0; i < segment.count; ++i) {
+      uint32_t &bits = panel[row * panel_lanes + segment.lane + i];
+      bits = std::bit_cast<uint32_t>(std::bit_cast<float>(bits) + part.plus);
+    }
 }
 
 template <typename Element>
@@ -60,8 +80,11 @@ void pack(const PanelLayout &layout, uint64_t first, uint64_t last,
     for (const PanelSegment &segment :
          panel_segments(outputs, layout.interleave, panel)) {
       const PanelPart &part = layout.parts[segment.part];
+      Element *target = destination + panel * panel_lanes * layout.k;
       pack_segment(part, segment, layout.k, conversion(part.type, layout.type),
-                   destination + panel * panel_lanes * layout.k);
+                   target);
+      if constexpr (sizeof(Element) == sizeof(float))
+        add_constant(part, segment, layout.k, target);
     }
 }
 

@@ -32,12 +32,33 @@ inline uint64_t panel_count(uint64_t n, bool interleave) {
   return (n + panel_lanes - 1) / panel_lanes;
 }
 
-/// One part: a matrix [outputs, K], or [K, outputs] when transposed.
+/// Which of the stored outputs are meant: of every `stride` the `size` from
+/// `offset` on. By default, all.
+struct OutputBlocks {
+  uint64_t size = 1;
+  uint64_t stride = 1;
+  uint64_t offset = 0;
+
+  uint64_t stored(uint64_t output) const {
+    return output / size * stride + offset + output % size;
+  }
+  /// Outputs from this one on that are stored side by side.
+  uint64_t adjacent(uint64_t output) const {
+    return size == stride ? UINT64_MAX : size - output % size;
+  }
+};
+
+/// One part: a matrix [stored outputs, K], or [K, stored outputs] when
+/// transposed.
 struct PanelPart {
   const std::byte *data;
   DataType type;
   uint64_t outputs;
+  uint64_t stored_outputs;
   bool transposed;
+  OutputBlocks blocks;
+  /// Added to every element; F32 panels only.
+  float plus = 0;
 };
 
 struct PanelLayout {

@@ -150,7 +150,9 @@ void pack_job(const Slot &slot, const Job &job, std::byte *base) {
     for (size_t i = 0; i < slot.tensors.size(); ++i)
       layout.parts.push_back(
           {slot.tensors[i].tensor->data, slot.tensors[i].tensor->type,
-           parameter.parts[i].outputs(), parameter.parts[i].transposed});
+           parameter.parts[i].outputs(), parameter.parts[i].stored_outputs(),
+           parameter.parts[i].transposed, parameter.parts[i].blocks,
+           parameter.parts[i].plus});
     pack_panels(layout, job.first, job.last, base);
     return;
   }

@@ -86,7 +86,7 @@ template <int64_t Rows>
 void attention(float *out, const float *q, const float *keys,
                const float *values, int64_t position, float *scratch) {
   baton_task_attention(out, 256, q, 256, keys, 64, values, 64, Rows, position,
-                       4, 64, 64, 0.125f, 0.0f, 0, scratch);
+                       4, 64, 64, 0.125f, 0.0f, 0, nullptr, 0, 0, scratch);
 }
 
 template <typename Body> double seconds(Body body) {

@@ -21,7 +21,8 @@ import numpy
 import safetensors.torch
 import torch
 import transformers
-from transformers.models.llama import modeling_llama
+
+import gated_qwen3
 
 HERE = Path(__file__).resolve().parent
 
@@ -66,6 +67,21 @@ def gpt2(**options):
         "initializer_range": 0.02,
         "layer_norm_epsilon": 1e-5,
         "resid_pdrop": 0.1,
+    }
+    return {**config, **options}
+
+
+def decoder(family, model_type, **options):
+    """What the configurations of Llama's relatives have in common."""
+    config = {
+        "architectures": [f"{family}ForCausalLM"],
+        "model_type": model_type,
+        "attention_dropout": 0.0,
+        "bos_token_id": 1,
+        "initializer_range": 0.02,
+        "max_position_embeddings": 256,
+        "tie_word_embeddings": False,
+        "use_cache": True,
     }
     return {**config, **options}
 
@@ -142,6 +158,116 @@ CASES = {
         ),
         "stored": "BF16", "tokens": 40, "eos": 1, "published_names": True,
     },
+    "mistral-window": {
+        "config": decoder(
+            "Mistral", "mistral", torch_dtype="bfloat16", hidden_size=52,
+            num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=18, intermediate_size=90, vocab_size=141, hidden_act="silu",
+            rms_norm_eps=1e-5, rope_theta=10000.0, sliding_window=23,
+        ),
+        "stored": "BF16", "tokens": 150, "eos": 1,
+    },
+    "qwen2-windows": {
+        # Two layers see everything, three a window.
+        "config": decoder(
+            "Qwen2", "qwen2", torch_dtype="float16", hidden_size=48,
+            num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=71, vocab_size=211, hidden_act="silu",
+            rms_norm_eps=1e-6, rope_theta=1000000.0, tie_word_embeddings=True,
+            use_sliding_window=True, sliding_window=16, max_window_layers=2,
+        ),
+        "stored": "F16", "tokens": 120, "eos": 1,
+    },
+    "qwen2-full": {
+        # As published: a window that nothing uses.
+        "config": decoder(
+            "Qwen2", "qwen2", torch_dtype="bfloat16", hidden_size=42,
+            num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1,
+            intermediate_size=64, vocab_size=150, hidden_act="silu",
+            rms_norm_eps=1e-6, rope_theta=1000000.0,
+            use_sliding_window=False, sliding_window=16, max_window_layers=1,
+        ),
+        "stored": "BF16", "tokens": 100, "eos": 2, "shards": 2,
+    },
+    "qwen3-norms": {
+        "config": decoder(
+            "Qwen3", "qwen3", dtype="float32", hidden_size=44, num_hidden_layers=3,
+            num_attention_heads=6, num_key_value_heads=3, head_dim=12,
+            intermediate_size=77, vocab_size=163, hidden_act="silu",
+            rms_norm_eps=0.005, attention_bias=True,
+            rope_parameters={"rope_theta": 1000000.0, "rope_type": "default"},
+            use_sliding_window=False, sliding_window=None, max_window_layers=3,
+        ),
+        "stored": "F32", "tokens": 150, "eos": 1,
+    },
+    "qwen3-headwise": {
+        "config": decoder(
+            "Qwen3", "qwen3", torch_dtype="bfloat16", hidden_size=40,
+            num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=2,
+            head_dim=14, intermediate_size=60, vocab_size=127, hidden_act="silu",
+            rms_norm_eps=1e-6, rope_theta=10000.0, headwise_attn_output_gate=True,
+        ),
+        "stored": "BF16", "tokens": 120, "eos": 1,
+    },
+    "qwen3-elementwise": {
+        "config": decoder(
+            "Qwen3", "qwen3", dtype="float32", hidden_size=38,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=18, intermediate_size=58, vocab_size=119, hidden_act="silu",
+            rms_norm_eps=1e-6, rope_theta=10000.0, attention_bias=True,
+            elementwise_attn_output_gate=True,
+        ),
+        "stored": "F32", "tokens": 120, "eos": 1,
+    },
+    "qwen3next-dense": {
+        "config": decoder(
+            "Qwen3Next", "qwen3_next", dtype="float32", hidden_size=36,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=24, intermediate_size=62, vocab_size=133, hidden_act="silu",
+            rms_norm_eps=1e-6, rope_theta=10000.0, partial_rotary_factor=0.25,
+            num_experts=0, layer_types=["full_attention", "full_attention"],
+        ),
+        "stored": "F32", "tokens": 120, "eos": 1,
+    },
+    "gemma2-caps": {
+        # Window, all, window, all, window.
+        "config": decoder(
+            "Gemma2", "gemma2", dtype="float32", hidden_size=52,
+            num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=20, intermediate_size=75, vocab_size=157,
+            hidden_activation="gelu_pytorch_tanh", rms_norm_eps=1e-6,
+            rope_theta=10000.0, tie_word_embeddings=True, query_pre_attn_scalar=17,
+            sliding_window=21, attn_logit_softcapping=6.0,
+            final_logit_softcapping=4.0,
+        ),
+        "stored": "F32", "tokens": 130, "eos": 1,
+    },
+    "phi3-partial": {
+        "config": decoder(
+            "Phi3", "phi3", torch_dtype="bfloat16", hidden_size=64,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            intermediate_size=70, vocab_size=139, hidden_act="silu",
+            rms_norm_eps=1e-5, rope_theta=10000.0, rope_scaling=None,
+            partial_rotary_factor=0.75, original_max_position_embeddings=256,
+            pad_token_id=0, sliding_window=37,
+        ),
+        "stored": "BF16", "tokens": 130, "eos": 1,
+    },
+    "phi3-long": {
+        "config": decoder(
+            "Phi3", "phi3", torch_dtype="float16", hidden_size=60,
+            num_hidden_layers=2, num_attention_heads=5, intermediate_size=50,
+            vocab_size=149, hidden_act="silu", rms_norm_eps=1e-5,
+            rope_theta=10000.0, original_max_position_embeddings=256,
+            pad_token_id=0, sliding_window=None,
+            rope_scaling={
+                "type": "longrope", "factor": 4.0,
+                "short_factor": [1.0, 1.05, 1.2, 1.5, 2.0, 2.5],
+                "long_factor": [1.0, 1.5, 2.0, 3.0, 5.0, 8.0],
+            },
+        ),
+        "stored": "F16", "tokens": 130, "eos": 1,
+    },
 }
 
 
@@ -159,12 +285,20 @@ def draw_weights(config, seed):
         shape = tuple(parameter.shape)
         normal = random.standard_normal(shape)
         is_norm = "norm" in name or ".ln_" in name
+        # These store how much a norm's weight differs from one.
+        norm_offset = 1.0 if config.model_type in ("gemma2", "qwen3_next") else 0.0
         if name.endswith(".bias"):
             value = bias_deviation * normal
+        elif name.endswith(("q_norm.weight", "k_norm.weight")):
+            value = random.uniform(0.9, 1.9, shape) - norm_offset
+        elif config.model_type == "gemma2" and "norm.weight" in name and ".post_" in name:
+            # What a half of a block adds has to stand out beside the embedding.
+            value = random.uniform(1.5, 3.5, shape) - norm_offset
         elif is_norm:
-            value = random.uniform(0.5, 1.5, shape)
+            value = random.uniform(0.5, 1.5, shape) - norm_offset
         elif name.endswith(("embed_tokens.weight", "wte.weight")):
-            value = normal
+            # Gemma multiplies it by the root of the width.
+            value = 0.15 * normal if config.model_type == "gemma2" else normal
         elif name.endswith("wpe.weight"):
             value = 2.0 * normal
         elif ".c_" in name:  # GPT-2 stores linear weights as [inputs, outputs].
@@ -177,6 +311,9 @@ def draw_weights(config, seed):
             value = normal / numpy.sqrt(shape[1])
             if ".q_proj." in name or ".k_proj." in name:
                 value *= 1.3
+            elif ".qkv_proj." in name:
+                heads = config.num_attention_heads + config.num_key_value_heads
+                value[: heads * config.hidden_size // config.num_attention_heads] *= 1.3
             elif ".o_proj." in name or ".down_proj." in name:
                 value *= residual_gain
         weights[name] = torch.from_numpy(numpy.asarray(value, dtype=numpy.float32))
@@ -184,10 +321,9 @@ def draw_weights(config, seed):
 
 
 def reference_class(config):
-    return {
-        "llama": transformers.LlamaForCausalLM,
-        "gpt2": transformers.GPT2LMHeadModel,
-    }[config.model_type]
+    if gated_qwen3.has_gates(config):
+        return gated_qwen3.GatedQwen3ForCausalLM
+    return getattr(transformers, config.architectures[0])
 
 
 def write_checkpoint(folder, case, weights):
@@ -262,18 +398,23 @@ def wrong_key_value_head(model):
                     columns.copy_(torch.roll(columns, head, dims=-1))
         yield
         return
-    right = modeling_llama.repeat_kv
+    modeling = gated_qwen3.modeling_of(model)
+    right = modeling.repeat_kv
 
     def wrong(states, repeats):
         if repeats == 1:
             return torch.roll(states, 1, dims=1)
         return states.repeat(1, repeats, 1, 1)  # head h reads h % n, not h // repeats
 
-    modeling_llama.repeat_kv = wrong
+    modeling.repeat_kv = wrong
     try:
         yield
     finally:
-        modeling_llama.repeat_kv = right
+        modeling.repeat_kv = right
+
+
+def config_head_dim(config):
+    return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
 
 
 def planted_errors(folder, model, tokens, right):
@@ -296,15 +437,54 @@ def planted_errors(folder, model, tokens, right):
 
     planted = {}
     config, length = model.config, len(tokens)
-    mask = torch.full((length, length), torch.finfo(torch.float32).min)
-    planted["mask_sees_next_token"] = distance(
-        logits_of(model, tokens, attention_mask=torch.triu(mask, 2)[None, None])
-    )
-    without_self = torch.triu(mask, 0)
-    without_self[0, 0] = 0
-    planted["mask_hides_own_token"] = distance(
-        logits_of(model, tokens, attention_mask=without_self[None, None])
-    )
+
+    def masked(first, window_change=0):
+        """With masks that hide from the `first`-th position past a row's own on."""
+        ahead = torch.arange(length)[None] - torch.arange(length)[:, None]
+
+        def mask(window):
+            hidden = ahead >= first
+            if window:
+                hidden |= ahead <= -window - window_change
+            hidden[0, 0] = False
+            return torch.where(hidden, torch.finfo(torch.float32).min, 0.0)[None, None]
+
+        window = getattr(config, "sliding_window", None)
+        if getattr(config, "layer_types", None) and config.model_type != "qwen3_next":
+            masks = {"full_attention": mask(None), "sliding_attention": mask(window)}
+            return distance(logits_of(model, tokens, attention_mask=masks))
+        return distance(logits_of(model, tokens, attention_mask=mask(window)))
+
+    planted["mask_sees_next_token"] = masked(2)
+    planted["mask_hides_own_token"] = masked(0)
+    types = getattr(config, "layer_types", None) or []
+    if "sliding_attention" in types or config.model_type in ("mistral", "phi3"):
+        if config.sliding_window:
+            planted["window_one_longer"] = masked(1, 1)
+            planted["window_one_shorter"] = masked(1, -1)
+    if len(set(types)) > 1:
+        planted["layer_types_shifted"] = changed_config(
+            lambda config: setattr(config, "layer_types", types[1:] + types[:1])
+        )
+    for cap in ("attn_logit_softcapping", "final_logit_softcapping"):
+        if getattr(config, cap, None):
+            planted[f"without {cap}"] = changed_config(
+                lambda config, cap=cap: setattr(config, cap, None)
+            )
+    if hasattr(config, "query_pre_attn_scalar"):
+        planted["scaled_by_head_dim"] = changed_config(
+            lambda config: setattr(config, "query_pre_attn_scalar", config.head_dim)
+        )
+    if gated_qwen3.gate_modules(model):
+        planted["gates_ignored"] = distance(gated_qwen3.without_gates(model, tokens, logits_of))
+    for name in ("q_norm", "k_norm"):
+        if hasattr(getattr(model, "model", model), "layers") and hasattr(
+            model.model.layers[0].self_attn, name
+        ):
+            other = copy.deepcopy(model)
+            for layer in other.model.layers:
+                setattr(layer.self_attn, name, torch.nn.Identity())
+            planted[f"without {name}"] = distance(logits_of(other, tokens))
     if config.model_type == "gpt2":
         # The prompt may use every position there is, so the shift is downwards.
         positions = torch.clamp(torch.arange(length) - 1, min=0)[None]
@@ -316,7 +496,17 @@ def planted_errors(folder, model, tokens, right):
         planted["rope_base_one_percent"] = changed_config(
             change_rope(rope_theta=rope["rope_theta"] * 1.01)
         )
-        if rope["rope_type"] != "default":
+        if rope.get("partial_rotary_factor", 1.0) != 1.0:
+            wider = (rope["partial_rotary_factor"] * config_head_dim(config) + 2) / config_head_dim(config)
+            planted["two_more_dimensions_turn"] = changed_config(
+                change_rope(partial_rotary_factor=wider)
+            )
+        if rope["rope_type"] == "longrope":
+            planted["rope_factors_reversed"] = changed_config(
+                change_rope(short_factor=rope["short_factor"][::-1])
+            )
+            planted["rope_scale_ignored"] = changed_config(change_rope(attention_factor=1.0))
+        elif rope["rope_type"] != "default":
             planted["rope_scaling_ignored"] = changed_config(change_rope(rope_type="default"))
         if config.rms_norm_eps > 1e-3:
             planted["norm_epsilon_ignored"] = changed_config(

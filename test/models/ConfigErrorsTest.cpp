@@ -230,12 +230,71 @@ INSTANTIATE_TEST_SUITE_P(
             "expected an "
             "integer from 1 to 16777216"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    Families, BadConfigTest,
+    testing::Values(
+        BadConfig{"mistral", R"({"sliding_window": 0})",
+                  "'sliding_window' is 0, expected 1 to 16777216"},
+        BadConfig{"qwen2", R"({"use_sliding_window": 1})",
+                  "'use_sliding_window' is 1, expected true or false"},
+        BadConfig{"qwen2", R"({"layer_types": ["full_attention"]})",
+                  "'layer_types' has 1 entries, expected 2, the "
+                  "'num_hidden_layers'"},
+        BadConfig{"qwen2", R"({"layer_types": "full_attention"})",
+                  "'layer_types' is \"full_attention\", expected a list of "
+                  "texts"},
+        BadConfig{"qwen2",
+                  R"({"layer_types": ["full_attention", "linear_attention"]})",
+                  "'layer_types' has 'linear_attention', expected "
+                  "full_attention or sliding_attention"},
+        BadConfig{"qwen2",
+                  R"({"layer_types": ["full_attention", "sliding_attention"]})",
+                  "'layer_types' has 'sliding_attention', but there is no "
+                  "'sliding_window'"},
+        BadConfig{"qwen3",
+                  R"({"headwise_attn_output_gate": true,
+                      "elementwise_attn_output_gate": true})",
+                  "'headwise_attn_output_gate' and "
+                  "'elementwise_attn_output_gate' are both true, expected one"},
+        BadConfig{"qwen3_next", R"({"num_experts": 8})",
+                  "'num_experts' is 8, expected 0, as only dense layers are "
+                  "built"},
+        BadConfig{"qwen3_next", R"({"full_attention_interval": 4})",
+                  "'layer_types' is missing, which means linear attention; "
+                  "only full_attention is built"},
+        BadConfig{"gemma2", R"({"use_bidirectional_attention": true})",
+                  "'use_bidirectional_attention' is true, expected false"},
+        BadConfig{"gemma2", R"({"final_logit_softcapping": -1})",
+                  "'final_logit_softcapping' is -1, expected 0.001 to 1e+06"},
+        BadConfig{"llama", R"({"partial_rotary_factor": 0.5})",
+                  "'partial_rotary_factor' is 0.5, expected 1"},
+        BadConfig{"phi3", R"({"partial_rotary_factor": 0.1})",
+                  "'partial_rotary_factor' turns 0 of a head's 4 dimensions, "
+                  "expected an even number of at least 2"},
+        BadConfig{"phi3",
+                  R"({"original_max_position_embeddings": 32, "rope_scaling":
+                      {"type": "longrope", "short_factor": [1, 1]}})",
+                  "sequences past 'original_max_position_embeddings', 32, take "
+                  "other rotary factors than shorter ones, which is not built; "
+                  "--max-seq=32 compiles for those"},
+        BadConfig{"phi3",
+                  R"({"original_max_position_embeddings": 64, "rope_scaling":
+                      {"type": "longrope", "short_factor": [1]}})",
+                  "'short_factor' has 1 numbers, expected 2, one for each pair "
+                  "that turns"},
+        BadConfig{"phi3",
+                  R"({"original_max_position_embeddings": 64, "rope_scaling":
+                      {"type": "longrope", "short_factor": [1, "a"]}})",
+                  "'rope_scaling.short_factor' is a list, expected a list "
+                  "of numbers from 0.001 to 1e+06"}));
+
 TEST(ConfigErrors, UnknownArchitectureIsNamedBesideTheKnownOnes) {
   ModelFolder folder(json{{"model_type", "mamba"}});
   EXPECT_EQ(folder.importError(),
             folder.getConfigPath() +
                 ": 'model_type' is \"mamba\", expected one "
-                "that has an importer: gpt2, llama");
+                "that has an importer: gemma2, gpt2, llama, mistral, phi3, "
+                "qwen2, qwen3, qwen3_next");
 }
 
 TEST(ConfigErrors, ModelTypeIsAText) {

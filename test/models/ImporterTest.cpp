@@ -88,7 +88,9 @@ static std::vector<std::string> sourcesOf(ModuleOp module) {
 }
 
 TEST(Families, AreSorted) {
-  EXPECT_EQ(families(), (std::vector<std::string>{"gpt2", "llama"}));
+  EXPECT_EQ(families(),
+            (std::vector<std::string>{"gemma2", "gpt2", "llama", "mistral",
+                                      "phi3", "qwen2", "qwen3", "qwen3_next"}));
 }
 
 TEST_F(Importer, LlamaHasGroupedQueryAttention) {
@@ -250,8 +252,107 @@ TEST_F(Importer, DtypeIsThatOfWeightsAndTablesOnly) {
   }
 }
 
+/// "first:layers x repeat" of every stack, and the windows in its pattern.
+static std::string stacksOf(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (StackOp stack : all<StackOp>(module)) {
+    out << stack.getFirstLayer() << ':' << stack.getLayersPerIteration()
+        << " x " << stack.getRepeat() << " (";
+    stack.walk([&](MaskOp mask) { out << ' ' << mask.getWindow(); });
+    out << " ) ";
+  }
+  return text;
+}
+
+TEST_F(Importer, MistralSeesAWindow) {
+  EXPECT_EQ(stacksOf(*importModel(with("mistral", {{"sliding_window", 9}}))),
+            "0:1 x 2 ( 9 ) ");
+  // Absent, it is the published model's; null turns it off.
+  EXPECT_EQ(stacksOf(*importModel(validConfig("mistral"))),
+            "0:1 x 2 ( 4096 ) ");
+  EXPECT_EQ(
+      stacksOf(*importModel(with("mistral", {{"sliding_window", nullptr}}))),
+      "0:1 x 2 ( 0 ) ");
+}
+
+TEST_F(Importer, QwenWindowsBeginAtALayer) {
+  for (const char *family : {"qwen2", "qwen3"}) {
+    json config = with(family, {{"num_hidden_layers", 7},
+                                {"use_sliding_window", true},
+                                {"sliding_window", 9},
+                                {"max_window_layers", 3}});
+    EXPECT_EQ(stacksOf(*importModel(config)), "0:1 x 3 ( 0 ) 3:1 x 4 ( 9 ) ");
+    config["use_sliding_window"] = false;
+    EXPECT_EQ(stacksOf(*importModel(config)), "0:1 x 7 ( 0 ) ");
+  }
+}
+
+TEST_F(Importer, LayersAreRolledIntoTheShortestPatterns) {
+  auto typed = [&](const char *types) {
+    json list = json::array();
+    for (const char *type = types; *type; ++type)
+      list.push_back(*type == 's' ? "sliding_attention" : "full_attention");
+    size_t layers = list.size();
+    return stacksOf(*importModel(with("gemma2", {{"num_hidden_layers", layers},
+                                                 {"layer_types", list},
+                                                 {"sliding_window", 5}})));
+  };
+  EXPECT_EQ(typed("sfsfsf"), "0:2 x 3 ( 5 0 ) ");
+  EXPECT_EQ(typed("sfsfs"), "0:2 x 2 ( 5 0 ) 4:1 x 1 ( 5 ) ");
+  EXPECT_EQ(typed("sssssfsssssfsssssfsssssfss"),
+            "0:6 x 4 ( 5 5 5 5 5 0 ) 24:1 x 2 ( 5 ) ");
+  EXPECT_EQ(typed("ffffssss"), "0:1 x 4 ( 0 ) 4:1 x 4 ( 5 ) ");
+  EXPECT_EQ(typed("f"), "0:1 x 1 ( 0 ) ");
+  // The default of the family.
+  EXPECT_EQ(stacksOf(*importModel(with(
+                "gemma2", {{"num_hidden_layers", 4}, {"sliding_window", 5}}))),
+            "0:2 x 2 ( 5 0 ) ");
+}
+
+TEST_F(Importer, FusedProjectionsAreRowsOfOneTensor) {
+  auto blocks = [](LinearOp linear) {
+    auto parameter = linear.getWeight().getDefiningOp<ParameterOp>();
+    return std::vector<int64_t>(*parameter.getBlocks());
+  };
+  auto phi = importModel(validConfig("phi3"));
+  // 6 query and 2 + 2 key/value heads of 4.
+  using Blocks = std::vector<int64_t>;
+  EXPECT_EQ(blocks(at<LinearOp>(*phi, "layers.self_attn.q_proj")),
+            (Blocks{24, 40, 0}));
+  EXPECT_EQ(blocks(at<LinearOp>(*phi, "layers.self_attn.k_proj")),
+            (Blocks{8, 40, 24}));
+  EXPECT_EQ(blocks(at<LinearOp>(*phi, "layers.self_attn.v_proj")),
+            (Blocks{8, 40, 32}));
+  EXPECT_EQ(blocks(at<LinearOp>(*phi, "layers.mlp.up_proj")),
+            (Blocks{40, 80, 40}));
+  // A gate for each of the 3 heads behind a group's 12 outputs.
+  auto headwise = importModel(
+      with("qwen3", {{"head_dim", 4}, {"headwise_attn_output_gate", true}}));
+  EXPECT_EQ(blocks(at<LinearOp>(*headwise, "layers.self_attn.q_proj")),
+            (Blocks{12, 15, 0}));
+  EXPECT_EQ(blocks(at<LinearOp>(*headwise, "layers.self_attn.q_gate")),
+            (Blocks{3, 15, 12}));
+  // Queries and gates of each head in turn.
+  auto next = importModel(with("qwen3_next", {{"head_dim", 8}}));
+  EXPECT_EQ(blocks(at<LinearOp>(*next, "layers.self_attn.q_gate")),
+            (Blocks{8, 16, 8}));
+}
+
+TEST_F(Importer, NormsMayStoreTheirWeightLessOne) {
+  for (const char *family : {"gemma2", "qwen3_next", "qwen3"}) {
+    auto module = importModel(validConfig(family));
+    for (RmsNormOp norm : all<RmsNormOp>(*module))
+      EXPECT_EQ(norm.getWeight()
+                    .getDefiningOp<ParameterOp>()
+                    .getPlus()
+                    .convertToFloat(),
+                family == std::string("qwen3") ? 0.0f : 1.0f);
+  }
+}
+
 TEST_F(Importer, EveryOpHasANameThatReadsLikeItsModule) {
-  for (const char *family : {"llama", "gpt2"}) {
+  for (const std::string &family : models::families()) {
     auto module = importModel(validConfig(family));
     programOf(*module).walk([](Operation *op) {
       auto location = dyn_cast<NameLoc>(op->getLoc());
@@ -291,8 +392,10 @@ TEST_F(Importer, GoldenConfigsAreImportedAndSurviveTheirText) {
     ASSERT_TRUE(module);
     json config = json::parse(std::ifstream(entry.path() / "config.json"));
     bool isGpt2 = config["model_type"] == "gpt2";
-    EXPECT_EQ(at<StackOp>(*module, isGpt2 ? "h" : "layers").getRepeat(),
-              config[isGpt2 ? "n_layer" : "num_hidden_layers"]);
+    uint64_t layers = 0;
+    for (StackOp stack : all<StackOp>(*module))
+      layers += stack.getRepeat() * stack.getLayersPerIteration();
+    EXPECT_EQ(layers, config[isGpt2 ? "n_layer" : "num_hidden_layers"]);
     EXPECT_EQ(programOf(*module).getMaxSeq(),
               config[isGpt2 ? "n_positions" : "max_position_embeddings"]);
 

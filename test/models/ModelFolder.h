@@ -19,10 +19,14 @@ inline nlohmann::json validConfig(const std::string &family) {
   if (family == "gpt2")
     return {{"model_type", "gpt2"}, {"n_embd", 12},     {"n_layer", 2},
             {"n_head", 3},          {"vocab_size", 17}, {"n_positions", 32}};
-  return {{"model_type", "llama"},         {"hidden_size", 24},
-          {"intermediate_size", 40},       {"num_hidden_layers", 2},
-          {"num_attention_heads", 6},      {"num_key_value_heads", 2},
-          {"max_position_embeddings", 64}, {"vocab_size", 17}};
+  nlohmann::json config = {
+      {"model_type", family},          {"hidden_size", 24},
+      {"intermediate_size", 40},       {"num_hidden_layers", 2},
+      {"num_attention_heads", 6},      {"num_key_value_heads", 2},
+      {"max_position_embeddings", 64}, {"vocab_size", 17}};
+  if (family == "qwen3_next")
+    config.update({{"num_experts", 0}, {"full_attention_interval", 1}});
+  return config;
 }
 
 class ModelFolder {

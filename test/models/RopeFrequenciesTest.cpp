@@ -18,7 +18,8 @@ using nlohmann::json;
 
 static std::vector<float> frequencies(const json &config, int64_t headDim) {
   ModelFolder folder(config);
-  return ropeFrequencies(Config::read(folder.getPath()), headDim);
+  return ropeAngles(Config::read(folder.getPath()), headDim, /*maxSeq=*/64)
+      .frequencies;
 }
 
 static void expectNear(const std::vector<float> &found,
@@ -69,4 +70,30 @@ TEST(RopeFrequencies, Llama3KeepsShortWavelengthsAndStretchesLongOnes) {
               0.0009115831344388425f, 0.00017677668074611574f,
               3.428102354519069e-05f, 6.647869668086059e-06f,
               1.289173155782919e-06f});
+}
+
+TEST(RopeFrequencies, PartOfAHeadTurns) {
+  ModelFolder folder({{"partial_rotary_factor", 0.5}});
+  Config config = Config::read(folder.getPath());
+  RopeAngles angles = ropeAngles(config, 20, 64, {.mayBePartial = true});
+  // As a whole head of that size would.
+  EXPECT_EQ(angles.frequencies, frequencies(json::object(), 10));
+  EXPECT_EQ(angles.scale, 1);
+}
+
+TEST(RopeFrequencies, LongRopeHasAFactorForEachPair) {
+  ModelFolder folder({{"max_position_embeddings", 1024},
+                      {"original_max_position_embeddings", 256},
+                      {"rope_scaling",
+                       {{"type", "longrope"},
+                        {"short_factor", {1.0, 2.0, 4.0}},
+                        {"long_factor", {8.0, 8.0, 8.0}}}}});
+  Config config = Config::read(folder.getPath());
+  RopeAngles angles = ropeAngles(config, 6, 256, {.mayBeLong = true});
+  std::vector<float> plain = frequencies(json::object(), 6);
+  expectNear(angles.frequencies, {plain[0], plain[1] / 2, plain[2] / 4});
+  // sqrt(1 + ln 4 / ln 256)
+  EXPECT_FLOAT_EQ(angles.scale, std::sqrt(1.25f));
+  EXPECT_THROW(ropeAngles(config, 6, 257, {.mayBeLong = true}), ConfigError);
+  EXPECT_THROW(ropeAngles(config, 8, 256, {.mayBeLong = true}), ConfigError);
 }

@@ -8,6 +8,8 @@
 #include "compiler/Compile.h"
 #include "compiler/Pipeline.h"
 
+#include "llvm/Support/ErrorHandling.h"
+
 #include <CLI/CLI.hpp>
 
 #include <csignal>
@@ -180,6 +182,14 @@ int main(int argc, char **argv) {
   options.dtype = dtype.value;
   options.sanitize = sanitize.value;
 
+  // What the libraries cannot go on from, such as numbers past 64 bits.
+  llvm::install_fatal_error_handler(
+      [](void *model, const char *reason, bool) {
+        llvm::errs() << "error: " << *static_cast<std::string *>(model) << ": "
+                     << reason << '\n';
+        std::_Exit(1);
+      },
+      &options.model);
   if (llvm::Error error = compile(options, Installation::ofTool(argv[0])))
     return fail(llvm::toString(std::move(error)));
   return 0;

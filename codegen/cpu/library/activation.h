@@ -13,6 +13,8 @@
 
 namespace baton::cpu {
 
+BATON_INLINE Vector sigmoid(Vector x) { return 1.0f / (1.0f + exp(-x)); }
+
 BATON_INLINE Vector silu(Vector x) { return x / (1.0f + exp(-x)); }
 
 /// x / 2 * (1 + erf(x / sqrt 2)).

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/library/activation.h"
 #include "codegen/cpu/library/library.h"
 #include "codegen/cpu/library/math.h"
 #include "codegen/cpu/library/microkernel.h"
@@ -80,6 +81,14 @@ BATON_INLINE Weights exponentiate(float *scores, Range seen, float scale,
   return {largest, reduce_sum(sums)};
 }
 
+/// How far a head's gates are open for elements [first, first + count): one
+/// gate for all of them, or one each.
+BATON_INLINE Vector opening(const float *gates, int64_t gate_width,
+                            int64_t first, int64_t count) {
+  return sigmoid(gate_width == 1 ? splat(gates[0])
+                                 : load(gates + first, count));
+}
+
 /// Panels that run at once for this many queries: few queries alone cannot
 /// hide the latency of an FMA.
 constexpr int panels_at_once(int64_t queries) {
@@ -125,7 +134,8 @@ BATON_TASK void baton_task_attention(
     int64_t q_stride, const float *__restrict keys, int64_t key_stride,
     const float *__restrict values, int64_t value_stride, int64_t rows,
     int64_t position, int64_t group, int64_t head_dim, int64_t value_dim,
-    float scale, float softcap, int64_t window, float *__restrict scratch) {
+    float scale, float softcap, int64_t window, const float *__restrict gate,
+    int64_t gate_stride, int64_t gate_width, float *__restrict scratch) {
   const float negative_infinity = -__builtin_inff();
   const int64_t queries = rows * group;
   float *transposed = scratch; // [block_panels][head_dim][16]
@@ -282,9 +292,35 @@ BATON_TASK void baton_task_attention(
     float *target =
         out + query / group * out_stride + query % group * value_dim;
     const float sum = sums[query] == 0.0f ? 1.0f : sums[query];
-    for_each_vector(
-        value_dim, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-          store(target + first, load(target + first, count) / sum, count);
-        });
+    const float *gates =
+        gate ? gate + query / group * gate_stride + query % group * gate_width
+             : nullptr;
+    for_each_vector(value_dim,
+                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                      Vector value = load(target + first, count) / sum;
+                      if (gate)
+                        value *= opening(gates, gate_width, first, count);
+                      store(target + first, value, count);
+                    });
   }
+}
+
+BATON_TASK void baton_task_gate(float *out, int64_t out_stride, const float *x,
+                                int64_t x_stride, const float *__restrict gate,
+                                int64_t gate_stride, int64_t rows,
+                                int64_t heads, int64_t width,
+                                int64_t gate_width) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t head = 0; head < heads; ++head) {
+      const float *source = x + row * x_stride + head * width;
+      float *destination = out + row * out_stride + head * width;
+      const float *gates = gate + row * gate_stride + head * gate_width;
+      for_each_vector(width,
+                      [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                        store(destination + first,
+                              load(source + first, count) *
+                                  opening(gates, gate_width, first, count),
+                              count);
+                      });
+    }
 }

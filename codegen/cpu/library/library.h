@@ -196,6 +196,9 @@ static inline
 /// ascending order (FlashAttention-2, Dao 2023, algorithm 1), so that neither
 /// the tile's rows nor the chunking of a prompt changes a bit. A row whose
 /// scores are all -infinity gives zeros.
+/// With `gate`, each row of a head's output is multiplied by the sigmoid of its
+/// gate: of gate[r * gate_stride + i] with a gate_width of 1, of value_dim
+/// elements from gate + r * gate_stride + i * value_dim with one of value_dim.
 /// `scratch`: baton_attention_scratch_bytes, 4-byte aligned.
 void baton_task_attention(float *out, int64_t out_stride, const float *q,
                           int64_t q_stride, const float *keys,
@@ -203,7 +206,16 @@ void baton_task_attention(float *out, int64_t out_stride, const float *q,
                           int64_t value_stride, int64_t rows, int64_t position,
                           int64_t group, int64_t head_dim, int64_t value_dim,
                           float scale, float softcap, int64_t window,
-                          float *scratch);
+                          const float *gate, int64_t gate_stride,
+                          int64_t gate_width, float *scratch);
+
+/// out[r][i] = x[r][i] * sigmoid(gate of r and i) for heads of `width` elements
+/// behind one another; `gate_width` is 1 or `width`, as for attention. In place
+/// allowed.
+void baton_task_gate(float *out, int64_t out_stride, const float *x,
+                     int64_t x_stride, const float *gate, int64_t gate_stride,
+                     int64_t rows, int64_t heads, int64_t width,
+                     int64_t gate_width);
 
 /// out[r][j] = x[r][j] where j <= position + r (and, with window > 0,
 /// j > position + r - window), else -infinity. In place allowed.

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 static constexpr const char *kPlan = R"mlir(
 event.program @p max_rows 16 max_seq 32 max_outputs 4 proof {status = "proved", assumptions = ["one", "two"]}
-    attributes {event.scratch_bytes = 4096 : i64} {
+    attributes {scratch_bytes = 4096 : i64} {
   event.parameter @w : f32 layers 2 {kind = "panels", sources = ["a.weight", "b.weight"], rows = 12 : i64, scale = 0.5 : f64, transposed = true, table = array<f32: 1.0, 0.25>, shape = array<i64: 3, 4>}
   event.parameter @v : bf16 layers 1 {}
   event.storage @s0 bytes 768

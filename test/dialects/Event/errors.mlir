@@ -38,8 +38,64 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // parameter: layers
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
-  // expected-error @+1 {{has no layers}}
+  // expected-error @+1 {{has 0 layers, expected at least 1 and less than 2^48}}
   event.parameter @w : f32 layers 0 {}
+}
+
+// -----
+
+// parameter: elements that the loader makes
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has elements of type 'i8', expected f32, bf16, f16 or f64}}
+  event.parameter @w : i8 layers 1 {}
+}
+
+// -----
+
+// parameter: elements as the description says
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has elements of type 'f32', but its description says "bf16"}}
+  event.parameter @w : f32 layers 1 {dtype = "bf16"}
+}
+
+// -----
+
+// program: scratch
+// expected-error @+1 {{scratch_bytes is -8, expected 0 or more and less than 2^48}}
+event.program @p max_rows 4 max_seq 8 max_outputs 2 attributes {scratch_bytes = -8 : i64} {
+}
+
+// -----
+
+// call: scratch that there is
+event.program @p max_rows 4 max_seq 8 max_outputs 2 attributes {scratch_bytes = 64 : i64} {
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      // expected-error @+1 {{#event.scratch<64> lies outside the program's 64 bytes of scratch}}
+      event.call "f" [#event.scratch<64>]
+    }
+  }
+}
+
+// -----
+
+// call: a stride steps along the buffer
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      // expected-error @+1 {{#event.stride<@x, [1, -1]> steps by -1 in a dimension of 4}}
+      event.call "f" [#event.stride<@x, [1, -1]>]
+    }
+  }
+}
+
+// -----
+
+// tensor: words
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has 2^28 words or more}}
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows, rows)> capacity [4294967296, 4294967296] count affine_map<()[rows, past, outputs] -> (1)>
 }
 
 // -----

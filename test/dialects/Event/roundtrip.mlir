@@ -2,8 +2,8 @@
 
 // Every op and attribute, printed and parsed again.
 
-// CHECK-LABEL: event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "by hand"}
-event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "by hand"} {
+// CHECK-LABEL: event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "by hand"} attributes {scratch_bytes = 128 : i64}
+event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "by hand"} attributes {scratch_bytes = 128 : i64} {
   // CHECK: event.parameter @w : bf16 layers 2 {kind = "panels"}
   event.parameter @w : bf16 layers 2 {kind = "panels"}
   // CHECK: event.storage @s bytes 768

@@ -617,11 +617,82 @@ model.program @p max_seq 51 {
 
 // -----
 
-// rms_norm: x is [R, K]
-%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+// rms_norm: x is [R, K] or [R, H, K]
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 2 x 8 x f32>
 %g = "test.value"() : () -> !model.tensor<8 x f32>
-// expected-error @below {{x has 3 dimensions, expected 2}}
-%r = model.rms_norm %x, %g {epsilon = 1.0 : f32} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 2 x 8 x f32>
+// expected-error @below {{x has 4 dimensions, expected 2}}
+%r = model.rms_norm %x, %g {epsilon = 1.0 : f32} : (!model.tensor<rows x 2 x 2 x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 2 x 2 x 8 x f32>
+
+// -----
+
+// rms_norm: ... H a number
+%x = "test.value"() : () -> !model.tensor<rows x kv x 8 x f32>
+%g = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{x has shape [rows, kv, 8], expected a symbol and numbers}}
+%r = model.rms_norm %x, %g {epsilon = 1.0 : f32} : (!model.tensor<rows x kv x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x kv x 8 x f32>
+
+// -----
+
+// gate: x is rows x H x E
+%x = "test.value"() : () -> !model.tensor<outputs x 2 x 8 x f32>
+%g = "test.value"() : () -> !model.tensor<outputs x 2 x f32>
+// expected-error @below {{x has shape [outputs, 2, 8], expected [rows, heads, dim]}}
+%r = model.gate %x, %g : (!model.tensor<outputs x 2 x 8 x f32>, !model.tensor<outputs x 2 x f32>) -> !model.tensor<outputs x 2 x 8 x f32>
+
+// -----
+
+// gate: the result has x's type
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%g = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{types differ}}
+%r = model.gate %x, %g : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x 2 x f32>
+
+// -----
+
+// gate: for every head or every element
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%g = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the gate has shape [rows, 8], expected [rows, 2] or [rows, 2, 8]}}
+%r = model.gate %x, %g : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 2 x 8 x f32>
+
+// -----
+
+// attention: the gate's shape
+%q = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%k = "test.value"() : () -> !model.tensor<kv x 2 x 8 x f32>
+%g = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{the gate has shape [rows, 2], expected [rows, 4] or [rows, 4, 8]}}
+%r = model.attention %q, %k, %k, %g {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<kv x 2 x 8 x f32>, !model.tensor<kv x 2 x 8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 4 x 8 x f32>
+
+// -----
+
+// parameter: blocks are three numbers
+// expected-error @below {{blocks are a size, a stride and an offset of rows}}
+%w = model.parameter ["w"] {blocks = array<i64: 4, 8>} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: a size that divides dimension 0
+// expected-error @below {{blocks of 3 rows do not make 8}}
+%w = model.parameter ["w"] {blocks = array<i64: 3, 8, 0>} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: an offset that leaves room for a block
+// expected-error @below {{a block of 4 rows at 5 does not fit into 8}}
+%w = model.parameter ["w"] {blocks = array<i64: 4, 8, 5>} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: plus is for one dimension
+// expected-error @below {{plus needs one dimension}}
+%w = model.parameter ["w"] {plus = 1.0 : f32} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: plus is finite
+// expected-error @below {{plus is not finite}}
+%w = model.parameter ["w"] {plus = 0x7F800000 : f32} : !model.tensor<8 x f32>
 
 // -----
 

@@ -318,3 +318,49 @@
   "test.use"(%o) : (!result) -> ()
   "test.use"(%qh) : (!qh) -> ()
 }) : () -> ()
+
+// A gate becomes the epilogue, though its logits come after the keys.
+// CHECK-LABEL: "test.gated"
+// CHECK-NEXT: ^bb0(%[[Q:.+]]: {{.*}}, %[[K:.+]]: {{.*}}, %[[V:.+]]: {{.*}}):
+// CHECK-NEXT: %[[G:.+]] = "test.gates"()
+// CHECK-NEXT: %[[O:.+]] = model.attention %[[Q]], %[[K]], %[[V]], %[[G]] {scale = 5.000000e-01 : f32}
+// CHECK-NEXT: "test.use"(%[[O]])
+"test.gated"() ({
+^bb0(%q: !q, %k: !k6, %v: !v6):
+  %qh = model.transpose %q {permutation = array<i64: 1, 0, 2>} : (!q) -> !qh
+  %kh = model.transpose %k {permutation = array<i64: 1, 2, 0>} : (!k6) -> !kh6
+  %vh = model.transpose %v {permutation = array<i64: 1, 0, 2>} : (!v6) -> !vh6
+  %s0 = model.matmul %qh, %kh : (!qh, !kh6) -> !scores
+  %s1 = model.scale %s0 {factor = 0.5 : f32} : (!scores) -> !scores
+  %s2 = model.mask %s1 : (!scores) -> !scores
+  %s3 = model.softmax %s2 : (!scores) -> !scores
+  %r = model.matmul %s3, %vh : (!scores, !vh6) -> !rh
+  %o = model.transpose %r {permutation = array<i64: 1, 0, 2>} : (!rh) -> !result
+  %g = "test.gates"() : () -> !model.tensor<rows x 6 x f32>
+  %y = model.gate %o, %g : (!result, !model.tensor<rows x 6 x f32>) -> !result
+  "test.use"(%y) : (!result) -> ()
+}) : () -> ()
+
+// A result that something else reads ungated stays as it is.
+// CHECK-LABEL: "test.read_ungated"
+// CHECK: %[[O:.+]] = model.attention %{{.+}}, %{{.+}}, %{{.+}} {scale = 5.000000e-01 : f32}
+// CHECK-NEXT: %[[Y:.+]] = model.gate %[[O]], %{{.+}}
+// CHECK-NEXT: "test.use"(%[[O]], %[[Y]])
+"test.read_ungated"() ({
+^bb0(%q: !q, %k: !k6, %v: !v6, %g: !result):
+  %o = model.attention %q, %k, %v {scale = 0.5 : f32} : (!q, !k6, !v6) -> !result
+  %y = model.gate %o, %g : (!result, !result) -> !result
+  "test.use"(%o, %y) : (!result, !result) -> ()
+}) : () -> ()
+
+// Only one gate.
+// CHECK-LABEL: "test.gated_twice"
+// CHECK: %[[O:.+]] = model.attention %{{.+}}, %{{.+}}, %{{.+}}, %[[G:.+]] {scale = 5.000000e-01 : f32}
+// CHECK-NEXT: %[[Y:.+]] = model.gate %[[O]], %[[G]]
+"test.gated_twice"() ({
+^bb0(%q: !q, %k: !k6, %v: !v6, %g: !result):
+  %o = model.attention %q, %k, %v {scale = 0.5 : f32} : (!q, !k6, !v6) -> !result
+  %x = model.gate %o, %g : (!result, !result) -> !result
+  %y = model.gate %x, %g : (!result, !result) -> !result
+  "test.use"(%y) : (!result) -> ()
+}) : () -> ()

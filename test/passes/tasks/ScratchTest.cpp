@@ -47,8 +47,7 @@ int64_t scratchBytes(int64_t rows, int64_t heads, int64_t groups,
   if (!module || failed(manager.run(*module)))
     return -1;
   auto program = *module->getOps<event::ProgramOp>().begin();
-  return program->getAttrOfType<mlir::IntegerAttr>("event.scratch_bytes")
-      .getInt();
+  return program.getScratchBytes();
 }
 
 } // namespace

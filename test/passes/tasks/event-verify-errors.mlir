@@ -492,24 +492,91 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
-// Logits that the phase does not read.
+// Logits of which the phase reads too little.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @ys bytes 64
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (outputs, 4)> capacity [2, 4] strides [4, 1] in @ys
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @y, (m)[rows, past, outputs] -> (0, 0) to (m)[rows, past, outputs] -> (outputs, 3)>] {
+      // expected-error @+1 {{hands over @y, but phase 'a' states no read of @y(}}
+      event.advance @y
+    }
+  }
+}
+
+// -----
+
+// Logits of other rows than the outputs.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @ys bytes 64
+  // expected-error @+1 {{the number of rows of @y, which the step hands over, is 4 with rows 4, past 0, outputs 0, expected 0}}
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @y, (m)[rows, past, outputs] -> (0, 0) to (m)[rows, past, outputs] -> (rows, 4)>] {
+      event.advance @y
+    }
+  }
+}
+
+// -----
+
+// A vocabulary that depends on the step.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @ys bytes 64
+  // expected-error @+1 {{the vocabulary is 's0', expected the same in every step}}
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (outputs, rows)> capacity [2, 4] strides [4, 1] in @ys
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @y, (m)[rows, past, outputs] -> (0, 0) to (m)[rows, past, outputs] -> (outputs, rows)>] {
+      event.advance @y
+    }
+  }
+}
+
+// -----
+
+// A state that forgets rows.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @ks bytes 128
+  // expected-error @+1 {{the first extent of the state @k is 0 with rows 4, past 0, outputs 0, expected 4}}
+  event.buffer @k state : f32 extents affine_map<()[rows, past, outputs] -> (past, 4)> capacity [8, 4] strides [4, 1] in @ks
+}
+
+// -----
+
+// A state whose width depends on the step.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @ks bytes 128
+  // expected-error @+1 {{an extent of the state @k is 's2', expected the same in every step}}
+  event.buffer @k state : f32 extents affine_map<()[rows, past, outputs] -> (past + rows, outputs)> capacity [8, 2] strides [2, 1] in @ks
+}
+
+// -----
+
+// A pointer behind its buffer.
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.storage @xs bytes 64
-  event.storage @ys bytes 64
   event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
-  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
-  event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>
   event.segment "s" repeat 1 {
     event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
-      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
-      notifies <@e, (m)[rows, past, outputs] -> (m)> {
+      accesses [#event.access<write @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>] {
+      // expected-error @+1 {{#event.address<@x, (d0)[s0, s1, s2] -> (d0 + 1, 0)> starts at 4 of 4; for example a(3) with rows 4}}
+      event.call "f" [#event.address<@x, (m)[rows, past, outputs] -> (m + 1, 0)>]
     }
-    event.phase "b" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
-      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
-                #event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>]
-      waits [#event.wait<@e, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
-      // expected-error @+1 {{hands over @y, which phase 'b' states no read of}}
-      event.advance @y
+  }
+}
+
+// -----
+
+// A pointer before its parameter.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.parameter @w : f32 layers 1 {kind = "vector", dtype = "f32", n = 20}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      // expected-error @+1 {{starts at -}}
+      event.call "f" [#event.weight<@w, (m)[rows, past, outputs] -> (m * 4 - 16)>]
     }
   }
 }

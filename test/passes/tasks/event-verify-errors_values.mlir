@@ -307,13 +307,12 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // A step that is handed over once for each output: several times, or never.
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
-  event.storage @ys bytes 64
-  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @ys
+  event.storage @ys bytes 32
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (outputs, 4)> capacity [2, 4] strides [4, 1] in @ys
   event.segment "s" repeat 1 {
     // expected-error @+1 {{the grid of the phase that hands over the step is 2 with rows 4, past 0, outputs 2, expected 1}}
     event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [2]
-      accesses [#event.access<write @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m + 1, 4)>,
-                #event.access<read @y, (m)[rows, past, outputs] -> (m, 0) to (m)[rows, past, outputs] -> (m, 0)>] {
+      accesses [#event.access<read @y, (m)[rows, past, outputs] -> (0, 0) to (m)[rows, past, outputs] -> (outputs, 4)>] {
       event.advance @y
     }
   }

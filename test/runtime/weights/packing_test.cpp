@@ -13,6 +13,10 @@ struct Part {
   DataType type;
   uint64_t outputs;
   bool transposed;
+  OutputBlocks blocks = {};
+  float plus = 0;
+
+  uint64_t stored() const { return outputs / blocks.size * blocks.stride; }
 };
 
 /// Packs the parts and compares every element, padding included, with where the
@@ -25,19 +29,23 @@ void check(const std::vector<Part> &parts, uint64_t k, bool interleave,
   PanelLayout layout{{}, k, interleave, to};
   uint64_t n = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    values.push_back(distinct_values(parts[i].outputs * k, unsigned(i + 1)));
+    values.push_back(distinct_values(parts[i].stored() * k, unsigned(i + 1)));
     stored.push_back("x" + stored_bytes({"", parts[i].type, {}, values[i]}));
     n += parts[i].outputs;
   }
   for (size_t i = 0; i < parts.size(); ++i)
     layout.parts.push_back(
         {reinterpret_cast<const std::byte *>(stored[i].data()) + 1,
-         parts[i].type, parts[i].outputs, parts[i].transposed});
+         parts[i].type, parts[i].outputs, parts[i].stored(),
+         parts[i].transposed, parts[i].blocks, parts[i].plus});
 
   auto weight = [&](size_t part, uint64_t output, uint64_t inner) {
-    return parts[part].transposed
-               ? values[part][inner * parts[part].outputs + output]
-               : values[part][output * k + inner];
+    const auto &[size, stride, offset] = parts[part].blocks;
+    uint64_t row = output / size * stride + offset + output % size;
+    return parts[part].plus +
+           (parts[part].transposed
+                ? values[part][inner * parts[part].stored() + row]
+                : values[part][row * k + inner]);
   };
   uint64_t panels = panel_count(n, interleave);
   std::vector<double> expected(panels * k * 16, 0.0);
@@ -103,6 +111,24 @@ TEST(Packing, InterleavedPartsArePaddedByThemselves) {
 TEST(Packing, VectorIsAPanelOfOneRow) {
   check({{DataType::BF16, 20, false}, {DataType::F32, 7, false}}, 1, false,
         DataType::F32);
+}
+
+TEST(Packing, BlocksOfStoredOutputs) {
+  for (bool transposed : {false, true}) {
+    // Every second head; the second half; one block in a long stride.
+    check({{DataType::BF16, 40, transposed, {8, 16, 8}}}, 19, false,
+          DataType::BF16);
+    check({{DataType::F32, 21, transposed, {21, 42, 21}}}, 130, false,
+          DataType::F32);
+    check({{DataType::F16, 6, transposed, {3, 100, 50}},
+           {DataType::F16, 30, transposed, {10, 11, 0}}},
+          7, false, DataType::BF16);
+  }
+}
+
+TEST(Packing, PlusIsAddedToEveryElement) {
+  check({{DataType::BF16, 20, false, {}, 1.0f}, {DataType::F32, 9, false}}, 1,
+        false, DataType::F32);
 }
 
 } // namespace

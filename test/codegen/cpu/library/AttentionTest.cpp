@@ -17,7 +17,8 @@ struct Problem {
       : rows(rows), shape(shape),
         q(random.buffer(rows, shape.group * shape.head_dim, magnitude)),
         keys(random.buffer(shape.position + rows, shape.head_dim, magnitude)),
-        values(random.buffer(shape.position + rows, shape.value_dim)) {}
+        values(random.buffer(shape.position + rows, shape.value_dim)),
+        gates(random.buffer(rows, shape.group * shape.value_dim, 6.0f)) {}
 
   /// Rows [first, first + count) as one tile.
   void run(Buffer &out, int64_t first, int64_t count) const {
@@ -31,7 +32,8 @@ struct Problem {
         keys.stride, values.data(), values.stride, count,
         shape.position + first, shape.group, shape.head_dim, shape.value_dim,
         static_cast<float>(shape.scale), static_cast<float>(shape.softcap),
-        shape.window, scratch.data());
+        shape.window, gate_width ? gates.row(first) : nullptr, gates.stride,
+        gate_width, scratch.data());
     EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
   }
 
@@ -51,6 +53,9 @@ struct Problem {
   Buffer q;
   Buffer keys;
   Buffer values;
+  Buffer gates;
+  /// 0: no gates.
+  int64_t gate_width = 0;
 };
 
 /// Weights sum to one and values are at most 1: the output errs by the
@@ -115,6 +120,47 @@ TEST(Attention, TilesOfRowsDoNotChangeBits) {
         Buffer whole = problem.run(140);
         for (int64_t tile : {1, 2, 3, 5, 7, 16, 64})
           expect_same_bits(problem.run(tile), whole);
+      }
+}
+
+TEST(Attention, GatesCloseHeadsOrElements) {
+  Random random(7);
+  for (int64_t value_dim : {5, 16, 33})
+    for (int64_t group : {1, 3})
+      for (int64_t gate_width : {int64_t(1), value_dim}) {
+        Problem problem(random, 9, {70, group, 12, value_dim, 0.25, 0.0, 0});
+        Buffer open = problem.run(9);
+        problem.gate_width = gate_width;
+        Buffer gated = problem.run(9);
+        auto gate = [&](int64_t r, int64_t c) {
+          float logit =
+              problem.gates.at(r, gate_width == 1 ? c / value_dim : c);
+          return 1.0 / (1.0 + std::exp(-double(logit)));
+        };
+        expect_within(
+            gated,
+            [&] {
+              oracle::Matrix expected = open.matrix();
+              for (int64_t r = 0; r < expected.rows; ++r)
+                for (int64_t c = 0; c < expected.columns; ++c)
+                  expected.at(r, c) *= gate(r, c);
+              return expected;
+            }(),
+            [&](int64_t r, int64_t c) {
+              return 8.0 * rounding * std::fabs(open.at(r, c));
+            });
+        // The op by itself computes the same bits, also in place.
+        Buffer alone = open;
+        baton_task_gate(alone.data(), alone.stride, open.data(), open.stride,
+                        problem.gates.data(), problem.gates.stride, 9, group,
+                        value_dim, gate_width);
+        expect_same_bits(alone, gated);
+        baton_task_gate(open.data(), open.stride, open.data(), open.stride,
+                        problem.gates.data(), problem.gates.stride, 9, group,
+                        value_dim, gate_width);
+        expect_same_bits(open, gated);
+        // Tiles of rows do not change bits here either.
+        expect_same_bits(problem.run(4), gated);
       }
 }
 

@@ -69,7 +69,7 @@ TEST_F(VectorWidth, AttentionAgrees) {
   auto run = [&](Buffer &out, decltype(baton_task_attention) *body) {
     body(out.data(), out.stride, q.data(), q.stride, keys.data(), keys.stride,
          values.data(), values.stride, rows, positions - rows, group, width,
-         width, 0.3f, 4.0f, 90, scratch.data());
+         width, 0.3f, 4.0f, 90, q.data(), q.stride, width, scratch.data());
   };
   run(native, baton_task_attention);
   run(other, BASELINE(baton_task_attention));

@@ -1,0 +1,276 @@
+//===- Decoder.cpp - what decoder-only families share ---------------------===//
+
+#include "models/Decoder.h"
+
+#include "models/Family.h"
+
+#include "llvm/ADT/Sequence.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::models;
+
+//===----------------------------------------------------------------------===//
+// Dimensions
+//===----------------------------------------------------------------------===//
+
+float DecoderShape::scale() const {
+  return static_cast<float>(1 / std::sqrt(double(headDim)));
+}
+
+static void checkTotals(const Config &config, const DecoderShape &shape) {
+  ElementCount weights, state;
+  // A gate may double the queries.
+  weights.add({shape.layers, shape.width, shape.queryWidth(), 3});
+  weights.add({shape.layers, shape.width, shape.keyValueWidth(), 2});
+  weights.add({shape.layers, shape.width, shape.feedForwardWidth, 3});
+  weights.add({shape.vocabulary, shape.width, 2});
+  if (weights.isAbsurd())
+    config.fail("'num_hidden_layers', 'hidden_size', 'intermediate_size' and "
+                "'vocab_size' together ask for more than 2^42 weights");
+  state.add({shape.layers, shape.maxSeq, shape.keyValueWidth(), 2});
+  if (state.isAbsurd())
+    config.fail("a sequence of " + std::to_string(shape.maxSeq) +
+                " tokens needs more than 2^42 elements of key/value state; "
+                "--max-seq shortens it");
+}
+
+static int64_t readHeadDim(const Config &config, const DecoderShape &shape,
+                           std::optional<int64_t> absent) {
+  if (std::optional<int64_t> headDim =
+          config.optionalInteger("head_dim", 1, kMaxDimension))
+    return *headDim;
+  if (absent)
+    return *absent;
+  if (shape.width % shape.heads)
+    config.fail("num_attention_heads", "a divisor of 'hidden_size', " +
+                                           std::to_string(shape.width) +
+                                           ", as there is no 'head_dim'");
+  return shape.width / shape.heads;
+}
+
+DecoderShape models::readDecoderShape(const Config &config,
+                                      const ImportOptions &options,
+                                      const DecoderDefaults &defaults) {
+  DecoderShape shape;
+  shape.width = config.integer("hidden_size", 1, kMaxDimension);
+  shape.feedForwardWidth =
+      config.integer("intermediate_size", 1, kMaxDimension);
+  shape.layers = config.integer("num_hidden_layers", 1, kMaxLayers);
+  shape.heads = config.integer("num_attention_heads", 1, kMaxDimension);
+  shape.keyValueHeads =
+      config.optionalInteger("num_key_value_heads", 1, kMaxDimension)
+          .value_or(shape.heads);
+  if (shape.heads % shape.keyValueHeads)
+    config.fail("num_key_value_heads", "a divisor of 'num_attention_heads', " +
+                                           std::to_string(shape.heads));
+  shape.headDim = readHeadDim(config, shape, defaults.headDim);
+  if (shape.headDim % 2)
+    config.fail("'head_dim' is " + std::to_string(shape.headDim) +
+                ", expected an even number for rotary positions");
+  if (shape.queryWidth() > kMaxDimension)
+    config.fail("'num_attention_heads' times the heads' dimensions is " +
+                std::to_string(shape.queryWidth()) + ", expected at most " +
+                std::to_string(kMaxDimension));
+  shape.vocabulary = config.integer("vocab_size", 1, kMaxVocabulary);
+  shape.maxSeq = maxSeqOption(config, options, "max_position_embeddings");
+  shape.epsilon =
+      static_cast<float>(config.number("rms_norm_eps", 0, 1, defaults.epsilon));
+  shape.activation =
+      activationField(config, defaults.activationField, defaults.activation);
+  shape.tiedEmbeddings =
+      config.boolean("tie_word_embeddings", defaults.tiedEmbeddings);
+  checkTotals(config, shape);
+  shape.angles = ropeAngles(config, shape.headDim, shape.maxSeq, defaults.rope);
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+Windows models::uniformWindows(const Config &config, const DecoderShape &shape,
+                               std::optional<int64_t> absent) {
+  int64_t window = absent.value_or(0);
+  if (config.has("sliding_window") || config.isNull("sliding_window"))
+    window =
+        config.optionalInteger("sliding_window", 1, kMaxPositions).value_or(0);
+  return Windows(shape.layers, window);
+}
+
+Windows models::windowsByType(const Config &config, const DecoderShape &shape,
+                              int64_t window,
+                              function_ref<bool(int64_t layer)> slides) {
+  Windows windows;
+  std::optional<std::vector<std::string>> types =
+      config.optionalTexts("layer_types");
+  if (types && static_cast<int64_t>(types->size()) != shape.layers)
+    config.fail("'layer_types' has " + std::to_string(types->size()) +
+                " entries, expected " + std::to_string(shape.layers) +
+                ", the 'num_hidden_layers'");
+  for (int64_t layer : llvm::seq(shape.layers)) {
+    bool sliding = slides(layer);
+    if (types) {
+      const std::string &type = (*types)[layer];
+      sliding = type == "sliding_attention";
+      if (!sliding && type != "full_attention")
+        config.fail("'layer_types' has '" + type +
+                    "', expected full_attention or sliding_attention");
+      if (sliding && window == 0)
+        config.fail("'layer_types' has 'sliding_attention', but there is no "
+                    "'sliding_window'");
+    }
+    windows.push_back(sliding ? window : 0);
+  }
+  return windows;
+}
+
+Windows models::qwenWindows(const Config &config, const DecoderShape &shape) {
+  int64_t window = 0;
+  if (config.boolean("use_sliding_window", false) &&
+      !config.isNull("sliding_window"))
+    window = config.optionalInteger("sliding_window", 1, kMaxPositions)
+                 .value_or(4096);
+  int64_t first =
+      config.optionalInteger("max_window_layers", 0, kMaxLayers).value_or(28);
+  return windowsByType(config, shape, window, [&](int64_t layer) {
+    return window != 0 && layer >= first;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Rolling up
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// `layers` windows from `first` on, `repeat` times over.
+struct Run {
+  int64_t first = 0, layers = 0, repeat = 0;
+};
+} // namespace
+
+/// Longer patterns than published models have.
+static constexpr int64_t kMaxPattern = 16;
+
+/// Cuts the layers into runs of a repeated pattern, such that all patterns
+/// together are as short as can be: code grows with them.
+static std::vector<Run> rollUp(const Windows &windows) {
+  auto count = static_cast<int64_t>(windows.size());
+  // From a layer on: the shortest sum of patterns, and its first run.
+  std::vector<int64_t> cost(count + 1, 0);
+  std::vector<Run> best(count + 1);
+  // For each pattern length, how far windows agree with those one length on.
+  std::vector<int64_t> agree(kMaxPattern + 1, 0);
+  for (int64_t first = count - 1; first >= 0; --first) {
+    cost[first] = INT64_MAX;
+    for (int64_t layers = 1; layers <= kMaxPattern; ++layers) {
+      if (first + layers > count)
+        break;
+      agree[layers] =
+          first + layers < count && windows[first] == windows[first + layers]
+              ? agree[layers] + 1
+              : 0;
+      int64_t repeat = 1 + agree[layers] / layers;
+      int64_t total = layers + cost[first + layers * repeat];
+      // Of two cuts alike the one whose first run is longer.
+      bool isLonger = layers * repeat > best[first].layers * best[first].repeat;
+      if (total < cost[first] || (total == cost[first] && isLonger)) {
+        cost[first] = total;
+        best[first] = {first, layers, repeat};
+      }
+    }
+  }
+  std::vector<Run> runs;
+  for (int64_t first = 0; first < count;) {
+    runs.push_back(best[first]);
+    first += best[first].layers * best[first].repeat;
+  }
+  return runs;
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+Decoder::Decoder(MLIRContext &context, const Config &config,
+                 const ImportOptions &options, StringRef family,
+                 const DecoderShape &shape)
+    : builder(context, family, shape.maxSeq,
+              weightTypeOption(context, config, options), "model."),
+      shape(shape) {}
+
+Value Decoder::embed(float multiplier) {
+  table = builder.weight("embed_tokens", {shape.vocabulary, shape.width});
+  Value x = builder.embedding("embed_tokens", table, multiplier);
+  angles = builder.ropeTable("rotary_emb", shape.angles.frequencies,
+                             shape.angles.scale);
+  return x;
+}
+
+Value Decoder::blocks(Value x, const Windows &windows,
+                      function_ref<Value(Value x, const Layer &layer)> block) {
+  for (const Run &run : rollUp(windows))
+    x = builder.stack(
+        "layers", x, run.repeat,
+        [&](Value x) {
+          for (int64_t i : llvm::seq(run.layers)) {
+            std::string more = i ? "+" + std::to_string(i) : "";
+            x = block(x,
+                      {"layers.{layer" + more + "}", windows[run.first + i]});
+          }
+          return x;
+        },
+        run.first, run.layers);
+  return x;
+}
+
+Value Decoder::head(Value x, NormWeight weight) {
+  x = builder.lastRows("last_rows", x);
+  x = builder.rmsNorm("norm", x, shape.epsilon, weight);
+  return shape.tiedEmbeddings ? builder.linear("lm_head", x, table)
+                              : builder.linear("lm_head", x, shape.vocabulary,
+                                               /*hasBias=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces of blocks
+//===----------------------------------------------------------------------===//
+
+Value Decoder::project(const Layer &layer, StringRef part, Value normed,
+                       int64_t heads, bool hasBias) {
+  std::string module = layer.name + ".self_attn." + part.str();
+  Value flat =
+      builder.linear(module + "_proj", normed, heads * shape.headDim, hasBias);
+  return builder.splitHeads(module, flat, heads);
+}
+
+Value Decoder::rotate(const Layer &layer, StringRef part, Value x) {
+  return builder.rope(layer.name + ".self_attn." + part.str() + "_rope", x,
+                      angles);
+}
+
+Value Decoder::attend(const Layer &layer, Value q, Value k, Value v,
+                      AttentionForm form, bool outputBias) {
+  form.window = layer.window;
+  std::string module = layer.name + ".self_attn";
+  Value attended = builder.causalAttention(module, q, k, v, form);
+  return builder.linear(module + ".o_proj", attended, shape.width, outputBias);
+}
+
+Value Decoder::feedForward(const Layer &layer, Value normed, bool hasBias) {
+  std::string module = layer.name + ".mlp";
+  Value gate = builder.linear(module + ".gate_proj", normed,
+                              shape.feedForwardWidth, hasBias);
+  Value up = builder.linear(module + ".up_proj", normed, shape.feedForwardWidth,
+                            hasBias);
+  gate = builder.activate(module + ".act_fn", gate, shape.activation);
+  Value product = builder.multiply(module + ".gate_up", gate, up);
+  return builder.linear(module + ".down_proj", product, shape.width, hasBias);
+}
+
+Value Decoder::residual(const Layer &layer, StringRef module, Value x,
+                        Value change) {
+  return builder.add(layer.name + "." + module.str() + ".residual", x, change);
+}

@@ -1,0 +1,116 @@
+//===- Decoder.h - what decoder-only families share -----------------------===//
+//
+// Most families are variations of one model: pre-norm blocks of rotary
+// grouped-query attention and a gated feed-forward layer. A family's file says
+// what its block is; dimensions, embeddings, the layers' order and the head are
+// here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_MODELS_DECODER_H
+#define BATON_MODELS_DECODER_H
+
+#include "models/Config.h"
+#include "models/Importer.h"
+#include "models/ProgramBuilder.h"
+#include "models/RopeFrequencies.h"
+
+#include <string>
+#include <vector>
+
+namespace baton::models {
+
+/// The fields of config.json that every family has, checked.
+struct DecoderShape {
+  int64_t width, feedForwardWidth, layers, heads, keyValueHeads, headDim,
+      vocabulary, maxSeq;
+  float epsilon;
+  model::Activation activation;
+  bool tiedEmbeddings;
+  RopeAngles angles;
+
+  int64_t queryWidth() const { return heads * headDim; }
+  int64_t keyValueWidth() const { return keyValueHeads * headDim; }
+  /// 1 / sqrt(headDim)
+  float scale() const;
+};
+
+/// What a family's config means where it is silent, and how it spells things.
+struct DecoderDefaults {
+  const char *activationField = "hidden_act";
+  const char *activation = "silu";
+  double epsilon = 1e-6;
+  bool tiedEmbeddings = false;
+  /// Without it, hidden_size / num_attention_heads.
+  std::optional<int64_t> headDim = {};
+  RopeDefaults rope = {};
+};
+
+/// Throws ConfigError.
+DecoderShape readDecoderShape(const Config &config,
+                              const ImportOptions &options,
+                              const DecoderDefaults &defaults = {});
+
+/// Positions that each layer's attention sees: the last N, or with 0 all.
+using Windows = std::vector<int64_t>;
+
+/// Every layer with the window of the field `sliding_window`, if there is one.
+Windows uniformWindows(const Config &config, const DecoderShape &shape,
+                       std::optional<int64_t> absent);
+/// By the field `layer_types` ("full_attention" or "sliding_attention"); where
+/// there is none, layers for which `slides` holds have the window `window`.
+Windows windowsByType(const Config &config, const DecoderShape &shape,
+                      int64_t window,
+                      llvm::function_ref<bool(int64_t layer)> slides);
+/// The layers of Qwen2 and Qwen3: with `use_sliding_window`, those from
+/// `max_window_layers` on see a window.
+Windows qwenWindows(const Config &config, const DecoderShape &shape);
+
+/// One layer inside the pattern of a stack.
+struct Layer {
+  /// "layers.{layer}", or "layers.{layer+1}" for the pattern's second.
+  std::string name;
+  int64_t window;
+};
+
+/// Embedding, blocks and head. Layers are rolled up: a run of equal ones, or of
+/// equal groups, is one stack. `block` maps x to the next layer's x.
+class Decoder {
+public:
+  Decoder(mlir::MLIRContext &context, const Config &config,
+          const ImportOptions &options, llvm::StringRef family,
+          const DecoderShape &shape);
+
+  ProgramBuilder builder;
+  const DecoderShape &shape;
+
+  mlir::Value embed(float multiplier = 1.0f);
+  mlir::Value
+  blocks(mlir::Value x, const Windows &windows,
+         llvm::function_ref<mlir::Value(mlir::Value x, const Layer &)> block);
+  /// The last rows, normalised, by the head's weight or the embedding's.
+  mlir::Value head(mlir::Value x, NormWeight weight = NormWeight::asStored);
+
+  // Pieces of blocks. Each `module` is below the layer's name.
+
+  /// `part`_proj, split into heads.
+  mlir::Value project(const Layer &layer, llvm::StringRef part,
+                      mlir::Value normed, int64_t heads, bool hasBias);
+  mlir::Value rotate(const Layer &layer, llvm::StringRef part, mlir::Value x);
+  /// Attention and its output projection.
+  mlir::Value attend(const Layer &layer, mlir::Value q, mlir::Value k,
+                     mlir::Value v, AttentionForm form, bool outputBias);
+  /// activation(gate_proj x) * (up_proj x), then down_proj.
+  mlir::Value feedForward(const Layer &layer, mlir::Value normed,
+                          bool hasBias = false);
+  /// The sum of x and what a block's half has made of it.
+  mlir::Value residual(const Layer &layer, llvm::StringRef module,
+                       mlir::Value x, mlir::Value change);
+
+private:
+  mlir::Value table, angles;
+};
+
+} // namespace baton::models
+
+#endif // BATON_MODELS_DECODER_H
