@@ -179,7 +179,7 @@ def Event_ParameterOp : Event_Op<"parameter", [Symbol, HasParent<"ProgramOp">]> 
 
     **Constraints:**
     - `layers` is at least 1
-    - elements are f32, bf16, f16 or f64, as the description's `dtype` says
+    - elements are numbers of whole bytes, as the description's `dtype` says if it is there
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$element, I64Attr:$layers,
                        DictionaryAttr:$description);

@@ -47,6 +47,10 @@ static LogicalResult expectPositive(Operation *op, StringRef what,
   return success();
 }
 
+static bool isNumberOfWholeBytes(Type type) {
+  return type.isIntOrFloat() && type.getIntOrFloatBitWidth() % 8 == 0;
+}
+
 template <typename OpT>
 static OpT lookUp(Operation *op, FlatSymbolRefAttr symbol) {
   return SymbolTable::lookupNearestSymbolFrom<OpT>(op, symbol);
@@ -96,10 +100,9 @@ LogicalResult ParameterOp::verify() {
     return emitOpError() << "has " << layers
                          << " layers, expected at least 1 and less than 2^48";
   Type element = getElement();
-  if (!element.isF32() && !element.isBF16() && !element.isF16() &&
-      !element.isF64())
+  if (!isNumberOfWholeBytes(element))
     return emitOpError() << "has elements of type " << element
-                         << ", expected f32, bf16, f16 or f64";
+                         << ", expected numbers of whole bytes";
   if (auto dtype = getDescription().getAs<StringAttr>("dtype")) {
     std::string name;
     llvm::raw_string_ostream(name) << element;
@@ -120,8 +123,7 @@ LogicalResult BufferOp::verify() {
   unsigned rank = getExtents().getNumResults();
   if (rank == 0)
     return emitOpError() << "has no dimensions";
-  if (!getElement().isIntOrFloat() ||
-      getElement().getIntOrFloatBitWidth() % 8 != 0)
+  if (!isNumberOfWholeBytes(getElement()))
     return emitOpError() << "has elements of type " << getElement()
                          << ", expected numbers of whole bytes";
   if (failed(expectMap(*this, "extents", getExtents(), 0, rank)))

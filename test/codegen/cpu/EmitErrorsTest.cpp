@@ -12,7 +12,7 @@ static std::string planOf(llvm::StringRef body,
                           llvm::StringRef proof = "proof {}") {
   return (R"mlir(
 event.program @p max_rows 8 max_seq 8 max_outputs 1 )mlir" +
-          proof + R"mlir( {
+          proof + R"mlir( attributes {scratch_bytes = 16 : i64} {
   event.parameter @flat : f32 layers 1 {}
   event.parameter @deep : f32 layers 2 {}
   event.parameter @odd : f32 layers 3 {}

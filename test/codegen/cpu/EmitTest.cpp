@@ -186,7 +186,7 @@ TEST(Emit, CarriesItsMetadata) {
 /// Who runs which tile of a (rows, 3) grid; an invariant call counts itself.
 static std::string visitPlan(llvm::StringRef distribution) {
   return R"mlir(
-event.program @visit max_rows 8 max_seq 8 max_outputs 1 proof {} {
+event.program @visit max_rows 8 max_seq 8 max_outputs 1 proof {} attributes {scratch_bytes = 16 : i64} {
   event.storage @v bytes 192
   event.storage @n bytes 192
   event.storage @l bytes 4
@@ -272,7 +272,7 @@ TEST(Distribution, InvariantCallsRunOncePerFirstCoordinate) {
 //===----------------------------------------------------------------------===//
 
 static constexpr const char *kOperands = R"mlir(
-event.program @operands max_rows 8 max_seq 8 max_outputs 1 proof {} {
+event.program @operands max_rows 8 max_seq 8 max_outputs 1 proof {} attributes {scratch_bytes = 16 : i64} {
   event.storage @s bytes 1024
   event.buffer @x transient : f64 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @s
   event.buffer @shifted transient : i16 extents affine_map<()[r, p, o] -> (r, 8)> capacity [2, 8] strides [10, 1] in @s {offset = 6}

@@ -44,10 +44,10 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
-// parameter: elements that the loader makes
+// parameter: elements are numbers of whole bytes
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
-  // expected-error @+1 {{has elements of type 'i8', expected f32, bf16, f16 or f64}}
-  event.parameter @w : i8 layers 1 {}
+  // expected-error @+1 {{has elements of type 'i1', expected numbers of whole bytes}}
+  event.parameter @w : i1 layers 1 {}
 }
 
 // -----
