@@ -13,13 +13,21 @@ find_package(nlohmann_json 3.11 REQUIRED CONFIG)
 find_package(GTest REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# Static, because it is linked into every executable that batonc writes.
+# Static, because they are linked into every executable that batonc writes:
+# regular expressions, and Unicode's normal forms.
 find_library(PCRE2_LIBRARY NAMES libpcre2-8.a REQUIRED)
 find_path(PCRE2_INCLUDE_DIR NAMES pcre2.h REQUIRED)
 add_library(PCRE2::PCRE2 STATIC IMPORTED)
 set_target_properties(PCRE2::PCRE2 PROPERTIES
   IMPORTED_LOCATION "${PCRE2_LIBRARY}"
   INTERFACE_INCLUDE_DIRECTORIES "${PCRE2_INCLUDE_DIR}")
+find_library(UTF8PROC_LIBRARY NAMES libutf8proc.a REQUIRED)
+find_path(UTF8PROC_INCLUDE_DIR NAMES utf8proc.h REQUIRED)
+add_library(utf8proc::utf8proc STATIC IMPORTED)
+set_target_properties(utf8proc::utf8proc PROPERTIES
+  IMPORTED_LOCATION "${UTF8PROC_LIBRARY}"
+  INTERFACE_COMPILE_DEFINITIONS UTF8PROC_STATIC
+  INTERFACE_INCLUDE_DIRECTORIES "${UTF8PROC_INCLUDE_DIR}")
 
 # clang 19 compiles the task library to bitcode and drives the linker.
 find_program(BATON_CLANGXX NAMES clang++-19 REQUIRED)

@@ -119,8 +119,9 @@ void print_json(const Generation &generation,
   result["tokens"] = generation.new_tokens();
   result["text"] = nullptr;
   if (tokenizer)
-    result["text"] = tokenizer->decode(generation.new_tokens(),
-                                       /*skip_special_tokens=*/true);
+    result["text"] =
+        tokenizer->decode(generation.new_tokens(), /*skip_special_tokens=*/true,
+                          /*at_start=*/false);
   result["finish_reason"] = finish_reason_name(generation.finish_reason());
   result["prefill_s"] = generation.prefill_seconds();
   result["decode_s"] = generation.decode_seconds();

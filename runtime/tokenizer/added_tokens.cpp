@@ -24,7 +24,8 @@ std::string_view last_character(std::string_view text) {
 
 } // namespace
 
-AddedTokens::AddedTokens(const JsonView &description) {
+AddedTokens::AddedTokens(const JsonView &description,
+                         const Normalizer &normalizer) {
   std::unordered_set<std::string> contents;
   for (const JsonView &element : description.elements()) {
     AddedToken token{element.at("id").id(),
@@ -38,8 +39,11 @@ AddedTokens::AddedTokens(const JsonView &description) {
       element.fail("has an empty content");
     if (!contents.insert(token.content).second)
       element.fail("repeats '" + token.content + "'");
-    (token.normalized ? normalized : literal)
-        .insert(token.content, tokens.size());
+    if (!token.normalized)
+      literal.insert(token.content, tokens.size());
+    else if (std::string content = normalizer.apply(token.content);
+             !content.empty())
+      normalized.insert(content, tokens.size());
     tokens.push_back(std::move(token));
   }
 }
@@ -73,17 +77,19 @@ size_t AddedTokens::Tree::longest(std::string_view text, size_t &token) const {
   return length;
 }
 
-void AddedTokens::cut(std::string_view text, const Sink &sink) const {
-  cut_pass(literal, text, [&](std::string_view piece, const AddedToken *token) {
-    if (token)
-      sink(piece, token);
-    else
-      cut_pass(normalized, piece, sink);
-  });
+void AddedTokens::cut(std::string_view text, const Normalizer &normalizer,
+                      const Sink &sink) const {
+  cut_pass(literal, text, true,
+           [&](std::string_view piece, const AddedToken *token, bool at_start) {
+             if (token)
+               sink(piece, token, at_start);
+             else
+               cut_pass(normalized, normalizer.apply(piece), at_start, sink);
+           });
 }
 
 void AddedTokens::cut_pass(const Tree &tree, std::string_view text,
-                           const Sink &sink) const {
+                           bool at_start, const Sink &sink) const {
   size_t done = 0; // Everything before has been given to the sink.
   size_t at = 0;
   while (at < text.size()) {
@@ -118,12 +124,12 @@ void AddedTokens::cut_pass(const Tree &tree, std::string_view text,
         end += first.size();
       }
     if (start > done)
-      sink(text.substr(done, start - done), nullptr);
-    sink(text.substr(start, end - start), &token);
+      sink(text.substr(done, start - done), nullptr, at_start && done == 0);
+    sink(text.substr(start, end - start), &token, at_start && start == 0);
     done = end;
   }
   if (done < text.size())
-    sink(text.substr(done), nullptr);
+    sink(text.substr(done), nullptr, at_start && done == 0);
 }
 
 } // namespace baton

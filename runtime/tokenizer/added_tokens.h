@@ -10,6 +10,7 @@
 #define BATON_RUNTIME_TOKENIZER_ADDED_TOKENS_H
 
 #include "runtime/tokenizer/json_view.h"
+#include "runtime/tokenizer/normalizer.h"
 #include "runtime/tokenizer/regex.h"
 
 #include <array>
@@ -30,8 +31,8 @@ struct AddedToken {
   /// The match takes the white space on its left, on its right.
   bool left_strip;
   bool right_strip;
-  /// Matched in a second pass, between the matches of those that are not. (The
-  /// second pass sees normalized text, which is the same text here.)
+  /// Matched in a second pass, between the matches of those that are not: in
+  /// normalized text, and normalized itself.
   bool normalized;
   bool special;
 };
@@ -40,15 +41,17 @@ class AddedTokens {
 public:
   AddedTokens() = default;
   /// Reads "added_tokens". Throws Error when contents repeat or are empty.
-  explicit AddedTokens(const JsonView &description);
+  AddedTokens(const JsonView &description, const Normalizer &normalizer);
 
   const std::vector<AddedToken> &all() const { return tokens; }
 
-  /// Cuts well-formed UTF-8 into added tokens and the text between them, in
-  /// order; the token is null for text, which is never empty.
-  using Sink =
-      std::function<void(std::string_view piece, const AddedToken *token)>;
-  void cut(std::string_view text, const Sink &sink) const;
+  /// Cuts well-formed UTF-8 into added tokens and the text between them, which
+  /// is normalized, in order; the token is null for text, which is never empty.
+  /// `at_start`: nothing comes before it.
+  using Sink = std::function<void(std::string_view piece,
+                                  const AddedToken *token, bool at_start)>;
+  void cut(std::string_view text, const Normalizer &normalizer,
+           const Sink &sink) const;
 
 private:
   /// The contents of some of the tokens as a tree of bytes.
@@ -69,7 +72,7 @@ private:
     std::array<bool, 256> begins{};
   };
 
-  void cut_pass(const Tree &tree, std::string_view text,
+  void cut_pass(const Tree &tree, std::string_view text, bool at_start,
                 const Sink &sink) const;
 
   std::vector<AddedToken> tokens;

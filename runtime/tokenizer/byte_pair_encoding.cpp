@@ -4,6 +4,7 @@
 
 #include "runtime/error.h"
 #include "runtime/tokenizer/byte_alphabet.h"
+#include "runtime/tokenizer/utf8.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -38,7 +39,8 @@ std::pair<std::string, std::string> sides(const JsonView &merge) {
 
 } // namespace
 
-BytePairEncoding::BytePairEncoding(const JsonView &description) {
+BytePairEncoding::BytePairEncoding(const JsonView &description, Symbols symbols)
+    : symbols(symbols) {
   // Files of older versions do not name the type.
   if (const auto type = description.find("type"))
     if (type->string() != "BPE")
@@ -50,16 +52,48 @@ BytePairEncoding::BytePairEncoding(const JsonView &description) {
     if (const auto affix = description.find(key))
       if (!affix->string().empty())
         affix->refuse("'" + affix->string() + "'");
-  if (description.boolean("byte_fallback", false))
-    description.at("byte_fallback").refuse("true");
-  // "unk_token" may say anything: every byte has a token, nothing is unknown.
 
   read_vocabulary(description.at("vocab"));
+  byte_fallback = symbols == Symbols::Characters &&
+                  description.boolean("byte_fallback", false);
+  find_byte_tokens(description);
   read_merges(description.at("merges"));
-  if (description.boolean("ignore_merges", false))
-    for (const auto &[text, id] : ids)
-      if (auto bytes = read_spelled_bytes(text))
-        whole_words.emplace(std::move(*bytes), id);
+  if (!description.boolean("ignore_merges", false))
+    return;
+  for (const auto &[text, id] : ids)
+    if (symbols == Symbols::Characters)
+      whole_words.emplace(text, id);
+    else if (auto bytes = read_spelled_bytes(text))
+      whole_words.emplace(std::move(*bytes), id);
+}
+
+/// With a token for every byte that UTF-8 has, nothing is unknown.
+void BytePairEncoding::find_byte_tokens(const JsonView &description) {
+  const JsonView vocabulary = description.at("vocab");
+  byte_tokens.fill(-1);
+  if (symbols == Symbols::Bytes || byte_fallback)
+    for (int byte = 0; byte < 256; ++byte) {
+      const auto found = ids.find(
+          byte_fallback ? "<" + hexadecimal(static_cast<uint8_t>(byte)) + ">"
+                        : spell_byte(static_cast<uint8_t>(byte)));
+      byte_tokens[byte] = found == ids.end() ? -1 : found->second;
+      const bool occurs = byte != 0xC0 && byte != 0xC1 && byte < 0xF5;
+      if (occurs && byte_tokens[byte] < 0)
+        vocabulary.fail("has no token for the byte " + hexadecimal(byte) +
+                        (byte_fallback
+                             ? ", to fall back on"
+                             : "; it is not a byte-level vocabulary"));
+    }
+  if (symbols == Symbols::Bytes || byte_fallback)
+    return;
+  const auto name = description.find("unk_token");
+  if (!name)
+    description.fail("has neither byte_fallback nor an unk_token");
+  const auto found = ids.find(name->string());
+  if (found == ids.end())
+    name->fail("is not in the vocabulary");
+  unknown = found->second;
+  fuse_unknown = description.boolean("fuse_unk", false);
 }
 
 void BytePairEncoding::read_vocabulary(const JsonView &vocabulary) {
@@ -74,14 +108,6 @@ void BytePairEncoding::read_vocabulary(const JsonView &vocabulary) {
                           " to two tokens, one of them '" + text + "'");
         ids.emplace(text, id);
       });
-  for (int byte = 0; byte < 256; ++byte) {
-    const auto found = ids.find(spell_byte(byte));
-    byte_tokens[byte] = found == ids.end() ? -1 : found->second;
-    const bool occurs = byte != 0xC0 && byte != 0xC1 && byte < 0xF5;
-    if (occurs && byte_tokens[byte] < 0)
-      vocabulary.fail("has no token for the byte " + hexadecimal(byte) +
-                      "; it is not a byte-level vocabulary");
-  }
 }
 
 void BytePairEncoding::read_merges(const JsonView &description) {
@@ -104,6 +130,41 @@ void BytePairEncoding::read_merges(const JsonView &description) {
   }
 }
 
+std::vector<int32_t>
+BytePairEncoding::first_symbols(std::string_view word) const {
+  std::vector<int32_t> result;
+  result.reserve(word.size());
+  const auto add_bytes = [&](std::string_view bytes) {
+    for (const char c : bytes) {
+      const auto byte = static_cast<uint8_t>(c);
+      if (byte_tokens[byte] < 0)
+        throw Error("the tokenizer has no token for the byte " +
+                    hexadecimal(byte));
+      result.push_back(byte_tokens[byte]);
+    }
+  };
+  if (symbols == Symbols::Bytes) {
+    add_bytes(word);
+    return result;
+  }
+  bool is_unknown = false;
+  while (!word.empty()) {
+    const std::string_view character =
+        word.substr(0, first_sequence(word).bytes);
+    word.remove_prefix(character.size());
+    const auto found = ids.find(std::string(character));
+    const bool was_unknown = is_unknown;
+    is_unknown = found == ids.end() && !byte_fallback;
+    if (found != ids.end())
+      result.push_back(found->second);
+    else if (byte_fallback)
+      add_bytes(character);
+    else if (!was_unknown || !fuse_unknown)
+      result.push_back(unknown);
+  }
+  return result;
+}
+
 void BytePairEncoding::encode(std::string_view word,
                               std::vector<int32_t> &tokens) const {
   if (!whole_words.empty()) {
@@ -114,7 +175,7 @@ void BytePairEncoding::encode(std::string_view word,
     }
   }
 
-  // A doubly linked list over the bytes' places; a merge keeps the left place.
+  // A doubly linked list over the places; a merge keeps the left place.
   constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
   if (word.size() >= none)
     throw Error("a word of 4 GiB or more cannot be encoded");
@@ -123,16 +184,12 @@ void BytePairEncoding::encode(std::string_view word,
     uint32_t previous;
     uint32_t next;
   };
+  const std::vector<int32_t> first = first_symbols(word);
   std::vector<Symbol> symbols;
-  symbols.reserve(word.size());
-  for (uint32_t at = 0; at < word.size(); ++at) {
-    const uint8_t byte = static_cast<uint8_t>(word[at]);
-    if (byte_tokens[byte] < 0)
-      throw Error("the tokenizer has no token for the byte " +
-                  hexadecimal(byte));
-    symbols.push_back({byte_tokens[byte], at == 0 ? none : at - 1,
-                       at + 1 == word.size() ? none : at + 1});
-  }
+  symbols.reserve(first.size());
+  for (uint32_t at = 0; at < first.size(); ++at)
+    symbols.push_back({first[at], at == 0 ? none : at - 1,
+                       at + 1 == first.size() ? none : at + 1});
 
   // Earlier merges first, and of equal ones the leftmost.
   struct Candidate {

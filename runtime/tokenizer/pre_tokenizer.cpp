@@ -2,7 +2,7 @@
 
 #include "runtime/tokenizer/pre_tokenizer.h"
 
-#include "runtime/error.h"
+#include "runtime/tokenizer/normalizer.h"
 
 namespace baton {
 
@@ -14,25 +14,9 @@ namespace {
 constexpr const char *byte_level_pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-Regex compile(const JsonView &pattern) {
-  try {
-    if (const auto regex = pattern.find("Regex"))
-      return Regex(regex->string());
-    if (const auto text = pattern.find("String"))
-      return Regex::literal(text->string());
-  } catch (const Error &error) {
-    pattern.fail(std::string("cannot be used: ") + error.what());
-  }
-  pattern.fail("has neither 'Regex' nor 'String'");
-}
-
 } // namespace
 
-PreTokenizer::PreTokenizer(const JsonView &description) {
-  read(description);
-  if (!has_byte_level)
-    description.refuse("a pre-tokenizer without ByteLevel");
-}
+PreTokenizer::PreTokenizer(const JsonView &description) { read(description); }
 
 void PreTokenizer::read(const JsonView &description) {
   if (has_byte_level)
@@ -42,18 +26,13 @@ void PreTokenizer::read(const JsonView &description) {
     for (const JsonView &element : description.at("pretokenizers").elements())
       read(element);
   } else if (type == "Split") {
-    const std::string &behavior = description.at("behavior").string();
-    const bool invert = description.boolean("invert", false);
-    if (behavior != "Isolated" && behavior != "Removed")
-      description.at("behavior").refuse("'" + behavior + "'");
-    splits.push_back({compile(description.at("pattern")),
-                      behavior == "Isolated" ? Split::Nothing
-                      : invert               ? Split::Rest
-                                             : Split::Matches});
+    read_split(description);
   } else if (type == "Digits") {
     const bool individual = description.boolean("individual_digits", false);
-    splits.push_back(
-        {Regex(individual ? R"(\p{N})" : R"(\p{N}+)"), Split::Nothing});
+    Regex digits(individual ? R"(\p{N})" : R"(\p{N}+)");
+    steps.push_back({{}, Split{digits, Split::Isolated}});
+  } else if (type == "Metaspace") {
+    read_metaspace(description);
   } else if (type == "ByteLevel") {
     read_byte_level(description);
   } else {
@@ -61,37 +40,107 @@ void PreTokenizer::read(const JsonView &description) {
   }
 }
 
+void PreTokenizer::read_split(const JsonView &description) {
+  const std::string &behavior = description.at("behavior").string();
+  const bool invert = description.boolean("invert", false);
+  Split split{read_pattern(description.at("pattern")), Split::Isolated};
+  if (behavior == "Removed")
+    split.kind = invert ? Split::RestRemoved : Split::MatchesRemoved;
+  else if (behavior == "MergedWithPrevious" && !invert)
+    split.kind = Split::WithPrevious;
+  else if (behavior == "MergedWithNext" && !invert)
+    split.kind = Split::WithNext;
+  else if (behavior != "Isolated")
+    description.at("behavior")
+        .refuse("'" + behavior + "'" + (invert ? ", inverted," : ""));
+  steps.push_back({{}, std::move(split)});
+}
+
+void PreTokenizer::read_metaspace(const JsonView &description) {
+  Metaspace metaspace{description.at("replacement").string(),
+                      Metaspace::Always};
+  if (const auto scheme = description.find("prepend_scheme")) {
+    if (scheme->string() == "first")
+      metaspace.prepend = Metaspace::First;
+    else if (scheme->string() == "never")
+      metaspace.prepend = Metaspace::Never;
+    else if (scheme->string() != "always")
+      scheme->refuse("'" + scheme->string() + "'");
+  } else if (!description.boolean("add_prefix_space", true)) {
+    // The spelling of older versions.
+    metaspace.prepend = Metaspace::Never;
+  }
+  Step step;
+  if (description.boolean("split", true))
+    step.split = Split{Regex::literal(metaspace.replacement), Split::WithNext};
+  step.metaspace = std::move(metaspace);
+  steps.push_back(std::move(step));
+}
+
 void PreTokenizer::read_byte_level(const JsonView &description) {
   has_byte_level = true;
-  add_prefix_space = description.boolean("add_prefix_space", true);
-  prefixed_split = splits.size();
+  Step step;
+  step.prefix_space = description.boolean("add_prefix_space", true);
   if (description.boolean("use_regex", true))
-    splits.push_back({Regex(byte_level_pattern), Split::Nothing});
+    step.split = Split{Regex(byte_level_pattern), Split::Isolated};
+  steps.push_back(std::move(step));
 }
 
-void PreTokenizer::split(
-    std::string_view text,
-    const std::function<void(std::string_view)> &sink) const {
-  split_from(0, text, sink);
+void PreTokenizer::split(std::string_view text, bool at_start,
+                         const Sink &sink) const {
+  split_from(0, text, at_start, sink);
 }
 
-void PreTokenizer::split_from(
-    size_t step, std::string_view text,
-    const std::function<void(std::string_view)> &sink) const {
+void PreTokenizer::split_from(size_t index, std::string_view text,
+                              bool at_start, const Sink &sink) const {
   if (text.empty())
     return;
-  std::string prefixed;
-  if (add_prefix_space && step == prefixed_split && text.front() != ' ') {
-    prefixed.append(" ").append(text);
-    text = prefixed;
-  }
-  if (step == splits.size())
+  if (index == steps.size())
     return sink(text);
-  const Split &split = splits[step];
+  const Step &step = steps[index];
+  std::string changed;
+  if (step.metaspace) {
+    static const Regex space = Regex::literal(" ");
+    const auto &[replacement, prepend] = *step.metaspace;
+    changed = replace_all(text, space, replacement);
+    const bool prepends = prepend == Metaspace::Always ||
+                          (prepend == Metaspace::First && at_start);
+    if (prepends && !changed.starts_with(replacement))
+      changed.insert(0, replacement);
+    text = changed;
+  } else if (step.prefix_space && text.front() != ' ') {
+    changed.append(" ").append(text);
+    text = changed;
+  }
+  const auto pass_on = [&](std::string_view piece) {
+    split_from(index + 1, piece, at_start && piece.data() == text.data(), sink);
+  };
+  if (!step.split)
+    return pass_on(text);
+  const Split &split = *step.split;
+  // Pieces lie behind one another, so that several are one.
+  const char *begin = text.data(), *held = begin;
+  const auto up_to = [&](const char *end) {
+    if (end != held)
+      pass_on(std::string_view(held, static_cast<size_t>(end - held)));
+    held = end;
+  };
   split.regex.cut(text, [&](std::string_view piece, bool match) {
-    if (split.dropped != (match ? Split::Matches : Split::Rest))
-      split_from(step + 1, piece, sink);
+    switch (split.kind) {
+    case Split::Isolated:
+      return pass_on(piece);
+    case Split::MatchesRemoved:
+      return match ? void() : pass_on(piece);
+    case Split::RestRemoved:
+      return match ? pass_on(piece) : void();
+    case Split::WithPrevious:
+      return match ? up_to(piece.data() + piece.size()) : void();
+    case Split::WithNext:
+      return match ? up_to(piece.data()) : void();
+    }
   });
+  if (split.kind == Split::WithPrevious || split.kind == Split::WithNext)
+    up_to(begin + text.size());
 }
 
 } // namespace baton

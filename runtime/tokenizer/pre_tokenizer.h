@@ -1,7 +1,7 @@
 //===- pre_tokenizer.h - cuts text into the words that are encoded -------===//
 //
-// The "pre_tokenizer" of a tokenizer.json: a chain of splits that ends with
-// ByteLevel. Tokens never reach across a border that it makes.
+// The "pre_tokenizer" of a tokenizer.json: a chain of splits. Tokens never
+// reach across a border that it makes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,32 +21,50 @@ namespace baton {
 
 class PreTokenizer {
 public:
-  /// Reads a "pre_tokenizer". Supported are ByteLevel, and Sequences of Split
-  /// (behaviors Isolated and Removed) and Digits that end with ByteLevel;
-  /// throws Error for everything else.
+  /// Cuts nothing.
+  PreTokenizer() = default;
+  /// Reads a "pre_tokenizer". Supported are Split (behaviors Isolated, Removed,
+  /// MergedWithPrevious, MergedWithNext), Digits, Metaspace and ByteLevel,
+  /// which comes last, and Sequences of them; throws Error for everything else.
   explicit PreTokenizer(const JsonView &description);
 
+  /// Words are bytes, and the vocabulary spells them in the alphabet of bytes.
+  bool is_byte_level() const { return has_byte_level; }
+
   /// Calls the sink with every word of well-formed UTF-8 text, in order. A word
-  /// lives as long as the call, and is never empty.
-  void split(std::string_view text,
+  /// lives as long as the call, and is never empty. `at_start`: nothing comes
+  /// before the text, not even an added token.
+  void split(std::string_view text, bool at_start,
              const std::function<void(std::string_view word)> &sink) const;
 
 private:
+  using Sink = std::function<void(std::string_view)>;
+
   struct Split {
     Regex regex;
-    /// Which pieces are dropped: none, the matches, or those between.
-    enum { Nothing, Matches, Rest } dropped;
+    /// What becomes of the matches and of what lies between them.
+    enum { Isolated, MatchesRemoved, RestRemoved, WithPrevious, WithNext } kind;
+  };
+  /// Spaces become another character, which may also begin the text.
+  struct Metaspace {
+    std::string replacement;
+    enum { Always, First, Never } prepend;
+  };
+  struct Step {
+    std::optional<Metaspace> metaspace;
+    std::optional<Split> split;
+    /// ByteLevel's: a space begins every piece.
+    bool prefix_space = false;
   };
 
   void read(const JsonView &description);
+  void read_split(const JsonView &description);
+  void read_metaspace(const JsonView &description);
   void read_byte_level(const JsonView &description);
-  void split_from(size_t step, std::string_view text,
-                  const std::function<void(std::string_view)> &sink) const;
+  void split_from(size_t step, std::string_view text, bool at_start,
+                  const Sink &sink) const;
 
-  std::vector<Split> splits;
-  /// ByteLevel begins words with a space before its own split, the last one.
-  bool add_prefix_space = false;
-  size_t prefixed_split = 0;
+  std::vector<Step> steps;
   bool has_byte_level = false;
 };
 

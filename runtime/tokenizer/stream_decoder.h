@@ -2,7 +2,7 @@
 //
 // One character may be spread over several tokens. What is shown while tokens
 // are generated must not end in the middle of one, and joined it must be what
-// decoding all tokens at once gives.
+// decoding all tokens at once, as the continuation of a text, gives.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,9 +4,10 @@
 
 #include "runtime/error.h"
 #include "runtime/tokenizer/added_tokens.h"
-#include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/byte_pair_encoding.h"
+#include "runtime/tokenizer/decoder.h"
 #include "runtime/tokenizer/json_view.h"
+#include "runtime/tokenizer/normalizer.h"
 #include "runtime/tokenizer/pre_tokenizer.h"
 #include "runtime/tokenizer/utf8.h"
 
@@ -25,9 +26,11 @@ struct Tokenizer::Tables {
   void read_post_processor(const JsonView &description);
   void read_template(const JsonView &description);
 
+  Normalizer normalizer;
   AddedTokens added_tokens;
   PreTokenizer pre_tokenizer;
   BytePairEncoding encoding;
+  Decoder decoder;
   /// What the post-processor puts before and behind the tokens of a text.
   std::vector<int32_t> prefix, suffix;
 
@@ -38,43 +41,38 @@ struct Tokenizer::Tables {
 
 namespace {
 
-AddedTokens read_added_tokens_of(const JsonView &description) {
+AddedTokens read_added_tokens_of(const JsonView &description,
+                                 const Normalizer &normalizer) {
   const auto added = description.find("added_tokens");
-  return added ? AddedTokens(*added) : AddedTokens();
+  return added ? AddedTokens(*added, normalizer) : AddedTokens();
 }
 
-/// Checks that a decoder joins the bytes of the tokens and does nothing else.
-void check_decoder(const JsonView &description) {
-  const std::string &type = description.at("type").string();
-  if (type == "Sequence") {
-    const std::vector<JsonView> decoders =
-        description.at("decoders").elements();
-    if (decoders.size() != 1)
-      description.refuse("a sequence of " + std::to_string(decoders.size()) +
-                         " decoders");
-    check_decoder(decoders.front());
-  } else if (type != "ByteLevel") {
-    description.refuse("type '" + type + "'");
-  }
+/// A part of the description that may be missing.
+template <typename Part>
+Part read_part(const JsonView &description, const char *key) {
+  const auto part = description.find(key);
+  return part ? Part(*part) : Part();
 }
 
 } // namespace
 
 Tokenizer::Tables::Tables(const JsonView &description)
-    : added_tokens(read_added_tokens_of(description)),
-      pre_tokenizer(description.at("pre_tokenizer")),
-      encoding(description.at("model")) {
-  if (const auto normalizer = description.find("normalizer"))
-    normalizer->refuse("type '" + normalizer->at("type").string() + "'");
-  check_decoder(description.at("decoder"));
+    : normalizer(read_part<Normalizer>(description, "normalizer")),
+      added_tokens(read_added_tokens_of(description, normalizer)),
+      pre_tokenizer(read_part<PreTokenizer>(description, "pre_tokenizer")),
+      encoding(description.at("model"),
+               pre_tokenizer.is_byte_level()
+                   ? BytePairEncoding::Symbols::Bytes
+                   : BytePairEncoding::Symbols::Characters),
+      decoder(description.at("decoder")) {
+  if (decoder.is_byte_level() != pre_tokenizer.is_byte_level())
+    description.at("decoder").refuse(
+        "bytes on one side and characters on the other");
 
   const auto &vocabulary = encoding.vocabulary();
   bytes.reserve(vocabulary.size() + added_tokens.all().size());
-  for (const auto &[text, id] : vocabulary) {
-    // A text with other characters can only be that of an added token.
-    auto spelled = read_spelled_bytes(text);
-    bytes.emplace(id, spelled ? std::move(*spelled) : text);
-  }
+  for (const auto &[text, id] : vocabulary)
+    bytes.emplace(id, decoder.bytes(text));
   for (const AddedToken &token : added_tokens.all()) {
     const auto known = vocabulary.find(token.content);
     if (known != vocabulary.end() && known->second != token.id)
@@ -87,8 +85,10 @@ Tokenizer::Tables::Tables(const JsonView &description)
       description.at("added_tokens")
           .fail("gives '" + token.content + "' the id " +
                 std::to_string(token.id) + ", which another token has already");
-    // Its content is matched as it is, so it is also written as it is.
-    holder->second = token.content;
+    // It is written as it is matched.
+    const std::string content =
+        token.normalized ? normalizer.apply(token.content) : token.content;
+    holder->second = decoder.is_byte_level() ? content : decoder.bytes(content);
     if (token.special)
       special.insert(token.id);
   }
@@ -175,13 +175,15 @@ std::vector<int32_t> Tokenizer::encode(std::string_view utf8,
   if (add_special_tokens)
     tokens = tables->prefix;
   tables->added_tokens.cut(
-      text, [&](std::string_view piece, const AddedToken *token) {
+      text, tables->normalizer,
+      [&](std::string_view piece, const AddedToken *token, bool at_start) {
         if (token)
           tokens.push_back(token->id);
         else
-          tables->pre_tokenizer.split(piece, [&](std::string_view word) {
-            tables->encoding.encode(word, tokens);
-          });
+          tables->pre_tokenizer.split(piece, at_start,
+                                      [&](std::string_view word) {
+                                        tables->encoding.encode(word, tokens);
+                                      });
       });
   if (add_special_tokens)
     tokens.insert(tokens.end(), tables->suffix.begin(), tables->suffix.end());
@@ -189,11 +191,20 @@ std::vector<int32_t> Tokenizer::encode(std::string_view utf8,
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> tokens,
-                              bool skip_special_tokens) const {
+                              bool skip_special_tokens, bool at_start) const {
   std::string bytes;
-  for (const int32_t token : tokens)
-    if (!skip_special_tokens || !is_special(token))
-      bytes += token_bytes(token);
+  size_t first_token = 0;
+  bool is_first = true;
+  for (const int32_t token : tokens) {
+    if (skip_special_tokens && is_special(token))
+      continue;
+    bytes += token_bytes(token);
+    if (is_first)
+      first_token = bytes.size();
+    is_first = false;
+  }
+  if (at_start)
+    tables->decoder.strip_start(bytes, first_token);
   return replace_ill_formed(bytes);
 }
 

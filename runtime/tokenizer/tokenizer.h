@@ -1,13 +1,15 @@
 //===- tokenizer.h - text to tokens and back -----------------------------===//
 //
-// Byte-level byte-pair encoding as described by a Hugging Face tokenizer.json
-// (the families of GPT-2 and Llama 3): added tokens are cut out of the text,
-// the rest is split into words, and words are encoded by merges.
+// Byte-pair encoding as described by a Hugging Face tokenizer.json, in its two
+// ways: over bytes (GPT-2, Llama 3, Qwen) and, as SentencePiece has it, over
+// characters that fall back on bytes (Llama 2, Mistral, Gemma, Phi-3). Added
+// tokens are cut out of the text, the rest is normalized and split into words,
+// and words are encoded by merges.
 //
-// Supported: model BPE; pre-tokenizers ByteLevel, Split (Isolated, Removed),
-// Digits and Sequences of them that end with ByteLevel; added tokens with all
-// their options; post-processors ByteLevel, TemplateProcessing and Sequence;
-// decoder ByteLevel; no normalizer. Everything else is refused by name.
+// Supported: model BPE; the normalizers, pre-tokenizers and decoders that
+// normalizer.h, pre_tokenizer.h and decoder.h name; added tokens with all their
+// options; post-processors ByteLevel, TemplateProcessing and Sequence.
+// Everything else is refused by name.
 // "truncation" and "padding" are ignored: they belong to batches for training.
 //
 // Unicode properties are those of the PCRE2 that Baton is built with (Unicode
@@ -45,10 +47,13 @@ public:
   std::vector<int32_t> encode(std::string_view utf8,
                               bool add_special_tokens = true) const;
 
-  /// The text of some tokens; bytes that are no UTF-8 become U+FFFD. Ids that
-  /// no token has stand for nothing: models may have more rows than tokens.
+  /// The text of some tokens; `at_start`, a space that the encoder puts at the
+  /// beginning of a text is left out. Bytes that are no UTF-8 become U+FFFD.
+  /// Ids that no token has stand for nothing: models may have more rows than
+  /// tokens.
   std::string decode(std::span<const int32_t> tokens,
-                     bool skip_special_tokens = false) const;
+                     bool skip_special_tokens = false,
+                     bool at_start = true) const;
 
   /// The bytes of one token, which need not be whole characters; empty for an
   /// id that no token has. Lives as long as the tokenizer.

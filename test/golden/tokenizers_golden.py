@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models
-from tokenizers import pre_tokenizers, processors, trainers
+from tokenizers import normalizers, pre_tokenizers, processors, trainers
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "tokenizer"
@@ -139,6 +139,124 @@ def removed():
     )
 
 
+# The split of the Qwen checkpoints.
+QWEN_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def qwen(vocab_size):
+    """As the published Qwen2 and Qwen3: composed characters, no BOS."""
+    split = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(QWEN_SPLIT), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    tokenizer = train(split, vocab_size - len(specials))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.add_special_tokens([AddedToken(name, normalized=False) for name in specials])
+    tokenizer.add_tokens([AddedToken("<tool_call>", normalized=False)])
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    return tokenizer
+
+
+def sentencepiece(vocab_size, normalizer, pre_tokenizer, decoder, begin="<s>"):
+    """Over characters, of which one without a token becomes its bytes' tokens."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    if normalizer:
+        tokenizer.normalizer = normalizer
+    if pre_tokenizer:
+        tokenizer.pre_tokenizer = pre_tokenizer
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=["<unk>", begin, "</s>"],
+        # Some characters of the corpus and all others fall back on bytes.
+        limit_alphabet=60,
+        show_progress=False,
+    )
+    # Without spaces to cut at, whole sentences would become tokens.
+    words = [word for line in CORPUS for word in line.replace(" ", " \0").split("\0")]
+    tokenizer.train_from_iterator(words * 3, trainer)
+    description = json.loads(tokenizer.to_str())
+    vocabulary = description["model"]["vocab"]
+    for byte in range(256):
+        vocabulary[f"<0x{byte:02X}>"] = len(vocabulary)
+    tokenizer = Tokenizer.from_str(json.dumps(description))
+    tokenizer.decoder = decoder
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=[begin, "$A"],
+        pair=[begin, "$A", f"{begin}:1", "$B:1"],
+        special_tokens=[(begin, tokenizer.token_to_id(begin))],
+    )
+    return tokenizer
+
+
+def joined(*strip):
+    return decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *strip]
+    )
+
+
+def llama2(vocab_size):
+    """As the published Llama 2: every piece of text begins with a space."""
+    prefixed = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    return sentencepiece(vocab_size, prefixed, None, joined(decoders.Strip(" ", 1, 0)))
+
+
+def phi3(vocab_size):
+    """As the published Phi-3: added tokens that take the white space behind them."""
+    tokenizer = llama2(vocab_size)
+    tokenizer.add_special_tokens(
+        [AddedToken(name, rstrip=True, normalized=False) for name in ("<|user|>", "<|end|>")]
+    )
+    tokenizer.add_tokens([AddedToken("token", normalized=True)])
+    return tokenizer
+
+
+def mistral(vocab_size):
+    """As the published Mistral 0.3: only the first piece begins with a space."""
+    metaspace = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    tokenizer = sentencepiece(vocab_size, None, metaspace, joined(decoders.Strip(" ", 1, 0)))
+    tokenizer.add_special_tokens(["[INST]", "[/INST]"])
+    return tokenizer
+
+
+def metaspace(vocab_size):
+    """Words that begin with a space, cut there; the decoder drops the first."""
+    scheme = "always"
+    return sentencepiece(
+        vocab_size,
+        normalizers.NFKC(),
+        pre_tokenizers.Metaspace(prepend_scheme=scheme, split=True),
+        decoders.Metaspace(prepend_scheme=scheme),
+    )
+
+
+def gemma(vocab_size):
+    """As the published Gemma 2: spaces are a letter, runs of them stay together."""
+    return sentencepiece(
+        vocab_size,
+        normalizers.Replace(" ", "▁"),
+        pre_tokenizers.Split(" ", "merged_with_previous"),
+        joined(),
+        begin="<bos>",
+    )
+
+
+def unknown(vocab_size):
+    """Without bytes to fall back on; unknown characters in a row are one token."""
+    tokenizer = sentencepiece(
+        vocab_size, normalizers.NFD(), pre_tokenizers.Split(Regex("[.,]"), "merged_with_next"),
+        joined(),
+    )
+    description = json.loads(tokenizer.to_str())
+    description["model"]["byte_fallback"] = False
+    return Tokenizer.from_str(json.dumps(description))
+
+
 TEXTS = [
     "",
     " ",
@@ -158,6 +276,13 @@ TEXTS = [
     "tokens\r\n\r\n  tokens \n\n tokens\t\ttokens   ",
     "日本語" * 10,
     "a" * 300,
+    "<s>one</s> <s> two <unk>",
+    "<|user|>  hi<|end|>\n<|user|> token tokens <bos>x",
+    "[INST] do it [/INST]  done[INST]x",
+    "<|im_start|>user\nhi<|im_end|>\n<tool_call>x</tool_call>",
+    "▁ ▁▁ a▁b",
+    "e\u0301 \u212b ﬁ ½ 가 \u1112\u1161\u11ab",
+    " leading", "trailing ", "\t\ttabs",
 ]
 
 
@@ -199,6 +324,13 @@ def main():
     write("llama3-560", llama3(560), unreachable_words=["Ġtokens", "Ġthe"])
     write("prefix-space", prefix_space())
     write("removed", removed())
+    write("qwen-420", qwen(420))
+    write("llama2-300", llama2(300))
+    write("phi3-280", phi3(280))
+    write("mistral-300", mistral(300))
+    write("metaspace-260", metaspace(260))
+    write("gemma-320", gemma(320))
+    write("unknown-200", unknown(200))
 
 
 if __name__ == "__main__":

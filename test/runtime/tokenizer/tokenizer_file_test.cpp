@@ -2,6 +2,7 @@
 
 #include "runtime/error.h"
 #include "runtime/tokenizer/byte_alphabet.h"
+#include "runtime/tokenizer/stream_decoder.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include <gtest/gtest.h>
@@ -136,9 +137,12 @@ TEST(TokenizerFile, MalformedJsonIsRefused) {
 }
 
 TEST(TokenizerFile, EveryRequiredKeyIsMissed) {
-  for (const char *key : {"pre_tokenizer", "decoder", "model"})
+  for (const char *key : {"decoder", "model"})
     expect_refusal([&](json &file) { file.erase(key); }, "the document",
                    "has no '" + std::string(key) + "'");
+  // Without one, words are made of characters.
+  expect_refusal([](json &file) { file.erase("pre_tokenizer"); }, "model",
+                 "has neither byte_fallback nor an unk_token");
   for (const char *key : {"vocab", "merges"})
     expect_refusal([&](json &file) { file["model"].erase(key); }, "model",
                    "has no '" + std::string(key) + "'");
@@ -207,17 +211,96 @@ TEST(TokenizerFile, OtherModelsAreRefused) {
     return [=](json &file) { file["model"][key] = value; };
   };
   expect_refusal(set("dropout", 0.1), "model.dropout", "not supported");
-  expect_refusal(set("byte_fallback", true), "model.byte_fallback",
-                 "not supported");
   expect_refusal(set("continuing_subword_prefix", "##"),
                  "model.continuing_subword_prefix", "not supported");
   expect_refusal(set("end_of_word_suffix", "</w>"), "model.end_of_word_suffix",
                  "not supported");
 }
 
-TEST(TokenizerFile, NormalizersAreRefused) {
-  expect_refusal([](json &file) { file["normalizer"] = {{"type", "NFC"}}; },
-                 "normalizer", "type 'NFC' is not supported");
+TEST(TokenizerFile, OtherNormalizersAreRefused) {
+  expect_refusal(
+      [](json &file) {
+        file["normalizer"] = {
+            {"type", "Sequence"},
+            {"normalizers", {{{"type", "NFC"}}, {{"type", "Lowercase"}}}}};
+      },
+      "normalizer.normalizers.1", "type 'Lowercase' is not supported");
+  expect_refusal(
+      [](json &file) {
+        file["normalizer"] = {{"type", "Replace"},
+                              {"pattern", {{"Regex", "("}}},
+                              {"content", ""}};
+      },
+      "normalizer.pattern", "'('");
+}
+
+/// Over characters: bytes to fall back on are tokens of their own.
+static void make_characters(json &file) {
+  json &model = file["model"];
+  model["vocab"] = {{"<unk>", 0}, {"a", 1}, {"b", 2}, {"ab", 3}, {"▁", 4}};
+  model["merges"] = {"a b"};
+  model["unk_token"] = "<unk>";
+  file["pre_tokenizer"] = nullptr;
+  file["decoder"] = {{"type", "Fuse"}};
+}
+
+static void make_fallback(json &file) {
+  make_characters(file);
+  json &vocabulary = file["model"]["vocab"];
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof(name), "<0x%02X>", byte);
+    vocabulary[name] = 5 + byte;
+  }
+  file["model"]["byte_fallback"] = true;
+}
+
+TEST(TokenizerFile, CharactersWithoutTokensFallBack) {
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(encode(make_characters, "abéeab"), (Ids{3, 0, 0, 3}));
+  EXPECT_EQ(encode(
+                [](json &file) {
+                  make_characters(file);
+                  file["model"]["fuse_unk"] = true;
+                },
+                "abéeab"),
+            (Ids{3, 0, 3}));
+  EXPECT_EQ(encode(make_fallback, "abéab"), (Ids{3, 5 + 0xC3, 5 + 0xA9, 3}));
+  expect_refusal(
+      [](json &file) {
+        make_fallback(file);
+        file["model"]["vocab"].erase("<0x41>");
+      },
+      "model.vocab", "has no token for the byte 0x41, to fall back on");
+  expect_refusal(
+      [](json &file) {
+        make_characters(file);
+        file["model"]["unk_token"] = "<none>";
+      },
+      "model.unk_token", "is not in the vocabulary");
+  expect_refusal(
+      [](json &file) {
+        make_characters(file);
+        file["decoder"] = {{"type", "ByteLevel"}};
+      },
+      "decoder", "bytes on one side and characters on the other");
+}
+
+/// Bytes that are no text are read back as Python's errors="replace" reads
+/// them, whole or token by token.
+TEST(TokenizerFile, BytesThatAreNoTextAreReplaced) {
+  json document = smallest();
+  make_fallback(document);
+  document["decoder"] = {{"type", "ByteFallback"}};
+  Tokenizer tokenizer = Tokenizer::parse(document.dump(), "some.json");
+  // "a", the beginning of a character of four bytes, "b", a lone continuation.
+  const std::vector<int32_t> ids = {1, 5 + 0xF0, 5 + 0x9F, 2, 5 + 0xA9};
+  EXPECT_EQ(tokenizer.decode(ids), "a\uFFFDb\uFFFD");
+  StreamDecoder decoder(tokenizer);
+  std::string text;
+  for (int32_t id : ids)
+    text += decoder.push(id);
+  EXPECT_EQ(text + decoder.finish(), "a\uFFFDb\uFFFD");
 }
 
 TEST(TokenizerFile, OtherPreTokenizersAreRefused) {
@@ -232,23 +315,27 @@ TEST(TokenizerFile, OtherPreTokenizersAreRefused) {
   };
   const json bytes = {{"type", "ByteLevel"}};
   EXPECT_EQ(refusal(chain(json::array({bytes}))), "accepted");
-  expect_refusal(chain({{{"type", "Metaspace"}}, bytes}),
-                 "pre_tokenizer.pretokenizers.0", "'Metaspace'");
-  expect_refusal(chain({split({{"Regex", "a"}}, "MergedWithNext"), bytes}),
-                 "pre_tokenizer.pretokenizers.0.behavior", "'MergedWithNext'");
+  expect_refusal(chain({{{"type", "UnicodeScripts"}}, bytes}),
+                 "pre_tokenizer.pretokenizers.0", "'UnicodeScripts'");
+  expect_refusal(chain({split({{"Regex", "a"}}, "Contiguous"), bytes}),
+                 "pre_tokenizer.pretokenizers.0.behavior", "'Contiguous'");
   expect_refusal(chain({split({{"Regex", "("}}, "Isolated"), bytes}),
                  "pre_tokenizer.pretokenizers.0.pattern", "'('");
   expect_refusal(chain({split({{"Glob", "*"}}, "Isolated"), bytes}),
                  "pre_tokenizer.pretokenizers.0.pattern", "neither");
-  expect_refusal(chain(json::array({split({{"Regex", "a"}}, "Isolated")})),
-                 "pre_tokenizer", "without ByteLevel");
   expect_refusal(chain({bytes, split({{"Regex", "a"}}, "Isolated")}),
                  "pre_tokenizer.pretokenizers.1", "behind ByteLevel");
 }
 
 TEST(TokenizerFile, OtherDecodersAndProcessorsAreRefused) {
-  expect_refusal([](json &file) { file["decoder"]["type"] = "Metaspace"; },
-                 "decoder", "'Metaspace'");
+  expect_refusal([](json &file) { file["decoder"]["type"] = "WordPiece"; },
+                 "decoder", "'WordPiece'");
+  expect_refusal(
+      [](json &file) {
+        file["decoder"] = {
+            {"type", "Strip"}, {"content", " "}, {"start", 0}, {"stop", 1}};
+      },
+      "decoder", "Strip at the end of a text");
   expect_refusal(
       [](json &file) { file["post_processor"] = {{"type", "BertProcessing"}}; },
       "post_processor", "'BertProcessing'");
