@@ -62,6 +62,12 @@ struct BatonContext {
   /// one worker only, so that the phase's values are complete.
   void (*observe)(BatonContext *context, uint32_t phase, uint32_t iteration,
                   const BatonStep *step);
+  /// Called after each task when not null, on the worker that ran it, with the
+  /// task's place in the phase's grid (row-major) and the time-stamp counter
+  /// before and after its waits.
+  void (*trace)(BatonContext *context, const BatonWorker *worker,
+                uint32_t phase, uint32_t iteration, uint64_t task,
+                uint64_t begin, uint64_t ready);
   /// The runtime's own state, opaque to the program.
   void *host;
   /// Workers that have arrived at step borders, a running sum.

@@ -3,7 +3,7 @@
 //     for (tile = first; tile < last; tile += stride) {
 //       coordinates of tile;
 //       if the first awaited word is not there yet: prefetch weights;
-//       waits; calls; notification;
+//       waits; calls; notification; if traced: trace;
 //     }
 //
 //===----------------------------------------------------------------------===//
@@ -60,9 +60,10 @@ struct WordBox {
 
 class PhaseEmitter {
 public:
-  PhaseEmitter(const Emission &emission, PhaseOp phase)
+  PhaseEmitter(const Emission &emission, PhaseOp phase, uint32_t rank)
       : emission(emission), types(emission.types), layout(emission.layout),
-        phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
+        phase(phase), rank(rank),
+        segment(mlir::cast<SegmentOp>(phase->getParentOp())),
         entry(emission.module.getContext()),
         builder(emission.module.getContext()) {}
 
@@ -70,6 +71,7 @@ public:
 
 private:
   void emitTile(Value *tile);
+  void emitTimeStamp(Value *slot);
 
   // Coordinates.
   void emitCoordinates(Value *tile);
@@ -114,6 +116,8 @@ private:
   const ProgramTypes &types;
   const ProgramLayout &layout;
   PhaseOp phase;
+  /// What `trace` is told.
+  uint32_t rank;
   SegmentOp segment;
   Function *function = nullptr;
   Function *wait = nullptr, *notify = nullptr, *prefetch = nullptr;
@@ -121,6 +125,9 @@ private:
   IRBuilder<> entry, builder;
 
   Value *events = nullptr, *bases = nullptr, *scratch = nullptr;
+  /// The runtime's `trace`, whether there is one, and a task's time stamps.
+  Value *trace = nullptr, *isTraced = nullptr, *beginSlot = nullptr,
+        *readySlot = nullptr;
   SmallVector<Value *, kStepSymbols> symbols;
   SmallVector<Value *> extents;
   DenseMap<mlir::Attribute, Value *> bufferBases, parameterBases;
@@ -190,6 +197,10 @@ Expected<Function *> PhaseEmitter::emit() {
   };
   bases = loadWorker(ProgramTypes::Bases, "bases");
   scratch = loadWorker(ProgramTypes::Scratch, "scratch");
+  trace = loadContext(ProgramTypes::Trace, "trace");
+  isTraced = entry.CreateIsNotNull(trace, "traced");
+  beginSlot = entry.CreateAlloca(entry.getInt64Ty(), nullptr, "begin");
+  readySlot = entry.CreateAlloca(entry.getInt64Ty(), nullptr, "ready");
   extents = emitAffine(entry, phase.getGrid(), {{}, symbols});
 
   // No coordinate is -1: the first tile counts as changed.
@@ -212,7 +223,16 @@ Expected<Function *> PhaseEmitter::emit() {
   return function;
 }
 
+void PhaseEmitter::emitTimeStamp(Value *slot) {
+  emitIf(builder, "stamp", isTraced, [&] {
+    Value *now = builder.CreateIntrinsic(builder.getInt64Ty(),
+                                         Intrinsic::readcyclecounter, {});
+    builder.CreateStore(now, slot);
+  });
+}
+
 void PhaseEmitter::emitTile(Value *tile) {
+  emitTimeStamp(beginSlot);
   bool first = true;
   for (WaitAttr attribute : phase.getWaitAttrs()) {
     WordBox box = emitBox(attribute);
@@ -221,6 +241,7 @@ void PhaseEmitter::emitTile(Value *tile) {
     first = false;
     emitWait(box);
   }
+  emitTimeStamp(readySlot);
   for (mlir::Operation &op : phase.getBody().front()) {
     if (auto call = mlir::dyn_cast<CallOp>(op))
       emitCall(call);
@@ -229,6 +250,16 @@ void PhaseEmitter::emitTile(Value *tile) {
   }
   if (std::optional<NotifyAttr> attribute = phase.getNotify())
     emitNotification(*attribute);
+  emitIf(builder, "trace", isTraced, [&] {
+    Type *i64 = builder.getInt64Ty();
+    Value *iteration = builder.CreateTrunc(function->getArg(kPhaseIteration),
+                                           builder.getInt32Ty());
+    builder.CreateCall(types.trace, trace,
+                       {function->getArg(kPhaseContext),
+                        function->getArg(kPhaseWorker), builder.getInt32(rank),
+                        iteration, tile, builder.CreateLoad(i64, beginSlot),
+                        builder.CreateLoad(i64, readySlot)});
+  });
 }
 
 /// Row-major: the last coordinate moves fastest. The first one takes what is
@@ -584,6 +615,6 @@ Value *PhaseEmitter::parameterBase(mlir::StringAttr name) {
 }
 
 Expected<Function *> baton::cpu::emitPhase(const Emission &emission,
-                                           PhaseOp phase) {
-  return PhaseEmitter(emission, phase).emit();
+                                           PhaseOp phase, uint32_t rank) {
+  return PhaseEmitter(emission, phase, rank).emit();
 }

@@ -37,7 +37,7 @@ enum PhaseParameter : unsigned {
 /// The internal function baton_phase_<name>, which is not inlined, so that
 /// profiles, debuggers and sanitizers name the phase.
 llvm::Expected<llvm::Function *> emitPhase(const Emission &emission,
-                                           event::PhaseOp phase);
+                                           event::PhaseOp phase, uint32_t rank);
 
 /// A function of `emission`'s library that every program needs, such as
 /// baton_wait; fails when the library lacks it.

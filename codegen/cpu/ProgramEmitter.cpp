@@ -92,10 +92,10 @@ Error ProgramEmitter::emit() {
     return declared.takeError();
   border = *declared;
   for (PhaseOp phase : phasesOf(program)) {
-    Expected<Function *> function = emitPhase(emission, phase);
+    uint32_t rank = phases.size();
+    Expected<Function *> function = emitPhase(emission, phase, rank);
     if (!function)
       return function.takeError();
-    uint32_t rank = phases.size();
     phases[phase] = {*function, rank};
   }
 

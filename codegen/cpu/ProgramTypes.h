@@ -27,6 +27,7 @@ struct ProgramTypes {
     Steps,
     Advance,
     Observe,
+    Trace,
     Host,
     BorderPadding,
     Border
@@ -39,6 +40,8 @@ struct ProgramTypes {
   llvm::FunctionType *advance;
   /// void(context, phase, iteration, step)
   llvm::FunctionType *observe;
+  /// void(context, worker, phase, iteration, task, begin, ready)
+  llvm::FunctionType *trace;
   /// void(context, worker, workers)
   llvm::FunctionType *program;
 };

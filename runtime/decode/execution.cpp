@@ -37,6 +37,7 @@ void Execution::start(StepDriver &next_driver, bool observed) {
   memory.reset_events(event_origin);
   context.border = 0;
   context.observe = observed ? &Execution::observe : nullptr;
+  context.trace = recorder ? &Execution::trace : nullptr;
   context.steps[0] = driver->begin(tokens);
   context.steps[1] = {};
   check(context.steps[0]);
@@ -94,6 +95,14 @@ void Execution::observe(BatonContext *context, uint32_t phase,
   } catch (...) {
     self.failure = std::current_exception();
   }
+}
+
+void Execution::trace(BatonContext *context, const BatonWorker *worker,
+                      uint32_t phase, uint32_t iteration, uint64_t task,
+                      uint64_t begin, uint64_t ready) {
+  auto &self = *static_cast<Execution *>(context->host);
+  auto index = static_cast<unsigned>(worker - context->workers);
+  self.recorder->record(index, phase, iteration, task, begin, ready);
 }
 
 } // namespace baton

@@ -8,6 +8,7 @@
 #include "runtime/decode/step_driver.h"
 #include "runtime/decode/team.h"
 #include "runtime/program.h"
+#include "runtime/trace/recorder.h"
 
 #include <atomic>
 #include <cstdint>
@@ -46,6 +47,10 @@ public:
     wait();
   }
 
+  /// Records every task of the runs to come; null ends that. It has room for
+  /// all workers and outlives the runs.
+  void record(TraceRecorder *next_recorder) { recorder = next_recorder; }
+
   /// When set, by any thread or signal handler, the program ends after the
   /// current step as if the driver had returned zero rows.
   std::atomic<bool> stop = false;
@@ -56,6 +61,9 @@ private:
                       int64_t vocabulary);
   static void observe(BatonContext *context, uint32_t phase, uint32_t iteration,
                       const BatonStep *step);
+  static void trace(BatonContext *context, const BatonWorker *worker,
+                    uint32_t phase, uint32_t iteration, uint64_t task,
+                    uint64_t begin, uint64_t ready);
   void check(const BatonStep &step) const;
 
   const Metadata &metadata;
@@ -64,6 +72,7 @@ private:
   uint32_t event_origin;
   BatonContext context = {};
   StepDriver *driver = nullptr;
+  TraceRecorder *recorder = nullptr;
   /// Written and read by the one worker that holds the step's end, and by the
   /// main thread once all workers have returned.
   std::exception_ptr failure;

@@ -16,6 +16,7 @@
 #include "runtime/error.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
+#include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
 #include "runtime/main/weights.h"
 #include "runtime/weights/hash.h"
@@ -248,6 +249,13 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
       verdict(execution, single,
               bench_request(metadata, std::min<uint64_t>(options.prefill, 32),
                             std::min<uint64_t>(options.decode, 8), chunk));
+  if (options.run.trace) {
+    note("tracing tasks");
+    // A run of its own: tracing takes time.
+    RunTrace trace(metadata, options.run, execution);
+    outcome_of(execution, request);
+    trace.publish();
+  }
   std::optional<Profile> profile;
   if (options.profile) {
     note("timing phases");

@@ -73,9 +73,9 @@ void add_run_options(CLI::App &command, RunOptions &options,
                          uint64_t(std::numeric_limits<uint32_t>::max())))
       ->group("");
   command
-      .add_option_function<std::string>(
-          "--trace", [](const std::string &) { refuse("--trace"); })
-      ->group("");
+      .add_option("--trace", options.trace,
+                  "Write when each task ran, as JSON for ui.perfetto.dev")
+      ->type_name("OUT.json");
 }
 
 /// CLI11 takes "--flag=" without a value as "--flag" and swallows the next

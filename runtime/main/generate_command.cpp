@@ -10,6 +10,7 @@
 #include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
+#include "runtime/main/run_trace.h"
 #include "runtime/main/weights.h"
 #include "runtime/tokenizer/stream_decoder.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -168,11 +169,13 @@ void generate_command(const Metadata &metadata,
   Execution execution(
       metadata, parameters.table(),
       {workers, static_cast<uint32_t>(options.run.event_origin)});
+  RunTrace trace(metadata, options.run, execution);
   std::optional<StreamPrinter> printer;
   if (!options.json)
     printer.emplace(tokenizer);
   run_and_print(execution, generation, queue, printer ? &*printer : nullptr,
                 prompt.size(), options.run.quiet);
+  trace.publish();
   if (options.json)
     print_json(generation, prompt, tokenizer, workers);
   if (!options.run.quiet)

@@ -22,6 +22,8 @@ struct RunOptions {
   bool quiet = false;
   bool no_cache = false;
   uint64_t event_origin = 0;
+  /// Where a trace of all tasks goes.
+  std::optional<std::string> trace;
 };
 
 /// The number of workers asked for. Throws Error for more than max_workers.

@@ -227,7 +227,6 @@ TEST_F(CommandLineTest, GenerateNamesWhatIsWrong) {
   refused({"--tokens=1", "--top-p=0"}, "--top-p");
   refused({"--tokens=1", "--top-p=1.1"}, "--top-p");
   refused({"--tokens=1", "--top-k=-3"}, "--top-k");
-  refused({"--tokens=1", "--trace=x"}, "--trace is not built yet");
   refused({"--tokens=1", "--bogus"}, "--bogus");
   refused({"--tokens=1,258"}, "logits at position 2 are not finite");
   std::string tokens = "1";

@@ -1,0 +1,38 @@
+//===- run_trace.h - the trace that --trace asks for ----------------------===//
+
+#ifndef BATON_RUNTIME_MAIN_RUN_TRACE_H
+#define BATON_RUNTIME_MAIN_RUN_TRACE_H
+
+#include "runtime/decode/execution.h"
+#include "runtime/decode/metadata.h"
+#include "runtime/main/run_options.h"
+#include "runtime/trace/recorder.h"
+
+#include <filesystem>
+#include <optional>
+
+namespace baton {
+
+/// Records an execution's runs while it exists, if the options say so.
+class RunTrace {
+public:
+  /// Throws Error when the file cannot be written there.
+  RunTrace(const Metadata &metadata, const RunOptions &options,
+           Execution &execution);
+  RunTrace(const RunTrace &) = delete;
+  ~RunTrace();
+
+  /// Puts the file into its place: all of it, or nothing and an Error.
+  void publish();
+
+private:
+  const Metadata &metadata;
+  const RunOptions &options;
+  Execution &execution;
+  std::optional<TraceRecorder> recorder;
+  std::filesystem::path temporary;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_MAIN_RUN_TRACE_H

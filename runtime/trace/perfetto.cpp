@@ -1,0 +1,78 @@
+//===- perfetto.cpp - a trace as JSON that trace viewers read ------------===//
+
+#include "runtime/trace/perfetto.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace baton {
+
+namespace {
+
+/// Waits shorter than this are not drawn; every task looks at its words.
+constexpr double visible_microseconds = 0.5;
+
+/// To the nanosecond.
+double rounded(double microseconds) {
+  return std::round(microseconds * 1000) / 1000;
+}
+
+nlohmann::ordered_json slice(const std::string &name, const char *category,
+                             unsigned worker, double begin, double end) {
+  return {{"name", name},
+          {"cat", category},
+          {"ph", "X"},
+          {"pid", 1},
+          {"tid", worker + 1},
+          {"ts", rounded(begin)},
+          {"dur", rounded(end - begin)}};
+}
+
+} // namespace
+
+void write_perfetto(const TraceRecorder &recorder,
+                    const std::vector<TracedPhase> &phases,
+                    const std::string &program,
+                    const std::function<void(const std::string &)> &sink) {
+  bool is_first = true;
+  const auto event = [&](const nlohmann::ordered_json &json) {
+    sink((is_first ? "\n" : ",\n") + json.dump());
+    is_first = false;
+  };
+  const double rate = recorder.ticks_per_microsecond();
+  const auto time = [&](uint64_t stamp) {
+    return static_cast<double>(static_cast<int64_t>(stamp - recorder.start())) /
+           rate;
+  };
+
+  sink("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
+  event({{"name", "process_name"},
+         {"ph", "M"},
+         {"pid", 1},
+         {"args", {{"name", program}}}});
+  const auto &records = recorder.records();
+  for (unsigned worker = 0; worker < records.size(); ++worker) {
+    event({{"name", "thread_name"},
+           {"ph", "M"},
+           {"pid", 1},
+           {"tid", worker + 1},
+           {"args", {{"name", "worker " + std::to_string(worker)}}}});
+    for (const TaskRecord &record : records[worker]) {
+      const TracedPhase &phase = phases[record.phase];
+      const double begin = time(record.begin), ready = time(record.ready);
+      auto task = slice(phase.name, "task", worker, begin, time(record.end));
+      task["args"] = {{"segment", phase.segment},
+                      {"task", record.task},
+                      {"wait_us", rounded(ready - begin)}};
+      if (phase.repeats)
+        task["args"]["layer"] = record.iteration;
+      event(task);
+      if (ready - begin >= visible_microseconds)
+        event(slice("wait", "wait", worker, begin, ready));
+    }
+  }
+  sink("\n]}\n");
+}
+
+} // namespace baton

@@ -1,0 +1,36 @@
+//===- perfetto.h - a trace as JSON that trace viewers read --------------===//
+//
+// The Trace Event Format (https://docs.google.com/document/d/
+// 1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU), which ui.perfetto.dev and the
+// Perfetto trace processor load: a row for each worker, a slice for each task,
+// and inside it one for the time it waited.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_TRACE_PERFETTO_H
+#define BATON_RUNTIME_TRACE_PERFETTO_H
+
+#include "runtime/trace/recorder.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// What a trace says of a phase, by its rank.
+struct TracedPhase {
+  std::string name;
+  std::string segment;
+  bool repeats;
+};
+
+/// Gives the JSON text to the sink piece by piece.
+void write_perfetto(const TraceRecorder &recorder,
+                    const std::vector<TracedPhase> &phases,
+                    const std::string &program,
+                    const std::function<void(const std::string &)> &sink);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_TRACE_PERFETTO_H

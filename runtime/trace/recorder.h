@@ -1,0 +1,60 @@
+//===- recorder.h - when each task ran, and how long it waited -----------===//
+//
+// Workers write records of their own without synchronisation, by the CPU's
+// time-stamp counter, which runs at one rate on all cores.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_TRACE_RECORDER_H
+#define BATON_RUNTIME_TRACE_RECORDER_H
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace baton {
+
+struct TaskRecord {
+  /// Time stamps: before the task's waits, after them, and at its end.
+  uint64_t begin, ready, end;
+  /// The task's place in the grid, row-major.
+  uint64_t task;
+  uint32_t phase;
+  uint32_t iteration;
+};
+
+class TraceRecorder {
+public:
+  /// Keeps the first `capacity` records of all workers together.
+  explicit TraceRecorder(unsigned workers, size_t capacity = 1 << 20);
+
+  /// Called by the worker itself, at the end of a task.
+  void record(unsigned worker, uint32_t phase, uint32_t iteration,
+              uint64_t task, uint64_t begin, uint64_t ready);
+
+  /// The rest is for when no worker runs.
+  const std::vector<std::vector<TaskRecord>> &records() const {
+    return by_worker;
+  }
+  /// Tasks that were not kept.
+  uint64_t dropped() const;
+  /// The time stamp of the recorder's construction.
+  uint64_t start() const { return first_stamp; }
+  /// Against the system's clock, from the construction to now.
+  double ticks_per_microsecond() const;
+
+private:
+  std::vector<std::vector<TaskRecord>> by_worker;
+  /// One for each worker, on a cache line of its own.
+  struct alignas(64) Count {
+    uint64_t dropped = 0;
+  };
+  std::vector<Count> counts;
+  size_t capacity_of_worker;
+  uint64_t first_stamp;
+  int64_t first_nanoseconds;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_TRACE_RECORDER_H
