@@ -238,6 +238,28 @@ Value Decoder::head(Value x, NormWeight weight) {
 // Pieces of blocks
 //===----------------------------------------------------------------------===//
 
+Value Decoder::preNormBlock(const Layer &layer, Value x,
+                            function_ref<Value(Value normed)> attention,
+                            function_ref<Value(Value normed)> feedForward,
+                            NormWeight weight) {
+  Value normed = builder.rmsNorm(layer.name + ".input_layernorm", x,
+                                 shape.epsilon, weight);
+  x = residual(layer, "self_attn.o_proj", x, attention(normed));
+  normed = builder.rmsNorm(layer.name + ".post_attention_layernorm", x,
+                           shape.epsilon, weight);
+  return residual(layer, "mlp.down_proj", x, feedForward(normed));
+}
+
+Value Decoder::attention(const Layer &layer, Value normed, bool inputBias,
+                         bool outputBias, AttentionForm form) {
+  Value q = project(layer, "q", normed, shape.heads, inputBias);
+  Value k = project(layer, "k", normed, shape.keyValueHeads, inputBias);
+  Value v = project(layer, "v", normed, shape.keyValueHeads, inputBias);
+  q = rotate(layer, "q", q);
+  k = rotate(layer, "k", k);
+  return attend(layer, q, k, v, form, outputBias);
+}
+
 Value Decoder::project(const Layer &layer, StringRef part, Value normed,
                        int64_t heads, bool hasBias) {
   std::string module = layer.name + ".self_attn." + part.str();

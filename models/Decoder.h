@@ -93,16 +93,27 @@ public:
 
   // Pieces of blocks. Each `module` is below the layer's name.
 
+  /// x + attention(norm x), and to that sum what the feed-forward layer makes
+  /// of its norm.
+  mlir::Value
+  preNormBlock(const Layer &layer, mlir::Value x,
+               llvm::function_ref<mlir::Value(mlir::Value normed)> attention,
+               llvm::function_ref<mlir::Value(mlir::Value normed)> feedForward,
+               NormWeight weight = NormWeight::asStored);
+  /// Rotary attention as Llama has it, with its projections.
+  mlir::Value attention(const Layer &layer, mlir::Value normed, bool inputBias,
+                        bool outputBias, AttentionForm form);
+  /// activation(gate_proj x) * (up_proj x), then down_proj.
+  mlir::Value feedForward(const Layer &layer, mlir::Value normed,
+                          bool hasBias = false);
+
   /// `part`_proj, split into heads.
   mlir::Value project(const Layer &layer, llvm::StringRef part,
                       mlir::Value normed, int64_t heads, bool hasBias);
   mlir::Value rotate(const Layer &layer, llvm::StringRef part, mlir::Value x);
-  /// Attention and its output projection.
+  /// What queries, keys and values attend to, and its output projection.
   mlir::Value attend(const Layer &layer, mlir::Value q, mlir::Value k,
                      mlir::Value v, AttentionForm form, bool outputBias);
-  /// activation(gate_proj x) * (up_proj x), then down_proj.
-  mlir::Value feedForward(const Layer &layer, mlir::Value normed,
-                          bool hasBias = false);
   /// The sum of x and what a block's half has made of it.
   mlir::Value residual(const Layer &layer, llvm::StringRef module,
                        mlir::Value x, mlir::Value change);

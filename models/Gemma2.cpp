@@ -54,12 +54,7 @@ static OwningOpRef<ModuleOp> buildGemma2(MLIRContext &context,
   };
   auto block = [&](Value x, const Layer &layer) {
     Value normed = norm(layer, "input_layernorm", x);
-    Value q = decoder.project(layer, "q", normed, shape.heads, bias);
-    Value k = decoder.project(layer, "k", normed, shape.keyValueHeads, bias);
-    Value v = decoder.project(layer, "v", normed, shape.keyValueHeads, bias);
-    q = decoder.rotate(layer, "q", q);
-    k = decoder.rotate(layer, "k", k);
-    Value projected = decoder.attend(layer, q, k, v, form, bias);
+    Value projected = decoder.attention(layer, normed, bias, bias, form);
     projected = norm(layer, "post_attention_layernorm", projected);
     x = decoder.residual(layer, "self_attn.o_proj", x, projected);
 

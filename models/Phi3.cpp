@@ -27,41 +27,38 @@ static OwningOpRef<ModuleOp> buildPhi3(MLIRContext &context,
   ProgramBuilder &builder = decoder.builder;
   int64_t queries = shape.queryWidth(), keys = shape.keyValueWidth();
   int64_t wide = shape.feedForwardWidth;
-  auto block = [&](Value x, const Layer &layer) {
-    std::string attention = layer.name + ".self_attn";
-    std::string feedForward = layer.name + ".mlp";
-    Value normed =
-        builder.rmsNorm(layer.name + ".input_layernorm", x, shape.epsilon);
+  auto attention = [&](Value normed, const Layer &layer) {
+    std::string module = layer.name + ".self_attn";
     auto project = [&](const std::string &name, int64_t offset,
                        int64_t outputs) {
       Value flat = builder.linear(
-          attention + "." + name + "_proj", attention + ".qkv_proj", normed,
-          outputs, {outputs, queries + 2 * keys, offset}, /*hasBias=*/false);
-      return builder.splitHeads(attention + "." + name, flat,
+          module + "." + name + "_proj", module + ".qkv_proj", normed, outputs,
+          {outputs, queries + 2 * keys, offset}, /*hasBias=*/false);
+      return builder.splitHeads(module + "." + name, flat,
                                 outputs / shape.headDim);
     };
     Value q = decoder.rotate(layer, "q", project("q", 0, queries));
     Value k = decoder.rotate(layer, "k", project("k", queries, keys));
     Value v = project("v", queries + keys, keys);
-    Value projected =
-        decoder.attend(layer, q, k, v, {.scale = shape.scale()}, false);
-    x = decoder.residual(layer, "self_attn.o_proj", x, projected);
-
-    normed = builder.rmsNorm(layer.name + ".post_attention_layernorm", x,
-                             shape.epsilon);
+    return decoder.attend(layer, q, k, v, {.scale = shape.scale()}, false);
+  };
+  auto feedForward = [&](Value normed, const Layer &layer) {
+    std::string module = layer.name + ".mlp";
     auto widen = [&](const char *name, int64_t offset) {
-      return builder.linear(feedForward + name, feedForward + ".gate_up_proj",
-                            normed, wide, {wide, 2 * wide, offset},
-                            /*hasBias=*/false);
+      return builder.linear(module + name, module + ".gate_up_proj", normed,
+                            wide, {wide, 2 * wide, offset}, /*hasBias=*/false);
     };
-    Value gate = builder.activate(feedForward + ".activation_fn",
+    Value gate = builder.activate(module + ".activation_fn",
                                   widen(".gate_proj", 0), shape.activation);
     Value up = widen(".up_proj", wide);
-    Value down = builder.linear(
-        feedForward + ".down_proj",
-        builder.multiply(feedForward + ".gate_up", gate, up), shape.width,
-        /*hasBias=*/false);
-    return decoder.residual(layer, "mlp.down_proj", x, down);
+    Value product = builder.multiply(module + ".gate_up", gate, up);
+    return builder.linear(module + ".down_proj", product, shape.width,
+                          /*hasBias=*/false);
+  };
+  auto block = [&](Value x, const Layer &layer) {
+    return decoder.preNormBlock(
+        layer, x, [&](Value normed) { return attention(normed, layer); },
+        [&](Value normed) { return feedForward(normed, layer); });
   };
   Value x = decoder.embed();
   x = decoder.blocks(x, windows, block);

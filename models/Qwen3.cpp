@@ -49,10 +49,8 @@ static OwningOpRef<ModuleOp> buildQwen3(MLIRContext &context,
   int64_t gated = gates == Gates::none       ? 0
                   : gates == Gates::headwise ? group
                                              : queries;
-  auto block = [&](Value x, const Layer &layer) {
+  auto attention = [&](Value normed, const Layer &layer) {
     std::string module = layer.name + ".self_attn";
-    Value normed =
-        builder.rmsNorm(layer.name + ".input_layernorm", x, shape.epsilon);
     AttentionForm form = {.scale = shape.scale()};
     Value q;
     if (gates == Gates::none) {
@@ -75,13 +73,12 @@ static OwningOpRef<ModuleOp> buildQwen3(MLIRContext &context,
     k = builder.rmsNorm(module + ".k_norm", k, shape.epsilon);
     q = decoder.rotate(layer, "q", q);
     k = decoder.rotate(layer, "k", k);
-    Value projected = decoder.attend(layer, q, k, v, form, bias);
-    x = decoder.residual(layer, "self_attn.o_proj", x, projected);
-
-    normed = builder.rmsNorm(layer.name + ".post_attention_layernorm", x,
-                             shape.epsilon);
-    Value down = decoder.feedForward(layer, normed);
-    return decoder.residual(layer, "mlp.down_proj", x, down);
+    return decoder.attend(layer, q, k, v, form, bias);
+  };
+  auto block = [&](Value x, const Layer &layer) {
+    return decoder.preNormBlock(
+        layer, x, [&](Value normed) { return attention(normed, layer); },
+        [&](Value normed) { return decoder.feedForward(layer, normed); });
   };
   Value x = decoder.embed();
   x = decoder.blocks(x, windows, block);

@@ -51,9 +51,8 @@ static OwningOpRef<ModuleOp> buildQwen3Next(MLIRContext &context,
   auto norm = [&](const std::string &module, Value x) {
     return builder.rmsNorm(module, x, shape.epsilon, NormWeight::lessOne);
   };
-  auto block = [&](Value x, const Layer &layer) {
+  auto attention = [&](Value normed, const Layer &layer) {
     std::string module = layer.name + ".self_attn";
-    Value normed = norm(layer.name + ".input_layernorm", x);
     auto part = [&](const char *name, int64_t offset) {
       Value flat =
           builder.linear(module + name, module + ".q_proj", normed,
@@ -66,12 +65,13 @@ static OwningOpRef<ModuleOp> buildQwen3Next(MLIRContext &context,
     Value v = decoder.project(layer, "v", normed, shape.keyValueHeads, bias);
     q = decoder.rotate(layer, "q", norm(module + ".q_norm", q));
     k = decoder.rotate(layer, "k", norm(module + ".k_norm", k));
-    Value projected = decoder.attend(layer, q, k, v, form, bias);
-    x = decoder.residual(layer, "self_attn.o_proj", x, projected);
-
-    normed = norm(layer.name + ".post_attention_layernorm", x);
-    Value down = decoder.feedForward(layer, normed);
-    return decoder.residual(layer, "mlp.down_proj", x, down);
+    return decoder.attend(layer, q, k, v, form, bias);
+  };
+  auto block = [&](Value x, const Layer &layer) {
+    return decoder.preNormBlock(
+        layer, x, [&](Value normed) { return attention(normed, layer); },
+        [&](Value normed) { return decoder.feedForward(layer, normed); },
+        NormWeight::lessOne);
   };
   Value x = decoder.embed();
   x = decoder.blocks(x, Windows(shape.layers, 0), block);
