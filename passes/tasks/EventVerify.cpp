@@ -1,6 +1,7 @@
 //===- EventVerify.cpp - proves a plan, or rejects it --------------------===//
 
 #include "passes/tasks/Passes.h"
+#include "passes/tasks/PlanMessages.h"
 #include "passes/tasks/PlanVerifier.h"
 
 #include "mlir/IR/BuiltinOps.h"

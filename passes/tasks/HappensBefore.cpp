@@ -106,7 +106,8 @@ bool baton::tasks::requireBox(Conjunction &conjunction, mlir::AffineMap low,
   return true;
 }
 
-static llvm::SmallVector<unsigned> columnsFrom(unsigned first, unsigned count) {
+llvm::SmallVector<unsigned> baton::tasks::columnsFrom(unsigned first,
+                                                      unsigned count) {
   return llvm::to_vector(llvm::seq(first, first + count));
 }
 

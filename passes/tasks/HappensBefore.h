@@ -67,6 +67,8 @@ bool isLayered(event::BufferOp buffer);
 // quasi-affine, which event-verify reports before anything else.
 //===----------------------------------------------------------------------===//
 
+/// `count` columns from `first` on.
+llvm::SmallVector<unsigned> columnsFrom(unsigned first, unsigned count);
 /// The ranges of rows, past and outputs.
 void requireSymbols(Conjunction &conjunction, event::ProgramOp program);
 /// `0 <= column < extent` for each result of a map without dimensions.

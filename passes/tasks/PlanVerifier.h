@@ -31,8 +31,9 @@
 
 namespace baton::tasks {
 
-/// Values of the step's symbols, for messages: "rows 5, past 0, outputs 1".
-std::string symbolNames(llvm::ArrayRef<int64_t> symbols);
+/// Whether the algebra can take an expression: divisors and factors are
+/// constants, and no constant is beyond what it can multiply.
+bool isQuasiAffine(mlir::AffineExpr expression);
 
 /// Proves a program, or reports what is wrong with it at the op at fault. The
 /// program outlives this object and keeps its phases, waits and event tensors;

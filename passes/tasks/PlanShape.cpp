@@ -1,0 +1,332 @@
+//===- PlanShape.cpp - the first part of the proof: what fits into what --===//
+
+#include "passes/tasks/PlanMessages.h"
+#include "passes/tasks/PlanVerifier.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::event;
+using namespace baton::tasks;
+
+/// Divisors and factors that are constants, and no constant beyond what the
+/// algebra can multiply.
+bool baton::tasks::isQuasiAffine(AffineExpr expression) {
+  bool usable = expression.isPureAffine();
+  expression.walk([&](AffineExpr part) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(part))
+      usable &= std::abs(constant.getValue()) < (int64_t(1) << 31);
+    if (auto binary = dyn_cast<AffineBinaryOpExpr>(part))
+      if (binary.getKind() != AffineExprKind::Add &&
+          binary.getKind() != AffineExprKind::Mul) {
+        auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+        usable &= divisor && divisor.getValue() > 0;
+      }
+  });
+  return usable;
+}
+
+LogicalResult PlanVerifier::verifyMaps() {
+  auto check = [](Operation *op, AffineMap map) -> LogicalResult {
+    for (AffineExpr expression : map.getResults())
+      if (!isQuasiAffine(expression))
+        return op->emitError()
+               << "'" << textOf(expression)
+               << "' is not quasi-affine, so that nothing can be proved of it";
+    return success();
+  };
+  for (auto buffer : program.getBody().getOps<BufferOp>())
+    if (failed(check(buffer, buffer.getExtents())))
+      return failure();
+  for (auto tensor : program.getBody().getOps<TensorOp>())
+    if (failed(check(tensor, tensor.getShape())) ||
+        failed(check(tensor, tensor.getCount())))
+      return failure();
+  for (PhaseOp phase : plan.phases()) {
+    if (failed(check(phase, phase.getGrid())))
+      return failure();
+    for (AccessAttr access : phase.getAccessAttrs())
+      if (failed(check(phase, access.getLow())) ||
+          failed(check(phase, access.getHigh())))
+        return failure();
+    for (WaitAttr wait : phase.getWaitAttrs())
+      if (failed(check(phase, wait.getLow())) ||
+          failed(check(phase, wait.getHigh())))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyRange(Operation *op, const Twine &what,
+                                        AffineMap map,
+                                        ArrayRef<int64_t> capacity) {
+  for (auto [index, result] : llvm::enumerate(map.getResults())) {
+    for (bool above : {true, false}) {
+      Conjunction outside(0, 0);
+      requireSymbols(outside, program);
+      Row value = *outside.flatten(result, {});
+      if (above)
+        outside.less(outside.constant(capacity[index]), value);
+      else
+        outside.less(value, {});
+      if (auto point = Relation(outside).sample())
+        return op->emitError() << what << " is "
+                               << evaluate(map.getSubMap({unsigned(index)}), {},
+                                           point->symbols)[0]
+                               << " in dimension " << index << " with "
+                               << symbolNames(point->symbols)
+                               << ", expected 0 to " << capacity[index];
+    }
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyCapacities() {
+  for (auto buffer : program.getBody().getOps<BufferOp>())
+    if (failed(verifyRange(buffer, "an extent", buffer.getExtents(),
+                           buffer.getCapacity())))
+      return failure();
+  for (auto tensor : program.getBody().getOps<TensorOp>())
+    if (failed(verifyRange(tensor, "the shape", tensor.getShape(),
+                           tensor.getCapacity())))
+      return failure();
+  for (PhaseOp phase : plan.phases()) {
+    int64_t most = HappensBefore::segmentOf(phase).getRepeat();
+    for (int64_t extent : phase.getCapacity())
+      if (__builtin_mul_overflow(most, extent, &most) ||
+          most >= (int64_t(1) << 31))
+        return phase.emitError() << "has 2^31 tasks or more in a step, beyond "
+                                    "what an event word can count";
+    if (failed(verifyRange(phase, "the grid", phase.getGrid(),
+                           phase.getCapacity())))
+      return failure();
+  }
+  return success();
+}
+
+/// True when different indices within the capacity are different addresses.
+static bool isInjective(BufferOp buffer) {
+  SmallVector<std::pair<int64_t, int64_t>> dimensions;
+  for (auto [stride, capacity] :
+       llvm::zip(buffer.getStrides(), buffer.getCapacity()))
+    if (capacity > 1)
+      dimensions.push_back({stride, capacity});
+  if (buffer.getLayers() > 1)
+    dimensions.push_back({buffer.getLayerStride(), buffer.getLayers()});
+  llvm::sort(dimensions);
+  int64_t span = 1;
+  for (auto [stride, capacity] : dimensions) {
+    if (stride < span)
+      return false;
+    span += (capacity - 1) * stride;
+  }
+  return true;
+}
+
+/// The runtime provides the tokens of all positions so far.
+LogicalResult PlanVerifier::verifyInput(BufferOp input) {
+  Conjunction beyond(0, 0);
+  requireSymbols(beyond, program);
+  unsigned symbols = beyond.symbolColumn();
+  beyond.less(
+      sum(beyond.variable(symbols + kRows), beyond.variable(symbols + kPast)),
+      *beyond.flatten(input.getExtents().getResult(0), {}));
+  if (auto point = Relation(beyond).sample())
+    return input.emitError()
+           << "@" << input.getSymName() << " has "
+           << evaluate(input.getExtents(), {}, point->symbols)[0]
+           << " tokens with " << symbolNames(point->symbols)
+           << ", expected at most rows + past";
+  return success();
+}
+
+/// A step leaves to later ones whatever they may read: all rows so far, of a
+/// width that no step changes.
+LogicalResult PlanVerifier::verifyState(BufferOp state) {
+  ArrayRef<AffineExpr> extents = state.getExtents().getResults();
+  for (AffineExpr extent : extents.drop_front())
+    if (!isa<AffineConstantExpr>(extent))
+      return state.emitError()
+             << "an extent of the state @" << state.getSymName() << " is '"
+             << textOf(extent) << "', expected the same in every step";
+  MLIRContext *context = program.getContext();
+  return verifyEqual(
+      state, "the first extent of the state @" + state.getSymName(),
+      extents.front(),
+      getAffineSymbolExpr(kPast, context) + getAffineSymbolExpr(kRows, context),
+      {});
+}
+
+LogicalResult PlanVerifier::verifyMemory() {
+  SmallVector<BufferOp> buffers(program.getBody().getOps<BufferOp>());
+  for (BufferOp buffer : buffers) {
+    if (buffer.getKind() == BufferKind::input) {
+      if (failed(verifyInput(buffer)))
+        return failure();
+      continue;
+    }
+    if (buffer.getKind() == BufferKind::state && failed(verifyState(buffer)))
+      return failure();
+    if (!buffer.getStorage())
+      return buffer.emitError() << "@" << buffer.getSymName()
+                                << " has no storage; run plan-memory first";
+    if (!isInjective(buffer))
+      return buffer.emitError() << "the strides let two elements of @"
+                                << buffer.getSymName() << " share bytes";
+  }
+  for (auto [index, one] : llvm::enumerate(buffers))
+    for (BufferOp other : ArrayRef(buffers).drop_front(index + 1))
+      if (overlapOf(one, other) != Overlap::none &&
+          (one.getKind() != BufferKind::transient ||
+           other.getKind() != BufferKind::transient)) {
+        bool isOne = one.getKind() != BufferKind::transient;
+        return (isOne ? other : one).emitError()
+               << "shares bytes of @" << *one.getStorage() << " with @"
+               << (isOne ? one : other).getSymName()
+               << ", whose values outlive the step";
+      }
+  for (PhaseOp phase : plan.phases()) {
+    auto repeat = HappensBefore::segmentOf(phase).getRepeat();
+    for (AccessAttr access : phase.getAccessAttrs()) {
+      BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
+      if (repeat > buffer.getLayers() &&
+          (isLayered(buffer) || buffer.getLayerStride() > 0))
+        return phase.emitError()
+               << "repeats " << repeat << " times, but @" << buffer.getSymName()
+               << " has " << buffer.getLayers() << " layers";
+    }
+  }
+  return success();
+}
+
+/// Where a call's pointer starts lies inside of what it points into.
+LogicalResult PlanVerifier::verifyPointer(PhaseOp phase, CallOp call,
+                                          Attribute operand, AffineMap index,
+                                          ArrayRef<int64_t> capacity) {
+  SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
+  for (auto [result, size] : llvm::zip(index.getResults(), capacity)) {
+    if (!isQuasiAffine(result))
+      return call.emitError()
+             << "'" << textOf(result)
+             << "' is not quasi-affine, so that nothing can be proved of it";
+    for (bool above : {true, false}) {
+      Conjunction outside(phase.getRank(), 0);
+      requireSymbols(outside, program);
+      if (!requireInside(outside, phase.getGrid(), task))
+        return failure();
+      Row value = *outside.flatten(result, task);
+      if (above)
+        outside.atLeast(value, outside.constant(size));
+      else
+        outside.less(value, {});
+      if (auto point = Relation(outside).sample())
+        return call.emitError()
+               << operand << " starts at "
+               << evaluate(
+                      AffineMap::get(index.getNumDims(), kStepSymbols, result),
+                      point->domain, point->symbols)[0]
+               << " of " << size << "; for example "
+               << taskName(phase, point->domain) << " with "
+               << symbolNames(point->symbols);
+    }
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyOperands(PhaseOp phase, CallOp call) {
+  uint64_t repeat = HappensBefore::segmentOf(phase).getRepeat();
+  for (Attribute operand : call.getOperands_()) {
+    if (auto address = dyn_cast<AddressAttr>(operand)) {
+      BufferOp buffer = plan.lookUpBuffer(address.getBuffer());
+      if (failed(verifyPointer(phase, call, operand, address.getIndex(),
+                               buffer.getCapacity())))
+        return failure();
+    }
+    auto weight = dyn_cast<WeightAttr>(operand);
+    if (!weight)
+      continue;
+    auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
+        call, weight.getParameter());
+    if (parameter.getLayers() > 1 && repeat > parameter.getLayers())
+      return call.emitError()
+             << "repeats " << repeat << " times, but " << weight.getParameter()
+             << " has " << parameter.getLayers() << " layers";
+    if (std::optional<int64_t> elements = parameter.countElements())
+      if (failed(verifyPointer(phase, call, operand, weight.getOffset(),
+                               *elements)))
+        return failure();
+  }
+  return success();
+}
+
+/// The runtime reads the logits of all outputs.
+LogicalResult PlanVerifier::verifyAdvance(PhaseOp phase, AdvanceOp advance) {
+  BufferOp logits = plan.lookUpBuffer(advance.getLogitsAttr());
+  AffineMap extents = logits.getExtents();
+  MLIRContext *context = phase.getContext();
+  if (failed(verifyEqual(logits,
+                         "the number of rows of @" + logits.getSymName() +
+                             ", which the step hands over,",
+                         extents.getResult(0),
+                         getAffineSymbolExpr(kOutputs, context), {})))
+    return failure();
+  if (!isa<AffineConstantExpr>(extents.getResult(1)))
+    return logits.emitError()
+           << "the vocabulary is '" << textOf(extents.getResult(1))
+           << "', expected the same in every step";
+  for (AffineExpr extent : phase.getGrid().getResults())
+    if (failed(verifyEqual(phase,
+                           "the grid of the phase that hands over the step",
+                           extent, getAffineConstantExpr(1, context), {})))
+      return failure();
+  Conjunction all(0, 2);
+  requireSymbols(all, program);
+  if (!requireInside(all, extents, columnsFrom(0, 2)))
+    return failure();
+  Relation open(all);
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (!access.getWrite() && access.getBuffer() == advance.getLogitsAttr())
+      open = open.subtract(touched(phase, access, 0));
+  if (auto point = open.sample())
+    return advance.emitError()
+           << "hands over " << advance.getLogitsAttr() << ", but phase '"
+           << phase.getName() << "' states no read of "
+           << advance.getLogitsAttr() << tupleText(point->range)
+           << "; for example with " << symbolNames(point->symbols);
+  return success();
+}
+
+/// A body's calls and its accesses name the same buffers; the step is handed
+/// over exactly once.
+LogicalResult PlanVerifier::verifyBodies() {
+  PhaseOp advancing;
+  for (PhaseOp phase : plan.phases()) {
+    llvm::SmallPtrSet<Attribute, 8> accessed;
+    for (AccessAttr access : phase.getAccessAttrs())
+      accessed.insert(access.getBuffer());
+    for (Operation &op : phase.getBody().front()) {
+      if (auto call = dyn_cast<CallOp>(op)) {
+        for (Attribute operand : call.getOperands_())
+          if (auto address = dyn_cast<AddressAttr>(operand))
+            if (!accessed.contains(address.getBuffer()))
+              return call.emitError()
+                     << "passes " << address.getBuffer() << ", to which phase '"
+                     << phase.getName() << "' states no access";
+        if (failed(verifyOperands(phase, call)))
+          return failure();
+        continue;
+      }
+      auto advance = dyn_cast<AdvanceOp>(op);
+      if (!advance)
+        continue;
+      if (advancing || HappensBefore::segmentOf(phase).getRepeat() != 1)
+        return advance.emitError() << "hands the step over more than once";
+      advancing = phase;
+      if (failed(verifyAdvance(phase, advance)))
+        return failure();
+    }
+  }
+  return success();
+}

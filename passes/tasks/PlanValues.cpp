@@ -1,0 +1,189 @@
+//===- PlanValues.cpp - the last part of the proof: who wrote what is read ===//
+
+#include "passes/tasks/PlanMessages.h"
+#include "passes/tasks/PlanVerifier.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::event;
+using namespace baton::tasks;
+
+Relation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
+                               unsigned readerRank) {
+  BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
+  unsigned rank = buffer.getExtents().getNumResults();
+  Conjunction elements(readerRank, rank);
+  SmallVector<unsigned> element = columnsFrom(elements.rangeColumn(), rank);
+  SmallVector<unsigned> task;
+  for (unsigned i = 0, e = writer.getRank(); i < e; ++i)
+    task.push_back(elements.addLocal());
+  bool described =
+      requireInside(elements, writer.getGrid(), task) &&
+      requireInside(elements, buffer.getExtents(), element) &&
+      requireBox(elements, write.getLow(), write.getHigh(), task, element);
+  return described ? Relation(elements) : Relation(readerRank, rank);
+}
+
+Relation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
+                                 BufferOp victim, Overlap overlap,
+                                 unsigned readerRank) {
+  BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
+  unsigned rank = victim.getExtents().getNumResults();
+  Conjunction elements(readerRank, rank);
+  SmallVector<unsigned> task, element;
+  for (unsigned i = 0, e = writer.getRank(); i < e; ++i)
+    task.push_back(elements.addLocal());
+  for (unsigned i = 0, e = buffer.getExtents().getNumResults(); i < e; ++i)
+    element.push_back(elements.addLocal());
+  if (overlap == Overlap::rows)
+    element[0] = elements.rangeColumn();
+  bool described =
+      requireInside(elements, writer.getGrid(), task) &&
+      requireInside(elements, buffer.getExtents(), element) &&
+      requireBox(elements, write.getLow(), write.getHigh(), task, element);
+  return described ? Relation(elements) : Relation::universe(readerRank, rank);
+}
+
+/// Goes back in rank from one read, in the first iteration of its segment or a
+/// later one. What is open has no writer yet.
+LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
+                                       bool isFirst) {
+  BufferOp buffer = plan.lookUpBuffer(read.getBuffer());
+  unsigned rank = buffer.getExtents().getNumResults();
+  Conjunction elements(reader.getRank(), rank);
+  SmallVector<unsigned> element = columnsFrom(elements.rangeColumn(), rank);
+  requireSymbols(elements, program);
+  if (!requireInside(elements, reader.getGrid(),
+                     columnsFrom(0, reader.getRank())) ||
+      !requireInside(elements, buffer.getExtents(), element) ||
+      !requireBox(elements, read.getLow(), read.getHigh(),
+                  columnsFrom(0, reader.getRank()), element))
+    return failure();
+  if (buffer.getKind() == BufferKind::state)
+    elements.atLeast(elements.variable(element[0]),
+                     elements.variable(elements.symbolColumn() + kPast));
+  Relation open(elements);
+
+  auto report = [&](const Relation &points) {
+    auto point = points.sample();
+    auto diagnostic = reader.emitError()
+                      << "phase '" << reader.getName() << "' reads "
+                      << read.getBuffer() << tupleText(point->range);
+    return std::make_pair(std::move(diagnostic), *point);
+  };
+  auto finish = [&](std::pair<InFlightDiagnostic, RelationPoint> problem) {
+    return LogicalResult(std::move(problem.first)
+                         << "; for example "
+                         << taskName(reader, problem.second.domain) << " with "
+                         << symbolNames(problem.second.symbols));
+  };
+  auto passBy = [&](PhaseOp writer) -> LogicalResult {
+    for (AccessAttr write : writer.getAccessAttrs()) {
+      if (!write.getWrite() || write.getBuffer() == read.getBuffer())
+        continue;
+      BufferOp other = plan.lookUpBuffer(write.getBuffer());
+      Overlap overlap = overlapOf(buffer, other);
+      if (overlap == Overlap::none)
+        continue;
+      Relation lost = open.intersect(
+          clobbered(writer, write, buffer, overlap, reader.getRank()));
+      if (lost.isEmpty())
+        continue;
+      auto problem = report(lost);
+      problem.first << ", whose bytes phase '" << writer.getName()
+                    << "' has reused for " << write.getBuffer();
+      return finish(std::move(problem));
+    }
+    for (AccessAttr write : writer.getAccessAttrs())
+      if (write.getWrite() && write.getBuffer() == read.getBuffer())
+        open = open.subtract(touched(writer, write, reader.getRank()));
+    return success();
+  };
+
+  SegmentOp segment = HappensBefore::segmentOf(reader);
+  SmallVector<PhaseOp> path;
+  unsigned index = plan.indexOf(reader);
+  ArrayRef<PhaseOp> phases = plan.phases();
+  auto inSegment = [&](PhaseOp phase) {
+    return HappensBefore::segmentOf(phase) == segment;
+  };
+  for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
+    if (inSegment(phase))
+      path.push_back(phase);
+  if (!isLayered(buffer)) {
+    if (!isFirst)
+      for (PhaseOp phase : llvm::reverse(phases))
+        if (inSegment(phase))
+          path.push_back(phase);
+    for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
+      if (!inSegment(phase))
+        path.push_back(phase);
+  }
+  for (PhaseOp phase : path) {
+    if (failed(passBy(phase)))
+      return failure();
+    if (open.isEmpty())
+      return success();
+  }
+  if (open.isEmpty())
+    return success();
+  auto problem = report(open);
+  problem.first << ", which no task before it writes"
+                << (isFirst ? "" : " in a later iteration");
+  return finish(std::move(problem));
+}
+
+/// Later steps read the rows that a state gained.
+LogicalResult PlanVerifier::verifyGrowth(BufferOp state) {
+  auto name = FlatSymbolRefAttr::get(state.getSymNameAttr());
+  SmallVector<SegmentOp> readers;
+  for (PhaseOp phase : plan.phases())
+    for (AccessAttr access : phase.getAccessAttrs())
+      if (!access.getWrite() && access.getBuffer() == name &&
+          !llvm::is_contained(readers, HappensBefore::segmentOf(phase)))
+        readers.push_back(HappensBefore::segmentOf(phase));
+  if (!isLayered(state) && readers.size() > 1)
+    readers.resize(1);
+  for (SegmentOp reader : readers) {
+    unsigned rank = state.getExtents().getNumResults();
+    Conjunction gained(0, rank);
+    requireSymbols(gained, program);
+    gained.atLeast(gained.variable(0),
+                   gained.variable(gained.symbolColumn() + kPast));
+    if (!requireInside(gained, state.getExtents(), columnsFrom(0, rank)))
+      return failure();
+    Relation open(gained);
+    for (PhaseOp phase : plan.phases())
+      for (AccessAttr access : phase.getAccessAttrs())
+        if (access.getWrite() && access.getBuffer() == name &&
+            (!isLayered(state) || HappensBefore::segmentOf(phase) == reader))
+          open = open.subtract(touched(phase, access, 0));
+    if (auto point = open.sample())
+      return state.emitError()
+             << "a step leaves " << name << tupleText(point->range)
+             << " unwritten, which later steps may read; for example with "
+             << symbolNames(point->symbols);
+  }
+  return success();
+}
+
+/// Of all buffers, or of two only.
+LogicalResult PlanVerifier::verifyReads(BufferOp one, BufferOp other) {
+  for (PhaseOp phase : plan.phases())
+    for (AccessAttr access : phase.getAccessAttrs()) {
+      BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
+      bool isAsked = !one || buffer == one || buffer == other;
+      if (!isAsked || access.getWrite() ||
+          buffer.getKind() == BufferKind::input)
+        continue;
+      if (failed(verifyRead(phase, access, /*isFirst=*/true)))
+        return failure();
+      if (HappensBefore::segmentOf(phase).getRepeat() > 1 &&
+          !isLayered(buffer) &&
+          failed(verifyRead(phase, access, /*isFirst=*/false)))
+        return failure();
+    }
+  return success();
+}
