@@ -144,7 +144,7 @@ ValueDump::ValueDump(const Metadata &metadata,
                      const std::filesystem::path &folder)
     : metadata(metadata), folder(folder) {
   std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
+  owns_folder = std::filesystem::create_directories(folder, failure);
   if (failure || !std::filesystem::is_directory(folder))
     throw Error("--dump: " + folder.string() +
                 ": the folder cannot be created: " +
@@ -177,6 +177,13 @@ ValueDump::ValueDump(const Metadata &metadata,
     }
     ranges[{phase, iteration}] = {first, values.size()};
   }
+}
+
+ValueDump::~ValueDump() {
+  values.clear();
+  std::error_code not_empty;
+  if (owns_folder)
+    std::filesystem::remove(folder, not_empty);
 }
 
 ValueDump::Piece ValueDump::copy(const WrittenBuffer &buffer,
@@ -277,6 +284,7 @@ void ValueDump::publish() {
                                   {"model", metadata.json.at("model")},
                                   {"values", std::move(list)}};
   write_text(folder / "index.json", index.dump(1) + "\n");
+  owns_folder = false;
 }
 
 } // namespace baton

@@ -36,6 +36,9 @@ public:
   /// Creates the folder and one file per value in it. Throws Error when that is
   /// refused. `metadata` outlives this.
   ValueDump(const Metadata &metadata, const std::filesystem::path &folder);
+  ValueDump(const ValueDump &) = delete;
+  /// Without publish(), nothing is left, nor the folder if it was made here.
+  ~ValueDump();
 
   /// Copies what the phase has just written (see StepDriver::observe).
   void record(const BatonStep &step, uint32_t phase, uint32_t iteration,
@@ -65,6 +68,8 @@ private:
 
   const Metadata &metadata;
   std::filesystem::path folder;
+  /// The folder is this dump's, and empty unless something is published.
+  bool owns_folder;
   /// In program order.
   std::vector<Value> values;
   /// The values of each (phase, iteration): the first, and behind the last.

@@ -25,6 +25,10 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
   if (options.dump && options.run.workers > 1)
     throw Error("--dump runs one worker; leave out --workers");
   weights_folder(options.run);
+  if (options.dump &&
+      std::filesystem::path(options.out).lexically_normal() ==
+          std::filesystem::path(*options.dump).lexically_normal())
+    throw Error("--out and --dump are both " + options.out);
 
   // Before the weights are loaded, which may take long.
   NpyWriter output(options.out, NpyType::F32, {metadata.vocabulary});

@@ -218,6 +218,8 @@ def flags(bench):
         ("unknown command", [bench.llama, "frobnicate"], "frobnicate"),
         ("no command", [bench.llama], "command"),
         ("logits out", [bench.llama, "logits", "--weights", folder, "--tokens", "1", "--out", "missing/x.npy"], "missing"),
+        ("logits out is dump", [bench.llama, "logits", "--weights", folder, "--tokens", "1", "--out", "x", "--dump", "./x"], "--out and --dump are both x"),
+        ("dump without weights", [bench.llama, "logits", "--weights", os.path.join(bench.golden, "gpt2-small"), "--tokens", "1", "--out", "x", "--dump", "d"], "tensor"),
         ("logits dump", [bench.llama, "logits", "--weights", folder, "--tokens", "1", "--out", "/dev/null/x", "--dump", "/dev/null/d"], "/dev/null"),
         ("other model", [bench.llama, "generate", "--weights", os.path.join(bench.golden, "gpt2-small")] + tokens, "model.embed_tokens.weight"),
     ]:
