@@ -8,7 +8,7 @@ import lit.formats
 config.name = "baton"
 config.test_format = lit.formats.ShTest(True)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["golden", "inputs"]
+config.excludes = ["golden", "inputs", "corpus"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.binary_root, "test")
 config.environment["PATH"] = os.pathsep.join(
