@@ -5,20 +5,13 @@
 #include "codegen/cpu/Emit.h"
 #include "codegen/link/Link.h"
 #include "compiler/Outputs.h"
-#include "compiler/Pipeline.h"
-#include "dialects/Event/Event.h"
-#include "dialects/Model/Model.h"
-#include "models/Importer.h"
+#include "compiler/Plan.h"
 
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -29,121 +22,6 @@ using namespace baton::compiler;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
-
-//===----------------------------------------------------------------------===//
-// Diagnostics
-//===----------------------------------------------------------------------===//
-
-/// "file.mlir:3:5" or the name that an importer gave.
-static std::string describe(mlir::Location location) {
-  if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location))
-    return (llvm::Twine(file.getFilename()) + ":" +
-            llvm::Twine(file.getLine()) + ":" + llvm::Twine(file.getColumn()))
-        .str();
-  if (auto name = mlir::dyn_cast<mlir::NameLoc>(location))
-    return name.getName().str();
-  if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location))
-    for (mlir::Location part : fused.getLocations())
-      if (std::string text = describe(part); !text.empty())
-        return text;
-  return "";
-}
-
-namespace {
-/// Keeps the first error, as one line.
-class FirstError {
-public:
-  explicit FirstError(mlir::MLIRContext *context)
-      : handler(context, [this](mlir::Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
-            return mlir::success();
-          if (text.empty()) {
-            text = describe(diagnostic.getLocation());
-            text += (text.empty() ? "" : ": ") + diagnostic.str();
-            std::replace(text.begin(), text.end(), '\n', ' ');
-          }
-          return mlir::success();
-        }) {}
-
-  Error take(llvm::StringRef otherwise) {
-    return createStringError(text.empty() ? otherwise.str() : text);
-  }
-
-private:
-  std::string text;
-  mlir::ScopedDiagnosticHandler handler;
-};
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Input
-//===----------------------------------------------------------------------===//
-
-/// Reads an .mlir file and applies --max-seq to it.
-static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-parseFile(mlir::MLIRContext &context, const CompileOptions &options,
-          FirstError &errors) {
-  if (options.dtype != "auto")
-    return createStringError("--dtype: the types of " + options.model +
-                             " are written in it; leave the flag out");
-  llvm::SourceMgr sources;
-  auto buffer = llvm::MemoryBuffer::getFile(options.model, /*IsText=*/true);
-  if (!buffer)
-    return createStringError("cannot read " + options.model + ": " +
-                             buffer.getError().message());
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  if (!module)
-    return errors.take(options.model + ": cannot be parsed");
-  unsigned programs = 0;
-  for (mlir::Operation &op : *module->getBody())
-    programs += llvm::isa<model::ProgramOp, event::ProgramOp>(op);
-  if (programs != 1)
-    return createStringError(options.model + ": holds " +
-                             std::to_string(programs) +
-                             " programs, expected one model.program or "
-                             "event.program");
-  if (options.maxSeq) {
-    auto programs = module->getOps<model::ProgramOp>();
-    if (programs.empty())
-      return createStringError("--max-seq: the plan in " + options.model +
-                               " states its own; leave the flag out");
-    model::ProgramOp program = *programs.begin();
-    int64_t limit = program.getMaxSeq();
-    if (*options.maxSeq > limit)
-      return createStringError("--max-seq " + std::to_string(*options.maxSeq) +
-                               ": the program in " + options.model +
-                               " allows at most " + std::to_string(limit));
-    program.setMaxSeq(*options.maxSeq);
-  }
-  return module;
-}
-
-static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-readModel(mlir::MLIRContext &context, const CompileOptions &options,
-          FirstError &errors) {
-  if (llvm::sys::fs::is_directory(options.model)) {
-    models::ImportOptions import;
-    import.maxSeq = options.maxSeq;
-    import.dtype = options.dtype;
-    std::string error;
-    auto module = models::importFolder(context, options.model, import, error);
-    if (!module)
-      return createStringError(error);
-    return module;
-  }
-  if (!llvm::sys::fs::exists(options.model))
-    return createStringError(options.model +
-                             ": no such file or folder; MODEL is a checkpoint "
-                             "folder with config.json, or an .mlir file");
-  // A device may never end. (A pipe does.)
-  llvm::sys::fs::file_status status;
-  if (!llvm::sys::fs::status(options.model, status) &&
-      (status.type() == llvm::sys::fs::file_type::character_file ||
-       status.type() == llvm::sys::fs::file_type::block_file))
-    return createStringError(options.model + ": is a device");
-  return parseFile(context, options, errors);
-}
 
 //===----------------------------------------------------------------------===//
 // Metadata
@@ -236,19 +114,9 @@ static std::string print(mlir::ModuleOp module) {
   return text;
 }
 
-static Error run(mlir::PassManager &manager, mlir::ModuleOp module,
-                 FirstError &errors) {
-  if (mlir::succeeded(manager.run(module)))
-    return Error::success();
-  return errors.take("a pass failed without saying why");
-}
-
 Error compiler::compile(const CompileOptions &options,
                         const Installation &installation) {
   auto start = std::chrono::steady_clock::now();
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<model::ModelDialect, event::EventDialect>();
-  FirstError errors(&context);
 
   // Everything the flags name is looked at before work starts.
   cpu::TargetOptions targetOptions;
@@ -264,32 +132,13 @@ Error compiler::compile(const CompileOptions &options,
   if (!description)
     return description.takeError();
 
-  auto module = readModel(context, options, errors);
-  if (!module)
-    return module.takeError();
-  bool isModel = !module->get().getOps<model::ProgramOp>().empty();
-  if (options.stage == Stage::model && !isModel)
-    return createStringError("--emit=model: " + options.model +
-                             " holds a plan already");
-  if (isModel) {
-    mlir::PassManager manager(&context);
-    addModelPasses(manager, options.disabledPasses);
-    if (Error error = run(manager, **module, errors))
-      return error;
-    if (options.stage == Stage::model)
-      return writeOutput(options.output, print(**module));
-  }
-  mlir::PassManager manager(&context);
-  if (isModel)
-    addTaskPasses(manager, *description);
-  else
-    addVerification(manager);
-  if (Error error = run(manager, **module, errors))
-    return error;
-  if (options.stage == Stage::event)
-    return writeOutput(options.output, print(**module));
+  auto plan = Plan::build(options, *description);
+  if (!plan)
+    return plan.takeError();
+  if (options.stage == Stage::model || options.stage == Stage::event)
+    return writeOutput(options.output, print(plan->module()));
 
-  event::ProgramOp program = *module->get().getOps<event::ProgramOp>().begin();
+  event::ProgramOp program = plan->program();
   llvm::LLVMContext llvmContext;
   nlohmann::json info = metadata(program, options, *target);
   if (options.stage == Stage::executable && info["logits"].is_null())

@@ -1,0 +1,40 @@
+//===- Diagnostics.cpp - what MLIR says, kept for one line ----------------===//
+
+#include "compiler/Diagnostics.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Location.h"
+
+using namespace baton::compiler;
+
+/// "file.mlir:3:5" or the name that an importer gave.
+static std::string describe(mlir::Location location) {
+  if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location))
+    return (llvm::Twine(file.getFilename()) + ":" +
+            llvm::Twine(file.getLine()) + ":" + llvm::Twine(file.getColumn()))
+        .str();
+  if (auto name = mlir::dyn_cast<mlir::NameLoc>(location))
+    return name.getName().str();
+  if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location))
+    for (mlir::Location part : fused.getLocations())
+      if (std::string text = describe(part); !text.empty())
+        return text;
+  return "";
+}
+
+Diagnostics::Diagnostics(mlir::MLIRContext *context)
+    : handler(context, [this](mlir::Diagnostic &diagnostic) {
+        std::string at = describe(diagnostic.getLocation());
+        std::string what = diagnostic.str();
+        std::replace(what.begin(), what.end(), '\n', ' ');
+        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Remark)
+          kept.push_back({at, what});
+        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error &&
+            text.empty())
+          text = at + (at.empty() ? "" : ": ") + what;
+        return mlir::success();
+      }) {}
+
+llvm::Error Diagnostics::take(llvm::StringRef otherwise) const {
+  return llvm::createStringError(text.empty() ? otherwise.str() : text);
+}

@@ -1,0 +1,131 @@
+//===- Plan.cpp - from a model to a proved plan ---------------------------===//
+
+#include "compiler/Plan.h"
+
+#include "compiler/Pipeline.h"
+#include "dialects/Model/Model.h"
+#include "models/Importer.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace baton;
+using namespace baton::compiler;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+/// Reads an .mlir file and applies --max-seq to it.
+static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+parseFile(mlir::MLIRContext &context, const CompileOptions &options,
+          Diagnostics &diagnostics) {
+  if (options.dtype != "auto")
+    return createStringError("--dtype: the types of " + options.model +
+                             " are written in it; leave the flag out");
+  llvm::SourceMgr sources;
+  auto buffer = llvm::MemoryBuffer::getFile(options.model, /*IsText=*/true);
+  if (!buffer)
+    return createStringError("cannot read " + options.model + ": " +
+                             buffer.getError().message());
+  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  if (!module)
+    return diagnostics.take(options.model + ": cannot be parsed");
+  unsigned programs = 0;
+  for (mlir::Operation &op : *module->getBody())
+    programs += llvm::isa<model::ProgramOp, event::ProgramOp>(op);
+  if (programs != 1)
+    return createStringError(options.model + ": holds " +
+                             std::to_string(programs) +
+                             " programs, expected one model.program or "
+                             "event.program");
+  if (options.maxSeq) {
+    auto programs = module->getOps<model::ProgramOp>();
+    if (programs.empty())
+      return createStringError("--max-seq: the plan in " + options.model +
+                               " states its own; leave the flag out");
+    model::ProgramOp program = *programs.begin();
+    int64_t limit = program.getMaxSeq();
+    if (*options.maxSeq > limit)
+      return createStringError("--max-seq " + std::to_string(*options.maxSeq) +
+                               ": the program in " + options.model +
+                               " allows at most " + std::to_string(limit));
+    program.setMaxSeq(*options.maxSeq);
+  }
+  return module;
+}
+
+static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+readModel(mlir::MLIRContext &context, const CompileOptions &options,
+          Diagnostics &diagnostics) {
+  if (llvm::sys::fs::is_directory(options.model)) {
+    models::ImportOptions import;
+    import.maxSeq = options.maxSeq;
+    import.dtype = options.dtype;
+    std::string error;
+    auto module = models::importFolder(context, options.model, import, error);
+    if (!module)
+      return createStringError(error);
+    return module;
+  }
+  if (!llvm::sys::fs::exists(options.model))
+    return createStringError(options.model +
+                             ": no such file or folder; MODEL is a checkpoint "
+                             "folder with config.json, or an .mlir file");
+  // A device may never end. (A pipe does.)
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(options.model, status) &&
+      (status.type() == llvm::sys::fs::file_type::character_file ||
+       status.type() == llvm::sys::fs::file_type::block_file))
+    return createStringError(options.model + ": is a device");
+  return parseFile(context, options, diagnostics);
+}
+
+static Error run(mlir::PassManager &manager, mlir::ModuleOp module,
+                 Diagnostics &diagnostics) {
+  if (mlir::succeeded(manager.run(module)))
+    return Error::success();
+  return diagnostics.take("a pass failed without saying why");
+}
+
+Plan::Plan()
+    : context(std::make_unique<mlir::MLIRContext>(
+          mlir::MLIRContext::Threading::DISABLED)) {
+  context->loadDialect<model::ModelDialect, event::EventDialect>();
+  diagnostics = std::make_unique<Diagnostics>(context.get());
+}
+
+event::ProgramOp Plan::program() const {
+  return *owned.get().getOps<event::ProgramOp>().begin();
+}
+
+Expected<Plan> Plan::build(const CompileOptions &options,
+                           const TargetDescription &target) {
+  Plan plan;
+  auto module = readModel(*plan.context, options, *plan.diagnostics);
+  if (!module)
+    return module.takeError();
+  plan.owned = std::move(*module);
+  bool isModel = !plan.module().getOps<model::ProgramOp>().empty();
+  if (options.stage == Stage::model && !isModel)
+    return createStringError("--emit=model: " + options.model +
+                             " holds a plan already");
+  if (isModel) {
+    mlir::PassManager manager(plan.context.get());
+    addModelPasses(manager, options.disabledPasses);
+    if (Error error = run(manager, plan.module(), *plan.diagnostics))
+      return error;
+    if (options.stage == Stage::model)
+      return plan;
+  }
+  mlir::PassManager manager(plan.context.get());
+  if (isModel)
+    addTaskPasses(manager, target);
+  else
+    addVerification(manager);
+  if (Error error = run(manager, plan.module(), *plan.diagnostics))
+    return error;
+  return plan;
+}

@@ -1,0 +1,41 @@
+//===- Plan.h - from a model to a proved plan -----------------------------===//
+
+#ifndef BATON_COMPILER_PLAN_H
+#define BATON_COMPILER_PLAN_H
+
+#include "compiler/Compile.h"
+#include "compiler/Diagnostics.h"
+#include "compiler/TargetDescription.h"
+#include "dialects/Event/Event.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <memory>
+
+namespace baton::compiler {
+
+/// A module on its way from model to plan, with the context that it lives in.
+class Plan {
+public:
+  /// Reads the model and takes it to the stage: `model` (after fusion), or any
+  /// other (a proved plan).
+  static llvm::Expected<Plan> build(const CompileOptions &options,
+                                    const TargetDescription &target);
+
+  mlir::ModuleOp module() const { return owned.get(); }
+  event::ProgramOp program() const;
+  const std::vector<Remark> &remarks() const { return diagnostics->remarks(); }
+
+private:
+  Plan();
+
+  std::unique_ptr<mlir::MLIRContext> context;
+  std::unique_ptr<Diagnostics> diagnostics;
+  mlir::OwningOpRef<mlir::ModuleOp> owned;
+};
+
+} // namespace baton::compiler
+
+#endif // BATON_COMPILER_PLAN_H
