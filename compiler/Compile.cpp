@@ -6,6 +6,7 @@
 #include "codegen/link/Link.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
+#include "compiler/schedule/Schedule.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -132,6 +133,10 @@ Error compiler::compile(const CompileOptions &options,
   if (!description)
     return description.takeError();
 
+  if (options.stage == Stage::schedule)
+    return writeOutput(
+        options.output,
+        schedule::defaultSchedule(*description, options.disabledPasses));
   auto plan = Plan::build(options, *description);
   if (!plan)
     return plan.takeError();

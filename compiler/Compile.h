@@ -18,8 +18,9 @@
 
 namespace baton::compiler {
 
-/// What --emit names, in the order in which a model becomes it.
-enum class Stage { model, event, llvm, object, executable };
+/// What --emit names: the default schedule, or a stage, in the order in which
+/// a model goes through them.
+enum class Stage { schedule, model, event, llvm, object, executable };
 
 struct CompileOptions {
   /// A Hugging Face folder, or an .mlir file in the model or event dialect.
@@ -36,7 +37,10 @@ struct CompileOptions {
   std::string sanitize;
   /// A target description to use instead of the installation's.
   std::string targetFile;
+  /// Parts of the default schedule to leave out.
   std::set<std::string> disabledPasses;
+  /// A schedule to use instead of the default one; empty without.
+  std::string schedule;
   bool quiet = false;
 };
 

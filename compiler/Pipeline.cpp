@@ -2,19 +2,13 @@
 
 #include "compiler/Pipeline.h"
 
-#include "passes/fusion/Passes.h"
+#include "compiler/schedule/Schedule.h"
 #include "passes/tasks/Passes.h"
 
 #include "mlir/Transforms/Passes.h"
 
 using namespace baton;
 using namespace baton::compiler;
-
-const std::set<std::string> &compiler::optionalPasses() {
-  static const std::set<std::string> names = {
-      "attention-fusion", "linear-grouping", "norm-rewrites"};
-  return names;
-}
 
 std::vector<std::string> compiler::allPasses() {
   return {"attention-fusion", "linear-grouping", "norm-rewrites",
@@ -23,15 +17,10 @@ std::vector<std::string> compiler::allPasses() {
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,
-                              const std::set<std::string> &disabled) {
+                              mlir::ModuleOp schedule) {
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
-  if (!disabled.count("attention-fusion"))
-    manager.addPass(fusion::createAttentionFusion());
-  if (!disabled.count("linear-grouping"))
-    manager.addPass(fusion::createLinearGrouping());
-  if (!disabled.count("norm-rewrites"))
-    manager.addPass(fusion::createNormRewrites());
+  manager.addPass(schedule::createApplySchedule(schedule, "model"));
   manager.addPass(mlir::createCanonicalizerPass());
 }
 
@@ -40,7 +29,8 @@ void compiler::addVerification(mlir::PassManager &manager) {
 }
 
 void compiler::addTaskPasses(mlir::PassManager &manager,
-                             const TargetDescription &target) {
+                             const TargetDescription &target,
+                             mlir::ModuleOp schedule) {
   tasks::TileTasksOptions tiles;
   tiles.maxRows = target.maxRows;
   tiles.maxOutputs = target.maxOutputs;
@@ -49,8 +39,8 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.attentionRows = target.attentionRows;
   tiles.plainRows = target.plainRows;
   manager.addPass(tasks::createTileTasks(tiles));
+  manager.addPass(schedule::createApplySchedule(schedule, "plan"));
   manager.addPass(tasks::createDeriveEvents());
   manager.addPass(tasks::createPlanMemory());
-  manager.addPass(tasks::createScheduleStatic());
   manager.addPass(tasks::createEventVerify());
 }

@@ -5,28 +5,26 @@
 
 #include "compiler/TargetDescription.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
-#include <set>
 #include <string>
+#include <vector>
 
 namespace baton::compiler {
-
-/// Passes that a plan can do without, by name: those of --disable-pass.
-const std::set<std::string> &optionalPasses();
 
 /// All passes by name, in order.
 std::vector<std::string> allPasses();
 
-/// Model to model: fusion and its clean-up.
-void addModelPasses(mlir::PassManager &manager,
-                    const std::set<std::string> &disabled);
+/// Model to model: what the schedule says, and its clean-up.
+void addModelPasses(mlir::PassManager &manager, mlir::ModuleOp schedule);
 
 /// A plan that is there already: only its proof.
 void addVerification(mlir::PassManager &manager);
 
-/// Model to a proved plan.
-void addTaskPasses(mlir::PassManager &manager, const TargetDescription &target);
+/// Model to a proved plan, by a schedule.
+void addTaskPasses(mlir::PassManager &manager, const TargetDescription &target,
+                   mlir::ModuleOp schedule);
 
 } // namespace baton::compiler
 

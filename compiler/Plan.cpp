@@ -2,10 +2,13 @@
 
 #include "compiler/Plan.h"
 
+#include "compiler/Dialects.h"
 #include "compiler/Pipeline.h"
+#include "compiler/schedule/Schedule.h"
 #include "dialects/Model/Model.h"
 #include "models/Importer.h"
 
+#include "mlir/Dialect/Transform/IR/TransformDialect.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
@@ -93,12 +96,37 @@ static Error run(mlir::PassManager &manager, mlir::ModuleOp module,
 Plan::Plan()
     : context(std::make_unique<mlir::MLIRContext>(
           mlir::MLIRContext::Threading::DISABLED)) {
-  context->loadDialect<model::ModelDialect, event::EventDialect>();
+  mlir::DialectRegistry registry;
+  registerDialects(registry);
+  context->appendDialectRegistry(registry);
+  context->loadDialect<model::ModelDialect, event::EventDialect,
+                       mlir::transform::TransformDialect>();
   diagnostics = std::make_unique<Diagnostics>(context.get());
 }
 
 event::ProgramOp Plan::program() const {
   return *owned.get().getOps<event::ProgramOp>().begin();
+}
+
+/// The schedule of a compilation, from its file or by default.
+Error Plan::readSchedule(const CompileOptions &options,
+                         const TargetDescription &target,
+                         mlir::OwningOpRef<mlir::ModuleOp> &schedule) {
+  std::string text = schedule::defaultSchedule(target, options.disabledPasses);
+  if (!options.schedule.empty()) {
+    auto buffer = llvm::MemoryBuffer::getFile(options.schedule,
+                                              /*IsText=*/true);
+    if (!buffer)
+      return createStringError("cannot read " + options.schedule + ": " +
+                               buffer.getError().message());
+    text = (*buffer)->getBuffer().str();
+  }
+  schedule = schedule::parseSchedule(
+      context.get(), text,
+      options.schedule.empty() ? "default schedule" : options.schedule);
+  if (!schedule)
+    return diagnostics->take(options.schedule + ": cannot be parsed");
+  return Error::success();
 }
 
 Expected<Plan> Plan::build(const CompileOptions &options,
@@ -109,12 +137,18 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     return module.takeError();
   plan.owned = std::move(*module);
   bool isModel = !plan.module().getOps<model::ProgramOp>().empty();
+  if (!isModel && !options.schedule.empty())
+    return createStringError("--schedule: " + options.model +
+                             " holds a plan, of which all is decided");
   if (options.stage == Stage::model && !isModel)
     return createStringError("--emit=model: " + options.model +
                              " holds a plan already");
+  mlir::OwningOpRef<mlir::ModuleOp> schedule;
   if (isModel) {
+    if (Error error = plan.readSchedule(options, target, schedule))
+      return error;
     mlir::PassManager manager(plan.context.get());
-    addModelPasses(manager, options.disabledPasses);
+    addModelPasses(manager, *schedule);
     if (Error error = run(manager, plan.module(), *plan.diagnostics))
       return error;
     if (options.stage == Stage::model)
@@ -122,7 +156,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
   }
   mlir::PassManager manager(plan.context.get());
   if (isModel)
-    addTaskPasses(manager, target);
+    addTaskPasses(manager, target, *schedule);
   else
     addVerification(manager);
   if (Error error = run(manager, plan.module(), *plan.diagnostics))

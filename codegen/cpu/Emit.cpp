@@ -1,6 +1,7 @@
 //===- Emit.cpp - from a proved plan to native code -----------------------===//
 
 #include "codegen/cpu/Emit.h"
+#include "codegen/cpu/Bodies.h"
 #include "codegen/cpu/Optimize.h"
 #include "codegen/cpu/ProgramEmitter.h"
 #include "codegen/cpu/Target.h"
@@ -69,6 +70,13 @@ baton::cpu::emitModule(ProgramOp program, StringRef metadata,
   Expected<TaskLibrary> library = TaskLibrary::load(options.library, *module);
   if (!library)
     return library.takeError();
+
+  auto bodies = lowerBodies(program, !options.sanitize.empty(), context);
+  if (!bodies)
+    return bodies.takeError();
+  if (*bodies)
+    if (Error error = library->add(std::move(*bodies)))
+      return error;
 
   emitMetadata(*module, metadata);
   ProgramTypes types(context);

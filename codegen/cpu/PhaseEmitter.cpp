@@ -19,11 +19,6 @@ using namespace llvm;
 using namespace baton::cpu;
 using namespace baton::event;
 
-/// How much of a tile's weights is prefetched before a wait, from each
-/// operand's address on. Enough to hide the first misses; the hardware's
-/// prefetcher continues from there.
-static constexpr int64_t kPrefetchBytes = 4096;
-
 static int64_t bytesOf(mlir::Type element) {
   return element.getIntOrFloatBitWidth() / 8;
 }
@@ -332,14 +327,16 @@ static Value *emitPosition(IRBuilderBase &builder,
 }
 
 /// Loads that wait for nothing go first: when the box's first word is not there
-/// yet, the tile's weights start moving while this worker waits.
+/// yet, the tile's weights start moving while this worker waits, each from its
+/// operand's address on. A few pages hide the first misses; the hardware's
+/// prefetcher continues from there.
 void PhaseEmitter::emitPrefetches(const WordBox &box) {
   SmallSetVector<mlir::Attribute, 4> weights;
   for (auto call : phase.getBody().getOps<CallOp>())
     for (mlir::Attribute operand : call.getOperands_())
       if (mlir::isa<WeightAttr>(operand))
         weights.insert(operand);
-  if (weights.empty())
+  if (weights.empty() || !phase.getPrefetchBytes())
     return;
   Value *waits = builder.getTrue();
   for (auto [low, high] : zip_equal(box.low, box.high))
@@ -357,7 +354,7 @@ void PhaseEmitter::emitPrefetches(const WordBox &box) {
       for (mlir::Attribute weight : weights)
         builder.CreateCall(prefetch,
                            {emitWeight(mlir::cast<WeightAttr>(weight)),
-                            builder.getInt64(kPrefetchBytes)});
+                            builder.getInt64(phase.getPrefetchBytes())});
     });
   });
 }

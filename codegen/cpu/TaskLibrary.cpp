@@ -27,6 +27,21 @@ baton::cpu::TaskLibrary::load(StringRef path, Module &module) {
   return TaskLibrary(std::move(bitcode));
 }
 
+Error baton::cpu::TaskLibrary::add(std::unique_ptr<Module> more) {
+  for (const Function &function : *more)
+    if (!function.isDeclaration())
+      if (Function *known = bitcode->getFunction(function.getName());
+          known && !known->isDeclaration())
+        return createStringError("the task library has a " +
+                                 function.getName() +
+                                 "; give the body another name");
+  more->setTargetTriple(bitcode->getTargetTriple());
+  more->setDataLayout(bitcode->getDataLayout());
+  if (Linker::linkModules(*bitcode, std::move(more)))
+    return createStringError("the task library and the bodies do not link");
+  return Error::success();
+}
+
 Function *baton::cpu::TaskLibrary::declare(Module &module,
                                            StringRef name) const {
   Function *definition = bitcode->getFunction(name);

@@ -18,6 +18,9 @@ public:
   static llvm::Expected<TaskLibrary> load(llvm::StringRef path,
                                           llvm::Module &module);
 
+  /// Takes the functions of `more` in. Fails when it has one of that name.
+  llvm::Error add(std::unique_ptr<llvm::Module> more);
+
   /// `module`'s declaration of the library's function `name`, or null if the
   /// library has none of that name.
   llvm::Function *declare(llvm::Module &module, llvm::StringRef name) const;

@@ -14,6 +14,20 @@ using namespace baton::event;
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Event/EventAttributes.cpp.inc"
 
+/// A map without its `affine_map<>` wrapper.
+static ParseResult parseBareMap(OpAsmParser &parser, AffineMapAttr &map) {
+  AffineMap value;
+  if (parser.parseAffineMap(value))
+    return failure();
+  map = AffineMapAttr::get(value);
+  return success();
+}
+
+static void printBareMap(OpAsmPrinter &printer, Operation *,
+                         AffineMapAttr map) {
+  map.getValue().print(printer.getStream());
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Event/EventOps.cpp.inc"
 

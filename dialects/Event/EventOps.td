@@ -284,11 +284,20 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     - distance is 0 or 1, and 1 only within the segment
     - a phase of the same segment that comes later, or this one, is waited for at distance 1
     - the notification's map picks coordinates in order and has the event tensor's rank
+    - `separate` names coordinates of the grid
+    - `prefetch` is not negative and at most 1 MiB
+
+    `separate` are the coordinates whose tasks derive-events may let others wait
+    for apart: all without it, and none makes every wait one for the whole
+    phase. `prefetch` is how many bytes of each weight a task asks for while it
+    waits, 4096 without it.
   }];
   let arguments = (ins StrAttr:$name, AffineMapAttr:$grid, DenseI64ArrayAttr:$capacity,
                        ArrayAttr:$accesses, DefaultValuedAttr<ArrayAttr, "{}">:$waits,
                        OptionalAttr<Event_NotifyAttr>:$notify,
-                       DefaultValuedAttr<Event_DistributionAttr, "::baton::event::Distribution::blocked">:$distribution);
+                       DefaultValuedAttr<Event_DistributionAttr, "::baton::event::Distribution::blocked">:$distribution,
+                       OptionalAttr<DenseI64ArrayAttr>:$separate,
+                       OptionalAttr<I64Attr>:$prefetch);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $name `grid` $grid `capacity` $capacity `accesses` $accesses (`waits` $waits^)?
@@ -298,6 +307,8 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
   let extraClassDeclaration = [{
     int64_t getRank() { return getGrid().getNumResults(); }
     auto getAccessAttrs() { return getAccesses().getAsRange<AccessAttr>(); }
+    static constexpr int64_t kUsualPrefetch = 4096;
+    int64_t getPrefetchBytes() { return getPrefetch().value_or(kUsualPrefetch); }
     auto getWaitAttrs() { return getWaits().getAsRange<WaitAttr>(); }
   }];
 }
@@ -321,6 +332,48 @@ def Event_CallOp : Event_Op<"call", [HasParent<"PhaseOp">]> {
   let arguments = (ins StrAttr:$callee, ArrayAttr:$operands_, UnitAttr:$invariant);
   let assemblyFormat = "$callee $operands_ (`invariant` $invariant^)? attr-dict";
   let hasVerifier = 1;
+}
+
+def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "a task body of the user's, beside those of the task library";
+  let description = [{
+    Stands in a module beside its programs. `grid` is the grid of tasks;
+    argument i is the part of a value that access i states, cut to the value's
+    extents: a memref whose sizes and strides are known when the task runs. The
+    symbols of the accesses name the arguments for people. The last one is the
+    value that the body makes, all of it; the others are read.
+
+    ```mlir
+    event.body @relu_squared grid ()[rows, past, outputs] -> (rows ceildiv 16)
+        accesses [#event.access<read @x, (t)[rows, past, outputs] -> (t * 16, 0) to
+                                         (t)[rows, past, outputs] -> (t * 16 + 16, 256)>,
+                  #event.access<write @y, (t)[rows, past, outputs] -> (t * 16, 0) to
+                                          (t)[rows, past, outputs] -> (t * 16 + 16, 256)>] {
+    ^bb0(%x: memref<?x?xf32, strided<[?, ?]>>, %y: memref<?x?xf32, strided<[?, ?]>>):
+      linalg.generic {...} ins(%x : ...) outs(%y : ...) {...}
+    }
+    ```
+    A call of it passes for each argument what a memref holds: the pointer
+    twice, 0, the sizes, the strides.
+
+    **Constraints:**
+    - `grid` has the symbols rows, past, outputs and no dimensions, at least one result
+    - there are as many arguments as accesses, at least two
+    - argument i is a memref of the access's rank, with dynamic sizes and strides, of 32- or 16-bit floating-point numbers
+    - the access's maps have the grid's coordinates
+    - the last access writes, the others read
+    - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, allocates nothing but on the stack, and writes to no argument but the last
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, AffineMapAttr:$grid, ArrayAttr:$accesses);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `grid` custom<BareMap>($grid) `accesses` $accesses attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    auto getAccessAttrs() { return getAccesses().getAsRange<AccessAttr>(); }
+  }];
 }
 
 def Event_AdvanceOp : Event_Op<"advance", [HasParent<"PhaseOp">]> {

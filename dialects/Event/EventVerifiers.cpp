@@ -249,6 +249,14 @@ LogicalResult PhaseOp::verify() {
     return emitOpError() << "grid and capacity differ in rank";
   if (failed(expectPositive(*this, "capacity", getCapacity())))
     return failure();
+  if (std::optional<ArrayRef<int64_t>> separate = getSeparate())
+    for (int64_t d : *separate)
+      if (d < 0 || d >= rank)
+        return emitOpError()
+               << "keeps coordinate " << d << " separate, it has " << rank;
+  if (int64_t bytes = getPrefetchBytes(); bytes < 0 || bytes > (1 << 20))
+    return emitOpError() << "prefetches " << bytes
+                         << " bytes, expected 0 to 1048576";
   for (Attribute attribute : getAccesses()) {
     auto access = dyn_cast<AccessAttr>(attribute);
     if (!access)

@@ -436,6 +436,23 @@ def Model_GateOp : Model_PlainOp<"gate"> {
   let hasVerifier = 1;
 }
 
+def Model_CustomOp : Model_Op<"custom", [Pure]> {
+  let summary = "a value that a body of the user's computes";
+  let description = [{
+    `body` names an `event.body` of the module, which states the grid of tasks,
+    what of the operands and of the result a task touches, and the code. The
+    operands come first in its list, the result last.
+
+    **Constraints:**
+    - there is at least one operand
+    - the result has exactly one dimension of rows or outputs
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$body, Variadic<Model_TensorType>:$inputs);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = "$body `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let hasVerifier = 1;
+}
+
 def Model_MatmulOp : Model_PlainOp<"matmul"> {
   let summary = "one matrix product per leading index";
   let description = [{

@@ -653,3 +653,15 @@ LogicalResult BroadcastOp::verify() {
     return emitOpError() << "is too large";
   return expectShape(*this, "the result", getResult(), expected);
 }
+
+LogicalResult CustomOp::verify() {
+  if (getInputs().empty())
+    return emitOpError() << "has no operands";
+  unsigned rows = 0;
+  for (int64_t dimension : cast<StepTensorType>(getType()).getShape())
+    rows += dimension == kRows || dimension == kOutputs;
+  if (rows != 1)
+    return emitOpError() << "makes " << getType() << ", expected one dimension "
+                         << "of rows or outputs";
+  return success();
+}

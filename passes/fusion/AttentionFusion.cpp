@@ -1,8 +1,7 @@
 //===- AttentionFusion.cpp - one op for matmul, mask, softmax, matmul -----===//
 
 #include "passes/fusion/Passes.h"
-
-#include "dialects/Model/Model.h"
+#include "passes/fusion/Rewrites.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -14,6 +13,7 @@ namespace baton::fusion {
 using namespace mlir;
 using namespace baton;
 using namespace baton::model;
+using namespace baton::fusion;
 
 namespace {
 
@@ -180,7 +180,7 @@ static std::optional<std::string> match(MatmulOp weighted, Match &found) {
 //===----------------------------------------------------------------------===//
 
 /// Erases `op` and what only it used.
-static void eraseDead(Operation *op) {
+static void eraseDead(RewriterBase &rewriter, Operation *op) {
   SmallVector<Operation *> worklist = {op};
   while (!worklist.empty()) {
     Operation *dead = worklist.pop_back_val();
@@ -189,37 +189,60 @@ static void eraseDead(Operation *op) {
       if (Operation *maker = operand.getDefiningOp())
         if (!llvm::is_contained(makers, maker))
           makers.push_back(maker);
-    dead->erase();
+    rewriter.eraseOp(dead);
     for (Operation *maker : makers)
       if (isOpTriviallyDead(maker))
         worklist.push_back(maker);
   }
 }
 
-static void fuse(Match &found) {
-  OpBuilder builder(found.result);
-  auto attention = builder.create<AttentionOp>(
-      found.result.getLoc(), found.result.getType(), found.q.source,
-      found.k.source, found.v.source, /*gate=*/Value(),
-      builder.getF32FloatAttr(found.scale),
-      builder.getF32FloatAttr(found.softcap),
-      builder.getI64IntegerAttr(found.window));
-  found.result.getResult().replaceAllUsesWith(attention.getResult());
-  eraseDead(found.result);
+/// The product of a softmax with something.
+static MatmulOp productOf(SoftmaxOp softmax) {
+  for (Operation *user : softmax->getUsers())
+    if (auto product = dyn_cast<MatmulOp>(user);
+        product && product.getLhs() == softmax.getResult())
+      return product;
+  return {};
 }
 
-/// A gate of a result that nothing else reads becomes its epilogue.
-static bool moveGate(GateOp op) {
+Outcome fusion::fuseAttention(RewriterBase &rewriter, SoftmaxOp softmax) {
+  MatmulOp product = productOf(softmax);
+  if (!product)
+    return {false, softmax, "attention is not fused: no product reads it"};
+  Match found;
+  if (std::optional<std::string> reason = match(product, found))
+    return {false, product, "attention is not fused: " + *reason};
+  rewriter.setInsertionPoint(found.result);
+  auto attention = rewriter.create<AttentionOp>(
+      found.result.getLoc(), found.result.getType(), found.q.source,
+      found.k.source, found.v.source, /*gate=*/Value(),
+      rewriter.getF32FloatAttr(found.scale),
+      rewriter.getF32FloatAttr(found.softcap),
+      rewriter.getI64IntegerAttr(found.window));
+  rewriter.replaceAllUsesWith(found.result.getResult(), attention.getResult());
+  eraseDead(rewriter, found.result);
+  return {true, attention,
+          "is one task from scores to weighted values: scores, as large as "
+          "rows times positions for each head, are never stored"};
+}
+
+Outcome fusion::fuseGate(RewriterBase &rewriter, GateOp op) {
   auto attention = op.getX().getDefiningOp<AttentionOp>();
   if (!attention || !op.getX().hasOneUse() || attention.getGate() ||
       attention->getBlock() != op->getBlock())
-    return false;
+    return {false, op,
+            "the gate stays a phase: its input is not made for it alone by an "
+            "attention of its block without a gate"};
   attention.getGateMutable().assign(op.getGate());
+  attention->setLoc(
+      FusedLoc::get(op.getContext(), {attention.getLoc(), op.getLoc()}));
   // The gate may be younger than the attention.
   attention->moveBefore(op);
-  op.getResult().replaceAllUsesWith(attention.getResult());
-  op.erase();
-  return true;
+  rewriter.replaceAllUsesWith(op.getResult(), attention.getResult());
+  rewriter.eraseOp(op);
+  return {true, attention,
+          "gates its rows before storing them: they are not written, awaited "
+          "and read once more"};
 }
 
 namespace {
@@ -228,26 +251,26 @@ struct AttentionFusion
   using AttentionFusionBase::AttentionFusionBase;
 
   void runOnOperation() override {
-    SmallVector<MatmulOp> candidates;
-    getOperation().walk([&](MatmulOp op) {
-      if (op.getLhs().getDefiningOp<SoftmaxOp>())
+    IRRewriter rewriter(&getContext());
+    SmallVector<SoftmaxOp> candidates;
+    getOperation().walk([&](SoftmaxOp op) {
+      if (productOf(op))
         candidates.push_back(op);
     });
-    for (MatmulOp candidate : candidates) {
-      Match found;
-      if (std::optional<std::string> reason = match(candidate, found)) {
-        ++numKept;
-        if (explain)
-          candidate.emitRemark() << "attention is not fused: " << *reason;
-        continue;
-      }
-      fuse(found);
-      ++numFused;
+    for (SoftmaxOp candidate : candidates) {
+      Outcome outcome = fuseAttention(rewriter, candidate);
+      ++(outcome.done ? numFused : numKept);
+      if (explain)
+        outcome.remark();
     }
-    getOperation().walk([&](GateOp op) {
-      if (moveGate(op))
-        ++numGates;
-    });
+    SmallVector<GateOp> gates;
+    getOperation().walk([&](GateOp op) { gates.push_back(op); });
+    for (GateOp gate : gates) {
+      Outcome outcome = fuseGate(rewriter, gate);
+      numGates += outcome.done;
+      if (explain)
+        outcome.remark();
+    }
   }
 };
 } // namespace

@@ -1,8 +1,7 @@
 //===- LinearGrouping.cpp - one linear for several of the same rows -------===//
 
 #include "passes/fusion/Passes.h"
-
-#include "dialects/Model/Model.h"
+#include "passes/fusion/Rewrites.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -14,6 +13,7 @@ namespace baton::fusion {
 using namespace mlir;
 using namespace baton;
 using namespace baton::model;
+using namespace baton::fusion;
 
 //===----------------------------------------------------------------------===//
 // What may be grouped
@@ -77,19 +77,35 @@ static std::optional<std::pair<ActivateOp, LinearOp>> matchGated(MulOp mul) {
   return std::nullopt;
 }
 
-static void makeGated(MulOp mul, ActivateOp activate, LinearOp up) {
+static Operation *makeGated(RewriterBase &rewriter, MulOp mul,
+                            ActivateOp activate, LinearOp up) {
   auto gate = activate.getX().getDefiningOp<LinearOp>();
-  OpBuilder builder(mul);
+  rewriter.setInsertionPoint(mul);
   Value none;
-  auto gated = builder.create<GatedLinearOp>(
-      mul.getLoc(), mul.getType(), gate.getX(), gate.getWeight(),
-      up.getWeight(), gate.getBias(), up.getBias(), /*norm_weight=*/none,
+  auto gated = rewriter.create<GatedLinearOp>(
+      FusedLoc::get(mul.getContext(),
+                    {mul.getLoc(), gate.getLoc(), up.getLoc()}),
+      mul.getType(), gate.getX(), gate.getWeight(), up.getWeight(),
+      gate.getBias(), up.getBias(), /*norm_weight=*/none,
       /*norm_bias=*/none, Norm::identity, llvm::APFloat(0.0f),
       activate.getActivation());
-  mul.getResult().replaceAllUsesWith(gated.getResult());
+  rewriter.replaceAllUsesWith(mul.getResult(), gated.getResult());
   for (Operation *dead : {mul.getOperation(), activate.getOperation(),
                           gate.getOperation(), up.getOperation()})
-    dead->erase();
+    rewriter.eraseOp(dead);
+  return gated;
+}
+
+Outcome fusion::fuseGated(RewriterBase &rewriter, MulOp product) {
+  auto gated = matchGated(product);
+  if (!gated)
+    return {false, product,
+            "the product stays a phase: it is not of an activated linear and "
+            "a linear of the same rows, equally stored and read by nothing "
+            "else"};
+  return {true, makeGated(rewriter, product, gated->first, gated->second),
+          "multiplies gate and value while both are in registers: two "
+          "products of the same rows are one phase, and neither is stored"};
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,10 +166,10 @@ static Value concatenate(OpBuilder &builder, Location location,
 }
 
 /// `linears` are of one block, in its order.
-static void makeGroup(ArrayRef<LinearOp> linears) {
+static Operation *makeGroup(RewriterBase &builder, ArrayRef<LinearOp> linears) {
   LinearOp first = linears.front();
   Location location = joinLocations(linears);
-  OpBuilder builder(first);
+  builder.setInsertionPoint(first);
   Value weight = concatenate(builder, location, linears,
                              [](LinearOp op) { return op.getWeight(); });
   Value bias = concatenate(builder, location, linears,
@@ -171,19 +187,34 @@ static void makeGroup(ArrayRef<LinearOp> linears) {
                                         group, builder.getI64IntegerAttr(1),
                                         builder.getI64IntegerAttr(offset));
     offset += cast<StepTensorType>(linear.getType()).getDimension(1);
-    linear.getResult().replaceAllUsesWith(part.getResult());
+    builder.replaceAllUsesWith(linear.getResult(), part.getResult());
   }
   for (LinearOp linear : linears)
-    linear.erase();
+    builder.eraseOp(linear);
+  return group;
 }
 
-/// The linears of a block that may become one, each list in block order.
-static SmallVector<SmallVector<LinearOp>> findGroups(Block &block) {
-  llvm::MapVector<Value, SmallVector<SmallVector<LinearOp>, 1>> byInput;
-  for (auto linear : block.getOps<LinearOp>()) {
-    if (!isPlain(linear) || awaitsEpilogue(linear))
+SmallVector<Outcome> fusion::groupLinears(RewriterBase &rewriter,
+                                          ArrayRef<LinearOp> linears) {
+  // Of one block and one input, in the order given.
+  llvm::MapVector<std::pair<Block *, Value>, SmallVector<SmallVector<LinearOp>>>
+      byInput;
+  SmallVector<Outcome> outcomes;
+  for (LinearOp linear : linears) {
+    if (!isPlain(linear)) {
+      outcomes.push_back({false, linear,
+                          "is not grouped: it does more than multiply, or "
+                          "shares its parameters"});
       continue;
-    auto &groups = byInput[linear.getX()];
+    }
+    if (awaitsEpilogue(linear)) {
+      outcomes.push_back({false, linear,
+                          "is not grouped: what it makes is read by an "
+                          "activation or a sum alone, which is worth more as "
+                          "its epilogue"});
+      continue;
+    }
+    auto &groups = byInput[{linear->getBlock(), linear.getX()}];
     auto *fitting = llvm::find_if(groups, [&](ArrayRef<LinearOp> group) {
       return haveOneStorage(group.front(), linear);
     });
@@ -192,12 +223,22 @@ static SmallVector<SmallVector<LinearOp>> findGroups(Block &block) {
     else
       fitting->push_back(linear);
   }
-  SmallVector<SmallVector<LinearOp>> found;
   for (auto &[input, groups] : byInput)
-    for (SmallVector<LinearOp> &group : groups)
-      if (group.size() > 1)
-        found.push_back(std::move(group));
-  return found;
+    for (SmallVector<LinearOp> &group : groups) {
+      if (group.size() == 1) {
+        outcomes.push_back({false, group.front(),
+                            "is not grouped: no other linear of its block "
+                            "reads the same rows and is stored alike"});
+        continue;
+      }
+      llvm::sort(group,
+                 [](LinearOp a, LinearOp b) { return a->isBeforeInBlock(b); });
+      std::string why = "is " + std::to_string(group.size()) +
+                        " linears of the same rows: one phase reads them, "
+                        "and small ones share its tasks";
+      outcomes.push_back({true, makeGroup(rewriter, group), why});
+    }
+  return outcomes;
 }
 
 namespace {
@@ -206,21 +247,23 @@ struct LinearGrouping
   using LinearGroupingBase::LinearGroupingBase;
 
   void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
     SmallVector<MulOp> products;
     getOperation().walk([&](MulOp mul) { products.push_back(mul); });
-    for (MulOp mul : products)
-      if (auto gated = matchGated(mul)) {
-        makeGated(mul, gated->first, gated->second);
-        ++numGated;
-      }
+    for (MulOp mul : products) {
+      Outcome outcome = fuseGated(rewriter, mul);
+      numGated += outcome.done;
+      if (explain)
+        outcome.remark();
+    }
 
-    SmallVector<Block *> blocks;
-    getOperation().walk([&](Block *block) { blocks.push_back(block); });
-    for (Block *block : blocks)
-      for (ArrayRef<LinearOp> group : findGroups(*block)) {
-        makeGroup(group);
-        ++numGroups;
-      }
+    SmallVector<LinearOp> linears;
+    getOperation().walk([&](LinearOp op) { linears.push_back(op); });
+    for (const Outcome &outcome : groupLinears(rewriter, linears)) {
+      numGroups += outcome.done;
+      if (explain)
+        outcome.remark();
+    }
   }
 };
 } // namespace

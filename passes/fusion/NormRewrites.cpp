@@ -1,8 +1,7 @@
 //===- NormRewrites.cpp - norms, activations, sums move into linears ------===//
 
 #include "passes/fusion/Passes.h"
-
-#include "dialects/Model/Model.h"
+#include "passes/fusion/Rewrites.h"
 
 namespace baton::fusion {
 #define GEN_PASS_DEF_NORMREWRITES
@@ -12,6 +11,12 @@ namespace baton::fusion {
 using namespace mlir;
 using namespace baton;
 using namespace baton::model;
+using namespace baton::fusion;
+
+/// An op that takes over another's work keeps its own name first.
+static void addLocation(Operation *op, Operation *taken) {
+  op->setLoc(FusedLoc::get(op->getContext(), {op->getLoc(), taken->getLoc()}));
+}
 
 //===----------------------------------------------------------------------===//
 // Norms become prologues
@@ -37,25 +42,42 @@ static void setNorm(LinearType linear, Norm norm, Value x, Value weight,
   linear.setEpsilon(epsilon);
 }
 
-/// Moves a norm into all its users, or leaves everything as it is.
-static bool moveNorm(Operation *op, Norm norm, Value x, Value weight,
-                     Value bias, llvm::APFloat epsilon) {
+Outcome fusion::recomputeNorm(RewriterBase &rewriter, Operation *op) {
+  Value x, weight, bias;
+  Norm norm = Norm::rms;
+  llvm::APFloat epsilon(0.0f);
+  if (auto rms = dyn_cast<RmsNormOp>(op)) {
+    x = rms.getX(), weight = rms.getWeight(), epsilon = rms.getEpsilon();
+  } else {
+    auto layer = cast<LayerNormOp>(op);
+    norm = Norm::layer;
+    x = layer.getX(), weight = layer.getWeight(), bias = layer.getBias();
+    epsilon = layer.getEpsilon();
+  }
   Value normed = op->getResult(0);
   Block *block = op->getBlock();
-  if (normed.use_empty() ||
-      !llvm::all_of(normed.getUses(), [&](OpOperand &use) {
-        return isPlainInput<LinearOp>(use, block) ||
-               isPlainInput<GatedLinearOp>(use, block);
-      }))
-    return false;
-  for (Operation *user : llvm::make_early_inc_range(normed.getUsers())) {
+  if (normed.use_empty())
+    return {false, op, "the norm stays: nothing reads it"};
+  for (OpOperand &use : normed.getUses())
+    if (!isPlainInput<LinearOp>(use, block) &&
+        !isPlainInput<GatedLinearOp>(use, block))
+      return {false, op,
+              "the norm stays a phase: " +
+                  use.getOwner()->getName().getStringRef().str() +
+                  " reads it, not only linears of its block as their input"};
+  SmallVector<Operation *> users(normed.getUsers());
+  for (Operation *user : users) {
     if (auto linear = dyn_cast<LinearOp>(user))
       setNorm(linear, norm, x, weight, bias, epsilon);
     else
       setNorm(cast<GatedLinearOp>(user), norm, x, weight, bias, epsilon);
+    addLocation(user, op);
   }
-  op->erase();
-  return true;
+  Operation *reader = users.front();
+  rewriter.eraseOp(op);
+  return {true, reader,
+          "recomputes the norm of its rows in each worker's scratch: a phase "
+          "and an event less, for one more pass over the rows"};
 }
 
 //===----------------------------------------------------------------------===//
@@ -74,58 +96,81 @@ static LinearOp openLinear(Value value, Operation *user) {
 
 /// `linear`, changed already, now has the value of `op`. It moves there because
 /// operands that it took over may be younger than it.
-static void takePlaceOf(LinearOp linear, Operation *op) {
+static void takePlaceOf(RewriterBase &rewriter, LinearOp linear,
+                        Operation *op) {
   linear->moveBefore(op);
-  linear->setLoc(op->getLoc());
-  op->getResult(0).replaceAllUsesWith(linear.getResult());
-  op->erase();
+  Location made = linear->getLoc();
+  linear->setLoc(FusedLoc::get(op->getContext(), {op->getLoc(), made}));
+  rewriter.replaceAllUsesWith(op->getResult(0), linear.getResult());
+  rewriter.eraseOp(op);
 }
 
-static bool moveActivation(ActivateOp op) {
+Outcome fusion::fuseActivation(RewriterBase &rewriter, ActivateOp op) {
   LinearOp linear = openLinear(op.getX(), op);
-  if (!linear || linear.getActivation() != Activation::identity)
-    return false;
+  if (!linear)
+    return {false, op,
+            "the activation stays a phase: its input is not made for it alone "
+            "by a linear of its block that adds no residual"};
+  if (linear.getActivation() != Activation::identity)
+    return {false, op,
+            "the activation stays a phase: the linear has one already"};
   linear.setActivation(op.getActivation());
-  takePlaceOf(linear, op);
-  return true;
+  takePlaceOf(rewriter, linear, op);
+  return {true, linear,
+          "applies the activation to its tile before storing it: the tile is "
+          "not written, awaited and read once more"};
 }
 
-static bool moveSum(AddOp op) {
+Outcome fusion::fuseSum(RewriterBase &rewriter, AddOp op) {
   for (auto [value, residual] : {std::pair(op.getRhs(), op.getLhs()),
                                  std::pair(op.getLhs(), op.getRhs())}) {
     LinearOp linear = openLinear(value, op);
     if (!linear)
       continue;
     linear.getResidualMutable().assign(residual);
-    takePlaceOf(linear, op);
-    return true;
+    takePlaceOf(rewriter, linear, op);
+    return {true, linear,
+            "adds the residual to its tile before storing it: the tile is not "
+            "written, awaited and read once more"};
   }
-  return false;
+  return {false, op,
+          "the sum stays a phase: no term is made for it alone by a linear of "
+          "its block that adds no residual yet"};
 }
 
 namespace {
 struct NormRewrites : baton::fusion::impl::NormRewritesBase<NormRewrites> {
   using NormRewritesBase::NormRewritesBase;
 
+  /// Applies a rule to every op of these types, and counts.
+  template <typename... Ops, typename Rule>
+  void apply(Rule rule, Pass::Statistic &count) {
+    IRRewriter rewriter(&getContext());
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isa<Ops...>(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops) {
+      Outcome outcome = rule(rewriter, op);
+      count += outcome.done;
+      if (explain)
+        outcome.remark();
+    }
+  }
+
   void runOnOperation() override {
-    getOperation().walk([&](RmsNormOp op) {
-      if (moveNorm(op, Norm::rms, op.getX(), op.getWeight(), Value(),
-                   op.getEpsilon()))
-        ++numNorms;
-    });
-    getOperation().walk([&](LayerNormOp op) {
-      if (moveNorm(op, Norm::layer, op.getX(), op.getWeight(), op.getBias(),
-                   op.getEpsilon()))
-        ++numNorms;
-    });
-    getOperation().walk([&](ActivateOp op) {
-      if (moveActivation(op))
-        ++numActivations;
-    });
-    getOperation().walk([&](AddOp op) {
-      if (moveSum(op))
-        ++numResiduals;
-    });
+    apply<RmsNormOp, LayerNormOp>(recomputeNorm, numNorms);
+    apply<ActivateOp>(
+        [](RewriterBase &rewriter, Operation *op) {
+          return fuseActivation(rewriter, cast<ActivateOp>(op));
+        },
+        numActivations);
+    apply<AddOp>(
+        [](RewriterBase &rewriter, Operation *op) {
+          return fuseSum(rewriter, cast<AddOp>(op));
+        },
+        numResiduals);
   }
 };
 } // namespace

@@ -39,12 +39,11 @@ def AttentionFusion : Pass<"attention-fusion", "::mlir::ModuleOp"> {
     It is left alone when a value between the two products has another user,
     when there is no mask (the op is causal), when keys and values are repeated
     differently, or when c and 1/c are not each other's reciprocal in F32.
-    `explain` says which, as a remark.
 
     Not guaranteed: the same rounding (a scale on q moves behind the product).
   }];
   let options = [
-    Option<"explain", "explain", "bool", "false", "Say why a softmax between two products stays as it is">,
+    Option<"explain", "explain", "bool", "false", "Say what was done, what not, and why, as remarks">,
   ];
   let statistics = [
     Statistic<"numFused", "fused", "Attention ops made">,
@@ -92,6 +91,9 @@ def LinearGrouping : Pass<"linear-grouping", "::mlir::ModuleOp"> {
 
     Not guaranteed: that the parts start at multiples of any tile size.
   }];
+  let options = [
+    Option<"explain", "explain", "bool", "false", "Say what was done, what not, and why, as remarks">,
+  ];
   let statistics = [
     Statistic<"numGated", "gated", "Gated linears made">,
     Statistic<"numGroups", "groups", "Groups of linears made">,
@@ -127,6 +129,9 @@ def NormRewrites : Pass<"norm-rewrites", "::mlir::ModuleOp"> {
     of its own reads; an activation after a residual; a second residual; ops of
     different blocks, as a stack would repeat what now happens once.
   }];
+  let options = [
+    Option<"explain", "explain", "bool", "false", "Say what was done, what not, and why, as remarks">,
+  ];
   let statistics = [
     Statistic<"numNorms", "norms", "Norms moved">,
     Statistic<"numActivations", "activations", "Activations moved">,

@@ -167,6 +167,10 @@ static SmallVector<Dependence> findDependences(event::ProgramOp program,
           SmallVector<Range> ranges(earlier.getRank());
           if (!wholePhase)
             ranges = overlap(earlier, first, later, second);
+          if (auto separate = earlier.getSeparate())
+            for (auto [d, range] : llvm::enumerate(ranges))
+              if (!llvm::is_contained(*separate, int64_t(d)))
+                range = {};
           dependences.push_back(
               {earlier, later, first, second, *distance, ranges});
         }

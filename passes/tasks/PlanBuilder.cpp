@@ -24,7 +24,8 @@ PhaseBuilder::PhaseBuilder(PlanBuilder &plan, StringRef name, Location location,
       plan.builder.getArrayAttr({}), plan.builder.getArrayAttr({}),
       event::NotifyAttr(),
       event::DistributionAttr::get(plan.context(),
-                                   event::Distribution::blocked));
+                                   event::Distribution::blocked),
+      /*separate=*/DenseI64ArrayAttr(), /*prefetch=*/IntegerAttr());
   phase.getBody().emplaceBlock();
 }
 

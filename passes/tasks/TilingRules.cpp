@@ -159,6 +159,20 @@ event::ParameterOp Tiler::constants(StringRef name, ArrayRef<float> values,
       location);
 }
 
+/// Entry `i` of an op's tile sizes.
+static int64_t tileSize(Operation *op, unsigned i, int64_t otherwise) {
+  auto sizes = op->getAttrOfType<DenseI64ArrayAttr>(kTileAttribute);
+  return sizes && i < sizes.size() ? sizes[i] : otherwise;
+}
+
+int64_t Tiler::rowsOf(Operation *op, int64_t otherwise) const {
+  return tileSize(op, 0, otherwise);
+}
+
+int64_t Tiler::columnsOf(Operation *op, int64_t otherwise) const {
+  return tileSize(op, 1, otherwise);
+}
+
 View Tiler::resultFor(Operation *op, StringRef name) {
   Value result = op->getResult(0);
   View view = destinations.lookup(result);
@@ -254,7 +268,8 @@ private:
 static LogicalResult tile(model::EmbeddingOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name), tokens = tiler.viewOf(op.getTokens());
-  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   event::ParameterOp table = tiler.table(name + ".table", op.getTable());
   PhaseBuilder phase =
       tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
@@ -276,7 +291,8 @@ static LogicalResult tile(model::EmbeddingOp op, Tiler &tiler) {
 static LogicalResult tile(model::PositionEmbeddingOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   event::ParameterOp table = tiler.table(name + ".table", op.getTable());
   PhaseBuilder phase =
       tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
@@ -294,7 +310,8 @@ static LogicalResult tile(model::PositionEmbeddingOp op, Tiler &tiler) {
 static LogicalResult tile(model::RopeTableOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   event::ParameterOp frequencies =
       tiler.constants(name + ".frequencies", op.getFrequencies(), op.getLoc());
   PhaseBuilder phase =
@@ -343,7 +360,8 @@ static LogicalResult tileNorm(Operation *op, model::Norm norm, Value input,
       failed(expectStride(op, "x", x, 0)))
     return failure();
   View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   event::ParameterOp weights = tiler.vector(name + ".weight", weight);
   event::ParameterOp biases =
       bias ? tiler.vector(name + ".bias", bias) : event::ParameterOp();
@@ -410,9 +428,9 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
   const TileSizes &sizes = tiler.plan.tiles();
-  RowTiles tiles(tiler, out.type, sizes.linearRows);
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, sizes.linearRows));
   int64_t k = x.type.getDimension(1), n = out.type.getDimension(1);
-  int64_t width = sizes.linearColumns;
+  int64_t width = tiler.columnsOf(op, sizes.linearColumns);
   event::ParameterOp panels =
       tiler.panels(name + ".weight", op.getWeight(), /*interleave=*/false);
 
@@ -449,10 +467,11 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
   const TileSizes &sizes = tiler.plan.tiles();
-  RowTiles tiles(tiler, out.type, sizes.linearRows);
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, sizes.linearRows));
   int64_t k = x.type.getDimension(1), n = out.type.getDimension(1);
   // A tile reads two weights: half as wide, it streams as many bytes.
-  int64_t width = std::max(kPanel, sizes.linearColumns / 2 / kPanel * kPanel);
+  int64_t width = tiler.columnsOf(
+      op, std::max(kPanel, sizes.linearColumns / 2 / kPanel * kPanel));
   event::ParameterOp panels = tiler.panels(
       name + ".weight", {op.getGate(), op.getUp()}, /*interleave=*/true);
 
@@ -495,7 +514,8 @@ static LogicalResult tile(model::RopeOp op, Tiler &tiler) {
     return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   PhaseBuilder phase =
       tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
   Box box = phase.whole(out), angles = phase.whole(table);
@@ -524,7 +544,7 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
       tiler.plan.uniqueName(op.getState()), typeOf(op.getResult()),
       stack ? static_cast<int64_t>(stack.getRepeat()) : 1, op.getLoc());
   tiler.views[op.getResult()] = state;
-  RowTiles tiles(tiler, x.type, tiler.plan.tiles().plainRows);
+  RowTiles tiles(tiler, x.type, tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   int64_t heads = x.type.getDimension(1);
   PhaseBuilder phase = tiler.plan.phase(
       name, op.getLoc(), {tiles.extent, tiler.plan.constant(heads)},
@@ -572,7 +592,8 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
     return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type, tiler.plan.tiles().attentionRows);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().attentionRows));
   int64_t group = heads / groups;
   PhaseBuilder phase = tiler.plan.phase(
       name, op.getLoc(), {tiles.extent, tiler.plan.constant(groups)},
@@ -639,7 +660,8 @@ static LogicalResult tile(model::GateOp op, Tiler &tiler) {
       return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   PhaseBuilder phase =
       tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
   Box box = phase.whole(out), gates = phase.whole(gate);
@@ -666,7 +688,8 @@ static LogicalResult tile(model::MatmulOp op, Tiler &tiler) {
     return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   int64_t batch = out.type.getDimension(0);
   PhaseBuilder phase = tiler.plan.phase(
       name, op.getLoc(), {tiles.extent, tiler.plan.constant(batch)},
@@ -715,7 +738,8 @@ tileRows(Operation *op, const std::string &name, StringRef callee,
         failed(expectStride(op, "an operand", view, *row)))
       return failure();
 
-  RowTiles tiles(tiler, out.type, tiler.plan.tiles().plainRows);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   SmallVector<AffineExpr> grid = {tiles.extent};
   SmallVector<int64_t> capacity = {tiles.capacity};
   for (unsigned i = 0; i < last; ++i)
@@ -853,6 +877,7 @@ LogicalResult tasks::tileOp(Operation *op, Tiler &tiler) {
             model::KvAppendOp, model::AttentionOp, model::GateOp,
             model::MatmulOp, model::ScaleOp, model::MaskOp, model::ReturnOp>(
           [&](auto typed) { return tile(typed, tiler); })
+      .Case([&](model::CustomOp custom) { return tileCustom(custom, tiler); })
       .Case([&](model::RmsNormOp norm) {
         return tileNorm(op, model::Norm::rms, norm.getX(), norm.getWeight(),
                         Value(), norm.getEpsilon(), tiler);

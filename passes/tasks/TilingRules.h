@@ -16,6 +16,10 @@
 
 namespace baton::tasks {
 
+/// Attribute of a model op: rows of its tiles, and columns for linears. What a
+/// target's description says holds for ops without it.
+constexpr llvm::StringLiteral kTileAttribute = "event.tile";
+
 /// What rules see while a program is tiled in order.
 class Tiler {
 public:
@@ -31,6 +35,10 @@ public:
   model::StackOp stack;
 
   View viewOf(mlir::Value value) const { return views.lookup(value); }
+
+  /// Rows and columns of an op's tiles.
+  int64_t rowsOf(mlir::Operation *op, int64_t otherwise) const;
+  int64_t columnsOf(mlir::Operation *op, int64_t otherwise) const;
 
   /// A buffer for an op's result: its destination, or a new one.
   View resultFor(mlir::Operation *op, llvm::StringRef name);
@@ -54,6 +62,9 @@ private:
 
 /// Adds the phases of one op and the view of its result.
 mlir::LogicalResult tileOp(mlir::Operation *op, Tiler &tiler);
+
+/// The same for an op with a body of the user's.
+mlir::LogicalResult tileCustom(model::CustomOp op, Tiler &tiler);
 
 /// Adds a phase of this name that copies a value into a view of its type.
 mlir::LogicalResult tileCopy(mlir::Operation *at, const std::string &name,

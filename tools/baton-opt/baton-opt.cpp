@@ -1,18 +1,19 @@
 //===- baton-opt.cpp - every dialect and pass of Baton by name -----------===//
 
-#include "dialects/Event/Event.h"
-#include "dialects/Model/Model.h"
+#include "compiler/Dialects.h"
 #include "passes/fusion/Passes.h"
 #include "passes/tasks/Passes.h"
 
+#include "mlir/Dialect/Transform/Transforms/Passes.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<baton::event::EventDialect, baton::model::ModelDialect>();
+  baton::compiler::registerDialects(registry);
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
+  mlir::transform::registerInterpreterPass();
   baton::fusion::registerFusionPasses();
   baton::tasks::registerTasksPasses();
   return mlir::asMainReturnCode(

@@ -7,6 +7,7 @@
 
 #include "compiler/Compile.h"
 #include "compiler/Pipeline.h"
+#include "compiler/schedule/Schedule.h"
 
 #include "llvm/Support/ErrorHandling.h"
 
@@ -16,6 +17,7 @@
 #include <cstdio>
 
 using namespace baton::compiler;
+using baton::schedule::optionalParts;
 
 static int fail(const std::string &message) {
   // One line, whatever the message holds.
@@ -68,6 +70,9 @@ int main(int argc, char **argv) {
       "  ./llama generate --weights ./llama --tokens 1,2,3 --max-new-tokens "
       "20\n"
       "  batonc ./llama --emit=event                print the proved plan\n"
+      "  batonc ./llama --emit=schedule -o s.mlir   print what was decided, to "
+      "edit it\n"
+      "  batonc ./llama -o llama --schedule=s.mlir  ... and decide otherwise\n"
       "  batonc model.mlir -o model --max-seq=512   compile hand-written IR\n"
       "  batonc ./llama -o check --sanitize=thread  instrument everything\n");
   app.set_version_flag("--version", "batonc 0.1.0");
@@ -77,10 +82,11 @@ int main(int argc, char **argv) {
   Choice target{"--target", "cpu", {"cpu"}, {"cuda"}};
   Choice emit{"--emit",
               "exe",
-              {"model", "event", "llvm", "object", "exe"},
+              {"schedule", "model", "event", "llvm", "object", "exe"},
               {"dist", "cuda"}};
   Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16"}, {"f64"}};
-  Choice schedule{"--schedule", "auto", {"auto", "static"}, {"dynamic", ""}};
+  Choice schedule{
+      "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};
   Choice sanitize{"--sanitize", "", {"", "thread", "address"}, {}};
   int64_t maxSeq = 0, maxBatch = 1;
   std::string mesh, sharding, pipeline, optimizer, recompute;
@@ -93,7 +99,8 @@ int main(int argc, char **argv) {
                  "where the result goes; text stages print to standard output "
                  "without it");
   app.add_option("--emit", emit.value,
-                 "stop at a stage: model, event, llvm, object, exe");
+                 "print the default schedule, or stop at a stage: schedule, "
+                 "model, event, llvm, object, exe");
   app.add_option("--dtype", dtype.value,
                  "type of linear weights: auto (the config's), f32, bf16, f16");
   auto *maxSeqOption = app.add_option(
@@ -105,7 +112,7 @@ int main(int argc, char **argv) {
                  "x86-64-v3, znver4");
   app.add_option("--disable-pass", disabled,
                  "leave out a pass: " +
-                     join({optionalPasses().begin(), optionalPasses().end()}))
+                     join({optionalParts().begin(), optionalParts().end()}))
       ->delimiter(',');
   app.add_option("--sanitize", sanitize.value,
                  "instrument program, runtime and task library: thread, "
@@ -116,7 +123,8 @@ int main(int argc, char **argv) {
   app.add_option("--mode", mode.value, "what the executable does: decode");
   app.add_option("--target", target.value, "machine to compile for: cpu");
   app.add_option("--schedule", schedule.value,
-                 "order of tasks on each worker: auto, static");
+                 "what decides about fusion, tiles and events: auto (as "
+                 "--emit=schedule prints it), or FILE.mlir");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
   for (auto [flag, value] :
        {std::pair<const char *, std::string *>{"--mesh", &mesh},
@@ -138,6 +146,13 @@ int main(int argc, char **argv) {
     return fail(std::string(error.what()) + "; see batonc --help");
   }
 
+  if (llvm::StringRef(schedule.value).ends_with(".mlir")) {
+    options.schedule = schedule.value;
+    schedule.value = "auto";
+    if (!disabled.empty())
+      return fail("--disable-pass: the schedule in " + options.schedule +
+                  " says what is done; change it there");
+  }
   for (const Choice &choice : {mode, target, emit, dtype, schedule, sanitize})
     if (std::string error = check(choice); !error.empty())
       return fail(error);
@@ -164,16 +179,15 @@ int main(int argc, char **argv) {
     if (std::find(all.begin(), all.end(), name) == all.end())
       return fail("--disable-pass=" + name +
                   ": there is no such pass; there is " + join(all));
-    if (!optionalPasses().count(name))
+    if (!optionalParts().count(name))
       return fail("--disable-pass=" + name +
                   ": no plan is emitted without this pass");
     options.disabledPasses.insert(name);
   }
-  const std::pair<const char *, Stage> stages[] = {{"model", Stage::model},
-                                                   {"event", Stage::event},
-                                                   {"llvm", Stage::llvm},
-                                                   {"object", Stage::object},
-                                                   {"exe", Stage::executable}};
+  const std::pair<const char *, Stage> stages[] = {
+      {"schedule", Stage::schedule}, {"model", Stage::model},
+      {"event", Stage::event},       {"llvm", Stage::llvm},
+      {"object", Stage::object},     {"exe", Stage::executable}};
   for (auto [name, stage] : stages)
     if (emit.value == name)
       options.stage = stage;

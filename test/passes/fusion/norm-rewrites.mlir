@@ -99,7 +99,9 @@
 //
 // NAMES: "test.activation"
 // NAMES: model.linear {{.*}} loc(#[[ACT:.+]])
-// NAMES: #[[ACT]] = loc("mlp.act")
+// NAMES-DAG: #[[FIRST:.+]] = loc("mlp.act"
+// NAMES-DAG: #[[SECOND:.+]] = loc("mlp.c_fc"
+// NAMES-DAG: #[[ACT]] = loc(fused[#[[FIRST]], #[[SECOND]]])
 "test.activation"() ({
 ^bb0(%x: !x, %w: !w):
   %l = model.linear %x, %w : (!x, !w) -> !x loc("mlp.c_fc")

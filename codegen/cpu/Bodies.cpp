@@ -1,0 +1,118 @@
+//===- Bodies.cpp - task bodies that users wrote, as LLVM IR --------------===//
+
+#include "codegen/cpu/Bodies.h"
+
+#include "dialects/Event/Event.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Linalg/Transforms/RuntimeOpVerification.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/RuntimeOpVerification.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace baton::event;
+using llvm::createStringError;
+using llvm::Expected;
+
+namespace {
+/// Functions such as exp as arithmetic, which loops of vectors can hold; a call
+/// of the C library per element could not.
+struct ApproximateFunctions
+    : public PassWrapper<ApproximateFunctions, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateFunctions)
+  StringRef getArgument() const override { return "approximate-functions"; }
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(patterns, {});
+    if (failed(
+            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+/// A function that does what a body does.
+static void addFunction(ModuleOp module, BodyOp body) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Block &block = body.getBody().front();
+  auto function = builder.create<func::FuncOp>(
+      body.getLoc(), ("baton_task_" + body.getSymName()).str(),
+      builder.getFunctionType(block.getArgumentTypes(), {}));
+  IRMapping mapping;
+  body.getBody().cloneInto(&function.getBody(), mapping);
+  builder.setInsertionPointToEnd(&function.getBody().front());
+  builder.create<func::ReturnOp>(body.getLoc());
+}
+
+static void addLowering(PassManager &manager, bool checked) {
+  OpPassManager &functions = manager.nest<func::FuncOp>();
+  functions.addPass(createConvertLinalgToLoopsPass());
+  functions.addPass(createConvertVectorToSCFPass());
+  functions.addPass(createLowerAffinePass());
+  if (checked)
+    functions.addPass(createGenerateRuntimeVerificationPass());
+  functions.addPass(std::make_unique<ApproximateFunctions>());
+  manager.addPass(createConvertSCFToCFPass());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  manager.addPass(createConvertVectorToLLVMPass());
+  manager.addPass(createConvertMathToLLVMPass());
+  manager.addPass(createConvertMathToLibmPass());
+  manager.addPass(createArithToLLVMConversionPass());
+  manager.addPass(createConvertIndexToLLVMPass());
+  manager.addPass(createFinalizeMemRefToLLVMConversionPass());
+  manager.addPass(createConvertFuncToLLVMPass());
+  manager.addPass(createConvertControlFlowToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createCanonicalizerPass());
+}
+
+Expected<std::unique_ptr<llvm::Module>>
+baton::cpu::lowerBodies(ProgramOp program, bool checked,
+                        llvm::LLVMContext &llvmContext) {
+  auto source = program->getParentOfType<ModuleOp>();
+  if (!source || source.getOps<BodyOp>().empty())
+    return nullptr;
+  MLIRContext *context = program.getContext();
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  memref::registerRuntimeVerifiableOpInterfaceExternalModels(registry);
+  linalg::registerRuntimeVerifiableOpInterfaceExternalModels(registry);
+  context->appendDialectRegistry(registry);
+  context->loadDialect<func::FuncDialect>();
+
+  OwningOpRef<ModuleOp> module = ModuleOp::create(source.getLoc());
+  for (auto body : source.getOps<BodyOp>())
+    addFunction(*module, body);
+
+  std::string problem;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+        problem.empty())
+      problem = diagnostic.str();
+    return success();
+  });
+  PassManager manager(context);
+  addLowering(manager, checked);
+  std::unique_ptr<llvm::Module> code;
+  if (succeeded(manager.run(*module)))
+    code = translateModuleToLLVMIR(*module, llvmContext, "bodies");
+  if (!code)
+    return createStringError("the bodies beside program @" +
+                             program.getSymName() +
+                             " cannot be compiled: " + problem);
+  return code;
+}

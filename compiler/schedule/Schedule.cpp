@@ -1,0 +1,208 @@
+//===- Schedule.cpp - the decisions of a compilation, as a script ---------===//
+
+#include "compiler/schedule/Schedule.h"
+
+#include "compiler/schedule/ScheduleOps.h"
+
+#include "mlir/Dialect/Transform/IR/TransformOps.h"
+#include "mlir/Dialect/Transform/Transforms/TransformInterpreterUtils.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace baton;
+
+//===----------------------------------------------------------------------===//
+// The default
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Statements that do one thing to all ops of some kinds.
+struct Statement {
+  /// The pass that does the same; its name switches the statement off.
+  const char *part;
+  const char *comment;
+  const char *handle;
+  std::vector<const char *> kinds;
+  /// What is done with the handle.
+  std::string action;
+};
+} // namespace
+
+static const char *const kAttentionFusion = "attention-fusion";
+static const char *const kLinearGrouping = "linear-grouping";
+static const char *const kNormRewrites = "norm-rewrites";
+
+const std::set<std::string> &schedule::optionalParts() {
+  static const std::set<std::string> parts = {kAttentionFusion, kLinearGrouping,
+                                              kNormRewrites};
+  return parts;
+}
+
+static void print(llvm::raw_ostream &stream, const Statement &statement,
+                  StringRef program) {
+  if (statement.comment)
+    stream << "    // " << statement.comment << "\n";
+  stream << "    %" << statement.handle << " = transform.baton.match ";
+  if (!statement.kinds.empty()) {
+    stream << "[";
+    llvm::interleaveComma(statement.kinds, stream, [&](const char *kind) {
+      stream << '"' << kind << '"';
+    });
+    stream << "] ";
+  }
+  stream << "in %" << program << "\n    transform.baton." << statement.action
+         << "\n";
+}
+
+std::string schedule::defaultSchedule(const compiler::TargetDescription &target,
+                                      const std::set<std::string> &without) {
+  auto sizes = [](std::initializer_list<int64_t> values) {
+    std::string text;
+    for (int64_t value : values)
+      text += (text.empty() ? "[" : ", ") + std::to_string(value);
+    return text + "]";
+  };
+  const Statement model[] = {
+      {kAttentionFusion,
+       "From scores to weighted values, attention is one task.",
+       "softmaxes",
+       {"model.softmax"},
+       "fuse %softmaxes"},
+      {kAttentionFusion, nullptr, "gates", {"model.gate"}, "fuse %gates"},
+      {kLinearGrouping,
+       "Linears of the same rows are one.",
+       "products",
+       {"model.mul"},
+       "fuse %products"},
+      {kLinearGrouping, nullptr, "linears", {"model.linear"}, "group %linears"},
+      {kNormRewrites,
+       "Who reads a norm computes it; activations and sums are applied before "
+       "storing.",
+       "norms",
+       {"model.rms_norm", "model.layer_norm"},
+       "recompute %norms"},
+      {kNormRewrites,
+       nullptr,
+       "activations",
+       {"model.activate"},
+       "fuse %activations"},
+      {kNormRewrites, nullptr, "sums", {"model.add"}, "fuse %sums"},
+      {nullptr,
+       "Tiles: rows, and columns of linears.",
+       "plain",
+       {"model.activate", "model.add", "model.embedding", "model.gate",
+        "model.kv_append", "model.layer_norm", "model.mask", "model.matmul",
+        "model.mul", "model.position_embedding", "model.rms_norm", "model.rope",
+        "model.rope_table", "model.scale", "model.softmax", "model.tanh"},
+       "tile %plain " + sizes({target.plainRows})},
+      {nullptr,
+       nullptr,
+       "attentions",
+       {"model.attention"},
+       "tile %attentions " + sizes({target.attentionRows})},
+      {nullptr,
+       nullptr,
+       "wide",
+       {"model.linear"},
+       "tile %wide " + sizes({target.linearRows, target.linearColumns})},
+      {nullptr,
+       "These read two weights a column.",
+       "gated",
+       {"model.gated_linear"},
+       "tile %gated " +
+           sizes({target.linearRows,
+                  std::max<int64_t>(16, target.linearColumns / 32 * 16)})},
+  };
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "// What batonc decides about a model when no schedule is given.\n"
+            "module attributes {transform.with_named_sequence} {\n"
+            "  transform.named_sequence @model(%program: !transform.any_op "
+            "{transform.readonly}) {\n";
+  for (const Statement &statement : model)
+    if (!statement.part || !without.count(statement.part))
+      print(stream, statement, "program");
+  stream << "    transform.yield\n  }\n\n"
+            "  transform.named_sequence @plan(%plan: !transform.any_op "
+            "{transform.readonly}) {\n";
+  print(stream,
+        {nullptr,
+         "Who runs which tile, what others may wait for, and what to "
+         "do meanwhile.",
+         "phases",
+         {},
+         "distribute %phases \"by_work\""},
+        "plan");
+  stream << "    transform.baton.events %phases \"per_tile\"\n"
+            "    transform.baton.prefetch %phases 4096\n"
+            "    transform.yield\n  }\n}\n";
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Reading and running
+//===----------------------------------------------------------------------===//
+
+static transform::NamedSequenceOp sequenceOf(ModuleOp schedule,
+                                             StringRef name) {
+  return schedule.lookupSymbol<transform::NamedSequenceOp>(name);
+}
+
+OwningOpRef<ModuleOp> schedule::parseSchedule(MLIRContext *context,
+                                              StringRef text, StringRef name) {
+  auto module = parseSourceString<ModuleOp>(text, context, name);
+  if (!module)
+    return {};
+  if (!sequenceOf(*module, "model") && !sequenceOf(*module, "plan")) {
+    emitError(module->getLoc())
+        << "is no schedule: it has neither a transform.named_sequence @model "
+           "nor @plan";
+    return {};
+  }
+  for (StringRef sequence : {"model", "plan"})
+    if (auto op = sequenceOf(*module, sequence))
+      if (op.getFunctionType().getNumInputs() != 1 ||
+          op.getFunctionType().getNumResults() != 0 || op.isExternal()) {
+        op.emitError() << "@" << sequence
+                       << " takes one !transform.any_op and has no results";
+        return {};
+      }
+  return module;
+}
+
+namespace {
+struct ApplySchedule
+    : public PassWrapper<ApplySchedule, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApplySchedule)
+
+  ApplySchedule(ModuleOp schedule, StringRef sequence)
+      : schedule(schedule), sequence(sequence) {}
+
+  StringRef getArgument() const override { return "apply-schedule"; }
+  StringRef getDescription() const override {
+    return "Run a sequence of a schedule on a program";
+  }
+
+  void runOnOperation() override {
+    auto op = sequenceOf(schedule, sequence);
+    if (!op)
+      return;
+    // Handles of ops that are gone are then errors, and nothing worse.
+    auto options = transform::TransformOptions().enableExpensiveChecks(true);
+    if (failed(transform::applyTransformNamedSequence(getOperation(), op,
+                                                      ModuleOp(), options)) ||
+        failed(verify(getOperation())))
+      signalPassFailure();
+  }
+
+  ModuleOp schedule;
+  std::string sequence;
+};
+} // namespace
+
+std::unique_ptr<Pass> schedule::createApplySchedule(ModuleOp schedule,
+                                                    StringRef sequence) {
+  return std::make_unique<ApplySchedule>(schedule, sequence);
+}

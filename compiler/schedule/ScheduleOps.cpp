@@ -1,0 +1,541 @@
+//===- ScheduleOps.cpp - decisions about a plan, as transform ops ---------===//
+
+#include "compiler/schedule/ScheduleOps.h"
+
+#include "dialects/Event/Event.h"
+#include "dialects/Model/Model.h"
+#include "passes/fusion/Rewrites.h"
+#include "passes/tasks/PlanRewrites.h"
+#include "passes/tasks/TilingRules.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/GlobPattern.h"
+
+#define GET_OP_CLASSES
+#include "compiler/schedule/ScheduleOps.cpp.inc"
+
+using namespace mlir;
+using namespace baton;
+using namespace mlir::transform;
+
+namespace {
+/// The transform dialect with the ops of this file.
+class ScheduleExtension : public TransformDialectExtension<ScheduleExtension> {
+public:
+  using Base::Base;
+  void init() {
+    declareGeneratedDialect<model::ModelDialect>();
+    declareGeneratedDialect<event::EventDialect>();
+    registerTransformOps<
+#define GET_OP_LIST
+#include "compiler/schedule/ScheduleOps.cpp.inc"
+        >();
+  }
+};
+} // namespace
+
+void schedule::registerScheduleOps(DialectRegistry &registry) {
+  registry.insert<TransformDialect>();
+  registry.addExtensions<ScheduleExtension>();
+}
+
+//===----------------------------------------------------------------------===//
+// Helpers
+//===----------------------------------------------------------------------===//
+
+/// An op with all its names, as a person would call it.
+static std::string describe(Operation *op) {
+  if (auto phase = dyn_cast<event::PhaseOp>(op))
+    return ("phase '" + phase.getName() + "'").str();
+  return "'" + tasks::nameOf(op) + "' (" + op->getName().getStringRef().str() +
+         ")";
+}
+
+/// The payload of a handle, as ops of one class.
+template <typename OpType>
+static DiagnosedSilenceableFailure payload(TransformOpInterface transform,
+                                           TransformState &state, Value handle,
+                                           SmallVectorImpl<OpType> &ops) {
+  for (Operation *op : state.getPayloadOps(handle)) {
+    auto typed = dyn_cast<OpType>(op);
+    if (!typed)
+      return emitDefiniteFailure(transform)
+             << "takes " << OpType::getOperationName() << ", not "
+             << describe(op);
+    ops.push_back(typed);
+  }
+  return DiagnosedSilenceableFailure::success();
+}
+
+/// Ops that become no tasks of their own.
+static bool becomesTasks(Operation *op) {
+  return isa<event::PhaseOp>(op) ||
+         (isa<model::ModelDialect>(op->getDialect()) && !tasks::isViewOp(op) &&
+          !isa<model::ProgramOp, model::StackOp, model::YieldOp,
+               model::ReturnOp, model::ParameterOp, model::ConcatOp>(op));
+}
+
+/// Says what became of rules, and makes their ops the result.
+static DiagnosedSilenceableFailure conclude(TransformOpInterface transform,
+                                            ArrayRef<fusion::Outcome> outcomes,
+                                            bool required,
+                                            TransformResults &results) {
+  llvm::SetVector<Operation *> ops;
+  for (const fusion::Outcome &outcome : outcomes) {
+    if (required && !outcome.done)
+      return emitDefiniteFailure(transform)
+             << describe(outcome.op) << ": " << outcome.why;
+    outcome.remark();
+    ops.insert(outcome.op);
+  }
+  results.set(transform->getResult(0), ops.takeVector());
+  return DiagnosedSilenceableFailure::success();
+}
+
+/// Ops read the payload, and only set attributes of it.
+static void
+annotateEffects(Operation *op,
+                SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  onlyReadsHandle(op->getOpOperands(), effects);
+  modifiesPayload(effects);
+}
+
+/// Ops may be gone afterwards, others take their place.
+static void
+rewriteEffects(Operation *op,
+               SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  consumesHandle(op->getOpOperands(), effects);
+  producesHandle(op->getOpResults(), effects);
+  modifiesPayload(effects);
+}
+
+//===----------------------------------------------------------------------===//
+// Match
+//===----------------------------------------------------------------------===//
+
+void MatchOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  onlyReadsHandle(getOperation()->getOpOperands(), effects);
+  producesHandle(getOperation()->getOpResults(), effects);
+  onlyReadsPayload(effects);
+}
+
+LogicalResult MatchOp::verify() {
+  if (ArrayAttr kinds = getKindsAttr())
+    for (auto kind : kinds.getAsRange<StringAttr>())
+      if (kind != "event.phase" &&
+          (!kind.getValue().starts_with("model.") ||
+           !RegisteredOperationName::lookup(kind.getValue(), getContext())))
+        return emitOpError() << kind << " is no op of the model dialect and "
+                             << "not event.phase";
+  if (std::optional<StringRef> named = getNamed()) {
+    auto pattern = llvm::GlobPattern::create(*named);
+    if (!pattern)
+      return emitOpError() << "'" << *named << "' is no pattern: "
+                           << toString(pattern.takeError());
+  }
+  return success();
+}
+
+/// Every name in a location.
+static void collectNames(Location location, SmallVectorImpl<StringRef> &names) {
+  if (auto named = dyn_cast<NameLoc>(location))
+    names.push_back(named.getName());
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      collectNames(part, names);
+}
+
+DiagnosedSilenceableFailure MatchOp::apply(TransformRewriter &,
+                                           TransformResults &results,
+                                           TransformState &state) {
+  std::optional<llvm::GlobPattern> pattern;
+  if (std::optional<StringRef> named = getNamed())
+    pattern = cantFail(llvm::GlobPattern::create(*named));
+  auto fits = [&](Operation *op) {
+    if (getKindsAttr()
+            ? !llvm::is_contained(getKindsAttr(),
+                                  Attribute(op->getName().getIdentifier()))
+            : !becomesTasks(op))
+      return false;
+    if (!pattern)
+      return true;
+    SmallVector<StringRef> names;
+    collectNames(op->getLoc(), names);
+    if (auto phase = dyn_cast<event::PhaseOp>(op))
+      names.push_back(phase.getName());
+    return llvm::any_of(names,
+                        [&](StringRef name) { return pattern->match(name); });
+  };
+  SmallVector<Operation *> found;
+  for (Operation *root : state.getPayloadOps(getProgram()))
+    root->walk([&](Operation *op) {
+      if (fits(op))
+        found.push_back(op);
+    });
+  if (found.empty() && getRequired())
+    return emitDefiniteFailure() << "nothing matches";
+  results.set(cast<OpResult>(getOps()), found);
+  return DiagnosedSilenceableFailure::success();
+}
+
+//===----------------------------------------------------------------------===//
+// The model
+//===----------------------------------------------------------------------===//
+
+void FuseOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  rewriteEffects(getOperation(), effects);
+}
+
+DiagnosedSilenceableFailure FuseOp::apply(TransformRewriter &rewriter,
+                                          TransformResults &results,
+                                          TransformState &state) {
+  SmallVector<Operation *> ops(state.getPayloadOps(getOps()));
+  SmallVector<fusion::Outcome> outcomes;
+  for (Operation *op : ops) {
+    if (auto softmax = dyn_cast<model::SoftmaxOp>(op))
+      outcomes.push_back(fusion::fuseAttention(rewriter, softmax));
+    else if (auto gate = dyn_cast<model::GateOp>(op))
+      outcomes.push_back(fusion::fuseGate(rewriter, gate));
+    else if (auto product = dyn_cast<model::MulOp>(op))
+      outcomes.push_back(fusion::fuseGated(rewriter, product));
+    else if (auto activate = dyn_cast<model::ActivateOp>(op))
+      outcomes.push_back(fusion::fuseActivation(rewriter, activate));
+    else if (auto sum = dyn_cast<model::AddOp>(op))
+      outcomes.push_back(fusion::fuseSum(rewriter, sum));
+    else
+      return emitDefiniteFailure()
+             << "takes model.softmax, model.gate, model.mul, model.activate "
+                "and model.add, not "
+             << describe(op);
+  }
+  return conclude(*this, outcomes, getRequired(), results);
+}
+
+void GroupOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  rewriteEffects(getOperation(), effects);
+}
+
+DiagnosedSilenceableFailure GroupOp::apply(TransformRewriter &rewriter,
+                                           TransformResults &results,
+                                           TransformState &state) {
+  SmallVector<model::LinearOp> linears;
+  if (auto failure = payload(*this, state, getLinears(), linears);
+      !failure.succeeded())
+    return failure;
+  return conclude(*this, fusion::groupLinears(rewriter, linears), getRequired(),
+                  results);
+}
+
+void RecomputeOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  rewriteEffects(getOperation(), effects);
+}
+
+DiagnosedSilenceableFailure RecomputeOp::apply(TransformRewriter &rewriter,
+                                               TransformResults &results,
+                                               TransformState &state) {
+  SmallVector<Operation *> norms(state.getPayloadOps(getNorms()));
+  SmallVector<fusion::Outcome> outcomes;
+  for (Operation *norm : norms) {
+    if (!isa<model::RmsNormOp, model::LayerNormOp>(norm))
+      return emitDefiniteFailure()
+             << "takes model.rms_norm and model.layer_norm, not "
+             << describe(norm);
+    outcomes.push_back(fusion::recomputeNorm(rewriter, norm));
+  }
+  return conclude(*this, outcomes, getRequired(), results);
+}
+
+void TileOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  annotateEffects(getOperation(), effects);
+}
+
+LogicalResult TileOp::verify() {
+  ArrayRef<int64_t> sizes = getSizes();
+  if (sizes.empty() || sizes.size() > 2)
+    return emitOpError() << "has " << sizes.size()
+                         << " sizes, expected rows or rows and columns";
+  if (sizes[0] < 1 || sizes[0] > 4096)
+    return emitOpError() << "has " << sizes[0] << " rows, expected 1 to 4096";
+  if (sizes.size() == 2 && (sizes[1] < 16 || sizes[1] % 16 || sizes[1] > 65536))
+    return emitOpError() << "has " << sizes[1]
+                         << " columns, expected a multiple of 16 up to 65536";
+  return success();
+}
+
+DiagnosedSilenceableFailure
+TileOp::apply(TransformRewriter &, TransformResults &, TransformState &state) {
+  for (Operation *op : state.getPayloadOps(getOps())) {
+    if (!isa<model::ModelDialect>(op->getDialect()))
+      return emitDefiniteFailure()
+             << "takes ops of a model, not " << describe(op);
+    if (!becomesTasks(op) || isa<model::CustomOp>(op))
+      continue;
+    bool columns = isa<model::LinearOp, model::GatedLinearOp>(op);
+    if (columns != (getSizes().size() == 2))
+      return emitDefiniteFailure()
+             << describe(op) << " takes "
+             << (columns ? "rows and columns" : "rows alone");
+    op->setAttr(tasks::kTileAttribute, getSizesAttr());
+  }
+  return DiagnosedSilenceableFailure::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies of the user's
+//===----------------------------------------------------------------------===//
+
+void ReplaceOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  rewriteEffects(getOperation(), effects);
+}
+
+/// Makes one op of `ops`, which stand in one block in this order.
+static DiagnosedSilenceableFailure replaceCluster(ReplaceOp transform,
+                                                  TransformRewriter &rewriter,
+                                                  ArrayRef<Operation *> ops,
+                                                  Operation *&custom) {
+  llvm::SetVector<Operation *> cluster(ops.begin(), ops.end());
+  llvm::SetVector<Value> inputs, outputs;
+  SmallVector<Location> locations;
+  Operation *last = ops.back();
+  for (Operation *op : ops) {
+    if (op->getNumResults() != 1 || !isMemoryEffectFree(op) ||
+        isa<model::KvAppendOp>(op))
+      return transform.emitDefiniteFailure()
+             << describe(op) << " cannot be part of a body";
+    locations.push_back(op->getLoc());
+    for (Value operand : op->getOperands())
+      if (!cluster.contains(operand.getDefiningOp()))
+        inputs.insert(operand);
+    for (Operation *user : op->getUsers())
+      if (!cluster.contains(user))
+        outputs.insert(op->getResult(0));
+  }
+  if (outputs.size() != 1)
+    return transform.emitDefiniteFailure()
+           << "the ops from " << describe(ops.front()) << " to "
+           << describe(last) << " make " << outputs.size()
+           << " values that others read, a body makes one";
+  // It stands where the last op stood: nothing may need the value before.
+  for (Operation *user : outputs.front().getUsers())
+    if (!cluster.contains(user) && user->getBlock() == last->getBlock() &&
+        user->isBeforeInBlock(last))
+      return transform.emitDefiniteFailure()
+             << describe(user) << " stands between ops of one body and reads "
+             << "what it makes";
+  Value output = outputs.front();
+  rewriter.setInsertionPoint(last);
+  // The name of the value that remains comes first.
+  locations.insert(locations.begin(), output.getLoc());
+  custom = rewriter.create<model::CustomOp>(
+      FusedLoc::get(last->getContext(), locations), output.getType(),
+      transform.getBodyAttr(), inputs.getArrayRef());
+  rewriter.replaceAllUsesExcept(output, custom->getResult(0), custom);
+  for (Operation *op : llvm::reverse(ops))
+    rewriter.eraseOp(op);
+  return DiagnosedSilenceableFailure::success();
+}
+
+DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
+                                             TransformResults &results,
+                                             TransformState &state) {
+  auto body = SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(
+      getOperation(), getBodyAttr());
+  if (!body)
+    return emitDefiniteFailure()
+           << "there is no event.body " << getBodyAttr() << " in the schedule";
+  llvm::MapVector<Block *, SmallVector<Operation *>> byBlock;
+  for (Operation *op : state.getPayloadOps(getOps())) {
+    if (!becomesTasks(op) && !tasks::isViewOp(op))
+      return emitDefiniteFailure()
+             << describe(op) << " cannot be part of a body";
+    byBlock[op->getBlock()].push_back(op);
+  }
+  SmallVector<Operation *> made;
+  for (auto &[block, ops] : byBlock) {
+    llvm::sort(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
+    auto module = ops.front()->getParentOfType<ModuleOp>();
+    Operation *custom = nullptr;
+    if (auto failure = replaceCluster(*this, rewriter, ops, custom);
+        !failure.succeeded())
+      return failure;
+    custom->emitRemark() << "is computed by the body " << getBodyAttr()
+                         << ", as the schedule says";
+    made.push_back(custom);
+    if (!module.lookupSymbol(getBodyAttr())) {
+      rewriter.setInsertionPointToStart(module.getBody());
+      rewriter.clone(*body);
+    }
+  }
+  results.set(cast<OpResult>(getCustom()), made);
+  return DiagnosedSilenceableFailure::success();
+}
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+void SplitOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  rewriteEffects(getOperation(), effects);
+}
+
+DiagnosedSilenceableFailure SplitOp::apply(TransformRewriter &rewriter,
+                                           TransformResults &results,
+                                           TransformState &state) {
+  SmallVector<event::PhaseOp> phases;
+  if (auto failure = payload(*this, state, getPhases(), phases);
+      !failure.succeeded())
+    return failure;
+  SmallVector<Operation *> fronts, backs;
+  for (event::PhaseOp phase : phases) {
+    auto parts = tasks::splitPhase(rewriter, phase, getDimension(), getAt());
+    if (!parts)
+      return emitDefiniteFailure() << toString(parts.takeError());
+    parts->second->emitRemark()
+        << "is split before tile " << getAt() << " of coordinate "
+        << getDimension() << ", as the schedule says";
+    fronts.push_back(parts->first);
+    backs.push_back(parts->second);
+  }
+  results.set(cast<OpResult>(getFront()), fronts);
+  results.set(cast<OpResult>(getBack()), backs);
+  return DiagnosedSilenceableFailure::success();
+}
+
+void MergeOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  rewriteEffects(getOperation(), effects);
+}
+
+DiagnosedSilenceableFailure MergeOp::apply(TransformRewriter &rewriter,
+                                           TransformResults &results,
+                                           TransformState &state) {
+  SmallVector<event::PhaseOp> phases;
+  if (auto failure = payload(*this, state, getPhases(), phases);
+      !failure.succeeded())
+    return failure;
+  // Runs of neighbours, in the order of the plan.
+  SmallVector<SmallVector<event::PhaseOp>> runs;
+  for (event::PhaseOp phase : phases) {
+    if (!runs.empty() && phase->getPrevNode() == runs.back().back())
+      runs.back().push_back(phase);
+    else
+      runs.push_back({phase});
+  }
+  SmallVector<Operation *> merged;
+  for (ArrayRef<event::PhaseOp> run : runs) {
+    if (run.size() == 1)
+      return emitDefiniteFailure()
+             << describe(event::PhaseOp(run.front()))
+             << " has no neighbour among the phases to merge";
+    auto phase = tasks::mergePhases(rewriter, run);
+    if (!phase)
+      return emitDefiniteFailure() << toString(phase.takeError());
+    (*phase)->emitRemark() << "is " << run.size()
+                           << " phases in one, as the schedule says";
+    merged.push_back(*phase);
+  }
+  results.set(cast<OpResult>(getMerged()), merged);
+  return DiagnosedSilenceableFailure::success();
+}
+
+void DistributeOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  annotateEffects(getOperation(), effects);
+}
+
+LogicalResult DistributeOp::verify() {
+  if (getMap() == "by_work" || event::symbolizeDistribution(getMap()))
+    return success();
+  return emitOpError() << "'" << getMap()
+                       << "' is no worker map: there is blocked, cyclic, "
+                          "by_work";
+}
+
+DiagnosedSilenceableFailure DistributeOp::apply(TransformRewriter &,
+                                                TransformResults &,
+                                                TransformState &state) {
+  SmallVector<event::PhaseOp> phases;
+  if (auto failure = payload(*this, state, getPhases(), phases);
+      !failure.succeeded())
+    return failure;
+  for (event::PhaseOp phase : phases)
+    phase.setDistribution(getMap() == "by_work"
+                              ? tasks::distributionByWork(phase)
+                              : *event::symbolizeDistribution(getMap()));
+  return DiagnosedSilenceableFailure::success();
+}
+
+void EventsOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  annotateEffects(getOperation(), effects);
+}
+
+LogicalResult EventsOp::verify() {
+  if (getGranularity().has_value() == getCoordinates().has_value())
+    return emitOpError() << "takes a granularity or coordinates";
+  if (std::optional<StringRef> granularity = getGranularity();
+      granularity && *granularity != "per_tile" && *granularity != "per_phase")
+    return emitOpError() << "'" << *granularity
+                         << "' is no granularity: there is per_tile, "
+                            "per_phase";
+  return success();
+}
+
+DiagnosedSilenceableFailure EventsOp::apply(TransformRewriter &,
+                                            TransformResults &,
+                                            TransformState &state) {
+  SmallVector<event::PhaseOp> phases;
+  if (auto failure = payload(*this, state, getPhases(), phases);
+      !failure.succeeded())
+    return failure;
+  for (event::PhaseOp phase : phases) {
+    if (getGranularity() == "per_tile") {
+      phase.removeSeparateAttr();
+      continue;
+    }
+    for (int64_t d : getCoordinates().value_or(ArrayRef<int64_t>()))
+      if (d < 0 || d >= phase.getRank())
+        return emitDefiniteFailure()
+               << describe(phase) << " has " << phase.getRank()
+               << " coordinates, there is no " << d;
+    phase.setSeparate(getCoordinates().value_or(ArrayRef<int64_t>()));
+  }
+  return DiagnosedSilenceableFailure::success();
+}
+
+void PrefetchOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  annotateEffects(getOperation(), effects);
+}
+
+LogicalResult PrefetchOp::verify() {
+  if (int64_t bytes = getBytes(); bytes < 0 || bytes > (1 << 20))
+    return emitOpError() << "asks for " << bytes
+                         << " bytes, expected 0 to 1048576";
+  return success();
+}
+
+DiagnosedSilenceableFailure PrefetchOp::apply(TransformRewriter &,
+                                              TransformResults &,
+                                              TransformState &state) {
+  SmallVector<event::PhaseOp> phases;
+  if (auto failure = payload(*this, state, getPhases(), phases);
+      !failure.succeeded())
+    return failure;
+  for (event::PhaseOp phase : phases) {
+    if (getBytes() == event::PhaseOp::kUsualPrefetch)
+      phase.removePrefetchAttr();
+    else
+      phase.setPrefetch(getBytes());
+  }
+  return DiagnosedSilenceableFailure::success();
+}

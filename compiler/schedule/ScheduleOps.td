@@ -1,0 +1,190 @@
+//===- ScheduleOps.td - decisions about a plan, as transform ops ----------===//
+
+#ifndef BATON_COMPILER_SCHEDULE_OPS
+#define BATON_COMPILER_SCHEDULE_OPS
+
+include "mlir/Dialect/Transform/IR/TransformDialect.td"
+include "mlir/Dialect/Transform/IR/TransformTypes.td"
+include "mlir/Dialect/Transform/Interfaces/TransformInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/OpBase.td"
+
+class Schedule_Op<string mnemonic> : Op<Transform_Dialect, "baton." # mnemonic, [
+    DeclareOpInterfaceMethods<TransformOpInterface>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]>;
+
+def Schedule_MatchOp : Schedule_Op<"match"> {
+  let summary = "the ops of a program, or the phases of a plan";
+  let description = [{
+    In the order of the program, those of the given kinds (all that become
+    tasks, without kinds) whose name fits the pattern: `*` is any text, `?` any
+    character, `{a,b}` either. Names are those that `--emit=event` and traces
+    show ("layers.mlp.down_proj"); an op that does several ops' work has all of
+    their names.
+
+    ```mlir
+    %norms = transform.baton.match ["model.rms_norm"] in %program
+    %mlp = transform.baton.match named "layers.mlp.*" in %program
+    %phases = transform.baton.match in %plan
+    ```
+
+    **Constraints:**
+    - kinds are names of ops in the model dialect, or `event.phase`
+    - with `required`, something matches
+  }];
+  let arguments = (ins Transform_AnyOpType:$program, OptionalAttr<StrArrayAttr>:$kinds,
+                       OptionalAttr<StrAttr>:$named, UnitAttr:$required);
+  let results = (outs Transform_AnyOpType:$ops);
+  let assemblyFormat = [{
+    ($kinds^)? (`named` $named^)? `in` $program (`required` $required^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Schedule_FuseOp : Schedule_Op<"fuse"> {
+  let summary = "make one task of ops and those that make what they read";
+  let description = [{
+    | op | what happens |
+    |---|---|
+    | `model.softmax` | from the product that makes the scores to the one with the values, all is one `model.attention` |
+    | `model.gate` | is applied by the attention that makes its input |
+    | `model.mul` | of an activated linear and a linear becomes one `model.gated_linear` |
+    | `model.activate`, `model.add` | are applied by the linear that makes their input |
+
+    The result are the ops that now do the work. An op that cannot be fused
+    stays as it is and a remark says why; with `required` that is an error.
+  }];
+  let arguments = (ins Transform_AnyOpType:$ops, UnitAttr:$required);
+  let results = (outs Transform_AnyOpType:$fused);
+  let assemblyFormat = "$ops (`required` $required^)? attr-dict";
+}
+
+def Schedule_GroupOp : Schedule_Op<"group"> {
+  let summary = "make one linear of those that read the same rows";
+  let description = [{
+    Of the given `model.linear` ops, those of one block and one input, equally
+    stored, become one, whose tiles run over the columns of all. The result are
+    the linears made. With `required`, none may be left alone.
+  }];
+  let arguments = (ins Transform_AnyOpType:$linears, UnitAttr:$required);
+  let results = (outs Transform_AnyOpType:$groups);
+  let assemblyFormat = "$linears (`required` $required^)? attr-dict";
+}
+
+def Schedule_RecomputeOp : Schedule_Op<"recompute"> {
+  let summary = "let each reader compute a norm again, instead of waiting for it";
+  let description = [{
+    Moves `model.rms_norm` and `model.layer_norm` into the linears that read
+    them: a phase and an event less. The result are those linears (one of each
+    norm's). A norm that anything else reads stays; with `required` that is an
+    error.
+  }];
+  let arguments = (ins Transform_AnyOpType:$norms, UnitAttr:$required);
+  let results = (outs Transform_AnyOpType:$readers);
+  let assemblyFormat = "$norms (`required` $required^)? attr-dict";
+}
+
+def Schedule_ReplaceOp : Schedule_Op<"replace"> {
+  let summary = "let ops be computed by a body of the user's";
+  let description = [{
+    The given ops, of one block, become one `model.custom` of `body`, an
+    `event.body` beside the schedule's sequences. Its operands are the values
+    that the ops read and do not make, in the order in which they are first
+    read; its result is the one value that others read. Ops of different blocks
+    are replaced block by block. The result are the ops made.
+
+    **Constraints:**
+    - the ops of a block make exactly one value that others read
+    - nothing between them needs a value of theirs and makes one for them
+  }];
+  let arguments = (ins Transform_AnyOpType:$ops, FlatSymbolRefAttr:$body);
+  let results = (outs Transform_AnyOpType:$custom);
+  let assemblyFormat = "$ops `with` $body attr-dict";
+}
+
+def Schedule_TileOp : Schedule_Op<"tile"> {
+  let summary = "set the size of tiles";
+  let description = [{
+    `[rows]`, or `[rows, columns]` for linears. Of an attention, rows are of
+    queries; a task has one key/value head's. Ops that become no tasks of rows
+    are left.
+
+    **Constraints:**
+    - rows are 1 to 4096, columns a multiple of 16 up to 65536
+    - columns are given for `model.linear` and `model.gated_linear`, and only for them
+  }];
+  let arguments = (ins Transform_AnyOpType:$ops, DenseI64ArrayAttr:$sizes);
+  let assemblyFormat = "$ops $sizes attr-dict";
+  let hasVerifier = 1;
+}
+
+def Schedule_SplitOp : Schedule_Op<"split"> {
+  let summary = "cut phases in two along a coordinate of their grids";
+  let description = [{
+    The tasks before tile `at` become a phase of their own in front of the
+    others. Who waits for what follows, so that readers of the first part need
+    not wait for the second. The results are the parts.
+  }];
+  let arguments = (ins Transform_AnyOpType:$phases, I64Attr:$dimension, I64Attr:$at);
+  let results = (outs Transform_AnyOpType:$front, Transform_AnyOpType:$back);
+  let assemblyFormat = "$phases `dimension` $dimension `at` $at attr-dict";
+}
+
+def Schedule_MergeOp : Schedule_Op<"merge"> {
+  let summary = "make one phase of neighbours with the same grid";
+  let description = [{
+    A task does the work of all their tasks at its coordinates, in order. The
+    phases follow one another in one segment; several runs of neighbours are
+    merged one by one. If a task then needed what another one of the same phase
+    makes, event-verify rejects the plan.
+  }];
+  let arguments = (ins Transform_AnyOpType:$phases);
+  let results = (outs Transform_AnyOpType:$merged);
+  let assemblyFormat = "$phases attr-dict";
+}
+
+def Schedule_DistributeOp : Schedule_Op<"distribute"> {
+  let summary = "choose which worker runs which tile of phases";
+  let description = [{
+    `blocked` gives each worker a run of neighbouring tiles, `cyclic` deals them
+    out in turn, `by_work` is cyclic where tiles differ in work and blocked
+    elsewhere.
+
+    **Constraints:**
+    - `map` is one of the three
+  }];
+  let arguments = (ins Transform_AnyOpType:$phases, StrAttr:$map);
+  let assemblyFormat = "$phases $map attr-dict";
+  let hasVerifier = 1;
+}
+
+def Schedule_EventsOp : Schedule_Op<"events"> {
+  let summary = "choose how finely others may wait for phases";
+  let description = [{
+    `per_tile` lets derive-events tell apart as many coordinates as readers
+    can use, `per_phase` none: every reader waits for the whole phase. `[0]`
+    names the coordinates that may be told apart.
+
+    **Constraints:**
+    - `granularity` is one of the two, or coordinates are given
+  }];
+  let arguments = (ins Transform_AnyOpType:$phases, OptionalAttr<StrAttr>:$granularity,
+                       OptionalAttr<DenseI64ArrayAttr>:$coordinates);
+  let assemblyFormat = "$phases ($granularity^)? ($coordinates^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Schedule_PrefetchOp : Schedule_Op<"prefetch"> {
+  let summary = "choose how many bytes of its weights a waiting task asks for";
+  let description = [{
+    From the start of each weight that a task reads. 0 asks for nothing.
+
+    **Constraints:**
+    - `bytes` is 0 to 1048576
+  }];
+  let arguments = (ins Transform_AnyOpType:$phases, I64Attr:$bytes);
+  let assemblyFormat = "$phases $bytes attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // BATON_COMPILER_SCHEDULE_OPS

@@ -1,0 +1,143 @@
+//===- BodyVerifier.cpp - what a user's task body promises ----------------===//
+//
+// The proof trusts a body to touch what its accesses state. Here is what can
+// be seen without running it: it reaches memory through its arguments alone,
+// and writes only where it says. That it stays inside them is checked at run
+// time by programs compiled with a sanitizer.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Event/Event.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace baton::event;
+
+/// Memrefs whose every size and stride is known when the task runs.
+static bool isTile(Type type, int64_t rank) {
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref || memref.getRank() != rank || memref.getMemorySpace())
+    return false;
+  Type element = memref.getElementType();
+  if (!element.isF32() && !element.isF16() && !element.isBF16())
+    return false;
+  auto layout = dyn_cast<StridedLayoutAttr>(memref.getLayout());
+  return layout && layout.getOffset() == 0 &&
+         llvm::all_of(memref.getShape(), ShapedType::isDynamic) &&
+         llvm::all_of(layout.getStrides(), ShapedType::isDynamic);
+}
+
+LogicalResult BodyOp::verify() {
+  AffineMap grid = getGrid();
+  if (grid.getNumDims() || grid.getNumSymbols() != kStepSymbols ||
+      !grid.getNumResults())
+    return emitOpError() << "the grid is " << getGridAttr()
+                         << ", expected results of "
+                         << "the symbols rows, past, outputs alone";
+  if (getAccesses().size() < 2)
+    return emitOpError() << "states " << getAccesses().size()
+                         << " accesses, expected what it reads and what it "
+                         << "makes";
+  for (auto [i, attribute] : llvm::enumerate(getAccesses())) {
+    auto access = dyn_cast<AccessAttr>(attribute);
+    if (!access)
+      return emitOpError() << attribute << " is no access";
+    if (access.getLow().getNumDims() != grid.getNumResults() ||
+        access.getLow().getNumSymbols() != kStepSymbols)
+      return emitOpError() << "access " << i << " takes "
+                           << access.getLow().getNumDims()
+                           << " coordinates and "
+                           << access.getLow().getNumSymbols()
+                           << " symbols, expected " << grid.getNumResults()
+                           << " and rows, past, outputs";
+    if (access.getWrite() != (i + 1 == getAccesses().size()))
+      return emitOpError() << "access " << i
+                           << (access.getWrite()
+                                   ? " writes, but only the last one may"
+                                   : " is the last one and does not write");
+  }
+  return success();
+}
+
+/// The argument that a memref is a part of.
+static BlockArgument argumentOf(Value value, Block &body) {
+  while (Operation *maker = value.getDefiningOp()) {
+    auto view = dyn_cast<ViewLikeOpInterface>(maker);
+    if (!view)
+      return {};
+    value = view.getViewSource();
+  }
+  auto argument = cast<BlockArgument>(value);
+  return argument.getOwner() == &body ? argument : BlockArgument();
+}
+
+/// Whether an op can be told to touch memory only through what it names.
+static LogicalResult verifyEffects(Operation *op, BodyOp body) {
+  Block &block = body.getBody().front();
+  static const llvm::StringSet<> dialects = {
+      "arith", "math", "memref", "scf", "vector", "linalg", "affine", "index"};
+  StringRef dialect = op->getName().getDialectNamespace();
+  if (!dialects.contains(dialect))
+    return op->emitOpError() << "may not stand in a task body";
+  if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+    return success();
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!effects)
+    return op->emitOpError() << "may not stand in a task body: what it does "
+                             << "to memory is not known";
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  effects.getEffects(instances);
+  for (const auto &instance : instances) {
+    if (isa<MemoryEffects::Allocate>(instance.getEffect())) {
+      if (!isa<SideEffects::AutomaticAllocationScopeResource>(
+              instance.getResource()))
+        return op->emitOpError() << "may not stand in a task body: it "
+                                 << "allocates on the heap";
+      continue;
+    }
+    if (isa<MemoryEffects::Free>(instance.getEffect()) || !instance.getValue())
+      return op->emitOpError() << "may not stand in a task body: it touches "
+                               << "memory that it does not name";
+    if (!isa<MemoryEffects::Write>(instance.getEffect()))
+      continue;
+    Value value = instance.getValue();
+    BlockArgument argument = argumentOf(value, block);
+    if (!argument && isa<BlockArgument>(value))
+      return op->emitOpError() << "writes to memory that cannot be traced to "
+                               << "an argument";
+    if (argument && argument.getArgNumber() + 1 != block.getNumArguments()) {
+      auto access =
+          cast<AccessAttr>(body.getAccesses()[argument.getArgNumber()]);
+      return op->emitOpError()
+             << "writes to argument " << argument.getArgNumber() << ", "
+             << access.getBuffer() << ", which the body states to read";
+    }
+  }
+  return success();
+}
+
+LogicalResult BodyOp::verifyRegions() {
+  Block &block = getBody().front();
+  if (block.getNumArguments() != getAccesses().size())
+    return emitOpError() << "has " << block.getNumArguments()
+                         << " arguments and states " << getAccesses().size()
+                         << " accesses";
+  for (auto [argument, access] :
+       llvm::zip(block.getArguments(), getAccessAttrs()))
+    if (!isTile(argument.getType(), access.getLow().getNumResults()))
+      return emitOpError()
+             << "argument " << argument.getArgNumber() << ", "
+             << access.getBuffer() << ", is " << argument.getType()
+             << ", expected a memref of rank "
+             << access.getLow().getNumResults()
+             << " of f32, f16 or bf16 with dynamic sizes and strides";
+  WalkResult result = getBody().walk([&](Operation *op) {
+    return failed(verifyEffects(op, *this)) ? WalkResult::interrupt()
+                                            : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
