@@ -2,7 +2,6 @@
 
 #include "compiler/Pipeline.h"
 
-#include "compiler/schedule/Schedule.h"
 #include "passes/tasks/Passes.h"
 
 #include "mlir/Transforms/Passes.h"
@@ -12,15 +11,15 @@ using namespace baton::compiler;
 
 std::vector<std::string> compiler::allPasses() {
   return {"attention-fusion", "linear-grouping", "norm-rewrites",
-          "tile-tasks",       "derive-events",   "plan-memory",
-          "schedule-static",  "event-verify"};
+          "tile-tasks",       "schedule-static", "derive-events",
+          "plan-memory",      "event-verify"};
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,
-                              mlir::ModuleOp schedule) {
+                              const schedule::Schedule &schedule) {
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
-  manager.addPass(schedule::createApplySchedule(schedule, "model"));
+  manager.addPass(schedule.createPass("model"));
   manager.addPass(mlir::createCanonicalizerPass());
 }
 
@@ -30,7 +29,7 @@ void compiler::addVerification(mlir::PassManager &manager) {
 
 void compiler::addTaskPasses(mlir::PassManager &manager,
                              const TargetDescription &target,
-                             mlir::ModuleOp schedule) {
+                             const schedule::Schedule &schedule) {
   tasks::TileTasksOptions tiles;
   tiles.maxRows = target.maxRows;
   tiles.maxOutputs = target.maxOutputs;
@@ -39,7 +38,8 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.attentionRows = target.attentionRows;
   tiles.plainRows = target.plainRows;
   manager.addPass(tasks::createTileTasks(tiles));
-  manager.addPass(schedule::createApplySchedule(schedule, "plan"));
+  manager.addPass(tasks::createScheduleStatic());
+  manager.addPass(schedule.createPass("plan"));
   manager.addPass(tasks::createDeriveEvents());
   manager.addPass(tasks::createPlanMemory());
   manager.addPass(tasks::createEventVerify());

@@ -4,8 +4,8 @@
 #define BATON_COMPILER_PIPELINE_H
 
 #include "compiler/TargetDescription.h"
+#include "compiler/schedule/Schedule.h"
 
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
@@ -17,14 +17,15 @@ namespace baton::compiler {
 std::vector<std::string> allPasses();
 
 /// Model to model: what the schedule says, and its clean-up.
-void addModelPasses(mlir::PassManager &manager, mlir::ModuleOp schedule);
+void addModelPasses(mlir::PassManager &manager,
+                    const schedule::Schedule &schedule);
 
 /// A plan that is there already: only its proof.
 void addVerification(mlir::PassManager &manager);
 
-/// Model to a proved plan, by a schedule.
+/// Model to a proved plan. The schedule outlives the manager.
 void addTaskPasses(mlir::PassManager &manager, const TargetDescription &target,
-                   mlir::ModuleOp schedule);
+                   const schedule::Schedule &schedule);
 
 } // namespace baton::compiler
 

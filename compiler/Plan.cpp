@@ -108,25 +108,27 @@ event::ProgramOp Plan::program() const {
   return *owned.get().getOps<event::ProgramOp>().begin();
 }
 
-/// The schedule of a compilation, from its file or by default.
-Error Plan::readSchedule(const CompileOptions &options,
-                         const TargetDescription &target,
-                         mlir::OwningOpRef<mlir::ModuleOp> &schedule) {
-  std::string text = schedule::defaultSchedule(target, options.disabledPasses);
+/// The schedule of a compilation, by default or from a file.
+static Expected<schedule::Schedule>
+readSchedule(mlir::MLIRContext &context, const CompileOptions &options,
+             const TargetDescription &target, Diagnostics &diagnostics) {
+  std::string text;
   if (!options.schedule.empty()) {
-    auto buffer = llvm::MemoryBuffer::getFile(options.schedule,
-                                              /*IsText=*/true);
+    auto buffer =
+        llvm::MemoryBuffer::getFile(options.schedule, /*IsText=*/true);
     if (!buffer)
       return createStringError("cannot read " + options.schedule + ": " +
                                buffer.getError().message());
     text = (*buffer)->getBuffer().str();
+    if (text.empty())
+      return createStringError(options.schedule + ": is empty");
   }
-  schedule = schedule::parseSchedule(
-      context.get(), text,
-      options.schedule.empty() ? "default schedule" : options.schedule);
-  if (!schedule)
-    return diagnostics->take(options.schedule + ": cannot be parsed");
-  return Error::success();
+  auto schedule = schedule::Schedule::parse(
+      &context, schedule::defaultSchedule(target, options.disabledPasses), text,
+      options.schedule);
+  if (mlir::failed(schedule))
+    return diagnostics.take(options.schedule + ": cannot be parsed");
+  return std::move(*schedule);
 }
 
 Expected<Plan> Plan::build(const CompileOptions &options,
@@ -143,10 +145,11 @@ Expected<Plan> Plan::build(const CompileOptions &options,
   if (options.stage == Stage::model && !isModel)
     return createStringError("--emit=model: " + options.model +
                              " holds a plan already");
-  mlir::OwningOpRef<mlir::ModuleOp> schedule;
+  auto schedule =
+      readSchedule(*plan.context, options, target, *plan.diagnostics);
+  if (!schedule)
+    return schedule.takeError();
   if (isModel) {
-    if (Error error = plan.readSchedule(options, target, schedule))
-      return error;
     mlir::PassManager manager(plan.context.get());
     addModelPasses(manager, *schedule);
     if (Error error = run(manager, plan.module(), *plan.diagnostics))

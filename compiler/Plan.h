@@ -30,9 +30,6 @@ public:
 
 private:
   Plan();
-  llvm::Error readSchedule(const CompileOptions &options,
-                           const TargetDescription &target,
-                           mlir::OwningOpRef<mlir::ModuleOp> &schedule);
 
   std::unique_ptr<mlir::MLIRContext> context;
   std::unique_ptr<Diagnostics> diagnostics;

@@ -150,8 +150,8 @@ static transform::NamedSequenceOp sequenceOf(ModuleOp schedule,
   return schedule.lookupSymbol<transform::NamedSequenceOp>(name);
 }
 
-OwningOpRef<ModuleOp> schedule::parseSchedule(MLIRContext *context,
-                                              StringRef text, StringRef name) {
+static OwningOpRef<ModuleOp> parseOne(MLIRContext *context, StringRef text,
+                                      StringRef name) {
   auto module = parseSourceString<ModuleOp>(text, context, name);
   if (!module)
     return {};
@@ -172,13 +172,28 @@ OwningOpRef<ModuleOp> schedule::parseSchedule(MLIRContext *context,
   return module;
 }
 
+FailureOr<schedule::Schedule>
+schedule::Schedule::parse(MLIRContext *context, const std::string &defaultText,
+                          StringRef text, StringRef name) {
+  Schedule schedule;
+  schedule.usual = parseOne(context, defaultText, "the default schedule");
+  if (!schedule.usual)
+    return failure();
+  if (text.empty())
+    return schedule;
+  schedule.given = parseOne(context, text, name);
+  if (!schedule.given)
+    return failure();
+  return schedule;
+}
+
 namespace {
 struct ApplySchedule
     : public PassWrapper<ApplySchedule, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApplySchedule)
 
-  ApplySchedule(ModuleOp schedule, StringRef sequence)
-      : schedule(schedule), sequence(sequence) {}
+  explicit ApplySchedule(transform::NamedSequenceOp sequence)
+      : sequence(sequence) {}
 
   StringRef getArgument() const override { return "apply-schedule"; }
   StringRef getDescription() const override {
@@ -186,23 +201,22 @@ struct ApplySchedule
   }
 
   void runOnOperation() override {
-    auto op = sequenceOf(schedule, sequence);
-    if (!op)
-      return;
     // Handles of ops that are gone are then errors, and nothing worse.
     auto options = transform::TransformOptions().enableExpensiveChecks(true);
-    if (failed(transform::applyTransformNamedSequence(getOperation(), op,
+    if (failed(transform::applyTransformNamedSequence(getOperation(), sequence,
                                                       ModuleOp(), options)) ||
         failed(verify(getOperation())))
       signalPassFailure();
   }
 
-  ModuleOp schedule;
-  std::string sequence;
+  transform::NamedSequenceOp sequence;
 };
 } // namespace
 
-std::unique_ptr<Pass> schedule::createApplySchedule(ModuleOp schedule,
-                                                    StringRef sequence) {
-  return std::make_unique<ApplySchedule>(schedule, sequence);
+std::unique_ptr<Pass> schedule::Schedule::createPass(StringRef sequence) const {
+  transform::NamedSequenceOp op;
+  if (given)
+    op = sequenceOf(*given, sequence);
+  return std::make_unique<ApplySchedule>(op ? op
+                                            : sequenceOf(*usual, sequence));
 }

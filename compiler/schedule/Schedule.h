@@ -2,8 +2,8 @@
 //
 // A schedule is a module of the transform dialect with two named sequences:
 // @model runs on the model, before tile-tasks, and @plan on the plan, before
-// derive-events. Either may be missing. Beside them may stand bodies of tasks
-// (event.body) that @model uses.
+// derive-events. Where one is missing, the default schedule's is used. Beside
+// them may stand bodies of tasks (event.body) that @model uses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +15,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Support/LogicalResult.h"
 
 #include <set>
 #include <string>
@@ -29,15 +30,23 @@ const std::set<std::string> &optionalParts();
 std::string defaultSchedule(const compiler::TargetDescription &target,
                             const std::set<std::string> &without);
 
-/// Parses and verifies a schedule; `name` is for errors. On failure, which has
-/// been diagnosed, the result is null.
-mlir::OwningOpRef<mlir::ModuleOp> parseSchedule(mlir::MLIRContext *context,
-                                                llvm::StringRef text,
-                                                llvm::StringRef name);
+/// What decides about a compilation: the default schedule, or the sequences of
+/// another one in its place.
+class Schedule {
+public:
+  /// Parses the schedules; `text` may be empty, `name` is for errors. Fails
+  /// after saying why to the context's diagnostics.
+  static mlir::FailureOr<Schedule> parse(mlir::MLIRContext *context,
+                                         const std::string &defaultText,
+                                         llvm::StringRef text,
+                                         llvm::StringRef name);
 
-/// A pass that runs @model or @plan, if the schedule has it.
-std::unique_ptr<mlir::Pass> createApplySchedule(mlir::ModuleOp schedule,
-                                                llvm::StringRef sequence);
+  /// A pass that runs @model or @plan on a module. The schedule outlives it.
+  std::unique_ptr<mlir::Pass> createPass(llvm::StringRef sequence) const;
+
+private:
+  mlir::OwningOpRef<mlir::ModuleOp> usual, given;
+};
 
 } // namespace baton::schedule
 

@@ -120,6 +120,11 @@ void MatchOp::getEffects(
   onlyReadsPayload(effects);
 }
 
+/// `*`, `?`, `[a-z]`, and up to 64 combinations of `{a,b}`.
+static llvm::Expected<llvm::GlobPattern> patternOf(StringRef text) {
+  return llvm::GlobPattern::create(text, /*MaxSubPatterns=*/64);
+}
+
 LogicalResult MatchOp::verify() {
   if (ArrayAttr kinds = getKindsAttr())
     for (auto kind : kinds.getAsRange<StringAttr>())
@@ -129,7 +134,7 @@ LogicalResult MatchOp::verify() {
         return emitOpError() << kind << " is no op of the model dialect and "
                              << "not event.phase";
   if (std::optional<StringRef> named = getNamed()) {
-    auto pattern = llvm::GlobPattern::create(*named);
+    auto pattern = patternOf(*named);
     if (!pattern)
       return emitOpError() << "'" << *named << "' is no pattern: "
                            << toString(pattern.takeError());
@@ -151,7 +156,7 @@ DiagnosedSilenceableFailure MatchOp::apply(TransformRewriter &,
                                            TransformState &state) {
   std::optional<llvm::GlobPattern> pattern;
   if (std::optional<StringRef> named = getNamed())
-    pattern = cantFail(llvm::GlobPattern::create(*named));
+    pattern = cantFail(patternOf(*named));
   auto fits = [&](Operation *op) {
     if (getKindsAttr()
             ? !llvm::is_contained(getKindsAttr(),
@@ -174,7 +179,9 @@ DiagnosedSilenceableFailure MatchOp::apply(TransformRewriter &,
         found.push_back(op);
     });
   if (found.empty() && getRequired())
-    return emitDefiniteFailure() << "nothing matches";
+    return emitDefiniteFailure()
+           << "matches nothing" << (getNamed() ? ": no name fits '" : "")
+           << getNamed().value_or("") << (getNamed() ? "'" : "");
   results.set(cast<OpResult>(getOps()), found);
   return DiagnosedSilenceableFailure::success();
 }
@@ -366,7 +373,7 @@ DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
     if (auto failure = replaceCluster(*this, rewriter, ops, custom);
         !failure.succeeded())
       return failure;
-    custom->emitRemark() << "is computed by the body " << getBodyAttr()
+    mlir::emitRemark(custom->getLoc()) << "is computed by the body " << getBodyAttr()
                          << ", as the schedule says";
     made.push_back(custom);
     if (!module.lookupSymbol(getBodyAttr())) {
@@ -399,7 +406,7 @@ DiagnosedSilenceableFailure SplitOp::apply(TransformRewriter &rewriter,
     auto parts = tasks::splitPhase(rewriter, phase, getDimension(), getAt());
     if (!parts)
       return emitDefiniteFailure() << toString(parts.takeError());
-    parts->second->emitRemark()
+    mlir::emitRemark(parts->second.getLoc())
         << "is split before tile " << getAt() << " of coordinate "
         << getDimension() << ", as the schedule says";
     fronts.push_back(parts->first);
@@ -439,7 +446,7 @@ DiagnosedSilenceableFailure MergeOp::apply(TransformRewriter &rewriter,
     auto phase = tasks::mergePhases(rewriter, run);
     if (!phase)
       return emitDefiniteFailure() << toString(phase.takeError());
-    (*phase)->emitRemark() << "is " << run.size()
+    mlir::emitRemark(phase->getLoc()) << "is " << run.size()
                            << " phases in one, as the schedule says";
     merged.push_back(*phase);
   }

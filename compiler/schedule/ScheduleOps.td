@@ -162,15 +162,15 @@ def Schedule_EventsOp : Schedule_Op<"events"> {
   let summary = "choose how finely others may wait for phases";
   let description = [{
     `per_tile` lets derive-events tell apart as many coordinates as readers
-    can use, `per_phase` none: every reader waits for the whole phase. `[0]`
-    names the coordinates that may be told apart.
+    can use, `per_phase` none: every reader waits for the whole phase.
+    `coordinates [0]` names those that may be told apart.
 
     **Constraints:**
     - `granularity` is one of the two, or coordinates are given
   }];
   let arguments = (ins Transform_AnyOpType:$phases, OptionalAttr<StrAttr>:$granularity,
                        OptionalAttr<DenseI64ArrayAttr>:$coordinates);
-  let assemblyFormat = "$phases ($granularity^)? ($coordinates^)? attr-dict";
+  let assemblyFormat = "$phases ($granularity^)? (`coordinates` $coordinates^)? attr-dict";
   let hasVerifier = 1;
 }
 

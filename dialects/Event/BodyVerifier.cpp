@@ -63,16 +63,24 @@ LogicalResult BodyOp::verify() {
   return success();
 }
 
-/// The argument that a memref is a part of.
-static BlockArgument argumentOf(Value value, Block &body) {
-  while (Operation *maker = value.getDefiningOp()) {
-    auto view = dyn_cast<ViewLikeOpInterface>(maker);
-    if (!view)
-      return {};
+/// What a memref is a part of.
+static Value rootOf(Value value) {
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
     value = view.getViewSource();
-  }
-  auto argument = cast<BlockArgument>(value);
-  return argument.getOwner() == &body ? argument : BlockArgument();
+  return value;
+}
+
+/// Memory of the task's own: on its stack.
+static bool isOnStack(Value root) {
+  auto effects = root.getDefiningOp<MemoryEffectOpInterface>();
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  if (effects)
+    effects.getEffectsOnValue(root, instances);
+  return llvm::any_of(instances, [](const auto &instance) {
+    return isa<MemoryEffects::Allocate>(instance.getEffect()) &&
+           isa<SideEffects::AutomaticAllocationScopeResource>(
+               instance.getResource());
+  });
 }
 
 /// Whether an op can be told to touch memory only through what it names.
@@ -104,12 +112,14 @@ static LogicalResult verifyEffects(Operation *op, BodyOp body) {
                                << "memory that it does not name";
     if (!isa<MemoryEffects::Write>(instance.getEffect()))
       continue;
-    Value value = instance.getValue();
-    BlockArgument argument = argumentOf(value, block);
-    if (!argument && isa<BlockArgument>(value))
+    Value root = rootOf(instance.getValue());
+    if (isOnStack(root))
+      continue;
+    auto argument = dyn_cast<BlockArgument>(root);
+    if (!argument || argument.getOwner() != &block)
       return op->emitOpError() << "writes to memory that cannot be traced to "
                                << "an argument";
-    if (argument && argument.getArgNumber() + 1 != block.getNumArguments()) {
+    if (argument.getArgNumber() + 1 != block.getNumArguments()) {
       auto access =
           cast<AccessAttr>(body.getAccesses()[argument.getArgNumber()]);
       return op->emitOpError()

@@ -2,4 +2,4 @@
 
 #include "passes/fusion/Rewrites.h"
 
-void baton::fusion::Outcome::remark() const { op->emitRemark() << why; }
+void baton::fusion::Outcome::remark() const { mlir::emitRemark(op->getLoc()) << why; }

@@ -1,0 +1,48 @@
+// A task body of one's own, without C++: relu(gate)^2 * up, the activation of
+// a feed-forward layer that no library has. Nothing of the model says so; the
+// schedule takes the activation and the product out of it and puts the body in
+// their place.
+//
+//     batonc ./llama -o llama --schedule=own-body.mlir
+//
+// The grid and the accesses say what a task touches: 16 rows, all columns.
+// Events, memory and proof follow from that.
+module attributes {transform.with_named_sequence} {
+  event.body @relu_squared_times
+      grid ()[rows, past, outputs] -> (rows ceildiv 16)
+      accesses [#event.access<read @gate, (t)[rows, past, outputs] -> (t * 16, 0)
+                                       to (t)[rows, past, outputs] -> (t * 16 + 16, 65536)>,
+                #event.access<read @up, (t)[rows, past, outputs] -> (t * 16, 0)
+                                     to (t)[rows, past, outputs] -> (t * 16 + 16, 65536)>,
+                #event.access<write @y, (t)[rows, past, outputs] -> (t * 16, 0)
+                                     to (t)[rows, past, outputs] -> (t * 16 + 16, 65536)>] {
+  ^bb0(%gate: memref<?x?xf32, strided<[?, ?]>>, %up: memref<?x?xf32, strided<[?, ?]>>,
+       %y: memref<?x?xf32, strided<[?, ?]>>):
+    linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>,
+                                     affine_map<(i, j) -> (i, j)>],
+                    iterator_types = ["parallel", "parallel"]}
+        ins(%gate, %up : memref<?x?xf32, strided<[?, ?]>>, memref<?x?xf32, strided<[?, ?]>>)
+        outs(%y : memref<?x?xf32, strided<[?, ?]>>) {
+    ^bb0(%g: f32, %u: f32, %old: f32):
+      %zero = arith.constant 0.0 : f32
+      %positive = arith.maximumf %g, %zero : f32
+      %square = arith.mulf %positive, %positive : f32
+      %product = arith.mulf %square, %u : f32
+      linalg.yield %product : f32
+    }
+  }
+
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %mine = transform.baton.match ["model.activate", "model.mul"] named "layers.mlp.*" in %program required
+    transform.baton.replace %mine with @relu_squared_times
+    %softmaxes = transform.baton.match ["model.softmax"] in %program
+    transform.baton.fuse %softmaxes
+    %linears = transform.baton.match ["model.linear"] in %program
+    transform.baton.group %linears
+    %norms = transform.baton.match ["model.rms_norm"] in %program
+    transform.baton.recompute %norms
+    %sums = transform.baton.match ["model.add"] in %program
+    transform.baton.fuse %sums
+    transform.yield
+  }
+}

@@ -1,0 +1,197 @@
+// What a schedule may not say.
+//
+// RUN: baton-opt %s -split-input-file --transform-interpreter="entry-point=model" -verify-diagnostics
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    // expected-error @below {{"event.call" is no op of the model dialect and not event.phase}}
+    %x = transform.baton.match ["event.call"] in %program
+    transform.yield
+  }
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    // expected-error @below {{'layers.[' is no pattern}}
+    %x = transform.baton.match named "layers.[" in %program
+    transform.yield
+  }
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    // expected-error @below {{matches nothing: no name fits 'layers.*'}}
+    %x = transform.baton.match named "layers.*" in %program required
+    transform.yield
+  }
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match in %program
+    // expected-error @below {{has 0 rows, expected 1 to 4096}}
+    transform.baton.tile %x [0]
+    transform.yield
+  }
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match in %program
+    // expected-error @below {{has 24 columns, expected a multiple of 16 up to 65536}}
+    transform.baton.tile %x [16, 24]
+    transform.yield
+  }
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match in %program
+    // expected-error @below {{'random' is no worker map: there is blocked, cyclic, by_work}}
+    transform.baton.distribute %x "random"
+    transform.yield
+  }
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match in %program
+    // expected-error @below {{'per_row' is no granularity: there is per_tile, per_phase}}
+    transform.baton.events %x "per_row"
+    transform.yield
+  }
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match in %program
+    // expected-error @below {{takes a granularity or coordinates}}
+    transform.baton.events %x
+    transform.yield
+  }
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match in %program
+    // expected-error @below {{asks for 2097152 bytes, expected 0 to 1048576}}
+    transform.baton.prefetch %x 2097152
+    transform.yield
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match ["model.embedding"] in %program
+    // expected-error @below {{takes model.softmax, model.gate, model.mul, model.activate and model.add, not 'embedding' (model.embedding)}}
+    transform.baton.fuse %x
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x
+    %last = model.last_rows %x : (!x) -> !model.tensor<outputs x 32 x f32>
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match ["model.add"] in %program
+    // expected-error @below {{'add' (model.add): the sum stays a phase: no term is made for it alone}}
+    transform.baton.fuse %x required
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x
+    %y = model.add %x, %x : (!x, !x) -> !x
+    %last = model.last_rows %y : (!x) -> !model.tensor<outputs x 32 x f32>
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match ["model.add"] in %program
+    // expected-error @below {{'add' (model.add) takes rows alone}}
+    transform.baton.tile %x [16, 16]
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x
+    %y = model.add %x, %x : (!x, !x) -> !x
+    %last = model.last_rows %y : (!x) -> !model.tensor<outputs x 32 x f32>
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match ["model.add"] in %program
+    // expected-error @below {{there is no event.body @nobody in the schedule}}
+    transform.baton.replace %x with @nobody
+    transform.yield
+  }
+}
+
+// -----
+
+// The first sum is read by the second one and by the mean of both.
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  event.body @copy grid ()[rows, past, outputs] -> (rows)
+      accesses [#event.access<read @x, (t)[rows, past, outputs] -> (t, 0) to (t)[rows, past, outputs] -> (t + 1, 32)>,
+                #event.access<write @y, (t)[rows, past, outputs] -> (t, 0) to (t)[rows, past, outputs] -> (t + 1, 32)>] {
+  ^bb0(%x: memref<?x?xf32, strided<[?, ?]>>, %y: memref<?x?xf32, strided<[?, ?]>>):
+    memref.copy %x, %y : memref<?x?xf32, strided<[?, ?]>> to memref<?x?xf32, strided<[?, ?]>>
+  }
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match ["model.add"] in %program
+    // expected-error @below {{the ops from 'add' (model.add) to 'add' (model.add) make 2 values that others read, a body makes one}}
+    transform.baton.replace %x with @copy
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x
+    %y = model.add %x, %x : (!x, !x) -> !x
+    %z = model.add %y, %x : (!x, !x) -> !x
+    %m = model.mul %y, %z : (!x, !x) -> !x
+    %last = model.last_rows %m : (!x) -> !model.tensor<outputs x 32 x f32>
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}

@@ -1,0 +1,156 @@
+// What a task body of a user's may not be.
+//
+// RUN: baton-opt %s -split-input-file -verify-diagnostics
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+// expected-error @below {{expected results of the symbols rows, past, outputs alone}}
+event.body @grid_of_dimensions grid (d)[r, p, o] -> (d) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+// expected-error @below {{states 1 accesses, expected what it reads and what it makes}}
+event.body @nothing_read grid ()[r, p, o] -> (r) accesses [#write] {
+^bb0(%y: !m):
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+// expected-error @below {{access 0 writes, but only the last one may}}
+event.body @two_writes grid ()[r, p, o] -> (r) accesses [#write, #write] {
+^bb0(%x: !m, %y: !m):
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+// expected-error @below {{access 1 is the last one and does not write}}
+event.body @no_write grid ()[r, p, o] -> (r) accesses [#read, #read] {
+^bb0(%x: !m, %y: !m):
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+// expected-error @below {{access 0 takes 1 coordinates and 3 symbols, expected 2}}
+event.body @other_rank grid ()[r, p, o] -> (r, 2) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+// expected-error @below {{has 1 arguments and states 2 accesses}}
+event.body @too_few_arguments grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m):
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+// expected-error @below {{argument 0, @x, is 'memref<16xf32>', expected a memref of rank 1}}
+event.body @fixed_size grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: memref<16xf32>, %y: !m):
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+// expected-error @below {{argument 1, @y, is 'memref<?x?xf32, strided<[?, ?]>>', expected a memref of rank 1}}
+event.body @argument_of_other_rank grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: memref<?x?xf32, strided<[?, ?]>>):
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+event.body @writes_what_it_reads grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+  // expected-error @below {{writes to argument 0, @x, which the body states to read}}
+  memref.copy %y, %x : !m to !m
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+event.body @writes_through_a_view grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+  %zero = arith.constant 0 : index
+  %value = arith.constant 0.0 : f32
+  %part = memref.subview %x[0] [4] [1] : !m to memref<4xf32, strided<[?]>>
+  // expected-error @below {{writes to argument 0, @x, which the body states to read}}
+  memref.store %value, %part[%zero] : memref<4xf32, strided<[?]>>
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+event.body @heap grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+  // expected-error @below {{may not stand in a task body: it allocates on the heap}}
+  %heap = memref.alloc() : memref<4xf32>
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+event.body @other_dialect grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+  // expected-error @below {{may not stand in a task body}}
+  %cast = builtin.unrealized_conversion_cast %x : !m to i64
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+event.body @chosen_memref grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+  %zero = arith.constant 0 : index
+  %value = arith.constant 0.0 : f32
+  %true = arith.constant true
+  %chosen = arith.select %true, %x, %y : !m
+  // expected-error @below {{writes to memory that cannot be traced to an argument}}
+  memref.store %value, %chosen[%zero] : !m
+}
