@@ -19,6 +19,9 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/IR/IRBuilder.h"
+
+#include <unistd.h>
 
 using namespace mlir;
 using namespace baton::event;
@@ -79,6 +82,29 @@ static void addLowering(PassManager &manager, bool checked) {
   manager.addPass(createCanonicalizerPass());
 }
 
+/// A failed check says why before the program aborts, which loses what puts has
+/// only buffered: it goes to standard error, where reports of sanitizers go.
+static void reportUnbuffered(llvm::Module &module) {
+  llvm::Function *puts = module.getFunction("puts");
+  if (!puts)
+    return;
+  llvm::IRBuilder<> builder(module.getContext());
+  llvm::FunctionCallee print = module.getOrInsertFunction(
+      "dprintf",
+      llvm::FunctionType::get(builder.getInt32Ty(),
+                              {builder.getInt32Ty(), builder.getPtrTy()},
+                              /*isVarArg=*/true));
+  for (llvm::User *user : llvm::make_early_inc_range(puts->users())) {
+    auto *call = cast<llvm::CallInst>(user);
+    builder.SetInsertPoint(call);
+    builder.CreateCall(print, {builder.getInt32(STDERR_FILENO),
+                               builder.CreateGlobalStringPtr("%s\n"),
+                               call->getArgOperand(0)});
+    call->eraseFromParent();
+  }
+  puts->eraseFromParent();
+}
+
 Expected<std::unique_ptr<llvm::Module>>
 baton::cpu::lowerBodies(ProgramOp program, bool checked,
                         llvm::LLVMContext &llvmContext) {
@@ -114,5 +140,6 @@ baton::cpu::lowerBodies(ProgramOp program, bool checked,
     return createStringError("the bodies beside program @" +
                              program.getSymName() +
                              " cannot be compiled: " + problem);
+  reportUnbuffered(*code);
   return code;
 }

@@ -1,0 +1,201 @@
+"""Schedules: what they change is how a program runs, never what it computes.
+
+- the default schedule, taken back, gives the same executable, byte for byte;
+- merged and split phases, other tiles, worker maps, events and prefetches give
+  the bits of the default schedule, for several numbers of workers;
+- a body of the user's computes what the ops did that it replaces, clean under
+  the sanitizers; one that leaves its tile is reported there;
+- schedules and bodies that do not fit are refused in one line.
+"""
+
+import argparse
+import os
+
+import programs
+from programs import Program, expect, run
+
+HEADER = "module attributes {transform.with_named_sequence} {\n"
+PLAN = "  transform.named_sequence @plan(%plan: !transform.any_op {transform.readonly}) {\n"
+MODEL = "  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {\n"
+END = "    transform.yield\n  }\n}\n"
+
+PLANS = {
+    "merged": """
+    %ropes = transform.baton.match named "layers.self_attn.{q,k}_rope" in %plan required
+    transform.baton.merge %ropes
+    %states = transform.baton.match named "layers.self_attn.{k,v}_state" in %plan required
+    transform.baton.merge %states
+""",
+    # All of a row's projections in three parts: what attention waits for differs.
+    "split": """
+    %qkv = transform.baton.match named "layers.self_attn.q_proj*" in %plan required
+    %front, %rest = transform.baton.split %qkv dimension 1 at 1
+    transform.baton.split %rest dimension 1 at 1
+""",
+    "cyclic": """
+    %phases = transform.baton.match in %plan
+    transform.baton.distribute %phases "cyclic"
+    transform.baton.prefetch %phases 0
+""",
+    "coarse": """
+    %phases = transform.baton.match in %plan
+    transform.baton.events %phases "per_phase"
+""",
+    "rows": """
+    %linears = transform.baton.match named "layers.*_proj*" in %plan required
+    transform.baton.events %linears coordinates [0]
+    transform.baton.prefetch %linears 65536
+""",
+}
+
+MODELS = {
+    "unfused": "    %all = transform.baton.match in %program\n",
+    "tiles": """
+    %linears = transform.baton.match ["model.linear"] in %program
+    transform.baton.group %linears
+    %wide = transform.baton.match ["model.linear"] in %program
+    transform.baton.tile %wide [5, 16]
+    %sums = transform.baton.match ["model.add"] in %program
+    transform.baton.tile %sums [3]
+    %softmaxes = transform.baton.match ["model.softmax"] in %program
+    %attentions = transform.baton.fuse %softmaxes required
+    transform.baton.tile %attentions [7]
+""",
+}
+
+
+def body(name="silu_times", columns=100, low="t * 16", row="%i", element="f32"):
+    """silu(x) * y, rows of 16, written with loops."""
+    box = lambda low: f"(t)[rows, past, outputs] -> ({low}, 0) to (t)[rows, past, outputs] -> (t * 16 + 16, {columns})"
+    memref = f"memref<?x?x{element}, strided<[?, ?]>>"
+    return f"""  event.body @{name} grid ()[rows, past, outputs] -> (rows ceildiv 16)
+      accesses [#event.access<read @x, {box(low)}>, #event.access<read @y, {box(low)}>,
+                #event.access<write @z, {box("t * 16")}>] {{
+  ^bb0(%x: {memref}, %y: {memref}, %z: {memref}):
+    %zero = arith.constant 0 : index
+    %step = arith.constant 1 : index
+    %one = arith.constant 1.0 : f32
+    %rows = memref.dim %z, %zero : {memref}
+    %columns = memref.dim %z, %step : {memref}
+    scf.for %i = %zero to %rows step %step {{
+      %next = arith.addi %i, %step : index
+      scf.for %j = %zero to %columns step %step {{
+        %a = memref.load %x[%i, %j] : {memref}
+        %b = memref.load %y[%i, %j] : {memref}
+        %n = arith.negf %a : f32
+        %e = math.exp %n : f32
+        %d = arith.addf %e, %one : f32
+        %s = arith.divf %a, %d : f32
+        %r = arith.mulf %s, %b : f32
+        memref.store %r, %z[{row}, %j] : {memref}
+      }}
+    }}
+  }}
+"""
+
+
+def replacing(text, name="silu_times", ops='["model.activate", "model.mul"] named "layers.mlp.*"'):
+    return (HEADER + text + MODEL + f"""
+    %mine = transform.baton.match {ops} in %program required
+    transform.baton.replace %mine with @{name}
+    %softmaxes = transform.baton.match ["model.softmax"] in %program
+    transform.baton.fuse %softmaxes
+""" + END)
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    folder, case = arguments.folder, programs.golden(arguments.folder)
+
+    def write(name, text):
+        with open(path(name), "w") as file:
+            file.write(text)
+        return path(name)
+
+    def bits(program, *flags):
+        return program.logits(case["tokens"], path("logits.npy"), *flags)
+
+    usual = Program(arguments.batonc, folder, path("usual"))
+    expected = bits(usual)
+    run([arguments.batonc, folder, "--emit=schedule", "-o", path("default.mlir")])
+    Program(arguments.batonc, folder, path("again"), f"--schedule={path('default.mlir')}")
+    with open(path("usual"), "rb") as one, open(path("again"), "rb") as other:
+        expect(one.read() == other.read(), "the default schedule, taken back, gives another executable")
+
+    schedules = {name: HEADER + PLAN + text + END for name, text in PLANS.items()}
+    schedules |= {name: HEADER + MODEL + text + END for name, text in MODELS.items()}
+    for name, text in schedules.items():
+        program = Program(arguments.batonc, folder, path("program"),
+                          f"--schedule={write(name + '.mlir', text)}")
+        if name == "unfused":
+            # Primitive attention sums in another order.
+            bits(program)
+            programs.check(path("logits.npy"), folder)
+            continue
+        for workers in (1, 2, 5):
+            expect(bits(program, "--workers", workers, "--prefill-chunk", 11) == expected,
+                   f"{name}, {workers} workers: other bits than the default schedule's")
+
+    schedule = write("body.mlir", replacing(body()))
+    for flags in ([], ["--sanitize=address"], ["--sanitize=thread"]):
+        program = Program(arguments.batonc, folder, path("program"), f"--schedule={schedule}", *flags)
+        bits(program, "--workers", 3)
+        programs.check(path("logits.npy"), folder)
+    leaving = write("leaving.mlir", replacing(body(row="%next")))
+    Program(arguments.batonc, folder, path("leaving"), f"--schedule={leaving}", "--sanitize=address")
+    result = run([path("leaving"), "logits", "--weights", folder, "--tokens", "1,2", "--out",
+                  path("x.npy"), "--no-cache"], check=False)
+    expect(result.returncode and "out-of-bounds" in result.stdout + result.stderr,
+           f"a body that leaves its tile goes on: {result}")
+
+    plan = path("plan.mlir")
+    run([arguments.batonc, folder, "--emit=event", "-o", plan])
+    one_plan = PLANS["merged"]
+    refusals = [
+        (folder, path("missing.mlir"), "cannot read"),
+        (folder, write("empty.mlir", ""), "is empty"),
+        (folder, write("text.mlir", "schedule everything\n"), "text.mlir:1:1"),
+        (folder, write("other.mlir", "module {}\n"), "has neither a transform.named_sequence @model nor @plan"),
+        (folder, write("takes.mlir", HEADER + "  transform.named_sequence @plan() {\n" + END), "takes one !transform.any_op"),
+        (folder, write("unknown.mlir", HEADER + PLAN + "    transform.baton.faster %plan\n" + END), "baton.faster"),
+        (folder, write("grids.mlir", HEADER + PLAN + one_plan.replace("{q,k}_rope", "{q_proj*,q_rope}") + END),
+         "grids.mlir:5:5: phase 'layers.self_attn.q_rope' cannot be merged with 'layers.self_attn.q_proj+k_proj+v_proj': their grids differ"),
+        # A task of the copy reads what all of its rows' tasks make.
+        (folder, write("stale.mlir", HEADER + PLAN + one_plan.replace(
+            "transform.baton.merge %ropes", 'transform.baton.merge %ropes\n    transform.baton.distribute %ropes "cyclic"') + END),
+         "uses a handle invalidated"),
+        (folder, write("cut.mlir", HEADER + PLAN + PLANS["split"].replace("%qkv dimension 1 at 1", "%qkv dimension 1 at 3") + END),
+         "there are 3 tiles along coordinate 1, a cut before tile 3 leaves nothing"),
+        (folder, write("symbol.mlir", HEADER + PLAN + PLANS["split"].replace("%qkv dimension 1", "%qkv dimension 0") + END),
+         "differs from step to step"),
+        (folder, write("name.mlir", replacing(body("silu"), "silu")), "the task library has a baton_task_silu"),
+        (folder, write("width.mlir", replacing(body(columns=10))), "which no task before it writes"),
+        (folder, write("before.mlir", replacing(body(low="t * 16 - 1"))), "starts at -1 of 256"),
+        (folder, write("element.mlir", replacing(body(element="f16").replace(" : f32", " : f16"))), "holds 'f16', the value 'f32'"),
+        (folder, write("arity.mlir", replacing(body(), ops='["model.mul"] named "layers.mlp.*"').replace(
+            "#event.access<read @y", "#event.access<read @w, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (1, 1)>, #event.access<read @y").replace(
+            "%y: memref", "%w: memref<?x?xf32, strided<[?, ?]>>, %y: memref")), "takes 4 arguments"),
+        (plan, path("default.mlir"), "holds a plan, of which all is decided"),
+    ]
+    for model, schedule, message in refusals:
+        result = run([arguments.batonc, model, f"--schedule={schedule}", "-o", path("none")], check=False)
+        expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1
+               and result.stderr.startswith("error: "),
+               f"{os.path.basename(schedule)}: {result.returncode}, {result.stderr!r}, expected '{message}'")
+        expect(not os.path.exists(path("none")), f"{schedule}: an executable is left")
+    result = run([arguments.batonc, folder, f"--schedule={path('default.mlir')}",
+                  "--disable-pass=norm-rewrites", "-o", path("none")], check=False)
+    expect(result.returncode == 1 and "change it there" in result.stderr, result.stderr)
+    print(f"{len(schedules)} schedules, 1 body, {len(refusals) + 1} refusals")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
+
+
+if __name__ == "__main__":
+    main()
