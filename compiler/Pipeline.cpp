@@ -26,8 +26,11 @@ void compiler::addModelPasses(mlir::PassManager &manager,
                               const std::set<std::string> &disabled) {
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
-  if (!disabled.count("attention-fusion"))
-    manager.addPass(fusion::createAttentionFusion());
+  if (!disabled.count("attention-fusion")) {
+    fusion::AttentionFusionOptions attention;
+    attention.explain = true;
+    manager.addPass(fusion::createAttentionFusion(attention));
+  }
   if (!disabled.count("linear-grouping"))
     manager.addPass(fusion::createLinearGrouping());
   if (!disabled.count("norm-rewrites"))

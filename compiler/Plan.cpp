@@ -109,6 +109,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     return module.takeError();
   plan.owned = std::move(*module);
   bool isModel = !plan.module().getOps<model::ProgramOp>().empty();
+  plan.tiled = isModel;
   if (options.stage == Stage::model && !isModel)
     return createStringError("--emit=model: " + options.model +
                              " holds a plan already");

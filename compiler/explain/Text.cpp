@@ -1,0 +1,231 @@
+//===- Text.cpp - an explanation for a terminal ---------------------------===//
+
+#include "compiler/explain/Explanation.h"
+#include "compiler/explain/Words.h"
+
+#include <cstdio>
+
+using namespace baton;
+using namespace baton::explain;
+
+static constexpr size_t kColumns = 118;
+
+namespace {
+
+/// Rows of cells, each as wide as its column's widest; all but the first
+/// column flush right.
+class TextTable {
+public:
+  void add(std::vector<std::string> cells) { rows.push_back(std::move(cells)); }
+  std::string text(size_t indent) const;
+
+private:
+  std::vector<std::vector<std::string>> rows;
+};
+
+} // namespace
+
+std::string TextTable::text(size_t indent) const {
+  std::vector<size_t> widths;
+  for (const auto &row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], row[column].size());
+  }
+  std::string text;
+  for (const auto &row : rows) {
+    std::string line(indent, ' ');
+    for (size_t column = 0; column < row.size(); ++column) {
+      std::string padding(widths[column] - row[column].size(), ' ');
+      if (column > 0)
+        line += "  ";
+      line += column == 0 ? row[column] + padding : padding + row[column];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+/// A sentence behind a label, broken between words.
+static std::string paragraph(const std::string &label, const std::string &text,
+                             size_t indent) {
+  std::string line(label), result;
+  line.resize(std::max(line.size() + 1, indent), ' ');
+  size_t start = 0;
+  bool empty = true;
+  while (start < text.size()) {
+    size_t end = text.find(' ', start);
+    if (end == std::string::npos)
+      end = text.size();
+    std::string word = text.substr(start, end - start);
+    if (!empty && line.size() + 1 + word.size() > kColumns) {
+      result += line + "\n";
+      line = std::string(indent + 2, ' ');
+      empty = true;
+    }
+    line += (empty ? "" : " ") + word;
+    empty = false;
+    start = end + 1;
+  }
+  return result + line + "\n";
+}
+
+static std::string ratioText(double measured, double predicted) {
+  if (!(predicted > 0))
+    return "";
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2f", measured / predicted);
+  return text;
+}
+
+/// A name's end says more than its beginning.
+static std::string shortened(const std::string &name) {
+  constexpr size_t most = 30;
+  return name.size() <= most ? name
+                             : ".." + name.substr(name.size() - most + 2);
+}
+
+static std::string machineText(const Machine &machine) {
+  auto figure = [](const char *format, const Figure &figure) {
+    char text[64];
+    std::snprintf(text, sizeof(text), format, figure.value);
+    return std::string(text) + " (" + figure.from + ")";
+  };
+  return paragraph("machine",
+                   figure("%g workers", machine.workers) + ", " +
+                       figure("%.1f GB/s read", machine.bandwidthGigabytes) +
+                       ", " + figure("%.1f GFLOP/s", machine.peakGigaflops) +
+                       ", " +
+                       figure("%.2f us an event", machine.eventMicroseconds),
+                   10);
+}
+
+static std::string stepText(const Explanation &explanation,
+                            const StepExplanation &step) {
+  std::string text = "\n" + step.name +
+                     " step: " + plural(step.step.rows, "row") + " after " +
+                     plural(step.step.past, "position") + ", " +
+                     plural(step.step.outputs, "row") + " of logits\n";
+  for (const std::string &note : step.notes)
+    text += paragraph("  note:", note, 9);
+  bool isMeasured = step.measured.has_value();
+  TextTable table;
+  std::vector<std::string> header = {"phase",   "tasks", "FLOP",
+                                     "weights", "act.",  "KV",
+                                     "bound",   "busy",  "predicted"};
+  if (isMeasured) {
+    header.push_back("measured");
+    header.push_back("ratio");
+  }
+  table.add(header);
+  Cost total;
+  std::string segment;
+  for (auto [phase, at] : llvm::zip(explanation.phases, step.phases)) {
+    if (phase.segment != segment) {
+      segment = phase.segment;
+      table.add({"segment " + segment +
+                 (phase.repeat > 1 ? ", " + std::to_string(phase.repeat) +
+                                         " times, all of them:"
+                                   : "")});
+    }
+    double times = static_cast<double>(phase.repeat);
+    const Cost &cost = at.cost;
+    double activations = cost.readBytes + cost.writtenBytes,
+           state = cost.stateReadBytes + cost.stateWrittenBytes;
+    total.flops += times * cost.flops;
+    total.flopsKnown &= cost.flopsKnown;
+    total.weightBytes += times * cost.weightBytes;
+    total.readBytes += times * activations;
+    total.stateReadBytes += times * state;
+    std::string flops = flopsText(times * cost.flops);
+    std::vector<std::string> row = {
+        "  " + shortened(shortName(phase.op)),
+        std::to_string(phase.repeat * at.balance.tasks),
+        cost.flopsKnown ? flops.substr(0, flops.size() - 4) : "unknown",
+        bytesText(times * cost.weightBytes),
+        bytesText(times * activations),
+        bytesText(times * state),
+        at.bound == "synchronisation" ? "sync" : at.bound,
+        at.balance.tasks ? percentText(at.balance.busy()) : "",
+        timeText(at.predicted())};
+    if (at.measured) {
+      row.push_back(timeText(at.measured->wall));
+      row.push_back(ratioText(at.measured->wall, at.predicted()));
+    }
+    table.add(row);
+  }
+  std::string flops = flopsText(total.flops);
+  std::vector<std::string> last = {
+      "total",
+      "",
+      total.flopsKnown ? flops.substr(0, flops.size() - 4) : "unknown",
+      bytesText(total.weightBytes),
+      bytesText(total.readBytes),
+      bytesText(total.stateReadBytes),
+      "",
+      "",
+      timeText(step.predicted())};
+  if (isMeasured) {
+    last.push_back(timeText(step.measured->microseconds));
+    last.push_back(ratioText(step.measured->microseconds, step.predicted()));
+  }
+  table.add(last);
+  text += table.text(2);
+  text += "  with phases overlapping, in rank order on " +
+          plural(explanation.machine.workerCount(), "worker") + ": " +
+          timeText(step.simulated.microseconds) + " simulated\n";
+  return text;
+}
+
+static std::string reasonsText(const Explanation &explanation, size_t index) {
+  const PhaseExplanation &phase = explanation.phases[index];
+  std::string text = "\n" + phase.name + "\n";
+  auto add = [&](const char *label, const Sentences &reasons) {
+    std::string shown = label;
+    for (const std::string &reason : reasons) {
+      text += paragraph("  " + shown, reason, 18);
+      shown.clear();
+    }
+  };
+  add("fusion", phase.fusion);
+  for (const StepExplanation &step : explanation.steps)
+    add(("tile, " + step.name).c_str(), step.phases[index].tile);
+  add("order", phase.order);
+  add("events", phase.events);
+  for (const StepExplanation &step : explanation.steps)
+    if (!step.phases[index].eventWords.empty())
+      add(step.name.c_str(), {step.phases[index].eventWords});
+  return text;
+}
+
+std::string explain::explanationText(const Explanation &explanation) {
+  event::ProgramOp program = explanation.program;
+  std::string text =
+      explanation.model + ": " +
+      plural(static_cast<int64_t>(explanation.phases.size()), "phase") +
+      ", at most " + std::to_string(program.getMaxRows()) +
+      " rows a step and " + std::to_string(program.getMaxSeq()) +
+      " positions\n";
+  const MemoryUse &memory = explanation.memory;
+  text += paragraph("memory",
+                    bytesText(memory.weights) + " weights, " +
+                        bytesText(memory.states) + " keys and values, " +
+                        bytesText(memory.transients) + " activations, " +
+                        bytesText(memory.scratch) + " scratch for each worker",
+                    10);
+  text += machineText(explanation.machine);
+  if (!explanation.measuredFrom.empty())
+    text += paragraph("measured", explanation.measuredFrom, 10);
+  for (const StepExplanation &step : explanation.steps)
+    text += stepText(explanation, step);
+  text += "\nwhy\n";
+  for (size_t index = 0; index < explanation.phases.size(); ++index)
+    text += reasonsText(explanation, index);
+  if (!explanation.remarks.empty()) {
+    text += "\nremarks about ops that are no phase now\n";
+    for (const compiler::Remark &remark : explanation.remarks)
+      text += paragraph("  " + remark.at + ":", remark.text, 4);
+  }
+  return text;
+}
