@@ -44,8 +44,10 @@ event::WeightAttr CallOperands::weight(unsigned index) const {
   return mlir::dyn_cast<event::WeightAttr>(op.getOperands_()[index]);
 }
 
-/// Width of a panel of packed weights.
-static constexpr int64_t kPanel = 16;
+/// Columns of packed weights, which lie in panels of 16.
+static int64_t packedColumns(int64_t columns) {
+  return static_cast<int64_t>(llvm::alignTo(columns, 16));
+}
 
 /// The sum over rows of the positions that each sees.
 static double positionsSeen(int64_t rows, int64_t position, int64_t window) {
@@ -62,7 +64,7 @@ static BodyCost linear(const CallOperands &call) {
           columns = call.integer(10);
   BodyCost cost;
   cost.flops = 2.0 * rows * k * columns;
-  cost.weights.push_back({4, llvm::alignTo(columns, kPanel) * k});
+  cost.weights.push_back({4, packedColumns(columns) * k});
   if (!call.isNull(5))
     cost.weights.push_back({5, columns});
   return cost;
@@ -74,7 +76,7 @@ static BodyCost gatedLinear(const CallOperands &call) {
   BodyCost cost;
   // Two products of as many columns.
   cost.flops = 2.0 * rows * k * 2 * columns;
-  cost.weights.push_back({4, 2 * llvm::alignTo(columns, kPanel) * k});
+  cost.weights.push_back({4, 2 * packedColumns(columns) * k});
   for (unsigned bias : {5u, 6u})
     if (!call.isNull(bias))
       cost.weights.push_back({bias, columns});
@@ -96,11 +98,12 @@ static BodyCost attention(const CallOperands &call) {
 
 static BodyCost embedding(const CallOperands &call) {
   int64_t rows = call.integer(4), width = call.integer(5);
-  return {static_cast<double>(rows * width), {{3, rows * width}}};
+  return {static_cast<double>(rows * width),
+          {{3, rows * width, /*gathered=*/true}}};
 }
 
 static BodyCost positionEmbedding(const CallOperands &call) {
-  return {0, {{2, call.integer(4) * call.integer(5)}}};
+  return {0, {{2, call.integer(4) * call.integer(5), /*gathered=*/true}}};
 }
 
 /// x * x and its sum, the factor, the weight.
@@ -246,7 +249,7 @@ private:
   Cost task(ArrayRef<int64_t> coordinates);
   void addCalls(ArrayRef<int64_t> coordinates, Cost &cost);
   void addWeight(event::CallOp call, event::WeightAttr weight, int64_t elements,
-                 ArrayRef<int64_t> coordinates, Cost &cost);
+                 bool gathered, ArrayRef<int64_t> coordinates, Cost &cost);
   void addAccess(unsigned index, event::AccessAttr access,
                  ArrayRef<int64_t> coordinates, Cost &cost);
 
@@ -254,6 +257,7 @@ private:
   std::array<int64_t, event::kStepSymbols> symbols;
   PhaseCost result;
   int64_t firstStateRow = 0;
+  double gatheredBytes = 0;
   /// Of each parameter, the bytes from each offset that is read.
   std::map<std::pair<const void *, int64_t>, double> weights;
   /// Of each access, the smallest box that holds those of all tasks.
@@ -265,13 +269,17 @@ private:
 } // namespace
 
 void PhaseSum::addWeight(event::CallOp call, event::WeightAttr weight,
-                         int64_t elements, ArrayRef<int64_t> coordinates,
-                         Cost &cost) {
+                         int64_t elements, bool gathered,
+                         ArrayRef<int64_t> coordinates, Cost &cost) {
   auto parameter = lookup<event::ParameterOp>(call, weight.getParameter());
   double bytes = elements * bytesOf(parameter.getElement());
   int64_t offset =
       event::evaluate(weight.getOffset(), coordinates, symbols).front();
   cost.weightBytes += bytes;
+  if (gathered) {
+    gatheredBytes += bytes;
+    return;
+  }
   auto &largest = weights[{weight.getParameter().getAsOpaquePointer(), offset}];
   largest = std::max(largest, bytes);
 }
@@ -288,14 +296,16 @@ void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
           auto parameter =
               lookup<event::ParameterOp>(call, weight.getParameter());
           if (std::optional<int64_t> all = parameter.countElements())
-            addWeight(call, weight, *all, coordinates, cost);
+            addWeight(call, weight, *all, /*gathered=*/false, coordinates,
+                      cost);
         }
       continue;
     }
     firstStateRow = std::max(firstStateRow, body->firstStateRow);
-    for (auto [index, elements] : body->weights)
-      if (event::WeightAttr weight = operands.weight(index))
-        addWeight(call, weight, elements, coordinates, cost);
+    for (const WeightRead &read : body->weights)
+      if (event::WeightAttr weight = operands.weight(read.operand))
+        addWeight(call, weight, read.elements, read.gathered, coordinates,
+                  cost);
     if (call.getInvariant()) {
       result.invariantFlops = std::max(result.invariantFlops, body->flops);
       invariant[coordinates.empty() ? 0 : coordinates[0]] = body->flops;
@@ -356,6 +366,7 @@ PhaseCost PhaseSum::run(const std::vector<SmallVector<int64_t, 3>> &tasks) {
   }
   for (auto [first, flops] : invariant)
     result.once.flops += flops;
+  result.once.weightBytes = gatheredBytes;
   for (auto [key, bytes] : weights)
     result.once.weightBytes += bytes;
   if (result.once.weightBytes > 0)

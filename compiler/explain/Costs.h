@@ -51,11 +51,19 @@ private:
   llvm::ArrayRef<int64_t> coordinates, symbols;
 };
 
+/// Elements read of a weight operand.
+struct WeightRead {
+  unsigned operand;
+  int64_t elements;
+  /// Each row picks its own of a table: what two tasks read is not the same,
+  /// although they are given the same pointer.
+  bool gathered = false;
+};
+
 /// What a body does for one tile.
 struct BodyCost {
   double flops = 0;
-  /// Elements read of weight operands, by the operand's index.
-  std::vector<std::pair<unsigned, int64_t>> weights;
+  std::vector<WeightRead> weights;
   /// Rows of a state before this one are not read, whatever the access says.
   int64_t firstStateRow = 0;
 };

@@ -66,14 +66,16 @@ static StepExplanation explainStep(const Explanation &explanation,
   result.name = named.name;
   result.step = named.step;
   if (!traced.empty()) {
-    if (const TracedStep *found = findStep(traced, named.step)) {
-      if (found->step.past != named.step.past)
-        result.notes.push_back("the trace has no such step after " +
-                               plural(named.step.past, "position") +
-                               ": shown is one after " +
-                               std::to_string(found->step.past));
-      result.step = found->step;
-      result.measured = found->timeline;
+    LikeSteps like = findLike(traced, named.step);
+    if (like.shortest) {
+      if (like.count > 1 || like.shortest->step.past != named.step.past)
+        result.notes.push_back(
+            "measured is the shortest of " +
+            plural(static_cast<int64_t>(like.count), "such step") + " after " +
+            std::to_string(like.leastPast) + " to " +
+            std::to_string(like.mostPast) + " positions");
+      result.step = like.shortest->step;
+      result.measured = like.shortest->timeline;
     } else {
       result.notes.push_back("not measured: the trace has no step of " +
                              plural(named.step.rows, "row") + " with " +

@@ -29,6 +29,29 @@ static std::string addressAt(event::CallOp call, unsigned index) {
   return address ? "@" + address.getBuffer().getValue().str() : "";
 }
 
+/// The tensors that lie side by side in a product's weight.
+static void addWeightParts(event::CallOp call, Sentences &reasons) {
+  for (mlir::Attribute operand : call.getOperands_()) {
+    auto weight = mlir::dyn_cast<event::WeightAttr>(operand);
+    if (!weight)
+      continue;
+    auto parameter =
+        mlir::SymbolTable::lookupNearestSymbolFrom<event::ParameterOp>(
+            call, weight.getParameter());
+    mlir::DictionaryAttr description = parameter.getDescription();
+    auto kind = description.getAs<mlir::StringAttr>("kind");
+    auto parts = description.getAs<mlir::ArrayAttr>("parts");
+    if (!kind || kind.getValue() != "panels" || !parts || parts.size() < 2)
+      continue;
+    Sentences names;
+    for (auto part : parts.getAsRange<mlir::DictionaryAttr>())
+      if (auto sources = part.getAs<mlir::ArrayAttr>("sources"))
+        if (auto name = mlir::dyn_cast<mlir::StringAttr>(sources[0]))
+          names.push_back("`" + name.str() + "`");
+    reasons.push_back("one product reads its rows once for " + listText(names));
+  }
+}
+
 /// What one call adds to a phase beside its main product.
 static void addCall(event::CallOp call, Sentences &reasons) {
   llvm::StringRef callee = call.getCallee();
@@ -37,6 +60,7 @@ static void addCall(event::CallOp call, Sentences &reasons) {
         callee.str() + " of " + addressAt(call, 2) +
         " is no phase of its own: each worker computes it into scratch for its "
         "tile of rows");
+  addWeightParts(call, reasons);
   if (callee.starts_with("linear")) {
     if (std::string residual = addressAt(call, 6); !residual.empty())
       reasons.push_back("the body of " + callee.str() + " adds " + residual +

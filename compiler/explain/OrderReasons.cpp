@@ -107,10 +107,9 @@ static void addWaits(const PhaseGraph &graph, event::PhaseOp phase,
     reasons.push_back("waits for nothing: its tasks start at once");
     return;
   }
-  reasons.push_back("a task waits for " + waitText(graph, nearest) +
-                    (phase.getWaits().size() > 1
-                         ? ": the nearest that it needs values or memory of"
-                         : ""));
+  reasons.push_back(
+      "a task waits for " + waitText(graph, nearest) +
+      (phase.getWaits().size() > 1 ? ": the nearest in rank" : ""));
   for (event::WaitAttr wait : phase.getWaitAttrs())
     if (wait != nearest)
       reasons.push_back("and for " + waitText(graph, wait));
@@ -186,7 +185,8 @@ static void addReuse(PhaseGraph &graph, event::PhaseOp phase,
           ": the proof orders their tasks row by row, so that they share a "
           "storage");
     for (event::PhaseOp other : graph.phases)
-      if (other != phase && touches(other, buffer, /*write=*/true)) {
+      if (graph.indexOf(other) < graph.indexOf(phase) &&
+          touches(other, buffer, /*write=*/true)) {
         reasons.push_back("writes @" + buffer.getSymName().str() +
                           " again, in place of what " + quoted(other) +
                           " wrote");

@@ -81,7 +81,7 @@ static std::string ratioText(double measured, double predicted) {
 
 /// A name's end says more than its beginning.
 static std::string shortened(const std::string &name) {
-  constexpr size_t most = 30;
+  constexpr size_t most = 28;
   return name.size() <= most ? name
                              : ".." + name.substr(name.size() - most + 2);
 }
@@ -180,7 +180,11 @@ static std::string stepText(const Explanation &explanation,
 
 static std::string reasonsText(const Explanation &explanation, size_t index) {
   const PhaseExplanation &phase = explanation.phases[index];
-  std::string text = "\n" + phase.name + "\n";
+  event::PhaseOp op = phase.op;
+  std::string text = "\n" + phase.name + "  (" + affineText(op.getGrid()) +
+                     ") of " + listText(phase.calls) + ", rank " +
+                     std::to_string(index + 1) + " of " +
+                     std::to_string(explanation.phases.size()) + "\n";
   auto add = [&](const char *label, const Sentences &reasons) {
     std::string shown = label;
     for (const std::string &reason : reasons) {

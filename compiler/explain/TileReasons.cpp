@@ -141,7 +141,7 @@ Sentences explain::tileReasons(event::PhaseOp phase, const Step &step,
     most = std::max(most, task.weightBytes);
   if (most > 0) {
     std::string text = "a task reads " + bytesText(most) + " of weights";
-    if (cost.weightReads > 1.01) {
+    if (cost.weightReads > 1.05) {
       char times[32];
       std::snprintf(times, sizeof(times), "%.3g", cost.weightReads);
       text += std::string("; all tiles together read each byte ") + times +

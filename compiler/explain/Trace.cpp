@@ -33,6 +33,9 @@ private:
   Error readTask(const json &event);
   Error placeTasks();
   Error checkTask(const TaskRun &run, const Step &step) const;
+  Error checkPhases(const TracedStep &step) const;
+  /// Of one iteration.
+  int64_t tasksOf(unsigned phase, const Step &step) const;
 
   const std::string &path;
   llvm::SmallVector<event::PhaseOp> phases;
@@ -85,15 +88,37 @@ Error TraceReader::readTask(const json &event) {
 Error TraceReader::checkTask(const TaskRun &run, const Step &step) const {
   event::PhaseOp phase = phases[run.phase];
   auto segment = mlir::cast<event::SegmentOp>(phase->getParentOp());
-  int64_t tasks = 1;
-  for (int64_t extent : event::evaluate(phase.getGrid(), {}, step.symbols()))
-    tasks *= std::max<int64_t>(0, extent);
-  if (run.iteration < segment.getRepeat() && run.task >= 0 && run.task < tasks)
+  if (run.iteration < segment.getRepeat() && run.task >= 0 &&
+      run.task < tasksOf(run.phase, step))
     return Error::success();
   return fail("is of another program: phase '" + phase.getName() +
               "' has no task " + llvm::Twine(run.task) + " in iteration " +
               llvm::Twine(run.iteration) + " of a step of " +
               llvm::Twine(step.rows) + " rows");
+}
+
+int64_t TraceReader::tasksOf(unsigned phase, const Step &step) const {
+  event::PhaseOp op = phases[phase];
+  int64_t tasks = 1;
+  for (int64_t extent : event::evaluate(op.getGrid(), {}, step.symbols()))
+    tasks *= std::max<int64_t>(0, extent);
+  return tasks;
+}
+
+/// A phase without a task, although phases of higher rank have some, is not in
+/// the program.
+Error TraceReader::checkPhases(const TracedStep &step) const {
+  std::vector<bool> traced(phases.size());
+  unsigned last = 0;
+  for (const TaskRun &run : step.timeline.runs) {
+    traced[run.phase] = true;
+    last = std::max(last, run.phase);
+  }
+  for (unsigned phase = 0; phase < last; ++phase)
+    if (!traced[phase] && tasksOf(phase, step.step) > 0)
+      return fail("is of another program: it has no task of phase '" +
+                  event::PhaseOp(phases[phase]).getName() + "'");
+  return Error::success();
 }
 
 /// All workers meet between two steps: a task belongs to the last step that
@@ -150,17 +175,14 @@ Expected<std::vector<TracedStep>> TraceReader::read() {
     return fail("is no trace of a Baton program: its steps are in disorder");
   if (Error error = placeTasks())
     return error;
+  if (Error error = checkPhases(steps.front()))
+    return error;
   // The recorder may have been full before the last steps were over.
   llvm::erase_if(steps, [&](const TracedStep &step) {
     int64_t tasks = 0;
-    for (event::PhaseOp phase : phases) {
-      int64_t ofPhase =
-          mlir::cast<event::SegmentOp>(phase->getParentOp()).getRepeat();
-      for (int64_t extent :
-           event::evaluate(phase.getGrid(), {}, step.step.symbols()))
-        ofPhase *= std::max<int64_t>(0, extent);
-      tasks += ofPhase;
-    }
+    for (auto [index, phase] : llvm::enumerate(phases))
+      tasks += tasksOf(index, step.step) *
+               mlir::cast<event::SegmentOp>(phase->getParentOp()).getRepeat();
     return int64_t(step.timeline.runs.size()) != tasks;
   });
   if (steps.empty())
@@ -173,27 +195,31 @@ Expected<std::vector<TracedStep>> explain::readTrace(const std::string &path,
   return TraceReader(path, program).read();
 }
 
-const TracedStep *explain::findStep(llvm::ArrayRef<TracedStep> steps,
-                                    const Step &step) {
-  std::vector<const TracedStep *> alike;
-  for (const TracedStep &traced : steps)
-    if (traced.step.rows == step.rows && traced.step.outputs == step.outputs)
-      alike.push_back(&traced);
-  if (alike.empty())
-    return nullptr;
-  auto distance = [&](const TracedStep *traced) {
-    return std::abs(traced->step.past - step.past);
+LikeSteps explain::findLike(llvm::ArrayRef<TracedStep> steps,
+                            const Step &step) {
+  auto isAlike = [&](const TracedStep &traced) {
+    return traced.step.rows == step.rows && traced.step.outputs == step.outputs;
+  };
+  auto distance = [&](const TracedStep &traced) {
+    return std::abs(traced.step.past - step.past);
   };
   // Steps of a few positions more cost much the same.
   constexpr int64_t near = 8;
-  int64_t nearest = distance(*llvm::min_element(
-      alike, [&](auto *a, auto *b) { return distance(a) < distance(b); }));
-  llvm::erase_if(alike, [&](const TracedStep *traced) {
-    return distance(traced) > nearest + near;
-  });
-  auto middle = alike.begin() + alike.size() / 2;
-  std::nth_element(alike.begin(), middle, alike.end(), [](auto *a, auto *b) {
-    return a->timeline.microseconds < b->timeline.microseconds;
-  });
-  return *middle;
+  int64_t nearest = std::numeric_limits<int64_t>::max() - near;
+  for (const TracedStep &traced : steps)
+    if (isAlike(traced))
+      nearest = std::min(nearest, distance(traced));
+  LikeSteps like;
+  for (const TracedStep &traced : steps) {
+    if (!isAlike(traced) || distance(traced) > nearest + near)
+      continue;
+    int64_t past = traced.step.past;
+    like.leastPast = like.count ? std::min(like.leastPast, past) : past;
+    like.mostPast = std::max(like.mostPast, past);
+    ++like.count;
+    if (!like.shortest ||
+        traced.timeline.microseconds < like.shortest->timeline.microseconds)
+      like.shortest = &traced;
+  }
+  return like;
 }

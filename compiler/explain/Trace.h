@@ -19,10 +19,18 @@ struct TracedStep {
 llvm::Expected<std::vector<TracedStep>> readTrace(const std::string &path,
                                                   event::ProgramOp program);
 
-/// The traced step that tells most of such a one: of those with as many rows
-/// and outputs, the ones nearest in past, and of these the median in length.
-/// Null when there is none with as many rows.
-const TracedStep *findStep(llvm::ArrayRef<TracedStep> steps, const Step &step);
+/// Traced steps that are like another one.
+struct LikeSteps {
+  /// Null when there are none. The shortest: on shared machines, cores may be
+  /// away for most of any other.
+  const TracedStep *shortest = nullptr;
+  size_t count = 0;
+  /// Their positions.
+  int64_t leastPast = 0, mostPast = 0;
+};
+
+/// Those with as many rows and outputs, and of these the nearest in past.
+LikeSteps findLike(llvm::ArrayRef<TracedStep> steps, const Step &step);
 
 } // namespace baton::explain
 

@@ -104,7 +104,7 @@ std::string explain::affineText(mlir::AffineMap map) {
   std::string text;
   for (mlir::AffineExpr result : map.getResults())
     text += (text.empty() ? "" : ", ") + affineText(result);
-  return text.empty() ? "1" : text;
+  return text;
 }
 
 std::string explain::shortName(event::PhaseOp phase) {

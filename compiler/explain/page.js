@@ -209,7 +209,7 @@ function phaseTable(step) {
         } },
         element("td", {}, element("span", { class: "arrow" }, "▸"), phase.short_name),
         element("td", {}, String(at.tasks * phase.repeat)),
-        element("td", {}, at.flops_known ? flopsText(at.flops) : "unknown"),
+        element("td", {}, at.flops_known ? (at.flops ? flopsText(at.flops) : "–") : "unknown"),
         element("td", {}, bytesText(sumBytes(at.bytes))),
         element("td", {}, percentText(at.busy)),
         element("td", { class: "bar" }, ...bars(at, longest)),
@@ -238,10 +238,30 @@ function phaseTable(step) {
 
 // ------------------------------------------------------------------- graph
 
+/// "[i, 0 … 2]": half-open ranges, and one value where a range has no more.
+function rangesText(wait) {
+  if (!wait.low) return "";
+  const highs = wait.high.split(", ");
+  return "[" + wait.low.split(", ").map((low, d) => highs[d] === low + " + 1" ? low : `${low} … ${highs[d]}`).join(", ") + "]";
+}
+
+/// The boxes of words that a task of the phase waits for.
+function waitTexts(phase, x, y, height) {
+  const line = Math.min(14, height / Math.max(1, phase.waits.length));
+  const first = y + (height - line * phase.waits.length) / 2 + line - 3;
+  return phase.waits.map((wait, index) => {
+    const text = shape("text", { x, y: first + index * line, class: "soft mono" });
+    const box = `${data.phases[wait.phase].short_name}${wait.distance ? " (iteration before)" : ""} ${rangesText(wait)}`;
+    text.textContent = box.length > 84 ? box.slice(0, 83) + "…" : box;
+    attachTip(text, box);
+    return text;
+  });
+}
+
 /// Phases from top to bottom in rank order; waits as arcs to the right of them,
 /// waits for the iteration before to the left.
 function graph(step) {
-  const left = 150, width = 420, height = 38, space = 13, right = 430;
+  const left = 120, width = 400, height = 42, space = 11, arcs = 132, right = 600;
   const places = [], frames = [];
   let y = 14;
   for (const segment of segments()) {
@@ -270,14 +290,14 @@ function graph(step) {
   const drawn = edges.map(edge => {
     const { from, to, wait } = edge, carried = wait.distance > 0;
     const across = data.phases[from].segment !== data.phases[to].segment;
-    const depth = 26 + Math.min(lanes(edge), 12) * (carried ? 9 : 19);
+    const depth = 22 + Math.min(lanes(edge), 10) * (carried ? 9 : 13);
     const x = carried ? left : left + width, out = carried ? x - depth : x + depth;
     const start = places[from] + height * .68, end = places[to] + height * .32;
     const path = `M${x} ${start}C${out} ${start} ${out} ${end} ${x} ${end}`;
     const line = shape("path", { class: "edge" + (carried ? " carried" : across ? " across" : ""), d: path, "marker-end": "url(#tip-of-arc)" });
     const event = data.phases[from].event;
     const text = `${data.phases[to].short_name} waits for ${data.phases[from].short_name}` + (carried ? " of the iteration before" : "") +
-      `\nwords [${wait.low}] to [${wait.high}]\nof ${event.name}[${event.shape}], ${event.count} notification${event.count === "1" ? "" : "s"} each`;
+      `\nwords ${rangesText(wait)}\nof ${event.name}[${event.shape}], ${event.count} notification${event.count === "1" ? "" : "s"} each`;
     const hit = shape("path", { class: "catch", d: path, tip: text });
     hit.addEventListener("mouseenter", () => light([edge]));
     hit.addEventListener("mouseleave", () => light([]));
@@ -287,13 +307,13 @@ function graph(step) {
   });
   const nodes = data.phases.map((phase, index) => {
     const at = step.phases[index], y = places[index];
-    const name = shape("text", { x: left + 14, y: y + 16 });
+    const name = shape("text", { x: left + 14, y: y + 18 });
     name.textContent = phase.short_name.length > 36 ? phase.short_name.slice(0, 35) + "…" : phase.short_name;
-    const grid = shape("text", { x: left + 14, y: y + 31, class: "faint" });
+    const grid = shape("text", { x: left + 14, y: y + 34, class: "faint" });
     grid.textContent = `(${phase.grid})  ${at.tasks} task${at.tasks === 1 ? "" : "s"}`;
-    const words = shape("text", { x: left + width - 12, y: y + 16, class: "soft", "text-anchor": "end" });
-    words.textContent = phase.event ? `[${phase.event.index}]` : "";
-    const counts = shape("text", { x: left + width - 12, y: y + 31, class: "faint", "text-anchor": "end" });
+    const words = shape("text", { x: left + width - 12, y: y + 18, class: "soft", "text-anchor": "end" });
+    words.textContent = phase.event && phase.event.index ? `[${phase.event.index}]` : "";
+    const counts = shape("text", { x: left + width - 12, y: y + 34, class: "faint", "text-anchor": "end" });
     counts.textContent = at.event_words;
     const node = shape("g", { class: "node", "data-phase": index, tip: [`${phase.name}: ${phase.calls.join(", ")}`, ...phase.reasons.events].join("\n") },
       shape("rect", { class: "box", x: left, y, width, height, rx: 6 }),
@@ -305,7 +325,7 @@ function graph(step) {
       draw();
       document.getElementById("phase-" + index).scrollIntoView({ behavior: "smooth", block: "center" });
     });
-    svg.append(node);
+    svg.append(node, ...waitTexts(phase, left + width + arcs, y, height));
     return node;
   });
   svg.append(...drawn);
@@ -319,8 +339,8 @@ function graph(step) {
 
   return element("section", { id: "graph" },
     element("h2", {}, "Task graph"),
-    element("p", { class: "hint" }, "Phases in rank order. A phase counts up the words of its event tensor, whose index stands at its right; an arc leads to who waits for them. " +
-      "Arcs on the left are waits for the iteration before, blue ones come from another segment."),
+    element("p", { class: "hint" }, "Phases in rank order. A phase counts up the words of its event tensor, whose index stands at its right, with i and j for the task's coordinates; an arc leads to who waits for them. " +
+      "Beside each phase stand the words that a task of it waits for, as half-open ranges. Arcs on the left are waits for the iteration before, blue ones come from another segment."),
     element("div", { class: "scroll" }, svg));
 }
 
@@ -338,7 +358,7 @@ function timeline(step) {
   const kind = state.timeline || (step.measured ? "measured" : "simulated");
   const shown = step[kind];
   const canvas = element("canvas", { id: "workers" });
-  const rowHeight = shown.workers > 24 ? 12 : 22, axis = 24, label = 30;
+  const rowHeight = shown.workers > 24 ? 12 : shown.workers > 4 ? 22 : 34, axis = 24, label = 30;
   const height = shown.workers * rowHeight + axis;
   const colors = data.phases.map(phase => resolved(colorOf(phase)));
   const ink = { soft: resolved("var(--soft)"), line: resolved("var(--line)"), track: resolved("var(--track)"), faint: resolved("var(--faint)") };
