@@ -47,7 +47,9 @@ static void addWeightParts(event::CallOp call, Sentences &reasons) {
     for (auto part : parts.getAsRange<mlir::DictionaryAttr>())
       if (auto sources = part.getAs<mlir::ArrayAttr>("sources"))
         if (auto name = mlir::dyn_cast<mlir::StringAttr>(sources[0]))
-          names.push_back("`" + name.str() + "`");
+          if (std::string text = "`" + name.str() + "`";
+              !llvm::is_contained(names, text))
+            names.push_back(text);
     reasons.push_back("one product reads its rows once for " + listText(names));
   }
 }

@@ -247,12 +247,11 @@ function rangesText(wait) {
 
 /// The boxes of words that a task of the phase waits for.
 function waitTexts(phase, x, y, height) {
-  const line = Math.min(14, height / Math.max(1, phase.waits.length));
-  const first = y + (height - line * phase.waits.length) / 2 + line - 3;
+  const line = 14, first = y + (height - line * phase.waits.length) / 2 + line - 3;
   return phase.waits.map((wait, index) => {
     const text = shape("text", { x, y: first + index * line, class: "soft mono" });
     const box = `${data.phases[wait.phase].short_name}${wait.distance ? " (iteration before)" : ""} ${rangesText(wait)}`;
-    text.textContent = box.length > 84 ? box.slice(0, 83) + "…" : box;
+    text.textContent = box.length > 86 ? box.slice(0, 85) + "…" : box;
     attachTip(text, box);
     return text;
   });
@@ -261,7 +260,8 @@ function waitTexts(phase, x, y, height) {
 /// Phases from top to bottom in rank order; waits as arcs to the right of them,
 /// waits for the iteration before to the left.
 function graph(step) {
-  const left = 120, width = 400, height = 42, space = 11, arcs = 132, right = 600;
+  const left = 96, width = 372, space = 11, arcs = 118, right = 664;
+  const heights = data.phases.map(phase => Math.max(42, 4 + 14 * phase.waits.length));
   const places = [], frames = [];
   let y = 14;
   for (const segment of segments()) {
@@ -269,7 +269,7 @@ function graph(step) {
     y += 30;
     for (const index of segment.phases) {
       places[index] = y;
-      y += height + space;
+      y += heights[index] + space;
     }
     frames.push({ segment, top, bottom: y });
     y += 16;
@@ -290,9 +290,9 @@ function graph(step) {
   const drawn = edges.map(edge => {
     const { from, to, wait } = edge, carried = wait.distance > 0;
     const across = data.phases[from].segment !== data.phases[to].segment;
-    const depth = 22 + Math.min(lanes(edge), 10) * (carried ? 9 : 13);
+    const depth = 20 + Math.min(lanes(edge), 10) * (carried ? 8 : 12);
     const x = carried ? left : left + width, out = carried ? x - depth : x + depth;
-    const start = places[from] + height * .68, end = places[to] + height * .32;
+    const start = places[from] + heights[from] * .68, end = places[to] + heights[to] * .32;
     const path = `M${x} ${start}C${out} ${start} ${out} ${end} ${x} ${end}`;
     const line = shape("path", { class: "edge" + (carried ? " carried" : across ? " across" : ""), d: path, "marker-end": "url(#tip-of-arc)" });
     const event = data.phases[from].event;
@@ -306,9 +306,9 @@ function graph(step) {
     return hit;
   });
   const nodes = data.phases.map((phase, index) => {
-    const at = step.phases[index], y = places[index];
+    const at = step.phases[index], y = places[index], height = heights[index];
     const name = shape("text", { x: left + 14, y: y + 18 });
-    name.textContent = phase.short_name.length > 36 ? phase.short_name.slice(0, 35) + "…" : phase.short_name;
+    name.textContent = phase.short_name.length > 34 ? phase.short_name.slice(0, 33) + "…" : phase.short_name;
     const grid = shape("text", { x: left + 14, y: y + 34, class: "faint" });
     grid.textContent = `(${phase.grid})  ${at.tasks} task${at.tasks === 1 ? "" : "s"}`;
     const words = shape("text", { x: left + width - 12, y: y + 18, class: "soft", "text-anchor": "end" });

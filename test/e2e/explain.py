@@ -302,6 +302,15 @@ def check_plans(explainer, folder, path):
     text = explainer.text(path("plan.mlir"))
     expect("unknown" in text and "linear_rows" not in text, "a given plan's tiles come from no description")
 
+    # What a pass remarks of an op stands under the op's phase. Without its mask,
+    # attention is not fused.
+    model = run([explainer.batonc, folder, "--emit=model", "--disable-pass=attention-fusion"]).stdout
+    line, masked, scores = re.search(r"\n *(%\S+) = model\.mask (%\S+) .*", model).group(0, 1, 2)
+    with open(path("unmasked.mlir"), "w") as file:
+        file.write(re.sub(rf"{masked}\b", scores, model.replace(line, "")))
+    text = explainer.text(path("unmasked.mlir"))
+    expect(re.search(r"\nmatmul\.2  .*\n  fusion  .*mask", text), f"no remark at the product: {text}")
+
 
 def check_errors(explainer, program, folder, path):
     def refuses(pattern, *flags, model=folder):
