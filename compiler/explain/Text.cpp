@@ -81,7 +81,7 @@ static std::string ratioText(double measured, double predicted) {
 
 /// A name's end says more than its beginning.
 static std::string shortened(const std::string &name) {
-  constexpr size_t most = 28;
+  constexpr size_t most = 26;
   return name.size() <= most ? name
                              : ".." + name.substr(name.size() - most + 2);
 }
@@ -101,6 +101,89 @@ static std::string machineText(const Machine &machine) {
                    10);
 }
 
+/// Without the unit, which the column's head says.
+static std::string flopsCell(double flops, bool known) {
+  if (!known)
+    return "unknown";
+  std::string text = flopsText(flops);
+  return text.substr(0, text.size() - std::string("FLOP").size());
+}
+
+/// What a step's table says of a phase, or of all.
+static std::vector<std::string> costCells(const Cost &cost) {
+  return {flopsCell(cost.flops, cost.flopsKnown), bytesText(cost.weightBytes),
+          bytesText(cost.readBytes + cost.writtenBytes),
+          bytesText(cost.stateReadBytes + cost.stateWrittenBytes)};
+}
+
+/// Adds `times` the cost of one iteration.
+static void accumulate(Cost &total, const Cost &cost, double times) {
+  total.flopsKnown &= cost.flopsKnown;
+  total.flops += times * cost.flops;
+  total.weightBytes += times * cost.weightBytes;
+  total.readBytes += times * cost.readBytes;
+  total.writtenBytes += times * cost.writtenBytes;
+  total.stateReadBytes += times * cost.stateReadBytes;
+  total.stateWrittenBytes += times * cost.stateWrittenBytes;
+}
+
+/// Measured times take the place of the share of workers that are busy.
+static std::vector<std::string> timeCells(const std::string &bound,
+                                          const std::string &busy,
+                                          double predicted,
+                                          std::optional<double> measured) {
+  if (!measured)
+    return {bound, busy, timeText(predicted)};
+  return {bound, timeText(predicted), timeText(*measured),
+          ratioText(*measured, predicted)};
+}
+
+static std::vector<std::string> row(std::string name, std::string tasks,
+                                    const std::vector<std::string> &costs,
+                                    const std::vector<std::string> &times) {
+  std::vector<std::string> cells = {std::move(name), std::move(tasks)};
+  cells.insert(cells.end(), costs.begin(), costs.end());
+  cells.insert(cells.end(), times.begin(), times.end());
+  return cells;
+}
+
+static std::string tableText(const Explanation &explanation,
+                             const StepExplanation &step) {
+  using Cells = std::vector<std::string>;
+  TextTable table;
+  table.add(row("phase", "tasks", {"FLOP", "weights", "act.", "KV"},
+                step.measured ? Cells{"bound", "predicted", "measured", "ratio"}
+                              : Cells{"bound", "busy", "predicted"}));
+  Cost total;
+  std::string segment;
+  for (auto [phase, at] : llvm::zip(explanation.phases, step.phases)) {
+    if (phase.segment != segment) {
+      segment = phase.segment;
+      table.add(
+          {"segment " + segment +
+           (phase.repeat > 1 ? ", " + std::to_string(phase.repeat) + " times"
+                             : "")});
+    }
+    Cost cost;
+    accumulate(cost, at.cost, static_cast<double>(phase.repeat));
+    accumulate(total, cost, 1);
+    std::optional<double> measured;
+    if (at.measured)
+      measured = at.measured->wall;
+    table.add(row(
+        "  " + shortened(shortName(phase.op)),
+        std::to_string(phase.repeat * at.balance.tasks), costCells(cost),
+        timeCells(at.bound == "synchronisation" ? "sync" : at.bound,
+                  percentText(at.balance.busy()), at.predicted(), measured)));
+  }
+  std::optional<double> measured;
+  if (step.measured)
+    measured = step.measured->microseconds;
+  table.add(row("step", "", costCells(total),
+                timeCells("", "", step.predicted(), measured)));
+  return table.text(2);
+}
+
 static std::string stepText(const Explanation &explanation,
                             const StepExplanation &step) {
   std::string text = "\n" + step.name +
@@ -109,69 +192,7 @@ static std::string stepText(const Explanation &explanation,
                      plural(step.step.outputs, "row") + " of logits\n";
   for (const std::string &note : step.notes)
     text += paragraph("  note:", note, 9);
-  bool isMeasured = step.measured.has_value();
-  TextTable table;
-  std::vector<std::string> header = {"phase",   "tasks", "FLOP",
-                                     "weights", "act.",  "KV",
-                                     "bound",   "busy",  "predicted"};
-  if (isMeasured) {
-    header.push_back("measured");
-    header.push_back("ratio");
-  }
-  table.add(header);
-  Cost total;
-  std::string segment;
-  for (auto [phase, at] : llvm::zip(explanation.phases, step.phases)) {
-    if (phase.segment != segment) {
-      segment = phase.segment;
-      table.add({"segment " + segment +
-                 (phase.repeat > 1 ? ", " + std::to_string(phase.repeat) +
-                                         " times, all of them:"
-                                   : "")});
-    }
-    double times = static_cast<double>(phase.repeat);
-    const Cost &cost = at.cost;
-    double activations = cost.readBytes + cost.writtenBytes,
-           state = cost.stateReadBytes + cost.stateWrittenBytes;
-    total.flops += times * cost.flops;
-    total.flopsKnown &= cost.flopsKnown;
-    total.weightBytes += times * cost.weightBytes;
-    total.readBytes += times * activations;
-    total.stateReadBytes += times * state;
-    std::string flops = flopsText(times * cost.flops);
-    std::vector<std::string> row = {
-        "  " + shortened(shortName(phase.op)),
-        std::to_string(phase.repeat * at.balance.tasks),
-        cost.flopsKnown ? flops.substr(0, flops.size() - 4) : "unknown",
-        bytesText(times * cost.weightBytes),
-        bytesText(times * activations),
-        bytesText(times * state),
-        at.bound == "synchronisation" ? "sync" : at.bound,
-        at.balance.tasks ? percentText(at.balance.busy()) : "",
-        timeText(at.predicted())};
-    if (at.measured) {
-      row.push_back(timeText(at.measured->wall));
-      row.push_back(ratioText(at.measured->wall, at.predicted()));
-    }
-    table.add(row);
-  }
-  std::string flops = flopsText(total.flops);
-  std::vector<std::string> last = {
-      "total",
-      "",
-      total.flopsKnown ? flops.substr(0, flops.size() - 4) : "unknown",
-      bytesText(total.weightBytes),
-      bytesText(total.readBytes),
-      bytesText(total.stateReadBytes),
-      "",
-      "",
-      timeText(step.predicted())};
-  if (isMeasured) {
-    last.push_back(timeText(step.measured->microseconds));
-    last.push_back(ratioText(step.measured->microseconds, step.predicted()));
-  }
-  table.add(last);
-  text += table.text(2);
+  text += tableText(explanation, step);
   text += "  with phases overlapping, in rank order on " +
           plural(explanation.machine.workerCount(), "worker") + ": " +
           timeText(step.simulated.microseconds) + " simulated\n";

@@ -111,8 +111,17 @@ static std::string tileText(event::PhaseOp phase, const Step &step,
   return text;
 }
 
-static std::string workersText(event::PhaseOp phase, const Balance &balance,
-                               unsigned workers) {
+/// Whether tiles at the end of the grid have less to do than others, by more
+/// than a rounding.
+static bool hasSmallerTiles(const PhaseCost &cost) {
+  auto [least, most] = std::minmax_element(
+      cost.tasks.begin(), cost.tasks.end(),
+      [](const Cost &a, const Cost &b) { return a.flops < b.flops; });
+  return least->flops < 0.9 * most->flops;
+}
+
+static std::string workersText(event::PhaseOp phase, const PhaseCost &cost,
+                               const Balance &balance, unsigned workers) {
   std::string text =
       plural(balance.tasks, "task") + " on " + plural(workers, "worker") + ": ";
   text += balance.rounds == 1 ? "1 round" : plural(balance.rounds, "round");
@@ -120,12 +129,15 @@ static std::string workersText(event::PhaseOp phase, const Balance &balance,
   if (balance.busyWorkers < workers)
     text += " (" + plural(workers - balance.busyWorkers, "worker") +
             " without a task)";
-  if (balance.tasks > 1)
-    text += phase.getDistribution() == event::Distribution::cyclic
-                ? "; dealt out in turn, because tiles read boxes of different "
-                  "sizes"
-                : "; dealt out in blocks, because tiles are alike and "
-                  "neighbours share what they read";
+  if (balance.tasks == 1)
+    return text;
+  if (phase.getDistribution() == event::Distribution::cyclic)
+    return text + "; dealt out in turn, because tiles read boxes of different "
+                  "sizes";
+  text += "; dealt out in blocks, because full tiles are alike and neighbours "
+          "share what they read";
+  if (hasSmallerTiles(cost))
+    text += " (here some at an edge have less to do)";
   return text;
 }
 
@@ -153,6 +165,6 @@ Sentences explain::tileReasons(event::PhaseOp phase, const Step &step,
     reasons.push_back("every worker with a tile of these rows spends " +
                       flopsText(cost.invariantFlops) +
                       " on computing the norm again");
-  reasons.push_back(workersText(phase, balance, machine.workerCount()));
+  reasons.push_back(workersText(phase, cost, balance, machine.workerCount()));
   return reasons;
 }
