@@ -82,6 +82,15 @@ static StepExplanation explainStep(const Explanation &explanation,
                              plural(named.step.outputs, "output"));
     }
   }
+  for (auto schedule : event::ProgramOp(explanation.program)
+                           .getBody()
+                           .getOps<event::ScheduleOp>())
+    if (int64_t(schedule.getRows()) == result.step.rows &&
+        int64_t(schedule.getPast()) == result.step.past &&
+        int64_t(schedule.getOutputs()) == result.step.outputs)
+      result.notes.push_back(
+          "the plan lists this step's tasks for each worker; "
+          "busy and simulated are of rank order instead");
   std::vector<PhaseCost> costs;
   for (const PhaseExplanation &phase : explanation.phases) {
     costs.push_back(phaseCost(phase.op, result.step));

@@ -388,9 +388,9 @@ function timeline(step) {
       if (to < label || x > width) continue;
       const y = worker * rowHeight + 1;
       if (ready - begin > spanOf() / 2000) {
-        context.fillStyle = ink.line;
+        context.fillStyle = ink.faint;
         const from = toX(begin, width);
-        context.fillRect(from, y + rowHeight / 2 - 2, x - from, 2);
+        context.fillRect(from, y + rowHeight / 2 - 2, x - from, 1);
       }
       context.fillStyle = colors[phase];
       context.fillRect(x, y, Math.max(.6, to - x - (to - x > 4 ? .8 : 0)), rowHeight - 3);

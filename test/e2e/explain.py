@@ -117,6 +117,9 @@ def check_predictions(explainer, folder):
         for worker in range(2):
             ends = [(run[3], run[5]) for run in runs if run[0] == worker]
             expect(all(first[1] <= second[0] + 1e-3 for first, second in zip(ends, ends[1:])), "tasks overlap")
+    # As small as a program gets.
+    (decode, prefill) = explainer.json(folder, "--max-seq", 1)["steps"]
+    expect((decode["rows"], decode["past"], prefill["rows"]) == (1, 0, 1), "a program of one position")
     default = explainer.json(folder)["machine"]
     expect(all(figure["from"] == "cpu.json" for figure in default.values()), f"{default}")
 
@@ -150,7 +153,8 @@ def check_reasons(explainer, folder):
         expect(re.search(pattern, reasons(name)), f"{name}: no /{pattern}/ in {reasons(name)}")
     # A plan states its tiles itself, and unfused ops are phases.
     unfused = explainer.text(folder, "--disable-pass=attention-fusion")
-    expect("softmax" in unfused and "no score is stored" not in unfused, "the unfused plan is not explained")
+    expect("softmax" in unfused and "no score is stored" not in unfused and "unknown" not in unfused,
+           "the unfused plan is not explained")
 
 
 def check_windows(explainer, folder):
@@ -201,6 +205,10 @@ def check_trace(explainer, program, folder, path):
             busy = sum(e["dur"] - e["args"]["wait_us"] for e in tasks if e["name"] == phase["name"])
             expect(abs(at["measured_busy_us"] - busy) < .1, f"{phase['name']}: {at} {busy}")
         expect(sum(run[6] for run in step["measured"]["runs"]) == len(tasks), "tasks of the measured timeline")
+    chosen = explainer.json(folder, "--trace", path("trace.json"))["steps"]
+    expect([(step["name"], step["rows"], step["past"] > 0) for step in chosen]
+           == [("decode", 1, True), ("prefill", 4, False)] and all(step["measured_us"] for step in chosen),
+           "the steps chosen from a trace")
     text = explainer.text(folder, "--trace", path("trace.json"), "--prefill", 3)
     expect("not measured: the trace has no step of 3 rows" in text, "nothing says that a step is not in the trace")
     text = explainer.text(folder, "--trace", path("trace.json"), "--context", 8)

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/batonc/compile_flags.h"
+#include "tools/batonc/errors.h"
+#include "tools/batonc/explain.h"
 
 #include <csignal>
 #include <cstdio>

@@ -9,34 +9,10 @@
 
 #include "compiler/Pipeline.h"
 
-#include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/raw_ostream.h"
-
 #include <algorithm>
-#include <cstdio>
 
 using namespace baton;
 using namespace baton::compiler;
-
-int tools::fail(const std::string &message) {
-  // One line, whatever the message holds.
-  std::string line = message;
-  for (char &c : line)
-    if (c == '\n' || c == '\r')
-      c = ' ';
-  std::fprintf(stderr, "error: %s\n", line.c_str());
-  return 1;
-}
-
-void tools::reportFatalErrors(const std::string &model) {
-  llvm::install_fatal_error_handler(
-      [](void *model, const char *reason, bool) {
-        llvm::errs() << "error: " << *static_cast<std::string *>(model) << ": "
-                     << reason << '\n';
-        std::_Exit(1);
-      },
-      const_cast<std::string *>(&model));
-}
 
 static std::string join(const std::vector<std::string> &names) {
   std::string text;

@@ -45,16 +45,6 @@ private:
   bool quiet = false;
 };
 
-/// Prints "error: " and the message as one line; returns the exit status.
-int fail(const std::string &message);
-
-/// Says in one line what the libraries cannot go on from, such as numbers past
-/// 64 bits. The name is kept by reference.
-void reportFatalErrors(const std::string &model);
-
-/// batonc explain; arguments from the command's name on.
-int explainCommand(int argc, char **argv, const char *tool);
-
 } // namespace baton::tools
 
 #endif // BATON_TOOLS_BATONC_COMPILE_FLAGS_H

@@ -1,11 +1,13 @@
 //===- explain.cpp - batonc explain ---------------------------------------===//
 
+#include "tools/batonc/explain.h"
+
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
 #include "compiler/explain/Explanation.h"
 #include "compiler/explain/Measurement.h"
-#include "dialects/Model/Model.h"
 #include "tools/batonc/compile_flags.h"
+#include "tools/batonc/errors.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -114,6 +116,22 @@ static std::string checkFlags(const ExplainOptions &options) {
   return "";
 }
 
+/// Steps that a trace holds: one of decoding, and the largest of a prompt.
+static std::vector<NamedStep> stepsOf(llvm::ArrayRef<TracedStep> traced) {
+  std::vector<NamedStep> steps;
+  const TracedStep *prefill = nullptr;
+  for (const TracedStep &step : traced) {
+    bool isDecode = step.step.rows == 1 && step.step.past > 0;
+    if (isDecode && steps.empty())
+      steps.push_back({"decode", step.step});
+    if (!isDecode && (!prefill || step.step.rows > prefill->step.rows))
+      prefill = &step;
+  }
+  if (prefill)
+    steps.push_back({"prefill", prefill->step});
+  return steps;
+}
+
 /// The steps that the flags name, or two that tell most.
 static Expected<std::vector<NamedStep>>
 chooseSteps(const ExplainOptions &options, event::ProgramOp program) {
@@ -164,14 +182,21 @@ static Error explainModel(ExplainOptions &options,
   auto plan = Plan::build(options.compile, *target);
   if (!plan)
     return plan.takeError();
-  auto steps = chooseSteps(options, plan->program());
-  if (!steps)
-    return steps.takeError();
-
   options.machine.from = "flag";
   std::vector<MachineFigures> figures = {options.machine};
   std::vector<TracedStep> traced;
   std::string measuredFrom;
+  if (!options.trace.empty()) {
+    auto read = readTrace(options.trace, plan->program());
+    if (!read)
+      return read.takeError();
+    traced = std::move(*read);
+  }
+  auto steps = traced.empty() || options.context || options.prefill
+                   ? chooseSteps(options, plan->program())
+                   : stepsOf(traced);
+  if (!steps)
+    return steps.takeError();
   if (options.measure) {
     std::optional<unsigned> workers;
     if (options.machine.workers)
@@ -183,11 +208,7 @@ static Error explainModel(ExplainOptions &options,
     traced = std::move(measured->steps);
     figures.push_back(measured->machine);
     measuredFrom = "compiled and run just now, with random weights";
-  } else if (!options.trace.empty()) {
-    auto read = readTrace(options.trace, plan->program());
-    if (!read)
-      return read.takeError();
-    traced = std::move(*read);
+  } else if (!traced.empty()) {
     MachineFigures trace;
     trace.from = "the trace";
     trace.workers = traced.front().timeline.workers;
