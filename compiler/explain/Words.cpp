@@ -110,7 +110,12 @@ std::string explain::affineText(mlir::AffineMap map) {
 std::string explain::shortName(event::PhaseOp phase) {
   auto segment = mlir::cast<event::SegmentOp>(phase->getParentOp());
   llvm::StringRef name = phase.getName();
-  std::string prefix = (segment.getName() + ".").str();
+  // A second stack of the same layers is "layers.2", its phases "layers.x.2".
+  llvm::StringRef stack = segment.getName();
+  auto [base, number] = stack.rsplit('.');
+  if (!number.empty() && llvm::all_of(number, llvm::isDigit))
+    stack = base;
+  std::string prefix = (stack + ".").str();
   if (name.starts_with(prefix) && name.size() > prefix.size())
     name = name.drop_front(prefix.size());
   return name.str();

@@ -284,6 +284,10 @@ function graph(step) {
     svg.append(title);
   }
 
+  const heading = shape("text", { x: left + width + arcs, y: 34, class: "faint" });
+  heading.textContent = "a task waits for the words";
+  svg.append(heading);
+
   const edges = [];
   data.phases.forEach((phase, index) => phase.waits.forEach(wait => edges.push({ from: wait.phase, to: index, wait })));
   const lanes = edge => Math.abs(edge.to - edge.from);
@@ -314,7 +318,7 @@ function graph(step) {
     const words = shape("text", { x: left + width - 12, y: y + 18, class: "soft", "text-anchor": "end" });
     words.textContent = phase.event && phase.event.index ? `[${phase.event.index}]` : "";
     const counts = shape("text", { x: left + width - 12, y: y + 34, class: "faint", "text-anchor": "end" });
-    counts.textContent = at.event_words;
+    counts.textContent = at.event_words.replace(/ of (\d+) notifications?/, " × $1");
     const node = shape("g", { class: "node", "data-phase": index, tip: [`${phase.name}: ${phase.calls.join(", ")}`, ...phase.reasons.events].join("\n") },
       shape("rect", { class: "box", x: left, y, width, height, rx: 6 }),
       shape("rect", { x: left, y, width: 5, height, rx: 2, style: `fill:${colorOf(phase)};stroke:none` }), name, grid, words, counts);
@@ -339,8 +343,8 @@ function graph(step) {
 
   return element("section", { id: "graph" },
     element("h2", {}, "Task graph"),
-    element("p", { class: "hint" }, "Phases in rank order. A phase counts up the words of its event tensor, whose index stands at its right, with i and j for the task's coordinates; an arc leads to who waits for them. " +
-      "Beside each phase stand the words that a task of it waits for, as half-open ranges. Arcs on the left are waits for the iteration before, blue ones come from another segment."),
+    element("p", { class: "hint" }, "Phases in rank order. A phase counts up the words of its event tensor: at its right stand the word's index, with i and j for the task's coordinates, and how many words there are × how often each is counted up. " +
+      "An arc leads to who waits for them; beside that phase stand the words, as half-open ranges. Arcs on the left are waits for the iteration before, blue ones come from another segment."),
     element("div", { class: "scroll" }, svg));
 }
 
