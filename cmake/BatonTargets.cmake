@@ -46,3 +46,15 @@ function(baton_unit_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
 endfunction()
+
+# baton_embed_text(INPUT OUTPUT): a file as a string literal to #include, made
+# again when the file changes.
+function(baton_embed_text input output)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/EmbedText.cmake)
+  add_custom_command(
+    OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${output}
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${CMAKE_CURRENT_SOURCE_DIR}/${input}
+            -DOUTPUT=${CMAKE_CURRENT_BINARY_DIR}/${output} -P ${script}
+    DEPENDS ${input} ${script}
+    VERBATIM)
+endfunction()

@@ -4,108 +4,22 @@
 
 #include "codegen/cpu/Emit.h"
 #include "codegen/link/Link.h"
+#include "compiler/Metadata.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
 #include "compiler/schedule/Schedule.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MathExtras.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 using namespace baton;
 using namespace baton::compiler;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
-
-//===----------------------------------------------------------------------===//
-// Metadata
-//===----------------------------------------------------------------------===//
-
-/// Reads of linear weights, and the products with them.
-struct LinearCosts {
-  uint64_t bytes = 0, flops = 0, flopsPerOutput = 0;
-  std::string dtype = "f32";
-};
-
-/// Sums over all phases: a weight is read once in each iteration. What runs
-/// for the rows that get logits only is also counted apart.
-static LinearCosts linearCosts(event::ProgramOp program) {
-  LinearCosts costs;
-  for (event::PhaseOp phase : event::phasesOf(program)) {
-    uint64_t repeat =
-        mlir::cast<event::SegmentOp>(phase->getParentOp()).getRepeat();
-    bool outputsOnly = phase.getGrid().isFunctionOfSymbol(event::kOutputs);
-    phase.walk([&](event::CallOp call) {
-      for (mlir::Attribute operand : call.getOperands_()) {
-        auto weight = mlir::dyn_cast<event::WeightAttr>(operand);
-        if (!weight)
-          continue;
-        auto parameter =
-            mlir::SymbolTable::lookupNearestSymbolFrom<event::ParameterOp>(
-                call, weight.getParameter());
-        mlir::DictionaryAttr description = parameter.getDescription();
-        auto kind = description.getAs<mlir::StringAttr>("kind");
-        if (!kind || kind.getValue() != "panels")
-          continue;
-        uint64_t k = description.getAs<mlir::IntegerAttr>("k").getInt();
-        uint64_t n = description.getAs<mlir::IntegerAttr>("n").getInt();
-        uint64_t width = parameter.getElement().getIntOrFloatBitWidth() / 8;
-        costs.bytes += repeat * k * llvm::alignTo(n, 16) * width;
-        costs.flops += repeat * 2 * k * n;
-        if (outputsOnly)
-          costs.flopsPerOutput += repeat * 2 * k * n;
-        costs.dtype = description.getAs<mlir::StringAttr>("dtype").str();
-      }
-    });
-  }
-  return costs;
-}
-
-static nlohmann::json metadata(event::ProgramOp program,
-                               const CompileOptions &options,
-                               const cpu::Target &target) {
-  nlohmann::json json = cpu::planMetadata(program);
-  json["format"] = 1;
-  llvm::SmallString<128> path(options.model);
-  llvm::sys::fs::make_absolute(path);
-  llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
-  auto family = program->getAttrOfType<mlir::StringAttr>("event.family");
-  uint64_t layers = 0, stateBytes = 0;
-  LinearCosts linears = linearCosts(program);
-  for (auto segment : program.getBody().getOps<event::SegmentOp>())
-    layers = std::max<uint64_t>(layers, segment.getRepeat());
-  for (auto buffer : program.getBody().getOps<event::BufferOp>())
-    if (buffer.getKind() == event::BufferKind::state)
-      stateBytes += buffer.getElement().getIntOrFloatBitWidth() / 8 *
-                    buffer.getLayers() * buffer.getLayerStride() /
-                    buffer.getCapacity()[0];
-  json["model"] = {{"name", llvm::sys::path::filename(path).str()},
-                   {"family", family ? family.str() : ""},
-                   {"layers", layers},
-                   {"vocabulary", json["logits"].is_object()
-                                      ? json["logits"]["vocabulary"]
-                                      : nlohmann::json(0)},
-                   {"dtype", linears.dtype}};
-  json["target"] = {{"triple", target.triple},
-                    {"cpu", target.cpu},
-                    {"sanitize", options.sanitize}};
-  json["costs"] = {{"flops_per_token", linears.flops},
-                   {"flops_per_output", linears.flopsPerOutput},
-                   {"weight_bytes_per_token", linears.bytes},
-                   {"kv_bytes_per_position", stateBytes}};
-  return json;
-}
-
-//===----------------------------------------------------------------------===//
-// Stages
-//===----------------------------------------------------------------------===//
 
 static std::string print(mlir::ModuleOp module) {
   std::string text;

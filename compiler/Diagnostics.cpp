@@ -7,8 +7,7 @@
 
 using namespace baton::compiler;
 
-/// "file.mlir:3:5" or the name that an importer gave.
-static std::string describe(mlir::Location location) {
+std::string baton::compiler::describe(mlir::Location location) {
   if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location))
     return (llvm::Twine(file.getFilename()) + ":" +
             llvm::Twine(file.getLine()) + ":" + llvm::Twine(file.getColumn()))

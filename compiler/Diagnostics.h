@@ -19,6 +19,10 @@ struct Remark {
   std::string text;
 };
 
+/// "file.mlir:3:5", or the name that an importer gave; the first of a fused
+/// location's.
+std::string describe(mlir::Location location);
+
 /// While it lives, keeps a context's first error as one line, and all remarks.
 class Diagnostics {
 public:

@@ -12,6 +12,9 @@ namespace baton::compiler {
 /// when `path` is empty or "-". Errors name the path.
 llvm::Error writeOutput(llvm::StringRef path, llvm::StringRef bytes);
 
+/// An error unless writeOutput could write there now.
+llvm::Error checkOutput(llvm::StringRef path);
+
 } // namespace baton::compiler
 
 #endif // BATON_COMPILER_OUTPUTS_H

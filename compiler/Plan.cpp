@@ -142,6 +142,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
   if (!isModel && !options.schedule.empty())
     return createStringError("--schedule: " + options.model +
                              " holds a plan, of which all is decided");
+  plan.tiled = isModel;
   if (options.stage == Stage::model && !isModel)
     return createStringError("--emit=model: " + options.model +
                              " holds a plan already");

@@ -26,6 +26,8 @@ public:
 
   mlir::ModuleOp module() const { return owned.get(); }
   event::ProgramOp program() const;
+  /// False when the model was a plan already.
+  bool isTiled() const { return tiled; }
   const std::vector<Remark> &remarks() const { return diagnostics->remarks(); }
 
 private:
@@ -34,6 +36,7 @@ private:
   std::unique_ptr<mlir::MLIRContext> context;
   std::unique_ptr<Diagnostics> diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> owned;
+  bool tiled = false;
 };
 
 } // namespace baton::compiler

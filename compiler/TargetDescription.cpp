@@ -43,5 +43,21 @@ TargetDescription::read(const std::string &path) {
                   " up to 1048576");
     *entry.value = value;
   }
+  struct Figure {
+    const char *name;
+    std::optional<double> *value;
+  } figures[] = {{"workers", &description.workers},
+                 {"read_bandwidth_gb_s", &description.readBandwidthGigabytes},
+                 {"fma_gflop_s_per_worker", &description.workerGigaflops},
+                 {"event_us", &description.eventMicroseconds}};
+  for (const Figure &figure : figures) {
+    auto found = json.find(figure.name);
+    if (found == json.end())
+      continue;
+    if (!found->is_number() || !(found->get<double>() > 0))
+      return fail(llvm::Twine("'") + figure.name +
+                  "' is no number greater than 0");
+    *figure.value = found->get<double>();
+  }
   return description;
 }

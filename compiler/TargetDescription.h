@@ -6,6 +6,7 @@
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace baton::compiler {
@@ -15,6 +16,11 @@ namespace baton::compiler {
 struct TargetDescription {
   int64_t maxRows, maxOutputs;
   int64_t linearRows, linearColumns, attentionRows, plainRows;
+
+  /// Figures of a machine of this kind, which explain's predictions take when
+  /// it is given no others. Optional in the file.
+  std::optional<double> workers, readBandwidthGigabytes, workerGigaflops,
+      eventMicroseconds;
 
   /// Reads a description; errors name the file and the entry.
   static llvm::Expected<TargetDescription> read(const std::string &path);

@@ -45,6 +45,9 @@ void Execution::start(StepDriver &next_driver, bool observed) {
     driver->finish();
     return;
   }
+  if (recorder)
+    recorder->record_step(context.steps[0].rows, context.steps[0].past,
+                          context.steps[0].outputs);
   team.start([this](unsigned worker) {
     baton_program(&context, worker, team.size());
   });
@@ -83,6 +86,8 @@ void Execution::advance(BatonContext *context, const BatonStep *current,
   *next = step;
   if (step.rows == 0)
     self.driver->finish();
+  else if (self.recorder)
+    self.recorder->record_step(step.rows, step.past, step.outputs);
 }
 
 void Execution::observe(BatonContext *context, uint32_t phase,

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace baton {
@@ -27,6 +28,33 @@ nlohmann::ordered_json slice(const std::string &name, const char *category,
           {"tid", worker + 1},
           {"ts", rounded(begin)},
           {"dur", rounded(end - begin)}};
+}
+
+/// A row of its own below the workers': a slice for each step.
+template <typename Time, typename Event>
+void write_steps(const TraceRecorder &recorder, const Time &time,
+                 const Event &event) {
+  const auto row = static_cast<unsigned>(recorder.records().size());
+  event({{"name", "thread_name"},
+         {"ph", "M"},
+         {"pid", 1},
+         {"tid", row + 1},
+         {"args", {{"name", "steps"}}}});
+  uint64_t last = 0;
+  for (const auto &records : recorder.records())
+    if (!records.empty())
+      last = std::max(last, records.back().end);
+  const auto &steps = recorder.steps();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const StepRecord &record = steps[i];
+    uint64_t end = i + 1 < steps.size() ? steps[i + 1].begin
+                                        : std::max(last, record.begin);
+    auto step = slice("step", "step", row, time(record.begin), time(end));
+    step["args"] = {{"rows", record.rows},
+                    {"past", record.past},
+                    {"outputs", record.outputs}};
+    event(step);
+  }
 }
 
 } // namespace
@@ -72,6 +100,7 @@ void write_perfetto(const TraceRecorder &recorder,
         event(slice("wait", "wait", worker, begin, ready));
     }
   }
+  write_steps(recorder, time, event);
   sink("\n]}\n");
 }
 

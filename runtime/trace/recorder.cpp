@@ -38,6 +38,11 @@ void TraceRecorder::record(unsigned worker, uint32_t phase, uint32_t iteration,
     records.push_back({begin, ready, end, task, phase, iteration});
 }
 
+void TraceRecorder::record_step(uint32_t rows, uint32_t past,
+                                uint32_t outputs) {
+  all_steps.push_back({__rdtsc(), rows, past, outputs});
+}
+
 uint64_t TraceRecorder::dropped() const {
   uint64_t sum = 0;
   for (const Count &count : counts)

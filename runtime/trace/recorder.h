@@ -23,6 +23,12 @@ struct TaskRecord {
   uint32_t iteration;
 };
 
+/// A step's symbols, and the time stamp before its first task.
+struct StepRecord {
+  uint64_t begin;
+  uint32_t rows, past, outputs;
+};
+
 class TraceRecorder {
 public:
   /// Keeps the first `capacity` records of all workers together.
@@ -32,10 +38,14 @@ public:
   void record(unsigned worker, uint32_t phase, uint32_t iteration,
               uint64_t task, uint64_t begin, uint64_t ready);
 
+  /// Called between two steps, by one thread.
+  void record_step(uint32_t rows, uint32_t past, uint32_t outputs);
+
   /// The rest is for when no worker runs.
   const std::vector<std::vector<TaskRecord>> &records() const {
     return by_worker;
   }
+  const std::vector<StepRecord> &steps() const { return all_steps; }
   /// Tasks that were not kept.
   uint64_t dropped() const;
   /// The time stamp of the recorder's construction.
@@ -45,6 +55,7 @@ public:
 
 private:
   std::vector<std::vector<TaskRecord>> by_worker;
+  std::vector<StepRecord> all_steps;
   /// One for each worker, on a cache line of its own.
   struct alignas(64) Count {
     uint64_t dropped = 0;

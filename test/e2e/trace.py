@@ -56,10 +56,15 @@ def test(arguments, scratch):
     with open(path("trace.json")) as file:
         events = json.load(file)["traceEvents"]
     rows = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    expect(sorted(rows.values()) == [f"worker {i}" for i in range(WORKERS)], f"rows {rows}")
+    expect(sorted(rows.values()) == ["steps"] + [f"worker {i}" for i in range(WORKERS)], f"rows {rows}")
     tasks = [e for e in events if e.get("cat") == "task"]
     waits = [e for e in events if e.get("cat") == "wait"]
-    expect(len(tasks) + len(waits) + WORKERS + 1 == len(events), "events of an unknown kind")
+    traced_steps = [e for e in events if e.get("cat") == "step"]
+    expect(len(tasks) + len(waits) + len(traced_steps) + WORKERS + 2 == len(events), "events of an unknown kind")
+    symbols = [tuple(e["args"][name] for name in ("rows", "past", "outputs")) for e in traced_steps]
+    expect(symbols == list(steps()), f"steps {symbols}")
+    for before, after in zip(traced_steps, traced_steps[1:]):
+        expect(before["ts"] + before["dur"] <= after["ts"] + 0.002, f"steps overlap at {after}")
 
     expected = collections.Counter()
     for rows_, past, outputs in steps():

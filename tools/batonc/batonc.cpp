@@ -1,68 +1,28 @@
 //===- batonc.cpp - the compiler's command line ---------------------------===//
 //
-// Flags become CompileOptions; what the contract names but is not built yet is
-// refused by name. One line on standard error and status 1 for anything wrong.
+// One line on standard error and status 1 for anything wrong.
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Compile.h"
-#include "compiler/Pipeline.h"
-#include "compiler/schedule/Schedule.h"
-
-#include "llvm/Support/ErrorHandling.h"
-
-#include <CLI/CLI.hpp>
+#include "tools/batonc/compile_flags.h"
+#include "tools/batonc/errors.h"
+#include "tools/batonc/explain.h"
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 using namespace baton::compiler;
-using baton::schedule::optionalParts;
+using namespace baton::tools;
 
-static int fail(const std::string &message) {
-  // One line, whatever the message holds.
-  std::string line = message;
-  for (char &c : line)
-    if (c == '\n' || c == '\r')
-      c = ' ';
-  std::fprintf(stderr, "error: %s\n", line.c_str());
-  return 1;
-}
-
-static std::string join(const std::vector<std::string> &names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-namespace {
-/// A flag of the contract of which only some values are built.
-struct Choice {
-  const char *flag;
-  std::string value;
-  std::vector<std::string> built, later;
-};
-} // namespace
-
-/// An error line for a value that is not built or unknown, or nothing.
-static std::string check(const Choice &choice) {
-  for (const std::string &value : choice.built)
-    if (value == choice.value)
-      return "";
-  for (const std::string &value : choice.later)
-    if (choice.value.rfind(value, 0) == 0)
-      return std::string(choice.flag) + "=" + choice.value +
-             " is not built yet; there is " + join(choice.built);
-  return std::string(choice.flag) + "=" + choice.value +
-         " is unknown; there is " + join(choice.built);
-}
-
-int main(int argc, char **argv) {
-  std::signal(SIGPIPE, SIG_IGN);
+static int compileCommand(int argc, char **argv) {
   CLI::App app{
       "batonc compiles a transformer into one executable whose whole decode "
-      "step is a single persistent program of event-driven tasks."};
+      "step is a single persistent program of event-driven tasks.\n\n"
+      "batonc explain MODEL says what each phase of that program costs, and "
+      "why "
+      "it is as it is;\nsee batonc explain --help. (A folder of that name is "
+      "./explain.)"};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -73,66 +33,24 @@ int main(int argc, char **argv) {
       "  batonc ./llama --emit=schedule -o s.mlir   print what was decided, to "
       "edit it\n"
       "  batonc ./llama -o llama --schedule=s.mlir  ... and decide otherwise\n"
+      "  batonc explain ./llama --html plan.html    phases, costs and reasons\n"
       "  batonc model.mlir -o model --max-seq=512   compile hand-written IR\n"
       "  batonc ./llama -o check --sanitize=thread  instrument everything\n");
   app.set_version_flag("--version", "batonc 0.1.0");
 
   CompileOptions options;
-  Choice mode{"--mode", "decode", {"decode"}, {"train", "score"}};
-  Choice target{"--target", "cpu", {"cpu"}, {"cuda"}};
+  CompileFlags flags;
   Choice emit{"--emit",
               "exe",
               {"schedule", "model", "event", "llvm", "object", "exe"},
               {"dist", "cuda"}};
-  Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16"}, {"f64"}};
-  Choice schedule{
-      "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};
-  Choice sanitize{"--sanitize", "", {"", "thread", "address"}, {}};
-  int64_t maxSeq = 0, maxBatch = 1;
-  std::string mesh, sharding, pipeline, optimizer, recompute;
-  std::vector<std::string> disabled;
-  app.add_option("MODEL", options.model,
-                 "checkpoint folder with config.json, or an .mlir file in the "
-                 "model or event dialect")
-      ->required();
+  flags.addTo(app);
   app.add_option("-o", options.output,
                  "where the result goes; text stages print to standard output "
                  "without it");
   app.add_option("--emit", emit.value,
                  "print the default schedule, or stop at a stage: schedule, "
                  "model, event, llvm, object, exe");
-  app.add_option("--dtype", dtype.value,
-                 "type of linear weights: auto (the config's), f32, bf16, f16");
-  auto *maxSeqOption = app.add_option(
-      "--max-seq", maxSeq,
-      "longest sequence in tokens, prompt and answer; the config's limit "
-      "without it");
-  app.add_option("--target-cpu", options.targetCpu,
-                 "CPU to compile for: native, or an LLVM name such as "
-                 "x86-64-v3, znver4");
-  app.add_option("--disable-pass", disabled,
-                 "leave out a pass: " +
-                     join({optionalParts().begin(), optionalParts().end()}))
-      ->delimiter(',');
-  app.add_option("--sanitize", sanitize.value,
-                 "instrument program, runtime and task library: thread, "
-                 "address");
-  app.add_option("--target-file", options.targetFile,
-                 "target description (JSON) with other tile sizes");
-  app.add_flag("--quiet", options.quiet, "say nothing but errors");
-  app.add_option("--mode", mode.value, "what the executable does: decode");
-  app.add_option("--target", target.value, "machine to compile for: cpu");
-  app.add_option("--schedule", schedule.value,
-                 "what decides about fusion, tiles and events: auto (as "
-                 "--emit=schedule prints it), or FILE.mlir");
-  app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
-  for (auto [flag, value] :
-       {std::pair<const char *, std::string *>{"--mesh", &mesh},
-        {"--sharding", &sharding},
-        {"--pipeline", &pipeline},
-        {"--optimizer", &optimizer},
-        {"--recompute", &recompute}})
-    app.add_option(flag, *value)->group("");
 
   try {
     app.parse(argc, argv);
@@ -146,44 +64,10 @@ int main(int argc, char **argv) {
     return fail(std::string(error.what()) + "; see batonc --help");
   }
 
-  if (llvm::StringRef(schedule.value).ends_with(".mlir")) {
-    options.schedule = schedule.value;
-    schedule.value = "auto";
-    if (!disabled.empty())
-      return fail("--disable-pass: the schedule in " + options.schedule +
-                  " says what is done; change it there");
-  }
-  for (const Choice &choice : {mode, target, emit, dtype, schedule, sanitize})
-    if (std::string error = check(choice); !error.empty())
-      return fail(error);
-  for (auto [flag, value] :
-       {std::pair<const char *, const std::string &>{"--mesh", mesh},
-        {"--sharding", sharding},
-        {"--pipeline", pipeline},
-        {"--optimizer", optimizer},
-        {"--recompute", recompute}})
-    if (!value.empty())
-      return fail(std::string(flag) + " is not built yet");
-  if (maxBatch != 1)
-    return fail(
-        "--max-batch=" + std::to_string(maxBatch) +
-        (maxBatch < 1 ? " is less than 1" : " is not built yet; there is 1"));
-  if (maxSeqOption->count()) {
-    if (maxSeq < 1 || maxSeq > (1 << 24))
-      return fail("--max-seq=" + std::to_string(maxSeq) +
-                  " is out of range, expected 1 to 16777216");
-    options.maxSeq = maxSeq;
-  }
-  std::vector<std::string> all = allPasses();
-  for (const std::string &name : disabled) {
-    if (std::find(all.begin(), all.end(), name) == all.end())
-      return fail("--disable-pass=" + name +
-                  ": there is no such pass; there is " + join(all));
-    if (!optionalParts().count(name))
-      return fail("--disable-pass=" + name +
-                  ": no plan is emitted without this pass");
-    options.disabledPasses.insert(name);
-  }
+  if (std::string error = flags.finish(options); !error.empty())
+    return fail(error);
+  if (std::string error = emit.check(); !error.empty())
+    return fail(error);
   const std::pair<const char *, Stage> stages[] = {
       {"schedule", Stage::schedule}, {"model", Stage::model},
       {"event", Stage::event},       {"llvm", Stage::llvm},
@@ -193,18 +77,16 @@ int main(int argc, char **argv) {
       options.stage = stage;
   if (options.output.empty() && options.stage == Stage::executable)
     return fail("-o is missing: where should the executable go?");
-  options.dtype = dtype.value;
-  options.sanitize = sanitize.value;
 
-  // What the libraries cannot go on from, such as numbers past 64 bits.
-  llvm::install_fatal_error_handler(
-      [](void *model, const char *reason, bool) {
-        llvm::errs() << "error: " << *static_cast<std::string *>(model) << ": "
-                     << reason << '\n';
-        std::_Exit(1);
-      },
-      &options.model);
+  reportFatalErrors(options.model);
   if (llvm::Error error = compile(options, Installation::ofTool(argv[0])))
     return fail(llvm::toString(std::move(error)));
   return 0;
+}
+
+int main(int argc, char **argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  if (argc > 1 && std::strcmp(argv[1], "explain") == 0)
+    return explainCommand(argc - 1, argv + 1, argv[0]);
+  return compileCommand(argc, argv);
 }

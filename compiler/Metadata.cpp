@@ -1,0 +1,47 @@
+//===- Metadata.cpp - what an executable says of itself -------------------===//
+
+#include "compiler/Metadata.h"
+
+#include "codegen/cpu/Emit.h"
+#include "compiler/explain/Costs.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace baton;
+using namespace baton::compiler;
+
+nlohmann::json compiler::metadata(event::ProgramOp program,
+                                  const CompileOptions &options,
+                                  const cpu::Target &target) {
+  nlohmann::json json = cpu::planMetadata(program);
+  json["format"] = 1;
+  llvm::SmallString<128> path(options.model);
+  llvm::sys::fs::make_absolute(path);
+  llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  auto family = program->getAttrOfType<mlir::StringAttr>("event.family");
+  uint64_t layers = 0, stateBytes = 0;
+  explain::LinearCosts linears = explain::linearCosts(program);
+  for (auto segment : program.getBody().getOps<event::SegmentOp>())
+    layers = std::max<uint64_t>(layers, segment.getRepeat());
+  for (auto buffer : program.getBody().getOps<event::BufferOp>())
+    if (buffer.getKind() == event::BufferKind::state)
+      stateBytes += buffer.getElement().getIntOrFloatBitWidth() / 8 *
+                    buffer.getLayers() * buffer.getLayerStride() /
+                    buffer.getCapacity()[0];
+  json["model"] = {{"name", llvm::sys::path::filename(path).str()},
+                   {"family", family ? family.str() : ""},
+                   {"layers", layers},
+                   {"vocabulary", json["logits"].is_object()
+                                      ? json["logits"]["vocabulary"]
+                                      : nlohmann::json(0)},
+                   {"dtype", linears.dtype}};
+  json["target"] = {{"triple", target.triple},
+                    {"cpu", target.cpu},
+                    {"sanitize", options.sanitize}};
+  json["costs"] = {{"flops_per_token", uint64_t(linears.flops)},
+                   {"flops_per_output", uint64_t(linears.flopsPerOutput)},
+                   {"weight_bytes_per_token", uint64_t(linears.bytes)},
+                   {"kv_bytes_per_position", stateBytes}};
+  return json;
+}

@@ -1,0 +1,21 @@
+//===- Metadata.h - what an executable says of itself ---------------------===//
+
+#ifndef BATON_COMPILER_METADATA_H
+#define BATON_COMPILER_METADATA_H
+
+#include "codegen/cpu/Target.h"
+#include "compiler/Compile.h"
+#include "dialects/Event/Event.h"
+
+#include <nlohmann/json.hpp>
+
+namespace baton::compiler {
+
+/// The plan's metadata (codegen/cpu/Metadata.cpp), and the model, the target
+/// and what a token costs.
+nlohmann::json metadata(event::ProgramOp program, const CompileOptions &options,
+                        const cpu::Target &target);
+
+} // namespace baton::compiler
+
+#endif // BATON_COMPILER_METADATA_H

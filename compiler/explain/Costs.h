@@ -1,0 +1,120 @@
+//===- Costs.h - what tasks compute and move ------------------------------===//
+//
+// Floating-point operations follow from the operands of a task's calls: one
+// formula for each body of the task library, by its name. Bytes follow from the
+// accesses that a phase states, and from what a body reads of its weights. Both
+// are those of the plan; caches and instructions are not looked at.
+//
+// An operation is one addition, multiplication or comparison of F32; a fused
+// multiply-add is two, and a transcendental function counts as one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_COMPILER_EXPLAIN_COSTS_H
+#define BATON_COMPILER_EXPLAIN_COSTS_H
+
+#include "dialects/Event/Event.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton::explain {
+
+/// Values of a step's symbols.
+struct Step {
+  int64_t rows, past, outputs;
+
+  std::array<int64_t, event::kStepSymbols> symbols() const {
+    return {rows, past, outputs};
+  }
+};
+
+/// A call's operands, for one task.
+class CallOperands {
+public:
+  CallOperands(event::CallOp call, llvm::ArrayRef<int64_t> coordinates,
+               llvm::ArrayRef<int64_t> symbols)
+      : call(call), coordinates(coordinates), symbols(symbols) {}
+
+  size_t size() const;
+  /// An integer or count.
+  int64_t integer(unsigned index) const;
+  bool isNull(unsigned index) const;
+  /// The weight operand at `index`, if it is one.
+  event::WeightAttr weight(unsigned index) const;
+
+private:
+  event::CallOp call;
+  llvm::ArrayRef<int64_t> coordinates, symbols;
+};
+
+/// Elements read of a weight operand.
+struct WeightRead {
+  unsigned operand;
+  int64_t elements;
+  /// Each row picks its own of a table: what two tasks read is not the same,
+  /// although they are given the same pointer.
+  bool gathered = false;
+};
+
+/// What a body does for one tile.
+struct BodyCost {
+  double flops = 0;
+  std::vector<WeightRead> weights;
+  /// Rows of a state before this one are not read, whatever the access says.
+  int64_t firstStateRow = 0;
+};
+
+/// Nothing for a body that the task library does not have.
+std::optional<BodyCost> bodyCost(llvm::StringRef callee,
+                                 const CallOperands &operands);
+
+struct Cost {
+  double flops = 0;
+  /// False when some body's formula is not known; `flops` lacks its part.
+  bool flopsKnown = true;
+  double weightBytes = 0;
+  double readBytes = 0, writtenBytes = 0;
+  double stateReadBytes = 0, stateWrittenBytes = 0;
+
+  double bytes() const {
+    return weightBytes + readBytes + writtenBytes + stateReadBytes +
+           stateWrittenBytes;
+  }
+};
+
+/// The costs of a phase in one iteration of its segment.
+struct PhaseCost {
+  /// Each byte once, however many tasks read it, and calls that a worker need
+  /// not repeat once for each first coordinate.
+  Cost once;
+  /// Of each task, row-major. Calls marked invariant are left out: they are
+  /// `invariant` operations for each task that has to run them.
+  std::vector<Cost> tasks;
+  double invariantFlops = 0;
+  /// How often the average byte of the weights is read.
+  double weightReads = 0;
+};
+
+PhaseCost phaseCost(event::PhaseOp phase, const Step &step);
+
+/// All coordinates of a phase's grid at a step, row-major.
+std::vector<llvm::SmallVector<int64_t, 3>> tasksOf(event::PhaseOp phase,
+                                                   const Step &step);
+
+/// Weights of linear layers, and the products with them, for one token.
+struct LinearCosts {
+  double bytes = 0, flops = 0;
+  /// The part of `flops` that only rows with logits need.
+  double flopsPerOutput = 0;
+  std::string dtype = "f32";
+};
+
+LinearCosts linearCosts(event::ProgramOp program);
+
+} // namespace baton::explain
+
+#endif // BATON_COMPILER_EXPLAIN_COSTS_H

@@ -1,0 +1,132 @@
+//===- Explanation.cpp - a plan, its predicted and its measured times -----===//
+
+#include "compiler/explain/Explanation.h"
+
+#include "compiler/explain/Words.h"
+
+using namespace baton;
+using namespace baton::explain;
+
+double StepExplanation::predicted() const {
+  double sum = 0;
+  for (const PhaseAtStep &phase : phases)
+    sum += phase.predicted();
+  return sum;
+}
+
+static PhaseExplanation explainPhase(event::ProgramOp program,
+                                     event::PhaseOp phase,
+                                     llvm::ArrayRef<compiler::Remark> remarks,
+                                     std::vector<bool> &used) {
+  auto segment = mlir::cast<event::SegmentOp>(phase->getParentOp());
+  PhaseExplanation result{phase,
+                          phase.getName().str(),
+                          segment.getName().str(),
+                          static_cast<int64_t>(segment.getRepeat()),
+                          {},
+                          fusionReasons(phase, remarks, used),
+                          orderReasons(program, phase),
+                          eventReasons(program, phase)};
+  for (auto call : phase.getBody().getOps<event::CallOp>())
+    result.calls.push_back(call.getCallee().str());
+  if (!phase.getBody().getOps<event::AdvanceOp>().empty())
+    result.calls.push_back("advance");
+  return result;
+}
+
+static PhaseAtStep explainAt(event::ProgramOp program,
+                             const PhaseExplanation &phase, const Step &step,
+                             const PhaseCost &cost, const Machine &machine,
+                             const compiler::TargetDescription *target) {
+  PhaseAtStep result;
+  double repeat = static_cast<double>(phase.repeat);
+  event::PhaseOp op = phase.op;
+  result.cost = cost.once;
+  result.balance = balanceOf(op, step, cost, machine);
+  result.tile = tileReasons(op, step, cost, result.balance, machine, target);
+  result.eventWords = eventWords(program, op, step);
+  result.memory = repeat * machine.memoryMicroseconds(cost.once.bytes());
+  result.compute = repeat * machine.computeMicroseconds(cost.once.flops);
+  double least = std::max(result.memory, result.compute);
+  result.imbalance = std::max(0.0, repeat * result.balance.longest - least);
+  // Phases behind one another hand over once.
+  if (result.balance.tasks > 0 && !op.getWaits().empty())
+    result.events = repeat * machine.eventMicroseconds.value;
+  result.bound = result.events > least + result.imbalance ? "synchronisation"
+                 : result.memory >= result.compute        ? "memory"
+                                                          : "compute";
+  return result;
+}
+
+static StepExplanation explainStep(const Explanation &explanation,
+                                   const NamedStep &named,
+                                   llvm::ArrayRef<TracedStep> traced,
+                                   const compiler::TargetDescription *target) {
+  StepExplanation result;
+  result.name = named.name;
+  result.step = named.step;
+  if (!traced.empty()) {
+    LikeSteps like = findLike(traced, named.step);
+    if (like.shortest) {
+      if (like.count > 1 || like.shortest->step.past != named.step.past)
+        result.notes.push_back(
+            "measured is the shortest of " +
+            plural(static_cast<int64_t>(like.count), "such step") + " after " +
+            std::to_string(like.leastPast) + " to " +
+            std::to_string(like.mostPast) + " positions");
+      result.step = like.shortest->step;
+      result.measured = like.shortest->timeline;
+    } else {
+      result.notes.push_back("not measured: the trace has no step of " +
+                             plural(named.step.rows, "row") + " with " +
+                             plural(named.step.outputs, "output"));
+    }
+  }
+  for (auto schedule : event::ProgramOp(explanation.program)
+                           .getBody()
+                           .getOps<event::ScheduleOp>())
+    if (int64_t(schedule.getRows()) == result.step.rows &&
+        int64_t(schedule.getPast()) == result.step.past &&
+        int64_t(schedule.getOutputs()) == result.step.outputs)
+      result.notes.push_back(
+          "the plan lists this step's tasks for each worker; "
+          "busy and simulated are of rank order instead");
+  std::vector<PhaseCost> costs;
+  for (const PhaseExplanation &phase : explanation.phases) {
+    costs.push_back(phaseCost(phase.op, result.step));
+    result.phases.push_back(explainAt(explanation.program, phase, result.step,
+                                      costs.back(), explanation.machine,
+                                      target));
+  }
+  result.simulated =
+      simulate(explanation.program, result.step, costs, explanation.machine);
+  if (result.measured)
+    for (auto [phase, time] : llvm::zip(
+             result.phases, phaseTimes(*result.measured, explanation.program)))
+      phase.measured = time;
+  result.lifetimes = lifetimes(explanation.program, result.step);
+  return result;
+}
+
+Explanation explain::explainPlan(const compiler::Plan &plan,
+                                 const std::string &model,
+                                 llvm::ArrayRef<NamedStep> steps,
+                                 llvm::ArrayRef<TracedStep> traced,
+                                 const Machine &machine,
+                                 const compiler::TargetDescription *target) {
+  Explanation result;
+  result.model = model;
+  result.program = plan.program();
+  result.machine = machine;
+  const std::vector<compiler::Remark> &remarks = plan.remarks();
+  std::vector<bool> used(remarks.size());
+  for (event::PhaseOp phase : event::phasesOf(result.program))
+    result.phases.push_back(explainPhase(result.program, phase, remarks, used));
+  for (auto [index, remark] : llvm::enumerate(remarks))
+    if (!used[index])
+      result.remarks.push_back(remark);
+  result.memory = memoryUse(result.program);
+  for (const NamedStep &step : steps)
+    result.steps.push_back(explainStep(result, step, traced, target));
+  return result;
+}

@@ -1,0 +1,112 @@
+//===- FusionReasons.cpp - which ops became a phase, and why --------------===//
+
+#include "compiler/explain/Reasons.h"
+#include "compiler/explain/Words.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace baton;
+using namespace baton::explain;
+
+/// Names of importers and places in files, in all parts of a location.
+static void collectNames(mlir::Location location, Sentences &names) {
+  if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location)) {
+    for (mlir::Location part : fused.getLocations())
+      collectNames(part, names);
+    return;
+  }
+  std::string text = compiler::describe(location);
+  if (!text.empty() && !llvm::is_contained(names, text))
+    names.push_back(text);
+}
+
+/// "@x", when the operand at `index` is an address.
+static std::string addressAt(event::CallOp call, unsigned index) {
+  mlir::ArrayAttr operands = call.getOperands_();
+  if (index >= operands.size())
+    return "";
+  auto address = mlir::dyn_cast<event::AddressAttr>(operands[index]);
+  return address ? "@" + address.getBuffer().getValue().str() : "";
+}
+
+/// The tensors that lie side by side in a product's weight.
+static void addWeightParts(event::CallOp call, Sentences &reasons) {
+  for (mlir::Attribute operand : call.getOperands_()) {
+    auto weight = mlir::dyn_cast<event::WeightAttr>(operand);
+    if (!weight)
+      continue;
+    auto parameter =
+        mlir::SymbolTable::lookupNearestSymbolFrom<event::ParameterOp>(
+            call, weight.getParameter());
+    mlir::DictionaryAttr description = parameter.getDescription();
+    auto kind = description.getAs<mlir::StringAttr>("kind");
+    auto parts = description.getAs<mlir::ArrayAttr>("parts");
+    if (!kind || kind.getValue() != "panels" || !parts || parts.size() < 2)
+      continue;
+    Sentences names;
+    for (auto part : parts.getAsRange<mlir::DictionaryAttr>())
+      if (auto sources = part.getAs<mlir::ArrayAttr>("sources"))
+        if (auto name = mlir::dyn_cast<mlir::StringAttr>(sources[0]))
+          if (std::string text = "`" + name.str() + "`";
+              !llvm::is_contained(names, text))
+            names.push_back(text);
+    reasons.push_back("one product reads its rows once for " + listText(names));
+  }
+}
+
+/// What one call adds to a phase beside its main product.
+static void addCall(event::CallOp call, Sentences &reasons) {
+  llvm::StringRef callee = call.getCallee();
+  if (call.getInvariant())
+    reasons.push_back(
+        callee.str() + " of " + addressAt(call, 2) +
+        " is no phase of its own: each worker computes it into scratch for its "
+        "tile of rows");
+  addWeightParts(call, reasons);
+  if (callee.starts_with("linear")) {
+    if (std::string residual = addressAt(call, 6); !residual.empty())
+      reasons.push_back("the body of " + callee.str() + " adds " + residual +
+                        ": no phase for the sum");
+  } else if (callee.starts_with("gated_linear")) {
+    reasons.push_back("gate, up, activation and product are one body, " +
+                      callee.str() + ": none of them is stored");
+  } else if (callee == "attention") {
+    std::string text = "scores, mask, softmax and the sum of values are one "
+                       "body: no score is stored";
+    if (std::string gate = addressAt(call, 16); !gate.empty())
+      text += "; it also applies the gate " + gate;
+    reasons.push_back(text);
+  }
+}
+
+Sentences explain::fusionReasons(event::PhaseOp phase,
+                                 llvm::ArrayRef<compiler::Remark> remarks,
+                                 std::vector<bool> &used) {
+  Sentences reasons;
+  Sentences names;
+  collectNames(phase.getLoc(), names);
+  if (names.size() > 1)
+    reasons.push_back("made of " + listText(names));
+  for (auto call : phase.getBody().getOps<event::CallOp>())
+    addCall(call, reasons);
+  for (auto [index, remark] : llvm::enumerate(remarks))
+    if (llvm::is_contained(names, remark.at)) {
+      used[index] = true;
+      std::string text = remark.text;
+      if (names.size() > 1)
+        text = remark.at + ": " + text;
+      if (!llvm::is_contained(reasons, text))
+        reasons.push_back(text);
+    }
+  if (reasons.empty()) {
+    std::vector<std::string> callees;
+    for (auto call : phase.getBody().getOps<event::CallOp>())
+      callees.push_back(call.getCallee().str());
+    reasons.push_back(
+        callees.empty()
+            ? "hands over the step's logits, which ends it"
+            : "one op, run by " + listText(callees) +
+                  "; no pass remarks that it could be part of another");
+  }
+  return reasons;
+}

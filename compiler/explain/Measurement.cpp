@@ -1,0 +1,161 @@
+//===- Measurement.cpp - runs a model's program to see how long it takes --===//
+
+#include "compiler/explain/Measurement.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace baton;
+using namespace baton::explain;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+/// A folder that is gone when it goes out of scope.
+class TemporaryFolder {
+public:
+  std::error_code create() {
+    return llvm::sys::fs::createUniqueDirectory("baton-explain", path);
+  }
+  ~TemporaryFolder() {
+    if (!path.empty())
+      llvm::sys::fs::remove_directories(path);
+  }
+  std::string file(llvm::StringRef name) const {
+    llvm::SmallString<128> result(path);
+    llvm::sys::path::append(result, name);
+    return result.str().str();
+  }
+
+private:
+  llvm::SmallString<128> path;
+};
+
+/// A run of bench: a prompt, in chunks, and tokens decoded after it.
+struct BenchRun {
+  int64_t prompt, chunk, decode;
+
+  bool operator==(const BenchRun &other) const {
+    return std::tie(prompt, chunk, decode) ==
+           std::tie(other.prompt, other.chunk, other.decode);
+  }
+};
+
+} // namespace
+
+/// Tokens decoded to find a median among.
+static constexpr int64_t kDecoded = 9;
+
+/// The runs in which the steps occur.
+static Expected<std::vector<BenchRun>>
+chooseRuns(event::ProgramOp program, llvm::ArrayRef<NamedStep> steps) {
+  int64_t maxRows = program.getMaxRows(), maxSeq = program.getMaxSeq();
+  std::vector<BenchRun> runs;
+  for (const NamedStep &named : steps) {
+    const Step &step = named.step;
+    bool isDecode = step.rows == 1 && step.past > 0;
+    if (!isDecode && step.past % step.rows != 0)
+      return createStringError("--measure: --past " + llvm::Twine(step.past) +
+                               " is no multiple of --prefill " +
+                               llvm::Twine(step.rows) +
+                               ", so that no chunk of a prompt begins there");
+    int64_t prompt = isDecode ? step.past : step.past + step.rows;
+    int64_t chunk = isDecode ? std::min(maxRows, prompt) : step.rows;
+    if (prompt >= maxSeq)
+      return createStringError(
+          "--measure: a prompt of " + llvm::Twine(prompt) +
+          " tokens leaves no room to decode within --max-seq " +
+          llvm::Twine(maxSeq));
+    BenchRun run{prompt, chunk, std::min(kDecoded, maxSeq - prompt)};
+    if (!llvm::is_contained(runs, run))
+      runs.push_back(run);
+  }
+  return runs;
+}
+
+static std::string contents(const std::string &path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  return buffer ? (*buffer)->getBuffer().trim().str() : std::string();
+}
+
+static Error runBench(const TemporaryFolder &folder, const BenchRun &run,
+                      std::optional<unsigned> workers, Measurement &result,
+                      event::ProgramOp program) {
+  std::string executable = folder.file("program"),
+              trace = folder.file("trace.json"), output = folder.file("output"),
+              errors = folder.file("errors");
+  std::vector<std::string> arguments = {
+      executable,
+      "bench",
+      "--json",
+      "--quiet",
+      "--trace=" + trace,
+      "--prefill=" + std::to_string(run.prompt),
+      "--prefill-chunk=" + std::to_string(run.chunk),
+      "--decode=" + std::to_string(run.decode)};
+  if (workers)
+    arguments.push_back("--workers=" + std::to_string(*workers));
+  llvm::SmallVector<llvm::StringRef> words(arguments.begin(), arguments.end());
+  std::string problem;
+  int status = llvm::sys::ExecuteAndWait(
+      executable, words, std::nullopt,
+      {llvm::StringRef(), llvm::StringRef(output), llvm::StringRef(errors)},
+      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &problem);
+  if (status != 0) {
+    if (std::string said = contents(errors); !said.empty())
+      problem = said;
+    return createStringError("--measure: the program failed: " + problem);
+  }
+  auto bench = nlohmann::json::parse(contents(output), nullptr,
+                                     /*allow_exceptions=*/false);
+  for (const char *name : {"workers", "read_bandwidth", "fma_peak"})
+    if (!bench.is_object() || !bench.contains(name) || !bench[name].is_number())
+      return createStringError(
+          llvm::Twine("--measure: the program's bench states no ") + name);
+  // The better of several measurements is nearer to what the machine can do.
+  MachineFigures &machine = result.machine;
+  machine.from = "measured by bench";
+  machine.workers = bench["workers"].get<double>();
+  machine.bandwidthGigabytes =
+      std::max(machine.bandwidthGigabytes.value_or(0),
+               bench["read_bandwidth"].get<double>() / 1e9);
+  machine.peakGigaflops = std::max(machine.peakGigaflops.value_or(0),
+                                   bench["fma_peak"].get<double>() / 1e9);
+  auto steps = readTrace(trace, program);
+  if (!steps)
+    return steps.takeError();
+  llvm::append_range(result.steps, *steps);
+  return Error::success();
+}
+
+Expected<Measurement>
+explain::measure(const compiler::CompileOptions &options,
+                 const compiler::Installation &installation,
+                 event::ProgramOp program, llvm::ArrayRef<NamedStep> steps,
+                 std::optional<unsigned> workers) {
+  auto runs = chooseRuns(program, steps);
+  if (!runs)
+    return runs.takeError();
+  TemporaryFolder folder;
+  if (std::error_code code = folder.create())
+    return createStringError("--measure: cannot create a temporary folder: " +
+                             code.message());
+  compiler::CompileOptions compiling = options;
+  compiling.stage = compiler::Stage::executable;
+  compiling.output = folder.file("program");
+  compiling.quiet = true;
+  if (Error error = compiler::compile(compiling, installation))
+    return error;
+  Measurement result;
+  for (const BenchRun &run : *runs)
+    if (Error error = runBench(folder, run, workers, result, program))
+      return error;
+  return result;
+}

@@ -1,0 +1,35 @@
+//===- Memory.h - what memory holds while a step runs ---------------------===//
+
+#ifndef BATON_COMPILER_EXPLAIN_MEMORY_H
+#define BATON_COMPILER_EXPLAIN_MEMORY_H
+
+#include "compiler/explain/Costs.h"
+
+#include <string>
+#include <vector>
+
+namespace baton::explain {
+
+/// Bytes that a program has for as long as it runs.
+struct MemoryUse {
+  double weights = 0, states = 0, transients = 0;
+  /// Of one worker.
+  double scratch = 0;
+};
+
+MemoryUse memoryUse(event::ProgramOp program);
+
+/// A transient buffer, and the phases during which its values are needed or
+/// made: from the first write to the last read, around the loop too.
+struct Lifetime {
+  std::string buffer, storage;
+  /// At the step, not at full capacity.
+  double bytes;
+  std::vector<bool> live;
+};
+
+std::vector<Lifetime> lifetimes(event::ProgramOp program, const Step &step);
+
+} // namespace baton::explain
+
+#endif // BATON_COMPILER_EXPLAIN_MEMORY_H

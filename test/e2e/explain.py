@@ -1,0 +1,417 @@
+"""batonc explain: costs held against formulas, reasons against the plan, measured
+times against the trace, and the page opened in a browser if there is one.
+
+The formulas are those of the golden case's architecture, written down here
+again; padding of packed weights to 16 columns included.
+"""
+
+import argparse
+import html.parser
+import json
+import os
+import re
+import shutil
+import subprocess
+import zlib
+
+import programs
+from programs import expect, run
+
+HIDDEN, INNER, HEADS, GROUPS, WIDTH, VOCABULARY, LAYERS = 60, 100, 6, 2, 16, 131, 3
+FLOAT = 4
+
+
+def padded(columns):
+    return -(-columns // 16) * 16
+
+
+def linear(rows, k, n, norm, row_tiles=1):
+    """Floating-point operations and bytes of weights, of one layer."""
+    flops = 2 * rows * k * n + (4 * rows * k if norm else 0)
+    return flops, (padded(n) * k + (k if norm else 0)) * FLOAT
+
+
+def expected_costs(rows, past):
+    """Of one layer: operations, weights, bytes of the state read and written."""
+    seen = sum(past + row + 1 for row in range(rows))
+    state = GROUPS * WIDTH * FLOAT
+    gate_up = linear(rows, HIDDEN, 2 * INNER, True)
+    costs = {
+        "embed_tokens": (rows * HIDDEN, rows * HIDDEN * FLOAT, 0, 0),
+        "rotary_emb": (5 * rows * WIDTH // 2, WIDTH // 2 * FLOAT, 0, 0),
+        "layers.self_attn.q_proj+k_proj+v_proj": (*linear(rows, HIDDEN, (HEADS + 2 * GROUPS) * WIDTH, True), 0, 0),
+        "layers.self_attn.q_rope": (6 * rows * HEADS * WIDTH // 2, 0, 0, 0),
+        "layers.self_attn.k_rope": (6 * rows * GROUPS * WIDTH // 2, 0, 0, 0),
+        "layers.self_attn.k_state": (0, 0, 0, rows * state),
+        "layers.self_attn.v_state": (0, 0, 0, rows * state),
+        "layers.self_attn.attention": (2 * seen * HEADS * (WIDTH + WIDTH), 0, 2 * (past + rows) * state, 0),
+        "layers.self_attn.o_proj.residual": (*linear(rows, HEADS * WIDTH, HIDDEN, False), 0, 0),
+        # Gate and up are padded each by itself.
+        "layers.mlp.gate_up": (gate_up[0], (2 * padded(INNER) * HIDDEN + HIDDEN) * FLOAT, 0, 0),
+        "layers.mlp.down_proj.residual": (*linear(rows, INNER, HIDDEN, False), 0, 0),
+        # One row gets logits.
+        "lm_head": (*linear(1, HIDDEN, VOCABULARY, True), 0, 0),
+        "advance": (0, 0, 0, 0),
+    }
+    return costs
+
+
+class Explainer:
+    def __init__(self, batonc):
+        self.batonc = os.path.abspath(batonc)
+
+    def json(self, model, *flags):
+        return json.loads(run([self.batonc, "explain", model, "--json", *flags]).stdout)
+
+    def text(self, model, *flags):
+        return run([self.batonc, "explain", model, *flags]).stdout
+
+
+def close(found, expected, what):
+    expect(abs(found - expected) <= 1e-3 + 1e-6 * abs(expected), f"{what}: {found}, expected {expected}")
+
+
+def check_costs(explainer, folder):
+    for flags, rows, past in [(["--context", 128], 1, 128), (["--context", 0], 1, 0),
+                              (["--prefill", 100, "--past", 50], 100, 50)]:
+        (step,) = (explained := explainer.json(folder, *flags))["steps"]
+        expect((step["rows"], step["past"], step["outputs"]) == (rows, past, 1), f"{flags}: {step}")
+        expected = expected_costs(rows, past)
+        expect([phase["name"] for phase in explained["phases"]] == list(expected), "phases")
+        for phase, at in zip(explained["phases"], step["phases"]):
+            name, repeat = phase["name"], phase["repeat"]
+            flops, weights, read, written = (repeat * cost for cost in expected[name])
+            expect(at["flops_known"], name)
+            close(at["flops"], flops, f"{flags} {name} FLOP")
+            close(at["bytes"]["weights"], weights, f"{flags} {name} weights")
+            close(at["bytes"]["state_read"], read, f"{flags} {name} state read")
+            close(at["bytes"]["state_written"], written, f"{flags} {name} state written")
+    # A residual, the rows of x and a result: one byte of each counts once.
+    (step,) = explainer.json(folder, "--prefill", 100)["steps"]
+    at = step["phases"][8]
+    close(at["bytes"]["activations_read"], LAYERS * 100 * (HEADS * WIDTH + HIDDEN) * FLOAT, "o_proj reads")
+    close(at["bytes"]["activations_written"], LAYERS * 100 * HIDDEN * FLOAT, "o_proj writes")
+
+
+def check_predictions(explainer, folder):
+    flags = ["--workers", 2, "--bandwidth", 10, "--peak", 50, "--event-us", 2]
+    explained = explainer.json(folder, *flags)
+    machine = {name: (figure["value"], figure["from"]) for name, figure in explained["machine"].items()}
+    expect(machine == {"workers": (2, "flag"), "read_bandwidth_gb_s": (10, "flag"),
+                       "fma_gflop_s": (50, "flag"), "event_us": (2, "flag")}, f"{machine}")
+    expect([(step["name"], step["rows"], step["past"]) for step in explained["steps"]]
+           == [("decode", 1, 128), ("prefill", 128, 0)], "the steps shown without flags")
+    for step in explained["steps"]:
+        for phase, at in zip(explained["phases"], step["phases"]):
+            name = phase["name"]
+            close(at["memory_us"], sum(at["bytes"].values()) / 10e3, name)
+            close(at["compute_us"], at["flops"] / 50e3, name)
+            close(at["predicted_us"], max(at["memory_us"], at["compute_us"]) + at["imbalance_us"] + at["events_us"], name)
+            close(at["events_us"], 2 * phase["repeat"] if phase["waits"] else 0, name)
+            expect(at["rounds"] == -(-at["tasks"] // 2) and 0 < at["busy"] <= 1, f"{name}: {at}")
+        close(step["predicted_us"], sum(at["predicted_us"] for at in step["phases"]), "step")
+        runs = step["simulated"]["runs"]
+        expect(sum(run[6] for run in runs) == sum(at["tasks"] * phase["repeat"] for phase, at in
+                                                  zip(explained["phases"], step["phases"])), "simulated tasks")
+        close(max(run[5] for run in runs), step["simulated_us"], "the simulation's end")
+        for worker in range(2):
+            ends = [(run[3], run[5]) for run in runs if run[0] == worker]
+            expect(all(first[1] <= second[0] + 1e-3 for first, second in zip(ends, ends[1:])), "tasks overlap")
+    # As small as a program gets.
+    (decode, prefill) = explainer.json(folder, "--max-seq", 1)["steps"]
+    expect((decode["rows"], decode["past"], prefill["rows"]) == (1, 0, 1), "a program of one position")
+    default = explainer.json(folder)["machine"]
+    expect(all(figure["from"] == "cpu.json" for figure in default.values()), f"{default}")
+
+
+def check_reasons(explainer, folder):
+    text = explainer.text(folder)
+    expect(max(map(len, text.splitlines())) <= 120, "lines of more than 120 columns")
+    plan = run([explainer.batonc, folder, "--emit=event"]).stdout
+    for name in re.findall(r'event\.phase "(.*?)"', plan):
+        expect(f"\n{name}  (" in text, f"{name} is not explained")
+
+    def reasons(name):
+        block = re.search(rf"\n{re.escape(name)}  .*?\n(.*?)(\n\n|$)", text, re.S)[1]
+        return re.sub(r"\s+", " ", block)
+
+    for name, pattern in [
+        ("layers.self_attn.q_proj+k_proj+v_proj", r"one product reads its rows once for .*q_proj.*k_proj.*v_proj"),
+        ("layers.self_attn.q_proj+k_proj+v_proj", r"keeps columns \(j\): `self_attn.q_rope` waits for \[0, 2\) only"),
+        ("layers.self_attn.q_proj+k_proj+v_proj", r"rms_norm of @embed_tokens is no phase of its own"),
+        ("layers.self_attn.q_proj+k_proj+v_proj", r"3 tasks on 16 workers: 1 round, \d+ % busy \(13 workers without a task\)"),
+        ("layers.self_attn.attention", r"counts columns \(j\), 2: `self_attn.o_proj.residual` reads \[0, 96\)"),
+        ("layers.self_attn.attention", r"dealt out in turn, because tiles read boxes of different sizes"),
+        ("layers.self_attn.attention", r"8 words of 2 notifications"),
+        ("layers.self_attn.k_rope", r"may run beside `self_attn.q_rope` and `self_attn.v_state`"),
+        ("layers.self_attn.o_proj.residual", r"into the bytes of @layers.self_attn.q_rope"),
+        ("layers.self_attn.o_proj.residual", r"reads what `embed_tokens` writes, and needs no wait"),
+        ("layers.self_attn.o_proj.residual", r"adds @embed_tokens"),
+        ("layers.mlp.gate_up", r"half of linear_columns"),
+        ("lm_head", r"counts rows \(i\), outputs ceildiv 48: `advance` reads \[0, outputs\)"),
+    ]:
+        expect(re.search(pattern, reasons(name)), f"{name}: no /{pattern}/ in {reasons(name)}")
+    # A plan states its tiles itself, and unfused ops are phases.
+    unfused = explainer.text(folder, "--disable-pass=attention-fusion")
+    expect("softmax" in unfused and "no score is stored" not in unfused and "unknown" not in unfused,
+           "the unfused plan is not explained")
+
+
+def check_windows(explainer, folder):
+    """Positions before a window are neither computed with nor read."""
+    with open(os.path.join(folder, "config.json")) as file:
+        config = json.load(file)
+    window, context = config["sliding_window"], config["max_position_embeddings"] - 1
+    expect(window < context, "the case has no window to test")
+    (step,) = (explained := explainer.json(folder, "--context", context))["steps"]
+    heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
+    width = config.get("head_dim") or config["hidden_size"] // heads
+    for phase, at in zip(explained["phases"], step["phases"]):
+        if "attention" in phase["calls"]:
+            close(at["flops"], phase["repeat"] * 4 * window * heads * width, phase["name"])
+            close(at["bytes"]["state_read"], phase["repeat"] * 2 * window * groups * width * FLOAT, phase["name"])
+
+
+def check_trace(explainer, program, folder, path):
+    info = json.loads(run([program.path, "info", "--json"]).stdout)["costs"]
+    flops, weights = 0, 0
+    for flag in ("--context",):
+        (step,) = (explained := explainer.json(folder, flag, 10))["steps"]
+        for phase, at in zip(explained["phases"], step["phases"]):
+            if any("linear" in call for call in phase["calls"]):
+                norm = "rms_norm" in phase["calls"]
+                flops += at["flops"] - (phase["repeat"] * 4 * HIDDEN if norm else 0)
+                weights += at["bytes"]["weights"] - (phase["repeat"] * HIDDEN * FLOAT if norm else 0)
+    expect((flops, weights) == (info["flops_per_token"], info["weight_bytes_per_token"]),
+           f"explain says {flops}, {weights}; info {info}")
+
+    program.generate([1, 5, 2, 7, 3, 4], 6, "--workers", 3, "--prefill-chunk", 4, "--trace", path("trace.json"))
+    with open(path("trace.json")) as file:
+        events = json.load(file)["traceEvents"]
+    explained = explainer.json(folder, "--trace", path("trace.json"), "--context", 8, "--prefill", 2, "--past", 4)
+    expect(explained["machine"]["workers"] == {"value": 3, "from": "the trace"}, "workers of the trace")
+    decode, prefill = explained["steps"]
+    expect((prefill["rows"], prefill["past"]) == (2, 4) and (decode["rows"], decode["outputs"]) == (1, 1),
+           "the steps of the trace")
+    for step in (decode, prefill):
+        (slice_,) = [e for e in events if e.get("cat") == "step" and
+                     all(e["args"][name] == step[name] for name in ("rows", "past", "outputs"))]
+        tasks = [e for e in events if e.get("cat") == "task" and
+                 slice_["ts"] <= e["ts"] < slice_["ts"] + slice_["dur"]]
+        end = max(e["ts"] + e["dur"] for e in tasks) - slice_["ts"]
+        expect(abs(step["measured_us"] - end) < .01, f"measured {step['measured_us']}, in the trace {end}")
+        expect(abs(sum(at["measured_us"] for at in step["phases"]) - end) < .1, "phases do not add up to the step")
+        for phase, at in zip(explained["phases"], step["phases"]):
+            busy = sum(e["dur"] - e["args"]["wait_us"] for e in tasks if e["name"] == phase["name"])
+            expect(abs(at["measured_busy_us"] - busy) < .1, f"{phase['name']}: {at} {busy}")
+        expect(sum(run[6] for run in step["measured"]["runs"]) == len(tasks), "tasks of the measured timeline")
+    chosen = explainer.json(folder, "--trace", path("trace.json"))["steps"]
+    expect([(step["name"], step["rows"], step["past"] > 0) for step in chosen]
+           == [("decode", 1, True), ("prefill", 4, False)] and all(step["measured_us"] for step in chosen),
+           "the steps chosen from a trace")
+    text = explainer.text(folder, "--trace", path("trace.json"), "--prefill", 3)
+    expect("not measured: the trace has no step of 3 rows" in text, "nothing says that a step is not in the trace")
+    text = explainer.text(folder, "--trace", path("trace.json"), "--context", 8)
+    expect("ratio" in text and max(map(len, text.splitlines())) <= 120, "the table with measured times")
+
+
+def check_measure(explainer, folder):
+    explained = explainer.json(folder, "--measure", "--workers", 2)
+    for step in explained["steps"]:
+        expect(step["measured_us"] and step["measured_us"] > 0, f"{step['name']} is not measured")
+    sources = {name: figure["from"] for name, figure in explained["machine"].items()}
+    expect(sources["read_bandwidth_gb_s"] == sources["fma_gflop_s"] == "measured by bench"
+           and sources["event_us"] == "cpu.json", f"{sources}")
+
+
+class Page(html.parser.HTMLParser):
+    """The texts of a page's scripts, by their id."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.scripts, self.current, self.addresses = {}, None, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.addresses += [attributes[name] for name in ("src", "href") if name in attributes]
+        if tag == "script":
+            self.current = attributes.get("id", "")
+
+    def handle_data(self, data):
+        if self.current is not None:
+            self.scripts[self.current] = self.scripts.get(self.current, "") + data
+
+    def handle_endtag(self, tag):
+        if tag == "script":
+            self.current = None
+
+
+def is_blank(png):
+    """Whether all pixels of a screenshot are the same."""
+    expect(png[:8] == b"\x89PNG\r\n\x1a\n", "no PNG")
+    at, data = 8, b""
+    while at < len(png):
+        size = int.from_bytes(png[at:at + 4], "big")
+        if png[at + 4:at + 8] == b"IDAT":
+            data += png[at + 8:at + 8 + size]
+        at += 12 + size
+    # Filtered rows of one colour hold a handful of values; a drawing does not.
+    return len(set(zlib.decompress(data))) < 16
+
+
+def check_browser(page, phases, path):
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if not browser:
+        print("SKIPPED: no chromium here, so the page was not opened in a browser")
+        return
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+               f"--user-data-dir={path('profile')}", "--virtual-time-budget=5000", "--window-size=1400,1800"]
+
+    def browse(*flags):
+        return subprocess.run([*command, *flags, "file://" + page], capture_output=True, text=True, timeout=180)
+
+    dom = browse("--dump-dom").stdout
+    expect('data-rendered="yes"' in dom, f"the page was not drawn: {dom[-2000:]}")
+    expect('id="error"' not in dom, "the page's script failed")
+    for index in range(phases):
+        expect(f'id="phase-{index}"' in dom and f'data-phase="{index}"' in dom, f"phase {index} was not drawn")
+    browse(f"--screenshot={path('page.png')}")
+    with open(path("page.png"), "rb") as file:
+        expect(not is_blank(file.read()), "the page is blank")
+    print("the page was opened in", os.path.basename(browser))
+
+
+def check_page(explainer, folder, path):
+    # A name that would end the data's element.
+    model = path("a & b<")
+    shutil.copytree(folder, os.path.join(model, "script><!--"), ignore=shutil.ignore_patterns(".baton"))
+    model = os.path.join(model, "script><!--")
+    result = run([explainer.batonc, "explain", model, "--html", path("page.html"), "--trace", path("trace.json")])
+    expect(result.stdout == "", "--html prints to standard output too")
+    with open(path("page.html")) as file:
+        text = file.read()
+    page = Page(text)
+    expect(not page.addresses and "http://www.w3.org/2000/svg" in text
+           and len(re.findall("https?://", text)) == 1, f"the page refers to others: {page.addresses}")
+    embedded = json.loads(page.scripts["data"])
+    expect(embedded == explainer.json(model, "--trace", path("trace.json")), "the page's data is not --json's")
+    expect(embedded["model"] == "script><!--", embedded["model"])
+    check_browser(path("page.html"), len(embedded["phases"]), path)
+
+
+def check_plans(explainer, folder, path):
+    """A plan as IR; a body that the task library does not have."""
+    plan = run([explainer.batonc, folder, "--emit=event"]).stdout
+    with open(path("plan.mlir"), "w") as file:
+        file.write(plan.replace('event.call "copy"', 'event.call "transmogrify"', 1))
+    (step,) = (explained := explainer.json(path("plan.mlir"), "--context", 9))["steps"]
+    known = {phase["name"]: at["flops_known"] for phase, at in zip(explained["phases"], step["phases"])}
+    expect([name for name in known if not known[name]] == ["layers.self_attn.k_state"], f"{known}")
+    text = explainer.text(path("plan.mlir"))
+    expect("unknown" in text and "linear_rows" not in text, "a given plan's tiles come from no description")
+
+    # What a pass remarks of an op stands under the op's phase. Without its mask,
+    # attention is not fused.
+    model = run([explainer.batonc, folder, "--emit=model", "--disable-pass=attention-fusion"]).stdout
+    line, masked, scores = re.search(r"\n *(%\S+) = model\.mask (%\S+) .*", model).group(0, 1, 2)
+    with open(path("unmasked.mlir"), "w") as file:
+        file.write(re.sub(rf"{masked}\b", scores, model.replace(line, "")))
+    text = explainer.text(path("unmasked.mlir"))
+    expect(re.search(r"\nmatmul\.2  .*\n  fusion  .*mask", text), f"no remark at the product: {text}")
+
+
+def check_errors(explainer, program, folder, path):
+    def refuses(pattern, *flags, model=folder):
+        work = path("work")
+        shutil.rmtree(work, ignore_errors=True)
+        os.mkdir(work)
+        result = run([explainer.batonc, "explain", model, *flags], check=False, cwd=work)
+        lines = result.stderr.splitlines()
+        expect(result.returncode == 1 and len(lines) == 1 and lines[0].startswith("error: ")
+               and re.search(pattern, lines[0]) and result.stdout == "" and not os.listdir(work),
+               f"{flags}: expected /{pattern}/, got {result} and {os.listdir(work)}")
+
+    trace = path("trace.json")
+    refuses("nowhere.json.*cannot be read", "--trace", "nowhere.json")
+    refuses("no trace", "--trace", os.path.join(folder, "config.json"))
+    refuses("no trace", "--trace", os.path.join(folder, "logits.npy"))
+    refuses("another program: it has no task of phase", "--trace", trace, "--disable-pass=norm-rewrites")
+    refuses("another program: the plan has no phase", "--trace", trace, model=os.path.join(folder, "..", "gpt2-small"))
+    refuses("another program", "--trace", trace, "--max-seq=5")
+    with open(trace) as file:
+        events = json.load(file)
+    for name, change, pattern in [
+        ("steps", lambda e: e.get("cat") != "step", "no steps"), ("tasks", lambda e: e.get("cat") != "task", "no steps"),
+        ("half", lambda e: e["name"] != "advance", "no whole step"),
+    ]:
+        with open(path(name), "w") as file:
+            json.dump({"traceEvents": list(filter(change, events["traceEvents"]))}, file)
+        refuses(pattern, "--trace", path(name))
+    with open(path("types"), "w") as file:
+        json.dump({"traceEvents": [{"cat": "step", "args": 3}]}, file)
+    refuses("no trace of a Baton program", "--trace", path("types"))
+    refuses("--trace and --measure", "--trace", trace, "--measure")
+    refuses("--workers 4.*3 workers", "--trace", trace, "--workers", 4)
+    refuses("missing/page.html", "--html", "missing/page.html")
+    refuses("cannot write", "--html", "/dev/null/page.html")
+    refuses("plain file", "--html", ".")
+    refuses("--json and --html", "--json", "--html", "page.html")
+    refuses("--past.*--prefill", "--past", 3)
+    refuses("--context 256 is out of range", "--context", 256)
+    refuses("--prefill 257 is out of range", "--prefill", 257)
+    refuses("--prefill 0 is out of range", "--prefill", 0)
+    refuses("--past 250 is out of range", "--prefill", 16, "--past", 250)
+    refuses("no multiple of --prefill 16", "--prefill", 16, "--past", 8, "--measure")
+    refuses("no room to decode", "--prefill", 128, "--past", 128, "--measure")
+    for flag, value in [("--workers", 0), ("--workers", 1.5), ("--bandwidth", -1), ("--peak", 0), ("--event-us", "x")]:
+        refuses(flag, flag, value)
+    refuses("--frobnicate", "--frobnicate")
+    refuses("MODEL is a checkpoint folder", model="nowhere")
+    refuses("--schedule=dynamic is not built yet", "--schedule=dynamic")
+    with open(path("target.json"), "w") as file:
+        json.dump({name: 16 for name in ("max_rows", "max_outputs", "linear_rows", "linear_columns",
+                                         "attention_rows", "plain_rows")}, file)
+    refuses("--workers is missing.*target.json", f"--target-file={path('target.json')}")
+    flags = ["--workers", 2, "--bandwidth", 10, "--peak", 50, "--event-us", 2]
+    run([explainer.batonc, "explain", folder, f"--target-file={path('target.json')}", *flags])
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([explainer.batonc, "explain", folder], stdout=full, stderr=subprocess.PIPE, text=True)
+    expect(result.returncode == 1 and "standard output" in result.stderr, f"full disk: {result}")
+    result = run([explainer.batonc, "explain", "--help"])
+    for word in ("--context", "--trace", "--measure", "--html", "--bandwidth", "--max-seq", "Examples:"):
+        expect(word in result.stdout, f"--help lacks {word}")
+
+    # A model whose folder has the command's name.
+    shutil.copytree(folder, path("explain"), ignore=shutil.ignore_patterns(".baton"))
+    for command in (["./explain", "--emit=event"], ["explain", "explain"]):
+        expect("layers.mlp.gate_up" in run([explainer.batonc, *command], cwd=path("")).stdout, f"{command}")
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    folder = os.path.abspath(os.path.join(arguments.golden, "llama-gqa"))
+    explainer = Explainer(arguments.batonc)
+    check_costs(explainer, folder)
+    check_predictions(explainer, folder)
+    check_reasons(explainer, folder)
+    check_windows(explainer, os.path.join(arguments.golden, "mistral-window"))
+    check_plans(explainer, folder, path)
+    for case in sorted(os.listdir(arguments.golden)):
+        if os.path.exists(os.path.join(arguments.golden, case, "logits.npy")):
+            explained = explainer.json(os.path.join(arguments.golden, case))
+            expect(all(at["flops_known"] for step in explained["steps"] for at in step["phases"]),
+                   f"{case} has bodies of unknown cost")
+    program = programs.Program(arguments.batonc, folder, path("program"))
+    check_trace(explainer, program, folder, path)
+    check_page(explainer, folder, path)
+    check_errors(explainer, program, folder, path)
+    check_measure(explainer, folder)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--golden", required=True)
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))

@@ -1,0 +1,124 @@
+//===- compile_flags.cpp - flags that every command of batonc takes -------===//
+//
+// Flags become CompileOptions; what the contract names but is not built yet is
+// refused by name.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/batonc/compile_flags.h"
+
+#include "compiler/Pipeline.h"
+#include "compiler/schedule/Schedule.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <algorithm>
+
+using namespace baton;
+using namespace baton::compiler;
+
+static std::string join(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string tools::Choice::check() const {
+  for (const std::string &known : built)
+    if (known == value)
+      return "";
+  for (const std::string &known : later)
+    if (value.rfind(known, 0) == 0)
+      return std::string(flag) + "=" + value + " is not built yet; there is " +
+             join(built);
+  return std::string(flag) + "=" + value + " is unknown; there is " +
+         join(built);
+}
+
+void tools::CompileFlags::addTo(CLI::App &app) {
+  app.add_option("MODEL", model,
+                 "checkpoint folder with config.json, or an .mlir file in the "
+                 "model or event dialect")
+      ->required();
+  app.add_option("--dtype", dtype.value,
+                 "type of linear weights: auto (the config's), f32, bf16, f16");
+  maxSeqOption = app.add_option(
+      "--max-seq", maxSeq,
+      "longest sequence in tokens, prompt and answer; the config's limit "
+      "without it");
+  app.add_option("--target-cpu", targetCpu,
+                 "CPU to compile for: native, or an LLVM name such as "
+                 "x86-64-v3, znver4");
+  app.add_option("--disable-pass", disabled,
+                 "leave out a pass: " + join({schedule::optionalParts().begin(),
+                                              schedule::optionalParts().end()}))
+      ->delimiter(',');
+  app.add_option("--sanitize", sanitize.value,
+                 "instrument program, runtime and task library: thread, "
+                 "address");
+  app.add_option("--target-file", targetFile,
+                 "target description (JSON) with other tile sizes");
+  app.add_flag("--quiet", quiet, "say nothing but errors");
+  app.add_option("--mode", mode.value, "what the executable does: decode");
+  app.add_option("--target", target.value, "machine to compile for: cpu");
+  app.add_option("--schedule", order.value,
+                 "what decides about fusion, tiles and events: auto (as "
+                 "--emit=schedule prints it), or FILE.mlir");
+  app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
+  for (auto [flag, value] :
+       {std::pair<const char *, std::string *>{"--mesh", &mesh},
+        {"--sharding", &sharding},
+        {"--pipeline", &pipeline},
+        {"--optimizer", &optimizer},
+        {"--recompute", &recompute}})
+    app.add_option(flag, *value)->group("");
+}
+
+std::string tools::CompileFlags::finish(CompileOptions &options) const {
+  bool isFile = llvm::StringRef(order.value).ends_with(".mlir");
+  if (isFile && !disabled.empty())
+    return "--disable-pass: the schedule in " + order.value +
+           " says what is done; change it there";
+  for (const Choice *choice : {&mode, &target, &dtype, &sanitize})
+    if (std::string error = choice->check(); !error.empty())
+      return error;
+  if (std::string error = isFile ? "" : order.check(); !error.empty())
+    return error;
+  for (auto [flag, value] :
+       {std::pair<const char *, const std::string &>{"--mesh", mesh},
+        {"--sharding", sharding},
+        {"--pipeline", pipeline},
+        {"--optimizer", optimizer},
+        {"--recompute", recompute}})
+    if (!value.empty())
+      return std::string(flag) + " is not built yet";
+  if (maxBatch != 1)
+    return "--max-batch=" + std::to_string(maxBatch) +
+           (maxBatch < 1 ? " is less than 1" : " is not built yet; there is 1");
+  if (maxSeqOption->count()) {
+    if (maxSeq < 1 || maxSeq > (1 << 24))
+      return "--max-seq=" + std::to_string(maxSeq) +
+             " is out of range, expected 1 to 16777216";
+    options.maxSeq = maxSeq;
+  }
+  std::vector<std::string> all = allPasses();
+  for (const std::string &name : disabled) {
+    if (std::find(all.begin(), all.end(), name) == all.end())
+      return "--disable-pass=" + name + ": there is no such pass; there is " +
+             join(all);
+    if (!schedule::optionalParts().count(name))
+      return "--disable-pass=" + name +
+             ": no plan is emitted without this pass";
+    options.disabledPasses.insert(name);
+  }
+  options.model = model;
+  options.dtype = dtype.value;
+  if (isFile)
+    options.schedule = order.value;
+  options.targetCpu = targetCpu;
+  options.sanitize = sanitize.value;
+  options.targetFile = targetFile;
+  options.quiet = quiet;
+  return "";
+}

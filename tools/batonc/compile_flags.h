@@ -1,0 +1,51 @@
+//===- compile_flags.h - flags that every command of batonc takes ---------===//
+
+#ifndef BATON_TOOLS_BATONC_COMPILE_FLAGS_H
+#define BATON_TOOLS_BATONC_COMPILE_FLAGS_H
+
+#include "compiler/Compile.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace baton::tools {
+
+/// A flag of the contract of which only some values are built.
+struct Choice {
+  const char *flag;
+  std::string value;
+  std::vector<std::string> built, later;
+
+  /// An error line for a value that is not built or unknown, or nothing.
+  std::string check() const;
+};
+
+/// MODEL, and how to compile it.
+class CompileFlags {
+public:
+  /// Adds the flags to a command line. The object outlives its parsing.
+  void addTo(CLI::App &app);
+
+  /// Fills in the options, or returns an error line.
+  std::string finish(compiler::CompileOptions &options) const;
+
+private:
+  std::string model, targetCpu = "native", targetFile;
+  Choice mode{"--mode", "decode", {"decode"}, {"train", "score"}};
+  Choice target{"--target", "cpu", {"cpu"}, {"cuda"}};
+  Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16"}, {"f64"}};
+  Choice order{
+      "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};
+  Choice sanitize{"--sanitize", "", {"", "thread", "address"}, {}};
+  CLI::Option *maxSeqOption = nullptr;
+  int64_t maxSeq = 0, maxBatch = 1;
+  std::string mesh, sharding, pipeline, optimizer, recompute;
+  std::vector<std::string> disabled;
+  bool quiet = false;
+};
+
+} // namespace baton::tools
+
+#endif // BATON_TOOLS_BATONC_COMPILE_FLAGS_H

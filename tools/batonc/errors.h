@@ -1,0 +1,19 @@
+//===- errors.h - how batonc says what is wrong ---------------------------===//
+
+#ifndef BATON_TOOLS_BATONC_ERRORS_H
+#define BATON_TOOLS_BATONC_ERRORS_H
+
+#include <string>
+
+namespace baton::tools {
+
+/// Prints "error: " and the message as one line; returns the exit status.
+int fail(const std::string &message);
+
+/// Says in one line what the libraries cannot go on from, such as numbers past
+/// 64 bits. The name is kept by reference.
+void reportFatalErrors(const std::string &model);
+
+} // namespace baton::tools
+
+#endif // BATON_TOOLS_BATONC_ERRORS_H

@@ -1,0 +1,267 @@
+//===- explain.cpp - batonc explain ---------------------------------------===//
+
+#include "tools/batonc/explain.h"
+
+#include "compiler/Outputs.h"
+#include "compiler/Plan.h"
+#include "compiler/explain/Explanation.h"
+#include "compiler/explain/Measurement.h"
+#include "tools/batonc/compile_flags.h"
+#include "tools/batonc/errors.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <cstdio>
+
+using namespace baton;
+using namespace baton::compiler;
+using namespace baton::explain;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+struct ExplainOptions {
+  CompileOptions compile;
+  std::optional<int64_t> context, prefill, past;
+  MachineFigures machine;
+  std::string trace, html;
+  bool measure = false, json = false;
+};
+
+} // namespace
+
+static const char *const kFooter =
+    "Two steps are shown without flags that name one: a decode step, and a "
+    "chunk of a prompt.\n"
+    "Predicted is the greater of memory and compute time, what uneven shares "
+    "of workers add, and\nevents. Figures of the machine come from flags, from "
+    "--measure, or from the target's description.\n\n"
+    "Examples:\n"
+    "  batonc explain ./llama                           costs and reasons, "
+    "phase by phase\n"
+    "  batonc explain ./llama --html plan.html          a page with the task "
+    "graph and a timeline\n"
+    "  batonc explain ./llama --context 4000            one decoded token "
+    "after 4000\n"
+    "  batonc explain ./llama --prefill 256 --past 256  the second chunk of a "
+    "prompt\n"
+    "  batonc explain ./llama --measure --workers 8     compile, run and "
+    "compare\n"
+    "  ./program generate ... --trace t.json; batonc explain ./llama --trace "
+    "t.json\n";
+
+/// Adds explain's own flags.
+static void addFlags(CLI::App &app, ExplainOptions &options) {
+  auto number = [&](const char *flag, auto &value, const char *text,
+                    const char *type) {
+    app.add_option(flag, value, text)->type_name(type);
+  };
+  number("--context", options.context,
+         "explain a decode step after so many positions", "N");
+  number("--prefill", options.prefill,
+         "explain a chunk of so many rows of a prompt", "N");
+  number("--past", options.past, "positions before that chunk (default 0)",
+         "P");
+  number("--trace", options.trace,
+         "compare with this trace, which a program of the same model wrote "
+         "with --trace",
+         "FILE.json");
+  app.add_flag("--measure", options.measure,
+               "compile the model, run it here with random weights, and "
+               "compare");
+  number("--workers", options.machine.workers, "workers of the machine", "N");
+  number("--bandwidth", options.machine.bandwidthGigabytes,
+         "GB/s that all workers together read from memory", "GB/s");
+  number("--peak", options.machine.peakGigaflops,
+         "GFLOP/s of all workers' fused multiply-adds", "GFLOP/s");
+  number("--event-us", options.machine.eventMicroseconds,
+         "microseconds from a notification to the task that waits for it",
+         "US");
+  app.add_flag("--json", options.json, "print one JSON object");
+  number("--html", options.html, "write a page to look at instead", "OUT.html");
+}
+
+/// An error line for flags that are wrong by themselves, or nothing.
+static std::string checkFlags(const ExplainOptions &options) {
+  if (options.measure && !options.trace.empty())
+    return "--trace and --measure are two sources of the same times; name one";
+  if (options.json && !options.html.empty())
+    return "--json and --html are two forms of the same; name one";
+  if (options.past && !options.prefill)
+    return "--past is about a chunk of a prompt; --prefill N says how long "
+           "the chunk is";
+  auto range = [](const char *flag, const auto &value, double least,
+                  double most) -> std::string {
+    if (!value || (*value >= least && *value <= most))
+      return "";
+    char text[160];
+    std::snprintf(text, sizeof(text),
+                  "%s %g is out of range, expected %g to %g", flag,
+                  static_cast<double>(*value), least, most);
+    return text;
+  };
+  const MachineFigures &machine = options.machine;
+  for (const std::string &error :
+       {range("--workers", machine.workers, 1, 1024),
+        range("--bandwidth", machine.bandwidthGigabytes, 1e-3, 1e6),
+        range("--peak", machine.peakGigaflops, 1e-3, 1e9),
+        range("--event-us", machine.eventMicroseconds, 1e-6, 1e6)})
+    if (!error.empty())
+      return error;
+  if (machine.workers && *machine.workers != std::floor(*machine.workers))
+    return "--workers is no whole number";
+  return "";
+}
+
+/// Steps that a trace holds: one of decoding, and the largest of a prompt.
+static std::vector<NamedStep> stepsOf(llvm::ArrayRef<TracedStep> traced) {
+  std::vector<NamedStep> steps;
+  const TracedStep *prefill = nullptr;
+  for (const TracedStep &step : traced) {
+    bool isDecode = step.step.rows == 1 && step.step.past > 0;
+    if (isDecode && steps.empty())
+      steps.push_back({"decode", step.step});
+    if (!isDecode && (!prefill || step.step.rows > prefill->step.rows))
+      prefill = &step;
+  }
+  if (prefill)
+    steps.push_back({"prefill", prefill->step});
+  return steps;
+}
+
+/// The steps that the flags name, or two that tell most.
+static Expected<std::vector<NamedStep>>
+chooseSteps(const ExplainOptions &options, event::ProgramOp program) {
+  const int64_t maxRows = program.getMaxRows(), maxSeq = program.getMaxSeq();
+  bool all = !options.context && !options.prefill;
+  // A model of one position has no past to decode after.
+  const int64_t usual = std::min<int64_t>(128, maxSeq - 1);
+  std::vector<NamedStep> steps;
+  if (all || options.context) {
+    int64_t context = options.context.value_or(usual);
+    if (context < 0 || context >= maxSeq)
+      return createStringError("--context " + llvm::Twine(context) +
+                               " is out of range, expected 0 to " +
+                               llvm::Twine(maxSeq - 1));
+    steps.push_back({"decode", {1, context, 1}});
+  }
+  if (all || options.prefill) {
+    int64_t rows = options.prefill.value_or(
+        std::max<int64_t>(1, std::min(usual, maxRows)));
+    int64_t past = options.past.value_or(0);
+    if (rows < 1 || rows > maxRows)
+      return createStringError("--prefill " + llvm::Twine(rows) +
+                               " is out of range, expected 1 to " +
+                               llvm::Twine(maxRows) +
+                               " rows, the most of one step");
+    if (past < 0 || past > maxSeq - rows)
+      return createStringError("--past " + llvm::Twine(past) +
+                               " is out of range, expected 0 to " +
+                               llvm::Twine(maxSeq - rows));
+    steps.push_back({"prefill", {rows, past, 1}});
+  }
+  return steps;
+}
+
+static Error explainModel(ExplainOptions &options,
+                          const Installation &installation) {
+  // Before work that may take long.
+  if (!options.html.empty())
+    if (Error error = checkOutput(options.html))
+      return error;
+  std::string targetFile = options.compile.targetFile.empty()
+                               ? installation.target("cpu")
+                               : options.compile.targetFile;
+  auto target = TargetDescription::read(targetFile);
+  if (!target)
+    return target.takeError();
+  options.compile.stage = Stage::event;
+  auto plan = Plan::build(options.compile, *target);
+  if (!plan)
+    return plan.takeError();
+  options.machine.from = "flag";
+  std::vector<MachineFigures> figures = {options.machine};
+  std::vector<TracedStep> traced;
+  std::string measuredFrom;
+  if (!options.trace.empty()) {
+    auto read = readTrace(options.trace, plan->program());
+    if (!read)
+      return read.takeError();
+    traced = std::move(*read);
+  }
+  auto steps = traced.empty() || options.context || options.prefill
+                   ? chooseSteps(options, plan->program())
+                   : stepsOf(traced);
+  if (!steps)
+    return steps.takeError();
+  if (options.measure) {
+    std::optional<unsigned> workers;
+    if (options.machine.workers)
+      workers = static_cast<unsigned>(*options.machine.workers);
+    auto measured = measure(options.compile, installation, plan->program(),
+                            *steps, workers);
+    if (!measured)
+      return measured.takeError();
+    traced = std::move(measured->steps);
+    figures.push_back(measured->machine);
+    measuredFrom = "compiled and run just now, with random weights";
+  } else if (!traced.empty()) {
+    MachineFigures trace;
+    trace.from = "the trace";
+    trace.workers = traced.front().timeline.workers;
+    if (options.machine.workers && *options.machine.workers != *trace.workers)
+      return createStringError(
+          "--workers " + llvm::Twine(int64_t(*options.machine.workers)) + ": " +
+          options.trace + " is of " + llvm::Twine(int64_t(*trace.workers)) +
+          " workers");
+    figures.push_back(trace);
+    measuredFrom = options.trace;
+  }
+  auto machine = chooseMachine(figures, *target, targetFile);
+  if (!machine)
+    return machine.takeError();
+
+  llvm::SmallString<128> path(options.compile.model);
+  llvm::sys::fs::make_absolute(path);
+  llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  bool tiledHere = plan->isTiled();
+  Explanation explanation =
+      explainPlan(*plan, llvm::sys::path::filename(path).str(), *steps, traced,
+                  *machine, tiledHere ? &*target : nullptr);
+  explanation.measuredFrom = measuredFrom;
+  if (!options.html.empty())
+    return writeOutput(options.html, explanationPage(explanation));
+  return writeOutput("", options.json ? explanationJson(explanation) + "\n"
+                                      : explanationText(explanation));
+}
+
+int tools::explainCommand(int argc, char **argv, const char *tool) {
+  CLI::App app{"batonc explain says of each phase of a model's program what it "
+               "computes and moves, how\nlong that takes at least, how long it "
+               "takes, and why the compiler made it so.",
+               "batonc explain"};
+  app.footer(kFooter);
+  ExplainOptions options;
+  CompileFlags flags;
+  flags.addTo(app);
+  addFlags(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    std::printf("%s", app.help().c_str());
+    return 0;
+  } catch (const CLI::ParseError &error) {
+    return fail(std::string(error.what()) + "; see batonc explain --help");
+  }
+  if (std::string error = flags.finish(options.compile); !error.empty())
+    return fail(error);
+  if (std::string error = checkFlags(options); !error.empty())
+    return fail(error);
+  reportFatalErrors(options.compile.model);
+  if (Error error = explainModel(options, Installation::ofTool(tool)))
+    return fail(llvm::toString(std::move(error)));
+  return 0;
+}
