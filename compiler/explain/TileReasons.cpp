@@ -4,6 +4,8 @@
 #include "compiler/explain/Timeline.h"
 #include "compiler/explain/Words.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 using namespace baton;
 using namespace baton::explain;
 
@@ -55,7 +57,10 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
   if (!target)
     return "";
   bool isLinear = false, isGated = false, isAttention = false;
+  auto module = phase->getParentOfType<mlir::ModuleOp>();
   for (auto call : phase.getBody().getOps<event::CallOp>()) {
+    if (module && module.lookupSymbol<event::BodyOp>(call.getCallee()))
+      return "the body's grid";
     isLinear |= call.getCallee().starts_with("linear_");
     isGated |= call.getCallee().starts_with("gated_linear_");
     isAttention |= call.getCallee() == "attention";

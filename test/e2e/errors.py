@@ -165,7 +165,7 @@ def flags(bench):
     folder = bench.copy("llama-gqa")
     for flag in ["--mode=train", "--mode=score", "--target=cuda:sm_90a", "--dtype=f64", "--mesh=tp=2",
                  "--sharding=x.mlir", "--pipeline=gpipe", "--optimizer=adamw", "--recompute=full",
-                 "--schedule=dynamic", "--schedule=x.mlir", "--max-batch=4", "--emit=dist", "--emit=cuda"]:
+                 "--schedule=dynamic", "--max-batch=4", "--emit=dist", "--emit=cuda"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
     for flag in ["--max-seq=0", "--max-seq=-1", "--max-seq=abc", "--max-seq=99999999999999999999",
                  "--max-seq=100000", "--frobnicate", "--disable-pass=nothing", "--disable-pass=event-verify",
