@@ -14,10 +14,12 @@ namespace {
 /// Waits shorter than this are not drawn; every task looks at its words.
 constexpr double visible_microseconds = 0.5;
 
-/// To the nanosecond.
-double rounded(double microseconds) {
-  return std::round(microseconds * 1000) / 1000;
+double nanoseconds(double microseconds) {
+  return std::round(microseconds * 1000);
 }
+
+/// To the nanosecond.
+double rounded(double microseconds) { return nanoseconds(microseconds) / 1000; }
 
 nlohmann::ordered_json slice(const std::string &name, const char *category,
                              unsigned worker, double begin, double end) {
@@ -27,7 +29,8 @@ nlohmann::ordered_json slice(const std::string &name, const char *category,
           {"pid", 1},
           {"tid", worker + 1},
           {"ts", rounded(begin)},
-          {"dur", rounded(end - begin)}};
+          // Ends are rounded like beginnings: viewers drop what overlaps.
+          {"dur", (nanoseconds(end) - nanoseconds(begin)) / 1000}};
 }
 
 /// A row of its own below the workers': a slice for each step.

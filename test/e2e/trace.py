@@ -81,7 +81,8 @@ def test(arguments, scratch):
     for tid in rows:
         end = 0
         for event in sorted((e for e in tasks if e["tid"] == tid), key=lambda e: e["ts"]):
-            expect(event["ts"] >= end - 0.002 and event["dur"] >= 0, f"tasks overlap at {event}")
+            # Whole nanoseconds, in decimals of microseconds.
+            expect(event["ts"] >= end - 1e-5 and event["dur"] >= 0, f"tasks overlap at {event}")
             expect(0 <= event["args"]["wait_us"] <= event["dur"] + 0.002, f"{event}")
             end = event["ts"] + event["dur"]
     for command, flags in [("logits", ["--tokens", "1,2,3", "--out", path("l.npy")]),
