@@ -124,6 +124,13 @@ Expected<std::pair<PhaseOp, PhaseOp>> tasks::splitPhase(RewriterBase &rewriter,
 // Merge
 //===----------------------------------------------------------------------===//
 
+static bool usesScratch(PhaseOp phase) {
+  return llvm::any_of(phase.getBody().getOps<CallOp>(), [](CallOp call) {
+    return llvm::any_of(call.getOperands_(),
+                        [](Attribute a) { return isa<ScratchAttr>(a); });
+  });
+}
+
 static bool sameBox(AccessAttr a, AccessAttr b) {
   return a.getBuffer() == b.getBuffer() && a.getLow() == b.getLow() &&
          a.getHigh() == b.getHigh();
@@ -150,6 +157,8 @@ Expected<PhaseOp> tasks::mergePhases(RewriterBase &rewriter,
       return fail("their grids differ");
   }
 
+  // Each finds in the scratch what the others left there.
+  bool shared = llvm::count_if(phases, usesScratch) > 1;
   SmallVector<Attribute> accesses(first.getAccesses().getValue());
   SmallVector<Location> locations = {first.getLoc()};
   Block &body = first.getBody().front();
@@ -169,6 +178,9 @@ Expected<PhaseOp> tasks::mergePhases(RewriterBase &rewriter,
     phase.getBody().emplaceBlock();
     rewriter.eraseOp(phase);
   }
+  if (shared)
+    for (auto call : first.getBody().getOps<CallOp>())
+      call.removeInvariantAttr();
   first.setAccessesAttr(ArrayAttr::get(first.getContext(), accesses));
   first->setLoc(FusedLoc::get(first.getContext(), locations));
   return first;
