@@ -2,7 +2,8 @@
 
 #include "compiler/Outputs.h"
 
-#include "llvm/Support/FileSystem.h"
+#include "codegen/link/Scratch.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -19,27 +20,10 @@ Error baton::compiler::writeOutput(StringRef path, StringRef bytes) {
                                code.message());
     return Error::success();
   }
-  // Renaming onto a device would replace it.
-  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
-    return createStringError("cannot write " + path + ": not a plain file");
-  auto file = sys::fs::TempFile::create(path + ".%%%%%%",
-                                        sys::fs::all_read | sys::fs::all_write);
-  if (!file)
-    return createStringError("cannot write " + path + ": " +
-                             toString(file.takeError()));
-  raw_fd_ostream out(file->FD, /*shouldClose=*/false);
-  out << bytes;
-  out.flush();
-  std::error_code code = out.error();
-  out.clear_error();
-  if (code) {
-    consumeError(file->discard());
-    return createStringError("cannot write " + path + ": " + code.message());
-  }
-  if (Error error = file->keep(path)) {
-    std::string text = toString(std::move(error));
-    consumeError(file->discard());
-    return createStringError("cannot write " + path + ": " + text);
-  }
-  return Error::success();
+  Expected<link::Scratch> scratch = link::Scratch::beside(path);
+  if (!scratch)
+    return scratch.takeError();
+  if (Error error = scratch->write("output", bytes))
+    return error;
+  return scratch->publish("output");
 }

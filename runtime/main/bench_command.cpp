@@ -14,7 +14,6 @@
 #include "runtime/decode/generation.h"
 #include "runtime/decode/machine_speed.h"
 #include "runtime/error.h"
-#include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
@@ -71,7 +70,6 @@ struct Speed {
 };
 
 Speed measure(Execution &execution, const GenerationRequest &request) {
-  Interruptible interruptible(execution.stop);
   uint64_t prefill = request.prompt.size();
   uint64_t decode = request.max_new_tokens - 1;
   Speed speed;
@@ -83,7 +81,6 @@ Speed measure(Execution &execution, const GenerationRequest &request) {
     Clock::time_point run_start = Clock::now();
     Generation generation(request);
     execution.run(generation);
-    interruptible.check();
     ++speed.runs;
     speed.prefill_tokens_per_second =
         std::max(speed.prefill_tokens_per_second,
@@ -120,7 +117,6 @@ struct Outcome {
 };
 
 Outcome outcome_of(Execution &execution, const GenerationRequest &request) {
-  Interruptible interruptible(execution.stop);
   Outcome outcome;
   Generation generation(
       request, {.on_logits = [&](uint64_t, std::span<const float> logits) {
@@ -128,7 +124,6 @@ Outcome outcome_of(Execution &execution, const GenerationRequest &request) {
                               logits.end());
       }});
   execution.run(generation);
-  interruptible.check();
   outcome.tokens = generation.new_tokens();
   return outcome;
 }
@@ -259,10 +254,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   std::optional<Profile> profile;
   if (options.profile) {
     note("timing phases");
-    Interruptible interruptible(single.stop);
     profile.emplace(request, metadata.phases.size());
     single.run(*profile, /*observed=*/true);
-    interruptible.check();
   }
 
   note("measuring the machine");

@@ -273,6 +273,7 @@ int complain(const std::string &message) {
 
 int run_command_line(int argc, char **argv, std::string_view metadata) {
   handle_signals();
+  occupy_standard_streams();
   try {
     return run(argc, argv, metadata);
   } catch (const std::bad_alloc &) {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Process.h"
 #include "compiler/Compile.h"
 #include "compiler/Pipeline.h"
 
@@ -12,7 +13,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <csignal>
 #include <cstdio>
 
 using namespace baton::compiler;
@@ -57,7 +57,7 @@ static std::string check(const Choice &choice) {
 }
 
 int main(int argc, char **argv) {
-  std::signal(SIGPIPE, SIG_IGN);
+  baton::prepareProcess();
   CLI::App app{
       "batonc compiles a transformer into one executable whose whole decode "
       "step is a single persistent program of event-driven tasks."};
