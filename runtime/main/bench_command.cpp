@@ -32,9 +32,10 @@ namespace {
 
 using Clock = Generation::Clock;
 
-/// Runs repeat while they take no longer than this all together.
+/// Unless told otherwise, runs repeat while they take no longer than this all
+/// together.
 constexpr double enough_seconds = 15;
-constexpr unsigned most_runs = 8;
+constexpr uint64_t most_runs = 8;
 constexpr uint64_t window_tokens = 8;
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
@@ -60,7 +61,7 @@ GenerationRequest bench_request(const Metadata &metadata, uint64_t prefill,
 }
 
 struct Speed {
-  unsigned runs = 0;
+  uint64_t runs = 0;
   uint64_t window = 0;
   double prefill_tokens_per_second = 0;
   double decode_tokens_per_second = 0;
@@ -69,7 +70,9 @@ struct Speed {
   double decode_positions = 0;
 };
 
-Speed measure(Execution &execution, const GenerationRequest &request) {
+/// As often as `repeat` says, 0 as time allows.
+Speed measure(Execution &execution, const GenerationRequest &request,
+              uint64_t repeat) {
   uint64_t prefill = request.prompt.size();
   uint64_t decode = request.max_new_tokens - 1;
   Speed speed;
@@ -97,8 +100,10 @@ Speed measure(Execution &execution, const GenerationRequest &request) {
       }
     }
     longest = std::max(longest, seconds_between(run_start, Clock::now()));
-  } while (speed.runs < most_runs &&
-           seconds_between(start, Clock::now()) + longest < enough_seconds);
+  } while (repeat ? speed.runs < repeat
+                  : speed.runs < most_runs &&
+                        seconds_between(start, Clock::now()) + longest <
+                            enough_seconds);
   speed.decode_mean_tokens_per_second =
       double(decode * speed.runs) / decode_seconds;
   return speed;
@@ -234,7 +239,7 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
       bench_request(metadata, options.prefill, options.decode, chunk);
   Execution execution(metadata, parameters.table(), {workers, origin});
   note("measuring the program");
-  Speed speed = measure(execution, request);
+  Speed speed = measure(execution, request, options.repeat);
   // Before memory is taken for anything that is not the program's.
   uint64_t peak_bytes = peak_resident_bytes();
 

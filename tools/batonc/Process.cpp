@@ -5,7 +5,10 @@
 
 #include "codegen/link/Scratch.h"
 
+#include "llvm/Support/raw_ostream.h"
+
 #include <csignal>
+#include <cstdlib>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,4 +23,8 @@ void baton::prepareProcess() {
   if (descriptor >= 0)
     close(descriptor);
   link::endOnSignals();
+  // A remark that cannot be printed is no failure, as which LLVM takes it when
+  // its stream ends: after this, as the stream is here before it.
+  llvm::errs();
+  std::atexit([] { llvm::errs().clear_error(); });
 }
