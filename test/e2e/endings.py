@@ -24,6 +24,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TOKENS = ["--tokens", "1,2,3"]
 
 
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
 class Fixture:
     """A checkpoint large enough that packing takes a while, and its program."""
 
@@ -157,6 +162,19 @@ def interrupts(fixture):
     expect((status, said) == (1, "error: interrupted\n"), f"nobody reads: status {status}, {said!r}")
 
 
+def linkers(folder):
+    """Processes that link something in the folder."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = read(f"/proc/{process}/cmdline")
+        except OSError:
+            continue
+        if folder in command and "ld.lld" in command:
+            found.append(process)
+    return found
+
+
 def compiler(fixture):
     """Signals to batonc, its linker running or not, and kills."""
     for stage, moments in (("exe", [0, 0.1, 0.5, 1]), ("llvm", [0, 0.1])):
@@ -169,10 +187,9 @@ def compiler(fixture):
     # While it links: the linker ends, too.
     for number in SIGNALS:
         work = fixture.work()
-        linking = lambda: any("executable" in file for _, _, files in os.walk(work) for file in files)
-        expect(interrupt([fixture.batonc, fixture.weights, "-o", "out", "--quiet"], work, number, linking),
-               "the linker was never met")
-        time.sleep(0.2)
+        expect(interrupt([fixture.batonc, fixture.weights, "-o", "out", "--quiet"], work, number,
+                         lambda: linkers(work)), "the linker was never met")
+        expect(not linkers(work), "the linker goes on")
         expect(not os.listdir(work), f"the linker left {os.listdir(work)}")
     work = fixture.work()
     process = subprocess.Popen([fixture.batonc, fixture.weights, "-o", "out"], cwd=work, stderr=subprocess.DEVNULL)
@@ -226,6 +243,23 @@ def streams(fixture):
         with open(whole, "rb") as expected, open(os.path.join(fixture.scratch, "work/out.npy"), "rb") as file:
             expect(file.read() == expected.read(), f"logits {redirect}: other logits")
         fixture.expect_sound(f"logits {redirect}")
+
+    # What is opened later must not take the place of a stream that is closed.
+    for closed in (1, 2):
+        process = subprocess.Popen(["bash", "-c", f'exec "$@" {closed}>&-', "-", fixture.program, "bench", "--quiet"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def occupied():
+            try:
+                flags = int(re.search(r"flags:\s*(\d+)", read(f"/proc/{process.pid}/fdinfo/{closed}"))[1], 8)
+                return (os.readlink(f"/proc/{process.pid}/fd/{closed}") == "/dev/null"
+                        and flags & os.O_ACCMODE == os.O_RDONLY)
+            except OSError:
+                return False
+
+        expect(unless_ended(process, occupied, "bench"), f"{closed}>&-: not occupied")
+        process.kill()
+        process.wait()
 
     # A reader that has enough.
     generate = [fixture.program, "generate", "--weights", fixture.weights, *TOKENS, "--max-new-tokens", "1500",

@@ -63,8 +63,8 @@ def test(arguments, scratch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batonc", required=True)
-    parser.add_argument("--tokens", type=int, default=200_000)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--tokens", type=int, default=100_000)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))
