@@ -2,73 +2,17 @@
 
 #include "codegen/link/Link.h"
 
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/ADT/SmallString.h"
+#include "codegen/link/Scratch.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/Signals.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
 
 using namespace llvm;
-
-namespace {
-
-/// A file that is gone when this is, unless it was kept.
-class TemporaryFile {
-public:
-  TemporaryFile() = default;
-  TemporaryFile(const TemporaryFile &) = delete;
-  TemporaryFile &operator=(const TemporaryFile &) = delete;
-  ~TemporaryFile() {
-    if (path.empty())
-      return;
-    sys::fs::remove(path);
-    sys::DontRemoveFileOnSignal(path);
-  }
-
-  /// Creates a file of an unused name; `%` in `model` becomes a random digit.
-  std::error_code create(const Twine &model) {
-    int descriptor;
-    SmallString<128> result;
-    if (std::error_code error =
-            sys::fs::createUniqueFile(model, descriptor, result))
-      return error;
-    path = result.str().str();
-    sys::RemoveFileOnSignal(path);
-    stream = std::make_unique<raw_fd_ostream>(descriptor, /*shouldClose=*/true);
-    return {};
-  }
-
-  /// Appends `bytes` and closes the file.
-  std::error_code finish(StringRef bytes) {
-    *stream << bytes;
-    stream->close();
-    std::error_code error = stream->error();
-    stream->clear_error();
-    return error;
-  }
-
-  std::error_code rename(const Twine &to) {
-    if (std::error_code error = sys::fs::rename(path, to))
-      return error;
-    sys::DontRemoveFileOnSignal(path);
-    path.clear();
-    return {};
-  }
-
-  const std::string &name() const { return path; }
-
-private:
-  std::string path;
-  std::unique_ptr<raw_fd_ostream> stream;
-};
-
-} // namespace
 
 /// A path is taken as it is, a name is looked up in PATH.
 static std::string findProgram(StringRef name) {
@@ -110,39 +54,11 @@ static std::string summarize(StringRef diagnostics) {
   return lines.empty() ? "no diagnostics" : lines.front().trim().str();
 }
 
-/// Runs `arguments`; what it prints becomes part of the error.
-static Error run(ArrayRef<std::string> arguments, const Twine &what) {
-  TemporaryFile diagnostics;
-  SmallString<128> folder;
-  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
-  if (std::error_code error =
-          diagnostics.create(folder + "/baton-link-%%%%%%%%.txt"))
-    return createStringError("cannot write to folder '" + folder.str() +
-                             "': " + error.message());
-  diagnostics.finish("");
-  std::optional<StringRef> redirects[] = {StringRef(""), diagnostics.name(),
-                                          diagnostics.name()};
-  SmallVector<StringRef> references(arguments.begin(), arguments.end());
-  std::string message;
-  int status =
-      sys::ExecuteAndWait(arguments.front(), references,
-                          /*Env=*/std::nullopt, redirects,
-                          /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);
-  if (status == 0)
-    return Error::success();
-  if (message.empty())
-    if (auto text = MemoryBuffer::getFile(diagnostics.name()))
-      message = summarize((*text)->getBuffer());
-  return createStringError(what + " failed: " + message);
-}
-
 Error baton::link::linkExecutable(StringRef object, StringRef output,
                                   const LinkOptions &options) {
-  if (sys::fs::is_directory(output))
-    return createStringError("output '" + output + "' is a folder");
-  // Renaming onto a device would replace it.
-  if (sys::fs::exists(output) && !sys::fs::is_regular_file(output))
-    return createStringError("output '" + output + "' is not a plain file");
+  Expected<Scratch> scratch = Scratch::beside(output);
+  if (!scratch)
+    return scratch.takeError();
   for (const std::string &archive : options.archives)
     if (!sys::fs::exists(archive))
       return createStringError("runtime library '" + archive +
@@ -150,23 +66,11 @@ Error baton::link::linkExecutable(StringRef object, StringRef output,
   Expected<std::string> driver = findDriver(options.driver);
   if (!driver)
     return driver.takeError();
-
-  StringRef folder = sys::path::parent_path(output);
-  if (folder.empty())
-    folder = ".";
-  auto cannotWrite = [&](std::error_code error) {
-    return createStringError("cannot write '" + output + "' in folder '" +
-                             folder + "': " + error.message());
-  };
-  TemporaryFile input, executable;
-  if (std::error_code error = input.create(output + ".%%%%%%%%.o"))
-    return cannotWrite(error);
-  if (std::error_code error = input.finish(object))
-    return cannotWrite(error);
-  if (std::error_code error = executable.create(output + ".%%%%%%%%"))
-    return cannotWrite(error);
-  if (std::error_code error = executable.finish(""))
-    return cannotWrite(error);
+  for (auto [name, bytes] :
+       {std::pair<const char *, StringRef>{"object.o", object},
+        {"diagnostics", ""}})
+    if (Error error = scratch->write(name, bytes))
+      return error;
 
   std::vector<std::string> arguments = {*driver, "-fuse-ld=lld"};
   if (!options.sanitize.empty())
@@ -174,13 +78,19 @@ Error baton::link::linkExecutable(StringRef object, StringRef output,
   arguments.insert(arguments.end(),
                    {"-static-libstdc++", "-static-libgcc", "-pthread", "-pie",
                     "-Wl,--gc-sections", "-Wl,--build-id=none",
-                    "-Wl,--as-needed", "-o", executable.name(), input.name()});
+                    "-Wl,--as-needed", "-o", scratch->path("executable"),
+                    scratch->path("object.o")});
   arguments.insert(arguments.end(), options.archives.begin(),
                    options.archives.end());
   arguments.push_back("-ldl");
-  if (Error error = run(arguments, "linking '" + output + "'"))
-    return error;
-  if (std::error_code error = executable.rename(output))
-    return cannotWrite(error);
-  return Error::success();
+  std::string diagnostics = scratch->path("diagnostics"), message;
+  if (execute(arguments,
+              {StringRef(""), StringRef(diagnostics), StringRef(diagnostics)},
+              message) != 0) {
+    if (message.empty())
+      if (auto text = MemoryBuffer::getFile(diagnostics))
+        message = summarize((*text)->getBuffer());
+    return createStringError("linking '" + output + "' failed: " + message);
+  }
+  return scratch->publish("executable");
 }

@@ -2,11 +2,12 @@
 
 #include "compiler/explain/Measurement.h"
 
+#include "codegen/link/Scratch.h"
+
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FileSystem.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 
 #include <nlohmann/json.hpp>
 
@@ -17,26 +18,6 @@ using llvm::Error;
 using llvm::Expected;
 
 namespace {
-
-/// A folder that is gone when it goes out of scope.
-class TemporaryFolder {
-public:
-  std::error_code create() {
-    return llvm::sys::fs::createUniqueDirectory("baton-explain", path);
-  }
-  ~TemporaryFolder() {
-    if (!path.empty())
-      llvm::sys::fs::remove_directories(path);
-  }
-  std::string file(llvm::StringRef name) const {
-    llvm::SmallString<128> result(path);
-    llvm::sys::path::append(result, name);
-    return result.str().str();
-  }
-
-private:
-  llvm::SmallString<128> path;
-};
 
 /// A run of bench: a prompt, in chunks, and tokens decoded after it.
 struct BenchRun {
@@ -85,12 +66,12 @@ static std::string contents(const std::string &path) {
   return buffer ? (*buffer)->getBuffer().trim().str() : std::string();
 }
 
-static Error runBench(const TemporaryFolder &folder, const BenchRun &run,
+static Error runBench(const link::Scratch &scratch, const BenchRun &run,
                       std::optional<unsigned> workers, Measurement &result,
                       event::ProgramOp program) {
-  std::string executable = folder.file("program"),
-              trace = folder.file("trace.json"), output = folder.file("output"),
-              errors = folder.file("errors");
+  std::string executable = scratch.path("program"),
+              trace = scratch.path("trace.json"),
+              output = scratch.path("output"), errors = scratch.path("errors");
   std::vector<std::string> arguments = {
       executable,
       "bench",
@@ -102,12 +83,11 @@ static Error runBench(const TemporaryFolder &folder, const BenchRun &run,
       "--decode=" + std::to_string(run.decode)};
   if (workers)
     arguments.push_back("--workers=" + std::to_string(*workers));
-  llvm::SmallVector<llvm::StringRef> words(arguments.begin(), arguments.end());
   std::string problem;
-  int status = llvm::sys::ExecuteAndWait(
-      executable, words, std::nullopt,
+  int status = link::execute(
+      arguments,
       {llvm::StringRef(), llvm::StringRef(output), llvm::StringRef(errors)},
-      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &problem);
+      problem);
   if (status != 0) {
     if (std::string said = contents(errors); !said.empty())
       problem = said;
@@ -143,19 +123,22 @@ explain::measure(const compiler::CompileOptions &options,
   auto runs = chooseRuns(program, steps);
   if (!runs)
     return runs.takeError();
-  TemporaryFolder folder;
-  if (std::error_code code = folder.create())
-    return createStringError("--measure: cannot create a temporary folder: " +
-                             code.message());
+  llvm::SmallString<128> beside;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, beside);
+  llvm::sys::path::append(beside, "baton-explain-measure");
+  auto scratch = link::Scratch::beside(beside);
+  if (!scratch)
+    return createStringError("--measure: " +
+                             llvm::toString(scratch.takeError()));
   compiler::CompileOptions compiling = options;
   compiling.stage = compiler::Stage::executable;
-  compiling.output = folder.file("program");
+  compiling.output = scratch->path("program");
   compiling.quiet = true;
   if (Error error = compiler::compile(compiling, installation))
     return error;
   Measurement result;
   for (const BenchRun &run : *runs)
-    if (Error error = runBench(folder, run, workers, result, program))
+    if (Error error = runBench(*scratch, run, workers, result, program))
       return error;
   return result;
 }

@@ -2,15 +2,8 @@
 
 #include "runtime/decode/npy.h"
 
-#include "runtime/error.h"
-
 #include <bit>
-#include <cerrno>
-#include <cstring>
 #include <utility>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 static_assert(std::endian::native == std::endian::little,
               "the headers below promise little-endian data");
@@ -22,10 +15,6 @@ namespace {
 constexpr uint64_t header_alignment = 64;
 /// Digits of the largest number of rows: its header has the same length.
 constexpr size_t row_digits = 20;
-
-[[noreturn]] void fail(const std::filesystem::path &path, int error) {
-  throw Error(path.string() + ": cannot be written: " + std::strerror(error));
-}
 
 } // namespace
 
@@ -49,28 +38,8 @@ std::string_view npy_type_name(NpyType type) {
 
 NpyWriter::NpyWriter(std::filesystem::path path, NpyType type,
                      std::vector<uint64_t> row_shape)
-    : target(std::move(path)), type(type) {
+    : file(std::move(path)), type(type) {
   set_row_shape(std::move(row_shape));
-
-  std::error_code ignored;
-  auto status = std::filesystem::status(target, ignored);
-  if (std::filesystem::exists(status) &&
-      !std::filesystem::is_regular_file(status))
-    throw Error(target.string() + ": is not a plain file");
-  temporary = target;
-  temporary += "." + std::to_string(getpid()) + ".temporary";
-  write(nullptr, 0, 0, O_CREAT | O_TRUNC);
-}
-
-NpyWriter::NpyWriter(NpyWriter &&other) noexcept
-    : target(std::move(other.target)),
-      temporary(std::exchange(other.temporary, {})), type(other.type),
-      row_shape(std::move(other.row_shape)), row_bytes(other.row_bytes),
-      header_bytes(other.header_bytes), rows(other.rows) {}
-
-NpyWriter::~NpyWriter() {
-  if (!temporary.empty())
-    unlink(temporary.c_str());
 }
 
 void NpyWriter::set_row_shape(std::vector<uint64_t> shape) {
@@ -111,47 +80,27 @@ std::string NpyWriter::header() const {
   return result + text;
 }
 
-void NpyWriter::write(const void *data, uint64_t bytes, uint64_t offset,
-                      int flags) {
-  int descriptor = open(temporary.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
-  if (descriptor < 0)
-    fail(target, errno);
-  const char *from = static_cast<const char *>(data);
-  while (bytes) {
-    ssize_t count = pwrite(descriptor, from, bytes, static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0) {
-      int error = count < 0 ? errno : ENOSPC;
-      close(descriptor);
-      fail(target, error);
-    }
-    from += count;
-    offset += static_cast<uint64_t>(count);
-    bytes -= static_cast<uint64_t>(count);
-  }
-  // Some file systems report a full disk only now.
-  if (close(descriptor) != 0)
-    fail(target, errno);
-}
-
 void NpyWriter::append(const void *data, uint64_t count) {
-  write(data, count * row_bytes, header_bytes + rows * row_bytes, 0);
+  file.write(data, count * row_bytes, header_bytes + rows * row_bytes);
   rows += count;
 }
 
 void NpyWriter::restart(std::vector<uint64_t> shape) {
   rows = 0;
   set_row_shape(std::move(shape));
-  write(nullptr, 0, 0, O_TRUNC);
+  file.clear();
+}
+
+void NpyWriter::complete() {
+  std::string text = header();
+  file.write(text.data(), text.size(), 0);
+  completed = true;
 }
 
 void NpyWriter::publish() {
-  std::string text = header();
-  write(text.data(), text.size(), 0, 0);
-  if (rename(temporary.c_str(), target.c_str()) != 0)
-    fail(target, errno);
-  temporary.clear();
+  if (!completed)
+    complete();
+  file.publish();
 }
 
 } // namespace baton

@@ -8,6 +8,8 @@
 #ifndef BATON_RUNTIME_DECODE_NPY_H
 #define BATON_RUNTIME_DECODE_NPY_H
 
+#include "runtime/files/temporary.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -22,45 +24,37 @@ size_t npy_element_bytes(NpyType type);
 /// "float32", ...
 std::string_view npy_type_name(NpyType type);
 
-/// An array that grows along its first dimension. It is written beside its
-/// final place and renamed at the end, so that a reader sees all of it or
-/// nothing. The file is open only during a call: a dump has more files than a
-/// process may hold open.
+/// An array that grows along its first dimension, in a temporary file until it
+/// is published. Every failure is an Error that names the path.
 class NpyWriter {
 public:
-  /// Creates the file. Throws Error, naming the path, when that is refused, or
-  /// when `path` is something else than a plain file that may be replaced.
   NpyWriter(std::filesystem::path path, NpyType type,
             std::vector<uint64_t> row_shape);
-  NpyWriter(NpyWriter &&other) noexcept;
-  NpyWriter(const NpyWriter &) = delete;
-  NpyWriter &operator=(const NpyWriter &) = delete;
-  /// Removes the file unless publish() has been called.
-  ~NpyWriter();
 
-  /// Appends rows, stored one after the other. Throws Error, as all writes.
+  /// Appends rows, stored one after the other.
   void append(const void *data, uint64_t rows);
   /// Forgets all rows, and changes the shape of those to come.
   void restart(std::vector<uint64_t> row_shape);
-  /// Puts the array into its place.
+  /// After the last row: a full disk shows here at the latest.
+  void complete();
+  /// Completes the array and puts it into its place.
   void publish();
 
-  const std::filesystem::path &path() const { return target; }
+  const std::filesystem::path &path() const { return file.target(); }
   /// Rows so far, then the shape of a row.
   std::vector<uint64_t> shape() const;
 
 private:
   void set_row_shape(std::vector<uint64_t> shape);
   std::string header() const;
-  void write(const void *data, uint64_t bytes, uint64_t offset, int flags);
 
-  std::filesystem::path target;
-  std::filesystem::path temporary;
+  TemporaryFile file;
   NpyType type;
   std::vector<uint64_t> row_shape;
   uint64_t row_bytes;
   uint64_t header_bytes;
   uint64_t rows = 0;
+  bool completed = false;
 };
 
 } // namespace baton

@@ -7,12 +7,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <optional>
-
-#include <unistd.h>
 
 namespace baton {
 
@@ -123,33 +119,11 @@ std::vector<uint64_t> without_first(const std::vector<uint64_t> &extents) {
   return {extents.begin() + 1, extents.end()};
 }
 
-void write_text(const std::filesystem::path &path, const std::string &text) {
-  std::filesystem::path temporary = path;
-  temporary += "." + std::to_string(getpid()) + ".temporary";
-  FILE *file = std::fopen(temporary.c_str(), "wbe");
-  bool written = file != nullptr &&
-                 std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file && std::fclose(file) != 0)
-    written = false;
-  if (written && rename(temporary.c_str(), path.c_str()) == 0)
-    return;
-  int error = errno;
-  unlink(temporary.c_str());
-  throw Error(path.string() + ": cannot be written: " + std::strerror(error));
-}
-
 } // namespace
 
 ValueDump::ValueDump(const Metadata &metadata,
                      const std::filesystem::path &folder)
-    : metadata(metadata), folder(folder) {
-  std::error_code failure;
-  owns_folder = std::filesystem::create_directories(folder, failure);
-  if (failure || !std::filesystem::is_directory(folder))
-    throw Error("--dump: " + folder.string() +
-                ": the folder cannot be created: " +
-                (failure ? failure.message() : "a file is in its place"));
-
+    : metadata(metadata), folder(folder), own_folder(folder) {
   auto order = program_order(metadata.phases);
   size_t count = 0;
   for (auto [phase, iteration] : order)
@@ -177,13 +151,6 @@ ValueDump::ValueDump(const Metadata &metadata,
     }
     ranges[{phase, iteration}] = {first, values.size()};
   }
-}
-
-ValueDump::~ValueDump() {
-  values.clear();
-  std::error_code not_empty;
-  if (owns_folder)
-    std::filesystem::remove(folder, not_empty);
 }
 
 ValueDump::Piece ValueDump::copy(const WrittenBuffer &buffer,
@@ -278,13 +245,20 @@ void ValueDump::publish() {
                     {"buffer", value.buffer->buffer},
                     {"dtype", npy_type_name(value.type)},
                     {"shape", value.writer.shape()}});
-    value.writer.publish();
+    value.writer.complete();
   }
   nlohmann::ordered_json index = {{"format", 1},
                                   {"model", metadata.json.at("model")},
                                   {"values", std::move(list)}};
-  write_text(folder / "index.json", index.dump(1) + "\n");
-  owns_folder = false;
+  std::string text = index.dump(1) + "\n";
+  TemporaryFile index_file(folder / "index.json");
+  index_file.write(text.data(), text.size(), 0);
+
+  Uninterrupted all_or_nothing;
+  own_folder.keep();
+  for (Value &value : values)
+    value.writer.publish();
+  index_file.publish();
 }
 
 } // namespace baton

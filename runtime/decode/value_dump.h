@@ -22,6 +22,7 @@
 
 #include "runtime/decode/metadata.h"
 #include "runtime/decode/npy.h"
+#include "runtime/files/temporary.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -33,12 +34,11 @@ namespace baton {
 
 class ValueDump {
 public:
-  /// Creates the folder and one file per value in it. Throws Error when that is
-  /// refused. `metadata` outlives this.
+  /// Creates the folder and one file per value in it; without publish(),
+  /// nothing of that is left. Throws Error when it is refused. `metadata`
+  /// outlives this.
   ValueDump(const Metadata &metadata, const std::filesystem::path &folder);
   ValueDump(const ValueDump &) = delete;
-  /// Without publish(), nothing is left, nor the folder if it was made here.
-  ~ValueDump();
 
   /// Copies what the phase has just written (see StepDriver::observe).
   void record(const BatonStep &step, uint32_t phase, uint32_t iteration,
@@ -68,8 +68,7 @@ private:
 
   const Metadata &metadata;
   std::filesystem::path folder;
-  /// The folder is this dump's, and empty unless something is published.
-  bool owns_folder;
+  TemporaryFolder own_folder;
   /// In program order.
   std::vector<Value> values;
   /// The values of each (phase, iteration): the first, and behind the last.

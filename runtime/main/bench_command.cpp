@@ -14,7 +14,6 @@
 #include "runtime/decode/generation.h"
 #include "runtime/decode/machine_speed.h"
 #include "runtime/error.h"
-#include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
@@ -33,9 +32,10 @@ namespace {
 
 using Clock = Generation::Clock;
 
-/// Runs repeat while they take no longer than this all together.
+/// Unless told otherwise, runs repeat while they take no longer than this all
+/// together.
 constexpr double enough_seconds = 15;
-constexpr unsigned most_runs = 8;
+constexpr uint64_t most_runs = 8;
 constexpr uint64_t window_tokens = 8;
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
@@ -61,7 +61,7 @@ GenerationRequest bench_request(const Metadata &metadata, uint64_t prefill,
 }
 
 struct Speed {
-  unsigned runs = 0;
+  uint64_t runs = 0;
   uint64_t window = 0;
   double prefill_tokens_per_second = 0;
   double decode_tokens_per_second = 0;
@@ -70,8 +70,9 @@ struct Speed {
   double decode_positions = 0;
 };
 
-Speed measure(Execution &execution, const GenerationRequest &request) {
-  Interruptible interruptible(execution.stop);
+/// As often as `repeat` says, 0 as time allows.
+Speed measure(Execution &execution, const GenerationRequest &request,
+              uint64_t repeat) {
   uint64_t prefill = request.prompt.size();
   uint64_t decode = request.max_new_tokens - 1;
   Speed speed;
@@ -83,7 +84,6 @@ Speed measure(Execution &execution, const GenerationRequest &request) {
     Clock::time_point run_start = Clock::now();
     Generation generation(request);
     execution.run(generation);
-    interruptible.check();
     ++speed.runs;
     speed.prefill_tokens_per_second =
         std::max(speed.prefill_tokens_per_second,
@@ -100,8 +100,10 @@ Speed measure(Execution &execution, const GenerationRequest &request) {
       }
     }
     longest = std::max(longest, seconds_between(run_start, Clock::now()));
-  } while (speed.runs < most_runs &&
-           seconds_between(start, Clock::now()) + longest < enough_seconds);
+  } while (repeat ? speed.runs < repeat
+                  : speed.runs < most_runs &&
+                        seconds_between(start, Clock::now()) + longest <
+                            enough_seconds);
   speed.decode_mean_tokens_per_second =
       double(decode * speed.runs) / decode_seconds;
   return speed;
@@ -120,7 +122,6 @@ struct Outcome {
 };
 
 Outcome outcome_of(Execution &execution, const GenerationRequest &request) {
-  Interruptible interruptible(execution.stop);
   Outcome outcome;
   Generation generation(
       request, {.on_logits = [&](uint64_t, std::span<const float> logits) {
@@ -128,7 +129,6 @@ Outcome outcome_of(Execution &execution, const GenerationRequest &request) {
                               logits.end());
       }});
   execution.run(generation);
-  interruptible.check();
   outcome.tokens = generation.new_tokens();
   return outcome;
 }
@@ -239,7 +239,7 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
       bench_request(metadata, options.prefill, options.decode, chunk);
   Execution execution(metadata, parameters.table(), {workers, origin});
   note("measuring the program");
-  Speed speed = measure(execution, request);
+  Speed speed = measure(execution, request, options.repeat);
   // Before memory is taken for anything that is not the program's.
   uint64_t peak_bytes = peak_resident_bytes();
 
@@ -262,10 +262,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   std::optional<Profile> profile;
   if (options.profile) {
     note("timing phases");
-    Interruptible interruptible(single.stop);
     profile.emplace(request, metadata.phases.size());
     single.run(*profile, /*observed=*/true);
-    interruptible.check();
   }
 
   note("measuring the machine");

@@ -219,6 +219,12 @@ int run(int argc, char **argv, std::string_view metadata_text) {
       ->type_name("N")
       ->capture_default_str()
       ->check(positive());
+  measuring
+      ->add_option("--repeat", bench.repeat,
+                   "Runs that are measured, each from an empty context "
+                   "(default: up to 8 in 15 seconds)")
+      ->type_name("N")
+      ->check(positive());
   measuring->add_flag("--profile", bench.profile,
                       "Also show where the time goes, phase by phase, in a run "
                       "with one worker");
@@ -273,6 +279,7 @@ int complain(const std::string &message) {
 
 int run_command_line(int argc, char **argv, std::string_view metadata) {
   handle_signals();
+  occupy_standard_streams();
   try {
     return run(argc, argv, metadata);
   } catch (const std::bad_alloc &) {

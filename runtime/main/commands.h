@@ -41,6 +41,8 @@ struct BenchOptions {
   RunOptions run;
   uint64_t prefill = 512;
   uint64_t decode = 64;
+  /// 0: a few, as time allows.
+  uint64_t repeat = 0;
   bool profile = false;
   bool json = false;
 };

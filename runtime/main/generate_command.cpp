@@ -109,7 +109,7 @@ void run_and_print(Execution &execution, Generation &generation,
   execution.wait();
   if (printer)
     printer->end();
-  interruptible.check();
+  check_interrupted();
 }
 
 void print_json(const Generation &generation,

@@ -3,9 +3,11 @@
 #include "runtime/main/interrupt.h"
 
 #include "runtime/error.h"
+#include "runtime/files/temporary.h"
 
 #include <atomic>
 #include <csignal>
+#include <string_view>
 
 #include <unistd.h>
 
@@ -15,20 +17,34 @@ namespace {
 
 // Only lock-free atomics may be touched in a signal handler.
 std::atomic<std::atomic<bool> *> stop_flag = nullptr;
-std::atomic<bool> interrupted = false;
+std::atomic<bool> was_interrupted = false;
 static_assert(std::atomic<std::atomic<bool> *>::is_always_lock_free &&
               std::atomic<bool>::is_always_lock_free);
 
+void say(std::string_view text) {
+  [[maybe_unused]] ssize_t ignored =
+      write(STDERR_FILENO, text.data(), text.size());
+}
+
+[[noreturn]] void end(std::string_view message) {
+  remove_temporary_files();
+  // There may be a line that shows progress.
+  if (isatty(STDERR_FILENO))
+    say("\r\033[K");
+  say(message);
+  _exit(1);
+}
+
 void on_signal(int) {
   std::atomic<bool> *stop = stop_flag.load();
-  if (stop && !interrupted.exchange(true)) {
-    stop->store(true);
-    return;
-  }
-  constexpr char message[] = "error: interrupted\n";
-  [[maybe_unused]] ssize_t ignored =
-      write(STDERR_FILENO, message, sizeof(message) - 1);
-  _exit(1);
+  if (!stop || was_interrupted.exchange(true))
+    end("error: interrupted\n");
+  stop->store(true);
+}
+
+void on_bus_error(int) {
+  end("error: a file was cut short, or could not be read, while it was in "
+      "use\n");
 }
 
 } // namespace
@@ -38,6 +54,8 @@ void handle_signals() {
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, nullptr);
   sigaction(SIGXFSZ, &action, nullptr);
+  action.sa_handler = on_bus_error;
+  sigaction(SIGBUS, &action, nullptr);
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -50,13 +68,13 @@ void handle_signals() {
   }
 }
 
+void check_interrupted() {
+  if (was_interrupted)
+    throw Error("interrupted");
+}
+
 Interruptible::Interruptible(std::atomic<bool> &stop) { stop_flag = &stop; }
 
 Interruptible::~Interruptible() { stop_flag = nullptr; }
-
-void Interruptible::check() const {
-  if (interrupted)
-    throw Error("interrupted");
-}
 
 } // namespace baton

@@ -8,22 +8,23 @@
 namespace baton {
 
 /// Makes writes to a closed pipe and beyond the file size limit fail instead of
-/// killing the process, and makes SIGINT, SIGTERM and SIGHUP end it with status
-/// 1: at once, or while an Interruptible exists in good order.
+/// killing the process, and makes SIGINT, SIGTERM and SIGHUP, or a file that is
+/// cut short while it is mapped, end it with one line and status 1 at once;
+/// temporary files are removed (runtime/files/temporary.h).
 void handle_signals();
 
-/// While one exists, the first of these signals only sets its flag, and the
-/// second ends the process at once. One exists at a time.
+/// While one exists, the first of these signals only sets its flag; the second
+/// ends the process at once. One exists at a time.
 class Interruptible {
 public:
   explicit Interruptible(std::atomic<bool> &stop);
   Interruptible(const Interruptible &) = delete;
   Interruptible &operator=(const Interruptible &) = delete;
   ~Interruptible();
-
-  /// Throws Error when there was a signal.
-  void check() const;
 };
+
+/// Throws Error when such a signal came while there was an Interruptible.
+void check_interrupted();
 
 } // namespace baton
 

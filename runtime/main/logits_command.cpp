@@ -7,7 +7,6 @@
 #include "runtime/decode/scoring.h"
 #include "runtime/decode/value_dump.h"
 #include "runtime/error.h"
-#include "runtime/main/interrupt.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/weights.h"
 
@@ -42,9 +41,7 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
       metadata, parameters.table(),
       {workers, static_cast<uint32_t>(options.run.event_origin)});
   RunTrace trace(metadata, options.run, execution);
-  Interruptible interruptible(execution.stop);
   execution.run(scoring, /*observed=*/dump.has_value());
-  interruptible.check();
   if (dump)
     dump->publish();
   trace.publish();

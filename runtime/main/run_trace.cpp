@@ -2,53 +2,27 @@
 
 #include "runtime/main/run_trace.h"
 
-#include "runtime/error.h"
 #include "runtime/trace/perfetto.h"
 
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <memory>
-
-#include <unistd.h>
 
 namespace baton {
-
-namespace {
-
-[[noreturn]] void fail(const std::string &path, int error) {
-  throw Error("--trace: " + path +
-              ": cannot be written: " + std::strerror(error));
-}
-
-} // namespace
 
 RunTrace::RunTrace(const Metadata &metadata, const RunOptions &options,
                    Execution &execution)
     : metadata(metadata), options(options), execution(execution) {
   if (!options.trace)
     return;
-  std::error_code ignored;
-  auto status = std::filesystem::status(*options.trace, ignored);
-  if (std::filesystem::exists(status) &&
-      !std::filesystem::is_regular_file(status))
-    throw Error("--trace: " + *options.trace + ": is not a plain file");
-  temporary = *options.trace + "." + std::to_string(getpid()) + ".temporary";
   // Before the run, which may take long.
-  if (FILE *file = std::fopen(temporary.c_str(), "wbe"))
-    std::fclose(file);
-  else
-    fail(*options.trace, errno);
+  file.emplace(*options.trace);
   execution.record(&recorder.emplace(execution.workers()));
 }
 
 RunTrace::~RunTrace() {
-  if (!recorder)
-    return;
-  execution.record(nullptr);
-  unlink(temporary.c_str());
+  if (recorder)
+    execution.record(nullptr);
 }
 
 void RunTrace::publish() {
@@ -63,19 +37,22 @@ void RunTrace::publish() {
   for (const PhaseDescription &phase : metadata.phases)
     phases.push_back({phase.name, phase.segment, phase.repeat > 1});
 
-  FILE *file = std::fopen(temporary.c_str(), "wbe");
-  bool written = file != nullptr;
-  if (file)
-    write_perfetto(
-        *recorder, phases, metadata.json.at("model").value("name", "baton"),
-        [&](const std::string &text) {
-          written = written && std::fwrite(text.data(), 1, text.size(), file) ==
-                                   text.size();
-        });
-  if (file && std::fclose(file) != 0)
-    written = false;
-  if (!written || rename(temporary.c_str(), options.trace->c_str()) != 0)
-    fail(*options.trace, errno);
+  std::string buffer;
+  uint64_t written = 0;
+  auto write = [&] {
+    file->write(buffer.data(), buffer.size(), written);
+    written += buffer.size();
+    buffer.clear();
+  };
+  write_perfetto(*recorder, phases,
+                 metadata.json.at("model").value("name", "baton"),
+                 [&](const std::string &text) {
+                   buffer += text;
+                   if (buffer.size() > (1 << 20))
+                     write();
+                 });
+  write();
+  file->publish();
 }
 
 } // namespace baton

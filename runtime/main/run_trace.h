@@ -5,10 +5,10 @@
 
 #include "runtime/decode/execution.h"
 #include "runtime/decode/metadata.h"
+#include "runtime/files/temporary.h"
 #include "runtime/main/run_options.h"
 #include "runtime/trace/recorder.h"
 
-#include <filesystem>
 #include <optional>
 
 namespace baton {
@@ -30,7 +30,7 @@ private:
   const RunOptions &options;
   Execution &execution;
   std::optional<TraceRecorder> recorder;
-  std::filesystem::path temporary;
+  std::optional<TemporaryFile> file;
 };
 
 } // namespace baton

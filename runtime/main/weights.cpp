@@ -3,10 +3,7 @@
 #include "runtime/main/weights.h"
 
 #include "runtime/error.h"
-#include "runtime/main/interrupt.h"
 #include "runtime/main/progress.h"
-
-#include <atomic>
 
 namespace baton {
 
@@ -30,15 +27,10 @@ Parameters load_weights(const Metadata &metadata, const RunOptions &options) {
   load.use_cache = !options.no_cache;
   load.threads = chosen_workers(options);
   load.quiet = options.quiet;
-  std::atomic<bool> stop = false;
-  Interruptible interruptible(stop);
   load.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total);
-    interruptible.check();
   };
-  Parameters parameters = Parameters::load(metadata.json, checkpoint, load);
-  interruptible.check();
-  return parameters;
+  return Parameters::load(metadata.json, checkpoint, load);
 }
 
 } // namespace baton

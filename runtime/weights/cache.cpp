@@ -3,6 +3,7 @@
 #include "runtime/weights/cache.h"
 
 #include "runtime/error.h"
+#include "runtime/files/temporary.h"
 #include "runtime/weights/descriptor.h"
 #include "runtime/weights/hash.h"
 #include "runtime/weights/parallel.h"
@@ -42,8 +43,6 @@ constexpr uint64_t data_offset = 4096;
 // One huge page each, so that no two threads touch the same one first.
 constexpr uint64_t block_bytes = HugeRegion::alignment;
 
-constexpr std::string_view temporary_suffix = ".temporary";
-
 uint64_t block_count(uint64_t bytes) {
   return (bytes + block_bytes - 1) / block_bytes;
 }
@@ -79,25 +78,6 @@ bool read_all(int descriptor, void *data, uint64_t bytes, uint64_t offset) {
   return true;
 }
 
-/// Leaves the reason in errno when it returns false.
-bool write_all(int descriptor, const void *data, uint64_t bytes,
-               uint64_t offset) {
-  const char *from = static_cast<const char *>(data);
-  while (bytes) {
-    ssize_t count = pwrite(descriptor, from, bytes, static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count == 0)
-      errno = ENOSPC;
-    if (count <= 0)
-      return false;
-    from += count;
-    offset += static_cast<uint64_t>(count);
-    bytes -= static_cast<uint64_t>(count);
-  }
-  return true;
-}
-
 /// A file beyond the user's size limit makes the kernel send SIGXFSZ, which
 /// would end the program. Blocked, in this thread and those it starts, the
 /// write fails with EFBIG instead, as on a full disk.
@@ -123,52 +103,6 @@ private:
   sigset_t signals;
   sigset_t previous;
   bool was_pending;
-};
-
-/// A file that is removed unless it is renamed to its final name.
-class TemporaryFile {
-public:
-  explicit TemporaryFile(const std::filesystem::path &target) : target(target) {
-    static std::atomic<unsigned> counter = 0;
-    // The process number may repeat between machines that share the folder.
-    for (int attempt = 0; attempt < 100 && descriptor.value < 0; ++attempt) {
-      auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-      path = target;
-      path += "." + std::to_string(getpid()) + "." + std::to_string(counter++) +
-              "." +
-              std::to_string(mix(static_cast<uint64_t>(now)) % 1'000'000) +
-              std::string(temporary_suffix);
-      descriptor.value =
-          open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (descriptor.value < 0 && errno != EEXIST)
-        break;
-    }
-    if (descriptor.value < 0)
-      throw Error(path.string() + ": " + std::strerror(errno));
-  }
-  ~TemporaryFile() {
-    if (!path.empty())
-      unlink(path.c_str());
-  }
-
-  void write(const void *data, uint64_t bytes, uint64_t offset) {
-    if (!write_all(descriptor.value, data, bytes, offset))
-      throw Error(path.string() + ": " + std::strerror(errno));
-  }
-
-  void publish() {
-    // Some file systems report a full disk only when the file is closed.
-    int closed = close(descriptor.value);
-    descriptor.value = -1;
-    if (closed != 0 || rename(path.c_str(), target.c_str()) != 0)
-      throw Error(target.string() + ": " + std::strerror(errno));
-    path.clear();
-  }
-
-private:
-  std::filesystem::path target;
-  std::filesystem::path path;
-  Descriptor descriptor{-1};
 };
 
 /// A writer touches its file all the time; one that has rested this long was
@@ -204,7 +138,7 @@ CacheKey packing_key(const Checkpoint &checkpoint,
         std::filesystem::canonical(file->path(), failure);
     add((failure ? file->path() : canonical).string());
     add(std::to_string(file->file_bytes()));
-    add(std::to_string(file->modified()));
+    add(std::to_string(file->changed()));
     add(file->header());
   }
   return {{hash_bytes(identity.data(), identity.size(), 1),

@@ -5,8 +5,8 @@
 // is one header page and then the packed region as it stands in memory.
 //
 // The key is a 128-bit hash of the packing version, the program's description
-// of its parameters, and of each checkpoint file the canonical path, size,
-// modification time and header. A file under another key is never looked at and
+// of its parameters, and of each checkpoint file the canonical path, size, time
+// of change and header. A file under another key is never looked at and
 // never removed: other programs use the same folder.
 //
 // The checksum covers every byte. It is taken block by block right after a

@@ -268,8 +268,8 @@ SafetensorsFile::open(const std::filesystem::path &path) {
   std::shared_ptr<SafetensorsFile> result(new SafetensorsFile());
   result->file_path = path;
   uint64_t size = static_cast<uint64_t>(status.st_size);
-  result->modification_time =
-      int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+  result->change_time =
+      int64_t(status.st_ctim.tv_sec) * 1'000'000'000 + status.st_ctim.tv_nsec;
   if (size < 8)
     throw Error(file + ": " + std::to_string(size) +
                 " bytes are too short for a safetensors file");

@@ -53,8 +53,10 @@ public:
 
   const std::filesystem::path &path() const { return file_path; }
   uint64_t file_bytes() const { return size; }
-  /// Last modification, nanoseconds since 1970.
-  int64_t modified() const { return modification_time; }
+  /// Last change of contents or attributes, nanoseconds since 1970. Other than
+  /// the time of modification, nobody sets it back, as unpacking and copying
+  /// do.
+  int64_t changed() const { return change_time; }
   /// The JSON text.
   std::string_view header() const { return header_text; }
   const std::map<std::string, Tensor, std::less<>> &tensors() const {
@@ -72,7 +74,7 @@ private:
   std::filesystem::path file_path;
   const std::byte *base = nullptr;
   uint64_t size = 0;
-  int64_t modification_time = 0;
+  int64_t change_time = 0;
   std::string_view header_text;
   std::map<std::string, Tensor, std::less<>> tensor_map;
 };

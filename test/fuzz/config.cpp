@@ -1,5 +1,7 @@
 //===- config.cpp - fuzz: config.json -------------------------------------===//
 
+#include "Accepted.h"
+
 #include "models/Importer.h"
 
 #include "dialects/Model/Model.h"
@@ -36,5 +38,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::fprintf(stderr, "error: '%s'\n", error.c_str());
     std::abort();
   }
-  return 0;
+  return fuzz::outcome({reinterpret_cast<const char *>(data), size}, ".json",
+                       module ? *module : nullptr);
 }

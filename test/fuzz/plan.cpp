@@ -1,5 +1,8 @@
 //===- plan.cpp - fuzz: IR, its verifiers, the passes, the proof ----------===//
 
+#include "Accepted.h"
+#include "MutateIR.h"
+
 #include "dialects/Event/Event.h"
 #include "dialects/Model/Model.h"
 #include "passes/fusion/Passes.h"
@@ -14,6 +17,7 @@
 
 #include <csetjmp>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 using namespace baton;
@@ -23,6 +27,20 @@ static jmp_buf refusal;
 /// Numbers past 64 bits end the compiler with one line and status 1; here, the
 /// input.
 static void refuse(void *, const char *, bool) { longjmp(refusal, 1); }
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
+                                          size_t maxSize, unsigned seed) {
+  std::string text(reinterpret_cast<const char *>(data), size);
+  if (seed % 4 == 0)
+    return LLVMFuzzerMutate(data, size, maxSize);
+  text = fuzz::mutateIR(text, seed);
+  if (text.size() > maxSize)
+    return size;
+  std::memcpy(data, text.data(), text.size());
+  return text.size();
+}
 
 /// A model is planned and proved, or refused; a plan is proved or rejected.
 /// What the passes make of a verified model has to verify.
@@ -38,7 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   text.assign(reinterpret_cast<const char *>(data), size);
   auto *context = new mlir::MLIRContext(mlir::MLIRContext::Threading::DISABLED);
   if (setjmp(refusal))
-    return 0;
+    return fuzz::outcome(text, ".mlir", {});
+  int outcome;
   {
     context->loadDialect<model::ModelDialect, event::EventDialect>();
     mlir::ScopedDiagnosticHandler quiet(
@@ -59,9 +78,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         manager.addPass(tasks::createScheduleStatic());
       }
       manager.addPass(tasks::createEventVerify());
-      (void)manager.run(*module);
+      if (failed(manager.run(*module)))
+        module = {};
     }
+    outcome = fuzz::outcome(text, ".mlir", module ? *module : nullptr);
   }
   delete context;
-  return 0;
+  return outcome;
 }

@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tools/batonc/Process.h"
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"
 #include "tools/batonc/explain.h"
 
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -85,7 +85,7 @@ static int compileCommand(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  std::signal(SIGPIPE, SIG_IGN);
+  baton::prepareProcess();
   if (argc > 1 && std::strcmp(argv[1], "explain") == 0)
     return explainCommand(argc - 1, argv + 1, argv[0]);
   return compileCommand(argc, argv);

@@ -147,6 +147,16 @@ TEST_F(Cache, ChangedModificationTimeMakesAnotherKey) {
   EXPECT_EQ(cache_files().size(), 2u);
 }
 
+TEST_F(Cache, AReplacedFileOfTheSameTimeMakesAnotherKey) {
+  expect_load(false);
+  fs::path model = folder.path / "model.safetensors";
+  fs::path twin = folder.path / "twin";
+  fs::copy_file(model, twin);
+  fs::last_write_time(twin, fs::last_write_time(model));
+  fs::rename(twin, model);
+  expect_load(false);
+}
+
 TEST_F(Cache, ChangedContentsMakeAnotherKey) {
   expect_load(false);
   fs::path model = folder.path / "model.safetensors";

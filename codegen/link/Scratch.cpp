@@ -1,0 +1,163 @@
+//===- Scratch.cpp - outputs that are complete or not there ---------------===//
+
+#include "codegen/link/Scratch.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace baton::link;
+
+namespace {
+/// What a signal ends. The thread that handles signals keeps the mutex, so that
+/// nothing is created or published any more.
+struct Unfinished {
+  std::mutex mutex;
+  std::set<std::string> folders;
+  std::set<pid_t> programs;
+};
+} // namespace
+
+static Unfinished &unfinished() {
+  // Signals come while the process ends, too.
+  static auto *state = new Unfinished;
+  return *state;
+}
+
+//===----------------------------------------------------------------------===//
+// Scratch
+//===----------------------------------------------------------------------===//
+
+Scratch::Scratch(std::string folder, std::string output)
+    : folder(std::move(folder)), output(std::move(output)) {}
+
+Scratch::Scratch(Scratch &&other)
+    : folder(std::exchange(other.folder, {})), output(std::move(other.output)) {
+}
+
+Scratch::~Scratch() {
+  if (folder.empty())
+    return;
+  std::lock_guard lock(unfinished().mutex);
+  sys::fs::remove_directories(folder);
+  unfinished().folders.erase(folder);
+}
+
+Error Scratch::cannotWrite(std::error_code error) const {
+  StringRef parent = sys::path::parent_path(output);
+  return createStringError("cannot write '" + output + "' in folder '" +
+                           (parent.empty() ? "." : parent) +
+                           "': " + error.message());
+}
+
+Expected<Scratch> Scratch::beside(StringRef output) {
+  if (sys::fs::is_directory(output))
+    return createStringError("output '" + output + "' is a folder");
+  // Renaming onto a device would replace it.
+  if (sys::fs::exists(output) && !sys::fs::is_regular_file(output))
+    return createStringError("output '" + output + "' is not a plain file");
+  SmallString<128> prefix(output), folder;
+  sys::fs::make_absolute(prefix);
+  std::lock_guard lock(unfinished().mutex);
+  if (std::error_code error = sys::fs::createUniqueDirectory(prefix, folder))
+    return Scratch({}, output.str()).cannotWrite(error);
+  unfinished().folders.insert(folder.str().str());
+  return Scratch(folder.str().str(), output.str());
+}
+
+Error Scratch::write(StringRef name, StringRef bytes) const {
+  std::error_code error;
+  raw_fd_ostream stream(path(name), error);
+  if (error)
+    return cannotWrite(error);
+  stream << bytes;
+  stream.close();
+  error = stream.error();
+  stream.clear_error();
+  return error ? cannotWrite(error) : Error::success();
+}
+
+Error Scratch::publish(StringRef name) const {
+  std::lock_guard lock(unfinished().mutex);
+  if (std::error_code error = sys::fs::rename(path(name), output))
+    return cannotWrite(error);
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Programs and signals
+//===----------------------------------------------------------------------===//
+
+int baton::link::execute(ArrayRef<std::string> arguments,
+                         ArrayRef<std::optional<StringRef>> redirects,
+                         std::string &message) {
+  SmallVector<StringRef> references(arguments.begin(), arguments.end());
+  sys::ProcessInfo process;
+  {
+    std::lock_guard lock(unfinished().mutex);
+    bool failed = false;
+    // Detached, it leads a group of its own, which a signal can be sent to.
+    process = sys::ExecuteNoWait(arguments.front(), references,
+                                 /*Env=*/std::nullopt, redirects,
+                                 /*MemoryLimit=*/0, &message, &failed,
+                                 /*AffinityMask=*/nullptr,
+                                 /*DetachProcess=*/true);
+    if (failed)
+      return -1;
+    unfinished().programs.insert(process.Pid);
+  }
+  int status =
+      sys::Wait(process, /*SecondsToWait=*/std::nullopt, &message).ReturnCode;
+  std::lock_guard lock(unfinished().mutex);
+  unfinished().programs.erase(process.Pid);
+  return status;
+}
+
+void baton::link::endOnSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // A shell starts background jobs with SIGINT ignored, nohup any with
+    // SIGHUP; that stays.
+    struct sigaction action;
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN)
+      sigaddset(&signals, signal);
+  }
+  // Blocked here and in all threads to come, they reach the one that waits.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // What the linker's driver has started becomes this process's own child when
+  // the driver is gone.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  unfinished();
+  std::thread([signals] {
+    int signal;
+    sigwait(&signals, &signal);
+    unfinished().mutex.lock();
+    if (!unfinished().programs.empty()) {
+      for (pid_t program : unfinished().programs)
+        kill(-program, SIGKILL);
+      while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR)
+        ;
+    }
+    for (const std::string &folder : unfinished().folders)
+      sys::fs::remove_directories(folder);
+    constexpr char message[] = "error: interrupted\n";
+    [[maybe_unused]] ssize_t ignored =
+        ::write(STDERR_FILENO, message, sizeof(message) - 1);
+    _exit(1);
+  }).detach();
+}
