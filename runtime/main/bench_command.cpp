@@ -253,10 +253,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
     note("tracing tasks");
     // A run of its own: tracing takes time.
     RunTrace trace(metadata, options.run, execution);
-    Interruptible interruptible(execution.stop);
     Generation generation(request);
     execution.run(generation);
-    interruptible.check();
     trace.publish();
   }
   std::optional<Profile> profile;
