@@ -355,7 +355,7 @@ def check_errors(explainer, program, folder, path):
     refuses("--workers 4.*3 workers", "--trace", trace, "--workers", 4)
     refuses("missing/page.html", "--html", "missing/page.html")
     refuses("cannot write", "--html", "/dev/null/page.html")
-    refuses("plain file", "--html", ".")
+    refuses("is a folder", "--html", ".")
     refuses("--json and --html", "--json", "--html", "page.html")
     refuses("--past.*--prefill", "--past", 3)
     refuses("--context 256 is out of range", "--context", 256)

