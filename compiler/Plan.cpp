@@ -4,6 +4,7 @@
 
 #include "compiler/Dialects.h"
 #include "compiler/Pipeline.h"
+#include "compiler/SourceFile.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/Model/Model.h"
 #include "models/Importer.h"
@@ -28,10 +29,9 @@ parseFile(mlir::MLIRContext &context, const CompileOptions &options,
     return createStringError("--dtype: the types of " + options.model +
                              " are written in it; leave the flag out");
   llvm::SourceMgr sources;
-  auto buffer = llvm::MemoryBuffer::getFile(options.model, /*IsText=*/true);
+  auto buffer = readSourceFile(options.model);
   if (!buffer)
-    return createStringError("cannot read " + options.model + ": " +
-                             buffer.getError().message());
+    return buffer.takeError();
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
   if (!module)
@@ -77,12 +77,6 @@ readModel(mlir::MLIRContext &context, const CompileOptions &options,
     return createStringError(options.model +
                              ": no such file or folder; MODEL is a checkpoint "
                              "folder with config.json, or an .mlir file");
-  // A device may never end. (A pipe does.)
-  llvm::sys::fs::file_status status;
-  if (!llvm::sys::fs::status(options.model, status) &&
-      (status.type() == llvm::sys::fs::file_type::character_file ||
-       status.type() == llvm::sys::fs::file_type::block_file))
-    return createStringError(options.model + ": is a device");
   return parseFile(context, options, diagnostics);
 }
 
@@ -114,11 +108,9 @@ readSchedule(mlir::MLIRContext &context, const CompileOptions &options,
              const TargetDescription &target, Diagnostics &diagnostics) {
   std::string text;
   if (!options.schedule.empty()) {
-    auto buffer =
-        llvm::MemoryBuffer::getFile(options.schedule, /*IsText=*/true);
+    auto buffer = readSourceFile(options.schedule);
     if (!buffer)
-      return createStringError("cannot read " + options.schedule + ": " +
-                               buffer.getError().message());
+      return buffer.takeError();
     text = (*buffer)->getBuffer().str();
     if (text.empty())
       return createStringError(options.schedule + ": is empty");

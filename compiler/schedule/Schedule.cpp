@@ -150,10 +150,32 @@ static transform::NamedSequenceOp sequenceOf(ModuleOp schedule,
   return schedule.lookupSymbol<transform::NamedSequenceOp>(name);
 }
 
+/// Of the transform dialect's own ops, those that only handle handles: others
+/// could make of a program whatever they like, and nothing would check it.
+static bool mayStandInSchedule(Operation *op) {
+  return op->getName().getStringRef().starts_with("transform.baton.") ||
+         isa<transform::NamedSequenceOp, transform::YieldOp,
+             transform::MergeHandlesOp, transform::SplitHandleOp>(op);
+}
+
+static LogicalResult checkOps(ModuleOp schedule) {
+  WalkResult result = schedule.walk([](Operation *op) {
+    if (isa<transform::TransformDialect>(op->getDialect()) &&
+        !mayStandInSchedule(op)) {
+      op->emitOpError() << "may not stand in a schedule";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 static OwningOpRef<ModuleOp> parseOne(MLIRContext *context, StringRef text,
                                       StringRef name) {
-  auto module = parseSourceString<ModuleOp>(text, context, name);
-  if (!module)
+  // Nested sequences would take for ever to verify.
+  ParserConfig config(context, /*verifyAfterParse=*/false);
+  auto module = parseSourceString<ModuleOp>(text, config, name);
+  if (!module || failed(checkOps(*module)) || failed(verify(*module)))
     return {};
   if (!sequenceOf(*module, "model") && !sequenceOf(*module, "plan")) {
     emitError(module->getLoc())

@@ -262,16 +262,8 @@ void TileOp::getEffects(
 }
 
 LogicalResult TileOp::verify() {
-  ArrayRef<int64_t> sizes = getSizes();
-  if (sizes.empty() || sizes.size() > 2)
-    return emitOpError() << "has " << sizes.size()
-                         << " sizes, expected rows or rows and columns";
-  if (sizes[0] < 1 || sizes[0] > 4096)
-    return emitOpError() << "has " << sizes[0] << " rows, expected 1 to 4096";
-  if (sizes.size() == 2 && (sizes[1] < 16 || sizes[1] % 16 || sizes[1] > 65536))
-    return emitOpError() << "has " << sizes[1]
-                         << " columns, expected a multiple of 16 up to 65536";
-  return success();
+  std::string problem = tasks::checkTileSizes(getSizes());
+  return problem.empty() ? success() : emitOpError() << problem;
 }
 
 DiagnosedSilenceableFailure
@@ -373,8 +365,9 @@ DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
     if (auto failure = replaceCluster(*this, rewriter, ops, custom);
         !failure.succeeded())
       return failure;
-    mlir::emitRemark(custom->getLoc()) << "is computed by the body " << getBodyAttr()
-                         << ", as the schedule says";
+    mlir::emitRemark(custom->getLoc())
+        << "is computed by the body " << getBodyAttr()
+        << ", as the schedule says";
     made.push_back(custom);
     if (!module.lookupSymbol(getBodyAttr())) {
       rewriter.setInsertionPointToStart(module.getBody());
@@ -446,8 +439,8 @@ DiagnosedSilenceableFailure MergeOp::apply(TransformRewriter &rewriter,
     auto phase = tasks::mergePhases(rewriter, run);
     if (!phase)
       return emitDefiniteFailure() << toString(phase.takeError());
-    mlir::emitRemark(phase->getLoc()) << "is " << run.size()
-                           << " phases in one, as the schedule says";
+    mlir::emitRemark(phase->getLoc())
+        << "is " << run.size() << " phases in one, as the schedule says";
     merged.push_back(*phase);
   }
   results.set(cast<OpResult>(getMerged()), merged);

@@ -120,9 +120,25 @@ static LogicalResult tileStack(model::StackOp stack, Tiler &tiler,
   return success();
 }
 
+/// Files may say anything.
+static LogicalResult checkTile(Operation &op) {
+  Attribute attribute = op.getAttr(kTileAttribute);
+  if (!attribute)
+    return success();
+  auto sizes = dyn_cast<DenseI64ArrayAttr>(attribute);
+  std::string problem =
+      sizes ? checkTileSizes(sizes) : std::string("is no array of i64");
+  if (problem.empty())
+    return success();
+  return op.emitOpError() << "cannot be tiled: " << kTileAttribute << " "
+                          << problem;
+}
+
 static LogicalResult tileBlock(Block &block, Tiler &tiler) {
   unsigned stacks = 0;
   for (Operation &op : block) {
+    if (failed(checkTile(op)))
+      return failure();
     if (isa<model::YieldOp>(op))
       continue;
     if (auto stack = dyn_cast<model::StackOp>(op)) {

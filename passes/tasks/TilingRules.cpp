@@ -159,6 +159,19 @@ event::ParameterOp Tiler::constants(StringRef name, ArrayRef<float> values,
       location);
 }
 
+std::string tasks::checkTileSizes(ArrayRef<int64_t> sizes) {
+  if (sizes.empty() || sizes.size() > 2)
+    return "has " + std::to_string(sizes.size()) +
+           " sizes, expected rows or rows and columns";
+  if (sizes[0] < 1 || sizes[0] > 4096)
+    return "has " + std::to_string(sizes[0]) + " rows, expected 1 to 4096";
+  if (sizes.size() == 2 &&
+      (sizes[1] < kPanel || sizes[1] % kPanel || sizes[1] > 65536))
+    return "has " + std::to_string(sizes[1]) +
+           " columns, expected a multiple of 16 up to 65536";
+  return "";
+}
+
 /// Entry `i` of an op's tile sizes.
 static int64_t tileSize(Operation *op, unsigned i, int64_t otherwise) {
   auto sizes = op->getAttrOfType<DenseI64ArrayAttr>(kTileAttribute);

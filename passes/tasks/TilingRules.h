@@ -20,6 +20,10 @@ namespace baton::tasks {
 /// target's description says holds for ops without it.
 constexpr llvm::StringLiteral kTileAttribute = "event.tile";
 
+/// What is wrong with these tile sizes, or nothing: one or two, rows 1 to 4096,
+/// columns a multiple of a panel's up to 65536.
+std::string checkTileSizes(llvm::ArrayRef<int64_t> sizes);
+
 /// What rules see while a program is tiled in order.
 class Tiler {
 public:

@@ -158,6 +158,10 @@ def test(arguments, scratch):
         (folder, write("other.mlir", "module {}\n"), "has neither a transform.named_sequence @model nor @plan"),
         (folder, write("takes.mlir", HEADER + "  transform.named_sequence @plan() {\n" + END), "takes one !transform.any_op"),
         (folder, write("unknown.mlir", HEADER + PLAN + "    transform.baton.faster %plan\n" + END), "baton.faster"),
+        (folder, write("annotate.mlir", HEADER + PLAN + """    %phases = transform.baton.match in %plan
+    transform.annotate %phases "distribution" : !transform.any_op
+""" + END), "may not stand in a schedule"),
+        (folder, write("deep.mlir", "module {" * 3000), "deep.mlir:1: nests more than 200 levels deep"),
         (folder, write("grids.mlir", HEADER + PLAN + one_plan.replace("{q,k}_rope", "{q_proj*,q_rope}") + END),
          "grids.mlir:5:5: phase 'layers.self_attn.q_rope' cannot be merged with 'layers.self_attn.q_proj+k_proj+v_proj': their grids differ"),
         # A task of the copy reads what all of its rows' tasks make.

@@ -84,3 +84,38 @@ model.program @scattered_heads max_seq 8 {
   %l = model.last_rows %f : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
   model.return %l : !model.tensor<outputs x 4 x f32>
 }
+
+// -----
+
+// A file may state sizes of tiles.
+model.program @tile_columns max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  // expected-error @+1 {{cannot be tiled: event.tile has 24 columns, expected a multiple of 16 up to 65536}}
+  %x = model.linear %e, %table {event.tile = array<i64: 8, 24>} : (!model.tensor<rows x 4 x f32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  %l = model.last_rows %x : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
+  model.return %l : !model.tensor<outputs x 4 x f32>
+}
+
+// -----
+
+model.program @tile_rows max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
+  // expected-error @+1 {{cannot be tiled: event.tile has 0 rows, expected 1 to 4096}}
+  %e = model.embedding %tokens, %table {event.tile = array<i64: 0>} : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  %l = model.last_rows %e : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
+  model.return %l : !model.tensor<outputs x 4 x f32>
+}
+
+// -----
+
+model.program @tile_words max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
+  // expected-error @+1 {{cannot be tiled: event.tile is no array of i64}}
+  %e = model.embedding %tokens, %table {event.tile = "large"} : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  %l = model.last_rows %e : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
+  model.return %l : !model.tensor<outputs x 4 x f32>
+}
