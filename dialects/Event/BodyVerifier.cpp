@@ -91,6 +91,17 @@ static LogicalResult verifyEffects(Operation *op, BodyOp body) {
   StringRef dialect = op->getName().getDialectNamespace();
   if (!dialects.contains(dialect))
     return op->emitOpError() << "may not stand in a task body";
+  if (op->getName().getStringRef().contains("atomic"))
+    return op->emitOpError() << "may not stand in a task body: tasks hand work "
+                             << "on through events alone";
+  auto isScalable = [](Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector && vector.isScalable();
+  };
+  if (llvm::any_of(op->getOperandTypes(), isScalable) ||
+      llvm::any_of(op->getResultTypes(), isScalable))
+    return op->emitOpError() << "may not stand in a task body: its vectors "
+                             << "have no fixed size";
   if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
     return success();
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);

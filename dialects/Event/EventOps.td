@@ -362,7 +362,7 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
     - argument i is a memref of the access's rank, with dynamic sizes and strides, of 32- or 16-bit floating-point numbers
     - the access's maps have the grid's coordinates
     - the last access writes, the others read
-    - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, allocates nothing but on the stack, and writes to no argument but the last
+    - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, no atomics and no scalable vectors, allocates nothing but on the stack, and writes to no argument but the last
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, AffineMapAttr:$grid, ArrayAttr:$accesses);
   let regions = (region SizedRegion<1>:$body);

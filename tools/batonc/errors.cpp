@@ -3,7 +3,6 @@
 #include "tools/batonc/errors.h"
 
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -23,8 +22,7 @@ int tools::fail(const std::string &message) {
 void tools::reportFatalErrors(const std::string &model) {
   llvm::install_fatal_error_handler(
       [](void *model, const char *reason, bool) {
-        llvm::errs() << "error: " << *static_cast<std::string *>(model) << ": "
-                     << reason << '\n';
+        fail(*static_cast<std::string *>(model) + ": " + reason);
         std::_Exit(1);
       },
       const_cast<std::string *>(&model));

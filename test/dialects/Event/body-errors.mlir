@@ -154,3 +154,29 @@ event.body @chosen_memref grid ()[r, p, o] -> (r) accesses [#read, #write] {
   // expected-error @below {{writes to memory that cannot be traced to an argument}}
   memref.store %value, %chosen[%zero] : !m
 }
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+event.body @atomic grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+  %zero = arith.constant 0 : index
+  %value = arith.constant 0.0 : f32
+  // expected-error @below {{may not stand in a task body: tasks hand work on through events alone}}
+  %old = memref.atomic_rmw addf %value, %y[%zero] : (f32, !m) -> f32
+}
+
+// -----
+
+!m = memref<?xf32, strided<[?]>>
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+
+event.body @scalable grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+  // expected-error @below {{may not stand in a task body: its vectors have no fixed size}}
+  %value = arith.constant dense<0.0> : vector<[4]xf32>
+}
