@@ -134,7 +134,7 @@ static json bufferOf(BufferOp op, const baton::cpu::ProgramLayout &layout) {
       {"storage", std::move(storage)},    {"offset", op.getOffset()},
       {"strides", op.getStrides().vec()}, {"capacity", op.getCapacity().vec()},
       {"layers", op.getLayers()},         {"layer_stride", op.getLayerStride()},
-      {"extents", std::move(extents)}};
+      {"interleave", op.getInterleave()}, {"extents", std::move(extents)}};
 }
 
 static json phaseOf(PhaseOp phase, const baton::cpu::ProgramLayout &layout) {

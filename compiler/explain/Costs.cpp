@@ -158,6 +158,7 @@ std::optional<BodyCost> explain::bodyCost(llvm::StringRef callee,
       {"gated_linear", {gatedLinear, 11}},
       {"attention", {attention, 20}},
       {"embedding", {embedding, 8}},
+      {"embedding_panels", {embedding, 8}},
       {"position_embedding", {positionEmbedding, 6}},
       {"rms_norm", {rmsNorm, 8}},
       {"layer_norm", {layerNorm, 9}},
@@ -170,6 +171,7 @@ std::optional<BodyCost> explain::bodyCost(llvm::StringRef callee,
       // Maximum, difference, exponential, sum, quotient.
       {"softmax", {elements<5, 4>, 6}},
       {"copy", {elements<0, 4>, 6}},
+      {"append_keys", {elements<0, 4>, 6}},
       {"scale", {elements<1, 4>, 7}},
       {"add", {elements<1, 6>, 8}},
       {"mul", {elements<1, 6>, 8}},
@@ -426,7 +428,8 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
     bool outputsOnly = phase.getGrid().isFunctionOfSymbol(event::kOutputs);
     for (auto call : phase.getBody().getOps<event::CallOp>()) {
       event::ParameterOp panels = panelsOf(call);
-      if (!panels)
+      // An embedding reads a few rows of what a linear reads whole.
+      if (!panels || call.getCallee().starts_with("embedding"))
         continue;
       if (std::optional<int64_t> elements = panels.countElements())
         costs.bytes += repeat * *elements * bytesOf(panels.getElement());

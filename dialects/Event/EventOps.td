@@ -208,7 +208,9 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
   let description = [{
     `extents` is the index space in use during a step, `capacity` what it may
     grow to. Element `i` lies `offset + sum(i * strides)` elements into the
-    storage. A `state` keeps its values from step to step and has `layers`
+    storage. With `interleave` n, runs of n indices of dimension 0 lie next to
+    one another: its part of the sum is `floor(i / n) * n * stride + i mod n`.
+    A `state` keeps its values from step to step and has `layers`
     copies `layer_stride` elements apart, one for each iteration; rows before
     `past` hold what earlier steps wrote. An `input` is written by the runtime
     between steps, in memory of the runtime's: the ids of all tokens so far. A
@@ -226,6 +228,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     - the elements at full capacity lie inside the storage, when there is one
     - only a state has layers
     - an input has one dimension of stride 1, no offset and no storage
+    - only a state is interleaved, by a divisor of its first capacity, and lies alone in its storage
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Event_BufferKindAttr:$kind, TypeAttr:$element,
                        AffineMapAttr:$extents, DenseI64ArrayAttr:$capacity,
@@ -233,10 +236,16 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
                        OptionalAttr<FlatSymbolRefAttr>:$storage,
                        DefaultValuedAttr<I64Attr, "0">:$offset,
                        DefaultValuedAttr<I64Attr, "1">:$layers,
-                       DefaultValuedAttr<I64Attr, "0">:$layer_stride);
+                       DefaultValuedAttr<I64Attr, "0">:$layer_stride,
+                       DefaultValuedAttr<I64Attr, "1">:$interleave);
   let assemblyFormat = [{
     $sym_name `` $kind `:` $element `extents` $extents `capacity` $capacity `strides` $strides
     (`in` $storage^)? attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// How far the last element at full capacity lies behind the first one of
+    /// its layer, in elements; nothing if that exceeds 64 bits.
+    std::optional<int64_t> getSpan();
   }];
   let hasVerifier = 1;
 }
@@ -327,6 +336,7 @@ def Event_CallOp : Event_Op<"call", [HasParent<"PhaseOp">]> {
     **Constraints:**
     - every operand is of one of these kinds, its maps have the phase's coordinates
     - address maps and strides have the buffer's rank, weight offsets one result, counts at least one
+    - addresses in an interleaved buffer begin a run, strides count whole runs
     - an invariant call's maps use no coordinate but the first
   }];
   let arguments = (ins StrAttr:$callee, ArrayAttr:$operands_, UnitAttr:$invariant);

@@ -147,22 +147,46 @@ LogicalResult BufferOp::verify() {
       return emitOpError()
              << "is an input, expected one dimension of stride 1 and no offset";
   }
+  int64_t interleave = getInterleave();
+  if (interleave < 1 || getCapacity().front() % interleave != 0)
+    return emitOpError() << "is interleaved by " << interleave
+                         << ", expected a divisor of the first capacity";
+  if (interleave > 1 && getKind() != BufferKind::state)
+    return emitOpError() << "is interleaved but is no state";
+  std::optional<int64_t> span = getSpan();
+  if (!span)
+    return emitOpError() << "has an element that no 64 bits can address";
   if (!getStorage())
     return success();
   auto storage = lookUp<StorageOp>(*this, getStorageAttr());
   if (!storage)
     return emitOpError() << "there is no storage " << getStorageAttr();
-  int64_t last = offset, span;
-  bool overflow = __builtin_mul_overflow(layers - 1, step, &span) ||
-                  __builtin_add_overflow(last, span, &last);
-  for (auto [capacity, stride] : llvm::zip(getCapacity(), getStrides()))
-    overflow |= __builtin_mul_overflow(capacity - 1, stride, &span) ||
-                __builtin_add_overflow(last, span, &last);
+  if (interleave > 1)
+    for (auto other :
+         (*this)->getParentOfType<ProgramOp>().getBody().getOps<BufferOp>())
+      if (other != *this && other.getStorageAttr() == getStorageAttr())
+        return emitOpError() << "is interleaved but shares " << getStorageAttr()
+                             << " with @" << other.getSymName();
+  int64_t last = offset, copies;
+  bool overflow = __builtin_mul_overflow(layers - 1, step, &copies) ||
+                  __builtin_add_overflow(last, copies, &last) ||
+                  __builtin_add_overflow(last, *span, &last);
   int64_t bytes = getElement().getIntOrFloatBitWidth() / 8;
   if (overflow || last >= static_cast<int64_t>(storage.getBytes()) / bytes)
     return emitOpError() << "does not fit into " << getStorageAttr() << " of "
                          << storage.getBytes() << " bytes";
   return success();
+}
+
+std::optional<int64_t> BufferOp::getSpan() {
+  int64_t interleave = getInterleave(), total = interleave - 1, part;
+  for (auto [dimension, capacity, stride] :
+       llvm::enumerate(getCapacity(), getStrides()))
+    if (__builtin_mul_overflow(capacity - (dimension ? 1 : interleave), stride,
+                               &part) ||
+        __builtin_add_overflow(total, part, &total))
+      return std::nullopt;
+  return total;
 }
 
 LogicalResult TensorOp::verify() {
@@ -322,6 +346,10 @@ LogicalResult CallOp::verify() {
       if (failed(checkMap(address.getIndex(),
                           buffer.getExtents().getNumResults())))
         return failure();
+      if (!address.getIndex().getResult(0).isMultipleOf(buffer.getInterleave()))
+        return emitOpError()
+               << address << " points into the middle of "
+               << buffer.getInterleave() << " interleaved elements";
     } else if (auto stride = dyn_cast<StrideAttr>(operand)) {
       auto buffer = lookUp<BufferOp>(*this, stride.getBuffer());
       if (!buffer)
@@ -335,6 +363,10 @@ LogicalResult CallOp::verify() {
         if (step < 0 || step > capacity)
           return emitOpError() << stride << " steps by " << step
                                << " in a dimension of " << capacity;
+      if (stride.getSteps().front() % int64_t(buffer.getInterleave()) != 0)
+        return emitOpError()
+               << stride << " steps into the middle of "
+               << buffer.getInterleave() << " interleaved elements";
     } else if (auto weight = dyn_cast<WeightAttr>(operand)) {
       if (!lookUp<ParameterOp>(*this, weight.getParameter()))
         return emitOpError()

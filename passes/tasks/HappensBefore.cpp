@@ -27,6 +27,7 @@ struct Footprint {
 } // namespace
 
 static Footprint footprintOf(BufferOp buffer) {
+  // What is interleaved lies alone in its storage.
   int64_t bytes = buffer.getElement().getIntOrFloatBitWidth() / 8;
   llvm::ArrayRef<int64_t> capacity = buffer.getCapacity();
   llvm::ArrayRef<int64_t> strides = buffer.getStrides();

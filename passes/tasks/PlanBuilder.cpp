@@ -247,14 +247,14 @@ View PlanBuilder::transient(StringRef name, model::StepTensorType type,
       builder.getDenseI64ArrayAttr(capacity),
       builder.getDenseI64ArrayAttr(strides), FlatSymbolRefAttr(),
       builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
-      builder.getI64IntegerAttr(0));
+      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1));
   return {buffer, type,
           AffineMap::get(shape.size(), event::kStepSymbols, index, context())};
 }
 
 View PlanBuilder::state(StringRef name, model::StepTensorType type,
-                        int64_t layers, Location location) {
-  int64_t positions = bound(model::kKv);
+                        int64_t layers, int64_t interleave, Location location) {
+  int64_t positions = llvm::alignTo(bound(model::kKv), interleave);
   int64_t heads = type.getDimension(1), width = type.getDimension(2);
   auto buffer = builder.create<event::BufferOp>(
       location, builder.getStringAttr(name),
@@ -264,10 +264,11 @@ View PlanBuilder::state(StringRef name, model::StepTensorType type,
           0, event::kStepSymbols,
           {extent(model::kKv), constant(heads), constant(width)}, context())),
       builder.getDenseI64ArrayAttr({positions, heads, width}),
-      builder.getDenseI64ArrayAttr({width, positions * width, 1}),
+      builder.getDenseI64ArrayAttr({width, positions * width, interleave}),
       FlatSymbolRefAttr(), builder.getI64IntegerAttr(0),
       builder.getI64IntegerAttr(layers),
-      builder.getI64IntegerAttr(heads * positions * width));
+      builder.getI64IntegerAttr(heads * positions * width),
+      builder.getI64IntegerAttr(interleave));
   return {buffer, type,
           AffineMap::get(3, event::kStepSymbols,
                          {getAffineDimExpr(0, context()),
@@ -288,7 +289,7 @@ View PlanBuilder::tokens(Location location) {
       builder.getDenseI64ArrayAttr({bound(model::kKv)}),
       builder.getDenseI64ArrayAttr({1}), FlatSymbolRefAttr(),
       builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
-      builder.getI64IntegerAttr(0));
+      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1));
   // Seen by the program as [rows]: the step's own tokens come after the past.
   return {
       buffer,

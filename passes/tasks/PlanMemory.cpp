@@ -78,10 +78,8 @@ private:
 static int64_t endOf(BufferOp buffer) {
   int64_t last =
       int64_t(buffer.getOffset()) +
-      int64_t(buffer.getLayers() - 1) * int64_t(buffer.getLayerStride());
-  for (auto [capacity, stride] :
-       llvm::zip(buffer.getCapacity(), buffer.getStrides()))
-    last += (capacity - 1) * stride;
+      int64_t(buffer.getLayers() - 1) * int64_t(buffer.getLayerStride()) +
+      *buffer.getSpan();
   return llvm::alignTo((last + 1) * elementBytes(buffer), kAlignment);
 }
 

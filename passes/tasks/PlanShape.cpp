@@ -113,6 +113,13 @@ static bool isInjective(BufferOp buffer) {
        llvm::zip(buffer.getStrides(), buffer.getCapacity()))
     if (capacity > 1)
       dimensions.push_back({stride, capacity});
+  if (int64_t interleave = buffer.getInterleave(); interleave > 1) {
+    // The first dimension is two: which run of indices, and where in it.
+    dimensions.front() = {1, interleave};
+    if (buffer.getCapacity()[0] > interleave)
+      dimensions.push_back({interleave * buffer.getStrides()[0],
+                            buffer.getCapacity()[0] / interleave});
+  }
   if (buffer.getLayers() > 1)
     dimensions.push_back({buffer.getLayerStride(), buffer.getLayers()});
   llvm::sort(dimensions);

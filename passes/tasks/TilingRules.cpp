@@ -278,12 +278,23 @@ private:
 // Embeddings and tables
 //===----------------------------------------------------------------------===//
 
+/// Whether a linear multiplies by the table, which then is in memory as panels.
+static bool isProjectionToo(Value table) {
+  return llvm::any_of(table.getUses(), [](OpOperand &use) {
+    auto linear = dyn_cast<model::LinearOp>(use.getOwner());
+    return linear && &linear.getWeightMutable() == &use;
+  });
+}
+
 static LogicalResult tile(model::EmbeddingOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name), tokens = tiler.viewOf(op.getTokens());
   RowTiles tiles(tiler, out.type,
                  tiler.rowsOf(op, tiler.plan.tiles().plainRows));
-  event::ParameterOp table = tiler.table(name + ".table", op.getTable());
+  bool isShared = isProjectionToo(op.getTable());
+  event::ParameterOp table =
+      isShared ? tiler.panels(name + ".weight", op.getTable(), false)
+               : tiler.table(name + ".table", op.getTable());
   PhaseBuilder phase =
       tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
   Box in = phase.whole(tokens), box = phase.whole(out);
@@ -292,7 +303,7 @@ static LogicalResult tile(model::EmbeddingOp op, Tiler &tiler) {
   phase.reads(tokens, in);
   phase.writes(out, box);
   model::StepTensorType type = typeOf(op.getTable());
-  phase.call("embedding" + suffix(table),
+  phase.call((isShared ? "embedding_panels" : "embedding") + suffix(table),
              {phase.address(out, box), phase.stride(out, 0),
               phase.address(tokens, in), phase.weight(table, phase.constant(0)),
               tiles.count(phase), phase.integer(type.getDimension(1)),
@@ -546,6 +557,15 @@ static LogicalResult tile(model::RopeOp op, Tiler &tiler) {
   return success();
 }
 
+/// Whether all that is read of a state are the keys of fused attention, whose
+/// body wants them in panels of positions.
+static bool isReadAsKeysOnly(model::KvAppendOp op) {
+  return llvm::all_of(op->getUses(), [](OpOperand &use) {
+    auto attention = dyn_cast<model::AttentionOp>(use.getOwner());
+    return attention && &attention.getKMutable() == &use;
+  });
+}
+
 static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
   View x = tiler.viewOf(op.getX());
   if (failed(expectContiguous(op, "x", x)) ||
@@ -553,9 +573,11 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
     return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   model::StackOp stack = tiler.stack;
+  bool isKeys = isReadAsKeysOnly(op);
   View state = tiler.plan.state(
       tiler.plan.uniqueName(op.getState()), typeOf(op.getResult()),
-      stack ? static_cast<int64_t>(stack.getRepeat()) : 1, op.getLoc());
+      stack ? static_cast<int64_t>(stack.getRepeat()) : 1, isKeys ? kPanel : 1,
+      op.getLoc());
   tiler.views[op.getResult()] = state;
   RowTiles tiles(tiler, x.type, tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   int64_t heads = x.type.getDimension(1);
@@ -570,6 +592,16 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
   out.high[0] = in.high[0] + phase.past();
   phase.reads(x, in);
   phase.writes(state, out);
+  if (isKeys) {
+    Box head = out;
+    head.low[0] = phase.constant(0);
+    phase.call("append_keys",
+               {phase.address(state, head), phase.address(x, in),
+                phase.stride(x, 0),
+                phase.count(phase.past() + phase.coordinate(0) * tiles.size),
+                tiles.count(phase), phase.integer(x.type.getDimension(2))});
+    return success();
+  }
   phase.call("copy",
              {phase.address(state, out), phase.stride(state, 0),
               phase.address(x, in), phase.stride(x, 0), tiles.count(phase),
@@ -590,7 +622,11 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
   int64_t heads = q.type.getDimension(1), width = q.type.getDimension(2);
   int64_t groups = k.type.getDimension(1), valueWidth = v.type.getDimension(2);
   View gate;
-  SmallVector<std::pair<StringRef, View>> read = {{"q", q}, {"k", k}, {"v", v}};
+  event::BufferOp keyBuffer = k.buffer;
+  int64_t panel = keyBuffer.getInterleave();
+  SmallVector<std::pair<StringRef, View>> read = {{"q", q}, {"v", v}};
+  if (panel == 1)
+    read.push_back({"k", k});
   if (op.getGate()) {
     gate = tiler.viewOf(op.getGate());
     read.push_back({"the gate", gate});
@@ -623,6 +659,8 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
     box->high[0] = first + tiles.size;
     narrow(*box, 1, phase.coordinate(1), 1);
   }
+  // Panels are read whole. Whoever writes into the last one comes before.
+  keys.high[0] = keys.high[0] + (panel - 1);
   phase.reads(q, queries);
   phase.reads(k, keys);
   phase.reads(v, values);
@@ -644,7 +682,7 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
                            phase.address(q, queries),
                            phase.stride(q, 0),
                            phase.address(k, keys),
-                           phase.stride(k, 0),
+                           panel == 1 ? phase.stride(k, 0) : phase.integer(0),
                            phase.address(v, values),
                            phase.stride(v, 0),
                            tiles.count(phase),

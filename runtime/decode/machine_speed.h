@@ -10,11 +10,19 @@
 #ifndef BATON_RUNTIME_DECODE_MACHINE_SPEED_H
 #define BATON_RUNTIME_DECODE_MACHINE_SPEED_H
 
+#include <cstddef>
+#include <span>
+
 namespace baton {
 
-/// Bytes read per second from anonymous huge pages, more of them than the
-/// caches hold.
-double measure_read_bandwidth(unsigned threads);
+/// Whether a measurement of bandwidth can read this memory, which lies in
+/// anonymous huge pages: more than the caches hold.
+bool can_measure_bandwidth(std::span<const std::byte> memory);
+
+/// Bytes read per second from `memory`, or, if it is too small, from memory
+/// taken for this.
+double measure_read_bandwidth(unsigned threads,
+                              std::span<const std::byte> memory = {});
 
 /// Single-precision floating-point operations per second of the widest fused
 /// multiply-add that the processor has, two operations each.

@@ -36,6 +36,7 @@ WrittenBuffer parse_written_buffer(const nlohmann::json &entry,
   buffer.capacity = entry.at("capacity").get<std::vector<int64_t>>();
   buffer.layers = entry.value("layers", int64_t(1));
   buffer.layer_stride = entry.value("layer_stride", int64_t(0));
+  buffer.interleave = entry.value("interleave", int64_t(1));
   for (const nlohmann::json &extent : entry.at("extents"))
     buffer.extents.push_back(parse_extent(extent));
   if (buffer.extents.empty() ||

@@ -40,7 +40,8 @@ struct Extent {
 };
 
 /// A buffer that a phase writes. Element `i` of layer `l` lies
-/// `offset + l * layer_stride + sum(i * strides)` elements into its storage.
+/// `offset + l * layer_stride + sum(i * strides)` elements into its storage;
+/// runs of `interleave` indices of dimension 0 lie next to one another.
 struct WrittenBuffer {
   std::string buffer;
   /// "f32", "bf16", "f16", "f64", "i32" or "i64".
@@ -52,6 +53,7 @@ struct WrittenBuffer {
   std::vector<int64_t> capacity;
   int64_t layers;
   int64_t layer_stride;
+  int64_t interleave;
   std::vector<Extent> extents;
 };
 

@@ -94,10 +94,12 @@ bool can_be_evaluated(const WrittenBuffer &buffer) {
 }
 
 /// Calls visit(position) for every index of a box, in row-major order; the
-/// position is the sum of index times stride.
+/// position is the sum of index times stride, in dimension 0 with runs of
+/// `interleave` indices next to one another.
 template <typename Visit>
 void for_each_position(const std::vector<uint64_t> &extents,
-                       const std::vector<int64_t> &strides, Visit visit) {
+                       const std::vector<int64_t> &strides, int64_t interleave,
+                       Visit visit) {
   uint64_t count = 1;
   for (uint64_t extent : extents)
     count *= extent;
@@ -105,12 +107,18 @@ void for_each_position(const std::vector<uint64_t> &extents,
   int64_t position = 0;
   for (uint64_t i = 0; i < count; ++i) {
     visit(position);
-    for (size_t dimension = index.size(); dimension-- > 0;) {
+    for (size_t dimension = index.size(); dimension-- > 1;) {
       position += strides[dimension];
       if (++index[dimension] < extents[dimension])
         break;
       position -= static_cast<int64_t>(extents[dimension]) * strides[dimension];
       index[dimension] = 0;
+    }
+    if (std::all_of(index.begin() + 1, index.end(),
+                    [](uint64_t each) { return each == 0; })) {
+      auto first = static_cast<int64_t>(++index[0]);
+      position =
+          first / interleave * interleave * strides[0] + first % interleave;
     }
   }
 }
@@ -168,13 +176,14 @@ ValueDump::Piece ValueDump::copy(const WrittenBuffer &buffer,
   int64_t origin =
       buffer.offset + (buffer.layers > 1 ? iteration * buffer.layer_stride : 0);
   std::byte *to = piece.bytes.data();
-  for_each_position(piece.extents, buffer.strides, [&](int64_t position) {
-    convert_element(buffer.element,
-                    storage + (origin + position) *
-                                  static_cast<int64_t>(element.bytes),
-                    to, element.bytes);
-    to += stored_bytes;
-  });
+  for_each_position(
+      piece.extents, buffer.strides, buffer.interleave, [&](int64_t position) {
+        convert_element(buffer.element,
+                        storage + (origin + position) *
+                                      static_cast<int64_t>(element.bytes),
+                        to, element.bytes);
+        to += stored_bytes;
+      });
   return piece;
 }
 
@@ -222,11 +231,12 @@ void ValueDump::join(Value &value) {
       done += piece.extents[*joined];
     }
     const std::byte *from = piece.bytes.data();
-    for_each_position(piece.extents, strides, [&](int64_t position) {
-      std::memcpy(base + position * static_cast<int64_t>(element_bytes), from,
-                  element_bytes);
-      from += element_bytes;
-    });
+    for_each_position(
+        piece.extents, strides, /*interleave=*/1, [&](int64_t position) {
+          std::memcpy(base + position * static_cast<int64_t>(element_bytes),
+                      from, element_bytes);
+          from += element_bytes;
+        });
   }
   value.writer.restart(without_first(extents));
   value.writer.append(bytes.data(), extents[0]);

@@ -2,7 +2,9 @@
 //
 // Cores of shared machines vanish for seconds at a time. So prefill is judged
 // by the best of several runs and decode by the best window of consecutive
-// tokens in any of them; the machine's own limits are measured the same way. A
+// tokens in any of them. Where even these are longer than the peace between two
+// disturbances, layers are not: a traced run tells what steps of undisturbed
+// layers would take. The machine's own limits are the best of short windows. A
 // figure is only shown beside the verdict that the result is right: the same
 // prompt, run by one worker, gives the same bits.
 //
@@ -18,11 +20,13 @@
 #include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
 #include "runtime/main/weights.h"
+#include "runtime/trace/undisturbed.h"
 #include "runtime/weights/hash.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include <sys/resource.h>
 
@@ -70,9 +74,11 @@ struct Speed {
   double decode_positions = 0;
 };
 
-/// As often as `repeat` says, 0 as time allows.
+/// As often as `repeat` says, 0 as time allows. `between` is called after every
+/// run.
+template <typename Between>
 Speed measure(Execution &execution, const GenerationRequest &request,
-              uint64_t repeat) {
+              uint64_t repeat, Between between) {
   uint64_t prefill = request.prompt.size();
   uint64_t decode = request.max_new_tokens - 1;
   Speed speed;
@@ -99,6 +105,7 @@ Speed measure(Execution &execution, const GenerationRequest &request,
             double(prefill + first) + double(speed.window + 1) / 2;
       }
     }
+    between();
     longest = std::max(longest, seconds_between(run_start, Clock::now()));
   } while (repeat ? speed.runs < repeat
                   : speed.runs < most_runs &&
@@ -142,6 +149,21 @@ std::string verdict(Execution &execution, Execution &single,
                 " workers do not compute the same bits as 1 worker");
   return execution.workers() == 1 ? "bit-identical when repeated"
                                   : "bit-identical with 1 worker";
+}
+
+UndisturbedTimes measure_layers(const Metadata &metadata, Execution &execution,
+                                const GenerationRequest &request) {
+  std::map<std::string, uint32_t> numbers;
+  std::vector<uint32_t> segments;
+  for (const PhaseDescription &phase : metadata.phases)
+    segments.push_back(
+        numbers.emplace(phase.segment, numbers.size()).first->second);
+  TraceRecorder recorder(execution.workers());
+  execution.record(&recorder);
+  Generation generation(request);
+  execution.run(generation);
+  execution.record(nullptr);
+  return undisturbed_times(recorder, segments, request.prompt.size());
 }
 
 /// A generation that notes how long every phase took.
@@ -239,9 +261,24 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
       bench_request(metadata, options.prefill, options.decode, chunk);
   Execution execution(metadata, parameters.table(), {workers, origin});
   note("measuring the program");
-  Speed speed = measure(execution, request, options.repeat);
+  // The machine's limits change with its neighbours' load: measured between the
+  // program's runs as well, the best counts.
+  double bandwidth = 0, arithmetic = 0;
+  auto measure_machine = [&](std::span<const std::byte> memory) {
+    bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
+    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
+  };
+  Speed speed = measure(execution, request, options.repeat, [&] {
+    if (can_measure_bandwidth(parameters.packed()))
+      measure_machine(parameters.packed());
+  });
   // Before memory is taken for anything that is not the program's.
   uint64_t peak_bytes = peak_resident_bytes();
+
+  note("timing layers");
+  UndisturbedTimes layers = measure_layers(metadata, execution, request);
+  if (can_measure_bandwidth(parameters.packed()))
+    measure_machine(parameters.packed());
 
   note("comparing with one worker");
   Execution single(metadata, parameters.table(), {1, origin});
@@ -265,24 +302,39 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   }
 
   note("measuring the machine");
-  double bandwidth = measure_read_bandwidth(workers);
-  double arithmetic = measure_arithmetic_peak(workers);
-  std::optional<double> bandwidth_fraction;
-  std::optional<double> arithmetic_fraction;
-  if (metadata.costs) {
-    const Costs &costs = *metadata.costs;
-    bandwidth_fraction =
-        speed.decode_tokens_per_second *
-        (costs.weight_bytes_per_token +
-         costs.kv_bytes_per_position * speed.decode_positions) /
-        bandwidth;
+  measure_machine(parameters.packed());
+  // A program by hand may not say when its tasks ran.
+  auto rate = [](double tokens, double seconds) -> std::optional<double> {
+    return seconds > 0 ? std::optional(tokens / seconds) : std::nullopt;
+  };
+  auto prefill_by_layers = rate(double(options.prefill), layers.prefill);
+  auto decode_by_layers = rate(1, layers.decode);
+  auto bandwidth_fraction = [&](std::optional<double> tokens_per_second,
+                                double positions) -> std::optional<double> {
+    if (!metadata.costs || !tokens_per_second)
+      return std::nullopt;
+    return *tokens_per_second *
+           (metadata.costs->weight_bytes_per_token +
+            metadata.costs->kv_bytes_per_position * positions) /
+           bandwidth;
+  };
+  auto arithmetic_fraction =
+      [&](std::optional<double> tokens_per_second) -> std::optional<double> {
+    if (!metadata.costs || !tokens_per_second)
+      return std::nullopt;
     // Of a prompt only the last row gets logits.
+    const Costs &costs = *metadata.costs;
     double prompt = options.prefill;
     double flops = prompt * (costs.flops_per_token - costs.flops_per_output) +
                    costs.flops_per_output;
-    arithmetic_fraction =
-        speed.prefill_tokens_per_second * flops / prompt / arithmetic;
-  }
+    return *tokens_per_second * flops / prompt / arithmetic;
+  };
+  auto decode_fraction = bandwidth_fraction(speed.decode_tokens_per_second,
+                                            speed.decode_positions);
+  auto prefill_fraction = arithmetic_fraction(speed.prefill_tokens_per_second);
+  auto decode_fraction_by_layers =
+      bandwidth_fraction(decode_by_layers, layers.decode_positions);
+  auto prefill_fraction_by_layers = arithmetic_fraction(prefill_by_layers);
 
   if (options.json) {
     auto optional_json = [](const std::optional<double> &value) {
@@ -291,8 +343,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
     nlohmann::ordered_json result;
     result["prefill_tokens_per_s"] = speed.prefill_tokens_per_second;
     result["decode_tokens_per_s"] = speed.decode_tokens_per_second;
-    result["read_bandwidth_fraction"] = optional_json(bandwidth_fraction);
-    result["fma_fraction"] = optional_json(arithmetic_fraction);
+    result["read_bandwidth_fraction"] = optional_json(decode_fraction);
+    result["fma_fraction"] = optional_json(prefill_fraction);
     result["peak_bytes"] = peak_bytes;
     result["workers"] = workers;
     result["prefill"] = options.prefill;
@@ -300,6 +352,12 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
     result["decode_mean_tokens_per_s"] = speed.decode_mean_tokens_per_second;
     result["runs"] = speed.runs;
     result["decode_window"] = speed.window;
+    result["prefill_by_layers_tokens_per_s"] = optional_json(prefill_by_layers);
+    result["decode_by_layers_tokens_per_s"] = optional_json(decode_by_layers);
+    result["read_bandwidth_fraction_by_layers"] =
+        optional_json(decode_fraction_by_layers);
+    result["fma_fraction_by_layers"] =
+        optional_json(prefill_fraction_by_layers);
     result["read_bandwidth"] = bandwidth;
     result["fma_peak"] = arithmetic;
     result["weights_bytes"] = parameters.resident_bytes();
@@ -311,27 +369,38 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   }
 
   std::string runs = std::to_string(speed.runs);
+  auto of_peak = [](std::optional<double> fraction) {
+    return fraction ? percent_text(*fraction) + " of multiply-add peak" : "";
+  };
+  auto of_bandwidth = [](std::optional<double> fraction) {
+    return fraction ? percent_text(*fraction) + " of read bandwidth" +
+                          // More than memory delivers comes from the caches.
+                          (*fraction > 1 ? ", from caches" : "")
+                    : "";
+  };
   Table table;
+  auto add_by_layers = [&](std::optional<double> tokens_per_second,
+                           const std::string &fraction) {
+    if (tokens_per_second)
+      table.add({"", fixed_text(*tokens_per_second, 1) + " tokens/s", fraction,
+                 "if all layers ran as the fastest tenth of them"});
+  };
   table.add({"prefill",
              fixed_text(speed.prefill_tokens_per_second, 1) + " tokens/s",
-             arithmetic_fraction
-                 ? percent_text(*arithmetic_fraction) + " of multiply-add peak"
-                 : "",
+             of_peak(prefill_fraction),
              "best of " + runs + " runs of " + std::to_string(options.prefill) +
                  " tokens"});
+  add_by_layers(prefill_by_layers, of_peak(prefill_fraction_by_layers));
   table.add(
       {"decode", fixed_text(speed.decode_tokens_per_second, 1) + " tokens/s",
-       bandwidth_fraction
-           ? percent_text(*bandwidth_fraction) + " of read bandwidth" +
-                 // More than memory delivers comes from the caches.
-                 (*bandwidth_fraction > 1 ? ", from caches" : "")
-           : "",
+       of_bandwidth(decode_fraction),
        "best window of " + std::to_string(speed.window) + " tokens in " + runs +
            " runs of " + std::to_string(options.decode) + "; mean " +
            fixed_text(speed.decode_mean_tokens_per_second, 1) + " tokens/s"});
+  add_by_layers(decode_by_layers, of_bandwidth(decode_fraction_by_layers));
   table.add({"machine", fixed_text(arithmetic / 1e9, 1) + " GFLOP/s",
              fixed_text(bandwidth / 1e9, 1) + " GB/s read",
-             "best windows, measured just now"});
+             "best windows, between the runs"});
   table.add({"memory", bytes_text(double(peak_bytes)), "peak", ""});
   table.add({"workers", std::to_string(workers), "", ""});
   table.add({"verdict", judged, "", ""});

@@ -8,9 +8,11 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace baton {
@@ -64,6 +66,10 @@ public:
   size_t table_size() const { return pointers.size(); }
   /// Bytes that the program's weights occupy, tables read in place included.
   uint64_t resident_bytes() const { return resident; }
+  /// The region: all but the tables that are read in place.
+  std::span<const std::byte> packed() const {
+    return {region.data(), static_cast<size_t>(region.size())};
+  }
   /// True when nothing had to be packed.
   bool from_cache() const { return cached; }
 

@@ -91,6 +91,7 @@ def test(arguments, scratch):
 
     bench = json.loads(run([program.path, "bench", "--prefill", 40, "--decode", 9, "--json", "--quiet"]).stdout)
     for key in ("prefill_tokens_per_s", "decode_tokens_per_s", "read_bandwidth_fraction", "fma_fraction",
+                "prefill_by_layers_tokens_per_s", "decode_by_layers_tokens_per_s",
                 "peak_bytes", "workers", "verdict"):
         expect(key in bench, f"bench --json lacks {key}")
     info = json.loads(run([program.path, "info", "--json"]).stdout)

@@ -5,7 +5,8 @@
 // contribution is computed on its own before it is merged.
 //
 // Queries (rows times heads of the group) are taken six at a time through both
-// products; a block's keys are transposed once for all of them. A row's chain
+// products. Scores want keys in panels, a lane a position; a state lies in
+// memory so, other keys are transposed, once for all queries. A row's chain
 // over values covers exactly the positions that it sees: adding masked
 // positions with weight zero would let a neighbour's NaN in.
 //
@@ -51,9 +52,11 @@ struct Weights {
   float sum;
 };
 
-/// Scores to weights, in place: scale, cap, mask, exponentiate.
+/// Scores to weights, in place: scale, cap, mask, exponentiate. `ahead` is
+/// called once a panel, to prefetch.
+template <typename Ahead>
 BATON_INLINE Weights exponentiate(float *scores, Range seen, float scale,
-                                  float softcap) {
+                                  float softcap, Ahead ahead) {
   const float negative_infinity = -__builtin_inff();
   Vector value[block_panels];
   Vector maxima = splat(negative_infinity);
@@ -74,6 +77,7 @@ BATON_INLINE Weights exponentiate(float *scores, Range seen, float scale,
   Vector sums = splat(0.0f);
   BATON_UNROLL
   for (int panel = 0; panel < block_panels; ++panel) {
+    ahead();
     value[panel] = exp(value[panel] - shift);
     sums += value[panel];
     store(scores + panel * lanes, value[panel]);
@@ -95,12 +99,13 @@ constexpr int panels_at_once(int64_t queries) {
   return queries == 1 ? 4 : queries == 2 ? 2 : 1;
 }
 
-/// tile[i][p][16] += left[i][d] * right(d, p) for d in [begin, end); i counts
-/// `queries`, p `panels`, which is 1 or panels_at_once(queries).
-template <typename Right>
-BATON_INLINE void multiply(float *tile, const float *left, int64_t left_stride,
-                           int64_t queries, int64_t panels, int64_t begin,
-                           int64_t end, Right right) {
+/// tile[i][p][16] += left[i][d] * right(d, p) for d in [begin, end), or, with
+/// `FromZero`, = ; i counts `queries`, p `panels`, which is 1 or
+/// panels_at_once(queries). Rows of the tile are `tile_stride` apart.
+template <bool FromZero, typename Right>
+BATON_INLINE void multiply(float *tile, int64_t tile_stride, const float *left,
+                           int64_t left_stride, int64_t queries, int64_t panels,
+                           int64_t begin, int64_t end, Right right) {
   auto kernel = [&]<int Queries, int Panels>() BATON_INLINE_LAMBDA {
     const float *rows[Queries];
     Vector sum[Queries][Panels];
@@ -109,14 +114,15 @@ BATON_INLINE void multiply(float *tile, const float *left, int64_t left_stride,
       rows[i] = left + i * left_stride;
       BATON_UNROLL
       for (int p = 0; p < Panels; ++p)
-        sum[i][p] = load(tile + (i * Panels + p) * lanes);
+        sum[i][p] =
+            FromZero ? splat(0.0f) : load(tile + i * tile_stride + p * lanes);
     }
     accumulate<Queries, Panels>(sum, rows, begin, end, right);
     BATON_UNROLL
     for (int i = 0; i < Queries; ++i)
       BATON_UNROLL
     for (int p = 0; p < Panels; ++p)
-      store(tile + (i * Panels + p) * lanes, sum[i][p]);
+      store(tile + i * tile_stride + p * lanes, sum[i][p]);
   };
   if (queries == 1 && panels == panels_at_once(1))
     return kernel.template operator()<1, panels_at_once(1)>();
@@ -128,6 +134,25 @@ BATON_INLINE void multiply(float *tile, const float *left, int64_t left_stride,
 }
 
 } // namespace
+
+BATON_TASK void baton_task_append_keys(float *__restrict panels,
+                                       const float *__restrict x,
+                                       int64_t x_stride, int64_t position,
+                                       int64_t rows, int64_t width) {
+  for (int64_t row = 0; row < rows;) {
+    const int64_t place = (position + row) % lanes;
+    float *panel = panels + (position + row - place) * width;
+    const int64_t count = smaller(lanes - place, rows - row);
+    // Whole panels in squares; what lies beside the rows is not touched.
+    if (count == lanes)
+      transpose_to_panel(panel, x + row * x_stride, x_stride, 0, lanes, width);
+    else
+      for (int64_t i = 0; i < count; ++i)
+        for (int64_t d = 0; d < width; ++d)
+          panel[d * lanes + place + i] = x[(row + i) * x_stride + d];
+    row += count;
+  }
+}
 
 BATON_TASK void baton_task_attention(
     float *__restrict out, int64_t out_stride, const float *__restrict q,
@@ -148,19 +173,26 @@ BATON_TASK void baton_task_attention(
   for (int64_t block = seen_by_tile.begin / block_positions * block_positions;
        rows > 0 && block < seen_by_tile.end; block += block_positions) {
     const Range seen_in_block = within_block(seen_by_tile, block);
-    for (int64_t panel = 0; panel < block_panels; ++panel) {
-      const int64_t first = panel * lanes;
-      const int64_t begin = larger(seen_in_block.begin - first, 0);
-      const int64_t end = smaller(seen_in_block.end - first, lanes);
-      // The rows of one head lie far apart, out of a hardware prefetcher's
-      // sight. Values are wanted after all keys of the block.
-      for (int64_t i = begin; i < end; ++i)
-        prefetch(values + (block + first + i) * value_stride,
-                 value_dim * static_cast<int64_t>(sizeof(float)));
-      transpose_to_panel(transposed + panel * head_dim * lanes,
-                         keys + (block + first) * key_stride, key_stride, begin,
-                         end, head_dim);
+    const float *block_keys = keys + block * head_dim;
+    if (key_stride) {
+      block_keys = transposed;
+      for (int64_t panel = 0; panel < block_panels; ++panel) {
+        const int64_t first = panel * lanes;
+        transpose_to_panel(transposed + first * head_dim,
+                           keys + (block + first) * key_stride, key_stride,
+                           larger(seen_in_block.begin - first, 0),
+                           smaller(seen_in_block.end - first, lanes), head_dim);
+      }
     }
+    const float *block_values = values + block * value_stride;
+    // Memory is asked, evenly over the arithmetic, for this block's values and
+    // the next block's keys. Where nothing is left to ask for, the same
+    // instructions touch what is in the cache.
+    const float *next_keys =
+        block + block_positions < seen_by_tile.end
+            ? keys + (block + block_positions) *
+                         (key_stride ? key_stride : head_dim)
+            : block_keys;
 
     for_each_row_block(queries, [&](int64_t first_query,
                                     int64_t count) BATON_INLINE_LAMBDA {
@@ -190,32 +222,46 @@ BATON_TASK void baton_task_attention(
                         });
       }
 
-      alignas(64) float tile[tile_rows * lanes];
+      // The panels that the tile sees, several at once only if all are.
       alignas(64) float weights[tile_rows * block_positions];
-      const int64_t score_panels = panels_at_once(count);
-      for (int64_t panel = 0; panel < block_panels; panel += score_panels) {
-        const float *right = transposed + panel * head_dim * lanes;
-        for (int64_t i = 0; i < count * score_panels; ++i)
-          store(tile + i * lanes, splat(0.0f));
-        multiply(tile, block_queries, head_dim, count, score_panels, 0,
-                 head_dim, [&](int64_t d, int p) BATON_INLINE_LAMBDA {
-                   return load(right + (p * head_dim + d) * lanes);
-                 });
-        for (int64_t i = 0; i < count; ++i)
-          for (int64_t p = 0; p < score_panels; ++p)
-            store(weights + i * block_positions + (panel + p) * lanes,
-                  load(tile + (i * score_panels + p) * lanes));
+      const int64_t panels_end = (seen_in_block.end + lanes - 1) / lanes;
+      for (int64_t panel = seen_in_block.begin / lanes; panel < panels_end;) {
+        const int64_t wide = panels_at_once(count);
+        const int64_t width = panel + wide <= panels_end ? wide : 1;
+        const float *right = block_keys + panel * head_dim * lanes;
+        const float *ahead = panel < block_panels - 1
+                                 ? block_values + panel * lanes * value_stride
+                                 : right;
+        multiply<true>(weights + panel * lanes, block_positions, block_queries,
+                       head_dim, count, width, 0, head_dim,
+                       [&](int64_t d, int p) BATON_INLINE_LAMBDA {
+                         const int64_t line = (p * head_dim + d) * lanes;
+                         __builtin_prefetch(ahead + line);
+                         return load(right + line);
+                       });
+        panel += width;
       }
 
       // The running result is scaled by keep, the block's by take. The first
       // block that a row sees finds nothing to keep.
+      const float *last_values =
+          block_values + (block_positions - lanes) * value_stride;
+      int64_t fetched = 0;
+      const int64_t fetch_lines =
+          (value_dim + head_dim) / (block_panels * count);
+      auto fetch = [&]() BATON_INLINE_LAMBDA {
+        for (int64_t i = 0; i < fetch_lines; ++i, ++fetched)
+          __builtin_prefetch(fetched < value_dim
+                                 ? last_values + fetched * lanes
+                                 : next_keys + (fetched - value_dim) * lanes);
+      };
       float keep[tile_rows], take[tile_rows];
       bool first_seen[tile_rows];
       for (int64_t i = 0; i < count; ++i) {
         if (seen[i].begin >= seen[i].end)
           continue;
         const Weights result = exponentiate(weights + i * block_positions,
-                                            seen[i], scale, softcap);
+                                            seen[i], scale, softcap, fetch);
         const int64_t query = first_query + i;
         const int64_t row = query / group;
         first_seen[i] = visible_to(position + row, window).begin >= block;
@@ -234,11 +280,12 @@ BATON_TASK void baton_task_attention(
             __builtin_fmaf(result.sum, take[i], sums[query] * keep[i]);
       }
 
+      alignas(64) float tile[tile_rows * lanes];
       auto add_values = [&](int64_t column, int64_t panels,
                             int64_t width) BATON_INLINE_LAMBDA {
-        const float *right = values + block * value_stride + column;
-        const float *next_keys =
-            keys + (block + block_positions) * key_stride + column;
+        const float *right = block_values + column;
+        const float *ahead =
+            next_keys + head_dim * lanes + column * block_positions;
         auto add_range = [&](int64_t i, int64_t p, int64_t begin, int64_t end,
                              Vector sum) BATON_INLINE_LAMBDA {
           for (int64_t key = begin; key < end; ++key)
@@ -253,12 +300,13 @@ BATON_TASK void baton_task_attention(
             store(tile + (i * panels + p) * lanes,
                   add_range(i, p, seen[i].begin,
                             smaller(common.begin, seen[i].end), splat(0.0f)));
-        multiply(tile, weights, block_positions, count, panels, common.begin,
-                 common.end, [&](int64_t key, int p) BATON_INLINE_LAMBDA {
-                   // The next block's keys, spread over this block's values.
-                   __builtin_prefetch(next_keys + key * key_stride + p * lanes);
-                   return load(right + key * value_stride + p * lanes, width);
-                 });
+        multiply<false>(
+            tile, panels * lanes, weights, block_positions, count, panels,
+            common.begin, common.end,
+            [&](int64_t key, int p) BATON_INLINE_LAMBDA {
+              __builtin_prefetch(ahead + (p * block_positions + key) * lanes);
+              return load(right + key * value_stride + p * lanes, width);
+            });
         for (int64_t i = 0; i < count; ++i) {
           if (seen[i].begin >= seen[i].end)
             continue;

@@ -1,6 +1,7 @@
 //===- embedding.cpp - token and position embeddings ----------------------===//
 //
-// Gathers rows of a table that is stored in the checkpoint's own layout.
+// Gathers rows of a table, from the checkpoint's own layout or, where the table
+// is an output projection as well, from its panels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,28 +12,54 @@ using namespace baton::cpu;
 
 namespace {
 
-template <typename Weight>
-BATON_INLINE void
-embedding(float *__restrict out, int64_t out_stride,
-          const int32_t *__restrict tokens, const Weight *__restrict table,
-          int64_t rows, int64_t width, int64_t vocabulary, float multiplier) {
+/// `read(token, first, count)` returns elements [first, first + count) of a
+/// row.
+template <typename Read>
+BATON_INLINE void embedding(float *__restrict out, int64_t out_stride,
+                            const int32_t *__restrict tokens, int64_t rows,
+                            int64_t width, int64_t vocabulary, float multiplier,
+                            Read read) {
   for (int64_t row = 0; row < rows; ++row) {
     int64_t token = tokens[row];
     float *destination = out + row * out_stride;
-    if (token < 0 || token >= vocabulary) {
-      for_each_vector(
-          width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-            store(destination + first, splat(__builtin_nanf("")), count);
-          });
-      continue;
-    }
-    const Weight *source = table + token * width;
-    for_each_vector(
-        width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-          store(destination + first,
-                load_weights(source + first, count) * multiplier, count);
-        });
+    bool isKnown = token >= 0 && token < vocabulary;
+    for_each_vector(width,
+                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                      store(destination + first,
+                            isKnown ? read(token, first, count) * multiplier
+                                    : splat(__builtin_nanf("")),
+                            count);
+                    });
   }
+}
+
+template <typename Weight>
+BATON_INLINE void from_table(float *out, int64_t out_stride,
+                             const int32_t *tokens, const Weight *table,
+                             int64_t rows, int64_t width, int64_t vocabulary,
+                             float multiplier) {
+  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier,
+            [&](int64_t token, int64_t first, int64_t count)
+                BATON_INLINE_LAMBDA {
+                  return load_weights(table + token * width + first, count);
+                });
+}
+
+template <typename Weight>
+BATON_INLINE void from_panels(float *out, int64_t out_stride,
+                              const int32_t *tokens, const Weight *panels,
+                              int64_t rows, int64_t width, int64_t vocabulary,
+                              float multiplier) {
+  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier,
+            [&](int64_t token, int64_t first, int64_t count)
+                BATON_INLINE_LAMBDA {
+                  const Weight *column =
+                      panels + token / lanes * lanes * width + token % lanes;
+                  Weight elements[lanes] = {};
+                  for (int64_t i = 0; i < count; ++i)
+                    elements[i] = column[(first + i) * lanes];
+                  return load_weights(elements);
+                });
 }
 
 template <typename Weight>
@@ -57,8 +84,8 @@ BATON_TASK void baton_task_embedding_f32(float *out, int64_t out_stride,
                                          const float *table, int64_t rows,
                                          int64_t width, int64_t vocabulary,
                                          float multiplier) {
-  embedding(out, out_stride, tokens, table, rows, width, vocabulary,
-            multiplier);
+  from_table(out, out_stride, tokens, table, rows, width, vocabulary,
+             multiplier);
 }
 
 BATON_TASK void baton_task_embedding_bf16(float *out, int64_t out_stride,
@@ -66,8 +93,8 @@ BATON_TASK void baton_task_embedding_bf16(float *out, int64_t out_stride,
                                           const uint16_t *table, int64_t rows,
                                           int64_t width, int64_t vocabulary,
                                           float multiplier) {
-  embedding(out, out_stride, tokens, reinterpret_cast<const BFloat16 *>(table),
-            rows, width, vocabulary, multiplier);
+  from_table(out, out_stride, tokens, reinterpret_cast<const BFloat16 *>(table),
+             rows, width, vocabulary, multiplier);
 }
 
 BATON_TASK void baton_task_embedding_f16(float *out, int64_t out_stride,
@@ -75,8 +102,37 @@ BATON_TASK void baton_task_embedding_f16(float *out, int64_t out_stride,
                                          const uint16_t *table, int64_t rows,
                                          int64_t width, int64_t vocabulary,
                                          float multiplier) {
-  embedding(out, out_stride, tokens, reinterpret_cast<const Float16 *>(table),
-            rows, width, vocabulary, multiplier);
+  from_table(out, out_stride, tokens, reinterpret_cast<const Float16 *>(table),
+             rows, width, vocabulary, multiplier);
+}
+
+BATON_TASK void baton_task_embedding_panels_f32(
+    float *out, int64_t out_stride, const int32_t *tokens, const float *panels,
+    int64_t rows, int64_t width, int64_t vocabulary, float multiplier) {
+  from_panels(out, out_stride, tokens, panels, rows, width, vocabulary,
+              multiplier);
+}
+
+BATON_TASK void baton_task_embedding_panels_bf16(float *out, int64_t out_stride,
+                                                 const int32_t *tokens,
+                                                 const uint16_t *panels,
+                                                 int64_t rows, int64_t width,
+                                                 int64_t vocabulary,
+                                                 float multiplier) {
+  from_panels(out, out_stride, tokens,
+              reinterpret_cast<const BFloat16 *>(panels), rows, width,
+              vocabulary, multiplier);
+}
+
+BATON_TASK void baton_task_embedding_panels_f16(float *out, int64_t out_stride,
+                                                const int32_t *tokens,
+                                                const uint16_t *panels,
+                                                int64_t rows, int64_t width,
+                                                int64_t vocabulary,
+                                                float multiplier) {
+  from_panels(out, out_stride, tokens,
+              reinterpret_cast<const Float16 *>(panels), rows, width,
+              vocabulary, multiplier);
 }
 
 BATON_TASK void baton_task_position_embedding_f32(float *out,

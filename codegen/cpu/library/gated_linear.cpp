@@ -43,6 +43,23 @@ BATON_INLINE void gated_linear(float *__restrict out, int64_t out_stride,
     }
   };
 
+  if (rows > tile_rows) {
+    DeepTile deep;
+    for_each_deep_tile(
+        rows, 2 * panel_count,
+        [&](int64_t first_row, int64_t block_rows, int64_t first_panel,
+            int64_t width) BATON_INLINE_LAMBDA {
+          multiply_deep(deep, x + first_row * x_stride, x_stride, block_rows,
+                        panels + first_panel * panel_stride, panel_stride,
+                        width, k);
+          for (int64_t pair = 0; pair < width / 2; ++pair) {
+            const float *gates = deep.sums + 2 * pair * lanes;
+            finish(gates, gates + lanes, deep_panels * lanes, first_row,
+                   block_rows, first_panel / 2 + pair);
+          }
+        });
+    return;
+  }
   for (int64_t panel = 0; panel < panel_count;) {
     const Weight *source = panels + 2 * panel * panel_stride;
     if (rows == 1 && panel_count - panel >= 2) {
@@ -59,18 +76,14 @@ BATON_INLINE void gated_linear(float *__restrict out, int64_t out_stride,
       finish(tile, tile + lanes, 2 * lanes, 0, 2, panel);
       ++panel;
     } else {
-      float *ups = tile + tile_rows * lanes;
-      for_each_row_block(
-          rows, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-            // A loop, not two calls: the kernels exist once.
-            for (int64_t side = 0; side < 2; ++side)
-              with_constant_rows(count, [&]<int Rows>() BATON_INLINE_LAMBDA {
-                multiply_panels<Rows, 1>(
-                    tile + side * tile_rows * lanes, x + first * x_stride,
-                    x_stride, source + side * panel_stride, panel_stride, k);
-              });
-            finish(tile, ups, lanes, first, count, panel);
-          });
+      // A loop, not two calls: the kernels exist once.
+      for (int64_t side = 0; side < 2 && rows > 0; ++side)
+        with_constant_rows(rows, [&]<int Rows>() BATON_INLINE_LAMBDA {
+          multiply_panels<Rows, 1>(tile + side * tile_rows * lanes, x, x_stride,
+                                   source + side * panel_stride, panel_stride,
+                                   k);
+        });
+      finish(tile, tile + tile_rows * lanes, lanes, 0, rows, panel);
       ++panel;
     }
   }

@@ -73,6 +73,23 @@ void baton_task_embedding_f16(float *out, int64_t out_stride,
                               int64_t rows, int64_t width, int64_t vocabulary,
                               float multiplier);
 
+/// The same from a table in panels, of `width` input features and `vocabulary`
+/// output features.
+void baton_task_embedding_panels_f32(float *out, int64_t out_stride,
+                                     const int32_t *tokens, const float *panels,
+                                     int64_t rows, int64_t width,
+                                     int64_t vocabulary, float multiplier);
+void baton_task_embedding_panels_bf16(float *out, int64_t out_stride,
+                                      const int32_t *tokens,
+                                      const uint16_t *panels, int64_t rows,
+                                      int64_t width, int64_t vocabulary,
+                                      float multiplier);
+void baton_task_embedding_panels_f16(float *out, int64_t out_stride,
+                                     const int32_t *tokens,
+                                     const uint16_t *panels, int64_t rows,
+                                     int64_t width, int64_t vocabulary,
+                                     float multiplier);
+
 /// out[r] = table[position + r]; table is [at least position + rows, width].
 void baton_task_position_embedding_f32(float *out, int64_t out_stride,
                                        const float *table, int64_t position,
@@ -170,6 +187,12 @@ void baton_task_rope(float *out, int64_t out_stride, const float *x,
 
 //===- Attention ----------------------------------------------------------===//
 
+/// Writes rows of keys, [rows, width], into the panels of one head: position
+/// p of the state has element d at panels[(p / 16 * width + d) * 16 + p % 16].
+/// The first row is at `position`.
+void baton_task_append_keys(float *panels, const float *x, int64_t x_stride,
+                            int64_t position, int64_t rows, int64_t width);
+
 /// Bytes of `scratch` that baton_task_attention needs for tiles of up to `rows`
 /// rows: a transposed block of keys, six queries, and a maximum and a sum per
 /// query.
@@ -189,7 +212,10 @@ static inline
 /// out + r * out_stride + i * value_dim. keys and values are indexed by
 /// absolute position; row r is at position + r and sees the positions up to its
 /// own, with window > 0 only the last `window` of them. Positions that no row
-/// of the tile sees are not read.
+/// of the tile sees are not read, except keys in panels.
+/// With a key_stride of 0 the keys lie in panels of 16 positions, as
+/// baton_task_append_keys writes them; panels with a position that is seen are
+/// read whole, whatever the others hold.
 /// score = (q . k) * scale, then softcap * tanh(score / softcap) if softcap is
 /// not 0.
 /// Blocks of 64 absolute positions are computed each on its own and merged in

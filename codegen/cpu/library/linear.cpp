@@ -1,8 +1,9 @@
 //===- linear.cpp - linear layers on packed weights -----------------------===//
 //
-// Panels are outermost, so that a panel comes from memory once and from the
-// second-level cache for every further block of six rows. With few rows more
-// panels run at once: eight independent chains hide the latency of an FMA.
+// Up to six rows are bound by reading the weights: panel after panel, each
+// once. With one or two rows more panels run at once, since eight independent
+// chains hide the latency of an FMA. More rows are bound by arithmetic and go
+// in deep tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,17 +24,17 @@ BATON_INLINE void linear(float *out, int64_t out_stride,
                          int64_t columns, int32_t activation) {
   const int64_t panel_count = (columns + lanes - 1) / lanes;
   const int64_t panel_stride = k * lanes;
-  alignas(64) float tile[tile_rows * lanes];
 
-  // tile [block rows][width panels] -> out; not part of the kernels, because
+  // products [block rows][tile stride] -> out; not part of the kernels, because
   // there are many of those and the activation is long.
-  auto finish = [&](int64_t first_row, int64_t block_rows, int64_t first_panel,
+  auto finish = [&](const float *products, int64_t products_stride,
+                    int64_t first_row, int64_t block_rows, int64_t first_panel,
                     int64_t width) BATON_INLINE_LAMBDA {
     for (int64_t row = 0; row < block_rows; ++row)
       for (int64_t panel = 0; panel < width; ++panel) {
         int64_t column = (first_panel + panel) * lanes;
         int64_t count = columns - column < lanes ? columns - column : lanes;
-        Vector value = load(tile + (row * width + panel) * lanes);
+        Vector value = load(products + row * products_stride + panel * lanes);
         if (bias)
           value += load(bias + column, count);
         value = activate(value, activation);
@@ -44,6 +45,21 @@ BATON_INLINE void linear(float *out, int64_t out_stride,
       }
   };
 
+  if (rows > tile_rows) {
+    DeepTile tile;
+    for_each_deep_tile(
+        rows, panel_count,
+        [&](int64_t first_row, int64_t block_rows, int64_t first_panel,
+            int64_t width) BATON_INLINE_LAMBDA {
+          multiply_deep(tile, x + first_row * x_stride, x_stride, block_rows,
+                        panels + first_panel * panel_stride, panel_stride,
+                        width, k);
+          finish(tile.sums, deep_panels * lanes, first_row, block_rows,
+                 first_panel, width);
+        });
+    return;
+  }
+  alignas(64) float tile[tile_rows * lanes];
   for (int64_t panel = 0; panel < panel_count;) {
     const int64_t left = panel_count - panel;
     const Weight *source = panels + panel * panel_stride;
@@ -57,19 +73,12 @@ BATON_INLINE void linear(float *out, int64_t out_stride,
     } else if (rows == 2 && left >= 2) {
       multiply_panels<2, 2>(tile, x, x_stride, source, panel_stride, k);
       width = 2;
+    } else if (rows > 0) {
+      with_constant_rows(rows, [&]<int Rows>() BATON_INLINE_LAMBDA {
+        multiply_panels<Rows, 1>(tile, x, x_stride, source, panel_stride, k);
+      });
     }
-    if (width > 1) {
-      finish(0, rows, panel, width);
-    } else {
-      for_each_row_block(
-          rows, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-            with_constant_rows(count, [&]<int Rows>() BATON_INLINE_LAMBDA {
-              multiply_panels<Rows, 1>(tile, x + first * x_stride, x_stride,
-                                       source, panel_stride, k);
-            });
-            finish(first, count, panel, 1);
-          });
-    }
+    finish(tile, width * lanes, 0, rows, panel, width);
     panel += width;
   }
 }

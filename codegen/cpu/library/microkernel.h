@@ -120,6 +120,95 @@ BATON_INLINE void multiply_panels(float *tile, const float *__restrict x,
     store(tile + (row * Panels + panel) * lanes, sum[row][panel]);
 }
 
+/// Rows, panels and depth of a deep product: the part of one panel that is in
+/// use stays in L1, the rows' part in L2 for all panels, the sums on the stack.
+constexpr int64_t deep_rows = 48;
+constexpr int64_t deep_panels = 4;
+constexpr int64_t deep_depth = 256;
+
+/// What a deep product needs; an entry point has one on its stack.
+struct DeepTile {
+  /// [deep_rows][deep_panels * 16].
+  alignas(64) float sums[deep_rows * deep_panels * lanes];
+  /// One panel's part as F32, [deep_depth][16].
+  alignas(64) float weights[deep_depth * lanes];
+};
+
+/// [depth][16] weights as F32: where they lie, or converted to `buffer`.
+BATON_INLINE const float *unpack(float *, const float *weights, int64_t) {
+  return weights;
+}
+template <typename Weight>
+BATON_INLINE const float *unpack(float *buffer, const Weight *weights,
+                                 int64_t depth) {
+  for (int64_t d = 0; d < depth; ++d)
+    store(buffer + d * lanes, load_weights(weights + d * lanes));
+  return buffer;
+}
+
+/// Up to deep_rows rows of x times up to deep_panels packed panels, written to
+/// tile.sums. Sums go to memory and back between two depths, which rounds
+/// nothing: an element stays one ascending chain.
+template <typename Weight>
+BATON_INLINE void
+multiply_deep(DeepTile &tile, const float *__restrict x, int64_t x_stride,
+              int64_t rows, const Weight *__restrict panels,
+              int64_t panel_stride, int64_t panel_count, int64_t k) {
+  constexpr int64_t sums_stride = deep_panels * lanes;
+  for (int64_t begin = 0; begin < k; begin += deep_depth) {
+    const int64_t depth = k - begin < deep_depth ? k - begin : deep_depth;
+    for (int64_t panel = 0; panel < panel_count; ++panel) {
+      const Weight *source = panels + panel * panel_stride + begin * lanes;
+      // The next panel's part, or after the last panel the first one's next.
+      const char *next = reinterpret_cast<const char *>(
+          panel + 1 < panel_count ? source + panel_stride
+                                  : panels + (begin + deep_depth) * lanes);
+      const int64_t next_bytes = depth * lanes * sizeof(Weight);
+      const float *weights = unpack(tile.weights, source, depth);
+      // Fetched ahead a line per `step` depths of every block of rows: all at
+      // once, the arithmetic would wait.
+      constexpr int64_t step = 4;
+      int64_t fetched = 0;
+      for_each_row_block(rows, [&](int64_t first,
+                                   int64_t count) BATON_INLINE_LAMBDA {
+        with_constant_rows(count, [&]<int Rows>() BATON_INLINE_LAMBDA {
+          float *sums = tile.sums + first * sums_stride + panel * lanes;
+          const char *fetch = fetched < next_bytes
+                                  ? next + fetched
+                                  : reinterpret_cast<const char *>(weights);
+          fetched += depth / step * 64;
+          const float *row_pointers[Rows];
+          Vector sum[Rows][1];
+          BATON_UNROLL
+          for (int row = 0; row < Rows; ++row) {
+            row_pointers[row] = x + (first + row) * x_stride + begin;
+            sum[row][0] = begin ? load(sums + row * sums_stride) : splat(0.0f);
+          }
+          accumulate<Rows, 1, step>(
+              sum, row_pointers, 0, depth,
+              [&](int64_t d, int)
+                  BATON_INLINE_LAMBDA { return load(weights + d * lanes); },
+              [&](int64_t d) BATON_INLINE_LAMBDA {
+                __builtin_prefetch(fetch + d / step * 64, 0, 2);
+              });
+          BATON_UNROLL
+          for (int row = 0; row < Rows; ++row)
+            store(sums + row * sums_stride, sum[row][0]);
+        });
+      });
+    }
+  }
+}
+
+/// Calls body(first row, rows, first panel, panels) for every deep tile.
+template <typename Body>
+BATON_INLINE void for_each_deep_tile(int64_t rows, int64_t panels, Body body) {
+  for (int64_t panel = 0; panel < panels; panel += deep_panels)
+    for (int64_t row = 0; row < rows; row += deep_rows)
+      body(row, rows - row < deep_rows ? rows - row : deep_rows, panel,
+           panels - panel < deep_panels ? panels - panel : deep_panels);
+}
+
 } // namespace baton::cpu
 
 #endif // BATON_CODEGEN_CPU_LIBRARY_MICROKERNEL_H

@@ -18,7 +18,7 @@ event.program @p max_rows 16 max_seq 32 max_outputs 4 proof {status = "proved", 
   event.storage @s1 bytes 4096
   event.buffer @tokens input : i32 extents affine_map<()[r, p, o] -> (p + r)> capacity [32] strides [1]
   event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 12)> capacity [16, 12] strides [12, 1] in @s0
-  event.buffer @keys state : f32 extents affine_map<()[r, p, o] -> (p + r, 4)> capacity [32, 4] strides [4, 1] in @s1 {offset = 3, layers = 2, layer_stride = 128}
+  event.buffer @keys state : f32 extents affine_map<()[r, p, o] -> (p + r, 4)> capacity [32, 4] strides [4, 1] in @s1 {offset = 3, layers = 2, layer_stride = 128, interleave = 8}
   event.buffer @y transient : f32 extents affine_map<()[r, p, o] -> (o, 7)> capacity [4, 7] strides [8, 1] in @s0
   event.buffer @scores transient : f32 extents affine_map<()[r, p, o] -> (r * 2 + o)> capacity [36] strides [1] in @s0
   event.tensor @e shape affine_map<()[r, p, o] -> (r ceildiv 8)> capacity [2] count affine_map<()[r, p, o] -> (1)>
@@ -62,18 +62,18 @@ TEST(Metadata, DescribesThePlan) {
       {"name": "embed", "segment": "start", "repeat": 1, "writes": [
         {"buffer": "x", "element": "f32", "storage": 0, "offset": 0,
          "strides": [12, 1], "capacity": [16, 12], "layers": 1,
-         "layer_stride": 0, "extents": ["rows", 12]}]},
+         "layer_stride": 0, "interleave": 1, "extents": ["rows", 12]}]},
       {"name": "keys", "segment": "block", "repeat": 2, "flops": 96, "writes": [
         {"buffer": "keys", "element": "f32", "storage": 1, "offset": 3,
          "strides": [4, 1], "capacity": [32, 4], "layers": 2,
-         "layer_stride": 128, "extents": ["past+rows", 4]},
+         "layer_stride": 128, "interleave": 8, "extents": ["past+rows", 4]},
         {"buffer": "scores", "element": "f32", "storage": 0, "offset": 0,
          "strides": [1], "capacity": [36], "layers": 1,
-         "layer_stride": 0, "extents": ["rows * 2 + outputs"]}]},
+         "layer_stride": 0, "interleave": 1, "extents": ["rows * 2 + outputs"]}]},
       {"name": "head", "segment": "block", "repeat": 2, "writes": [
         {"buffer": "y", "element": "f32", "storage": 0, "offset": 0,
          "strides": [8, 1], "capacity": [4, 7], "layers": 1,
-         "layer_stride": 0, "extents": ["outputs", 7]}]}],
+         "layer_stride": 0, "interleave": 1, "extents": ["outputs", 7]}]}],
     "logits": {"vocabulary": 7},
     "proof": {"status": "proved", "assumptions": ["one", "two"]}})json");
   EXPECT_EQ(metadata, expected) << metadata.dump(2);

@@ -207,6 +207,78 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
+// buffer: interleaved by a divisor
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{is interleaved by 3, expected a divisor of the first capacity}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] {interleave = 3 : i64}
+}
+
+// -----
+
+// buffer: only a state is interleaved
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{is interleaved but is no state}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 2] {interleave = 2 : i64}
+}
+
+// -----
+
+// buffer: interleaved alone in its storage
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 128
+  // expected-error @+1 {{is interleaved but shares @s with @y}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 2] in @s {interleave = 2 : i64}
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1] in @s {offset = 16 : i64}
+}
+
+// -----
+
+// buffer: interleaved elements fit into the storage
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 60
+  // expected-error @+1 {{does not fit into @s of 60 bytes}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 2] in @s {interleave = 2 : i64}
+}
+
+// -----
+
+// buffer: addresses of 64 bits
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has an element that no 64 bits can address}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [281474976710655, 4] strides [281474976710655, 1]
+}
+
+// -----
+
+// call: addresses begin a run of interleaved elements
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 64
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 2] in @s {interleave = 2 : i64}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      // expected-error @+1 {{points into the middle of 2 interleaved elements}}
+      event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> (d0, 0)>]
+    }
+  }
+}
+
+// -----
+
+// call: strides count whole runs of interleaved elements
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 64
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 2] in @s {interleave = 2 : i64}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> (d0 * 2, 0)>, #event.stride<@x, [2, 0]>]
+      // expected-error @+1 {{steps into the middle of 2 interleaved elements}}
+      event.call "f" [#event.stride<@x, [1, 0]>]
+    }
+  }
+}
+
+// -----
+
 // tensor: rank
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   // expected-error @+1 {{shape and capacity differ in rank}}

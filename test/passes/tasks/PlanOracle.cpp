@@ -291,10 +291,12 @@ std::optional<Fault> StepInstance::addTouches(Task &task, AccessAttr access) {
           [&](const Point &point) {
             int64_t element = 0;
             int64_t address = buffer.op.getOffset() + layer * step;
-            for (auto [i, capacity, stride] : llvm::zip(
+            int64_t run = buffer.op.getInterleave();
+            for (auto [dimension, i, capacity, stride] : llvm::enumerate(
                      point, buffer.op.getCapacity(), buffer.op.getStrides())) {
               element = element * capacity + i;
-              address += i * stride;
+              address += dimension == 0 ? (i - i % run) * stride + i % run
+                                        : i * stride;
             }
             task.touches.push_back(
                 {index, access.getWrite(),
@@ -574,10 +576,12 @@ std::optional<Fault> StepInstance::judgeValues(Memory &memory,
             int64_t element = 0;
             int64_t address = buffer.op.getOffset() +
                               layer * int64_t(buffer.op.getLayerStride());
-            for (auto [i, capacity, stride] : llvm::zip(
+            int64_t run = buffer.op.getInterleave();
+            for (auto [dimension, i, capacity, stride] : llvm::enumerate(
                      point, buffer.op.getCapacity(), buffer.op.getStrides())) {
               element = element * capacity + i;
-              address += i * stride;
+              address += dimension == 0 ? (i - i % run) * stride + i % run
+                                        : i * stride;
             }
             element += buffer.firstElement + layer * buffer.size;
             put(index, element,

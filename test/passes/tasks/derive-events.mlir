@@ -20,10 +20,10 @@
 // CHECK: event.phase "rope" {{.*}}#event.wait<@linear.done, (d0)[s0, s1, s2] -> (d0 floordiv 2, 2) to (d0)[s0, s1, s2] -> ((d0 + 1) ceildiv 2, 3)>
 
 // Attention waits for its own head's keys and values, of this step's positions
-// up to its own rows, and for its own queries.
+// up to its own rows (of keys, to the end of the panel), and for its own queries.
 // CHECK: event.phase "attention"
 // CHECK-SAME: #event.wait<@kv_append.2.done, (d0, d1)[s0, s1, s2] -> ((-s1) floordiv 4, d1) to (d0, d1)[s0, s1, s2] -> (d0 + 1, d1 + 1)>
-// CHECK-SAME: #event.wait<@kv_append.done, (d0, d1)[s0, s1, s2] -> ((-s1) floordiv 4, d1) to (d0, d1)[s0, s1, s2] -> (d0 + 1, d1 + 1)>
+// CHECK-SAME: #event.wait<@kv_append.done, (d0, d1)[s0, s1, s2] -> ((-s1) floordiv 4, d1) to (d0, d1)[s0, s1, s2] -> ((d0 * 4 + 19) ceildiv 4, d1 + 1)>
 // CHECK-SAME: #event.wait<@linear.done, (d0, d1)[s0, s1, s2] -> (d0 floordiv 2, d1) to (d0, d1)[s0, s1, s2] -> ((d0 + 1) ceildiv 2, d1 + 1)>]
 
 // The residual's update comes after everybody has read the old value, but waits

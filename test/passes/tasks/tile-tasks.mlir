@@ -13,8 +13,10 @@
 // CHECK: event.parameter @linear.weight : bf16 layers 3
 // CHECK-SAME: n = 64
 // CHECK-SAME: parts = [{shape = [32, 32], sources = ["h.{layer}.q"], transposed = false}, {shape = [32, 32], sources = ["h.{layer}.kv"], transposed = false}]
-// States have a copy for each iteration; heads lie apart.
-// CHECK: event.buffer @k state : f32 {{.*}} capacity [64, 2, 8] strides [8, 512, 1] {layer_stride = 1024 : i64, layers = 3 : i64}
+// States have a copy for each iteration; heads lie apart. Keys that only
+// attention reads lie in panels of 16 positions.
+// CHECK: event.buffer @k state : f32 {{.*}} capacity [64, 2, 8] strides [8, 512, 16] {interleave = 16 : i64, layer_stride = 1024 : i64, layers = 3 : i64}
+// CHECK: event.buffer @v state : f32 {{.*}} capacity [64, 2, 8] strides [8, 512, 1] {layer_stride = 1024 : i64, layers = 3 : i64}
 
 // CHECK: event.phase "embedding" grid #[[TOKEN_TILES]] capacity [4]
 // CHECK-SAME: #event.access<read @tokens, (d0)[s0, s1, s2] -> (d0 * 4 + s1) to (d0)[s0, s1, s2] -> (d0 * 4 + s1 + 4)>
@@ -35,10 +37,14 @@
 // CHECK: event.phase "kv_append" grid #[[HEAD_TILES]]
 // CHECK-SAME: #event.access<write @k, (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1, d1, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1 + 4, d1 + 1, 8)>
 
-// A task of attention reads its head's columns and positions up to its rows'.
+// CHECK: event.call "append_keys" [#event.address<@k, {{[^>]*}}> (0, d1, 0)>
+
+// A task of attention reads its head's columns and positions up to its rows';
+// of the keys' last panel all 16.
 // CHECK: event.phase "attention" grid #[[HEAD_TILES]]
 // CHECK-SAME: #event.access<read @linear, (d0, d1)[s0, s1, s2] -> (d0 * 4, d1 * 16) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + 4, d1 * 16 + 16)>
-// CHECK-SAME: #event.access<read @k, (d0, d1)[s0, s1, s2] -> (0, d1, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1 + 4, d1 + 1, 8)>
+// CHECK-SAME: #event.access<read @k, (d0, d1)[s0, s1, s2] -> (0, d1, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1 + 19, d1 + 1, 8)>
+// CHECK-SAME: #event.access<read @v, (d0, d1)[s0, s1, s2] -> (0, d1, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1 + 4, d1 + 1, 8)>
 
 // The carried value is updated in place: the residual is the tile itself.
 // CHECK: event.phase "linear.2"

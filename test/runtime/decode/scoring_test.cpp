@@ -180,6 +180,17 @@ TEST(ValueDump, FollowsOffsetStridesAndLayers) {
   EXPECT_EQ(dumped.file(1).shape, (std::vector<uint64_t>{2, 3}));
 }
 
+TEST(ValueDump, FollowsInterleavedRuns) {
+  DumpedBuffer dumped(
+      R"({"buffer": "b", "element": "i32", "storage": 0, "offset": 0,
+          "strides": [3, 4], "capacity": [8, 3], "interleave": 4,
+          "extents": ["past+rows", 3]})");
+  dumped.record<int32_t>({6, 0, 0, 0}, 0);
+  EXPECT_EQ(dumped.file(0).values<int32_t>(),
+            (std::vector<int32_t>{1, 5, 9, 2, 6, 10, 3, 7, 11, 4, 8, 12, 13, 17,
+                                  21, 14, 18, 22}));
+}
+
 TEST(ValueDump, WidensShortFloats) {
   DumpedBuffer brain(
       R"({"buffer": "b", "element": "bf16", "storage": 0, "offset": 0,

@@ -20,31 +20,54 @@ struct Problem {
         values(random.buffer(shape.position + rows, shape.value_dim)),
         gates(random.buffer(rows, shape.group * shape.value_dim, 6.0f)) {}
 
+  /// The keys as a state holds them, appended in runs that straddle panels;
+  /// positions behind the last are NaN.
+  std::vector<float> panels() const {
+    const int64_t positions = shape.position + rows;
+    std::vector<float> panels((positions + 15) / 16 * 16 * shape.head_dim + 1,
+                              std::numeric_limits<float>::quiet_NaN());
+    panels.back() = Buffer::guard;
+    int64_t size = 1;
+    for (int64_t first = 0; first < positions; first += size, size += 4)
+      baton_task_append_keys(panels.data(), keys.row(first), keys.stride, first,
+                             std::min(size, positions - first), shape.head_dim);
+    EXPECT_EQ(panels.back(), Buffer::guard) << "panels overrun";
+    return panels;
+  }
+
   /// Rows [first, first + count) as one tile.
-  void run(Buffer &out, int64_t first, int64_t count) const {
+  void run(Buffer &out, int64_t first, int64_t count, const float *key_data,
+           int64_t key_stride) const {
     const int64_t bytes =
         baton_attention_scratch_bytes(count, shape.group, shape.head_dim);
     std::vector<float> scratch(bytes / 4 + 1,
                                std::numeric_limits<float>::quiet_NaN());
     scratch.back() = Buffer::guard;
     baton_task_attention(
-        out.row(first), out.stride, q.row(first), q.stride, keys.data(),
-        keys.stride, values.data(), values.stride, count,
-        shape.position + first, shape.group, shape.head_dim, shape.value_dim,
+        out.row(first), out.stride, q.row(first), q.stride, key_data,
+        key_stride, values.data(), values.stride, count, shape.position + first,
+        shape.group, shape.head_dim, shape.value_dim,
         static_cast<float>(shape.scale), static_cast<float>(shape.softcap),
         shape.window, gate_width ? gates.row(first) : nullptr, gates.stride,
         gate_width, scratch.data());
     EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
   }
 
-  Buffer run(int64_t tile) const {
+  Buffer run(int64_t tile, const float *key_data, int64_t key_stride) const {
     Buffer out(rows, shape.group * shape.value_dim);
     // What a buffer held before must not matter.
     for (int64_t r = 0; r < rows; ++r)
       std::fill_n(out.row(r), out.width,
                   std::numeric_limits<float>::quiet_NaN());
     for (int64_t first = 0; first < rows; first += tile)
-      run(out, first, std::min(tile, rows - first));
+      run(out, first, std::min(tile, rows - first), key_data, key_stride);
+    return out;
+  }
+
+  /// With keys in rows and in panels, which have to give the same bits.
+  Buffer run(int64_t tile) const {
+    Buffer out = run(tile, keys.data(), keys.stride);
+    expect_same_bits(run(tile, panels().data(), 0), out);
     return out;
   }
 

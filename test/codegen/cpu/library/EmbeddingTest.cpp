@@ -29,6 +29,21 @@ TYPED_TEST(Embedding, GathersScaledRows) {
     }
 }
 
+TYPED_TEST(Embedding, PanelsGiveTheSameBits) {
+  Random random(4);
+  for (int64_t width : {1, 7, 16, 33, 100}) {
+    Weight<TypeParam> table(random, 37, width);
+    std::vector<int32_t> tokens = {36, 0, 15, 16, -1, 37, 31};
+    Buffer rows(7, width), panels(7, width);
+    TypeParam::embedding(rows.data(), rows.stride, tokens.data(),
+                         table.stored.data(), 7, width, 37, 3.3f);
+    TypeParam::embedding_panels(panels.data(), panels.stride, tokens.data(),
+                                table.packed().data(), 7, width, 37, 3.3f);
+    expect_same_bits(panels, rows);
+    expect_guards_intact(panels);
+  }
+}
+
 TYPED_TEST(Embedding, TokensOutsideTheVocabularyGiveNaN) {
   Random random(2);
   Weight<TypeParam> table(random, 4, 20);

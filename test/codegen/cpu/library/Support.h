@@ -138,6 +138,7 @@ struct F32 {
   static Storage draw(Random &random) { return random.value(); }
   static double value(Storage stored) { return stored; }
   static constexpr auto embedding = baton_task_embedding_f32;
+  static constexpr auto embedding_panels = baton_task_embedding_panels_f32;
   static constexpr auto position_embedding = baton_task_position_embedding_f32;
   static constexpr auto linear = baton_task_linear_f32;
   static constexpr auto gated_linear = baton_task_gated_linear_f32;
@@ -150,6 +151,7 @@ struct BF16 {
   }
   static double value(Storage stored) { return oracle::bfloat16_value(stored); }
   static constexpr auto embedding = baton_task_embedding_bf16;
+  static constexpr auto embedding_panels = baton_task_embedding_panels_bf16;
   static constexpr auto position_embedding = baton_task_position_embedding_bf16;
   static constexpr auto linear = baton_task_linear_bf16;
   static constexpr auto gated_linear = baton_task_gated_linear_bf16;
@@ -164,6 +166,7 @@ struct F16 {
   }
   static double value(Storage stored) { return oracle::float16_value(stored); }
   static constexpr auto embedding = baton_task_embedding_f16;
+  static constexpr auto embedding_panels = baton_task_embedding_panels_f16;
   static constexpr auto position_embedding = baton_task_position_embedding_f16;
   static constexpr auto linear = baton_task_linear_f16;
   static constexpr auto gated_linear = baton_task_gated_linear_f16;
