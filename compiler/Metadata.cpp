@@ -39,9 +39,14 @@ nlohmann::json compiler::metadata(event::ProgramOp program,
   json["target"] = {{"triple", target.triple},
                     {"cpu", target.cpu},
                     {"sanitize", options.sanitize}};
+  auto attention = nlohmann::json::array();
+  for (auto [window, flops] : linears.attentionFlops)
+    attention.push_back(
+        {{"window", window}, {"flops_per_position", uint64_t(flops)}});
   json["costs"] = {{"flops_per_token", uint64_t(linears.flops)},
                    {"flops_per_output", uint64_t(linears.flopsPerOutput)},
                    {"weight_bytes_per_token", uint64_t(linears.bytes)},
-                   {"kv_bytes_per_position", stateBytes}};
+                   {"kv_bytes_per_position", stateBytes},
+                   {"attention", attention}};
   return json;
 }

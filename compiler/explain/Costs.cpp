@@ -427,6 +427,13 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
         mlir::cast<event::SegmentOp>(phase->getParentOp()).getRepeat());
     bool outputsOnly = phase.getGrid().isFunctionOfSymbol(event::kOutputs);
     for (auto call : phase.getBody().getOps<event::CallOp>()) {
+      if (call.getCallee() == "attention")
+        for (ArrayRef<int64_t> task : tasksOf(phase, step)) {
+          // One row at position 0 sees one.
+          CallOperands operands(call, task, symbols);
+          costs.attentionFlops[operands.integer(15)] +=
+              repeat * attention(operands).flops;
+        }
       event::ParameterOp panels = panelsOf(call);
       // An embedding reads a few rows of what a linear reads whole.
       if (!panels || call.getCallee().starts_with("embedding"))

@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -110,6 +111,9 @@ struct LinearCosts {
   double bytes = 0, flops = 0;
   /// The part of `flops` that only rows with logits need.
   double flopsPerOutput = 0;
+  /// What attention of a row to one position costs, by how many of the last
+  /// positions it sees; 0 is all.
+  std::map<int64_t, double> attentionFlops;
   std::string dtype = "f32";
 };
 

@@ -4,6 +4,8 @@
 
 #include "runtime/error.h"
 
+#include <algorithm>
+
 namespace baton {
 
 namespace {
@@ -81,15 +83,35 @@ Metadata parse_checked(const nlohmann::json &json) {
     metadata.phases.push_back(std::move(phase));
   }
   if (auto costs = json.find("costs");
-      costs != json.end() && costs->is_object())
+      costs != json.end() && costs->is_object()) {
     metadata.costs = Costs{costs->at("flops_per_token").get<double>(),
                            costs->at("flops_per_output").get<double>(),
                            costs->at("weight_bytes_per_token").get<double>(),
-                           costs->at("kv_bytes_per_position").get<double>()};
+                           costs->at("kv_bytes_per_position").get<double>(),
+                           {}};
+    for (const nlohmann::json &entry :
+         costs->value("attention", nlohmann::json::array()))
+      metadata.costs->attention.push_back(
+          {entry.at("window").get<uint64_t>(),
+           entry.at("flops_per_position").get<double>()});
+  }
   return metadata;
 }
 
 } // namespace
+
+double Costs::prompt_flops(uint64_t tokens) const {
+  double flops =
+      double(tokens) * (flops_per_token - flops_per_output) + flops_per_output;
+  for (auto [window, flops_per_position] : attention) {
+    // The first rows see fewer positions than a window holds.
+    uint64_t growing = window ? std::min(window, tokens) : tokens;
+    double pairs = double(growing) * double(growing + 1) / 2 +
+                   double(tokens - growing) * double(window);
+    flops += pairs * flops_per_position;
+  }
+  return flops;
+}
 
 int64_t Extent::evaluate(const BatonStep &step) const {
   switch (kind) {

@@ -65,8 +65,15 @@ struct PhaseDescription {
   std::vector<WrittenBuffer> writes;
 };
 
-/// What a step costs, as the compiler counts it. Operations are those of
-/// linears; attention's grow with the context and are not counted.
+/// Attention of one row to one of the positions that it sees, the last `window`
+/// or, with 0, all.
+struct AttentionCost {
+  uint64_t window;
+  double flops_per_position;
+};
+
+/// What a step costs, as the compiler counts it: operations of linears and of
+/// attention.
 struct Costs {
   double flops_per_token;
   /// The part of it that only rows with logits need.
@@ -74,6 +81,11 @@ struct Costs {
   double weight_bytes_per_token;
   /// Read for each position that a token attends to.
   double kv_bytes_per_position;
+  std::vector<AttentionCost> attention;
+
+  /// Operations of a prompt of so many tokens, of which only the last one gets
+  /// logits.
+  double prompt_flops(uint64_t tokens) const;
 };
 
 struct Metadata {

@@ -322,12 +322,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
       [&](std::optional<double> tokens_per_second) -> std::optional<double> {
     if (!metadata.costs || !tokens_per_second)
       return std::nullopt;
-    // Of a prompt only the last row gets logits.
-    const Costs &costs = *metadata.costs;
-    double prompt = options.prefill;
-    double flops = prompt * (costs.flops_per_token - costs.flops_per_output) +
-                   costs.flops_per_output;
-    return *tokens_per_second * flops / prompt / arithmetic;
+    return *tokens_per_second * metadata.costs->prompt_flops(options.prefill) /
+           double(options.prefill) / arithmetic;
   };
   auto decode_fraction = bandwidth_fraction(speed.decode_tokens_per_second,
                                             speed.decode_positions);

@@ -28,6 +28,13 @@ TEST(Metadata, ReadsAProgram) {
   EXPECT_EQ(metadata.costs->kv_bytes_per_position, 4);
 }
 
+TEST(Metadata, CountsWhatAPromptCosts) {
+  Costs costs{1000, 100, 0, 0, {{0, 10}, {3, 1}}};
+  // Linears, then positions seen: 1 + 2 + 3 + 4 + 5, and at most 3 of them.
+  EXPECT_EQ(costs.prompt_flops(5), 5 * 900 + 100 + 15 * 10 + 12 * 1);
+  EXPECT_EQ(costs.prompt_flops(1), 1000 + 10 + 1);
+}
+
 TEST(Metadata, CostsAreOptional) {
   auto json = nlohmann::json::parse(toy::metadata());
   json["costs"] = nullptr;

@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""Compares Baton with llama.cpp and PyTorch on the same random weights.
+
+    test/bench/peers.py build/bin/batonc --work DIR [--models ...] [--dtypes ...]
+                        [--workers 1 2] [--rounds 3] [--context 128]
+
+Makes checkpoints of known shapes in DIR (kept there: they are large), writes the
+same numbers as GGUF for llama.cpp, and runs the engines in turn, each in a
+process of its own: a prompt of 512 tokens, then single tokens at the given
+context. Needs numpy; llama.cpp is compared where the package llama-cpp-python
+(built from its source for this machine) and gguf can be imported, PyTorch where
+torch and transformers can.
+
+How it is judged: cores of shared machines vanish for seconds at a time, so of all
+rounds the best window of 8 consecutive tokens counts for decode and the best run
+for prefill, the same for all engines. Beside each figure stands the verdict: the
+largest difference of an engine's logits after a common prompt from Baton's, as a
+fraction of the largest logit, and whether the most likely token is the same.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+LLAMA = dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=2048,
+             intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32,
+             num_key_value_heads=8, head_dim=64, vocab_size=128256, max_position_embeddings=131072,
+             rms_norm_eps=1e-5, rope_theta=500000.0, hidden_act="silu", tie_word_embeddings=True,
+             attention_bias=False, mlp_bias=False)
+QWEN = dict(architectures=["Qwen3ForCausalLM"], model_type="qwen3", hidden_size=1024,
+            intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16,
+            num_key_value_heads=8, head_dim=128, vocab_size=151936, max_position_embeddings=40960,
+            rms_norm_eps=1e-6, rope_theta=1000000.0, hidden_act="silu", tie_word_embeddings=True,
+            attention_bias=False, use_sliding_window=False)
+SHAPES = {"llama-3.2-1b": LLAMA, "qwen3-0.6b": QWEN}
+TYPES = {"f32": ("float32", "F32", 4), "bf16": ("bfloat16", "BF16", 2)}
+PROMPT = 512
+WINDOW = 8
+
+
+# Checkpoints -----------------------------------------------------------------
+
+def tensors(config):
+    """(name, shape, deviation) of every weight; deviation 0 means ones."""
+    hidden, inner, width = (config[key] for key in ("hidden_size", "intermediate_size", "head_dim"))
+    heads, pairs = config["num_attention_heads"] * width, config["num_key_value_heads"] * width
+    yield "model.embed_tokens.weight", (config["vocab_size"], hidden), 0.05
+    for layer in range(config["num_hidden_layers"]):
+        prefix = f"model.layers.{layer}."
+        yield prefix + "input_layernorm.weight", (hidden,), 0
+        yield prefix + "post_attention_layernorm.weight", (hidden,), 0
+        if config["model_type"] == "qwen3":
+            yield prefix + "self_attn.q_norm.weight", (width,), 0
+            yield prefix + "self_attn.k_norm.weight", (width,), 0
+        for name, rows, columns in (("self_attn.q_proj", heads, hidden), ("self_attn.k_proj", pairs, hidden),
+                                    ("self_attn.v_proj", pairs, hidden), ("self_attn.o_proj", hidden, heads),
+                                    ("mlp.gate_proj", inner, hidden), ("mlp.up_proj", inner, hidden),
+                                    ("mlp.down_proj", hidden, inner)):
+            yield f"{prefix}{name}.weight", (rows, columns), columns ** -0.5
+    yield "model.norm.weight", (hidden,), 0
+
+
+def values(shape, deviation, generator, pool):
+    """F32 numbers that BF16 holds exactly, drawn from a pool of normal ones."""
+    import numpy
+    count = int(numpy.prod(shape))
+    if deviation == 0:
+        return numpy.ones(shape, numpy.float32)
+    rotated = numpy.roll(pool, int(generator.integers(len(pool))))
+    drawn = numpy.resize(rotated, count) * numpy.float32(deviation)
+    return (drawn.view(numpy.uint32) & 0xffff0000).view(numpy.float32).reshape(shape)
+
+
+def write_checkpoint(folder, config, dtype):
+    """model.safetensors and config.json, unless they are there."""
+    import numpy
+    if os.path.exists(os.path.join(folder, "config.json")):
+        return
+    os.makedirs(folder, exist_ok=True)
+    torch_dtype, stored, size = TYPES[dtype]
+    header, offset = {}, 0
+    for name, shape, _ in tensors(config):
+        end = offset + int(numpy.prod(shape)) * size
+        header[name] = {"dtype": stored, "shape": list(shape), "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    generator = numpy.random.default_rng(1)
+    pool = generator.standard_normal(1 << 22, dtype=numpy.float32)
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, shape, deviation in tensors(config):
+            array = values(shape, deviation, generator, pool)
+            if size == 2:
+                array = (array.view(numpy.uint32) >> 16).astype(numpy.uint16)
+            file.write(array.tobytes())
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump(config | {"torch_dtype": torch_dtype}, file, indent=1)
+
+
+def write_gguf(path, folder, config, dtype):
+    """The checkpoint's numbers as llama.cpp wants them, without a tokenizer."""
+    import gguf
+    import numpy
+    if os.path.exists(path):
+        return
+    writer = gguf.GGUFWriter(path + ".part", config["model_type"])
+    heads, pairs, width = (config[key] for key in ("num_attention_heads", "num_key_value_heads", "head_dim"))
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(pairs)
+    writer.add_key_length(width)
+    writer.add_value_length(width)
+    writer.add_rope_dimension_count(width)
+    writer.add_rope_freq_base(config["rope_theta"])
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    writer.add_vocab_size(config["vocab_size"])
+    writer.add_tokenizer_model("none")
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16 if dtype == "bf16" else gguf.LlamaFileType.ALL_F32)
+    names = gguf.get_tensor_name_map(writer_arch(config), config["num_hidden_layers"])
+    stored = numpy.memmap(os.path.join(folder, "model.safetensors"), numpy.uint8, "r")
+    size = int.from_bytes(bytes(stored[:8]), "little")
+    header = json.loads(bytes(stored[8:8 + size]))
+    for name, entry in header.items():
+        begin, end = (8 + size + offset for offset in entry["data_offsets"])
+        array = stored[begin:end].view(numpy.uint16 if dtype == "bf16" else numpy.float32).reshape(entry["shape"])
+        # llama.cpp rotates neighbours where the checkpoint rotates halves.
+        if config["model_type"] == "llama" and ("q_proj" in name or "k_proj" in name):
+            count = heads if "q_proj" in name else pairs
+            array = array.reshape(count, 2, width // 2, -1).swapaxes(1, 2).reshape(entry["shape"])
+        target = names.get_name(name, try_suffixes=(".weight",))
+        if dtype == "bf16" and array.ndim == 1:
+            array = (array.astype(numpy.uint32) << 16).view(numpy.float32)
+        if dtype == "bf16" and array.ndim == 2:
+            writer.add_tensor(target, numpy.ascontiguousarray(array).view(numpy.uint8),
+                              raw_dtype=gguf.GGMLQuantizationType.BF16)
+        else:
+            writer.add_tensor(target, numpy.ascontiguousarray(array))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    os.rename(path + ".part", path)
+
+
+def writer_arch(config):
+    import gguf
+    return gguf.MODEL_ARCH.LLAMA if config["model_type"] == "llama" else gguf.MODEL_ARCH.QWEN3
+
+
+# Engines: each is run as `peers.py --engine NAME ...` and prints one JSON line --
+
+def tokens_of(count, vocabulary):
+    return [(7919 * (i + 1)) % vocabulary for i in range(count)]
+
+
+def best_window(times):
+    """Tokens per second of the best WINDOW consecutive tokens."""
+    return max(WINDOW / (times[i + WINDOW] - times[i]) for i in range(len(times) - WINDOW))
+
+
+def run_llama_cpp(model, workers, context, decode, vocabulary):
+    import ctypes
+    import llama_cpp as llama
+    import numpy
+    llama.llama_log_set(llama.llama_log_callback(lambda *_: None), ctypes.c_void_p(0))
+    llama.llama_backend_init()
+    loaded = llama.llama_model_load_from_file(model.encode(), llama.llama_model_default_params())
+    parameters = llama.llama_context_default_params()
+    parameters.n_ctx = max(context, PROMPT) + decode + 8
+    parameters.n_batch = parameters.n_ubatch = PROMPT
+    parameters.n_threads = parameters.n_threads_batch = workers
+    state = llama.llama_init_from_model(loaded, parameters)
+
+    def step(tokens):
+        array = (llama.llama_token * len(tokens))(*tokens)
+        if llama.llama_decode(state, llama.llama_batch_get_one(array, len(tokens))) != 0:
+            sys.exit("llama.cpp: decode failed")
+        return numpy.ctypeslib.as_array(llama.llama_get_logits_ith(state, -1), (vocabulary,))
+
+    def fill(count):
+        llama.llama_memory_clear(llama.llama_get_memory(state), True)
+        tokens = tokens_of(count, vocabulary)
+        for first in range(0, count, PROMPT):
+            logits = step(tokens[first:first + PROMPT])
+        return logits
+
+    start = time.perf_counter()
+    fill(PROMPT)
+    prefill = PROMPT / (time.perf_counter() - start)
+    logits = fill(32).astype(numpy.float32).copy()
+    fill(context)
+    times = [time.perf_counter()]
+    for i in range(decode):
+        step([i])
+        times.append(time.perf_counter())
+    return prefill, best_window(times), logits
+
+
+def run_torch(model, workers, context, decode, vocabulary):
+    import torch
+    import transformers
+    torch.set_num_threads(workers)
+    loaded = transformers.AutoModelForCausalLM.from_pretrained(model, dtype="auto").eval()
+    with torch.inference_mode():
+        def fill(count):
+            tokens = torch.tensor([tokens_of(count, vocabulary)])
+            return loaded(tokens, use_cache=True, logits_to_keep=1)
+        start = time.perf_counter()
+        fill(PROMPT)
+        prefill = PROMPT / (time.perf_counter() - start)
+        logits = fill(32).logits[0, -1].float().numpy()
+        cache = fill(context).past_key_values
+        times = [time.perf_counter()]
+        for i in range(decode):
+            loaded(torch.tensor([[i]]), past_key_values=cache, use_cache=True)
+            times.append(time.perf_counter())
+    return prefill, best_window(times), logits
+
+
+PEERS = {"llama.cpp": (run_llama_cpp, ("llama_cpp", "gguf")), "PyTorch": (run_torch, ("torch", "transformers"))}
+
+
+def peer_process(arguments, name, model, workers, config):
+    """Runs one engine in a process of its own; None if it fails."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = os.path.join(scratch, "logits.npy")
+        result = subprocess.run(
+            [sys.executable, __file__, "--engine", name, "--model", model, "--workers", str(workers),
+             "--context", str(arguments.context), "--decode", str(arguments.decode),
+             "--vocabulary", str(config["vocab_size"]), "--out", out], capture_output=True, text=True)
+        if result.returncode:
+            print(f"{name} failed: {result.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+            return None
+        import numpy
+        return json.loads(result.stdout.splitlines()[-1]) | {"logits": numpy.load(out)}
+
+
+def baton_process(arguments, program, folder, workers, config):
+    import numpy
+    common = ["--weights", folder, "--workers", str(workers), "--quiet"]
+    bench = lambda prefill, decode: json.loads(subprocess.run(
+        [program, "bench", *common, "--prefill", str(prefill), "--decode", str(decode), "--repeat", "1", "--json"],
+        check=True, capture_output=True, text=True).stdout)
+    prefill = bench(PROMPT, WINDOW)
+    decode = bench(arguments.context, arguments.decode)
+    with tempfile.TemporaryDirectory() as scratch:
+        out = os.path.join(scratch, "logits.npy")
+        tokens = ",".join(map(str, tokens_of(32, config["vocab_size"])))
+        subprocess.run([program, "logits", *common, "--tokens", tokens, "--out", out], check=True)
+        logits = numpy.load(out)[-1]
+    return {"prefill": prefill["prefill_tokens_per_s"], "decode": decode["decode_tokens_per_s"],
+            "fma": max(prefill["fma_fraction"], prefill["fma_fraction_by_layers"] or 0),
+            "read": max(decode["read_bandwidth_fraction"], decode["read_bandwidth_fraction_by_layers"] or 0),
+            "peak": decode["peak_bytes"], "verdict": decode["verdict"], "logits": logits}
+
+
+def engine(arguments):
+    import numpy
+    run, _ = PEERS[arguments.engine]
+    prefill, decode, logits = run(arguments.model, arguments.workers[0], arguments.context,
+                                  arguments.decode, arguments.vocabulary)
+    numpy.save(arguments.out, logits)
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"prefill": prefill, "decode": decode, "peak": peak}))
+
+
+def can_import(modules):
+    import importlib.util
+    return all(importlib.util.find_spec(module) for module in modules)
+
+
+def compare(arguments, name, dtype, workers):
+    import numpy
+    config = SHAPES[name]
+    base = os.path.join(arguments.work, f"{name}-{dtype}")
+    write_checkpoint(base, config, dtype)
+    program = base + ".program"
+    subprocess.run([arguments.batonc, base, "-o", program, "--quiet",
+                    f"--max-seq={max(arguments.context, PROMPT) + arguments.decode + 8}"], check=True)
+    peers = {}
+    for peer, (_, modules) in PEERS.items():
+        if not can_import(modules):
+            continue
+        peers[peer] = base
+        if peer == "llama.cpp":
+            peers[peer] = base + ".gguf"
+            write_gguf(peers[peer], base, config, dtype)
+    best = {}
+    for _ in range(arguments.rounds):
+        runs = {"Baton": baton_process(arguments, program, base, workers, config)}
+        for peer, model in peers.items():
+            runs[peer] = peer_process(arguments, peer, model, workers, config)
+        for who, run in runs.items():
+            if run is None:
+                continue
+            kept = best.setdefault(who, run)
+            for key in ("prefill", "decode", "fma", "read"):
+                if key in run:
+                    kept[key] = max(kept[key], run[key])
+    own = best["Baton"]
+    print(f"\n{name} {dtype}, {workers} worker{'s' * (workers > 1)}, decode at {arguments.context}")
+    for who, run in best.items():
+        note = (f"{run['fma']:.0%} of multiply-add peak, {run['read']:.0%} of read bandwidth, {run['verdict']}"
+                if who == "Baton" else
+                f"Baton {own['prefill'] / run['prefill']:.2f}x and {own['decode'] / run['decode']:.2f}x; "
+                + verdict(own["logits"], run["logits"], numpy))
+        print(f"  {who:10} prefill {run['prefill']:7.1f}/s  decode {run['decode']:6.2f}/s  "
+              f"peak {run['peak'] / 2**30:5.2f} GiB  {note}", flush=True)
+
+
+def verdict(own, other, numpy):
+    error = float(numpy.abs(own - other).max() / numpy.abs(own).max())
+    same = "same" if own.argmax() == other.argmax() else "ANOTHER"
+    return f"logits differ by {error:.1e}, {same} token"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("batonc", nargs="?")
+    parser.add_argument("--work", default="peers")
+    parser.add_argument("--models", nargs="+", default=list(SHAPES), choices=list(SHAPES))
+    parser.add_argument("--dtypes", nargs="+", default=["bf16", "f32"], choices=list(TYPES))
+    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--context", type=int, default=128)
+    parser.add_argument("--decode", type=int, default=24)
+    for hidden in ("--engine", "--model", "--out"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    parser.add_argument("--vocabulary", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.engine:
+        return engine(arguments)
+    if not arguments.batonc:
+        parser.error("which batonc?")
+    for name in arguments.models:
+        for dtype in arguments.dtypes:
+            for workers in arguments.workers:
+                compare(arguments, name, dtype, workers)
+
+
+main()
