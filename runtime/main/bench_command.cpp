@@ -158,7 +158,7 @@ UndisturbedTimes measure_layers(const Metadata &metadata, Execution &execution,
   for (const PhaseDescription &phase : metadata.phases)
     segments.push_back(
         numbers.emplace(phase.segment, numbers.size()).first->second);
-  TraceRecorder recorder(execution.workers());
+  TraceRecorder recorder(execution.workers(), /*capacity=*/1 << 23);
   execution.record(&recorder);
   Generation generation(request);
   execution.run(generation);

@@ -50,6 +50,8 @@ UndisturbedTimes undisturbed_times(const TraceRecorder &recorder,
                                    const std::vector<uint32_t> &segments,
                                    uint64_t prompt_tokens) {
   UndisturbedTimes times;
+  if (recorder.dropped())
+    return times;
   Durations decode;
   size_t decode_steps = 0;
   std::vector<Ends> ends = ends_of_steps(recorder, segments);

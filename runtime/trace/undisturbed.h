@@ -28,7 +28,7 @@ struct UndisturbedTimes {
 /// fastest tenth: of the same step for the prompt's, which differ in size, of
 /// all other steps for these. An iteration lasts from the end of the last task
 /// before it to the end of its own last task. `segments` tells each phase's
-/// segment, numbered in the program's order.
+/// segment, numbered in the program's order. Zeros if tasks were dropped.
 UndisturbedTimes undisturbed_times(const TraceRecorder &recorder,
                                    const std::vector<uint32_t> &segments,
                                    uint64_t prompt_tokens);

@@ -81,12 +81,14 @@ void linear_f16(float *out, const float *x, const uint16_t *panels) {
                           features, tile_columns, BATON_ACTIVATION_NONE);
 }
 
-/// One key/value head of 64 dimensions, `Rows` rows of four query heads.
-template <int64_t Rows>
+/// One key/value head of `Width` dimensions, `Rows` rows of `Group` query
+/// heads.
+template <int64_t Rows, int64_t Group, int64_t Width>
 void attention(float *out, const float *q, const float *keys,
                const float *values, int64_t position, float *scratch) {
-  baton_task_attention(out, 256, q, 256, keys, 64, values, 64, Rows, position,
-                       4, 64, 64, 0.125f, 0.0f, 0, nullptr, 0, 0, scratch);
+  baton_task_attention(out, Group * Width, q, Group * Width, keys,
+                       /*key_stride=*/0, values, Width, Rows, position, Group,
+                       Width, Width, 0.125f, 0.0f, 0, nullptr, 0, 0, scratch);
 }
 
 template <typename Body> double seconds(Body body) {
@@ -126,7 +128,7 @@ int main(int argc, char **argv) {
   float *out = allocate(48 * features);
   for (int64_t i = 0; i < 48 * features; ++i)
     x[i] = static_cast<float>(i % 127) * 0x1p-7f;
-  std::vector<float> scratch(baton_attention_scratch_bytes(48, 4, 64) / 4);
+  std::vector<float> scratch(baton_attention_scratch_bytes(48, 4, 128) / 4);
 
   // Every window reads the bytes that were left alone for longest. Halves of
   // these floats are ordinary numbers: subnormal ones would be slow.
@@ -141,7 +143,7 @@ int main(int argc, char **argv) {
   auto halves = [&] {
     return reinterpret_cast<const uint16_t *>(take(matrix_weights / 2));
   };
-  auto states = [&] { return take(context * 64 + 64 * 64); };
+  auto states = [&](int64_t width) { return take((context + 64) * width); };
 
   constexpr double wide = 4.0 * matrix_weights, narrow = 2.0 * matrix_weights;
   constexpr double work = 2.0 * matrix_weights;
@@ -162,6 +164,8 @@ int main(int argc, char **argv) {
       {"linear bf16, 48 rows", narrow, 48 * work, 1e9},
       {"attention, 1 row of 4 heads", context * 512.0, context * 64 * 4.0 * 4,
        1e9},
+      {"attention, 1 row of 2 wide heads", context * 1024.0,
+       context * 128 * 4.0 * 2, 1e9},
       {"attention, 48 rows of 4 heads", context * 512.0,
        (context + 24) * 64 * 4.0 * 4 * 48, 1e9},
   };
@@ -206,10 +210,16 @@ int main(int argc, char **argv) {
           linear<48>(out, x, halves());
           break;
         case 12:
-          attention<1>(out, x, states(), states(), context - 1, scratch.data());
+          attention<1, 4, 64>(out, x, states(64), states(64), context - 1,
+                              scratch.data());
           break;
         case 13:
-          attention<48>(out, x, states(), states(), context, scratch.data());
+          attention<1, 2, 128>(out, x, states(128), states(128), context - 1,
+                               scratch.data());
+          break;
+        case 14:
+          attention<48, 4, 64>(out, x, states(64), states(64), context,
+                               scratch.data());
           break;
         }
       });
@@ -218,10 +228,10 @@ int main(int argc, char **argv) {
 
   const double bandwidth = table[0].bytes / table[0].best;
   const double peak = table[1].operations / table[1].best;
-  std::printf("%-30s %8s %7s %9s %7s\n", "", "GB/s", "of read", "GFLOP/s",
+  std::printf("%-33s %8s %7s %9s %7s\n", "", "GB/s", "of read", "GFLOP/s",
               "of FMA");
   for (const Row &row : table)
-    std::printf("%-30s %8.1f %6.0f%% %9.1f %6.0f%%\n", row.name,
+    std::printf("%-33s %8.1f %6.0f%% %9.1f %6.0f%%\n", row.name,
                 row.bytes / row.best / 1e9,
                 row.bytes / row.best / bandwidth * 100,
                 row.operations / row.best / 1e9,

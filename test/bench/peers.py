@@ -170,9 +170,14 @@ def run_llama_cpp(model, workers, context, decode, vocabulary):
     import ctypes
     import llama_cpp as llama
     import numpy
-    llama.llama_log_set(llama.llama_log_callback(lambda *_: None), ctypes.c_void_p(0))
+    lines = []
+    # Kept alive for as long as llama.cpp may call it.
+    log = llama.llama_log_callback(lambda _, text, __: lines.append(text.decode(errors="replace")))
+    llama.llama_log_set(log, ctypes.c_void_p(0))
     llama.llama_backend_init()
     loaded = llama.llama_model_load_from_file(model.encode(), llama.llama_model_default_params())
+    if not loaded:
+        sys.exit("llama.cpp: " + "".join(lines)[-2000:])
     parameters = llama.llama_context_default_params()
     parameters.n_ctx = max(context, PROMPT) + decode + 8
     parameters.n_batch = parameters.n_ubatch = PROMPT
@@ -237,7 +242,7 @@ def peer_process(arguments, name, model, workers, config):
              "--context", str(arguments.context), "--decode", str(arguments.decode),
              "--vocabulary", str(config["vocab_size"]), "--out", out], capture_output=True, text=True)
         if result.returncode:
-            print(f"{name} failed: {result.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+            print(f"{name} failed ({result.returncode}): {result.stderr.strip()[-300:]}", file=sys.stderr)
             return None
         import numpy
         return json.loads(result.stdout.splitlines()[-1]) | {"logits": numpy.load(out)}
