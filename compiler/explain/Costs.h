@@ -106,7 +106,8 @@ PhaseCost phaseCost(event::PhaseOp phase, const Step &step);
 std::vector<llvm::SmallVector<int64_t, 3>> tasksOf(event::PhaseOp phase,
                                                    const Step &step);
 
-/// Weights of linear layers, and the products with them, for one token.
+/// Weights of linear layers, and the products with them, for one token; and
+/// what fused attention adds for each position.
 struct LinearCosts {
   double bytes = 0, flops = 0;
   /// The part of `flops` that only rows with logits need.

@@ -346,7 +346,10 @@ LogicalResult CallOp::verify() {
       if (failed(checkMap(address.getIndex(),
                           buffer.getExtents().getNumResults())))
         return failure();
-      if (!address.getIndex().getResult(0).isMultipleOf(buffer.getInterleave()))
+      // isMultipleOf takes a quotient for a multiple where its operand is one.
+      if (address.getIndex().getResult(0).getLargestKnownDivisor() %
+              int64_t(buffer.getInterleave()) !=
+          0)
         return emitOpError()
                << address << " points into the middle of "
                << buffer.getInterleave() << " interleaved elements";

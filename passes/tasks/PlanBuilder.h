@@ -96,8 +96,7 @@ public:
   /// With `interleave` n, n positions lie next to one another, element by
   /// element; otherwise a position's elements do.
   View state(llvm::StringRef name, model::StepTensorType type, int64_t layers,
-             int64_t interleave,
-             mlir::Location location);
+             int64_t interleave, mlir::Location location);
 
   /// The runtime's token ids, by absolute position.
   View tokens(mlir::Location location);

@@ -114,10 +114,7 @@ void PlanMemory::plan(ProgramOp program) {
     }
     if (buffer.getLayers() > 1 && buffer.getLayerStride() == 0) {
       int64_t bytes = elementBytes(buffer);
-      buffer.setLayerStride(
-          alignedElements(rowLength(buffer) + (buffer.getCapacity()[0] - 1) *
-                                                  buffer.getStrides()[0],
-                          bytes));
+      buffer.setLayerStride(alignedElements(*buffer.getSpan() + 1, bytes));
     }
     StorageOp storage = addStorage(buffer);
     place(buffer, storage);

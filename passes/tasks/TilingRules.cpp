@@ -593,12 +593,13 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
   phase.reads(x, in);
   phase.writes(state, out);
   if (isKeys) {
-    Box head = out;
-    head.low[0] = phase.constant(0);
+    // From the panel with the first row on.
+    AffineExpr first = out.low[0];
+    Box panels = out;
+    panels.low[0] = first.floorDiv(kPanel) * kPanel;
     phase.call("append_keys",
-               {phase.address(state, head), phase.address(x, in),
-                phase.stride(x, 0),
-                phase.count(phase.past() + phase.coordinate(0) * tiles.size),
+               {phase.address(state, panels), phase.address(x, in),
+                phase.stride(x, 0), phase.count(first % kPanel),
                 tiles.count(phase), phase.integer(x.type.getDimension(2))});
     return success();
   }

@@ -73,7 +73,7 @@ struct AttentionCost {
 };
 
 /// What a step costs, as the compiler counts it: operations of linears and of
-/// attention.
+/// fused attention.
 struct Costs {
   double flops_per_token;
   /// The part of it that only rows with logits need.

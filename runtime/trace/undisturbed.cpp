@@ -13,23 +13,30 @@ namespace {
 /// The ticks that iterations of one segment took.
 using Durations = std::map<uint32_t, std::vector<uint64_t>>;
 
-/// The end of each (segment, iteration), in the program's order, by step.
-using Ends = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
+/// From when its first task could run to its last task's end.
+struct Span {
+  uint64_t begin = UINT64_MAX;
+  uint64_t end = 0;
+};
 
-std::vector<Ends> ends_of_steps(const TraceRecorder &recorder,
-                                const std::vector<uint32_t> &segments) {
+/// Of each (segment, iteration) of a step, in the program's order.
+using Spans = std::map<std::pair<uint32_t, uint32_t>, Span>;
+
+std::vector<Spans> spans_of_steps(const TraceRecorder &recorder,
+                                  const std::vector<uint32_t> &segments) {
   const std::vector<StepRecord> &steps = recorder.steps();
-  std::vector<Ends> ends(steps.size());
+  std::vector<Spans> spans(steps.size());
   for (const std::vector<TaskRecord> &records : recorder.records()) {
     size_t step = 0;
     for (const TaskRecord &task : records) {
       while (step + 1 < steps.size() && steps[step + 1].begin <= task.begin)
         ++step;
-      uint64_t &end = ends[step][{segments[task.phase], task.iteration}];
-      end = std::max(end, task.end);
+      Span &span = spans[step][{segments[task.phase], task.iteration}];
+      span.begin = std::min(span.begin, task.ready);
+      span.end = std::max(span.end, task.end);
     }
   }
-  return ends;
+  return spans;
 }
 
 /// Ticks of one step whose iterations all take as long as the fastest tenth of
@@ -54,30 +61,33 @@ UndisturbedTimes undisturbed_times(const TraceRecorder &recorder,
     return times;
   Durations decode;
   size_t decode_steps = 0;
-  std::vector<Ends> ends = ends_of_steps(recorder, segments);
-  for (size_t step = 0; step < ends.size(); ++step) {
+  std::vector<Spans> spans = spans_of_steps(recorder, segments);
+  for (size_t step = 0; step < spans.size(); ++step) {
     const StepRecord &record = recorder.steps()[step];
     bool is_prompt = record.past < prompt_tokens;
     Durations own;
     Durations &durations = is_prompt ? own : decode;
     uint64_t before = record.begin;
-    for (auto [place, end] : ends[step]) {
-      durations[place.first].push_back(end > before ? end - before : 0);
-      before = std::max(before, end);
+    for (auto [place, span] : spans[step]) {
+      // While one worker is late, another may have begun: its time counts.
+      uint64_t begin = std::min(before, span.begin);
+      durations[place.first].push_back(std::max(span.end, begin) - begin);
+      before = std::max(before, span.end);
     }
     if (is_prompt) {
       times.prefill += sum_of_fastest(own, 1);
     } else {
+      double positions = double(record.past) + double(record.rows);
+      times.decode_positions = decode_steps
+                                   ? std::min(times.decode_positions, positions)
+                                   : positions;
       ++decode_steps;
-      times.decode_positions += double(record.past) + double(record.rows);
     }
   }
   double ticks_per_second = recorder.ticks_per_microsecond() * 1e6;
   times.prefill /= ticks_per_second;
-  if (decode_steps) {
+  if (decode_steps)
     times.decode = sum_of_fastest(decode, decode_steps) / ticks_per_second;
-    times.decode_positions /= double(decode_steps);
-  }
   return times;
 }
 

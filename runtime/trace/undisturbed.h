@@ -20,14 +20,15 @@ struct UndisturbedTimes {
   /// Seconds, the steps of the prompt together and one other step.
   double prefill = 0;
   double decode = 0;
-  /// A decode step's positions, on average.
+  /// A decode step's positions, of the shortest: the fastest layers are its.
   double decode_positions = 0;
 };
 
 /// Takes every iteration of every segment to last as long as those at the
 /// fastest tenth: of the same step for the prompt's, which differ in size, of
 /// all other steps for these. An iteration lasts from the end of the last task
-/// before it to the end of its own last task. `segments` tells each phase's
+/// before it, or when its own first task could run if that was earlier, to the
+/// end of its own last task. `segments` tells each phase's
 /// segment, numbered in the program's order. Zeros if tasks were dropped.
 UndisturbedTimes undisturbed_times(const TraceRecorder &recorder,
                                    const std::vector<uint32_t> &segments,

@@ -224,8 +224,13 @@ BATON_TASK void baton_task_attention(
 
       // The panels that the tile sees, several at once only if all are.
       alignas(64) float weights[tile_rows * block_positions];
+      const int64_t panels_begin = seen_in_block.begin / lanes;
       const int64_t panels_end = (seen_in_block.end + lanes - 1) / lanes;
-      for (int64_t panel = seen_in_block.begin / lanes; panel < panels_end;) {
+      for (int64_t panel = 0; panel < block_panels; ++panel)
+        if (panel < panels_begin || panel >= panels_end)
+          for (int64_t i = 0; i < count; ++i)
+            store(weights + i * block_positions + panel * lanes, splat(0.0f));
+      for (int64_t panel = panels_begin; panel < panels_end;) {
         const int64_t wide = panels_at_once(count);
         const int64_t width = panel + wide <= panels_end ? wide : 1;
         const float *right = block_keys + panel * head_dim * lanes;

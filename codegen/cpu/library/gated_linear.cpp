@@ -44,6 +44,7 @@ BATON_INLINE void gated_linear(float *__restrict out, int64_t out_stride,
   };
 
   if (rows > tile_rows) {
+    static_assert(deep_panels % 2 == 0, "a tile holds pairs");
     DeepTile deep;
     for_each_deep_tile(
         rows, 2 * panel_count,

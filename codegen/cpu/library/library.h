@@ -13,7 +13,7 @@
 //   is exact.
 // - Packed weights ("panels"): a weight of N output and K input features is
 //   stored as [ceil(N / 16)][K][16], the columns beyond N zero. Bodies get the
-//   first panel of their tile. Weights are prefetched (not read) up to 1 KiB
+//   first panel of their tile. Weights are prefetched (not read) up to 16 KiB
 //   past the panels.
 // - `out` overlaps an input only where that is said. "In place" means the same
 //   pointer and the same stride.
@@ -188,8 +188,8 @@ void baton_task_rope(float *out, int64_t out_stride, const float *x,
 //===- Attention ----------------------------------------------------------===//
 
 /// Writes rows of keys, [rows, width], into the panels of one head: position
-/// p of the state has element d at panels[(p / 16 * width + d) * 16 + p % 16].
-/// The first row is at `position`.
+/// p behind `panels` has element d at panels[(p / 16 * width + d) * 16 + p %
+/// 16]. The first row is at `position`.
 void baton_task_append_keys(float *panels, const float *x, int64_t x_stride,
                             int64_t position, int64_t rows, int64_t width);
 

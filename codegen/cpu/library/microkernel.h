@@ -159,10 +159,12 @@ multiply_deep(DeepTile &tile, const float *__restrict x, int64_t x_stride,
     const int64_t depth = k - begin < deep_depth ? k - begin : deep_depth;
     for (int64_t panel = 0; panel < panel_count; ++panel) {
       const Weight *source = panels + panel * panel_stride + begin * lanes;
-      // The next panel's part, or after the last panel the first one's next.
+      // The next panel's part; after the last panel the first one's next, and
+      // at the end that of whatever tile comes behind this one.
       const char *next = reinterpret_cast<const char *>(
           panel + 1 < panel_count ? source + panel_stride
-                                  : panels + (begin + deep_depth) * lanes);
+          : begin + depth < k     ? panels + (begin + depth) * lanes
+                                  : panels + panel_count * panel_stride);
       const int64_t next_bytes = depth * lanes * sizeof(Weight);
       const float *weights = unpack(tile.weights, source, depth);
       // Fetched ahead a line per `step` depths of every block of rows: all at

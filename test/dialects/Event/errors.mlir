@@ -256,8 +256,9 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 2] in @s {interleave = 2 : i64}
   event.segment "s" repeat 1 {
     event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> ((d0 floordiv 2) * 2, 0)>]
       // expected-error @+1 {{points into the middle of 2 interleaved elements}}
-      event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> (d0, 0)>]
+      event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> ((d0 * 2 + 2) floordiv 4, 0)>]
     }
   }
 }

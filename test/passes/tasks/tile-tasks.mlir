@@ -37,7 +37,8 @@
 // CHECK: event.phase "kv_append" grid #[[HEAD_TILES]]
 // CHECK-SAME: #event.access<write @k, (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1, d1, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1 + 4, d1 + 1, 8)>
 
-// CHECK: event.call "append_keys" [#event.address<@k, {{[^>]*}}> (0, d1, 0)>
+// CHECK: event.call "append_keys" [#event.address<@k, {{[^>]*}}> (((d0 * 4 + s1) floordiv 16) * 16, d1, 0)>
+// CHECK-SAME: #event.count<{{[^>]*}}> ((d0 * 4 + s1) mod 16)>
 
 // A task of attention reads its head's columns and positions up to its rows';
 // of the keys' last panel all 16.
