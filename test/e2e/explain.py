@@ -307,7 +307,7 @@ def check_plans(explainer, folder, path):
         file.write(plan.replace('event.call "copy"', 'event.call "transmogrify"', 1))
     (step,) = (explained := explainer.json(path("plan.mlir"), "--context", 9))["steps"]
     known = {phase["name"]: at["flops_known"] for phase, at in zip(explained["phases"], step["phases"])}
-    expect([name for name in known if not known[name]] == ["layers.self_attn.k_state"], f"{known}")
+    expect([name for name in known if not known[name]] == ["layers.self_attn.v_state"], f"{known}")
     text = explainer.text(path("plan.mlir"))
     expect("unknown" in text and "linear_rows" not in text, "a given plan's tiles come from no description")
 

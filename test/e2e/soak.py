@@ -39,11 +39,11 @@ def test(arguments, scratch):
     samples = []
     stage = ""
     # What comes after these runs takes memory for other purposes.
-    while process.poll() is None and "comparing" not in stage:
+    while process.poll() is None and "timing layers" not in stage:
         with open(log) as file:
             stage = file.read()
         resident = resident_bytes(process)
-        if "measuring the program" in stage and "comparing" not in stage and resident:
+        if "measuring the program" in stage and "timing layers" not in stage and resident:
             samples.append(resident)
         time.sleep(0.005)
     seconds = time.monotonic() - start
