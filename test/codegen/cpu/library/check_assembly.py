@@ -3,9 +3,11 @@
 A change to a body, a pass or a flag can make an accumulator leave its register
 without any diagnostic and cost half of the speed. So: every innermost loop that
 multiplies holds at least the expected number of fused multiply-adds, stores
-nothing, and does not touch the stack.
+nothing, and does not touch the stack. With :unpacked, weights may be loaded from
+an array there, by an index into registers of full width; what an accumulator or
+a pointer leaves on the stack has no such form.
 
-Usage: check_assembly.py FILE.s FUNCTION=FMAS...
+Usage: check_assembly.py FILE.s FUNCTION=FMAS[:unpacked]...
 """
 
 import re
@@ -25,7 +27,7 @@ def inner_loops(lines):
                 yield [inner.strip() for inner in body]
 
 
-def check(name, lines, expected):
+def check(name, lines, expected, unpacked):
     problems = []
     loops = [
         loop
@@ -39,8 +41,9 @@ def check(name, lines, expected):
         if count < expected:
             problems.append(f"{name}: {count} multiply-adds, expected {expected}")
         for line in loop:
-            # With an index it is an array, without one what left its register.
-            if re.search(r"\(%r[sb]p\)", line):
+            loads_unpacked = unpacked and re.match(
+                r"vmov[au]ps\s+-?\d*\(%rsp,%r\w+,4\), %[yz]mm\d+$", line)
+            if ("%rsp" in line or "%rbp" in line) and not loads_unpacked:
                 problems.append(f"{name}: touches the stack: {line}")
             if re.match(r"vmov\w+\s+%[xyz]mm\d+, .*\(", line):
                 problems.append(f"{name}: stores: {line}")
@@ -54,13 +57,14 @@ def main():
     problems = []
     for argument in sys.argv[2:]:
         name, expected = argument.split("=")
+        expected, _, unpacked = expected.partition(":")
         match = re.search(
             rf"^{name}:(.*?)^\s+\.size\s+{name},", text, re.MULTILINE | re.DOTALL
         )
         if match is None:
             problems.append(f"{name}: not found")
             continue
-        problems += check(name, match[1].split("\n"), int(expected))
+        problems += check(name, match[1].split("\n"), int(expected), unpacked == "unpacked")
     print("\n".join(problems) or "inner loops are as expected")
     return 1 if problems else 0
 
