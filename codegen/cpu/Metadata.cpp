@@ -129,12 +129,17 @@ static json bufferOf(BufferOp op, const baton::cpu::ProgramLayout &layout) {
   json storage;
   if (op.getStorage())
     storage = layout.storages.find(op.getStorageAttr().getAttr())->second.index;
-  return {
-      {"buffer", op.getSymName().str()},  {"element", print(op.getElement())},
-      {"storage", std::move(storage)},    {"offset", op.getOffset()},
-      {"strides", op.getStrides().vec()}, {"capacity", op.getCapacity().vec()},
-      {"layers", op.getLayers()},         {"layer_stride", op.getLayerStride()},
-      {"interleave", op.getInterleave()}, {"extents", std::move(extents)}};
+  return {{"buffer", op.getSymName().str()},
+          {"element", print(op.getElement())},
+          {"storage", std::move(storage)},
+          {"offset", op.getOffset()},
+          {"strides", op.getStrides().vec()},
+          {"capacity", op.getCapacity().vec()},
+          {"layers", op.getLayers()},
+          {"layer_stride", op.getLayerStride()},
+          {"interleave", op.getInterleave()},
+          {"interleave_columns", op.getInterleaveColumns()},
+          {"extents", std::move(extents)}};
 }
 
 static json phaseOf(PhaseOp phase, const baton::cpu::ProgramLayout &layout) {

@@ -68,7 +68,7 @@ const percentText = share => Math.round(100 * share) + " %";
 
 const kinds = [
   ["linear", "linear", /^linear_/], ["gated", "gated linear", /^gated_linear/], ["attention", "attention", /^attention$/],
-  ["norm", "norm", /norm$/], ["rope", "rotary embedding", /^rope/], ["copy", "copy", /^(copy|append_keys)$/],
+  ["norm", "norm", /norm$/], ["rope", "rotary embedding", /^rope/], ["copy", "copy", /^(copy|append_keys|append_values)$/],
   ["embedding", "embedding", /embedding/], ["element", "element-wise", /^(add|mul|scale|silu|gelu|relu|tanh|softmax|mask|gate$|matmul)/],
 ];
 

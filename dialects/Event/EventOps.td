@@ -210,6 +210,10 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     grow to. Element `i` lies `offset + sum(i * strides)` elements into the
     storage. With `interleave` n, runs of n indices of dimension 0 lie next to
     one another: its part of the sum is `floor(i / n) * n * stride + i mod n`.
+    With `interleave_columns` m as well, what a run holds of m indices j of the
+    last dimension lies together, row by row: the part of both is
+    `floor(i / n) * n * stride + floor(j / m) * m * n + (i mod n) * w + j mod m`
+    where w is m, or what is left of the last dimension for the last columns.
     A `state` keeps its values from step to step and has `layers`
     copies `layer_stride` elements apart, one for each iteration; rows before
     `past` hold what earlier steps wrote. An `input` is written by the runtime
@@ -229,6 +233,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     - only a state has layers
     - an input has one dimension of stride 1, no offset and no storage
     - only a state is interleaved, by a divisor of its first capacity, and lies alone in its storage
+    - interleaved columns are those of a second dimension that is the last and has a stride of n
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Event_BufferKindAttr:$kind, TypeAttr:$element,
                        AffineMapAttr:$extents, DenseI64ArrayAttr:$capacity,
@@ -237,7 +242,8 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
                        DefaultValuedAttr<I64Attr, "0">:$offset,
                        DefaultValuedAttr<I64Attr, "1">:$layers,
                        DefaultValuedAttr<I64Attr, "0">:$layer_stride,
-                       DefaultValuedAttr<I64Attr, "1">:$interleave);
+                       DefaultValuedAttr<I64Attr, "1">:$interleave,
+                       DefaultValuedAttr<I64Attr, "1">:$interleave_columns);
   let assemblyFormat = [{
     $sym_name `` $kind `:` $element `extents` $extents `capacity` $capacity `strides` $strides
     (`in` $storage^)? attr-dict
@@ -336,7 +342,7 @@ def Event_CallOp : Event_Op<"call", [HasParent<"PhaseOp">]> {
     **Constraints:**
     - every operand is of one of these kinds, its maps have the phase's coordinates
     - address maps and strides have the buffer's rank, weight offsets one result, counts at least one
-    - addresses in an interleaved buffer begin a run, strides count whole runs
+    - addresses in an interleaved buffer begin a run and interleaved columns, strides count whole ones
     - an invariant call's maps use no coordinate but the first
   }];
   let arguments = (ins StrAttr:$callee, ArrayAttr:$operands_, UnitAttr:$invariant);

@@ -153,6 +153,13 @@ LogicalResult BufferOp::verify() {
                          << ", expected a divisor of the first capacity";
   if (interleave > 1 && getKind() != BufferKind::state)
     return emitOpError() << "is interleaved but is no state";
+  int64_t columns = getInterleaveColumns();
+  if (columns < 1)
+    return emitOpError() << "interleaves " << columns << " columns";
+  if (columns > 1 && (rank < 2 || getStrides().back() != interleave))
+    return emitOpError() << "interleaves columns, expected a last dimension of "
+                            "stride "
+                         << interleave;
   std::optional<int64_t> span = getSpan();
   if (!span)
     return emitOpError() << "has an element that no 64 bits can address";
@@ -347,12 +354,17 @@ LogicalResult CallOp::verify() {
                           buffer.getExtents().getNumResults())))
         return failure();
       // isMultipleOf takes a quotient for a multiple where its operand is one.
-      if (address.getIndex().getResult(0).getLargestKnownDivisor() %
-              int64_t(buffer.getInterleave()) !=
-          0)
+      ArrayRef<AffineExpr> index = address.getIndex().getResults();
+      if (index.front().getLargestKnownDivisor() %
+                  int64_t(buffer.getInterleave()) !=
+              0 ||
+          index.back().getLargestKnownDivisor() %
+                  int64_t(buffer.getInterleaveColumns()) !=
+              0)
         return emitOpError()
                << address << " points into the middle of "
-               << buffer.getInterleave() << " interleaved elements";
+               << buffer.getInterleave() << " by "
+               << buffer.getInterleaveColumns() << " interleaved elements";
     } else if (auto stride = dyn_cast<StrideAttr>(operand)) {
       auto buffer = lookUp<BufferOp>(*this, stride.getBuffer());
       if (!buffer)
@@ -366,10 +378,13 @@ LogicalResult CallOp::verify() {
         if (step < 0 || step > capacity)
           return emitOpError() << stride << " steps by " << step
                                << " in a dimension of " << capacity;
-      if (stride.getSteps().front() % int64_t(buffer.getInterleave()) != 0)
+      if (stride.getSteps().front() % int64_t(buffer.getInterleave()) != 0 ||
+          stride.getSteps().back() % int64_t(buffer.getInterleaveColumns()) !=
+              0)
         return emitOpError()
                << stride << " steps into the middle of "
-               << buffer.getInterleave() << " interleaved elements";
+               << buffer.getInterleave() << " by "
+               << buffer.getInterleaveColumns() << " interleaved elements";
     } else if (auto weight = dyn_cast<WeightAttr>(operand)) {
       if (!lookUp<ParameterOp>(*this, weight.getParameter()))
         return emitOpError()

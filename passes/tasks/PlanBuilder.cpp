@@ -253,7 +253,8 @@ View PlanBuilder::transient(StringRef name, model::StepTensorType type,
 }
 
 View PlanBuilder::state(StringRef name, model::StepTensorType type,
-                        int64_t layers, int64_t interleave, Location location) {
+                        int64_t layers, int64_t interleave, int64_t columns,
+                        Location location) {
   int64_t positions = llvm::alignTo(bound(model::kKv), interleave);
   int64_t heads = type.getDimension(1), width = type.getDimension(2);
   auto buffer = builder.create<event::BufferOp>(
@@ -268,7 +269,8 @@ View PlanBuilder::state(StringRef name, model::StepTensorType type,
       FlatSymbolRefAttr(), builder.getI64IntegerAttr(0),
       builder.getI64IntegerAttr(layers),
       builder.getI64IntegerAttr(heads * positions * width),
-      builder.getI64IntegerAttr(interleave));
+      builder.getI64IntegerAttr(interleave),
+      builder.getI64IntegerAttr(columns));
   return {buffer, type,
           AffineMap::get(3, event::kStepSymbols,
                          {getAffineDimExpr(0, context()),

@@ -93,10 +93,10 @@ public:
 
   /// State of [kv, heads, dim] for each of `layers` iterations. Heads lie
   /// apart, so that one head's positions are read in one stream.
-  /// With `interleave` n, n positions lie next to one another, element by
-  /// element; otherwise a position's elements do.
+  /// With `interleave` n, n positions lie next to one another, for every
+  /// `columns` elements; otherwise a position's elements do.
   View state(llvm::StringRef name, model::StepTensorType type, int64_t layers,
-             int64_t interleave, mlir::Location location);
+             int64_t interleave, int64_t columns, mlir::Location location);
 
   /// The runtime's token ids, by absolute position.
   View tokens(mlir::Location location);

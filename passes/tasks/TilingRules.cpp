@@ -557,12 +557,13 @@ static LogicalResult tile(model::RopeOp op, Tiler &tiler) {
   return success();
 }
 
-/// Whether all that is read of a state are the keys of fused attention, whose
-/// body wants them in panels of positions.
-static bool isReadAsKeysOnly(model::KvAppendOp op) {
-  return llvm::all_of(op->getUses(), [](OpOperand &use) {
+/// Whether a state is read as fused attention's keys and nothing else, or as
+/// its values: its body wants both in panels of positions.
+static bool isReadOnlyAs(model::KvAppendOp op,
+                         OpOperand &(model::AttentionOp::*operand)()) {
+  return llvm::all_of(op->getUses(), [&](OpOperand &use) {
     auto attention = dyn_cast<model::AttentionOp>(use.getOwner());
-    return attention && &attention.getKMutable() == &use;
+    return attention && &(attention.*operand)() == &use;
   });
 }
 
@@ -573,11 +574,12 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
     return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   model::StackOp stack = tiler.stack;
-  bool isKeys = isReadAsKeysOnly(op);
+  bool isKeys = isReadOnlyAs(op, &model::AttentionOp::getKMutable);
+  bool isValues = isReadOnlyAs(op, &model::AttentionOp::getVMutable);
   View state = tiler.plan.state(
       tiler.plan.uniqueName(op.getState()), typeOf(op.getResult()),
-      stack ? static_cast<int64_t>(stack.getRepeat()) : 1, isKeys ? kPanel : 1,
-      op.getLoc());
+      stack ? static_cast<int64_t>(stack.getRepeat()) : 1,
+      isKeys || isValues ? kPanel : 1, isValues ? kPanel : 1, op.getLoc());
   tiler.views[op.getResult()] = state;
   RowTiles tiles(tiler, x.type, tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   int64_t heads = x.type.getDimension(1);
@@ -592,12 +594,12 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
   out.high[0] = in.high[0] + phase.past();
   phase.reads(x, in);
   phase.writes(state, out);
-  if (isKeys) {
+  if (isKeys || isValues) {
     // From the panel with the first row on.
     AffineExpr first = out.low[0];
     Box panels = out;
     panels.low[0] = first.floorDiv(kPanel) * kPanel;
-    phase.call("append_keys",
+    phase.call(isKeys ? "append_keys" : "append_values",
                {phase.address(state, panels), phase.address(x, in),
                 phase.stride(x, 0), phase.count(first % kPanel),
                 tiles.count(phase), phase.integer(x.type.getDimension(2))});
@@ -610,11 +612,14 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
   return success();
 }
 
-/// Bytes of scratch that baton_task_attention asks for: transposed keys and an
-/// output row, and a maximum and a sum per query (a test holds this against the
-/// library's header).
-static int64_t attentionScratch(int64_t rows, int64_t group, int64_t width) {
-  return sizeof(float) * (70 * width + 2 * rows * group);
+/// Bytes of scratch that baton_task_attention asks for (a test holds this
+/// against the library's header, which says what for).
+static int64_t attentionScratch(int64_t rows, int64_t group, int64_t width,
+                                int64_t valueWidth) {
+  return sizeof(float) *
+         (2 * rows * group +
+          std::max<int64_t>(70 * width,
+                            group * (llvm::alignTo<16>(valueWidth) + 130)));
 }
 
 static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
@@ -623,11 +628,14 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
   int64_t heads = q.type.getDimension(1), width = q.type.getDimension(2);
   int64_t groups = k.type.getDimension(1), valueWidth = v.type.getDimension(2);
   View gate;
-  event::BufferOp keyBuffer = k.buffer;
+  event::BufferOp keyBuffer = k.buffer, valueBuffer = v.buffer;
   int64_t panel = keyBuffer.getInterleave();
-  SmallVector<std::pair<StringRef, View>> read = {{"q", q}, {"v", v}};
+  bool valuePanels = valueBuffer.getInterleave() > 1;
+  SmallVector<std::pair<StringRef, View>> read = {{"q", q}};
   if (panel == 1)
     read.push_back({"k", k});
+  if (!valuePanels)
+    read.push_back({"v", v});
   if (op.getGate()) {
     gate = tiler.viewOf(op.getGate());
     read.push_back({"the gate", gate});
@@ -677,7 +685,7 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
     gateWidth = gate.type.getRank() == 3 ? valueWidth : 1;
   }
   phase.writes(out, result);
-  phase.needsScratch(attentionScratch(tiles.size, group, width));
+  phase.needsScratch(attentionScratch(tiles.size, group, width, valueWidth));
   phase.call("attention", {phase.address(out, result),
                            phase.stride(out, 0),
                            phase.address(q, queries),
@@ -685,7 +693,7 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
                            phase.address(k, keys),
                            panel == 1 ? phase.stride(k, 0) : phase.integer(0),
                            phase.address(v, values),
-                           phase.stride(v, 0),
+                           valuePanels ? phase.integer(0) : phase.stride(v, 0),
                            tiles.count(phase),
                            phase.count(first),
                            phase.integer(group),

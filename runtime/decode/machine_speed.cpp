@@ -79,11 +79,11 @@ double best_window(unsigned threads, double budget,
   return best;
 }
 
-/// A thread reads as several streams, each asked for this far ahead: one alone
-/// keeps too few cache lines in flight, and figures above such a "limit" would
-/// make no sense. `bytes` is a multiple of 512.
-constexpr int streams = 4;
-constexpr uint64_t bytes_ahead = 1024;
+/// A thread reads as several streams: the hardware fetches each ahead by
+/// itself, but one alone keeps too few cache lines in flight, and figures above
+/// such a "limit" would make no sense. Prefetch instructions slow such a loop
+/// down. `bytes` is a multiple of 512.
+constexpr int streams = 8;
 
 /// Gaps between weights are poisoned in sanitized programs: reading them here
 /// is no mistake.
@@ -94,7 +94,6 @@ BATON_READS_GAPS void read_words(const std::byte *data, uint64_t bytes) {
   for (uint64_t offset = 0; offset < bytes / streams; offset += 64)
     for (int stream = 0; stream < streams; ++stream) {
       const std::byte *from = data + stream * (bytes / streams) + offset;
-      __builtin_prefetch(from + bytes_ahead);
       uint64_t line[8];
       std::memcpy(line, from, sizeof(line));
       for (int i = 0; i < 8; ++i)
@@ -123,16 +122,15 @@ double multiply_add_portable(uint64_t iterations) {
 #if defined(__x86_64__)
 BATON_READS_GAPS __attribute__((target("avx2"))) void
 read_avx2(const std::byte *data, uint64_t bytes) {
-  __m256i sums[2 * streams];
-  std::fill_n(sums, 2 * streams, _mm256_setzero_si256());
+  __m256i sums[streams];
+  std::fill_n(sums, streams, _mm256_setzero_si256());
   for (uint64_t offset = 0; offset < bytes / streams; offset += 64)
     for (int stream = 0; stream < streams; ++stream) {
       const std::byte *from = data + stream * (bytes / streams) + offset;
-      __builtin_prefetch(from + bytes_ahead);
       const auto *line = reinterpret_cast<const __m256i *>(from);
       for (int i = 0; i < 2; ++i)
-        sums[2 * stream + i] =
-            _mm256_add_epi64(sums[2 * stream + i], _mm256_load_si256(line + i));
+        sums[stream] =
+            _mm256_add_epi64(sums[stream], _mm256_load_si256(line + i));
     }
   use(sums);
 }

@@ -39,7 +39,8 @@ WrittenBuffer parse_written_buffer(const nlohmann::json &entry,
   buffer.layers = entry.value("layers", int64_t(1));
   buffer.layer_stride = entry.value("layer_stride", int64_t(0));
   buffer.interleave = entry.value("interleave", int64_t(1));
-  if (buffer.interleave < 1)
+  buffer.interleave_columns = entry.value("interleave_columns", int64_t(1));
+  if (buffer.interleave < 1 || buffer.interleave_columns < 1)
     throw Error("buffer \"" + buffer.buffer + "\" is interleaved by nothing");
   for (const nlohmann::json &extent : entry.at("extents"))
     buffer.extents.push_back(parse_extent(extent));

@@ -41,7 +41,8 @@ struct Extent {
 
 /// A buffer that a phase writes. Element `i` of layer `l` lies
 /// `offset + l * layer_stride + sum(i * strides)` elements into its storage;
-/// runs of `interleave` indices of dimension 0 lie next to one another.
+/// runs of `interleave` indices of dimension 0 lie next to one another, for
+/// every `interleave_columns` indices of the last dimension (event.buffer).
 struct WrittenBuffer {
   std::string buffer;
   /// "f32", "bf16", "f16", "f64", "i32" or "i64".
@@ -54,6 +55,7 @@ struct WrittenBuffer {
   int64_t layers;
   int64_t layer_stride;
   int64_t interleave;
+  int64_t interleave_columns;
   std::vector<Extent> extents;
 };
 

@@ -93,34 +93,46 @@ bool can_be_evaluated(const WrittenBuffer &buffer) {
       [](const Extent &extent) { return extent.kind == Extent::Kind::Other; });
 }
 
-/// Calls visit(position) for every index of a box, in row-major order; the
-/// position is the sum of index times stride, in dimension 0 with runs of
-/// `interleave` indices next to one another.
+using Index = std::vector<uint64_t>;
+
+/// Calls visit(index) for every index of a box, in row-major order.
 template <typename Visit>
-void for_each_position(const std::vector<uint64_t> &extents,
-                       const std::vector<int64_t> &strides, int64_t interleave,
-                       Visit visit) {
+void for_each_index(const std::vector<uint64_t> &extents, Visit visit) {
   uint64_t count = 1;
   for (uint64_t extent : extents)
     count *= extent;
-  std::vector<uint64_t> index(extents.size());
-  int64_t position = 0;
+  Index index(extents.size());
   for (uint64_t i = 0; i < count; ++i) {
-    visit(position);
-    for (size_t dimension = index.size(); dimension-- > 1;) {
-      position += strides[dimension];
+    visit(index);
+    for (size_t dimension = index.size(); dimension-- > 0;) {
       if (++index[dimension] < extents[dimension])
         break;
-      position -= static_cast<int64_t>(extents[dimension]) * strides[dimension];
       index[dimension] = 0;
     }
-    if (std::all_of(index.begin() + 1, index.end(),
-                    [](uint64_t each) { return each == 0; })) {
-      auto first = static_cast<int64_t>(++index[0]);
-      position =
-          first / interleave * interleave * strides[0] + first % interleave;
-    }
   }
+}
+
+int64_t position_of(const Index &index, const std::vector<int64_t> &strides) {
+  int64_t position = 0;
+  for (size_t i = 0; i < index.size(); ++i)
+    position += static_cast<int64_t>(index[i]) * strides[i];
+  return position;
+}
+
+/// As event.buffer defines it.
+int64_t position_of(const Index &index, const WrittenBuffer &buffer) {
+  int64_t position = position_of(index, buffer.strides);
+  const auto first = static_cast<int64_t>(index.front());
+  const int64_t in_run = first % buffer.interleave;
+  position -= in_run * buffer.strides.front();
+  const int64_t columns = buffer.interleave_columns;
+  if (columns == 1)
+    return position + in_run;
+  const auto last = static_cast<int64_t>(index.back());
+  const int64_t column = last % columns;
+  const int64_t width =
+      std::min(columns, buffer.capacity.back() - (last - column));
+  return position - column * buffer.strides.back() + in_run * width + column;
 }
 
 std::vector<uint64_t> without_first(const std::vector<uint64_t> &extents) {
@@ -176,14 +188,13 @@ ValueDump::Piece ValueDump::copy(const WrittenBuffer &buffer,
   int64_t origin =
       buffer.offset + (buffer.layers > 1 ? iteration * buffer.layer_stride : 0);
   std::byte *to = piece.bytes.data();
-  for_each_position(
-      piece.extents, buffer.strides, buffer.interleave, [&](int64_t position) {
-        convert_element(buffer.element,
-                        storage + (origin + position) *
-                                      static_cast<int64_t>(element.bytes),
-                        to, element.bytes);
-        to += stored_bytes;
-      });
+  for_each_index(piece.extents, [&](const Index &index) {
+    convert_element(buffer.element,
+                    storage + (origin + position_of(index, buffer)) *
+                                  static_cast<int64_t>(element.bytes),
+                    to, element.bytes);
+    to += stored_bytes;
+  });
   return piece;
 }
 
@@ -231,12 +242,12 @@ void ValueDump::join(Value &value) {
       done += piece.extents[*joined];
     }
     const std::byte *from = piece.bytes.data();
-    for_each_position(
-        piece.extents, strides, /*interleave=*/1, [&](int64_t position) {
-          std::memcpy(base + position * static_cast<int64_t>(element_bytes),
-                      from, element_bytes);
-          from += element_bytes;
-        });
+    for_each_index(piece.extents, [&](const Index &index) {
+      std::memcpy(base + position_of(index, strides) *
+                             static_cast<int64_t>(element_bytes),
+                  from, element_bytes);
+      from += element_bytes;
+    });
   }
   value.writer.restart(without_first(extents));
   value.writer.append(bytes.data(), extents[0]);

@@ -37,17 +37,17 @@ typedef float Vector __attribute__((ext_vector_type(16)));
 
 volatile float sink;
 
-/// Sums a matrix as four streams: bound by nothing but reading. One stream
-/// alone keeps too few cache lines in flight.
+/// Sums a matrix as eight streams: bound by nothing but reading. One stream
+/// alone keeps too few cache lines in flight, and prefetch instructions only
+/// take miss buffers from the hardware's own prefetchers.
 __attribute__((noinline)) float read_all(const float *source, int64_t count) {
-  constexpr int64_t streams = 4;
+  constexpr int64_t streams = 8;
   const int64_t length = count / streams;
   Vector sums[streams] = {};
   for (int64_t i = 0; i < length; i += 16)
 #pragma clang loop unroll(full)
     for (int64_t stream = 0; stream < streams; ++stream) {
       const float *place = source + stream * length + i;
-      __builtin_prefetch(place + 256);
       Vector value;
       __builtin_memcpy(&value, place, sizeof value);
       sums[stream] += value;
@@ -87,8 +87,9 @@ template <int64_t Rows, int64_t Group, int64_t Width>
 void attention(float *out, const float *q, const float *keys,
                const float *values, int64_t position, float *scratch) {
   baton_task_attention(out, Group * Width, q, Group * Width, keys,
-                       /*key_stride=*/0, values, Width, Rows, position, Group,
-                       Width, Width, 0.125f, 0.0f, 0, nullptr, 0, 0, scratch);
+                       /*key_stride=*/0, values, /*value_stride=*/0, Rows,
+                       position, Group, Width, Width, 0.125f, 0.0f, 0, nullptr,
+                       0, 0, scratch);
 }
 
 template <typename Body> double seconds(Body body) {
@@ -128,7 +129,8 @@ int main(int argc, char **argv) {
   float *out = allocate(48 * features);
   for (int64_t i = 0; i < 48 * features; ++i)
     x[i] = static_cast<float>(i % 127) * 0x1p-7f;
-  std::vector<float> scratch(baton_attention_scratch_bytes(48, 4, 128) / 4);
+  std::vector<float> scratch(baton_attention_scratch_bytes(48, 4, 128, 128) /
+                             4);
 
   // Every window reads the bytes that were left alone for longest. Halves of
   // these floats are ordinary numbers: subnormal ones would be slow.

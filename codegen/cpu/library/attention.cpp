@@ -133,6 +133,162 @@ BATON_INLINE void multiply(float *tile, int64_t tile_stride, const float *left,
   });
 }
 
+/// Calls body(column, panels, width) for the columns [0, columns): runs of
+/// `wide` panels, single ones, and a last one of fewer than 16 columns.
+template <typename Body>
+BATON_INLINE void for_each_column_run(int64_t columns, int64_t wide,
+                                      Body body) {
+  int64_t column = 0;
+  while (column + lanes <= columns) {
+    const int64_t panels = column + wide * lanes <= columns ? wide : 1;
+    body(column, panels, lanes);
+    column += panels * lanes;
+  }
+  if (column < columns)
+    body(column, 1, columns - column);
+}
+
+/// Factors with which a block joins a query's running result.
+struct Merge {
+  float keep; // of the running result
+  float take; // of the block's
+};
+
+/// The running maximum and sum of a query take in those of a block. The first
+/// block that a query sees finds nothing to keep.
+BATON_INLINE Merge merge(float &maximum, float &sum, Weights block,
+                         bool first) {
+  const float negative_infinity = -__builtin_inff();
+  if (first) {
+    maximum = block.maximum;
+    sum = block.sum;
+    return {0.0f, 1.0f};
+  }
+  const float largest = block.maximum > maximum ? block.maximum : maximum;
+  const float shift = largest == negative_infinity ? 0.0f : largest;
+  const Merge result = {exp(maximum - shift), exp(block.maximum - shift)};
+  maximum = largest;
+  sum = __builtin_fmaf(block.sum, result.take, sum * result.keep);
+  return result;
+}
+
+/// One row on keys and values in panels: decoding, which memory bounds. Keys
+/// and values are read as two streams in turn, 1 KiB of each, because the
+/// hardware fetches two streams ahead much faster than one; hence values run a
+/// block behind the keys, whose scores they wait for.
+BATON_INLINE void attend_row(float *__restrict out, const float *__restrict q,
+                             const float *__restrict keys,
+                             const float *__restrict values, int64_t position,
+                             int64_t group, int64_t head_dim, int64_t value_dim,
+                             float scale, float softcap, int64_t window,
+                             float *maxima, float *sums,
+                             float *__restrict scratch) {
+  // Nearer than for linears: what is in use and what is asked for share L1.
+  constexpr int64_t ahead = 128;
+  constexpr int64_t square = lanes * lanes;
+  const int64_t chunks = (value_dim + lanes - 1) / lanes;
+  const int64_t parts = larger((head_dim + lanes - 1) / lanes, chunks);
+  const int64_t scores_size = group * block_positions;
+  float *tile = scratch;                         // [group][chunks][16]
+  float *scores = tile + group * chunks * lanes; // [group][64]
+  float *weights = scores + scores_size;         // of the block before
+  float *keep = weights + scores_size;           // [group]
+  float *take = keep + group;                    // [group]
+  const Range visible = visible_to(position, window);
+  const int64_t first_block = visible.begin / block_positions * block_positions;
+  Range weighed = {0, 0}; // what is seen of the block before
+
+  for (int64_t block = first_block; block < visible.end + block_positions;
+       block += block_positions) {
+    const Range seen = within_block(visible, block);
+    for (int64_t panel = 0; panel < block_panels; ++panel) {
+      const int64_t first = panel * lanes;
+      const bool is_seen = first < seen.end && first + lanes > seen.begin;
+      const float *panel_keys = keys + (block + first) * head_dim;
+      const float *panel_values =
+          values + (block - block_positions + first) * value_dim;
+      const int64_t begin = larger(first, weighed.begin);
+      const int64_t end = smaller(first + lanes, weighed.end);
+      if (!is_seen)
+        for (int64_t query = 0; query < group; ++query)
+          store(scores + query * block_positions + first, splat(0.0f));
+
+      for (int64_t part = 0; part < parts; ++part) {
+        if (is_seen && part * lanes < head_dim)
+          for_each_row_block(group, [&](int64_t query,
+                                        int64_t count) BATON_INLINE_LAMBDA {
+            auto run = [&]<bool FromZero>() BATON_INLINE_LAMBDA {
+              multiply<FromZero>(scores + query * block_positions + first,
+                                 block_positions, q + query * head_dim,
+                                 head_dim, count, 1, part * lanes,
+                                 smaller((part + 1) * lanes, head_dim),
+                                 [&](int64_t d, int) BATON_INLINE_LAMBDA {
+                                   const float *line = panel_keys + d * lanes;
+                                   __builtin_prefetch(line + ahead);
+                                   return load(line);
+                                 });
+            };
+            if (part == 0)
+              run.template operator()<true>();
+            else
+              run.template operator()<false>();
+          });
+        if (begin < end && part < chunks)
+          for_each_row_block(group, [&](int64_t query,
+                                        int64_t count) BATON_INLINE_LAMBDA {
+            const int64_t width =
+                value_dim % lanes == 0
+                    ? lanes
+                    : smaller(value_dim - part * lanes, lanes);
+            auto run = [&]<bool FromZero>() BATON_INLINE_LAMBDA {
+              multiply<FromZero>(
+                  tile + (query * chunks + part) * lanes, chunks * lanes,
+                  weights + query * block_positions, block_positions, count, 1,
+                  begin, end, [&](int64_t key, int) BATON_INLINE_LAMBDA {
+                    const float *line =
+                        panel_values + part * square + (key - first) * width;
+                    __builtin_prefetch(line + ahead);
+                    return load(line, width);
+                  });
+            };
+            if (begin == weighed.begin)
+              run.template operator()<true>();
+            else
+              run.template operator()<false>();
+          });
+      }
+    }
+
+    const bool is_first = block == first_block;
+    if (!is_first)
+      for (int64_t query = 0; query < group; ++query)
+        for_each_vector(value_dim, [&](int64_t column,
+                                       int64_t width) BATON_INLINE_LAMBDA {
+          float *target = out + query * value_dim + column;
+          Vector sum = load(tile + query * chunks * lanes + column);
+          if (block != first_block + block_positions)
+            sum =
+                fma(sum, splat(take[query]), load(target, width) * keep[query]);
+          store(target, sum, width);
+        });
+    weighed = seen;
+    if (seen.begin >= seen.end)
+      break;
+    for (int64_t query = 0; query < group; ++query) {
+      const Merge merged =
+          merge(maxima[query], sums[query],
+                exponentiate(scores + query * block_positions, seen, scale,
+                             softcap, []() BATON_INLINE_LAMBDA {}),
+                is_first);
+      keep[query] = merged.keep;
+      take[query] = merged.take;
+    }
+    float *swap = scores;
+    scores = weights;
+    weights = swap;
+  }
+}
+
 } // namespace
 
 BATON_TASK void baton_task_append_keys(float *__restrict panels,
@@ -154,6 +310,21 @@ BATON_TASK void baton_task_append_keys(float *__restrict panels,
   }
 }
 
+BATON_TASK void baton_task_append_values(float *__restrict panels,
+                                         const float *__restrict x,
+                                         int64_t x_stride, int64_t position,
+                                         int64_t rows, int64_t width) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t place = (position + row) % lanes;
+    float *panel = panels + (position + row - place) * width;
+    for_each_vector(width,
+                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                      store(panel + first * lanes + place * count,
+                            load(x + row * x_stride + first, count), count);
+                    });
+  }
+}
+
 BATON_TASK void baton_task_attention(
     float *__restrict out, int64_t out_stride, const float *__restrict q,
     int64_t q_stride, const float *__restrict keys, int64_t key_stride,
@@ -161,17 +332,21 @@ BATON_TASK void baton_task_attention(
     int64_t position, int64_t group, int64_t head_dim, int64_t value_dim,
     float scale, float softcap, int64_t window, const float *__restrict gate,
     int64_t gate_stride, int64_t gate_width, float *__restrict scratch) {
-  const float negative_infinity = -__builtin_inff();
   const int64_t queries = rows * group;
-  float *transposed = scratch; // [block_panels][head_dim][16]
-  float *block_queries = transposed + block_positions * head_dim;
-  float *maxima = block_queries + tile_rows * head_dim;
+  const bool by_row = rows == 1 && key_stride == 0 && value_stride == 0;
+  float *maxima = scratch;
   float *sums = maxima + queries;
+  float *transposed = sums + queries; // [block_panels][head_dim][16]
+  float *block_queries = transposed + block_positions * head_dim;
   const Range seen_by_tile = {visible_to(position, window).begin,
                               position + rows};
+  if (by_row)
+    attend_row(out, q, keys, values, position, group, head_dim, value_dim,
+               scale, softcap, window, maxima, sums, transposed);
 
   for (int64_t block = seen_by_tile.begin / block_positions * block_positions;
-       rows > 0 && block < seen_by_tile.end; block += block_positions) {
+       rows > 0 && !by_row && block < seen_by_tile.end;
+       block += block_positions) {
     const Range seen_in_block = within_block(seen_by_tile, block);
     const float *block_keys = keys + block * head_dim;
     if (key_stride) {
@@ -184,7 +359,8 @@ BATON_TASK void baton_task_attention(
                            smaller(seen_in_block.end - first, lanes), head_dim);
       }
     }
-    const float *block_values = values + block * value_stride;
+    const int64_t value_span = value_stride ? value_stride : value_dim;
+    const float *block_values = values + block * value_span;
     // Memory is asked, evenly over the arithmetic, for this block's values and
     // the next block's keys. Where nothing is left to ask for, the same
     // instructions touch what is in the cache.
@@ -235,7 +411,7 @@ BATON_TASK void baton_task_attention(
         const int64_t width = panel + wide <= panels_end ? wide : 1;
         const float *right = block_keys + panel * head_dim * lanes;
         const float *ahead = panel < block_panels - 1
-                                 ? block_values + panel * lanes * value_stride
+                                 ? block_values + panel * lanes * value_span
                                  : right;
         multiply<true>(weights + panel * lanes, block_positions, block_queries,
                        head_dim, count, width, 0, head_dim,
@@ -250,7 +426,7 @@ BATON_TASK void baton_task_attention(
       // The running result is scaled by keep, the block's by take. The first
       // block that a row sees finds nothing to keep.
       const float *last_values =
-          block_values + (block_positions - lanes) * value_stride;
+          block_values + (block_positions - lanes) * value_span;
       int64_t fetched = 0;
       const int64_t fetch_lines =
           (value_dim + head_dim) / (block_panels * count);
@@ -260,7 +436,7 @@ BATON_TASK void baton_task_attention(
                                  ? last_values + fetched * lanes
                                  : next_keys + (fetched - value_dim) * lanes);
       };
-      float keep[tile_rows], take[tile_rows];
+      Merge merges[tile_rows];
       bool first_seen[tile_rows];
       for (int64_t i = 0; i < count; ++i) {
         if (seen[i].begin >= seen[i].end)
@@ -268,34 +444,29 @@ BATON_TASK void baton_task_attention(
         const Weights result = exponentiate(weights + i * block_positions,
                                             seen[i], scale, softcap, fetch);
         const int64_t query = first_query + i;
-        const int64_t row = query / group;
-        first_seen[i] = visible_to(position + row, window).begin >= block;
-        if (first_seen[i]) {
-          maxima[query] = result.maximum;
-          sums[query] = result.sum;
-          continue;
-        }
-        const float before = maxima[query];
-        const float largest = result.maximum > before ? result.maximum : before;
-        const float shift = largest == negative_infinity ? 0.0f : largest;
-        keep[i] = exp(before - shift);
-        take[i] = exp(result.maximum - shift);
-        maxima[query] = largest;
-        sums[query] =
-            __builtin_fmaf(result.sum, take[i], sums[query] * keep[i]);
+        first_seen[i] =
+            visible_to(position + query / group, window).begin >= block;
+        merges[i] = merge(maxima[query], sums[query], result, first_seen[i]);
       }
 
       alignas(64) float tile[tile_rows * lanes];
       auto add_values = [&](int64_t column, int64_t panels,
                             int64_t width) BATON_INLINE_LAMBDA {
-        const float *right = block_values + column;
+        auto value = [&](int64_t key, int64_t p) BATON_INLINE_LAMBDA {
+          const float *right =
+              value_stride
+                  ? block_values + key * value_stride + column + p * lanes
+                  : block_values + key / lanes * lanes * value_dim +
+                        (column + p * lanes) * lanes + key % lanes * width;
+          return load(right, width);
+        };
         const float *ahead =
             next_keys + head_dim * lanes + column * block_positions;
         auto add_range = [&](int64_t i, int64_t p, int64_t begin, int64_t end,
                              Vector sum) BATON_INLINE_LAMBDA {
           for (int64_t key = begin; key < end; ++key)
-            sum = fma(splat(weights[i * block_positions + key]),
-                      load(right + key * value_stride + p * lanes, width), sum);
+            sum = fma(splat(weights[i * block_positions + key]), value(key, p),
+                      sum);
           return sum;
         };
         // Ascending positions: what only some queries see, what all see, and
@@ -305,13 +476,13 @@ BATON_TASK void baton_task_attention(
             store(tile + (i * panels + p) * lanes,
                   add_range(i, p, seen[i].begin,
                             smaller(common.begin, seen[i].end), splat(0.0f)));
-        multiply<false>(
-            tile, panels * lanes, weights, block_positions, count, panels,
-            common.begin, common.end,
-            [&](int64_t key, int p) BATON_INLINE_LAMBDA {
-              __builtin_prefetch(ahead + (p * block_positions + key) * lanes);
-              return load(right + key * value_stride + p * lanes, width);
-            });
+        multiply<false>(tile, panels * lanes, weights, block_positions, count,
+                        panels, common.begin, common.end,
+                        [&](int64_t key, int p) BATON_INLINE_LAMBDA {
+                          __builtin_prefetch(
+                              ahead + (p * block_positions + key) * lanes);
+                          return value(key, p);
+                        });
         for (int64_t i = 0; i < count; ++i) {
           if (seen[i].begin >= seen[i].end)
             continue;
@@ -323,21 +494,13 @@ BATON_TASK void baton_task_attention(
                 add_range(i, p, larger(common.end, seen[i].begin), seen[i].end,
                           load(tile + (i * panels + p) * lanes));
             if (!first_seen[i])
-              sum = fma(sum, splat(take[i]),
-                        load(target + p * lanes, width) * keep[i]);
+              sum = fma(sum, splat(merges[i].take),
+                        load(target + p * lanes, width) * merges[i].keep);
             store(target + p * lanes, sum, width);
           }
         }
       };
-      int64_t column = 0;
-      while (column + lanes <= value_dim) {
-        const int64_t wide = panels_at_once(count);
-        const int64_t panels = column + wide * lanes <= value_dim ? wide : 1;
-        add_values(column, panels, lanes);
-        column += panels * lanes;
-      }
-      if (value_dim % lanes != 0)
-        add_values(column, 1, value_dim % lanes);
+      for_each_column_run(value_dim, panels_at_once(count), add_values);
     });
   }
 

@@ -193,18 +193,27 @@ void baton_task_rope(float *out, int64_t out_stride, const float *x,
 void baton_task_append_keys(float *panels, const float *x, int64_t x_stride,
                             int64_t position, int64_t rows, int64_t width);
 
+/// The same for values: element d of position p at panels[p / 16 * 16 * width +
+/// d / 16 * 256 + p % 16 * w + d % 16], where w is 16, or what is left of
+/// `width` for the last elements.
+void baton_task_append_values(float *panels, const float *x, int64_t x_stride,
+                              int64_t position, int64_t rows, int64_t width);
+
 /// Bytes of `scratch` that baton_task_attention needs for tiles of up to `rows`
-/// rows: a transposed block of keys, six queries, and a maximum and a sum per
-/// query.
+/// rows: a maximum and a sum per query, and either a transposed block of keys
+/// and six queries or, for a row alone, a block's values and two blocks' scores
+/// of each query head.
 #ifdef __cplusplus
 constexpr
 #else
 static inline
 #endif
     int64_t
-    baton_attention_scratch_bytes(int64_t rows, int64_t group,
-                                  int64_t head_dim) {
-  return 4 * (64 * head_dim + 6 * head_dim + 2 * rows * group);
+    baton_attention_scratch_bytes(int64_t rows, int64_t group, int64_t head_dim,
+                                  int64_t value_dim) {
+  const int64_t tile = 70 * head_dim;
+  const int64_t row = group * ((value_dim + 15) / 16 * 16 + 130);
+  return 4 * (2 * rows * group + (tile > row ? tile : row));
 }
 
 /// Attention of `group` query heads that share one key/value head.
@@ -215,7 +224,8 @@ static inline
 /// of the tile sees are not read, except keys in panels.
 /// With a key_stride of 0 the keys lie in panels of 16 positions, as
 /// baton_task_append_keys writes them; panels with a position that is seen are
-/// read whole, whatever the others hold.
+/// read whole, whatever the others hold. With a value_stride of 0 the values
+/// lie as baton_task_append_values writes them.
 /// score = (q . k) * scale, then softcap * tanh(score / softcap) if softcap is
 /// not 0.
 /// Blocks of 64 absolute positions are computed each on its own and merged in

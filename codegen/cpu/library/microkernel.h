@@ -88,9 +88,12 @@ BATON_INLINE void multiply_panels(float *tile, const float *__restrict x,
                                   int64_t x_stride,
                                   const Weight *__restrict panels,
                                   int64_t panel_stride, int64_t k) {
-  // Measured best on AVX2: far enough to cover memory, near enough for L1.
-  constexpr int64_t ahead_bytes = 1024;
   constexpr int rows_per_line = 64 / (lanes * sizeof(Weight));
+  // Measured best on AVX2: far enough to cover memory, near enough for L1. With
+  // little arithmetic the hardware's prefetchers keep up with the loads by
+  // themselves, and every line that is asked for by name takes a miss buffer
+  // from them.
+  constexpr int64_t ahead_bytes = Rows * rows_per_line <= 2 ? 512 : 1024;
   const float *row_pointers[Rows];
   Vector sum[Rows][Panels];
   BATON_UNROLL

@@ -223,6 +223,22 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
+// buffer: interleaved columns fill a run
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{interleaves columns, expected a last dimension of stride 2}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] {interleave = 2 : i64, interleave_columns = 2 : i64}
+}
+
+// -----
+
+// buffer: interleaved columns
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{interleaves 0 columns}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 2] {interleave = 2 : i64, interleave_columns = 0 : i64}
+}
+
+// -----
+
 // buffer: interleaved alone in its storage
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.storage @s bytes 128
@@ -257,8 +273,23 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.segment "s" repeat 1 {
     event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
       event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> ((d0 floordiv 2) * 2, 0)>]
-      // expected-error @+1 {{points into the middle of 2 interleaved elements}}
+      // expected-error @+1 {{points into the middle of 2 by 1 interleaved elements}}
       event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> ((d0 * 2 + 2) floordiv 4, 0)>]
+    }
+  }
+}
+
+// -----
+
+// call: addresses begin interleaved columns
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 64
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 2] in @s {interleave = 2 : i64, interleave_columns = 2 : i64}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> (d0 * 2, 2)>]
+      // expected-error @+1 {{points into the middle of 2 by 2 interleaved elements}}
+      event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> (d0 * 2, 1)>]
     }
   }
 }
@@ -272,7 +303,7 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.segment "s" repeat 1 {
     event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
       event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> (d0 * 2, 0)>, #event.stride<@x, [2, 0]>]
-      // expected-error @+1 {{steps into the middle of 2 interleaved elements}}
+      // expected-error @+1 {{steps into the middle of 2 by 1 interleaved elements}}
       event.call "f" [#event.stride<@x, [1, 0]>]
     }
   }

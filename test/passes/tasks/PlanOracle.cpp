@@ -277,6 +277,30 @@ std::optional<Fault> StepInstance::placeBuffers() {
   return std::nullopt;
 }
 
+/// Where an element lies, relative to its copy's first.
+static int64_t placeOf(BufferOp buffer, const Point &point) {
+  int64_t place = 0, last = point.size() - 1;
+  for (auto [i, stride] : llvm::zip(point, buffer.getStrides()))
+    place += i * stride;
+  int64_t run = buffer.getInterleave(), columns = buffer.getInterleaveColumns();
+  int64_t row = point[0] % run;
+  place += row - row * buffer.getStrides()[0];
+  if (columns == 1)
+    return place;
+  // A tile of `run` by `columns` elements lies row by row, not by column.
+  int64_t column = point[last] % columns;
+  int64_t width =
+      std::min(columns, buffer.getCapacity()[last] - (point[last] - column));
+  return place - (row + column * run) + (row * width + column);
+}
+
+static int64_t elementOf(BufferOp buffer, const Point &point) {
+  int64_t element = 0;
+  for (auto [i, capacity] : llvm::zip(point, buffer.getCapacity()))
+    element = element * capacity + i;
+  return element;
+}
+
 std::optional<Fault> StepInstance::addTouches(Task &task, AccessAttr access) {
   unsigned index = bufferIndex.lookup(access.getBuffer().getValue());
   Buffer &buffer = buffers[index];
@@ -289,15 +313,9 @@ std::optional<Fault> StepInstance::addTouches(Task &task, AccessAttr access) {
   forEach(valuesOf(access.getLow(), task.coordinates),
           valuesOf(access.getHigh(), task.coordinates), buffer.extents,
           [&](const Point &point) {
-            int64_t element = 0;
-            int64_t address = buffer.op.getOffset() + layer * step;
-            int64_t run = buffer.op.getInterleave();
-            for (auto [dimension, i, capacity, stride] : llvm::enumerate(
-                     point, buffer.op.getCapacity(), buffer.op.getStrides())) {
-              element = element * capacity + i;
-              address += dimension == 0 ? (i - i % run) * stride + i % run
-                                        : i * stride;
-            }
+            int64_t address = buffer.op.getOffset() + layer * step +
+                              placeOf(buffer.op, point);
+            int64_t element = elementOf(buffer.op, point);
             task.touches.push_back(
                 {index, access.getWrite(),
                  buffer.firstElement + layer * buffer.size + element,
@@ -573,16 +591,10 @@ std::optional<Fault> StepInstance::judgeValues(Memory &memory,
         high[0] = symbols[kPast];
       forEach(
           Point(high.size(), 0), high, buffer.extents, [&](const Point &point) {
-            int64_t element = 0;
             int64_t address = buffer.op.getOffset() +
-                              layer * int64_t(buffer.op.getLayerStride());
-            int64_t run = buffer.op.getInterleave();
-            for (auto [dimension, i, capacity, stride] : llvm::enumerate(
-                     point, buffer.op.getCapacity(), buffer.op.getStrides())) {
-              element = element * capacity + i;
-              address += dimension == 0 ? (i - i % run) * stride + i % run
-                                        : i * stride;
-            }
+                              layer * int64_t(buffer.op.getLayerStride()) +
+                              placeOf(buffer.op, point);
+            int64_t element = elementOf(buffer.op, point);
             element += buffer.firstElement + layer * buffer.size;
             put(index, element,
                 buffer.firstCell + address * buffer.cellsPerElement, element);

@@ -54,10 +54,12 @@ int64_t scratchBytes(int64_t rows, int64_t heads, int64_t groups,
 
 TEST(Scratch, OfAttentionIsWhatTheLibraryAsksFor) {
   for (int64_t rows : {1, 6, 48})
-    for (auto [heads, groups] : {std::pair<int64_t, int64_t>{1, 1}, {6, 2}})
+    for (auto [heads, groups] :
+         {std::pair<int64_t, int64_t>{1, 1}, {6, 2}, {32, 1}})
       for (int64_t width : {10, 64})
-        EXPECT_EQ(scratchBytes(rows, heads, groups, width),
-                  baton_attention_scratch_bytes(rows, heads / groups, width))
+        EXPECT_EQ(
+            scratchBytes(rows, heads, groups, width),
+            baton_attention_scratch_bytes(rows, heads / groups, width, width))
             << rows << " rows, " << heads << " heads on " << groups << " of "
             << width;
 }

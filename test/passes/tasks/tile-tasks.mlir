@@ -13,10 +13,10 @@
 // CHECK: event.parameter @linear.weight : bf16 layers 3
 // CHECK-SAME: n = 64
 // CHECK-SAME: parts = [{shape = [32, 32], sources = ["h.{layer}.q"], transposed = false}, {shape = [32, 32], sources = ["h.{layer}.kv"], transposed = false}]
-// States have a copy for each iteration; heads lie apart. Keys that only
-// attention reads lie in panels of 16 positions.
+// States have a copy for each iteration; heads lie apart. Keys and values that
+// only attention reads lie in panels of 16 positions, values by 16 columns.
 // CHECK: event.buffer @k state : f32 {{.*}} capacity [64, 2, 8] strides [8, 512, 16] {interleave = 16 : i64, layer_stride = 1024 : i64, layers = 3 : i64}
-// CHECK: event.buffer @v state : f32 {{.*}} capacity [64, 2, 8] strides [8, 512, 1] {layer_stride = 1024 : i64, layers = 3 : i64}
+// CHECK: event.buffer @v state : f32 {{.*}} capacity [64, 2, 8] strides [8, 512, 16] {interleave = 16 : i64, interleave_columns = 16 : i64, layer_stride = 1024 : i64, layers = 3 : i64}
 
 // CHECK: event.phase "embedding" grid #[[TOKEN_TILES]] capacity [4]
 // CHECK-SAME: #event.access<read @tokens, (d0)[s0, s1, s2] -> (d0 * 4 + s1) to (d0)[s0, s1, s2] -> (d0 * 4 + s1 + 4)>
@@ -39,6 +39,8 @@
 
 // CHECK: event.call "append_keys" [#event.address<@k, {{[^>]*}}> (((d0 * 4 + s1) floordiv 16) * 16, d1, 0)>
 // CHECK-SAME: #event.count<{{[^>]*}}> ((d0 * 4 + s1) mod 16)>
+
+// CHECK: event.call "append_values" [#event.address<@v, {{[^>]*}}> (((d0 * 4 + s1) floordiv 16) * 16, d1, 0)>
 
 // A task of attention reads its head's columns and positions up to its rows';
 // of the keys' last panel all 16.

@@ -191,6 +191,17 @@ TEST(ValueDump, FollowsInterleavedRuns) {
                                   21, 14, 18, 22}));
 }
 
+TEST(ValueDump, FollowsInterleavedColumns) {
+  // Tiles of 2 by 2, row by row; the last column stands alone.
+  DumpedBuffer dumped(
+      R"({"buffer": "b", "element": "i32", "storage": 0, "offset": 0,
+          "strides": [3, 2], "capacity": [8, 3], "interleave": 2,
+          "interleave_columns": 2, "extents": ["past+rows", 3]})");
+  dumped.record<int32_t>({4, 0, 0, 0}, 0);
+  EXPECT_EQ(dumped.file(0).values<int32_t>(),
+            (std::vector<int32_t>{1, 2, 5, 3, 4, 6, 7, 8, 11, 9, 10, 12}));
+}
+
 TEST(ValueDump, WidensShortFloats) {
   DumpedBuffer brain(
       R"({"buffer": "b", "element": "bf16", "storage": 0, "offset": 0,

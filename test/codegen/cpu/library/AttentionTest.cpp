@@ -20,54 +20,67 @@ struct Problem {
         values(random.buffer(shape.position + rows, shape.value_dim)),
         gates(random.buffer(rows, shape.group * shape.value_dim, 6.0f)) {}
 
-  /// The keys as a state holds them, appended in runs that straddle panels;
-  /// positions behind the last are NaN.
-  std::vector<float> panels() const {
-    const int64_t positions = shape.position + rows;
-    std::vector<float> panels((positions + 15) / 16 * 16 * shape.head_dim + 1,
+  /// Keys or values as a state holds them, appended in runs that straddle
+  /// panels; positions behind the last are NaN.
+  template <typename Append>
+  static std::vector<float> panels(const Buffer &of, Append append) {
+    std::vector<float> panels((of.rows + 15) / 16 * 16 * of.width + 1,
                               std::numeric_limits<float>::quiet_NaN());
     panels.back() = Buffer::guard;
     int64_t size = 1;
-    for (int64_t first = 0; first < positions; first += size, size += 4)
-      baton_task_append_keys(panels.data(), keys.row(first), keys.stride, first,
-                             std::min(size, positions - first), shape.head_dim);
+    for (int64_t first = 0; first < of.rows; first += size, size += 4)
+      append(panels.data(), of.row(first), of.stride, first,
+             std::min(size, of.rows - first), of.width);
     EXPECT_EQ(panels.back(), Buffer::guard) << "panels overrun";
     return panels;
   }
 
   /// Rows [first, first + count) as one tile.
   void run(Buffer &out, int64_t first, int64_t count, const float *key_data,
-           int64_t key_stride) const {
-    const int64_t bytes =
-        baton_attention_scratch_bytes(count, shape.group, shape.head_dim);
+           int64_t key_stride, const float *value_data,
+           int64_t value_stride) const {
+    const int64_t bytes = baton_attention_scratch_bytes(
+        count, shape.group, shape.head_dim, shape.value_dim);
     std::vector<float> scratch(bytes / 4 + 1,
                                std::numeric_limits<float>::quiet_NaN());
     scratch.back() = Buffer::guard;
-    baton_task_attention(
-        out.row(first), out.stride, q.row(first), q.stride, key_data,
-        key_stride, values.data(), values.stride, count, shape.position + first,
-        shape.group, shape.head_dim, shape.value_dim,
-        static_cast<float>(shape.scale), static_cast<float>(shape.softcap),
-        shape.window, gate_width ? gates.row(first) : nullptr, gates.stride,
-        gate_width, scratch.data());
+    baton_task_attention(out.row(first), out.stride, q.row(first), q.stride,
+                         key_data, key_stride, value_data, value_stride, count,
+                         shape.position + first, shape.group, shape.head_dim,
+                         shape.value_dim, static_cast<float>(shape.scale),
+                         static_cast<float>(shape.softcap), shape.window,
+                         gate_width ? gates.row(first) : nullptr, gates.stride,
+                         gate_width, scratch.data());
     EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
   }
 
-  Buffer run(int64_t tile, const float *key_data, int64_t key_stride) const {
+  Buffer run(int64_t tile, const float *key_data, int64_t key_stride,
+             const float *value_data, int64_t value_stride) const {
     Buffer out(rows, shape.group * shape.value_dim);
     // What a buffer held before must not matter.
     for (int64_t r = 0; r < rows; ++r)
       std::fill_n(out.row(r), out.width,
                   std::numeric_limits<float>::quiet_NaN());
     for (int64_t first = 0; first < rows; first += tile)
-      run(out, first, std::min(tile, rows - first), key_data, key_stride);
+      run(out, first, std::min(tile, rows - first), key_data, key_stride,
+          value_data, value_stride);
     return out;
   }
 
-  /// With keys in rows and in panels, which have to give the same bits.
+  /// With keys and values in rows and in panels, which have to give the same
+  /// bits.
   Buffer run(int64_t tile) const {
-    Buffer out = run(tile, keys.data(), keys.stride);
-    expect_same_bits(run(tile, panels().data(), 0), out);
+    const std::vector<float> key_panels = panels(keys, baton_task_append_keys);
+    const std::vector<float> value_panels =
+        panels(values, baton_task_append_values);
+    Buffer out =
+        run(tile, keys.data(), keys.stride, values.data(), values.stride);
+    expect_same_bits(
+        run(tile, key_panels.data(), 0, values.data(), values.stride), out);
+    expect_same_bits(
+        run(tile, keys.data(), keys.stride, value_panels.data(), 0), out);
+    expect_same_bits(run(tile, key_panels.data(), 0, value_panels.data(), 0),
+                     out);
     return out;
   }
 
@@ -201,6 +214,7 @@ TEST(Attention, ReadsOnlyVisiblePositions) {
     Buffer actual = poisoned.run(40);
     for (int64_t r = 0; r < 25; ++r)
       expect_same_bits(actual.row(r), expected.row(r), 32);
+    expect_same_bits(poisoned.run(1), actual);
     EXPECT_TRUE(std::isnan(actual.at(25, 0)));
     if (window == 0)
       continue;
@@ -210,6 +224,7 @@ TEST(Attention, ReadsOnlyVisiblePositions) {
       for (int64_t d = 0; d < 16; ++d)
         poisoned.keys.row(key)[d] = poisoned.values.row(key)[d] = nan;
     expect_same_bits(poisoned.run(40), expected);
+    expect_same_bits(poisoned.run(1), expected);
   }
 }
 

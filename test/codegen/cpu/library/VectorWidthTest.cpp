@@ -63,8 +63,8 @@ TEST_F(VectorWidth, AttentionAgrees) {
   Buffer q = random.buffer(rows, group * width);
   Buffer keys = random.buffer(positions, width, 3.0f);
   Buffer values = random.buffer(positions, width);
-  std::vector<float> scratch(baton_attention_scratch_bytes(rows, group, width) /
-                             4);
+  std::vector<float> scratch(
+      baton_attention_scratch_bytes(rows, group, width, width) / 4);
   Buffer native(rows, group * width), other(rows, group * width);
   auto run = [&](Buffer &out, decltype(baton_task_attention) *body) {
     body(out.data(), out.stride, q.data(), q.stride, keys.data(), keys.stride,
@@ -73,6 +73,21 @@ TEST_F(VectorWidth, AttentionAgrees) {
   };
   run(native, baton_task_attention);
   run(other, BASELINE(baton_task_attention));
+  expect_same_bits(native, other);
+
+  // A row by itself, on a state.
+  std::vector<float> key_panels(112 * width), value_panels(112 * width);
+  baton_task_append_keys(key_panels.data(), keys.data(), keys.stride, 0,
+                         positions, width);
+  baton_task_append_values(value_panels.data(), values.data(), values.stride, 0,
+                           positions, width);
+  auto run_row = [&](Buffer &out, decltype(baton_task_attention) *body) {
+    body(out.data(), out.stride, q.data(), q.stride, key_panels.data(), 0,
+         value_panels.data(), 0, 1, positions - 1, group, width, width, 0.3f,
+         4.0f, 90, nullptr, 0, 0, scratch.data());
+  };
+  run_row(native, baton_task_attention);
+  run_row(other, BASELINE(baton_task_attention));
   expect_same_bits(native, other);
 }
 
