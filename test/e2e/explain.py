@@ -304,7 +304,7 @@ def check_plans(explainer, folder, path):
     """A plan as IR; a body that the task library does not have."""
     plan = run([explainer.batonc, folder, "--emit=event"]).stdout
     with open(path("plan.mlir"), "w") as file:
-        file.write(plan.replace('event.call "copy"', 'event.call "transmogrify"', 1))
+        file.write(plan.replace('event.call "append_values"', 'event.call "transmogrify"', 1))
     (step,) = (explained := explainer.json(path("plan.mlir"), "--context", 9))["steps"]
     known = {phase["name"]: at["flops_known"] for phase, at in zip(explained["phases"], step["phases"])}
     expect([name for name in known if not known[name]] == ["layers.self_attn.v_state"], f"{known}")
