@@ -6,7 +6,8 @@
 //
 // Queries (rows times heads of the group) are taken six at a time through both
 // products. Scores want keys in panels, a lane a position; a state lies in
-// memory so, other keys are transposed, once for all queries. A row's chain
+// memory so, other keys are transposed, once for all queries. A row by itself
+// takes keys and values of a state in turn (attend_row). A row's chain
 // over values covers exactly the positions that it sees: adding masked
 // positions with weight zero would let a neighbour's NaN in.
 //
@@ -100,12 +101,13 @@ constexpr int panels_at_once(int64_t queries) {
 }
 
 /// tile[i][p][16] += left[i][d] * right(d, p) for d in [begin, end), or, with
-/// `FromZero`, = ; i counts `queries`, p `panels`, which is 1 or
+/// `from_zero`, = ; i counts `queries`, p `panels`, which is 1 or
 /// panels_at_once(queries). Rows of the tile are `tile_stride` apart.
-template <bool FromZero, typename Right>
-BATON_INLINE void multiply(float *tile, int64_t tile_stride, const float *left,
-                           int64_t left_stride, int64_t queries, int64_t panels,
-                           int64_t begin, int64_t end, Right right) {
+template <typename Right>
+BATON_INLINE void multiply(bool from_zero, float *tile, int64_t tile_stride,
+                           const float *left, int64_t left_stride,
+                           int64_t queries, int64_t panels, int64_t begin,
+                           int64_t end, Right right) {
   auto kernel = [&]<int Queries, int Panels>() BATON_INLINE_LAMBDA {
     const float *rows[Queries];
     Vector sum[Queries][Panels];
@@ -115,7 +117,7 @@ BATON_INLINE void multiply(float *tile, int64_t tile_stride, const float *left,
       BATON_UNROLL
       for (int p = 0; p < Panels; ++p)
         sum[i][p] =
-            FromZero ? splat(0.0f) : load(tile + i * tile_stride + p * lanes);
+            from_zero ? splat(0.0f) : load(tile + i * tile_stride + p * lanes);
     }
     accumulate<Queries, Panels>(sum, rows, begin, end, right);
     BATON_UNROLL
@@ -205,8 +207,6 @@ BATON_INLINE void attend_row(float *__restrict out, const float *__restrict q,
       const int64_t first = panel * lanes;
       const bool is_seen = first < seen.end && first + lanes > seen.begin;
       const float *panel_keys = keys + (block + first) * head_dim;
-      const float *panel_values =
-          values + (block - block_positions + first) * value_dim;
       const int64_t begin = larger(first, weighed.begin);
       const int64_t end = smaller(first + lanes, weighed.end);
       if (!is_seen)
@@ -215,24 +215,17 @@ BATON_INLINE void attend_row(float *__restrict out, const float *__restrict q,
 
       for (int64_t part = 0; part < parts; ++part) {
         if (is_seen && part * lanes < head_dim)
-          for_each_row_block(group, [&](int64_t query,
-                                        int64_t count) BATON_INLINE_LAMBDA {
-            auto run = [&]<bool FromZero>() BATON_INLINE_LAMBDA {
-              multiply<FromZero>(scores + query * block_positions + first,
-                                 block_positions, q + query * head_dim,
-                                 head_dim, count, 1, part * lanes,
-                                 smaller((part + 1) * lanes, head_dim),
-                                 [&](int64_t d, int) BATON_INLINE_LAMBDA {
-                                   const float *line = panel_keys + d * lanes;
-                                   __builtin_prefetch(line + ahead);
-                                   return load(line);
-                                 });
-            };
-            if (part == 0)
-              run.template operator()<true>();
-            else
-              run.template operator()<false>();
-          });
+          for_each_row_block(
+              group, [&](int64_t query, int64_t count) BATON_INLINE_LAMBDA {
+                multiply(part == 0, scores + query * block_positions + first,
+                         block_positions, q + query * head_dim, head_dim, count,
+                         1, part * lanes, smaller((part + 1) * lanes, head_dim),
+                         [&](int64_t d, int) BATON_INLINE_LAMBDA {
+                           const float *line = panel_keys + d * lanes;
+                           __builtin_prefetch(line + ahead);
+                           return load(line);
+                         });
+              });
         if (begin < end && part < chunks)
           for_each_row_block(group, [&](int64_t query,
                                         int64_t count) BATON_INLINE_LAMBDA {
@@ -240,21 +233,17 @@ BATON_INLINE void attend_row(float *__restrict out, const float *__restrict q,
                 value_dim % lanes == 0
                     ? lanes
                     : smaller(value_dim - part * lanes, lanes);
-            auto run = [&]<bool FromZero>() BATON_INLINE_LAMBDA {
-              multiply<FromZero>(
-                  tile + (query * chunks + part) * lanes, chunks * lanes,
-                  weights + query * block_positions, block_positions, count, 1,
-                  begin, end, [&](int64_t key, int) BATON_INLINE_LAMBDA {
-                    const float *line =
-                        panel_values + part * square + (key - first) * width;
-                    __builtin_prefetch(line + ahead);
-                    return load(line, width);
-                  });
-            };
-            if (begin == weighed.begin)
-              run.template operator()<true>();
-            else
-              run.template operator()<false>();
+            const float *chunk_values =
+                values + (block - block_positions + first) * value_dim +
+                part * square;
+            multiply(begin == weighed.begin,
+                     tile + (query * chunks + part) * lanes, chunks * lanes,
+                     weights + query * block_positions, block_positions, count,
+                     1, begin, end, [&](int64_t key, int) BATON_INLINE_LAMBDA {
+                       const float *line = chunk_values + (key - first) * width;
+                       __builtin_prefetch(line + ahead);
+                       return load(line, width);
+                     });
           });
       }
     }
@@ -413,13 +402,13 @@ BATON_TASK void baton_task_attention(
         const float *ahead = panel < block_panels - 1
                                  ? block_values + panel * lanes * value_span
                                  : right;
-        multiply<true>(weights + panel * lanes, block_positions, block_queries,
-                       head_dim, count, width, 0, head_dim,
-                       [&](int64_t d, int p) BATON_INLINE_LAMBDA {
-                         const int64_t line = (p * head_dim + d) * lanes;
-                         __builtin_prefetch(ahead + line);
-                         return load(right + line);
-                       });
+        multiply(true, weights + panel * lanes, block_positions, block_queries,
+                 head_dim, count, width, 0, head_dim,
+                 [&](int64_t d, int p) BATON_INLINE_LAMBDA {
+                   const int64_t line = (p * head_dim + d) * lanes;
+                   __builtin_prefetch(ahead + line);
+                   return load(right + line);
+                 });
         panel += width;
       }
 
@@ -476,13 +465,13 @@ BATON_TASK void baton_task_attention(
             store(tile + (i * panels + p) * lanes,
                   add_range(i, p, seen[i].begin,
                             smaller(common.begin, seen[i].end), splat(0.0f)));
-        multiply<false>(tile, panels * lanes, weights, block_positions, count,
-                        panels, common.begin, common.end,
-                        [&](int64_t key, int p) BATON_INLINE_LAMBDA {
-                          __builtin_prefetch(
-                              ahead + (p * block_positions + key) * lanes);
-                          return value(key, p);
-                        });
+        multiply(false, tile, panels * lanes, weights, block_positions, count,
+                 panels, common.begin, common.end,
+                 [&](int64_t key, int p) BATON_INLINE_LAMBDA {
+                   __builtin_prefetch(ahead +
+                                      (p * block_positions + key) * lanes);
+                   return value(key, p);
+                 });
         for (int64_t i = 0; i < count; ++i) {
           if (seen[i].begin >= seen[i].end)
             continue;

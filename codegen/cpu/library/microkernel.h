@@ -93,7 +93,8 @@ BATON_INLINE void multiply_panels(float *tile, const float *__restrict x,
   // little arithmetic the hardware's prefetchers keep up with the loads by
   // themselves, and every line that is asked for by name takes a miss buffer
   // from them.
-  constexpr int64_t ahead_bytes = Rows * rows_per_line <= 2 ? 512 : 1024;
+  constexpr bool is_light = sizeof(Weight) == sizeof(float) && Rows <= 2;
+  constexpr int64_t ahead = (is_light ? 512 : 1024) / sizeof(Weight);
   const float *row_pointers[Rows];
   Vector sum[Rows][Panels];
   BATON_UNROLL
@@ -103,18 +104,22 @@ BATON_INLINE void multiply_panels(float *tile, const float *__restrict x,
     for (int panel = 0; panel < Panels; ++panel)
       sum[row][panel] = splat(0.0f);
   }
+  // Behind a panel's end comes what this stream reads next: the panel of the
+  // tile behind this one, not its neighbour, which another stream is reading.
+  const int64_t to_next_tile = (Panels - 1) * panel_stride;
   accumulate<Rows, Panels, rows_per_line>(
       sum, row_pointers, 0, k,
       [&](int64_t depth, int panel) BATON_INLINE_LAMBDA {
         return load_weights(panels + panel * panel_stride + depth * lanes);
       },
       [&](int64_t depth) BATON_INLINE_LAMBDA {
+        const int64_t place = depth * lanes + ahead;
+        const Weight *next = panels + place;
+        if (place >= panel_stride)
+          next += to_next_tile;
         BATON_UNROLL
         for (int panel = 0; panel < Panels; ++panel)
-          __builtin_prefetch(
-              reinterpret_cast<const char *>(panels + panel * panel_stride +
-                                             depth * lanes) +
-              ahead_bytes);
+          __builtin_prefetch(next + panel * panel_stride);
       });
   BATON_UNROLL
   for (int row = 0; row < Rows; ++row)
