@@ -184,16 +184,38 @@ void ProgramEmitter::emitSegment(SegmentOp segment) {
 /// Calls the phase's function for this worker's share of the grid: a run of
 /// consecutive tiles, or every tile of one residue.
 void ProgramEmitter::emitPhaseCall(PhaseOp phase, Value *iteration) {
-  Value *tiles = builder.getInt64(1);
-  for (Value *extent : emitAffine(builder, phase.getGrid(), operands()))
-    // A negative extent is an empty grid.
-    tiles = builder.CreateMul(
-        tiles, builder.CreateBinaryIntrinsic(Intrinsic::smax, extent,
-                                             builder.getInt64(0)));
+  // A negative extent is an empty grid.
+  auto positive = [&](Value *extent, int64_t least = 0) {
+    return builder.CreateBinaryIntrinsic(Intrinsic::smax, extent,
+                                         builder.getInt64(least));
+  };
+  SmallVector<Value *> extents =
+      emitAffine(builder, phase.getGrid(), operands());
+  Value *columns = builder.getInt64(1); // tiles of one row of tiles
+  for (Value *extent : drop_begin(extents, extents.empty() ? 0 : 1))
+    columns = builder.CreateMul(columns, positive(extent));
+  Value *tiles = extents.empty()
+                     ? columns
+                     : builder.CreateMul(positive(extents.front()), columns);
   Value *first, *last, *stride;
   if (phase.getDistribution() == Distribution::blocked) {
-    auto bound = [&](Value *index) {
-      return builder.CreateUDiv(builder.CreateMul(index, tiles), workerCount);
+    auto [rowsExpression, size] = phase.getRowTiles();
+    Value *rows = positive(emitAffine(builder, rowsExpression, operands()));
+    Value *work = builder.CreateMul(rows, columns);
+    // The tile in which this share of all rows of all tiles begins.
+    auto bound = [&, size = builder.getInt64(size)](Value *index) {
+      Value *share =
+          builder.CreateUDiv(builder.CreateMul(index, work), workerCount);
+      Value *row = builder.CreateUDiv(
+          share, builder.CreateMul(size, positive(columns, 1)));
+      Value *rowsBefore = builder.CreateMul(row, size);
+      Value *left = builder.CreateSub(rows, rowsBefore);
+      Value *height = positive(
+          builder.CreateBinaryIntrinsic(Intrinsic::smin, left, size), 1);
+      Value *rest =
+          builder.CreateSub(share, builder.CreateMul(rowsBefore, columns));
+      return builder.CreateAdd(builder.CreateMul(row, columns),
+                               builder.CreateUDiv(rest, height));
     };
     first = bound(workerIndex);
     last = bound(builder.CreateAdd(workerIndex, builder.getInt64(1)));

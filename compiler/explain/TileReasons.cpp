@@ -18,8 +18,9 @@ Balance explain::balanceOf(event::PhaseOp phase, const Step &step,
   auto times = taskTimes(cost, machine);
   auto coordinates = tasksOf(phase, step);
   balance.tasks = static_cast<int64_t>(coordinates.size());
+  std::vector<unsigned> runners = workersOf(phase, step, workers);
   for (auto [task, at] : llvm::enumerate(coordinates)) {
-    unsigned worker = workerOf(phase, task, balance.tasks, workers);
+    unsigned worker = runners[task];
     int64_t leading = at.empty() ? 0 : at[0];
     load[worker] +=
         previous[worker] == leading ? times[task].again : times[task].first;
@@ -142,7 +143,7 @@ static std::string workersText(event::PhaseOp phase, const PhaseCost &cost,
   text += "; dealt out in blocks, because full tiles are alike and neighbours "
           "share what they read";
   if (hasSmallerTiles(cost))
-    text += " (here some at an edge have less to do)";
+    text += " (some at an edge have less to do: shares are of equal rows)";
   return text;
 }
 

@@ -12,12 +12,38 @@ using namespace baton::explain;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-unsigned explain::workerOf(event::PhaseOp phase, int64_t task, int64_t tasks,
-                           unsigned workers) {
-  if (phase.getDistribution() == event::Distribution::cyclic)
-    return static_cast<unsigned>(task % workers);
-  // The w with w * tasks / workers <= task < (w + 1) * tasks / workers.
-  return static_cast<unsigned>(((task + 1) * workers - 1) / tasks);
+std::vector<unsigned> explain::workersOf(event::PhaseOp phase, const Step &step,
+                                         unsigned workers) {
+  std::vector<unsigned> result;
+  int64_t columns = 1;
+  for (int64_t extent :
+       llvm::drop_begin(event::evaluate(phase.getGrid(), {}, step.symbols()),
+                        phase.getRank() ? 1 : 0))
+    columns *= std::max<int64_t>(0, extent);
+  auto [expression, size] = phase.getRowTiles();
+  int64_t rows =
+      event::evaluate(mlir::AffineMap::get(0, event::kStepSymbols, expression),
+                      {}, step.symbols())[0];
+  // A worker's share begins behind so many rows of all tiles.
+  auto share = [&](int64_t worker) {
+    return worker * rows * columns / workers;
+  };
+  unsigned worker = 0;
+  int64_t before = 0;
+  for (int64_t first = 0; first < rows; first += size) {
+    int64_t height = std::min(size, rows - first);
+    for (int64_t column = 0; column < columns; ++column) {
+      if (phase.getDistribution() == event::Distribution::cyclic) {
+        result.push_back(result.size() % workers);
+        continue;
+      }
+      before += height;
+      while (share(worker + 1) < before)
+        ++worker;
+      result.push_back(worker);
+    }
+  }
+  return result;
 }
 
 std::vector<TaskTime> explain::taskTimes(const PhaseCost &cost,
@@ -71,6 +97,7 @@ private:
   SmallVector<event::PhaseOp> phases;
   std::vector<std::vector<SmallVector<int64_t, 3>>> tasks;
   std::vector<std::vector<TaskTime>> durations;
+  std::vector<std::vector<unsigned>> workers;
   std::map<llvm::StringRef, Words> events;
   std::vector<double> free;
   Timeline timeline;
@@ -85,6 +112,7 @@ Simulation::Simulation(event::ProgramOp program, const Step &step,
   for (auto [phase, cost] : llvm::zip(phases, costs)) {
     tasks.push_back(tasksOf(phase, step));
     durations.push_back(taskTimes(cost, machine));
+    workers.push_back(workersOf(phase, step, free.size()));
   }
   for (auto tensor : program.getBody().getOps<event::TensorOp>()) {
     Words &words = events[tensor.getSymName()];
@@ -141,7 +169,7 @@ void Simulation::runPhase(unsigned index, unsigned iteration) {
   }
   std::vector<int64_t> previous(free.size(), -1);
   for (auto [task, coordinates] : llvm::enumerate(tasks[index])) {
-    unsigned worker = workerOf(phase, task, tasks[index].size(), free.size());
+    unsigned worker = workers[index][task];
     int64_t leading = coordinates.empty() ? 0 : coordinates[0];
     auto [first, again] = durations[index][task];
     double begin = free[worker];

@@ -24,9 +24,9 @@ struct Timeline {
   std::vector<TaskRun> runs;
 };
 
-/// The worker that runs a task of a phase with so many tasks.
-unsigned workerOf(event::PhaseOp phase, int64_t task, int64_t tasks,
-                  unsigned workers);
+/// Which worker runs each of a phase's tasks, in order.
+std::vector<unsigned> workersOf(event::PhaseOp phase, const Step &step,
+                                unsigned workers);
 
 /// How long each task runs by itself: every worker has its share of the
 /// machine's bandwidth and peak, and bytes that several tasks read come from

@@ -304,7 +304,10 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
 
     `separate` are the coordinates whose tasks derive-events may let others wait
     for apart: all without it, and none makes every wait one for the whole
-    phase. `prefetch` is how many bytes of each weight a task asks for while it
+    phase. `distribution` gives a worker every tile of one residue (`cyclic`),
+    or a run of consecutive ones (`blocked`). Where the first extent is some rows
+    divided by a tile's, a run is that of an equal share of the rows, so that a
+    shorter last tile counts for less. `prefetch` is how many bytes of each weight a task asks for while it
     waits, 4096 without it.
   }];
   let arguments = (ins StrAttr:$name, AffineMapAttr:$grid, DenseI64ArrayAttr:$capacity,
@@ -321,6 +324,10 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     int64_t getRank() { return getGrid().getNumResults(); }
+    /// The first extent as so many rows in tiles of `size`; one of another form
+    /// is that many tiles of one row.
+    struct RowTiles { ::mlir::AffineExpr rows; int64_t size; };
+    RowTiles getRowTiles();
     auto getAccessAttrs() { return getAccesses().getAsRange<AccessAttr>(); }
     static constexpr int64_t kUsualPrefetch = 4096;
     int64_t getPrefetchBytes() { return getPrefetch().value_or(kUsualPrefetch); }

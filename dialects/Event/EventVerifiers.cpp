@@ -272,6 +272,17 @@ static LogicalResult verifyWait(PhaseOp phase, WaitAttr wait) {
   return success();
 }
 
+PhaseOp::RowTiles PhaseOp::getRowTiles() {
+  if (getRank() == 0)
+    return {getAffineConstantExpr(1, getContext()), 1};
+  AffineExpr extent = getGrid().getResult(0);
+  if (extent.getKind() == AffineExprKind::CeilDiv)
+    if (auto quotient = cast<AffineBinaryOpExpr>(extent);
+        auto size = dyn_cast<AffineConstantExpr>(quotient.getRHS()))
+      return {quotient.getLHS(), size.getValue()};
+  return {extent, 1};
+}
+
 LogicalResult PhaseOp::verify() {
   unsigned rank = getGrid().getNumResults();
   if (failed(expectMap(*this, "the grid", getGrid(), 0, rank)))

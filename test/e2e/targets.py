@@ -10,7 +10,8 @@ import os
 import programs
 from programs import Program, expect, run
 
-PORTABLE, WITH_AVX2, WITH_AVX512 = "x86-64", "x86-64-v3", ("x86-64-v4", "znver4")
+PORTABLE, WITH_AVX2 = "x86-64", "x86-64-v3"
+WITH_AVX512 = ("x86-64-v4", "znver4", "sapphirerapids")  # the last two have AVX512-BF16
 
 
 def has(*features):

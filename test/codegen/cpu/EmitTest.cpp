@@ -183,8 +183,10 @@ TEST(Emit, CarriesItsMetadata) {
 // Distribution of tiles
 //===----------------------------------------------------------------------===//
 
-/// Who runs which tile of a (rows, 3) grid; an invariant call counts itself.
-static std::string visitPlan(llvm::StringRef distribution) {
+/// Who runs which tile of a grid of `extent` by 3; an invariant call counts
+/// itself.
+static std::string visitPlan(llvm::StringRef distribution,
+                             const std::string &extent = "r") {
   return R"mlir(
 event.program @visit max_rows 8 max_seq 8 max_outputs 1 proof {} attributes {scratch_bytes = 16 : i64} {
   event.storage @v bytes 192
@@ -193,9 +195,11 @@ event.program @visit max_rows 8 max_seq 8 max_outputs 1 proof {} attributes {scr
   event.buffer @visitor transient : i64 extents affine_map<()[r, p, o] -> (r, 3)> capacity [8, 3] strides [3, 1] in @v
   event.buffer @visits transient : i64 extents affine_map<()[r, p, o] -> (r, 3)> capacity [8, 3] strides [3, 1] in @n
   event.buffer @logits transient : f32 extents affine_map<()[r, p, o] -> (o, 1)> capacity [1, 1] strides [1, 1] in @l
-  event.tensor @all shape affine_map<()[r, p, o] -> ()> capacity [] count affine_map<()[r, p, o] -> (r * 3)>
+  event.tensor @all shape affine_map<()[r, p, o] -> ()> capacity [] count affine_map<()[r, p, o] -> (()mlir" +
+         extent + R"mlir() * 3)>
   event.segment "only" repeat 1 {
-    event.phase "visit" grid affine_map<()[r, p, o] -> (r, 3)> capacity [8, 3] accesses []
+    event.phase "visit" grid affine_map<()[r, p, o] -> ()mlir" +
+         extent + R"mlir(, 3)> capacity [8, 3] accesses []
       notifies <@all, (m, n)[r, p, o] -> ()> attributes {distribution = #event<distribution )mlir" +
          distribution.str() + R"mlir(>} {
       event.call "test_count_calls" [#event.scratch<8>] invariant
@@ -219,11 +223,13 @@ struct Visits {
 
 } // namespace
 
-static Visits visit(Runner &runner, uint32_t rows, uint32_t workers) {
+static Visits visit(Runner &runner, uint32_t rows, uint32_t workers,
+                    uint32_t tileRows = 1) {
   std::fill_n(runner.storage<int64_t>(1), 24, 0);
   runner.advance = [](const BatonStep &, BatonStep &next, const float *,
                       int64_t, int64_t) { next = {}; };
   runner.run({rows, 0, 0, 0}, workers);
+  rows = (rows + tileRows - 1) / tileRows;
   for (uint32_t tile = 0; tile < 24; ++tile)
     EXPECT_EQ(runner.storage<int64_t>(1)[tile], tile < rows * 3) << tile;
   Visits visits;
@@ -244,6 +250,24 @@ TEST(Distribution, BlockedGivesRunsOfTiles) {
             (std::vector<int64_t>{0, 1, 1, 2, 3, 3}));
   // Fewer tiles than workers.
   EXPECT_EQ(visit(runner, 1, 4).visitors, (std::vector<int64_t>{1, 2, 3}));
+}
+
+TEST(Distribution, BlockedSharesRowsOut) {
+  Runner runner(visitPlan("blocked", "r ceildiv 3"));
+  // Six tiles of three rows: as if tiles were rows.
+  EXPECT_EQ(visit(runner, 6, 3, 3).visitors,
+            (std::vector<int64_t>{0, 0, 1, 1, 2, 2}));
+  // Three tiles of three rows, three of two: half of the 15 rows end in the
+  // third tile. Without a look at the rows, it would be the first worker's.
+  EXPECT_EQ(visit(runner, 5, 2, 3).visitors,
+            (std::vector<int64_t>{0, 0, 1, 1, 1, 1}));
+  // Six tiles of three rows, three of one.
+  EXPECT_EQ(visit(runner, 7, 2, 3).visitors,
+            (std::vector<int64_t>{0, 0, 0, 1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(visit(runner, 1, 4, 3).visitors, (std::vector<int64_t>{1, 2, 3}));
+  for (uint32_t rows = 1; rows <= 8; ++rows)
+    for (uint32_t workers = 1; workers <= 9; ++workers)
+      visit(runner, rows, workers, 3);
 }
 
 TEST(Distribution, CyclicDealsTilesOut) {
