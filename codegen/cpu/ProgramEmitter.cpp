@@ -202,7 +202,7 @@ void ProgramEmitter::emitPhaseCall(PhaseOp phase, Value *iteration) {
     auto [rowsExpression, size] = phase.getRowTiles();
     Value *rows = positive(emitAffine(builder, rowsExpression, operands()));
     Value *work = builder.CreateMul(rows, columns);
-    // The tile in which this share of all rows of all tiles begins.
+    // The tile nearest to where this share of all rows of all tiles begins.
     auto bound = [&, size = builder.getInt64(size)](Value *index) {
       Value *share =
           builder.CreateUDiv(builder.CreateMul(index, work), workerCount);
@@ -214,8 +214,9 @@ void ProgramEmitter::emitPhaseCall(PhaseOp phase, Value *iteration) {
           builder.CreateBinaryIntrinsic(Intrinsic::smin, left, size), 1);
       Value *rest =
           builder.CreateSub(share, builder.CreateMul(rowsBefore, columns));
-      return builder.CreateAdd(builder.CreateMul(row, columns),
-                               builder.CreateUDiv(rest, height));
+      Value *nearest = builder.CreateUDiv(
+          builder.CreateAdd(rest, builder.CreateLShr(height, 1)), height);
+      return builder.CreateAdd(builder.CreateMul(row, columns), nearest);
     };
     first = bound(workerIndex);
     last = bound(builder.CreateAdd(workerIndex, builder.getInt64(1)));

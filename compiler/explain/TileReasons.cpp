@@ -143,7 +143,7 @@ static std::string workersText(event::PhaseOp phase, const PhaseCost &cost,
   text += "; dealt out in blocks, because full tiles are alike and neighbours "
           "share what they read";
   if (hasSmallerTiles(cost))
-    text += " (some at an edge have less to do: shares are of equal rows)";
+    text += " (some at an edge have less to do; shares are of equal rows)";
   return text;
 }
 

@@ -16,15 +16,16 @@ std::vector<unsigned> explain::workersOf(event::PhaseOp phase, const Step &step,
                                          unsigned workers) {
   std::vector<unsigned> result;
   int64_t columns = 1;
-  for (int64_t extent :
-       llvm::drop_begin(event::evaluate(phase.getGrid(), {}, step.symbols()),
-                        phase.getRank() ? 1 : 0))
+  SmallVector<int64_t> extents =
+      event::evaluate(phase.getGrid(), {}, step.symbols());
+  for (int64_t extent : llvm::drop_begin(extents, extents.empty() ? 0 : 1))
     columns *= std::max<int64_t>(0, extent);
   auto [expression, size] = phase.getRowTiles();
   int64_t rows =
       event::evaluate(mlir::AffineMap::get(0, event::kStepSymbols, expression),
                       {}, step.symbols())[0];
-  // A worker's share begins behind so many rows of all tiles.
+  // A worker's share begins behind so many rows of all tiles, at the border of
+  // the nearest tile.
   auto share = [&](int64_t worker) {
     return worker * rows * columns / workers;
   };
@@ -38,7 +39,7 @@ std::vector<unsigned> explain::workersOf(event::PhaseOp phase, const Step &step,
         continue;
       }
       before += height;
-      while (share(worker + 1) < before)
+      while (share(worker + 1) + height / 2 < before)
         ++worker;
       result.push_back(worker);
     }

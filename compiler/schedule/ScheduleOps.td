@@ -146,7 +146,8 @@ def Schedule_MergeOp : Schedule_Op<"merge"> {
 def Schedule_DistributeOp : Schedule_Op<"distribute"> {
   let summary = "choose which worker runs which tile of phases";
   let description = [{
-    `blocked` gives each worker a run of neighbouring tiles, `cyclic` deals them
+    `blocked` gives each worker a run of neighbouring tiles with an equal share
+    of the rows, `cyclic` deals them
     out in turn, `by_work` is cyclic where tiles differ in work and blocked
     elsewhere.
 

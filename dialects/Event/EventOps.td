@@ -233,7 +233,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     - only a state has layers
     - an input has one dimension of stride 1, no offset and no storage
     - only a state is interleaved, by a divisor of its first capacity, and lies alone in its storage
-    - interleaved columns are those of a second dimension that is the last and has a stride of n
+    - columns are interleaved only with indices, n > 1, and in a last dimension of stride n, not the first
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Event_BufferKindAttr:$kind, TypeAttr:$element,
                        AffineMapAttr:$extents, DenseI64ArrayAttr:$capacity,

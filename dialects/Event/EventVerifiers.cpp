@@ -156,6 +156,8 @@ LogicalResult BufferOp::verify() {
   int64_t columns = getInterleaveColumns();
   if (columns < 1)
     return emitOpError() << "interleaves " << columns << " columns";
+  if (columns > 1 && interleave == 1)
+    return emitOpError() << "interleaves columns of single indices";
   if (columns > 1 && (rank < 2 || getStrides().back() != interleave))
     return emitOpError() << "interleaves columns, expected a last dimension of "
                             "stride "

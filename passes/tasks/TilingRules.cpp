@@ -575,7 +575,7 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   model::StackOp stack = tiler.stack;
   bool isKeys = isReadOnlyAs(op, &model::AttentionOp::getKMutable);
-  bool isValues = isReadOnlyAs(op, &model::AttentionOp::getVMutable);
+  bool isValues = !isKeys && isReadOnlyAs(op, &model::AttentionOp::getVMutable);
   View state = tiler.plan.state(
       tiler.plan.uniqueName(op.getState()), typeOf(op.getResult()),
       stack ? static_cast<int64_t>(stack.getRepeat()) : 1,

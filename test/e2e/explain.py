@@ -6,6 +6,7 @@ again; padding of packed weights to 16 columns included.
 """
 
 import argparse
+import collections
 import html.parser
 import json
 import os
@@ -93,6 +94,14 @@ def check_costs(explainer, folder):
     close(at["bytes"]["activations_written"], LAYERS * 100 * HIDDEN * FLOAT, "o_proj writes")
 
 
+def tasks_of_workers(timeline):
+    """How many tasks of a phase each worker runs."""
+    counts = collections.Counter()
+    for run in timeline["runs"]:
+        counts[run[0], run[1]] += run[6]
+    return counts
+
+
 def check_predictions(explainer, folder):
     flags = ["--workers", 2, "--bandwidth", 10, "--peak", 50, "--event-us", 2]
     explained = explainer.json(folder, *flags)
@@ -117,6 +126,13 @@ def check_predictions(explainer, folder):
         for worker in range(2):
             ends = [(run[3], run[5]) for run in runs if run[0] == worker]
             expect(all(first[1] <= second[0] + 1e-3 for first, second in zip(ends, ends[1:])), "tasks overlap")
+    # Workers' shares are of equal rows: of 4 tiles of 48 rows and 4 of 12, half of
+    # the rows is nearest to the third tile's end.
+    (step,) = explainer.json(folder, "--prefill", 60, "--workers", 2)["steps"]
+    names = [phase["name"] for phase in explained["phases"]]
+    counts = tasks_of_workers(step["simulated"])
+    expect([counts[worker, names.index("layers.mlp.gate_up")] for worker in (0, 1)]
+           == [3 * LAYERS, 5 * LAYERS], f"shares: {counts}")
     # As small as a program gets.
     (decode, prefill) = explainer.json(folder, "--max-seq", 1)["steps"]
     expect((decode["rows"], decode["past"], prefill["rows"]) == (1, 0, 1), "a program of one position")
@@ -205,6 +221,8 @@ def check_trace(explainer, program, folder, path):
             busy = sum(e["dur"] - e["args"]["wait_us"] for e in tasks if e["name"] == phase["name"])
             expect(abs(at["measured_busy_us"] - busy) < .1, f"{phase['name']}: {at} {busy}")
         expect(sum(run[6] for run in step["measured"]["runs"]) == len(tasks), "tasks of the measured timeline")
+        expect(tasks_of_workers(step["measured"]) == tasks_of_workers(step["simulated"]),
+               "a worker runs other tasks than explain says")
     chosen = explainer.json(folder, "--trace", path("trace.json"))["steps"]
     expect([(step["name"], step["rows"], step["past"] > 0) for step in chosen]
            == [("decode", 1, True), ("prefill", 4, False)] and all(step["measured_us"] for step in chosen),

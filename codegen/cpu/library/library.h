@@ -13,8 +13,8 @@
 //   is exact.
 // - Packed weights ("panels"): a weight of N output and K input features is
 //   stored as [ceil(N / 16)][K][16], the columns beyond N zero. Bodies get the
-//   first panel of their tile. Weights are prefetched (not read) up to 16 KiB
-//   past the panels.
+//   first panel of their tile. What lies behind the tile's panels is prefetched
+//   (not read), whatever it is.
 // - `out` overlaps an input only where that is said. "In place" means the same
 //   pointer and the same stride.
 // - No body allocates, throws, or keeps state. The only functions called are

@@ -261,6 +261,9 @@ TEST(Distribution, BlockedSharesRowsOut) {
   // third tile. Without a look at the rows, it would be the first worker's.
   EXPECT_EQ(visit(runner, 5, 2, 3).visitors,
             (std::vector<int64_t>{0, 0, 1, 1, 1, 1}));
+  // Shares of five rows end nearest to the second and the fourth tile's end.
+  EXPECT_EQ(visit(runner, 5, 3, 3).visitors,
+            (std::vector<int64_t>{0, 0, 1, 1, 2, 2}));
   // Six tiles of three rows, three of one.
   EXPECT_EQ(visit(runner, 7, 2, 3).visitors,
             (std::vector<int64_t>{0, 0, 0, 1, 1, 1, 1, 1, 1}));

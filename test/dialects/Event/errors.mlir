@@ -231,6 +231,14 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
+// buffer: columns of interleaved indices
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{interleaves columns of single indices}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] {interleave_columns = 2 : i64}
+}
+
+// -----
+
 // buffer: interleaved columns
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   // expected-error @+1 {{interleaves 0 columns}}
@@ -290,6 +298,21 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
       event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> (d0 * 2, 2)>]
       // expected-error @+1 {{points into the middle of 2 by 2 interleaved elements}}
       event.call "f" [#event.address<@x, (d0)[s0, s1, s2] -> (d0 * 2, 1)>]
+      event.call "f" [#event.stride<@x, [2, 2]>]
+    }
+  }
+}
+
+// -----
+
+// call: strides count interleaved columns
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.storage @s bytes 64
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 2] in @s {interleave = 2 : i64, interleave_columns = 2 : i64}
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
+      // expected-error @+1 {{steps into the middle of 2 by 2 interleaved elements}}
+      event.call "f" [#event.stride<@x, [0, 1]>]
     }
   }
 }

@@ -16,8 +16,8 @@ using namespace baton;
 
 namespace {
 
-/// {0} query heads on {1} key/value heads of {2}; nothing but attention needs
-/// scratch.
+/// {0} query heads on {1} key heads of {2} and value heads of {4}; nothing but
+/// attention needs scratch.
 constexpr const char *kModel = R"mlir(
 model.program @attention max_seq 64 {{
 ^bb0(%tokens: !model.tensor<rows x i32>):
@@ -26,19 +26,25 @@ model.program @attention max_seq 64 {{
   %q = model.reshape %e : (!model.tensor<rows x {3} x f32>) -> !model.tensor<rows x {0} x {2} x f32>
   %x = model.slice %q {{axis = 1, offset = 0} : (!model.tensor<rows x {0} x {2} x f32>) -> !model.tensor<rows x {1} x {2} x f32>
   %k = model.kv_append %x to "k" : (!model.tensor<rows x {1} x {2} x f32>) -> !model.tensor<kv x {1} x {2} x f32>
-  %a = model.attention %q, %k, %k {{scale = 1.0 : f32} : (!model.tensor<rows x {0} x {2} x f32>, !model.tensor<kv x {1} x {2} x f32>, !model.tensor<kv x {1} x {2} x f32>) -> !model.tensor<rows x {0} x {2} x f32>
-  %f = model.reshape %a : (!model.tensor<rows x {0} x {2} x f32>) -> !model.tensor<rows x {3} x f32>
-  %l = model.last_rows %f : (!model.tensor<rows x {3} x f32>) -> !model.tensor<outputs x {3} x f32>
-  model.return %l : !model.tensor<outputs x {3} x f32>
+  %values = model.parameter ["v"] : !model.tensor<5 x {5} x f32>
+  %w = model.embedding %tokens, %values : (!model.tensor<rows x i32>, !model.tensor<5 x {5} x f32>) -> !model.tensor<rows x {5} x f32>
+  %y = model.reshape %w : (!model.tensor<rows x {5} x f32>) -> !model.tensor<rows x {1} x {4} x f32>
+  %v = model.kv_append %y to "v" : (!model.tensor<rows x {1} x {4} x f32>) -> !model.tensor<kv x {1} x {4} x f32>
+  %a = model.attention %q, %k, %v {{scale = 1.0 : f32} : (!model.tensor<rows x {0} x {2} x f32>, !model.tensor<kv x {1} x {2} x f32>, !model.tensor<kv x {1} x {4} x f32>) -> !model.tensor<rows x {0} x {4} x f32>
+  %f = model.reshape %a : (!model.tensor<rows x {0} x {4} x f32>) -> !model.tensor<rows x {6} x f32>
+  %l = model.last_rows %f : (!model.tensor<rows x {6} x f32>) -> !model.tensor<outputs x {6} x f32>
+  model.return %l : !model.tensor<outputs x {6} x f32>
 }
 )mlir";
 
-int64_t scratchBytes(int64_t rows, int64_t heads, int64_t groups,
-                     int64_t width) {
+int64_t scratchBytes(int64_t rows, int64_t heads, int64_t groups, int64_t width,
+                     int64_t valueWidth) {
   mlir::MLIRContext context;
   context.loadDialect<model::ModelDialect, event::EventDialect>();
   std::string text =
-      llvm::formatv(kModel, heads, groups, width, heads * width).str();
+      llvm::formatv(kModel, heads, groups, width, heads * width, valueWidth,
+                    groups * valueWidth, heads * valueWidth)
+          .str();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   mlir::PassManager manager(&context);
   tasks::TileTasksOptions options;
@@ -56,10 +62,11 @@ TEST(Scratch, OfAttentionIsWhatTheLibraryAsksFor) {
   for (int64_t rows : {1, 6, 48})
     for (auto [heads, groups] :
          {std::pair<int64_t, int64_t>{1, 1}, {6, 2}, {32, 1}})
-      for (int64_t width : {10, 64})
-        EXPECT_EQ(
-            scratchBytes(rows, heads, groups, width),
-            baton_attention_scratch_bytes(rows, heads / groups, width, width))
+      for (auto [width, valueWidth] :
+           {std::pair<int64_t, int64_t>{10, 10}, {64, 64}, {16, 100}})
+        EXPECT_EQ(scratchBytes(rows, heads, groups, width, valueWidth),
+                  baton_attention_scratch_bytes(rows, heads / groups, width,
+                                                valueWidth))
             << rows << " rows, " << heads << " heads on " << groups << " of "
-            << width;
+            << width << " and " << valueWidth;
 }
