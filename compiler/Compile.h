@@ -20,7 +20,7 @@ namespace baton::compiler {
 
 /// What --emit names: the default schedule, or a stage, in the order in which
 /// a model goes through them.
-enum class Stage { schedule, model, event, llvm, object, executable };
+enum class Stage { schedule, model, event, llvm, cuda, object, executable };
 
 struct CompileOptions {
   /// A Hugging Face folder, or an .mlir file in the model or event dialect.
@@ -32,6 +32,8 @@ struct CompileOptions {
   std::string dtype = "auto";
   /// Longest sequence, prompt and answer together, in tokens.
   std::optional<int64_t> maxSeq;
+  /// "cpu", or "cuda:" and an architecture: "emulated" is the host.
+  std::string target = "cpu";
   std::string targetCpu = "native";
   /// "", "thread" or "address".
   std::string sanitize;

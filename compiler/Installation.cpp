@@ -27,6 +27,10 @@ Installation Installation::ofTool(const char *argv0) {
   return {join(prefix, "lib", "baton")};
 }
 
+std::string Installation::headers() const { return join(root, "include"); }
+
+std::string Installation::cuda() const { return join(root, "cuda"); }
+
 std::string Installation::cpuLibrary() const {
   return join(root, "cpu-library.bc");
 }
@@ -40,5 +44,6 @@ Installation::archives(const std::string &sanitize) const {
   std::vector<std::string> paths;
   for (const std::string &name : kRuntimeArchives)
     paths.push_back(join(root, sanitize.empty() ? "plain" : sanitize, name));
+  paths.push_back(join(root, "libbaton_emulation.a"));
   return paths;
 }

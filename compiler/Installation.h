@@ -21,11 +21,16 @@ struct Installation {
   /// tool was called as.
   static Installation ofTool(const char *argv0);
 
+  /// The headers that the source of a kernel for a device includes.
+  std::string headers() const;
+  /// Where tools/install-cuda puts NVRTC when the machine has none.
+  std::string cuda() const;
   /// Bitcode of the CPU task library.
   std::string cpuLibrary() const;
   /// Description of a target by its name, for example "cpu".
   std::string target(const std::string &name) const;
-  /// Runtime archives built for a sanitizer: "", "thread" or "address".
+  /// Runtime archives built for a sanitizer ("", "thread" or "address"), and the
+  /// emulation of devices, which is the same for all.
   std::vector<std::string> archives(const std::string &sanitize) const;
 };
 

@@ -3,6 +3,7 @@
 #include "compiler/Metadata.h"
 
 #include "codegen/cpu/Emit.h"
+#include "codegen/plan/Metadata.h"
 #include "compiler/explain/Costs.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -14,7 +15,7 @@ using namespace baton::compiler;
 nlohmann::json compiler::metadata(event::ProgramOp program,
                                   const CompileOptions &options,
                                   const cpu::Target &target) {
-  nlohmann::json json = cpu::planMetadata(program);
+  nlohmann::json json = plan::planMetadata(program);
   json["format"] = 1;
   llvm::SmallString<128> path(options.model);
   llvm::sys::fs::make_absolute(path);

@@ -11,7 +11,7 @@
 
 namespace baton::compiler {
 
-/// The plan's metadata (codegen/cpu/Metadata.cpp), and the model, the target
+/// The plan's metadata (codegen/plan/Metadata.h), and the model, the target
 /// and what a token costs.
 nlohmann::json metadata(event::ProgramOp program, const CompileOptions &options,
                         const cpu::Target &target);

@@ -26,14 +26,19 @@ TargetDescription::read(const std::string &path) {
     const char *name;
     int64_t *value;
     int64_t step;
+    bool optional = false;
   } entries[] = {{"max_rows", &description.maxRows, 1},
                  {"max_outputs", &description.maxOutputs, 1},
                  {"linear_rows", &description.linearRows, 1},
                  {"linear_columns", &description.linearColumns, 16},
                  {"attention_rows", &description.attentionRows, 1},
-                 {"plain_rows", &description.plainRows, 1}};
+                 {"plain_rows", &description.plainRows, 1},
+                 {"threads", &description.threads, 32, true},
+                 {"shared_bytes", &description.sharedBytes, 16, true}};
   for (const Entry &entry : entries) {
     auto found = json.find(entry.name);
+    if (entry.optional && found == json.end())
+      continue;
     if (found == json.end() || !found->is_number_integer())
       return fail(llvm::Twine("'") + entry.name + "' is no whole number");
     int64_t value = found->get<int64_t>();

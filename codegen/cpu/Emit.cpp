@@ -5,6 +5,8 @@
 #include "codegen/cpu/Optimize.h"
 #include "codegen/cpu/ProgramEmitter.h"
 #include "codegen/cpu/Target.h"
+#include "codegen/plan/Description.h"
+#include "codegen/plan/PlanChecks.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -13,32 +15,8 @@
 #include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
+using namespace baton;
 using namespace baton::event;
-
-/// Defines baton_metadata and baton_metadata_size.
-static void emitMetadata(Module &module, StringRef metadata) {
-  LLVMContext &context = module.getContext();
-  Constant *text = ConstantDataArray::getString(context, metadata,
-                                                /*AddNull=*/false);
-  auto *size = ConstantInt::get(Type::getInt64Ty(context), metadata.size());
-  new GlobalVariable(module, text->getType(), /*isConstant=*/true,
-                     GlobalValue::ExternalLinkage, text, "baton_metadata");
-  new GlobalVariable(module, size->getType(), /*isConstant=*/true,
-                     GlobalValue::ExternalLinkage, size, "baton_metadata_size");
-}
-
-/// What makes a plan unfit for code generation as a whole.
-static Error checkProgram(ProgramOp program) {
-  if (!program.getProof())
-    return createStringError("program @" + program.getSymName() +
-                             " has no proof; run event-verify first");
-  if (!program.getBody().getOps<ScheduleOp>().empty())
-    return createStringError(
-        "program @" + program.getSymName() +
-        " has an explicit schedule for one step; code is generated for every "
-        "step and number of workers, remove the event.schedule");
-  return Error::success();
-}
 
 /// LLVM's verifier: a failure is a defect of this code generator.
 static Error verify(const Module &module) {
@@ -54,7 +32,7 @@ Expected<std::unique_ptr<Module>>
 baton::cpu::emitModule(ProgramOp program, StringRef metadata,
                        const Target &target, const TargetOptions &options,
                        LLVMContext &context) {
-  if (Error error = checkProgram(program))
+  if (Error error = plan::checkProgram(program))
     return error;
   Expected<std::unique_ptr<TargetMachine>> machine =
       createTargetMachine(target, options.optimization);
@@ -78,9 +56,9 @@ baton::cpu::emitModule(ProgramOp program, StringRef metadata,
     if (Error error = library->add(std::move(*bodies)))
       return error;
 
-  emitMetadata(*module, metadata);
+  plan::emitDescription(*module, metadata, "baton_make_host_execution");
   ProgramTypes types(context);
-  ProgramLayout layout(program);
+  plan::ProgramLayout layout(program);
   if (Error error = emitProgram({*module, types, layout, *library}, program))
     return error;
   if (Error error = std::move(*library).linkInto(*module))

@@ -1,9 +1,9 @@
 //===- Emit.h - from a proved plan to native code -------------------------===//
 //
 // The CPU target's public interface. A plan becomes one LLVM module that
-// defines the symbols of runtime/program.h: baton_program, baton_metadata and
-// baton_metadata_size. Every phase is one function baton_phase_<name>, in which
-// the bodies of the task library are inlined with constant shapes.
+// defines baton_program (runtime/program.h) and the program's description
+// (codegen/plan/Description.h). Every phase is one function baton_phase_<name>,
+// in which the bodies of the task library are inlined with constant shapes.
 //
 // Nothing here prints or exits: errors are one line that names the op at fault.
 //
@@ -13,8 +13,6 @@
 #define BATON_CODEGEN_CPU_EMIT_H
 
 #include "llvm/Support/Error.h"
-
-#include <nlohmann/json_fwd.hpp>
 
 #include <memory>
 #include <string>
@@ -70,24 +68,6 @@ emitModule(event::ProgramOp program, llvm::StringRef metadata,
 /// per function, so that the linker can drop what is not used.
 llvm::Error emitObject(llvm::Module &module, const Target &target,
                        llvm::raw_pwrite_stream &stream);
-
-/// What the runtime must know of a plan, as JSON:
-///
-///     max_rows, max_seq, max_outputs      limits of a step
-///     scratch_bytes                       each worker's scratch
-///     parameters   [{name, layers, and the entries of the description}]
-///     storages     [{name, bytes, kind: "transient" | "state"}]
-///     events       {words, tensors: [{name, words, capacity}]}
-///     phases       [{name, segment, repeat, flops?, writes: [{buffer, element,
-///                    storage, offset, strides, capacity, layers,
-///                    layer_stride, extents}]}], in order of rank
-///     logits       {vocabulary}, or null
-///     proof        what event-verify wrote, or null
-///
-/// Offsets and strides count elements. `storage` is an index into storages. An
-/// extent is a number, "rows", "outputs", "past+rows", or any other affine
-/// expression of these in MLIR's syntax.
-nlohmann::json planMetadata(event::ProgramOp program);
 
 } // namespace baton::cpu
 

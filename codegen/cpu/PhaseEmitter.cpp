@@ -11,11 +11,13 @@
 #include "codegen/cpu/PhaseEmitter.h"
 #include "codegen/cpu/AffineExpressions.h"
 #include "codegen/cpu/ControlFlow.h"
+#include "codegen/plan/PlanChecks.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
+using namespace baton;
 using namespace baton::cpu;
 using namespace baton::event;
 
@@ -31,12 +33,6 @@ static std::string symbolOf(PhaseOp phase) {
   return symbol;
 }
 
-template <typename T> static std::string print(const T &value) {
-  std::string text;
-  raw_string_ostream(text) << value;
-  return text;
-}
-
 Expected<Function *>
 baton::cpu::declareSynchronization(const Emission &emission, StringRef name) {
   if (Function *function = emission.library.declare(emission.module, name))
@@ -49,7 +45,7 @@ namespace {
 /// A box of event words, cut to the event tensor's shape.
 struct WordBox {
   WaitAttr wait;
-  const ProgramLayout::EventTensor *tensor;
+  const plan::ProgramLayout::EventTensor *tensor;
   SmallVector<Value *> low, high;
 };
 
@@ -75,16 +71,13 @@ private:
   // Events.
   WordBox emitBox(WaitAttr wait);
   Value *emitTarget(const WordBox &box, Value *position);
-  Value *eventWord(const ProgramLayout::EventTensor &tensor, Value *position);
+  Value *eventWord(const plan::ProgramLayout::EventTensor &tensor,
+                   Value *position);
   void emitPrefetches(const WordBox &box);
   void emitWait(const WordBox &box);
   void emitNotification(NotifyAttr notify);
 
   // Calls.
-  Error checkCall(CallOp call);
-  Error checkOperand(mlir::Attribute operand, Type *type);
-  Error checkAdvance(AdvanceOp advance);
-  Error checkBuffer(BufferOp buffer);
   Value *emitOperand(mlir::Attribute operand, Type *type);
   Value *emitAddress(BufferOp buffer, mlir::AffineMap index);
   Value *emitWeight(WeightAttr weight);
@@ -102,14 +95,14 @@ private:
   BufferOp buffer(mlir::FlatSymbolRefAttr symbol) const {
     return layout.buffers.find(symbol.getAttr())->second;
   }
-  const ProgramLayout::EventTensor &
+  const plan::ProgramLayout::EventTensor &
   event(mlir::FlatSymbolRefAttr symbol) const {
     return layout.events.find(symbol.getAttr())->second;
   }
 
   const Emission &emission;
   const ProgramTypes &types;
-  const ProgramLayout &layout;
+  const plan::ProgramLayout &layout;
   PhaseOp phase;
   /// What `trace` is told.
   uint32_t rank;
@@ -148,19 +141,12 @@ Expected<Function *> PhaseEmitter::emit() {
       return declared.takeError();
     *callee = *declared;
   }
-  for (mlir::Operation &op : phase.getBody().front()) {
-    if (auto call = mlir::dyn_cast<CallOp>(op)) {
-      if (Error error = checkCall(call))
-        return error;
-    } else if (auto advance = mlir::dyn_cast<AdvanceOp>(op)) {
-      if (Error error = checkAdvance(advance))
-        return error;
-    } else {
-      return createStringError("phase '" + phase.getName() +
-                               "': " + op.getName().getStringRef() +
-                               " is no task body");
-    }
-  }
+  auto signature = [&](StringRef name) -> FunctionType * {
+    Function *function = emission.library.declare(emission.module, name);
+    return function ? function->getFunctionType() : nullptr;
+  };
+  if (Error error = plan::checkPhase(phase, layout, signature))
+    return std::move(error);
 
   LLVMContext &context = emission.module.getContext();
   SmallVector<Type *> parameters(kPhaseParameters, Type::getInt64Ty(context));
@@ -310,7 +296,7 @@ Value *PhaseEmitter::emitTarget(const WordBox &box, Value *position) {
                                 builder.getInt32Ty()));
 }
 
-Value *PhaseEmitter::eventWord(const ProgramLayout::EventTensor &tensor,
+Value *PhaseEmitter::eventWord(const plan::ProgramLayout::EventTensor &tensor,
                                Value *position) {
   return builder.CreateInBoundsGEP(
       builder.getInt32Ty(), events,
@@ -319,7 +305,7 @@ Value *PhaseEmitter::eventWord(const ProgramLayout::EventTensor &tensor,
 
 /// Position of a word among all event words.
 static Value *emitPosition(IRBuilderBase &builder,
-                           const ProgramLayout::EventTensor &tensor,
+                           const plan::ProgramLayout::EventTensor &tensor,
                            ArrayRef<Value *> index) {
   TensorOp op = tensor.op;
   return builder.CreateAdd(emitRowMajorIndex(builder, index, op.getCapacity()),
@@ -369,7 +355,7 @@ void PhaseEmitter::emitWait(const WordBox &box) {
 }
 
 void PhaseEmitter::emitNotification(NotifyAttr attribute) {
-  const ProgramLayout::EventTensor &tensor = event(attribute.getEvent());
+  const plan::ProgramLayout::EventTensor &tensor = event(attribute.getEvent());
   SmallVector<Value *> index =
       emitAffine(builder, attribute.getIndex(), operands());
   builder.CreateCall(notify,
@@ -379,98 +365,6 @@ void PhaseEmitter::emitNotification(NotifyAttr attribute) {
 //===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
-
-Error PhaseEmitter::checkBuffer(BufferOp op) {
-  if (op.getKind() == BufferKind::input) {
-    if (!op.getElement().isInteger(32))
-      return createStringError("input @" + op.getSymName() + " holds " +
-                               print(op.getElement()) +
-                               ", but the runtime provides token ids (i32)");
-    return Error::success();
-  }
-  if (!op.getStorage())
-    return createStringError("buffer @" + op.getSymName() +
-                             " has no storage; run plan-memory first");
-  if (op.getLayers() > 1 && op.getLayers() < segment.getRepeat())
-    return createStringError("buffer @" + op.getSymName() + " has " +
-                             Twine(op.getLayers()) + " layers, segment '" +
-                             segment.getName() + "' repeats " +
-                             Twine(segment.getRepeat()) + " times");
-  return Error::success();
-}
-
-/// Whether `operand` can be passed as `type`.
-Error PhaseEmitter::checkOperand(mlir::Attribute operand, Type *type) {
-  StringRef expected = "a pointer";
-  bool fits = type->isPointerTy();
-  if (auto address = mlir::dyn_cast<AddressAttr>(operand)) {
-    if (Error error = checkBuffer(buffer(address.getBuffer())))
-      return error;
-  } else if (auto weight = mlir::dyn_cast<WeightAttr>(operand)) {
-    ParameterOp op =
-        layout.parameters.find(weight.getParameter().getAttr())->second.op;
-    if (op.getLayers() > 1 && op.getLayers() < segment.getRepeat())
-      return createStringError("parameter @" + op.getSymName() + " has " +
-                               Twine(op.getLayers()) + " layers, segment '" +
-                               segment.getName() + "' repeats " +
-                               Twine(segment.getRepeat()) + " times");
-  } else if (mlir::isa<CountAttr, StrideAttr>(operand)) {
-    expected = "i64";
-    fits = type->isIntegerTy(64);
-  } else if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(operand)) {
-    unsigned width = integer.getType().getIntOrFloatBitWidth();
-    expected = width == 32 ? "i32" : "i64";
-    fits = type->isIntegerTy(width);
-  } else if (mlir::isa<mlir::FloatAttr>(operand)) {
-    expected = "f32";
-    fits = type->isFloatTy();
-  }
-  if (fits)
-    return Error::success();
-  return createStringError(print(operand) + " is " + expected +
-                           ", the task library takes " +
-                           (type->isPointerTy() ? "a pointer" : print(*type)));
-}
-
-Error PhaseEmitter::checkCall(CallOp call) {
-  std::string name = ("baton_task_" + call.getCallee()).str();
-  std::string where =
-      ("phase '" + phase.getName() + "', call '" + call.getCallee() + "'")
-          .str();
-  Function *callee = emission.library.declare(emission.module, name);
-  if (!callee)
-    return createStringError(where + ": the task library has no " + name);
-  FunctionType *type = callee->getFunctionType();
-  if (!type->getReturnType()->isVoidTy() || type->isVarArg())
-    return createStringError(where + ": " + name + " is no task body");
-  mlir::ArrayAttr operands = call.getOperands_();
-  if (type->getNumParams() != operands.size())
-    return createStringError(where + ": has " + Twine(operands.size()) +
-                             " operands, " + name + " takes " +
-                             Twine(type->getNumParams()));
-  for (auto [index, operand] : enumerate(operands))
-    if (Error error = checkOperand(operand, type->getParamType(index)))
-      return createStringError(where + ", operand " + Twine(index) + ": " +
-                               toString(std::move(error)));
-  return Error::success();
-}
-
-Error PhaseEmitter::checkAdvance(AdvanceOp advance) {
-  BufferOp logits = buffer(advance.getLogitsAttr());
-  auto fail = [&](const Twine &problem) {
-    return createStringError("phase '" + phase.getName() + "', advance of @" +
-                             logits.getSymName() + ": " + problem);
-  };
-  if (logits.getKind() == BufferKind::input || !logits.getElement().isF32())
-    return fail("logits are computed f32");
-  if (logits.getStrides()[1] != 1)
-    return fail("a row of logits must be contiguous");
-  if (!mlir::isa<mlir::AffineConstantExpr>(logits.getExtents().getResult(1)))
-    return fail("the vocabulary is no constant");
-  if (Error error = checkBuffer(logits))
-    return fail(toString(std::move(error)));
-  return Error::success();
-}
 
 Value *PhaseEmitter::emitOperand(mlir::Attribute operand, Type *type) {
   if (auto address = mlir::dyn_cast<AddressAttr>(operand))
@@ -584,7 +478,7 @@ Value *PhaseEmitter::bufferBase(BufferOp op) {
     return base;
   if (op.getKind() == BufferKind::input)
     return base = loadContext(ProgramTypes::Tokens, op.getSymName());
-  const ProgramLayout::Storage &storage =
+  const plan::ProgramLayout::Storage &storage =
       layout.storages.find(op.getStorageAttr().getAttr())->second;
   Value *start = loadEntry(loadContext(ProgramTypes::Storages, "storages"),
                            storage.index, nullptr, *op.getStorage());

@@ -3,9 +3,9 @@
 #ifndef BATON_CODEGEN_CPU_PHASEEMITTER_H
 #define BATON_CODEGEN_CPU_PHASEEMITTER_H
 
-#include "codegen/cpu/ProgramLayout.h"
 #include "codegen/cpu/ProgramTypes.h"
 #include "codegen/cpu/TaskLibrary.h"
+#include "codegen/plan/ProgramLayout.h"
 
 namespace baton::cpu {
 
@@ -13,7 +13,7 @@ namespace baton::cpu {
 struct Emission {
   llvm::Module &module;
   const ProgramTypes &types;
-  const ProgramLayout &layout;
+  const plan::ProgramLayout &layout;
   const TaskLibrary &library;
 };
 

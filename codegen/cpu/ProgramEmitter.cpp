@@ -15,6 +15,7 @@
 #include "codegen/cpu/ControlFlow.h"
 
 using namespace llvm;
+using namespace baton;
 using namespace baton::cpu;
 using namespace baton::event;
 
@@ -34,7 +35,7 @@ private:
   void emitSegment(SegmentOp segment);
   void emitPhaseCall(PhaseOp phase, Value *iteration);
   void emitObservation(PhaseOp phase, Value *iteration);
-  void emitBaseUpdate(const ProgramLayout::EventTensor &tensor);
+  void emitBaseUpdate(const plan::ProgramLayout::EventTensor &tensor);
 
   /// Address of field `field` of the context.
   Value *contextField(unsigned field) {
@@ -244,7 +245,8 @@ void ProgramEmitter::emitObservation(PhaseOp phase, Value *iteration) {
 
 /// Thresholds are running sums: every word in use this step has grown by
 /// repeat * count, which this worker adds to its own record.
-void ProgramEmitter::emitBaseUpdate(const ProgramLayout::EventTensor &tensor) {
+void ProgramEmitter::emitBaseUpdate(
+    const plan::ProgramLayout::EventTensor &tensor) {
   if (!tensor.notifier)
     return;
   TensorOp op = tensor.op;

@@ -1,9 +1,10 @@
-//===- Link.cpp - from an object to one executable ------------------------===//
+//===- Link.cpp - from objects to one executable --------------------------===//
 
 #include "codegen/link/Link.h"
 
 #include "codegen/link/Scratch.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -54,7 +55,24 @@ static std::string summarize(StringRef diagnostics) {
   return lines.empty() ? "no diagnostics" : lines.front().trim().str();
 }
 
-Error baton::link::linkExecutable(StringRef object, StringRef output,
+/// Runs the driver, whose output names what went wrong when it fails.
+static Error run(const std::vector<std::string> &arguments,
+                 const baton::link::Scratch &scratch, const Twine &task) {
+  if (Error error = scratch.write("diagnostics", ""))
+    return error;
+  std::string diagnostics = scratch.path("diagnostics"), message;
+  if (baton::link::execute(
+          arguments,
+          {StringRef(""), StringRef(diagnostics), StringRef(diagnostics)},
+          message) == 0)
+    return Error::success();
+  if (message.empty())
+    if (auto text = MemoryBuffer::getFile(diagnostics))
+      message = summarize((*text)->getBuffer());
+  return createStringError(task + " failed: " + message);
+}
+
+Error baton::link::linkExecutable(ArrayRef<StringRef> objects, StringRef output,
                                   const LinkOptions &options) {
   Expected<Scratch> scratch = Scratch::beside(output);
   if (!scratch)
@@ -66,11 +84,6 @@ Error baton::link::linkExecutable(StringRef object, StringRef output,
   Expected<std::string> driver = findDriver(options.driver);
   if (!driver)
     return driver.takeError();
-  for (auto [name, bytes] :
-       {std::pair<const char *, StringRef>{"object.o", object},
-        {"diagnostics", ""}})
-    if (Error error = scratch->write(name, bytes))
-      return error;
 
   std::vector<std::string> arguments = {*driver, "-fuse-ld=lld"};
   if (!options.sanitize.empty())
@@ -78,19 +91,47 @@ Error baton::link::linkExecutable(StringRef object, StringRef output,
   arguments.insert(arguments.end(),
                    {"-static-libstdc++", "-static-libgcc", "-pthread", "-pie",
                     "-Wl,--gc-sections", "-Wl,--build-id=none",
-                    "-Wl,--as-needed", "-o", scratch->path("executable"),
-                    scratch->path("object.o")});
+                    "-Wl,--as-needed", "-o", scratch->path("executable")});
+  for (auto [i, object] : enumerate(objects)) {
+    std::string name = "object" + std::to_string(i) + ".o";
+    if (Error error = scratch->write(name, object))
+      return error;
+    arguments.push_back(scratch->path(name));
+  }
   arguments.insert(arguments.end(), options.archives.begin(),
                    options.archives.end());
   arguments.push_back("-ldl");
-  std::string diagnostics = scratch->path("diagnostics"), message;
-  if (execute(arguments,
-              {StringRef(""), StringRef(diagnostics), StringRef(diagnostics)},
-              message) != 0) {
-    if (message.empty())
-      if (auto text = MemoryBuffer::getFile(diagnostics))
-        message = summarize((*text)->getBuffer());
-    return createStringError("linking '" + output + "' failed: " + message);
-  }
+  if (Error error = run(arguments, *scratch, "linking '" + output + "'"))
+    return error;
   return scratch->publish("executable");
+}
+
+Expected<std::unique_ptr<MemoryBuffer>>
+baton::link::compileSource(StringRef source, StringRef output,
+                           ArrayRef<std::string> options, StringRef wanted) {
+  Expected<Scratch> scratch = Scratch::beside(output);
+  if (!scratch)
+    return scratch.takeError();
+  Expected<std::string> driver = findDriver(wanted);
+  if (!driver)
+    return driver.takeError();
+  if (Error error = scratch->write("kernel.cpp", source))
+    return std::move(error);
+  std::vector<std::string> arguments = {*driver};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  // Without a path that changes from run to run.
+  arguments.insert(arguments.end(),
+                   {"-ffile-prefix-map=" + scratch->path("") + "=", "-c", "-o",
+                    scratch->path("kernel.o"), scratch->path("kernel.cpp")});
+  if (Error error = run(arguments, *scratch, "compiling for '" + output + "'"))
+    return std::move(error);
+  auto bytes =
+      MemoryBuffer::getFile(scratch->path("kernel.o"), /*IsText=*/false,
+                            /*RequiresNullTerminator=*/false,
+                            /*IsVolatile=*/true);
+  if (!bytes)
+    return createStringError(
+        "compiling for '" + output +
+        "': the object cannot be read: " + bytes.getError().message());
+  return std::move(*bytes);
 }

@@ -1,4 +1,4 @@
-//===- Link.h - from an object to one executable --------------------------===//
+//===- Link.h - from objects to one executable ----------------------------===//
 //
 // Runs the clang++ driver with lld. The executable holds the program, the
 // runtime and the C++ library; of the system it needs only the C library.
@@ -8,9 +8,12 @@
 #ifndef BATON_CODEGEN_LINK_LINK_H
 #define BATON_CODEGEN_LINK_LINK_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,11 +32,18 @@ struct LinkOptions {
   std::string driver;
 };
 
-/// Writes the executable of `object`, the bytes of an object file, to `output`.
+/// Writes the executable of `objects`, the bytes of object files, to `output`.
 /// It is written beside `output` and then renamed: `output` is either complete
 /// or untouched. Errors are one line.
-llvm::Error linkExecutable(llvm::StringRef object, llvm::StringRef output,
-                           const LinkOptions &options);
+llvm::Error linkExecutable(llvm::ArrayRef<llvm::StringRef> objects,
+                           llvm::StringRef output, const LinkOptions &options);
+
+/// Compiles C++ with the same driver and the given options; returns the bytes
+/// of the object file. Temporary files lie beside `output`. Errors are one
+/// line.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+compileSource(llvm::StringRef source, llvm::StringRef output,
+              llvm::ArrayRef<std::string> options, llvm::StringRef driver = "");
 
 } // namespace baton::link
 

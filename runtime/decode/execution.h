@@ -4,44 +4,39 @@
 #define BATON_RUNTIME_DECODE_EXECUTION_H
 
 #include "runtime/decode/metadata.h"
-#include "runtime/decode/program_memory.h"
 #include "runtime/decode/step_driver.h"
-#include "runtime/decode/team.h"
-#include "runtime/program.h"
 #include "runtime/trace/recorder.h"
+#include "runtime/weights/parameters.h"
 
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <vector>
+#include <memory>
 
 namespace baton {
 
 struct ExecutionOptions {
-  /// 1 ..= max_workers.
+  /// On a device, 0 is as many as usual there; else at least 1.
   unsigned workers = 1;
-  /// What event words count up from (see ProgramMemory::reset_events).
+  /// What event words count up from; any origin gives the same run.
   uint32_t event_origin = 0;
 };
 
-/// The program linked into this executable, with memory and threads of its own.
+/// The program linked into this executable, with memory and workers of its own.
 /// States keep their values from one run to the next.
 class Execution {
 public:
-  /// `parameters` outlives the execution.
-  Execution(const Metadata &metadata, const void *const *parameters,
-            const ExecutionOptions &options);
   Execution(const Execution &) = delete;
   Execution &operator=(const Execution &) = delete;
-  ~Execution();
+  virtual ~Execution() = default;
 
-  unsigned workers() const { return team.size(); }
+  virtual unsigned workers() const = 0;
 
   /// Starts the persistent kernel on every worker and returns. With `observed`
   /// the driver sees the values of every phase; that takes exactly one worker.
-  void start(StepDriver &driver, bool observed = false);
+  virtual void start(StepDriver &driver, bool observed = false) = 0;
   /// Returns when the program has ended. Rethrows what the driver threw.
-  void wait();
+  virtual void wait() = 0;
   void run(StepDriver &driver, bool observed = false) {
     start(driver, observed);
     wait();
@@ -55,29 +50,52 @@ public:
   /// current step as if the driver had returned zero rows.
   std::atomic<bool> stop = false;
 
-private:
-  static void advance(BatonContext *context, const BatonStep *current,
-                      BatonStep *next, const float *logits, int64_t stride,
-                      int64_t vocabulary);
-  static void observe(BatonContext *context, uint32_t phase, uint32_t iteration,
-                      const BatonStep *step);
-  static void trace(BatonContext *context, const BatonWorker *worker,
-                    uint32_t phase, uint32_t iteration, uint64_t task,
-                    uint64_t begin, uint64_t ready);
-  void check(const BatonStep &step) const;
+protected:
+  explicit Execution(const Metadata &metadata) : metadata(metadata) {}
+
+  /// The driver's first step, checked; tells the driver when it is the last.
+  BatonStep first_step(std::span<int32_t> tokens);
+  /// What follows `current`: no rows after a failure, or when stopped. Never
+  /// throws.
+  BatonStep next_step(const BatonStep &current, const Logits &logits) noexcept;
+  /// Hands a phase's values to the driver. Never throws.
+  void show(const BatonStep &step, uint32_t phase, uint32_t iteration,
+            void *const *storages) noexcept;
+  /// What a run failed with, once.
+  void rethrow();
 
   const Metadata &metadata;
-  ProgramMemory memory;
-  std::vector<int32_t> tokens;
-  uint32_t event_origin;
-  BatonContext context = {};
   StepDriver *driver = nullptr;
   TraceRecorder *recorder = nullptr;
-  /// Written and read by the one worker that holds the step's end, and by the
-  /// main thread once all workers have returned.
+  /// Written and read by whoever calls next_step() and show(), one at a time,
+  /// and by the main thread once the program has ended.
   std::exception_ptr failure;
-  Team team;
+
+private:
+  void check(const BatonStep &step) const;
 };
+
+/// Makes the execution that fits the program, on the host or on a device, which
+/// the caller owns.
+using ExecutionFactory = Execution *(*)(const Metadata &metadata,
+                                        const Parameters &parameters,
+                                        const ExecutionOptions &options);
+
+} // namespace baton
+
+/// Defined by the program, as the only reference to its target's part of the
+/// runtime.
+extern "C" const baton::ExecutionFactory baton_execution_factory;
+
+namespace baton {
+
+/// `parameters` outlives the execution.
+inline std::unique_ptr<Execution>
+make_execution(const Metadata &metadata, const Parameters &parameters,
+               const ExecutionOptions &options) {
+  return std::unique_ptr<Execution>(
+      baton_execution_factory(metadata, parameters, options));
+}
 
 } // namespace baton
 

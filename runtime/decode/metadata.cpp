@@ -98,6 +98,15 @@ Metadata parse_checked(const nlohmann::json &json) {
           {entry.at("window").get<uint64_t>(),
            entry.at("flops_per_position").get<double>()});
   }
+  if (auto logits = json.find("logits");
+      logits != json.end() && logits->contains("storage")) {
+    metadata.logits = {logits->at("storage").get<size_t>(),
+                       logits->at("offset").get<int64_t>(),
+                       logits->at("stride").get<int64_t>()};
+    if (metadata.logits->storage >= metadata.storages.size())
+      throw Error("the logits lie in a storage that does not exist");
+  }
+  metadata.device = json.value("device", nlohmann::json());
   return metadata;
 }
 

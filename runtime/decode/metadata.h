@@ -90,6 +90,15 @@ struct Costs {
   double prompt_flops(uint64_t tokens) const;
 };
 
+/// Where the logits of a step lie: row-major F32.
+struct LogitsPlace {
+  /// Index into Metadata::storages.
+  size_t storage;
+  /// In elements, as the stride of a row is.
+  int64_t offset;
+  int64_t stride;
+};
+
 struct Metadata {
   /// Reads a program's description. Throws Error when it is not one.
   static Metadata parse(std::string_view text);
@@ -103,6 +112,9 @@ struct Metadata {
   std::vector<StorageDescription> storages;
   std::vector<PhaseDescription> phases;
   std::optional<Costs> costs;
+  std::optional<LogitsPlace> logits;
+  /// What a kernel for a device needs to be started; null on the CPU.
+  nlohmann::json device;
   /// The whole description, for the loader of weights and for `info`.
   nlohmann::json json;
 };

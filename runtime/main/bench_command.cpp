@@ -246,12 +246,12 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
                 " and --decode " + std::to_string(options.decode) +
                 " do not fit into the program's " +
                 std::to_string(metadata.max_seq) + " positions");
-  unsigned workers = chosen_workers(options.run);
+  unsigned cores = chosen_workers(options.run);
   uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   auto origin = static_cast<uint32_t>(options.run.event_origin);
   Parameters parameters = options.run.weights
                               ? load_weights(metadata, options.run)
-                              : Parameters::random(metadata.json, 0, workers);
+                              : Parameters::random(metadata.json, 0, cores);
 
   auto note = [&](const char *what) {
     if (!options.run.quiet)
@@ -259,12 +259,18 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   };
   GenerationRequest request =
       bench_request(metadata, options.prefill, options.decode, chunk);
-  Execution execution(metadata, parameters.table(), {workers, origin});
+  std::unique_ptr<Execution> made = make_execution(
+      metadata, parameters, {program_workers(options.run, metadata), origin});
+  Execution &execution = *made;
+  unsigned workers = execution.workers();
   note("measuring the program");
   // The machine's limits change with its neighbours' load: measured between the
   // program's runs as well, the best counts.
+  bool on_device = !metadata.device.is_null();
   double bandwidth = 0, arithmetic = 0;
   auto measure_machine = [&](std::span<const std::byte> memory) {
+    if (on_device)
+      return;
     bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
     arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
   };
@@ -281,7 +287,9 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
     measure_machine(parameters.packed());
 
   note("comparing with one worker");
-  Execution single(metadata, parameters.table(), {1, origin});
+  std::unique_ptr<Execution> made_single =
+      make_execution(metadata, parameters, {1, origin});
+  Execution &single = *made_single;
   std::string judged =
       verdict(execution, single,
               bench_request(metadata, std::min<uint64_t>(options.prefill, 32),
@@ -311,7 +319,7 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   auto decode_by_layers = rate(1, layers.decode);
   auto bandwidth_fraction = [&](std::optional<double> tokens_per_second,
                                 double positions) -> std::optional<double> {
-    if (!metadata.costs || !tokens_per_second)
+    if (!metadata.costs || !tokens_per_second || on_device)
       return std::nullopt;
     return *tokens_per_second *
            (metadata.costs->weight_bytes_per_token +
@@ -320,7 +328,7 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   };
   auto arithmetic_fraction =
       [&](std::optional<double> tokens_per_second) -> std::optional<double> {
-    if (!metadata.costs || !tokens_per_second)
+    if (!metadata.costs || !tokens_per_second || on_device)
       return std::nullopt;
     return *tokens_per_second * metadata.costs->prompt_flops(options.prefill) /
            double(options.prefill) / arithmetic;
@@ -354,8 +362,11 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
         optional_json(decode_fraction_by_layers);
     result["fma_fraction_by_layers"] =
         optional_json(prefill_fraction_by_layers);
-    result["read_bandwidth"] = bandwidth;
-    result["fma_peak"] = arithmetic;
+    auto limit = [&](double rate) {
+      return optional_json(on_device ? std::nullopt : std::optional(rate));
+    };
+    result["read_bandwidth"] = limit(bandwidth);
+    result["fma_peak"] = limit(arithmetic);
     result["weights_bytes"] = parameters.resident_bytes();
     result["verdict"] = judged;
     if (profile)
@@ -394,9 +405,10 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
            " runs of " + std::to_string(options.decode) + "; mean " +
            fixed_text(speed.decode_mean_tokens_per_second, 1) + " tokens/s"});
   add_by_layers(decode_by_layers, of_bandwidth(decode_fraction_by_layers));
-  table.add({"machine", fixed_text(arithmetic / 1e9, 1) + " GFLOP/s",
-             fixed_text(bandwidth / 1e9, 1) + " GB/s read",
-             "best windows, between the runs"});
+  if (!on_device)
+    table.add({"machine", fixed_text(arithmetic / 1e9, 1) + " GFLOP/s",
+               fixed_text(bandwidth / 1e9, 1) + " GB/s read",
+               "best windows, between the runs"});
   table.add({"memory", bytes_text(double(peak_bytes)), "peak", ""});
   table.add({"workers", std::to_string(workers), "", ""});
   table.add({"verdict", judged, "", ""});

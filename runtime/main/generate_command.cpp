@@ -147,7 +147,7 @@ void generate_command(const Metadata &metadata,
                       const GenerateOptions &options) {
   if (options.prompt.has_value() == options.tokens.has_value())
     throw Error("generate: give either --prompt TEXT or --tokens 1,2,3");
-  unsigned workers = chosen_workers(options.run);
+  unsigned workers = program_workers(options.run, metadata);
   std::filesystem::path folder = weights_folder(options.run);
   std::optional<Tokenizer> tokenizer =
       find_tokenizer(folder, /*needed=*/options.prompt.has_value());
@@ -166,20 +166,20 @@ void generate_command(const Metadata &metadata,
   Generation generation(std::move(request),
                         {.on_token = [&](int32_t token) { queue.push(token); },
                          .on_finish = [&] { queue.close(); }});
-  Execution execution(
-      metadata, parameters.table(),
+  std::unique_ptr<Execution> execution = make_execution(
+      metadata, parameters,
       {workers, static_cast<uint32_t>(options.run.event_origin)});
-  RunTrace trace(metadata, options.run, execution);
+  RunTrace trace(metadata, options.run, *execution);
   std::optional<StreamPrinter> printer;
   if (!options.json)
     printer.emplace(tokenizer);
-  run_and_print(execution, generation, queue, printer ? &*printer : nullptr,
+  run_and_print(*execution, generation, queue, printer ? &*printer : nullptr,
                 prompt.size(), options.run.quiet);
   trace.publish();
   if (options.json)
-    print_json(generation, prompt, tokenizer, workers);
+    print_json(generation, prompt, tokenizer, execution->workers());
   if (!options.run.quiet)
-    print_summary(generation, prompt.size(), workers);
+    print_summary(generation, prompt.size(), execution->workers());
 }
 
 } // namespace baton

@@ -20,7 +20,7 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
   uint32_t chunk = std::min(chosen_prefill_chunk(options.run, metadata),
                             metadata.max_outputs);
   // The values of a phase are complete after it only when one worker runs all.
-  unsigned workers = options.dump ? 1 : chosen_workers(options.run);
+  unsigned workers = options.dump ? 1 : program_workers(options.run, metadata);
   if (options.dump && options.run.workers > 1)
     throw Error("--dump runs one worker; leave out --workers");
   weights_folder(options.run);
@@ -37,11 +37,11 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
 
   Parameters parameters = load_weights(metadata, options.run);
   Scoring scoring(tokens, chunk, output, dump ? &*dump : nullptr);
-  Execution execution(
-      metadata, parameters.table(),
+  std::unique_ptr<Execution> execution = make_execution(
+      metadata, parameters,
       {workers, static_cast<uint32_t>(options.run.event_origin)});
-  RunTrace trace(metadata, options.run, execution);
-  execution.run(scoring, /*observed=*/dump.has_value());
+  RunTrace trace(metadata, options.run, *execution);
+  execution->run(scoring, /*observed=*/dump.has_value());
   if (dump)
     dump->publish();
   trace.publish();

@@ -20,6 +20,11 @@ unsigned chosen_workers(const RunOptions &options) {
   return static_cast<unsigned>(options.workers);
 }
 
+unsigned program_workers(const RunOptions &options, const Metadata &metadata) {
+  bool on_device = !metadata.device.is_null();
+  return on_device && options.workers == 0 ? 0 : chosen_workers(options);
+}
+
 uint32_t chosen_prefill_chunk(const RunOptions &options,
                               const Metadata &metadata) {
   if (options.prefill_chunk == 0)

@@ -29,6 +29,10 @@ struct RunOptions {
 /// The number of workers asked for. Throws Error for more than max_workers.
 unsigned chosen_workers(const RunOptions &options);
 
+/// The same for the program's own workers; 0, unless the user says otherwise,
+/// for as many as its device takes.
+unsigned program_workers(const RunOptions &options, const Metadata &metadata);
+
 /// Rows of one prefill step. Throws Error for more than max_rows.
 uint32_t chosen_prefill_chunk(const RunOptions &options,
                               const Metadata &metadata);

@@ -38,6 +38,21 @@ void TraceRecorder::record(unsigned worker, uint32_t phase, uint32_t iteration,
     records.push_back({begin, ready, end, task, phase, iteration});
 }
 
+void TraceRecorder::add(unsigned worker, const TaskRecord &times) {
+  auto &records = by_worker[worker];
+  if (records.size() == capacity_of_worker) {
+    ++counts[worker].dropped;
+    return;
+  }
+  double rate = ticks_per_microsecond() / 1000;
+  auto stamp = [&](uint64_t nanoseconds) {
+    auto past = static_cast<int64_t>(nanoseconds) - first_nanoseconds;
+    return first_stamp + static_cast<int64_t>(double(past) * rate);
+  };
+  records.push_back({stamp(times.begin), stamp(times.ready), stamp(times.end),
+                     times.task, times.phase, times.iteration});
+}
+
 void TraceRecorder::record_step(uint32_t rows, uint32_t past,
                                 uint32_t outputs) {
   all_steps.push_back({__rdtsc(), rows, past, outputs});

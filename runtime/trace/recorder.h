@@ -1,7 +1,8 @@
 //===- recorder.h - when each task ran, and how long it waited -----------===//
 //
 // Workers write records of their own without synchronisation, by the CPU's
-// time-stamp counter, which runs at one rate on all cores.
+// time-stamp counter, which runs at one rate on all cores. Records of workers
+// on a device come at the end of a run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +38,16 @@ public:
   /// Called by the worker itself, at the end of a task.
   void record(unsigned worker, uint32_t phase, uint32_t iteration,
               uint64_t task, uint64_t begin, uint64_t ready);
+
+  /// A task that ran elsewhere, by the system's steady clock in nanoseconds;
+  /// called by one thread while no worker runs.
+  void add(unsigned worker, const TaskRecord &times_in_nanoseconds);
+  /// Tasks that were not kept elsewhere.
+  void drop(unsigned worker, uint64_t tasks) {
+    counts[worker].dropped += tasks;
+  }
+  /// Most records that each worker may have.
+  size_t capacity_by_worker() const { return capacity_of_worker; }
 
   /// Called between two steps, by one thread.
   void record_step(uint32_t rows, uint32_t past, uint32_t outputs);

@@ -332,6 +332,7 @@ Parameters Parameters::load(const nlohmann::json &description,
   progress.finish();
   forbid_gaps(slots, result.region);
   result.cached = state == CacheState::Read;
+  result.all_pieces.push_back(result.packed());
 
   for (const Slot &slot : slots) {
     if (!slot.in_place) {
@@ -341,6 +342,9 @@ Parameters Parameters::load(const nlohmann::json &description,
     const StoredTensor &source = slot.tensors[0];
     result.pointers.push_back(source.tensor->data);
     result.resident += source.tensor->bytes;
+    result.all_pieces.push_back(
+        {static_cast<const std::byte *>(source.tensor->data),
+         static_cast<size_t>(source.tensor->bytes)});
     if (std::find(result.files.begin(), result.files.end(), source.file) ==
         result.files.end())
       result.files.push_back(source.file);
@@ -363,6 +367,7 @@ Parameters Parameters::random(const nlohmann::json &description, uint64_t seed,
                base + slot.offset);
   });
   forbid_gaps(slots, result.region);
+  result.all_pieces.push_back(result.packed());
   for (const Slot &slot : slots)
     result.pointers.push_back(base + slot.offset);
   return result;

@@ -64,6 +64,11 @@ public:
   /// `parameters` of BatonContext (runtime/program.h).
   const void *const *table() const { return pointers.data(); }
   size_t table_size() const { return pointers.size(); }
+  /// All memory that the pointers point into: the region, and each table that
+  /// is read in place.
+  const std::vector<std::span<const std::byte>> &pieces() const {
+    return all_pieces;
+  }
   /// Bytes that the program's weights occupy, tables read in place included.
   uint64_t resident_bytes() const { return resident; }
   /// The region: all but the tables that are read in place.
@@ -76,6 +81,7 @@ public:
 private:
   std::vector<const void *> pointers;
   HugeRegion region;
+  std::vector<std::span<const std::byte>> all_pieces;
   std::vector<std::shared_ptr<const SafetensorsFile>> files;
   uint64_t resident = 0;
   bool cached = false;

@@ -198,10 +198,10 @@ def run_llama_cpp(model, workers, context, decode, vocabulary):
             logits = step(tokens[first:first + PROMPT])
         return logits
 
+    logits = fill(32).astype(numpy.float32).copy()  # and touches all weights
     start = time.perf_counter()
     fill(PROMPT)
     prefill = PROMPT / (time.perf_counter() - start)
-    logits = fill(32).astype(numpy.float32).copy()
     fill(context)
     times = [time.perf_counter()]
     for i in range(decode):
@@ -219,10 +219,10 @@ def run_torch(model, workers, context, decode, vocabulary):
         def fill(count):
             tokens = torch.tensor([tokens_of(count, vocabulary)])
             return loaded(tokens, use_cache=True, logits_to_keep=1)
+        logits = fill(32).logits[0, -1].float().numpy()
         start = time.perf_counter()
         fill(PROMPT)
         prefill = PROMPT / (time.perf_counter() - start)
-        logits = fill(32).logits[0, -1].float().numpy()
         cache = fill(context).past_key_values
         times = [time.perf_counter()]
         for i in range(decode):
@@ -316,13 +316,19 @@ def compare(arguments, name, dtype, workers):
     own = best["Baton"]
     print(f"\n{name} {dtype}, {workers} worker{'s' * (workers > 1)}, decode at {arguments.context}")
     for who, run in best.items():
-        note = (f"{run['fma']:.0%} ({run['fma_undisturbed']:.0%}) of multiply-add peak, "
-                f"{run['read']:.0%} ({run['read_undisturbed']:.0%}) of read bandwidth, {run['verdict']}"
+        note = (f"{fraction(run, 'fma')} of multiply-add peak, "
+                f"{fraction(run, 'read')} of read bandwidth, {run['verdict']}"
                 if who == "Baton" else
                 f"Baton {own['prefill'] / run['prefill']:.2f}x and {own['decode'] / run['decode']:.2f}x; "
                 + verdict(own["logits"], run["logits"], numpy))
         print(f"  {who:10} prefill {run['prefill']:7.1f}/s  decode {run['decode']:6.2f}/s  "
               f"peak {run['peak'] / 2**30:5.2f} GiB  {note}", flush=True)
+
+
+def fraction(run, key):
+    """A fraction, and in parentheses the undisturbed one where bench could tell."""
+    undisturbed = run[key + "_undisturbed"]
+    return f"{run[key]:.0%}" + (f" ({undisturbed:.0%})" if undisturbed else "")
 
 
 def verdict(own, other, numpy):

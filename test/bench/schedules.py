@@ -29,7 +29,7 @@ DECISION = re.compile(r"^ *transform\.baton\.(fuse|group|recompute) (%\w+)\n", r
 def undone(default):
     """(name, schedule) for every decision that can be left out of a schedule."""
     for found in DECISION.finditer(default):
-        yield f"without {found[1]} {found[2]}", default.replace(found[0], "")
+        yield f"without {found[1]} {found[2]}", default[:found.start()] + default[found.end():]
     unfused = DECISION.sub("", default)
     coarse = default.replace('"per_tile"', '"per_phase"')
     assert unfused != default and coarse != default, "the default schedule reads otherwise"
@@ -51,9 +51,9 @@ def main():
     parser.add_argument("--decode", type=int, default=64)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        # Unfused scores span the longest sequence.
-        command = [arguments.batonc, arguments.model, "--quiet",
-                   f"--max-seq={arguments.prefill + arguments.decode + 64}"]
+        command = [arguments.batonc, arguments.model, "--quiet"]
+        if arguments.undo:  # unfused scores span the longest sequence
+            command.append(f"--max-seq={arguments.prefill + arguments.decode + 64}")
         schedules = {"default": None}
         schedules.update((os.path.basename(path), path) for path in arguments.schedules)
         if arguments.undo:

@@ -11,6 +11,7 @@
 
 #include "codegen/cpu/Emit.h"
 #include "codegen/link/Link.h"
+#include "codegen/plan/Metadata.h"
 #include "compiler/Installation.h"
 #include "dialects/Event/Event.h"
 
@@ -34,7 +35,7 @@ static llvm::Error emit(event::ProgramOp program, llvm::StringRef output,
   if (!target)
     return target.takeError();
 
-  nlohmann::json metadata = cpu::planMetadata(program);
+  nlohmann::json metadata = plan::planMetadata(program);
   metadata["format"] = 1;
   metadata["model"] = {{"vocabulary", metadata["logits"]["vocabulary"]}};
   llvm::LLVMContext context;
@@ -50,8 +51,8 @@ static llvm::Error emit(event::ProgramOp program, llvm::StringRef output,
   link::LinkOptions linkOptions;
   linkOptions.sanitize = sanitize;
   linkOptions.archives = installation.archives(sanitize);
-  return link::linkExecutable({object.data(), object.size()}, output,
-                              linkOptions);
+  return link::linkExecutable(llvm::StringRef(object.data(), object.size()),
+                              output, linkOptions);
 }
 
 int main(int argc, char **argv) {

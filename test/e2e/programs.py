@@ -32,11 +32,11 @@ class Program:
         self.weights = model
         run([batonc, model, "-o", output, "--quiet", *flags])
 
-    def logits(self, tokens, out, *flags):
+    def logits(self, tokens, out, *flags, environment=None):
         """Logits of every position, as the bytes of a .npy file."""
         text = ",".join(map(str, tokens))
         run([self.path, "logits", "--weights", self.weights, "--tokens", text,
-             "--out", out, "--no-cache", "--quiet", *flags])
+             "--out", out, "--no-cache", "--quiet", *flags], env=environment)
         with open(out, "rb") as file:
             return file.read()
 

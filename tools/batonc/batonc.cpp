@@ -71,7 +71,8 @@ static int compileCommand(int argc, char **argv) {
   const std::pair<const char *, Stage> stages[] = {
       {"schedule", Stage::schedule}, {"model", Stage::model},
       {"event", Stage::event},       {"llvm", Stage::llvm},
-      {"object", Stage::object},     {"exe", Stage::executable}};
+      {"cuda", Stage::cuda},         {"object", Stage::object},
+      {"exe", Stage::executable}};
   for (auto [name, stage] : stages)
     if (emit.value == name)
       options.stage = stage;

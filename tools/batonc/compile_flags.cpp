@@ -61,7 +61,10 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "target description (JSON) with other tile sizes");
   app.add_flag("--quiet", quiet, "say nothing but errors");
   app.add_option("--mode", mode.value, "what the executable does: decode");
-  app.add_option("--target", target.value, "machine to compile for: cpu");
+  app.add_option("--target", target.value,
+                 "machine to compile for: cpu, cuda:sm_80, cuda:sm_90a, or "
+                 "cuda:emulated (the CUDA kernel, run by an emulation on the "
+                 "host)");
   app.add_option("--schedule", order.value,
                  "what decides about fusion, tiles and events: auto (as "
                  "--emit=schedule prints it), or FILE.mlir");
@@ -116,6 +119,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   options.dtype = dtype.value;
   if (isFile)
     options.schedule = order.value;
+  options.target = target.value;
   options.targetCpu = targetCpu;
   options.sanitize = sanitize.value;
   options.targetFile = targetFile;

@@ -1,5 +1,6 @@
 //===- Fixture.cpp - plans from text to results ---------------------------===//
 
+#include "codegen/plan/Metadata.h"
 #include "test/codegen/cpu/Fixture.h"
 
 #include "mlir/Parser/Parser.h"
@@ -71,7 +72,7 @@ baton::cpu::test::emitAssembly(StringRef text,
 extern "C" void baton_yield() { sched_yield(); }
 
 Runner::Runner(StringRef text) : plan(text) {
-  nlohmann::json description = planMetadata(plan.program());
+  nlohmann::json description = baton::plan::planMetadata(plan.program());
   words = description["events"]["words"];
   for (const nlohmann::json &storage : description["storages"])
     storages.emplace_back((storage["bytes"].get<size_t>() + 7) / 8);
@@ -81,8 +82,10 @@ Runner::Runner(StringRef text) : plan(text) {
       emit(plan.program(), description.dump(), options, /*object=*/true));
   jit = cantFail(orc::LLJITBuilder().create());
   orc::SymbolMap symbols;
-  symbols[jit->mangleAndIntern("baton_yield")] = {
-      orc::ExecutorAddr::fromPtr(&baton_yield), JITSymbolFlags::Exported};
+  // The factory of executions is named by the program and never called here.
+  for (const char *name : {"baton_yield", "baton_make_host_execution"})
+    symbols[jit->mangleAndIntern(name)] = {
+        orc::ExecutorAddr::fromPtr(&baton_yield), JITSymbolFlags::Exported};
   cantFail(jit->getMainJITDylib().define(orc::absoluteSymbols(symbols)));
   cantFail(jit->addObjectFile(MemoryBuffer::getMemBufferCopy(object)));
   entry =

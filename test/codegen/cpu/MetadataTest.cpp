@@ -1,5 +1,6 @@
 //===- MetadataTest.cpp - a plan's description as JSON --------------------===//
 
+#include "codegen/plan/Metadata.h"
 #include "test/codegen/cpu/Fixture.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +46,7 @@ event.program @p max_rows 16 max_seq 32 max_outputs 4 proof {status = "proved", 
 
 TEST(Metadata, DescribesThePlan) {
   Plan plan(kPlan);
-  json metadata = planMetadata(plan.program());
+  json metadata = baton::plan::planMetadata(plan.program());
   json expected = json::parse(R"json({
     "max_rows": 16, "max_seq": 32, "max_outputs": 4, "scratch_bytes": 4096,
     "parameters": [
@@ -81,7 +82,7 @@ TEST(Metadata, DescribesThePlan) {
 
 TEST(Metadata, SaysWhatIsNotThere) {
   Plan plan("event.program @p max_rows 1 max_seq 1 max_outputs 1 {}");
-  json metadata = planMetadata(plan.program());
+  json metadata = baton::plan::planMetadata(plan.program());
   EXPECT_EQ(metadata["scratch_bytes"], 0);
   EXPECT_EQ(metadata["logits"], nullptr);
   EXPECT_EQ(metadata["proof"], nullptr);

@@ -85,8 +85,8 @@ protected:
 
   /// Compiles `plan` and links it to path("program").
   void build(const std::string &plan, const std::string &sanitize = "") {
-    llvm::Error error = linkExecutable(object(plan, sanitize), path("program"),
-                                       options(sanitize));
+    llvm::Error error = linkExecutable(llvm::StringRef(object(plan, sanitize)),
+                                       path("program"), options(sanitize));
     ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
   }
 
@@ -137,8 +137,10 @@ TEST_F(LinkTest, TheExecutableRunsAlone) {
 
 TEST_F(LinkTest, SameInputSameBytes) {
   std::string bytes = object(handOverPlan(kOrdered));
-  ASSERT_FALSE(bool(linkExecutable(bytes, path("program"), options())));
-  ASSERT_FALSE(bool(linkExecutable(bytes, path("another"), options())));
+  ASSERT_FALSE(
+      bool(linkExecutable(llvm::StringRef(bytes), path("program"), options())));
+  ASSERT_FALSE(
+      bool(linkExecutable(llvm::StringRef(bytes), path("another"), options())));
   EXPECT_TRUE(read("program") == read("another"));
 }
 

@@ -15,6 +15,8 @@
 #include <vector>
 
 extern "C" void baton_yield() { sched_yield(); }
+/// Named by the program, and never called here.
+extern "C" void baton_make_host_execution() {}
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include "runtime/decode/generation.h"
 
-#include "runtime/decode/execution.h"
+#include "runtime/decode/host_execution.h"
 #include "runtime/decode/token_queue.h"
 #include "runtime/error.h"
 #include "toy_program.h"
@@ -20,7 +20,7 @@ class GenerationTest : public ::testing::Test {
 protected:
   std::vector<int32_t> run(GenerationRequest request, unsigned workers = 1,
                            uint32_t event_origin = 0) {
-    Execution execution(metadata, parameters, {workers, event_origin});
+    HostExecution execution(metadata, parameters, {workers, event_origin});
     Generation generation(std::move(request));
     toy::take_steps();
     execution.run(generation);
@@ -121,7 +121,7 @@ TEST_F(GenerationTest, SeedsRepeatForAnyWorkersAndChunks) {
 }
 
 TEST_F(GenerationTest, OneExecutionRunsManyTimes) {
-  Execution execution(metadata, parameters, {3, ~0u - 5});
+  HostExecution execution(metadata, parameters, {3, ~0u - 5});
   for (int i = 0; i < 20; ++i) {
     std::vector<int32_t> text = {i, 2 * i, 3 * i};
     Generation generation(request(text, 7, 2));
@@ -131,7 +131,7 @@ TEST_F(GenerationTest, OneExecutionRunsManyTimes) {
 }
 
 TEST_F(GenerationTest, AnErrorEndsTheProgramAndIsRethrown) {
-  Execution execution(metadata, parameters, {2});
+  HostExecution execution(metadata, parameters, {2});
   bool finished = false;
   Generation failing(request({1, 2, 258}, 5),
                      {.on_finish = [&] { finished = true; }});
@@ -149,7 +149,7 @@ TEST_F(GenerationTest, AnErrorEndsTheProgramAndIsRethrown) {
 }
 
 TEST_F(GenerationTest, AStopRequestEndsTheProgram) {
-  Execution execution(metadata, parameters, {2});
+  HostExecution execution(metadata, parameters, {2});
   uint64_t tokens = 0;
   Generation generation(request({7}, 60), {.on_token = [&](int32_t) {
                           if (++tokens == 5)
@@ -161,7 +161,7 @@ TEST_F(GenerationTest, AStopRequestEndsTheProgram) {
 }
 
 TEST_F(GenerationTest, TokensStreamThroughAQueue) {
-  Execution execution(metadata, parameters, {2});
+  HostExecution execution(metadata, parameters, {2});
   TokenQueue queue;
   Generation generation(request(prompt, 30),
                         {.on_token = [&](int32_t token) { queue.push(token); },
@@ -178,7 +178,7 @@ TEST_F(GenerationTest, TokensStreamThroughAQueue) {
 }
 
 TEST_F(GenerationTest, TimesAreConsistent) {
-  Execution execution(metadata, parameters, {1});
+  HostExecution execution(metadata, parameters, {1});
   Generation generation(request(prompt, 10));
   execution.run(generation);
   EXPECT_EQ(generation.token_times().size(), 10u);
@@ -190,7 +190,7 @@ TEST_F(GenerationTest, TimesAreConsistent) {
 }
 
 TEST_F(GenerationTest, LogitsAreHandedOutBeforeSampling) {
-  Execution execution(metadata, parameters, {2});
+  HostExecution execution(metadata, parameters, {2});
   std::vector<uint64_t> positions;
   std::vector<float> last;
   Generation generation(

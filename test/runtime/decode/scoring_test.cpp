@@ -3,7 +3,7 @@
 #include "runtime/decode/scoring.h"
 
 #include "array_file.h"
-#include "runtime/decode/execution.h"
+#include "runtime/decode/host_execution.h"
 #include "runtime/error.h"
 #include "toy_program.h"
 
@@ -22,7 +22,7 @@ class ScoringTest : public ::testing::Test {
 protected:
   /// Writes logits.npy, and values into dump/ if asked.
   void run(uint32_t chunk, unsigned workers, bool dumped) {
-    Execution execution(metadata, parameters, {workers});
+    HostExecution execution(metadata, parameters, {workers});
     NpyWriter output(folder / "logits.npy", NpyType::F32, {toy::vocabulary});
     std::optional<ValueDump> dump;
     if (dumped)
@@ -109,7 +109,7 @@ TEST_F(ScoringTest, ADumpHoldsEveryValueInProgramOrder) {
 }
 
 TEST_F(ScoringTest, AFailureLeavesNoFile) {
-  Execution execution(metadata, parameters, {2});
+  HostExecution execution(metadata, parameters, {2});
   struct Failing : Scoring {
     using Scoring::Scoring;
     BatonStep advance(const BatonStep &current, const Logits &logits) override {

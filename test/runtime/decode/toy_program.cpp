@@ -2,6 +2,7 @@
 
 #include "toy_program.h"
 
+#include "runtime/decode/host_execution.h"
 #include "runtime/weights/hash.h"
 
 #include <algorithm>
@@ -201,6 +202,8 @@ extern "C" void baton_program(BatonContext *context, uint32_t worker,
            "kv_bytes_per_position": 4}})"
 
 extern "C" {
+extern const baton::ExecutionFactory baton_execution_factory =
+    baton_make_host_execution;
 extern const char baton_metadata[] = TOY_METADATA;
 extern const uint64_t baton_metadata_size = sizeof(baton_metadata) - 1;
 }

@@ -1,7 +1,7 @@
 //===- Metadata.cpp - what the runtime must know of a plan ----------------===//
 
-#include "codegen/cpu/Emit.h"
-#include "codegen/cpu/ProgramLayout.h"
+#include "codegen/plan/Metadata.h"
+#include "codegen/plan/ProgramLayout.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -84,7 +84,7 @@ static json extentOf(mlir::AffineExpr expression) {
   return text;
 }
 
-static json parametersOf(const baton::cpu::ProgramLayout &layout) {
+static json parametersOf(const baton::plan::ProgramLayout &layout) {
   json result = json::array();
   for (const auto &[name, parameter] : layout.parameters) {
     ParameterOp op = parameter.op;
@@ -96,7 +96,7 @@ static json parametersOf(const baton::cpu::ProgramLayout &layout) {
   return result;
 }
 
-static json storagesOf(const baton::cpu::ProgramLayout &layout) {
+static json storagesOf(const baton::plan::ProgramLayout &layout) {
   llvm::SmallDenseSet<mlir::Attribute> states;
   for (auto [name, buffer] : layout.buffers)
     if (buffer.getStorage() && buffer.getKind() == BufferKind::state)
@@ -111,7 +111,7 @@ static json storagesOf(const baton::cpu::ProgramLayout &layout) {
   return result;
 }
 
-static json eventsOf(const baton::cpu::ProgramLayout &layout) {
+static json eventsOf(const baton::plan::ProgramLayout &layout) {
   json tensors = json::array();
   for (const auto &[name, tensor] : layout.events) {
     TensorOp op = tensor.op;
@@ -122,7 +122,7 @@ static json eventsOf(const baton::cpu::ProgramLayout &layout) {
   return {{"words", layout.words}, {"tensors", std::move(tensors)}};
 }
 
-static json bufferOf(BufferOp op, const baton::cpu::ProgramLayout &layout) {
+static json bufferOf(BufferOp op, const baton::plan::ProgramLayout &layout) {
   json extents = json::array();
   for (mlir::AffineExpr extent : op.getExtents().getResults())
     extents.push_back(extentOf(extent));
@@ -142,7 +142,7 @@ static json bufferOf(BufferOp op, const baton::cpu::ProgramLayout &layout) {
           {"extents", std::move(extents)}};
 }
 
-static json phaseOf(PhaseOp phase, const baton::cpu::ProgramLayout &layout) {
+static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
   auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
   llvm::SmallSetVector<mlir::StringAttr, 4> written;
   for (AccessAttr access : phase.getAccessAttrs())
@@ -162,17 +162,26 @@ static json phaseOf(PhaseOp phase, const baton::cpu::ProgramLayout &layout) {
 
 /// The vocabulary is the constant second extent of what a phase advances.
 static json logitsOf(ProgramOp program,
-                     const baton::cpu::ProgramLayout &layout) {
+                     const baton::plan::ProgramLayout &layout) {
   for (PhaseOp phase : phasesOf(program))
     for (auto advance : phase.getBody().getOps<AdvanceOp>()) {
       BufferOp buffer =
           layout.buffers.find(advance.getLogitsAttr().getAttr())->second;
-      return {{"vocabulary", extentOf(buffer.getExtents().getResult(1))}};
+      json result = {
+          {"vocabulary", extentOf(buffer.getExtents().getResult(1))}};
+      if (buffer.getStorage()) {
+        result["storage"] =
+            layout.storages.find(buffer.getStorageAttr().getAttr())
+                ->second.index;
+        result["offset"] = buffer.getOffset();
+        result["stride"] = buffer.getStrides()[0];
+      }
+      return result;
     }
   return nullptr;
 }
 
-json baton::cpu::planMetadata(ProgramOp program) {
+json baton::plan::planMetadata(ProgramOp program) {
   ProgramLayout layout(program);
   json phases = json::array();
   for (PhaseOp phase : phasesOf(program))

@@ -1,10 +1,10 @@
 //===- ProgramLayout.cpp - where a plan's parts lie at run time -----------===//
 
-#include "codegen/cpu/ProgramLayout.h"
+#include "codegen/plan/ProgramLayout.h"
 
 using namespace baton::event;
 
-baton::cpu::ProgramLayout::ProgramLayout(ProgramOp program) {
+baton::plan::ProgramLayout::ProgramLayout(ProgramOp program) {
   int64_t nextParameter = 0, nextStorage = 0;
   for (mlir::Operation &op : program.getBody().front()) {
     if (auto parameter = mlir::dyn_cast<ParameterOp>(op)) {

@@ -1,18 +1,19 @@
 //===- ProgramLayout.h - where a plan's parts lie at run time -------------===//
 //
 // Numbers what the runtime addresses by index: parameters, storages and event
-// words. The emitted code and the metadata both take them from here.
+// words. What is emitted for any target and the metadata both take them from
+// here.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_CODEGEN_CPU_PROGRAMLAYOUT_H
-#define BATON_CODEGEN_CPU_PROGRAMLAYOUT_H
+#ifndef BATON_CODEGEN_PLAN_PROGRAMLAYOUT_H
+#define BATON_CODEGEN_PLAN_PROGRAMLAYOUT_H
 
 #include "dialects/Event/Event.h"
 
 #include "llvm/ADT/MapVector.h"
 
-namespace baton::cpu {
+namespace baton::plan {
 
 /// Maps keep the order of the ops.
 struct ProgramLayout {
@@ -46,6 +47,6 @@ struct ProgramLayout {
   int64_t words = 0;
 };
 
-} // namespace baton::cpu
+} // namespace baton::plan
 
-#endif // BATON_CODEGEN_CPU_PROGRAMLAYOUT_H
+#endif // BATON_CODEGEN_PLAN_PROGRAMLAYOUT_H

@@ -1,0 +1,149 @@
+//===- Nvrtc.cpp - from CUDA C++ to a cubin -------------------------------===//
+
+#include "codegen/cuda/Nvrtc.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
+
+#include <cstdlib>
+
+#include <dlfcn.h>
+
+using namespace llvm;
+
+namespace {
+
+/// The part of NVRTC's interface that is used (NVRTC 13.0, nvrtc.h), so that
+/// building Baton takes no toolkit.
+struct Nvrtc {
+  using Program = void *;
+  int (*version)(int *major, int *minor);
+  const char *(*errorString)(int result);
+  int (*createProgram)(Program *program, const char *source, const char *name,
+                       int headerCount, const char *const *headers,
+                       const char *const *includeNames);
+  int (*destroyProgram)(Program *program);
+  int (*compileProgram)(Program program, int optionCount,
+                        const char *const *options);
+  int (*cubinSize)(Program program, size_t *size);
+  int (*cubin)(Program program, char *bytes);
+  int (*logSize)(Program program, size_t *size);
+  int (*log)(Program program, char *text);
+};
+
+} // namespace
+
+/// Where a toolkit may be: what the caller says, what the environment says, the
+/// usual place, and the loader's own path.
+static SmallVector<std::string>
+candidates(const std::vector<std::string> &toolkits) {
+  SmallVector<std::string> folders(toolkits.begin(), toolkits.end());
+  for (const char *variable : {"CUDA_PATH", "CUDA_HOME"})
+    if (const char *value = std::getenv(variable))
+      folders.push_back(std::string(value) + "/lib64");
+  folders.push_back("/usr/local/cuda/lib64");
+  SmallVector<std::string> files;
+  for (const std::string &folder : folders)
+    for (const char *version : {"13", "12"})
+      files.push_back(folder + "/libnvrtc.so." + version);
+  files.append({"libnvrtc.so.13", "libnvrtc.so.12"});
+  return files;
+}
+
+static Expected<Nvrtc> openNvrtc(const std::vector<std::string> &toolkits) {
+  void *library = nullptr;
+  for (const std::string &file : candidates(toolkits))
+    if ((library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)))
+      break;
+  if (!library)
+    return createStringError(
+        "NVRTC, which compiles CUDA kernels, was not found; run "
+        "tools/install-cuda, or set CUDA_PATH to a CUDA toolkit 12 or 13");
+  Nvrtc nvrtc;
+  bool complete = true;
+  auto resolve = [&](const char *name, auto &function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
+        dlsym(library, name));
+    complete &= function != nullptr;
+  };
+  resolve("nvrtcVersion", nvrtc.version);
+  resolve("nvrtcGetErrorString", nvrtc.errorString);
+  resolve("nvrtcCreateProgram", nvrtc.createProgram);
+  resolve("nvrtcDestroyProgram", nvrtc.destroyProgram);
+  resolve("nvrtcCompileProgram", nvrtc.compileProgram);
+  resolve("nvrtcGetCUBINSize", nvrtc.cubinSize);
+  resolve("nvrtcGetCUBIN", nvrtc.cubin);
+  resolve("nvrtcGetProgramLogSize", nvrtc.logSize);
+  resolve("nvrtcGetProgramLog", nvrtc.log);
+  if (!complete)
+    return createStringError("the NVRTC that was found lacks functions of "
+                             "CUDA 12; install a newer CUDA toolkit");
+  return nvrtc;
+}
+
+/// The line of the compiler's output that says most.
+static std::string summarize(StringRef log) {
+  SmallVector<StringRef> lines;
+  log.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef line : lines)
+    if (line.contains("error"))
+      return line.trim().str();
+  return lines.empty() ? "no diagnostics" : lines.front().trim().str();
+}
+
+/// A number that ptxas reports.
+static int64_t reported(StringRef log, StringRef pattern) {
+  SmallVector<StringRef> groups;
+  int64_t number = 0;
+  if (Regex(pattern).match(log, &groups))
+    (void)to_integer(groups[1], number);
+  return number;
+}
+
+Expected<baton::cuda::Cubin>
+baton::cuda::compileCubin(StringRef source, const CubinOptions &options) {
+  Expected<Nvrtc> nvrtc = openNvrtc(options.toolkits);
+  if (!nvrtc)
+    return nvrtc.takeError();
+  auto fail = [&](const Twine &what) {
+    return createStringError("compiling for " + options.architecture + ": " +
+                             what);
+  };
+  Nvrtc::Program program = nullptr;
+  if (int result = nvrtc->createProgram(&program, source.str().c_str(),
+                                        "kernel.cu", 0, nullptr, nullptr))
+    return fail(nvrtc->errorString(result));
+  auto destroy = make_scope_exit([&] { nvrtc->destroyProgram(&program); });
+
+  std::string architecture = "--gpu-architecture=" + options.architecture;
+  std::string include = "--include-path=" + options.headers;
+  const char *arguments[] = {
+      architecture.c_str(), include.c_str(), "--std=c++17",
+      // As in the task library of the CPU: nothing is fused but where written.
+      "--fmad=false",
+      // Line numbers for profilers cost nothing.
+      "--generate-line-info", "--ptxas-options=-v"};
+  int result = nvrtc->compileProgram(program, std::size(arguments), arguments);
+  size_t size = 0;
+  nvrtc->logSize(program, &size);
+  std::string log(size, '\0');
+  nvrtc->log(program, log.data());
+  if (result)
+    return fail(Twine(nvrtc->errorString(result)) + ": " +
+                summarize(StringRef(log.c_str())));
+
+  Cubin cubin;
+  if (nvrtc->cubinSize(program, &size) || size == 0)
+    return fail("NVRTC gives no cubin");
+  cubin.bytes.resize(size);
+  nvrtc->cubin(program, cubin.bytes.data());
+  cubin.registers = reported(log, "Used ([0-9]+) registers");
+  cubin.spilledBytes = reported(log, "([0-9]+) bytes spill stores");
+  cubin.sharedBytes = reported(log, "([0-9]+) bytes smem");
+  return cubin;
+}

@@ -1,0 +1,43 @@
+//===- Nvrtc.h - from CUDA C++ to a cubin ---------------------------------===//
+//
+// NVRTC compiles without a GPU and without a driver. The library is opened when
+// it is needed, so that Baton is built and used for other targets without it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_NVRTC_H
+#define BATON_CODEGEN_CUDA_NVRTC_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace baton::cuda {
+
+struct CubinOptions {
+  /// "sm_80", "sm_90a", ...
+  std::string architecture;
+  /// Where `#include`s are looked up.
+  std::string headers;
+  /// Folders with libnvrtc.so.*, looked at before the system's.
+  std::vector<std::string> toolkits;
+};
+
+struct Cubin {
+  std::vector<char> bytes;
+  /// Of a thread of baton_kernel, as ptxas says.
+  int64_t registers = 0, spilledBytes = 0;
+  /// Static shared memory of a block, in bytes.
+  int64_t sharedBytes = 0;
+};
+
+/// Compiles a kernel's source. Fails, in one line, when NVRTC is not found,
+/// does not know the architecture, or refuses the source.
+llvm::Expected<Cubin> compileCubin(llvm::StringRef source,
+                                   const CubinOptions &options);
+
+} // namespace baton::cuda
+
+#endif // BATON_CODEGEN_CUDA_NVRTC_H

@@ -1,0 +1,114 @@
+//===- engine.h - a grid of blocks on the host ----------------------------===//
+//
+// Runs a kernel as a GPU does that has room for all of its blocks: a block is a
+// thread of the operating system, a CUDA thread is a fiber of it, and a fiber
+// goes on until it waits. emulation.h spells CUDA's names in these terms.
+//
+// One archive, itself without instrumentation, serves plain programs and those
+// under a sanitizer: it looks for the sanitizers' interfaces when it is linked.
+// ThreadSanitizer sees every CUDA thread as a thread of its own, ordered with
+// others only by what CUDA promises: the launch and its end, __syncthreads,
+// __syncwarp, and acquire and release. Shuffles and votes order no memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_EMULATION_ENGINE_H
+#define BATON_CODEGEN_CUDA_EMULATION_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace baton::emulation {
+
+struct Launch {
+  unsigned blocks = 1;
+  /// Of a block, at most 1024.
+  unsigned threads = 1;
+  /// Dynamic shared memory of a block.
+  size_t shared_bytes = 0;
+  /// 0: the threads of a block take turns in order. Otherwise in an order drawn
+  /// from this seed, and they give way in more places.
+  uint64_t seed = 0;
+};
+
+/// Calls kernel(argument) in every CUDA thread of the grid, all blocks at once,
+/// and returns when all have returned. Misuse of a barrier ends the process
+/// with one line on stderr.
+void launch(const Launch &launch, void (*kernel)(void *), void *argument);
+
+// What emulation.h is made of
+// --------------------------------------------------
+
+struct Index {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+/// What a CUDA thread knows of itself.
+struct Thread {
+  Index thread, block, threads, blocks;
+  unsigned char *shared = nullptr;
+};
+
+/// The one that runs; __thread because a dynamically initialised variable would
+/// cost a call per threadIdx.
+extern __thread Thread *current;
+
+/// Where threads meet: those of a block, then those of a warp, of these shuffles
+/// last.
+enum class Operation : uint8_t {
+  syncthreads,
+  syncthreads_count,
+  syncthreads_and,
+  syncthreads_or,
+  syncwarp,
+  ballot,
+  any,
+  all,
+  ldmatrix,
+  mma,
+  shfl,
+  shfl_up,
+  shfl_down,
+  shfl_xor
+};
+
+struct Meeting {
+  Operation operation;
+  /// The lanes that meet; 0 for a block.
+  uint32_t mask = 0;
+  uint64_t value = 0;
+  /// The lane of the warp whose value a shuffle takes.
+  unsigned source = 0;
+};
+
+/// Returns when all threads concerned have arrived: the number of values that
+/// are not 0 in a block, the bits of such lanes in a warp, and of a shuffle the
+/// source's value.
+uint64_t meet(const Meeting &meeting);
+
+/// Lets the block's other threads run, or other blocks when these wait too.
+void yield();
+/// Does so now and then, when the schedule is drawn from a seed.
+void interleave();
+
+/// A number below `count`, drawn from the seed; 0 without one.
+unsigned draw(unsigned count);
+
+/// To be called before `word` is read by a relaxed load. Whoever asks for a
+/// word again before a fence is waiting for it, and lets others run.
+void poll(const uint32_t *word);
+/// An acquire of everything polled since this thread's last fence.
+///
+/// ThreadSanitizer knows no fences, and a relaxed load alone orders nothing for
+/// it. So the words are remembered, and acquired here. That may take in
+/// notifications that came between the poll and the fence, which hides a race
+/// in rare schedules and never invents one.
+void fence();
+
+/// Fills the initial values of thread-local variables, which every thread's
+/// copy begins with, so that they are not zeros.
+void poison_initial_values(unsigned char *begin, unsigned char *end);
+
+} // namespace baton::emulation
+
+#endif // BATON_CODEGEN_CUDA_EMULATION_ENGINE_H

@@ -1,0 +1,61 @@
+//===- activation.h - activation functions of one value -------------------===//
+//
+// The activations that linear layers apply and the element-wise bodies of the
+// same names, in the arithmetic of codegen/cpu/library/activation.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_ACTIVATION_H
+#define BATON_CODEGEN_CUDA_LIBRARY_ACTIVATION_H
+
+#include "codegen/cuda/library/math.h"
+
+/// Applied to x W^T + bias.
+enum BatonActivation {
+  BATON_ACTIVATION_NONE = 0,
+  BATON_ACTIVATION_SILU = 1,
+  /// The exact form, with erf.
+  BATON_ACTIVATION_GELU = 2,
+  /// The approximation with tanh.
+  BATON_ACTIVATION_GELU_TANH = 3,
+  BATON_ACTIVATION_RELU = 4,
+};
+
+namespace baton::cuda {
+
+BATON_DEVICE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+
+BATON_DEVICE float silu(float x) { return x / (1.0f + exp(-x)); }
+
+/// x / 2 * (1 + erf(x / sqrt 2)).
+BATON_DEVICE float gelu(float x) {
+  return x * 0.5f * (1.0f + erf(x * 0x1.6a09e6p-1f));
+}
+
+/// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))).
+BATON_DEVICE float gelu_tanh(float x) {
+  const float inner = 0x1.988454p-1f * (x + 0.044715f * (x * x * x));
+  return x * 0.5f * (1.0f + tanh(inner));
+}
+
+/// NaN stays NaN.
+BATON_DEVICE float relu(float x) { return x < 0.0f ? 0.0f : x; }
+
+BATON_DEVICE float activate(float x, int32_t activation) {
+  switch (activation) {
+  case BATON_ACTIVATION_SILU:
+    return silu(x);
+  case BATON_ACTIVATION_GELU:
+    return gelu(x);
+  case BATON_ACTIVATION_GELU_TANH:
+    return gelu_tanh(x);
+  case BATON_ACTIVATION_RELU:
+    return relu(x);
+  default:
+    return x;
+  }
+}
+
+} // namespace baton::cuda
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_ACTIVATION_H

@@ -1,0 +1,115 @@
+//===- device.h - what CUDA bodies and kernels are written in -------------===//
+//
+// The few device primitives that generated kernels and the task library use,
+// spelled in PTX for NVRTC and taken from codegen/cuda/emulation when the same
+// source is compiled for the host (BATON_EMULATION). No other file of the
+// library contains PTX for synchronisation, or asks which of the two it is.
+//
+// Memory order follows PTX's model: a notification is a release at GPU scope, a
+// wait polls relaxed and ends with one acquire fence, and a barrier of the block
+// hands what one thread has acquired to the others.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_DEVICE_H
+#define BATON_CODEGEN_CUDA_LIBRARY_DEVICE_H
+
+#ifdef BATON_EMULATION
+
+#include "codegen/cuda/emulation/emulation.h"
+
+#else
+
+// NVRTC has no standard headers.
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long int64_t;
+typedef unsigned long uint64_t;
+static_assert(sizeof(int64_t) == 8 && sizeof(uint64_t) == 8, "LP64");
+
+#define BATON_DEVICE static __device__ __forceinline__
+
+/// Declares `name`, the block's dynamic shared memory.
+#define BATON_DYNAMIC_SHARED(name)                                             \
+  extern __shared__ __align__(128) unsigned char name[]
+
+/// Relaxed, at GPU scope.
+BATON_DEVICE uint32_t baton_load_relaxed(const uint32_t *word) {
+  uint32_t value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
+               : "=r"(value)
+               : "l"(word)
+               : "memory");
+  return value;
+}
+
+BATON_DEVICE void baton_store_relaxed(uint32_t *word, uint32_t value) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value)
+               : "memory");
+}
+
+/// Orders what was read relaxed before it with all accesses behind it, at GPU
+/// scope.
+BATON_DEVICE void baton_fence() {
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
+/// Release, at GPU scope.
+BATON_DEVICE void baton_add_release(uint32_t *word, uint32_t value) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(word),
+               "r"(value)
+               : "memory");
+}
+
+/// True for the one caller that changes *word from 0 to `value`.
+BATON_DEVICE bool baton_claim(uint32_t *word, uint32_t value) {
+  return atomicCAS(word, 0u, value) == 0u;
+}
+
+/// Of words that the host writes, at system scope.
+BATON_DEVICE uint32_t baton_load_acquire_system(const uint32_t *word) {
+  uint32_t value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];"
+               : "=r"(value)
+               : "l"(word)
+               : "memory");
+  return value;
+}
+
+/// Of words that the host reads, at system scope.
+BATON_DEVICE void baton_store_release_system(uint32_t *word, uint32_t value) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value)
+               : "memory");
+}
+
+/// A clock that all blocks share.
+BATON_DEVICE uint64_t baton_nanoseconds() {
+  uint64_t value;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(value)::"memory");
+  return value;
+}
+
+/// Leaves the cores to others for about so long.
+BATON_DEVICE void baton_pause(uint32_t nanoseconds) { __nanosleep(nanoseconds); }
+
+/// Starts loading `bytes` from `address` on into the second-level cache; called
+/// by all threads of the block.
+BATON_DEVICE void baton_prefetch(const void *address, int64_t bytes) {
+  for (int64_t at = threadIdx.x * 128; at < bytes; at += blockDim.x * 128)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(
+        static_cast<const char *>(address) + at));
+}
+
+BATON_DEVICE float baton_half_to_float(uint16_t bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+#endif // BATON_EMULATION
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_DEVICE_H

@@ -1,0 +1,309 @@
+//===- kernel.h - the frame of a persistent kernel ------------------------===//
+//
+// What the generated part of a kernel is written in: a worker (a block of
+// threads) with its share of a phase's tasks, waits, notifications, the border
+// between two steps, and questions to the host. All member functions are called
+// by all threads of the block, convergently.
+//
+// A wait polls words in parallel, one per thread, relaxed, and ends with a
+// fence of each polling thread and a barrier of the block: what the notifying
+// blocks wrote before their releases is then visible to every thread of this
+// one. A notification is a barrier and one thread's release. Nothing is reset:
+// words count up, and a worker keeps what they had counted up to before the
+// step.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_KERNEL_H
+#define BATON_CODEGEN_CUDA_LIBRARY_KERNEL_H
+
+#include "codegen/cuda/library/device.h"
+#include "runtime/device_program.h"
+
+// Index arithmetic, with the meaning of affine maps
+// -----------------------------
+
+BATON_DEVICE int64_t baton_min(int64_t a, int64_t b) { return a < b ? a : b; }
+BATON_DEVICE int64_t baton_max(int64_t a, int64_t b) { return a < b ? b : a; }
+/// The greatest integer not above a / b, for b > 0.
+BATON_DEVICE int64_t baton_floor_div(int64_t a, int64_t b) {
+  return a / b - (a % b < 0);
+}
+/// The least integer not below a / b, for b > 0.
+BATON_DEVICE int64_t baton_ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b > 0);
+}
+/// a - b * floor(a / b), for b > 0.
+BATON_DEVICE int64_t baton_mod(int64_t a, int64_t b) {
+  return a % b + (a % b < 0 ? b : 0);
+}
+
+/// A box of words [low, high) of an event tensor whose words begin at `first`
+/// and lie as those of an array of `capacity`.
+template <int Rank> struct BatonBox {
+  int64_t first;
+  int64_t low[Rank ? Rank : 1], high[Rank ? Rank : 1],
+      capacity[Rank ? Rank : 1];
+
+  __device__ __forceinline__ int64_t size() const {
+    int64_t words = 1;
+    for (int i = 0; i < Rank; ++i)
+      words *= baton_max(high[i] - low[i], 0);
+    return words;
+  }
+  /// Index of word `i` of the box among all words of the program.
+  __device__ __forceinline__ int64_t word(int64_t i) const {
+    int64_t index = 0, stride = 1;
+    for (int dimension = Rank - 1; dimension >= 0; --dimension) {
+      int64_t extent = high[dimension] - low[dimension];
+      index += (low[dimension] + i % extent) * stride;
+      i /= extent;
+      stride *= capacity[dimension];
+    }
+    return first + index;
+  }
+};
+
+struct BatonTiles {
+  int64_t first, last, stride;
+};
+
+// A worker
+// ----------------------------------------------------------------------
+
+struct BatonWorkerState {
+  BatonDevice *device;
+  uint32_t index, count;
+  /// Event words of the program.
+  int64_t words;
+  // Read once: an acquire throws out what the first-level cache has.
+  uint32_t *events, *bases;
+  unsigned char *scratch;
+  BatonTraceRecord *trace;
+  bool observed;
+
+  // The current step.
+  BatonDeviceStep *next;
+
+  // The current task, for messages and traces.
+  uint32_t phase;
+  int64_t iteration, task;
+  bool polled, failed;
+  uint64_t begun, ready_at;
+
+  __device__ __forceinline__ BatonWorkerState(BatonDevice *device,
+                                              int64_t words,
+                                              int64_t scratch_bytes,
+                                              unsigned char *shared)
+      : device(device), index(blockIdx.x), count(gridDim.x), words(words),
+        events(device->events), bases(device->bases + index * words),
+        scratch(device->scratch ? device->scratch + index * scratch_bytes
+                                : shared),
+        trace(device->trace), observed(device->observed), next(nullptr),
+        phase(0), iteration(0), task(0), polled(false), failed(false), begun(0),
+        ready_at(0) {}
+
+  template <typename T>
+  __device__ __forceinline__ const T *parameter(int64_t i) const {
+    return static_cast<const T *>(device->parameters[i]);
+  }
+  template <typename T> __device__ __forceinline__ T *storage(int64_t i) const {
+    return static_cast<T *>(device->storages[i]);
+  }
+  template <typename T>
+  __device__ __forceinline__ T *scratch_at(int64_t offset) const {
+    return reinterpret_cast<T *>(scratch + offset);
+  }
+
+  // Shares
+  // ----------------------------------------------------------------------
+
+  /// Every tile of one residue.
+  __device__ __forceinline__ BatonTiles cyclic(int64_t tiles) const {
+    return {index, tiles, count};
+  }
+  /// A run of tiles: an equal share of `rows` in tiles of `size` rows, each of
+  /// which `columns` tiles share.
+  __device__ __forceinline__ BatonTiles blocked(int64_t rows, int64_t size,
+                                                int64_t columns) const {
+    rows = baton_max(rows, 0);
+    columns = baton_max(columns, 0);
+    return {bound(index, rows, size, columns),
+            bound(index + 1, rows, size, columns), 1};
+  }
+  /// The tile nearest to where share `i` of all rows of all tiles begins.
+  __device__ __forceinline__ int64_t bound(int64_t i, int64_t rows,
+                                           int64_t size,
+                                           int64_t columns) const {
+    int64_t share = i * rows * columns / count;
+    int64_t row = share / (size * baton_max(columns, 1));
+    int64_t height = baton_max(baton_min(rows - row * size, size), 1);
+    int64_t rest = share - row * size * columns;
+    return row * columns + (rest + height / 2) / height;
+  }
+
+  // Tasks
+  // -----------------------------------------------------------------------
+
+  __device__ __forceinline__ void begin_phase(uint32_t number, int64_t layer) {
+    phase = number;
+    iteration = layer;
+  }
+  __device__ __forceinline__ void begin_task(int64_t tile) {
+    task = tile;
+    if (trace)
+      begun = ready_at = baton_nanoseconds();
+  }
+
+  /// Polls the box's words until each has counted `growth` up in this step.
+  /// Only ready() makes visible what they stand for.
+  template <int Rank>
+  __device__ __forceinline__ void wait(const BatonBox<Rank> &box,
+                                       uint32_t growth) {
+    int64_t size = box.size();
+    for (int64_t i = threadIdx.x; i < size; i += blockDim.x) {
+      int64_t word = box.word(i);
+      poll(events + word * BATON_DEVICE_WORD_STRIDE, bases[word] + growth,
+           word);
+    }
+  }
+  /// Ends the waits of a task; false when one was not fulfilled in time, in
+  /// this worker or another. The kernel then ends.
+  __device__ __forceinline__ bool ready() {
+    if (polled)
+      baton_fence();
+    polled = false;
+    failed = __syncthreads_or(failed);
+    if (trace)
+      ready_at = baton_nanoseconds();
+    return !failed;
+  }
+  /// Between two bodies of a task.
+  __device__ __forceinline__ void between() const { __syncthreads(); }
+
+  /// Ends a task that others wait for.
+  __device__ __forceinline__ void notify(int64_t word) {
+    __syncthreads();
+    if (threadIdx.x == 0)
+      baton_add_release(events + word * BATON_DEVICE_WORD_STRIDE, 1);
+  }
+  /// Ends any task. Behind it the scratch may be written again.
+  __device__ __forceinline__ void end_task(bool notified) {
+    if (!notified)
+      __syncthreads();
+    if (trace && threadIdx.x == 0) {
+      uint64_t at = device->traced[index]++;
+      if (at < device->trace_capacity)
+        trace[index * device->trace_capacity + at] = {
+            phase,    uint32_t(iteration), uint64_t(task), begun,
+            ready_at, baton_nanoseconds()};
+    }
+  }
+  __device__ __forceinline__ void end_phase() {
+    if (observed)
+      ask(BATON_QUESTION_OBSERVE);
+  }
+
+  // Steps
+  // -----------------------------------------------------------------------
+
+  /// The words in use this step have grown; the next step counts from there.
+  template <int Rank>
+  __device__ __forceinline__ void count_up(const BatonBox<Rank> &box,
+                                           uint32_t growth) const {
+    int64_t size = box.size();
+    for (int64_t i = threadIdx.x; i < size; i += blockDim.x)
+      bases[box.word(i)] += growth;
+  }
+  /// All workers meet; `arrivals` is what the border has counted up to then.
+  /// False as for ready().
+  __device__ __forceinline__ bool border(uint32_t arrivals) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      baton_add_release(&device->border, 1);
+      poll(&device->border, arrivals, words);
+    }
+    return ready();
+  }
+
+  /// The last task of a step: the host takes the logits and sets the next step.
+  __device__ __forceinline__ void advance(const BatonDeviceStep &current) {
+    if (threadIdx.x == 0)
+      device->exchange->current = current;
+    ask(BATON_QUESTION_ADVANCE);
+    if (threadIdx.x == 0)
+      *next = device->exchange->next;
+    __syncthreads();
+  }
+
+private:
+  __device__ __forceinline__ void ask(uint32_t question) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      BatonExchange *exchange = device->exchange;
+      exchange->question = question;
+      exchange->phase = phase;
+      exchange->iteration = uint32_t(iteration);
+      exchange->nanoseconds = baton_nanoseconds();
+      baton_store_relaxed(&device->asking, 1);
+      uint32_t number = exchange->asked + 1;
+      baton_store_release_system(&exchange->asked, number);
+      while (baton_load_acquire_system(&exchange->answered) != number)
+        baton_pause(200);
+      baton_store_relaxed(&device->asking, 0);
+    }
+    __syncthreads();
+  }
+
+  __device__ __forceinline__ void poll(const uint32_t *word, uint32_t target,
+                                       int64_t number) {
+    polled = true;
+    if (int32_t(baton_load_relaxed(word) - target) < 0)
+      poll_slowly(word, target, number);
+  }
+
+  /// Backs off between looks, and gives up after the time that a wait may take
+  /// or when another worker has.
+  __device__ __noinline__ void poll_slowly(const uint32_t *word,
+                                           uint32_t target, int64_t number) {
+    uint64_t start = baton_nanoseconds();
+    for (uint32_t looks = 0;; ++looks) {
+      uint32_t seen = baton_load_relaxed(word);
+      if (int32_t(seen - target) >= 0)
+        return;
+      baton_pause(looks < 64 ? 20 : 100);
+      if (looks % 256 != 255)
+        continue;
+      if (baton_load_relaxed(&device->failure->failed)) {
+        failed = true;
+        return;
+      }
+      uint64_t now = baton_nanoseconds();
+      if (baton_load_relaxed(&device->asking)) {
+        start = now;
+      } else if (now - start > device->wait_nanoseconds) {
+        failed = true;
+        report(number, target, seen);
+        return;
+      }
+    }
+  }
+
+  /// The first to fail says where; `failed` is 1 while it writes, then 2.
+  __device__ __forceinline__ void report(int64_t word, uint32_t expected,
+                                         uint32_t seen) {
+    BatonFailure *failure = device->failure;
+    if (!baton_claim(&failure->failed, 1))
+      return;
+    failure->worker = index;
+    failure->word = uint32_t(word);
+    failure->phase = phase;
+    failure->iteration = uint32_t(iteration);
+    failure->expected = expected;
+    failure->seen = seen;
+    failure->task = uint64_t(task);
+    baton_store_release_system(&failure->failed, 2);
+  }
+};
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_KERNEL_H

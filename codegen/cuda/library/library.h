@@ -1,0 +1,47 @@
+//===- library.h - the tile bodies of the CUDA target ---------------------===//
+//
+// What a generated kernel calls for one tile of one operator: the functions of
+// codegen/cpu/library/library.h with the same names, parameters and meaning, so
+// that a plan's calls are the same for both targets. That header says what each
+// computes and how weights, keys and values lie in memory.
+//
+// Conventions
+// - A body is called by all threads of a block, convergently and with the same
+//   arguments; the block has a multiple of 32 threads, in one dimension, up to
+//   1024.
+// - What its inputs depend on is visible to all threads when it starts. It does
+//   not end with a barrier: whoever reads what it has written, or writes over
+//   what it reads, puts __syncthreads() between.
+// - Pointers are generic; each may point to global or to shared memory. Bodies
+//   use no shared memory of their own.
+// - No pointer is __restrict__: other blocks write activations while the kernel
+//   runs, and what the compiler believes constant it may read past the order of
+//   memory.
+// - Left-hand sides of products whose rows are aligned to 16 bytes are read
+//   faster; nothing requires it.
+// - Bodies are inlined; shapes that are constants at the call are constants
+//   within. The headers need no others and compile as C++17 under NVRTC, and
+//   with codegen/cuda/emulation for the host.
+//
+// Numeric contract: these are the portable bodies, whose results are those of
+// the CPU's, bit for bit (a NaN's payload and the C library's sine and cosine
+// aside): a row's bits depend neither on its tile nor on the number of threads.
+// Compilers must not contract multiplications (--fmad=false), flush subnormal
+// numbers or approximate divisions and roots (NVRTC's defaults).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_LIBRARY_H
+#define BATON_CODEGEN_CUDA_LIBRARY_LIBRARY_H
+
+#include "codegen/cuda/library/attention.h"
+#include "codegen/cuda/library/elementwise.h"
+#include "codegen/cuda/library/embedding.h"
+#include "codegen/cuda/library/gated_linear.h"
+#include "codegen/cuda/library/linear.h"
+#include "codegen/cuda/library/matmul.h"
+#include "codegen/cuda/library/norm.h"
+#include "codegen/cuda/library/rope.h"
+#include "codegen/cuda/library/softmax.h"
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_LIBRARY_H

@@ -1,0 +1,34 @@
+//===- Metadata.h - what the runtime must know of a plan ------------------===//
+
+#ifndef BATON_CODEGEN_PLAN_METADATA_H
+#define BATON_CODEGEN_PLAN_METADATA_H
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace baton::event {
+class ProgramOp;
+} // namespace baton::event
+
+namespace baton::plan {
+
+/// What the runtime must know of a plan, as JSON:
+///
+///     max_rows, max_seq, max_outputs      limits of a step
+///     scratch_bytes                       each worker's scratch
+///     parameters   [{name, layers, and the entries of the description}]
+///     storages     [{name, bytes, kind: "transient" | "state"}]
+///     events       {words, tensors: [{name, words, capacity}]}
+///     phases       [{name, segment, repeat, flops?, writes: [{buffer, element,
+///                    storage, offset, strides, capacity, layers,
+///                    layer_stride, extents}]}], in order of rank
+///     logits       {vocabulary, storage, offset, stride}, or null
+///     proof        what event-verify wrote, or null
+///
+/// Offsets and strides count elements. `storage` is an index into storages. An
+/// extent is a number, "rows", "outputs", "past+rows", or any other affine
+/// expression of these in MLIR's syntax.
+nlohmann::json planMetadata(event::ProgramOp program);
+
+} // namespace baton::plan
+
+#endif // BATON_CODEGEN_PLAN_METADATA_H

@@ -1,0 +1,173 @@
+//===- PlanChecks.cpp - what makes a plan unfit for code generation -------===//
+
+#include "codegen/plan/PlanChecks.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace baton::event;
+
+template <typename T> static std::string print(const T &value) {
+  std::string text;
+  raw_string_ostream(text) << value;
+  return text;
+}
+
+namespace {
+
+class PhaseChecker {
+public:
+  PhaseChecker(PhaseOp phase, const baton::plan::ProgramLayout &layout,
+               baton::plan::Signatures signatures)
+      : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
+        layout(layout), signatures(signatures) {}
+
+  Error check();
+
+private:
+  Error checkCall(CallOp call);
+  Error checkOperand(mlir::Attribute operand, Type *type);
+  Error checkAdvance(AdvanceOp advance);
+  Error checkBuffer(BufferOp buffer);
+  Error checkLayers(StringRef what, mlir::StringAttr name, int64_t layers);
+
+  BufferOp buffer(mlir::FlatSymbolRefAttr symbol) const {
+    return layout.buffers.find(symbol.getAttr())->second;
+  }
+
+  PhaseOp phase;
+  SegmentOp segment;
+  const baton::plan::ProgramLayout &layout;
+  baton::plan::Signatures signatures;
+};
+
+} // namespace
+
+Error PhaseChecker::check() {
+  for (mlir::Operation &op : phase.getBody().front()) {
+    if (auto call = mlir::dyn_cast<CallOp>(op)) {
+      if (Error error = checkCall(call))
+        return error;
+    } else if (auto advance = mlir::dyn_cast<AdvanceOp>(op)) {
+      if (Error error = checkAdvance(advance))
+        return error;
+    } else {
+      return createStringError("phase '" + phase.getName() +
+                               "': " + op.getName().getStringRef() +
+                               " is no task body");
+    }
+  }
+  return Error::success();
+}
+
+Error PhaseChecker::checkLayers(StringRef what, mlir::StringAttr name,
+                                int64_t layers) {
+  if (layers == 1 || layers >= int64_t(segment.getRepeat()))
+    return Error::success();
+  return createStringError(what + " @" + name.getValue() + " has " +
+                           Twine(layers) + " layers, segment '" +
+                           segment.getName() + "' repeats " +
+                           Twine(segment.getRepeat()) + " times");
+}
+
+Error PhaseChecker::checkBuffer(BufferOp op) {
+  if (op.getKind() == BufferKind::input) {
+    if (!op.getElement().isInteger(32))
+      return createStringError("input @" + op.getSymName() + " holds " +
+                               print(op.getElement()) +
+                               ", but the runtime provides token ids (i32)");
+    return Error::success();
+  }
+  if (!op.getStorage())
+    return createStringError("buffer @" + op.getSymName() +
+                             " has no storage; run plan-memory first");
+  return checkLayers("buffer", op.getSymNameAttr(), op.getLayers());
+}
+
+/// Whether `operand` can be passed as `type`.
+Error PhaseChecker::checkOperand(mlir::Attribute operand, Type *type) {
+  StringRef expected = "a pointer";
+  bool fits = type->isPointerTy();
+  if (auto address = mlir::dyn_cast<AddressAttr>(operand)) {
+    if (Error error = checkBuffer(buffer(address.getBuffer())))
+      return error;
+  } else if (auto weight = mlir::dyn_cast<WeightAttr>(operand)) {
+    ParameterOp op =
+        layout.parameters.find(weight.getParameter().getAttr())->second.op;
+    if (Error error =
+            checkLayers("parameter", op.getSymNameAttr(), op.getLayers()))
+      return error;
+  } else if (mlir::isa<CountAttr, StrideAttr>(operand)) {
+    expected = "i64";
+    fits = type->isIntegerTy(64);
+  } else if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(operand)) {
+    unsigned width = integer.getType().getIntOrFloatBitWidth();
+    expected = width == 32 ? "i32" : "i64";
+    fits = type->isIntegerTy(width);
+  } else if (mlir::isa<mlir::FloatAttr>(operand)) {
+    expected = "f32";
+    fits = type->isFloatTy();
+  }
+  if (fits)
+    return Error::success();
+  return createStringError(print(operand) + " is " + expected +
+                           ", the task library takes " +
+                           (type->isPointerTy() ? "a pointer" : print(*type)));
+}
+
+Error PhaseChecker::checkCall(CallOp call) {
+  std::string name = ("baton_task_" + call.getCallee()).str();
+  std::string where =
+      ("phase '" + phase.getName() + "', call '" + call.getCallee() + "'")
+          .str();
+  FunctionType *type = signatures(name);
+  if (!type)
+    return createStringError(where + ": the task library has no " + name);
+  if (!type->getReturnType()->isVoidTy() || type->isVarArg())
+    return createStringError(where + ": " + name + " is no task body");
+  mlir::ArrayAttr operands = call.getOperands_();
+  if (type->getNumParams() != operands.size())
+    return createStringError(where + ": has " + Twine(operands.size()) +
+                             " operands, " + name + " takes " +
+                             Twine(type->getNumParams()));
+  for (auto [index, operand] : enumerate(operands))
+    if (Error error = checkOperand(operand, type->getParamType(index)))
+      return createStringError(where + ", operand " + Twine(index) + ": " +
+                               toString(std::move(error)));
+  return Error::success();
+}
+
+Error PhaseChecker::checkAdvance(AdvanceOp advance) {
+  BufferOp logits = buffer(advance.getLogitsAttr());
+  auto fail = [&](const Twine &problem) {
+    return createStringError("phase '" + phase.getName() + "', advance of @" +
+                             logits.getSymName() + ": " + problem);
+  };
+  if (logits.getKind() == BufferKind::input || !logits.getElement().isF32())
+    return fail("logits are computed f32");
+  if (logits.getStrides()[1] != 1)
+    return fail("a row of logits must be contiguous");
+  if (!mlir::isa<mlir::AffineConstantExpr>(logits.getExtents().getResult(1)))
+    return fail("the vocabulary is no constant");
+  if (Error error = checkBuffer(logits))
+    return fail(toString(std::move(error)));
+  return Error::success();
+}
+
+Error baton::plan::checkProgram(ProgramOp program) {
+  if (!program.getProof())
+    return createStringError("program @" + program.getSymName() +
+                             " has no proof; run event-verify first");
+  if (!program.getBody().getOps<ScheduleOp>().empty())
+    return createStringError(
+        "program @" + program.getSymName() +
+        " has an explicit schedule for one step; code is generated for every "
+        "step and number of workers, remove the event.schedule");
+  return Error::success();
+}
+
+Error baton::plan::checkPhase(PhaseOp phase, const ProgramLayout &layout,
+                              Signatures signatures) {
+  return PhaseChecker(phase, layout, signatures).check();
+}

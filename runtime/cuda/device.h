@@ -1,0 +1,55 @@
+//===- device.h - the memory and the launches of one device ---------------===//
+//
+// What DeviceExecution needs of a GPU, or of its emulation on the host.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_CUDA_DEVICE_H
+#define BATON_RUNTIME_CUDA_DEVICE_H
+
+#include "runtime/device_program.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace baton {
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// For messages: "NVIDIA H200", "the emulated device".
+  virtual std::string name() const = 0;
+  /// Blocks of the kernel that run at the same time: at most, and unless the
+  /// user wants another number.
+  virtual unsigned most_workers() const = 0;
+  virtual unsigned usual_workers() const = 0;
+  /// How long a wait inside a kernel may take before it counts as hung.
+  virtual uint64_t wait_nanoseconds() const = 0;
+
+  // All memory lives as long as the device. Sizes are at least 1.
+
+  /// Zeros. Throws Error, naming `what`, when it does not fit.
+  virtual void *allocate(uint64_t bytes, const std::string &what) = 0;
+  /// Memory that host and kernel see at one address, zeros.
+  virtual void *share(uint64_t bytes, const std::string &what) = 0;
+  /// Where a kernel finds a copy of these bytes, which stay as they are: the
+  /// same place for the same bytes.
+  virtual const void *upload(std::span<const std::byte> bytes,
+                             const std::string &what) = 0;
+
+  /// Copies, also while a kernel runs.
+  virtual void write(void *device, const void *host, uint64_t bytes) = 0;
+  virtual void read(void *host, const void *device, uint64_t bytes) = 0;
+
+  /// Starts the kernel. Blocks are co-resident; the call returns at once.
+  virtual void launch(unsigned blocks, BatonDevice *argument) = 0;
+  /// False once the kernel has ended. Throws Error when it was ended by the
+  /// device.
+  virtual bool running() = 0;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_CUDA_DEVICE_H

@@ -1,0 +1,279 @@
+//===- device_execution.cpp - a program that runs on a device -------------===//
+
+#include "runtime/cuda/device_execution.h"
+
+#include "runtime/error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <stdexcept>
+
+#include <sched.h>
+
+namespace baton {
+
+static_assert(sizeof(BatonDeviceStep) == sizeof(BatonStep));
+
+namespace {
+
+BatonDeviceStep to_device(const BatonStep &step) {
+  return {step.rows, step.past, step.outputs, 0};
+}
+BatonStep to_host(const BatonDeviceStep &step) {
+  return {step.rows, step.past, step.outputs, 0};
+}
+
+int64_t steady_nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// As the kernel lays scratch out: a line for each worker.
+uint64_t scratch_stride(const Metadata &metadata) {
+  return (metadata.scratch_bytes + 127) / 128 * 128;
+}
+
+} // namespace
+
+DeviceExecution::DeviceExecution(const Metadata &metadata,
+                                 const Parameters &parameters,
+                                 const ExecutionOptions &options,
+                                 std::shared_ptr<Device> given)
+    : Execution(metadata), device(std::move(given)),
+      worker_count(options.workers ? options.workers : device->usual_workers()),
+      event_origin(options.event_origin) {
+  if (worker_count > device->most_workers())
+    throw Error("--workers: " + std::to_string(worker_count) +
+                " blocks do not "
+                "run at the same time on " +
+                device->name() + ", at most " +
+                std::to_string(device->most_workers()) + " do");
+  for (const StorageDescription &storage : metadata.storages)
+    storages.push_back(device->allocate(std::max<uint64_t>(1, storage.bytes),
+                                        "storage \"" + storage.name + "\""));
+  auto *table = allocate<void *>(std::max<size_t>(1, storages.size()),
+                                 "the table of storages");
+  device->write(table, storages.data(), storages.size() * sizeof(void *));
+  upload_parameters(parameters);
+  // The token sampled from the last position is stored, never computed on.
+  tokens = static_cast<int32_t *>(device->share(
+      (uint64_t(metadata.max_seq) + 1) * sizeof(int32_t), "token ids"));
+  exchange = static_cast<BatonExchange *>(
+      device->share(sizeof(BatonExchange), "the exchange with the host"));
+
+  uint64_t words = std::max<uint64_t>(1, metadata.event_words);
+  state.storages = table;
+  state.tokens = tokens;
+  state.events =
+      allocate<uint32_t>(words * BATON_DEVICE_WORD_STRIDE, "event words");
+  state.bases = allocate<uint32_t>(words * worker_count, "bases of events");
+  if (!metadata.device.at("scratch_is_shared").get<bool>() &&
+      metadata.scratch_bytes)
+    state.scratch = allocate<unsigned char>(
+        scratch_stride(metadata) * worker_count, "scratch");
+  state.exchange = exchange;
+  state.failure = allocate<BatonFailure>(1, "the report of a failure");
+  state.wait_nanoseconds = device->wait_nanoseconds();
+  program = allocate<BatonDevice>(1, "the program's description");
+  if (metadata.logits)
+    logits.resize(metadata.logits->stride * metadata.max_outputs);
+}
+
+DeviceExecution::~DeviceExecution() {
+  stop = true;
+  if (server.joinable())
+    server.join();
+}
+
+/// Each piece of memory that parameters lie in moves as one.
+void DeviceExecution::upload_parameters(const Parameters &parameters) {
+  struct Copy {
+    std::span<const std::byte> host;
+    const std::byte *device;
+  };
+  std::vector<Copy> copies;
+  for (std::span<const std::byte> piece : parameters.pieces())
+    copies.push_back({piece, static_cast<const std::byte *>(
+                                 device->upload(piece, "the weights"))});
+  std::vector<const void *> pointers;
+  for (size_t i = 0; i < parameters.table_size(); ++i) {
+    auto *pointer = static_cast<const std::byte *>(parameters.table()[i]);
+    auto copy = std::find_if(copies.begin(), copies.end(), [&](const Copy &c) {
+      return pointer >= c.host.data() &&
+             pointer < c.host.data() + c.host.size();
+    });
+    if (copy == copies.end())
+      throw std::logic_error("a parameter lies outside the weights' memory");
+    pointers.push_back(copy->device + (pointer - copy->host.data()));
+  }
+  auto *table = allocate<const void *>(std::max<size_t>(1, pointers.size()),
+                                       "the table of parameters");
+  device->write(table, pointers.data(), pointers.size() * sizeof(void *));
+  state.parameters = table;
+}
+
+void DeviceExecution::reset_events() {
+  std::vector<uint32_t> origins(
+      std::max<uint64_t>(metadata.event_words * BATON_DEVICE_WORD_STRIDE,
+                         metadata.event_words * worker_count),
+      event_origin);
+  device->write(state.events, origins.data(),
+                metadata.event_words * BATON_DEVICE_WORD_STRIDE *
+                    sizeof(uint32_t));
+  device->write(state.bases, origins.data(),
+                metadata.event_words * worker_count * sizeof(uint32_t));
+}
+
+void DeviceExecution::start(StepDriver &next_driver, bool observed) {
+  if (server.joinable())
+    server.join();
+  if (observed && workers() != 1)
+    throw std::logic_error("only one worker can be observed");
+  driver = &next_driver;
+  BatonStep step = first_step({tokens, size_t(metadata.max_seq) + 1});
+  if (step.rows == 0)
+    return;
+  current = step;
+  reset_events();
+  BatonFailure none = {};
+  device->write(state.failure, &none, sizeof none);
+  *exchange = {};
+  state.steps[0] = to_device(step);
+  state.steps[1] = {};
+  state.observed = observed;
+  state.asking = 0;
+  state.border = 0;
+  state.trace = nullptr;
+  state.trace =
+      recorder ? trace_memory(recorder->capacity_by_worker()) : nullptr;
+  device->write(program, &state, sizeof state);
+  device->launch(worker_count, program);
+  server = std::thread([this] { serve(); });
+}
+
+BatonTraceRecord *DeviceExecution::trace_memory(uint64_t capacity) {
+  if (capacity > state.trace_capacity) {
+    records = allocate<BatonTraceRecord>(capacity * worker_count, "the trace");
+    state.traced = allocate<uint64_t>(worker_count, "the trace");
+    state.trace_capacity = capacity;
+  }
+  std::vector<uint64_t> none(worker_count);
+  device->write(state.traced, none.data(), worker_count * sizeof(uint64_t));
+  return records;
+}
+
+void DeviceExecution::wait() {
+  if (server.joinable())
+    server.join();
+  rethrow();
+}
+
+/// Answers until the kernel has ended. Looks often at first, since a decode
+/// step takes less than a millisecond, and leaves the core to others then.
+void DeviceExecution::serve() noexcept {
+  uint32_t answered = 0;
+  clock_difference = std::numeric_limits<int64_t>::max();
+  try {
+    while (true) {
+      uint32_t asked = __atomic_load_n(&exchange->asked, __ATOMIC_ACQUIRE);
+      if (asked != answered) {
+        answer(*exchange);
+        answered = asked;
+        __atomic_store_n(&exchange->answered, answered, __ATOMIC_RELEASE);
+      } else if (!device->running()) {
+        break;
+      } else {
+        sched_yield();
+      }
+    }
+    check_waits();
+    if (state.trace)
+      collect_trace();
+  } catch (...) {
+    if (!failure)
+      failure = std::current_exception();
+  }
+  // The driver has not been told yet when the kernel ended by itself.
+  if (current.rows != 0)
+    driver->finish();
+}
+
+void DeviceExecution::answer(const BatonExchange &question) {
+  clock_difference = std::min(clock_difference,
+                              steady_nanoseconds() -
+                                  static_cast<int64_t>(question.nanoseconds));
+  if (question.question == BATON_QUESTION_OBSERVE)
+    return show_phase(question);
+  const BatonStep step = to_host(question.current);
+  Logits rows = {logits.data(), 0, 0};
+  if (metadata.logits) {
+    rows.stride = metadata.logits->stride;
+    rows.vocabulary = static_cast<int64_t>(metadata.vocabulary);
+    device->read(
+        logits.data(),
+        static_cast<const std::byte *>(storages[metadata.logits->storage]) +
+            metadata.logits->offset * sizeof(float),
+        step.outputs * rows.stride * sizeof(float));
+  }
+  current = next_step(step, rows);
+  exchange->next = to_device(current);
+}
+
+/// Only what the phase has written is copied.
+void DeviceExecution::show_phase(const BatonExchange &question) {
+  storage_copies.resize(storages.size());
+  std::vector<void *> copies(storages.size());
+  for (const WrittenBuffer &written :
+       metadata.phases.at(question.phase).writes) {
+    std::vector<std::byte> &copy = storage_copies[written.storage];
+    copy.resize(metadata.storages[written.storage].bytes);
+    device->read(copy.data(), storages[written.storage], copy.size());
+    copies[written.storage] = copy.data();
+  }
+  show(current, question.phase, question.iteration, copies.data());
+}
+
+/// A wait that was never fulfilled ended the kernel.
+void DeviceExecution::check_waits() {
+  BatonFailure report;
+  device->read(&report, state.failure, sizeof report);
+  if (report.failed == 0)
+    return;
+  std::string where =
+      report.word >= metadata.event_words
+          ? "the border between two steps"
+          : "event word " + std::to_string(report.word) + " in phase \"" +
+                metadata.phases.at(report.phase).name + "\", iteration " +
+                std::to_string(report.iteration) + ", task " +
+                std::to_string(report.task);
+  throw Error("the kernel on " + device->name() + " was ended: worker " +
+              std::to_string(report.worker) + " waited more than " +
+              std::to_string(device->wait_nanoseconds() / 1000000000) +
+              " s for " + where + ": expected " +
+              std::to_string(report.expected) + ", saw " +
+              std::to_string(report.seen));
+}
+
+void DeviceExecution::collect_trace() {
+  std::vector<uint64_t> counts(worker_count);
+  device->read(counts.data(), state.traced, worker_count * sizeof(uint64_t));
+  for (unsigned worker = 0; worker < worker_count; ++worker) {
+    uint64_t kept = std::min(counts[worker], state.trace_capacity);
+    std::vector<BatonTraceRecord> kept_records(kept);
+    device->read(kept_records.data(),
+                 state.trace + worker * state.trace_capacity,
+                 kept * sizeof(BatonTraceRecord));
+    auto time = [&](uint64_t nanoseconds) {
+      return nanoseconds + static_cast<uint64_t>(clock_difference);
+    };
+    for (const BatonTraceRecord &record : kept_records)
+      recorder->add(worker,
+                    {time(record.begin), time(record.ready), time(record.end),
+                     record.task, record.phase, record.iteration});
+    recorder->drop(worker, counts[worker] - kept);
+  }
+}
+
+} // namespace baton

@@ -1,0 +1,64 @@
+//===- device_execution.h - a program that runs on a device ---------------===//
+
+#ifndef BATON_RUNTIME_CUDA_DEVICE_EXECUTION_H
+#define BATON_RUNTIME_CUDA_DEVICE_EXECUTION_H
+
+#include "runtime/cuda/device.h"
+#include "runtime/decode/execution.h"
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace baton {
+
+/// Workers are blocks of one kernel. A thread of the host answers the kernel's
+/// questions (BatonExchange) until it has ended.
+class DeviceExecution : public Execution {
+public:
+  DeviceExecution(const Metadata &metadata, const Parameters &parameters,
+                  const ExecutionOptions &options,
+                  std::shared_ptr<Device> device);
+  ~DeviceExecution() override;
+
+  unsigned workers() const override { return worker_count; }
+  void start(StepDriver &driver, bool observed = false) override;
+  void wait() override;
+
+private:
+  void upload_parameters(const Parameters &parameters);
+  void reset_events();
+  void serve() noexcept;
+  void answer(const BatonExchange &question);
+  void show_phase(const BatonExchange &question);
+  BatonTraceRecord *trace_memory(uint64_t capacity);
+  void collect_trace();
+  void check_waits();
+  template <typename T> T *allocate(uint64_t count, const char *what) {
+    return static_cast<T *>(device->allocate(count * sizeof(T), what));
+  }
+
+  std::shared_ptr<Device> device;
+  unsigned worker_count;
+  uint32_t event_origin;
+  /// On the device, as the kernel gets it, and what it holds.
+  BatonDevice *program;
+  BatonDevice state = {};
+  std::vector<void *> storages;
+  BatonTraceRecord *records = nullptr;
+  int32_t *tokens;
+  BatonExchange *exchange;
+  /// What the host's steady clock is ahead of the device's, at most: an answer
+  /// comes after its question.
+  int64_t clock_difference = 0;
+  /// Of the step that the kernel works on, while it is observed.
+  BatonStep current = {};
+  std::vector<float> logits;
+  /// Host copies for a driver that observes.
+  std::vector<std::vector<std::byte>> storage_copies;
+  std::thread server;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_CUDA_DEVICE_EXECUTION_H

@@ -1,0 +1,107 @@
+//===- emulated_device.cpp - a device that the host emulates --------------===//
+//
+// The same kernel source as for a GPU, compiled for the host: blocks are
+// threads, a block's threads are fibers (runtime/cuda/emulation).
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cuda/emulation/engine.h"
+#include "runtime/cuda/device_execution.h"
+#include "runtime/decode/team.h"
+#include "runtime/error.h"
+#include "runtime/weights/memory.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+/// The kernel, by the object that batonc compiled from its source.
+extern "C" void baton_kernel(BatonDevice *device);
+
+namespace baton {
+
+namespace {
+
+class EmulatedDevice : public Device {
+public:
+  EmulatedDevice(unsigned threads, uint64_t shared_bytes)
+      : threads(threads), shared_bytes(shared_bytes) {
+    // Tests shuffle the order in which a block's threads run.
+    if (const char *text = std::getenv("BATON_EMULATION_SEED"))
+      seed = std::strtoull(text, nullptr, 10);
+  }
+  ~EmulatedDevice() override {
+    if (kernel.joinable())
+      kernel.join();
+  }
+
+  std::string name() const override { return "the emulated device"; }
+  unsigned most_workers() const override { return max_workers; }
+  unsigned usual_workers() const override { return available_workers(); }
+  // Cores of shared machines vanish for seconds, and sanitizers are slow.
+  uint64_t wait_nanoseconds() const override { return 300'000'000'000; }
+
+  void *allocate(uint64_t bytes, const std::string &what) override {
+    try {
+      return regions.emplace_back(bytes).data();
+    } catch (const Error &) {
+      throw Error("cannot reserve " + std::to_string(bytes) +
+                  " bytes of memory for " + what);
+    }
+  }
+  void *share(uint64_t bytes, const std::string &what) override {
+    return allocate(bytes, what);
+  }
+  const void *upload(std::span<const std::byte> bytes,
+                     const std::string &) override {
+    return bytes.data();
+  }
+  void write(void *device, const void *host, uint64_t bytes) override {
+    std::memcpy(device, host, bytes);
+  }
+  void read(void *host, const void *device, uint64_t bytes) override {
+    std::memcpy(host, device, bytes);
+  }
+
+  void launch(unsigned blocks, BatonDevice *argument) override {
+    if (kernel.joinable())
+      kernel.join();
+    active.store(true, std::memory_order_relaxed);
+    kernel = std::thread([=, this] {
+      emulation::launch(
+          {blocks, threads, shared_bytes, seed},
+          [](void *argument) {
+            baton_kernel(static_cast<BatonDevice *>(argument));
+          },
+          argument);
+      active.store(false, std::memory_order_release);
+    });
+  }
+  bool running() override { return active.load(std::memory_order_acquire); }
+
+private:
+  unsigned threads;
+  uint64_t shared_bytes;
+  uint64_t seed = 0;
+  std::vector<HugeRegion> regions;
+  std::atomic<bool> active = false;
+  std::thread kernel;
+};
+
+} // namespace
+
+} // namespace baton
+
+/// The factory of programs for the emulated device.
+extern "C" baton::Execution *
+baton_make_emulated_execution(const baton::Metadata &metadata,
+                              const baton::Parameters &parameters,
+                              const baton::ExecutionOptions &options) {
+  return new baton::DeviceExecution(
+      metadata, parameters, options,
+      std::make_shared<baton::EmulatedDevice>(
+          metadata.device.at("threads").get<unsigned>(),
+          metadata.device.at("shared_bytes").get<uint64_t>()));
+}

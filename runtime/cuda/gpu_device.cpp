@@ -1,0 +1,238 @@
+//===- gpu_device.cpp - a GPU ---------------------------------------------===//
+
+#include "runtime/cuda/device_execution.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/error.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <vector>
+
+/// The kernel, by batonc.
+extern "C" const unsigned char baton_cubin[];
+
+namespace baton {
+
+namespace {
+
+constexpr uint64_t staging_bytes = uint64_t(64) << 20;
+
+std::string in_gibibytes(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / (1 << 30));
+  return text;
+}
+
+class GpuDevice : public Device {
+public:
+  GpuDevice(const nlohmann::json &description)
+      : driver(CudaDriver::get()), threads(description.at("threads")),
+        shared_bytes(description.at("shared_bytes")) {
+    driver.check(driver.device_get(&id, 0), "the GPU cannot be opened");
+    char text[256] = {};
+    driver.check(driver.device_name(text, sizeof text - 1, id),
+                 "the GPU has no name");
+    gpu_name = text;
+    driver.check(driver.context_retain(&context, id),
+                 gpu_name + " cannot be used");
+    driver.check(driver.context_set(context), gpu_name + " cannot be used");
+    if (!attribute(CudaDriver::cooperative_launch))
+      throw Error(gpu_name + " does not run all blocks of a kernel together "
+                             "(cooperative launch), which this program needs");
+    load(description.at("kind").get<std::string>());
+    driver.check(driver.stream_create(&kernel_stream, CudaDriver::non_blocking),
+                 "no stream for the kernel");
+    driver.check(driver.stream_create(&copy_stream, CudaDriver::non_blocking),
+                 "no stream for copies");
+  }
+
+  // Memory and modules go with the context.
+  ~GpuDevice() override { driver.context_release(id); }
+
+  std::string name() const override { return gpu_name; }
+  unsigned most_workers() const override {
+    return blocks_by_multiprocessor * multiprocessor_count;
+  }
+  unsigned usual_workers() const override { return multiprocessor_count; }
+  uint64_t wait_nanoseconds() const override { return 10'000'000'000; }
+
+  void *allocate(uint64_t bytes, const std::string &what) override {
+    make_current();
+    CudaDriver::Address address = 0;
+    if (int result = driver.memory_allocate(&address, bytes)) {
+      size_t free = 0, total = 0;
+      if (result != CudaDriver::out_of_memory ||
+          driver.memory_info(&free, &total) != 0)
+        driver.check(result, "no memory for " + what);
+      throw Error(gpu_name + " has no " + in_gibibytes(bytes) + " left for " +
+                  what + ": " + in_gibibytes(free) + " of " +
+                  in_gibibytes(total) +
+                  " are free; compile with a smaller --max-seq or another "
+                  "--dtype");
+    }
+    driver.check(driver.memory_zero(address, 0, bytes),
+                 "clearing memory for " + what);
+    return reinterpret_cast<void *>(address);
+  }
+
+  void *share(uint64_t bytes, const std::string &what) override {
+    make_current();
+    void *address = nullptr;
+    driver.check(
+        driver.host_allocate(&address, bytes, CudaDriver::mapped_and_portable),
+        "no memory for " + what);
+    std::memset(address, 0, bytes);
+    return address;
+  }
+
+  const void *upload(std::span<const std::byte> bytes,
+                     const std::string &what) override {
+    auto [place, added] = uploads.try_emplace(bytes.data(), nullptr);
+    if (!added)
+      return place->second;
+    void *device = allocate(std::max<uint64_t>(1, bytes.size()), what);
+    place->second = device;
+    copy_staged(device, bytes, what);
+    return device;
+  }
+
+  void write(void *device, const void *host, uint64_t bytes) override {
+    if (bytes == 0)
+      return;
+    make_current();
+    driver.check(
+        driver.copy_to_device(reinterpret_cast<CudaDriver::Address>(device),
+                              host, bytes, copy_stream),
+        "copying to " + gpu_name);
+    driver.check(driver.stream_synchronize(copy_stream),
+                 "copying to " + gpu_name);
+  }
+  void read(void *host, const void *device, uint64_t bytes) override {
+    if (bytes == 0)
+      return;
+    make_current();
+    driver.check(
+        driver.copy_to_host(host, reinterpret_cast<CudaDriver::Address>(device),
+                            bytes, copy_stream),
+        "copying from " + gpu_name);
+    driver.check(driver.stream_synchronize(copy_stream),
+                 "copying from " + gpu_name);
+  }
+
+  void launch(unsigned blocks, BatonDevice *argument) override {
+    make_current();
+    void *arguments[] = {&argument};
+    driver.check(driver.launch_cooperative(function, blocks, 1, 1, threads, 1,
+                                           1, shared_bytes, kernel_stream,
+                                           arguments),
+                 "the kernel does not start on " + gpu_name);
+  }
+  bool running() override {
+    make_current();
+    int result = driver.stream_query(kernel_stream);
+    if (result == CudaDriver::not_ready)
+      return true;
+    driver.check(result, "the kernel was ended by " + gpu_name);
+    return false;
+  }
+
+private:
+  /// A context belongs to a thread.
+  void make_current() const {
+    driver.check(driver.context_set(context), gpu_name + " cannot be used");
+  }
+
+  int attribute(int which) const {
+    int value = 0;
+    driver.check(driver.device_attribute(&value, which, id),
+                 gpu_name + " does not say what it can do");
+    return value;
+  }
+
+  void load(const std::string &kind) {
+    CudaDriver::Module module = nullptr;
+    int result = driver.module_load(&module, baton_cubin);
+    if (result == CudaDriver::no_binary_for_gpu)
+      throw Error("this program is compiled for " + kind + ", and " + gpu_name +
+                  " is sm_" +
+                  std::to_string(attribute(CudaDriver::capability_major)) +
+                  std::to_string(attribute(CudaDriver::capability_minor)) +
+                  "; compile it with that --target");
+    driver.check(result, "the kernel cannot be loaded on " + gpu_name);
+    driver.check(driver.module_function(&function, module, "baton_kernel"),
+                 "the program has no kernel");
+    driver.check(driver.function_set(function, CudaDriver::max_dynamic_shared,
+                                     static_cast<int>(shared_bytes)),
+                 gpu_name + " has less shared memory than the kernel needs, " +
+                     std::to_string(shared_bytes) + " bytes");
+    driver.check(driver.occupancy(&blocks_by_multiprocessor, function,
+                                  static_cast<int>(threads), shared_bytes),
+                 "the kernel does not fit " + gpu_name);
+    multiprocessor_count =
+        static_cast<unsigned>(attribute(CudaDriver::multiprocessors));
+    if (blocks_by_multiprocessor == 0)
+      throw Error("no block of the kernel fits a multiprocessor of " +
+                  gpu_name);
+  }
+
+  /// Through two pinned buffers, one of which is filled while the other moves.
+  void copy_staged(void *device, std::span<const std::byte> bytes,
+                   const std::string &what) {
+    CudaDriver::Stream streams[2] = {};
+    void *buffers[2] = {};
+    uint64_t size = std::min<uint64_t>(staging_bytes, bytes.size());
+    for (int i = 0; i < 2; ++i) {
+      driver.check(driver.stream_create(&streams[i], CudaDriver::non_blocking),
+                   "no stream for " + what);
+      driver.check(driver.host_allocate(&buffers[i],
+                                        std::max<uint64_t>(1, size),
+                                        CudaDriver::mapped_and_portable),
+                   "no pinned memory for " + what);
+    }
+    int turn = 0;
+    for (uint64_t done = 0; done < bytes.size(); turn ^= 1) {
+      uint64_t part = std::min<uint64_t>(size, bytes.size() - done);
+      driver.check(driver.stream_synchronize(streams[turn]),
+                   "copying " + what + " to " + gpu_name);
+      std::memcpy(buffers[turn], bytes.data() + done, part);
+      driver.check(driver.copy_to_device(
+                       reinterpret_cast<CudaDriver::Address>(device) + done,
+                       buffers[turn], part, streams[turn]),
+                   "copying " + what + " to " + gpu_name);
+      done += part;
+    }
+    for (int i = 0; i < 2; ++i) {
+      driver.check(driver.stream_synchronize(streams[i]),
+                   "copying " + what + " to " + gpu_name);
+      driver.check(driver.host_free(buffers[i]), "freeing pinned memory");
+    }
+  }
+
+  const CudaDriver &driver;
+  unsigned threads;
+  uint64_t shared_bytes;
+  CudaDriver::DeviceId id = 0;
+  CudaDriver::Context context = nullptr;
+  CudaDriver::Function function = nullptr;
+  CudaDriver::Stream kernel_stream = nullptr, copy_stream = nullptr;
+  std::string gpu_name;
+  int blocks_by_multiprocessor = 0;
+  unsigned multiprocessor_count = 0;
+  std::map<const std::byte *, void *> uploads;
+};
+
+} // namespace
+
+} // namespace baton
+
+/// The factory of programs for a GPU. Executions share the GPU's memory of
+/// weights.
+extern "C" baton::Execution *
+baton_make_gpu_execution(const baton::Metadata &metadata,
+                         const baton::Parameters &parameters,
+                         const baton::ExecutionOptions &options) {
+  static const auto device =
+      std::make_shared<baton::GpuDevice>(metadata.device);
+  return new baton::DeviceExecution(metadata, parameters, options, device);
+}

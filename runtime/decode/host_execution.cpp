@@ -1,0 +1,89 @@
+//===- host_execution.cpp - a program that runs on the host's cores ------===//
+
+#include "runtime/decode/host_execution.h"
+
+#include "runtime/error.h"
+
+#include <stdexcept>
+
+namespace baton {
+
+HostExecution::HostExecution(const Metadata &metadata,
+                             const void *const *parameters,
+                             const ExecutionOptions &options)
+    : Execution(metadata), memory(metadata, options.workers),
+      // The token sampled from the last position is stored, never computed on.
+      tokens(size_t(metadata.max_seq) + 1), event_origin(options.event_origin),
+      team(options.workers) {
+  context.parameters = parameters;
+  context.storages = memory.storages();
+  context.events = memory.events();
+  context.workers = memory.workers();
+  context.tokens = tokens.data();
+  context.advance = &HostExecution::advance;
+  context.host = this;
+}
+
+HostExecution::~HostExecution() {
+  stop = true;
+  team.wait();
+}
+
+void HostExecution::start(StepDriver &next_driver, bool observed) {
+  team.wait();
+  if (observed && workers() != 1)
+    throw std::logic_error("only one worker can be observed");
+  driver = &next_driver;
+  memory.reset_events(event_origin);
+  context.border = 0;
+  context.observe = observed ? &HostExecution::observe : nullptr;
+  context.trace = recorder ? &HostExecution::trace : nullptr;
+  context.steps[0] = first_step(tokens);
+  context.steps[1] = {};
+  if (context.steps[0].rows != 0)
+    team.start([this](unsigned worker) {
+      baton_program(&context, worker, team.size());
+    });
+}
+
+void HostExecution::wait() {
+  team.wait();
+  rethrow();
+}
+
+// The callbacks are called from compiled code, through which no exception may
+// pass.
+
+void HostExecution::advance(BatonContext *context, const BatonStep *current,
+                            BatonStep *next, const float *logits,
+                            int64_t stride, int64_t vocabulary) {
+  auto &self = *static_cast<HostExecution *>(context->host);
+  *next = self.next_step(*current, {logits, stride, vocabulary});
+}
+
+void HostExecution::observe(BatonContext *context, uint32_t phase,
+                            uint32_t iteration, const BatonStep *step) {
+  auto &self = *static_cast<HostExecution *>(context->host);
+  self.show(*step, phase, iteration, context->storages);
+}
+
+void HostExecution::trace(BatonContext *context, const BatonWorker *worker,
+                          uint32_t phase, uint32_t iteration, uint64_t task,
+                          uint64_t begin, uint64_t ready) {
+  auto &self = *static_cast<HostExecution *>(context->host);
+  auto index = static_cast<unsigned>(worker - context->workers);
+  self.recorder->record(index, phase, iteration, task, begin, ready);
+}
+
+} // namespace baton
+
+baton::Execution *
+baton_make_host_execution(const baton::Metadata &metadata,
+                          const baton::Parameters &parameters,
+                          const baton::ExecutionOptions &options) {
+  if (options.workers > baton::max_workers)
+    throw baton::Error("--workers: " + std::to_string(options.workers) +
+                       " is not between 1 and " +
+                       std::to_string(baton::max_workers));
+  return new baton::HostExecution(metadata, parameters.table(), options);
+}

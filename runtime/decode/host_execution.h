@@ -1,0 +1,52 @@
+//===- host_execution.h - a program that runs on the host's cores --------===//
+
+#ifndef BATON_RUNTIME_DECODE_HOST_EXECUTION_H
+#define BATON_RUNTIME_DECODE_HOST_EXECUTION_H
+
+#include "runtime/decode/execution.h"
+#include "runtime/decode/program_memory.h"
+#include "runtime/decode/team.h"
+#include "runtime/program.h"
+
+#include <vector>
+
+namespace baton {
+
+/// Workers are threads: at most max_workers of them.
+class HostExecution : public Execution {
+public:
+  /// `parameters` is what BatonContext says, and outlives the execution.
+  HostExecution(const Metadata &metadata, const void *const *parameters,
+                const ExecutionOptions &options);
+  ~HostExecution() override;
+
+  unsigned workers() const override { return team.size(); }
+  void start(StepDriver &driver, bool observed = false) override;
+  void wait() override;
+
+private:
+  static void advance(BatonContext *context, const BatonStep *current,
+                      BatonStep *next, const float *logits, int64_t stride,
+                      int64_t vocabulary);
+  static void observe(BatonContext *context, uint32_t phase, uint32_t iteration,
+                      const BatonStep *step);
+  static void trace(BatonContext *context, const BatonWorker *worker,
+                    uint32_t phase, uint32_t iteration, uint64_t task,
+                    uint64_t begin, uint64_t ready);
+
+  ProgramMemory memory;
+  std::vector<int32_t> tokens;
+  uint32_t event_origin;
+  BatonContext context = {};
+  Team team;
+};
+
+} // namespace baton
+
+/// The factory of programs for the CPU.
+extern "C" baton::Execution *
+baton_make_host_execution(const baton::Metadata &metadata,
+                          const baton::Parameters &parameters,
+                          const baton::ExecutionOptions &options);
+
+#endif // BATON_RUNTIME_DECODE_HOST_EXECUTION_H

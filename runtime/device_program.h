@@ -1,0 +1,114 @@
+//===- device_program.h - what CUDA kernels and the runtime agree on ------===//
+//
+// The binary interface between a persistent CUDA kernel and the host program
+// that starts it, the counterpart of runtime/program.h. The kernel's source
+// includes this header too, which therefore includes nothing that NVRTC lacks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_DEVICE_PROGRAM_H
+#define BATON_RUNTIME_DEVICE_PROGRAM_H
+
+#ifndef __CUDACC_RTC__
+#include <cstddef>
+#include <cstdint>
+#endif
+
+extern "C" {
+
+/// What one step works on; see BatonStep in runtime/program.h.
+struct BatonDeviceStep {
+  uint32_t rows;
+  uint32_t past;
+  uint32_t outputs;
+  uint32_t reserved;
+};
+
+/// Why a kernel asks the host.
+enum BatonQuestion : uint32_t {
+  /// The step's logits are complete: which is the next step?
+  BATON_QUESTION_ADVANCE = 1,
+  /// A (phase, iteration) is complete; asked by a worker that runs alone.
+  BATON_QUESTION_OBSERVE = 2,
+};
+
+/// Memory that host and device both see. The kernel fills in the question, then
+/// counts `asked` up; the host answers and makes `answered` the same.
+struct BatonExchange {
+  uint32_t asked;
+  uint32_t answered;
+  uint32_t question;
+  uint32_t phase;
+  uint32_t iteration;
+  uint32_t reserved;
+  /// The device's clock when it asked.
+  uint64_t nanoseconds;
+  BatonDeviceStep current;
+  BatonDeviceStep next;
+};
+
+/// The first wait that was not fulfilled in time.
+struct BatonFailure {
+  /// 0: none. Set last.
+  uint32_t failed;
+  uint32_t worker;
+  /// Index of the event word among all words; the number of words for the
+  /// border between steps.
+  uint32_t word;
+  uint32_t phase;
+  uint32_t iteration;
+  /// What the word should have counted up to, and what it had.
+  uint32_t expected;
+  uint32_t seen;
+  uint32_t reserved;
+  /// Row-major index of the task in the phase's grid.
+  uint64_t task;
+};
+
+/// When a task ran, in nanoseconds of the device's clock.
+struct BatonTraceRecord {
+  uint32_t phase;
+  uint32_t iteration;
+  uint64_t task;
+  uint64_t begin;
+  uint64_t ready;
+  uint64_t end;
+};
+
+/// Everything that a running kernel reaches, in device memory. The host owns
+/// all of it.
+struct BatonDevice {
+  /// As in BatonContext.
+  const void *const *parameters;
+  void *const *storages;
+  int32_t *tokens;
+  /// Event words, BATON_DEVICE_WORD_STRIDE apart.
+  uint32_t *events;
+  /// [workers][words]: what each word counted up to before this step.
+  uint32_t *bases;
+  /// [workers][scratch bytes]; null when scratch is shared memory.
+  unsigned char *scratch;
+  BatonExchange *exchange;
+  BatonFailure *failure;
+  /// [workers][trace_capacity], and how many each worker has written, or null.
+  BatonTraceRecord *trace;
+  uint64_t *traced;
+  uint64_t trace_capacity;
+  /// How long a wait may take.
+  uint64_t wait_nanoseconds;
+  /// Step t reads steps[t & 1], which the last task of the step before wrote.
+  BatonDeviceStep steps[2];
+  /// Whether the host wants BATON_QUESTION_OBSERVE.
+  uint32_t observed;
+  /// Not 0 while a worker waits for the host: others' waits may take longer.
+  uint32_t asking;
+  /// Workers that have arrived at step borders, a running sum.
+  uint32_t border;
+};
+
+} // extern "C"
+
+/// Distance of two event words, in words: each has two sectors of its own.
+enum { BATON_DEVICE_WORD_STRIDE = 16 };
+
+#endif // BATON_RUNTIME_DEVICE_PROGRAM_H

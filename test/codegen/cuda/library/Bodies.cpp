@@ -1,0 +1,28 @@
+//===- Bodies.cpp - the CUDA task library, emulated -----------------------===//
+
+#include "test/codegen/cuda/library/Bodies.h"
+
+// Behind the standard headers, whose attributes it redefines.
+#include "codegen/cuda/library/library.h"
+
+using namespace baton;
+using namespace baton::test;
+
+const std::vector<EmulatedBody> &test::emulated_bodies() {
+#define BATON_BODY(name)                                                       \
+  {#name, reinterpret_cast<void (*)()>(name), &typeid(decltype(name))},
+#define BATON_MISSING_BODY(name) {#name, nullptr, nullptr},
+  static const std::vector<EmulatedBody> bodies = {
+#include "bodies.inc"
+  };
+  return bodies;
+}
+
+int64_t test::emulated_attention_scratch_bytes(int64_t rows, int64_t group,
+                                               int64_t head_dim,
+                                               int64_t value_dim) {
+  return baton_attention_scratch_bytes(rows, group, head_dim, value_dim);
+}
+float test::emulated_exp(float x) { return cuda::exp(x); }
+float test::emulated_tanh(float x) { return cuda::tanh(x); }
+float test::emulated_erf(float x) { return cuda::erf(x); }

@@ -1,0 +1,73 @@
+//===- Bodies.h - the CUDA task library, emulated -------------------------===//
+//
+// The bodies by name, and how one block runs one. The library's headers and the
+// CPU's declare the same names differently; only Bodies.cpp sees the former.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_TEST_CODEGEN_CUDA_LIBRARY_BODIES_H
+#define BATON_TEST_CODEGEN_CUDA_LIBRARY_BODIES_H
+
+#include "codegen/cuda/emulation/engine.h"
+
+#include <cstdint>
+#include <iosfwd>
+#include <string_view>
+#include <tuple>
+#include <typeinfo>
+#include <vector>
+
+namespace baton::test {
+
+struct EmulatedBody {
+  /// As in the CPU's library.h, all of whose bodies are listed.
+  const char *name;
+  /// Null if codegen/cuda/library has no such body.
+  void (*body)();
+  const std::type_info *type;
+};
+
+/// For GoogleTest.
+void PrintTo(const EmulatedBody &body, std::ostream *os);
+
+const std::vector<EmulatedBody> &emulated_bodies();
+
+/// The body `name`; null if there is none, or if its parameters are others than
+/// Function's.
+template <typename Function> Function *emulated_body(std::string_view name) {
+  for (const EmulatedBody &candidate : emulated_bodies())
+    if (candidate.name == name && candidate.body &&
+        *candidate.type == typeid(Function))
+      return reinterpret_cast<Function *>(candidate.body);
+  return nullptr;
+}
+
+/// Of threads, taking turns as the emulation's seed says.
+struct ThreadBlock {
+  unsigned threads;
+  uint64_t seed;
+};
+
+/// Calls `body` in all threads of one block.
+template <typename... Parameters>
+void run_emulated(ThreadBlock block, void (*body)(Parameters...),
+                  std::tuple<Parameters...> arguments) {
+  auto call = [&] { std::apply(body, arguments); };
+  emulation::launch(
+      {1, block.threads, 0, block.seed},
+      [](void *call_address) {
+        (*static_cast<decltype(call) *>(call_address))();
+      },
+      &call);
+}
+
+// Helpers of the library that tests hold against the CPU's.
+int64_t emulated_attention_scratch_bytes(int64_t rows, int64_t group,
+                                         int64_t head_dim, int64_t value_dim);
+float emulated_exp(float x);
+float emulated_tanh(float x);
+float emulated_erf(float x);
+
+} // namespace baton::test
+
+#endif // BATON_TEST_CODEGEN_CUDA_LIBRARY_BODIES_H

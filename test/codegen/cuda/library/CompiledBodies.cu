@@ -1,0 +1,46 @@
+//===- CompiledBodies.cu - a kernel per body, and one with all ------------===//
+//
+// What ptxas says of the bodies with nothing known of their arguments: that
+// they compile, and that they do not spill.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cuda/library/library.h"
+
+/// Arguments out of memory, each in 8 bytes.
+struct Arguments {
+  const uint64_t *next;
+
+  template <typename T> __device__ T take() {
+    return *reinterpret_cast<const T *>(next++);
+  }
+};
+
+template <auto Body> struct Call;
+template <typename... Parameters, void (*Body)(Parameters...)>
+struct Call<Body> {
+  /// Braces keep the order.
+  struct Run {
+    __device__ Run(Parameters... arguments) { Body(arguments...); }
+  };
+  static __device__ void run(const uint64_t *memory) {
+    Arguments arguments{memory};
+    Run{arguments.take<Parameters>()...};
+  }
+};
+
+#define BATON_BODY(name)                                                       \
+  extern "C" __global__ void __launch_bounds__(256)                            \
+      kernel_##name(const uint64_t *memory) {                                  \
+    Call<name>::run(memory);                                                   \
+  }
+#include "bodies.inc"
+#undef BATON_BODY
+
+extern "C" __global__ void __launch_bounds__(256)
+    all_bodies(const uint64_t *memory) {
+#define BATON_BODY(name)                                                       \
+  Call<name>::run(memory);                                                     \
+  __syncthreads();
+#include "bodies.inc"
+}

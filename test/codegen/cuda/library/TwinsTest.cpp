@@ -1,0 +1,36 @@
+//===- TwinsTest.cpp - every body of the CPU has a twin, and a test -------===//
+//
+// One test case for every body that the CPU's library.h declares. It runs what
+// TWIN_TEST defined under the body's name.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/codegen/cuda/library/Twins.h"
+
+using namespace baton::test;
+
+/// What ctest shows of a parameter.
+void baton::test::PrintTo(const EmulatedBody &body, std::ostream *os) {
+  *os << body.name;
+}
+
+namespace {
+
+class Twins : public ::testing::TestWithParam<EmulatedBody> {};
+
+TEST_P(Twins, Agree) {
+  const std::string name = GetParam().name;
+  ASSERT_NE(GetParam().body, nullptr)
+      << "codegen/cuda/library has no counterpart of " << name;
+  auto test = twin_tests().find(name);
+  ASSERT_NE(test, twin_tests().end())
+      << "test/codegen/cuda/library has no TWIN_TEST(" << name << ")";
+  test->second();
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, Twins, ::testing::ValuesIn(emulated_bodies()),
+                         [](const auto &test) {
+                           return std::string(test.param.name);
+                         });
+
+} // namespace

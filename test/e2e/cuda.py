@@ -1,0 +1,71 @@
+"""The CUDA kernel of a golden checkpoint, run by the emulation on the host.
+
+The portable bodies do the CPU's arithmetic, so that everything is bit for bit
+what the CPU's program computes: logits for 1, 2, 3 and 8 workers and several
+chunks, in order and shuffled, across 2^32 events, and each value of a dump; and
+the greedy tokens are those of the reference. Without fusion too.
+"""
+
+import argparse
+import json
+import os
+
+import programs
+from programs import Program, expect, run
+
+
+def test(arguments, scratch):
+    case = programs.golden(arguments.folder)
+    # Emulation is slow: a few dozen positions cross every tile's border.
+    tokens = case["tokens"][:40]
+    path = lambda name: os.path.join(scratch, name)
+
+    host = Program(arguments.batonc, arguments.folder, path("host"))
+    device = Program(arguments.batonc, arguments.folder, path("device"), "--target=cuda:emulated")
+    reference = host.logits(tokens, path("host.npy"))
+    for workers, chunk, seed in ((1, 64, 0), (2, 7, 1), (3, 64, 2), (8, 16, 3), (2, 64, 4)):
+        environment = dict(os.environ, BATON_EMULATION_SEED=str(seed))
+        bits = device.logits(tokens, path("device.npy"), "--workers", workers,
+                             "--prefill-chunk", chunk, environment=environment)
+        expect(bits == reference, f"{workers} workers, chunks of {chunk}, seed {seed}: "
+                                  "the logits are not the CPU's")
+    bits = device.logits(tokens, path("wrap.npy"), "--event-origin", 2**32 - 5)
+    expect(bits == reference, "counting across 2^32 changes the logits")
+    print("logits are the CPU's bit for bit")
+
+    greedy = case["greedy"]
+    count = min(12, len(greedy["new_tokens"]))
+    answer = device.generate(greedy["prompt"], count, "--workers", 2)
+    expect(answer["tokens"] == greedy["new_tokens"][:count], "the greedy tokens differ")
+
+    for program, folder in ((host, "host-values"), (device, "device-values")):
+        program.logits(tokens[:9], path("dumped.npy"), "--dump", path(folder))
+    with open(path("host-values/index.json")) as file:
+        names = [value["file"] for value in json.load(file)["values"]]
+    expect(sorted(os.listdir(path("host-values"))) == sorted(os.listdir(path("device-values"))),
+           "the dumps hold different values")
+    for name in names:
+        with open(path(f"host-values/{name}"), "rb") as one, \
+                open(path(f"device-values/{name}"), "rb") as other:
+            expect(one.read() == other.read(), f"{name} is not what the CPU computes")
+    print(f"{len(names)} values of a dump are the CPU's bit for bit")
+
+    passes = "--disable-pass=attention-fusion,linear-grouping,norm-rewrites"
+    unfused = [Program(arguments.batonc, arguments.folder, path(f"unfused{i}"), passes, *flags)
+               .logits(tokens, path("unfused.npy"))
+               for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
+    expect(unfused[0] == unfused[1], "without fusion, the logits are not the CPU's")
+
+    device.logits(tokens[:4], path("traced.npy"), "--workers", 2, "--trace", path("trace.json"))
+    with open(path("trace.json")) as file:
+        slices = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    phases = json.loads(run([device.path, "info", "--json"]).stdout)["phases"]
+    expect(len(slices) >= len(phases), "the trace lacks tasks")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
