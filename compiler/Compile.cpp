@@ -44,6 +44,19 @@ struct Code {
 
 } // namespace
 
+static bool isCuda(const CompileOptions &options) {
+  return llvm::StringRef(options.target).starts_with("cuda:");
+}
+
+static cpu::TargetOptions cpuOptions(const CompileOptions &options,
+                                     const Installation &installation) {
+  cpu::TargetOptions result;
+  result.cpu = options.targetCpu;
+  result.sanitize = options.sanitize;
+  result.library = installation.cpuLibrary();
+  return result;
+}
+
 static std::string print(const llvm::Module &module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -166,51 +179,25 @@ static Expected<Code> compileForCuda(event::ProgramOp program,
   return code;
 }
 
-Error compiler::compile(const CompileOptions &options,
-                        const Installation &installation) {
+/// From a plan on; writes what the stage asks for.
+static Error compilePlan(event::ProgramOp program,
+                         const CompileOptions &options,
+                         const TargetDescription &description,
+                         const Installation &installation) {
   auto start = std::chrono::steady_clock::now();
-
-  // Everything the flags name is looked at before work starts.
-  bool isCuda = llvm::StringRef(options.target).starts_with("cuda:");
-  if (options.stage == Stage::cuda && !isCuda)
-    return createStringError("--emit=cuda: --target=" + options.target +
-                             " has no kernel in CUDA C++");
-  if (options.stage == Stage::llvm && isCuda)
-    return createStringError("--emit=llvm: --target=" + options.target +
-                             " has a kernel in CUDA C++; use --emit=cuda");
-  cpu::TargetOptions targetOptions;
-  targetOptions.cpu = options.targetCpu;
-  targetOptions.sanitize = options.sanitize;
-  targetOptions.library = installation.cpuLibrary();
-  auto target = cpu::resolveTarget(targetOptions);
+  auto target = cpu::resolveTarget(cpuOptions(options, installation));
   if (!target)
     return target.takeError();
-  auto description = TargetDescription::read(
-      options.targetFile.empty() ? installation.target(isCuda ? "cuda" : "cpu")
-                                 : options.targetFile);
-  if (!description)
-    return description.takeError();
-
-  if (options.stage == Stage::schedule)
-    return writeOutput(
-        options.output,
-        schedule::defaultSchedule(*description, options.disabledPasses));
-  auto plan = Plan::build(options, *description);
-  if (!plan)
-    return plan.takeError();
-  if (options.stage == Stage::model || options.stage == Stage::event)
-    return writeOutput(options.output, print(plan->module()));
-
-  event::ProgramOp program = plan->program();
   nlohmann::json info = metadata(program, options, *target);
   if (options.stage == Stage::executable && info["logits"].is_null())
     return createStringError("program @" + program.getSymName() +
                              " never hands over logits (event.advance), so "
                              "that an executable of it could not decode");
-  auto code =
-      isCuda ? compileForCuda(program, info, options, *description, *target,
-                              installation)
-             : compileForCpu(program, info, options, *target, targetOptions);
+  auto code = isCuda(options)
+                  ? compileForCuda(program, info, options, description, *target,
+                                   installation)
+                  : compileForCpu(program, info, options, *target,
+                                  cpuOptions(options, installation));
   if (!code)
     return code.takeError();
   if (options.stage == Stage::llvm || options.stage == Stage::cuda)
@@ -235,7 +222,54 @@ Error compiler::compile(const CompileOptions &options,
         static_cast<unsigned long long>(
             info["events"]["words"].get<uint64_t>()),
         info["proof"].value("status", "missing").c_str(),
-        (isCuda ? options.target : target->cpu).c_str(), seconds.count());
+        (isCuda(options) ? options.target : target->cpu).c_str(),
+        seconds.count());
   }
   return Error::success();
+}
+
+static Expected<TargetDescription>
+readDescription(const CompileOptions &options,
+                const Installation &installation) {
+  if (!options.targetFile.empty())
+    return TargetDescription::read(options.targetFile);
+  return TargetDescription::read(
+      installation.target(isCuda(options) ? "cuda" : "cpu"));
+}
+
+Error compiler::compile(const CompileOptions &options,
+                        const Installation &installation) {
+  // Everything the flags name is looked at before work starts.
+  if (options.stage == Stage::cuda && !isCuda(options))
+    return createStringError("--emit=cuda: --target=" + options.target +
+                             " has no kernel in CUDA C++");
+  if (options.stage == Stage::llvm && isCuda(options))
+    return createStringError("--emit=llvm: --target=" + options.target +
+                             " has a kernel in CUDA C++; use --emit=cuda");
+  if (auto target = cpu::resolveTarget(cpuOptions(options, installation));
+      !target)
+    return target.takeError();
+  auto description = readDescription(options, installation);
+  if (!description)
+    return description.takeError();
+
+  if (options.stage == Stage::schedule)
+    return writeOutput(
+        options.output,
+        schedule::defaultSchedule(*description, options.disabledPasses));
+  auto plan = Plan::build(options, *description);
+  if (!plan)
+    return plan.takeError();
+  if (options.stage == Stage::model || options.stage == Stage::event)
+    return writeOutput(options.output, print(plan->module()));
+  return compilePlan(plan->program(), options, *description, installation);
+}
+
+Error compiler::compileProgram(event::ProgramOp program,
+                               const CompileOptions &options,
+                               const Installation &installation) {
+  auto description = readDescription(options, installation);
+  if (!description)
+    return description.takeError();
+  return compilePlan(program, options, *description, installation);
 }

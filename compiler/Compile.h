@@ -8,6 +8,7 @@
 #define BATON_COMPILER_COMPILE_H
 
 #include "compiler/Installation.h"
+#include "dialects/Event/Event.h"
 
 #include "llvm/Support/Error.h"
 
@@ -50,6 +51,12 @@ struct CompileOptions {
 /// `output` is untouched.
 llvm::Error compile(const CompileOptions &options,
                     const Installation &installation);
+
+/// The same from a plan on, which is taken as it is: its proof is not checked.
+/// The stage is one that comes after plans.
+llvm::Error compileProgram(event::ProgramOp program,
+                           const CompileOptions &options,
+                           const Installation &installation);
 
 } // namespace baton::compiler
 

@@ -64,7 +64,7 @@ def planted(arguments, case, sanitizer, what, plan, report, path):
     """Runs an edited plan until the sanitizer reports it."""
     with open(path("planted.mlir"), "w") as file:
         file.write(plan)
-    run([arguments.emit_unproved, path("planted.mlir"), path("planted"), sanitizer,
+    run([arguments.emit_unproved, path("planted.mlir"), path("planted"), "cpu", sanitizer,
          arguments.installation])
     tokens = ",".join(map(str, case["tokens"]))
     # Whether workers are where they can race is up to the system: try again.

@@ -5,9 +5,8 @@
 #include "codegen/cuda/emulation/fiber.h"
 
 #include <algorithm>
-#include <cstring>
-#include <deque>
-#include <memory>
+#include <iterator>
+#include <list>
 
 namespace baton::emulation {
 
@@ -15,6 +14,8 @@ namespace {
 
 constexpr unsigned warp_size = 32, max_threads = 1024;
 constexpr unsigned max_barriers = 256, max_bulk_copies = 256;
+/// Beyond these a thread's copies come without being waited for.
+constexpr unsigned max_groups = 8;
 /// In the upper half of a barrier's identity; shared memory begins as NaN.
 constexpr uint64_t barrier_tag = 0x62617272;
 
@@ -38,17 +39,18 @@ struct Barrier {
   bool begun;
 };
 
+/// Under way if it has a barrier.
 struct BulkCopy {
+  Barrier *barrier;
   Copy copy;
   uint32_t bytes;
-  Barrier *barrier;
   Clock issued;
 };
 
 struct ThreadState {
   std::vector<Copy> open;
-  /// Groups under way, the oldest first; a deque, so that clocks stay in place.
-  std::deque<CopyGroup> groups;
+  /// Groups under way, the oldest first; a list, so that clocks stay in place.
+  std::list<CopyGroup> groups;
   Clock proxy_fence;
 };
 
@@ -57,27 +59,23 @@ struct LaneState {
   uint32_t a[4], b[2];
 };
 
-/// What the block's copies and barriers need. ThreadSanitizer does not see it:
-/// nothing in it is allocated by one fiber and freed by another.
 struct BlockState {
   ThreadState threads[max_threads];
   Barrier barriers[max_barriers];
   unsigned barrier_count;
   BulkCopy bulk_copies[max_bulk_copies];
-  unsigned bulk_copy_count;
   Clock done;
-  /// Of one meeting and the next: who comes to the one after next has left the
-  /// first.
+  /// Of one operation of a warp and the next: who comes to the one after has
+  /// left the first.
   LaneState lanes[2][max_threads];
   bool odd[max_threads];
 };
 
-/// Blocks are threads of the system.
+/// A block is a thread of the system. Not allocated by the fiber that comes
+/// first, which ThreadSanitizer would hold against the others.
 BlockState &state() {
-  thread_local std::unique_ptr<BlockState> instance;
-  if (!instance)
-    instance.reset(new BlockState());
-  return *instance;
+  static thread_local BlockState instance;
+  return instance;
 }
 
 ThreadState &thread_state() { return state().threads[running().thread.x]; }
@@ -95,7 +93,8 @@ void check_alignment(const Copy &copy, uint32_t bytes) {
            " bytes that is not aligned to 16");
 }
 
-// Groups ------------------------------------------------------------------------
+// Groups
+// ------------------------------------------------------------------------
 
 /// Completes the oldest groups until `left` remain.
 void complete_groups(ThreadState &thread, size_t left) {
@@ -113,7 +112,8 @@ void complete_groups(ThreadState &thread, size_t left) {
   }
 }
 
-// Barriers ----------------------------------------------------------------------
+// Barriers
+// ----------------------------------------------------------------------
 
 Barrier &barrier_of(const uint64_t *word, uint64_t identity) {
   uint64_t index = identity & 0xffffffff;
@@ -136,17 +136,30 @@ void end_phase_if_complete(Barrier &barrier) {
   barrier.begun = false;
 }
 
-void complete_bulk_copy(unsigned index) {
-  BlockState &block = state();
+void complete(BulkCopy &bulk) {
   Fiber &self = running();
-  BulkCopy &bulk = block.bulk_copies[index];
+  Barrier &barrier = *bulk.barrier;
   bulk.issued.acquire(*self.writer);
   read_as(*self.reader, bulk.copy.global, bulk.bytes);
   copy_as(*self.writer, bulk.copy.shared, bulk.copy.global, bulk.bytes);
-  release_phase(*bulk.barrier, *self.reader);
-  release_phase(*bulk.barrier, *self.writer);
-  bulk.barrier->pending_bytes -= bulk.bytes;
-  end_phase_if_complete(*bulk.barrier);
+  release_phase(barrier, *self.reader);
+  release_phase(barrier, *self.writer);
+  barrier.pending_bytes -= bulk.bytes;
+  bulk.barrier = nullptr;
+  end_phase_if_complete(barrier);
+}
+
+/// One of those that `barrier` waits for, if there is any.
+bool complete_a_bulk_copy(const Barrier &barrier) {
+  const unsigned offset = draw(max_bulk_copies);
+  for (unsigned i = 0; i < max_bulk_copies; ++i) {
+    BulkCopy &bulk = state().bulk_copies[(i + offset) % max_bulk_copies];
+    if (bulk.barrier != &barrier)
+      continue;
+    complete(bulk);
+    return true;
+  }
+  return false;
 }
 
 } // namespace
@@ -161,8 +174,7 @@ void commit_copies() {
   CopyGroup &group = thread.groups.emplace_back();
   group.copies.swap(thread.open);
   group.committed.release(running(), /*forget=*/true);
-  if (draw(4) == 1)
-    complete_groups(thread, draw(static_cast<unsigned>(thread.groups.size())));
+  complete_groups(thread, draw(4) == 1 ? draw(max_groups) : max_groups);
 }
 
 void wait_for_copies(unsigned groups) {
@@ -191,23 +203,17 @@ void arrive(const uint64_t *word, uint64_t identity, uint32_t bytes) {
   barrier.pending_bytes += bytes;
   --barrier.pending_arrivals;
   end_phase_if_complete(barrier);
+  progress();
   interleave();
 }
 
 bool phase_has_ended(const uint64_t *word, uint64_t identity, uint32_t parity) {
   Barrier &barrier = barrier_of(word, identity);
   if (barrier.phase % 2 == parity) {
-    BlockState &block = state();
-    const unsigned count = block.bulk_copy_count, offset = draw(count + 1);
-    for (unsigned i = 0; i < count; ++i)
-      if (block.bulk_copies[(i + offset) % count].barrier == &barrier) {
-        complete_bulk_copy((i + offset) % count);
-        break;
-      }
-    yield();
-  }
-  if (barrier.phase % 2 == parity)
+    if (!complete_a_bulk_copy(barrier))
+      yield();
     return false;
+  }
   barrier.clocks[parity].acquire(running());
   return true;
 }
@@ -215,21 +221,81 @@ bool phase_has_ended(const uint64_t *word, uint64_t identity, uint32_t parity) {
 void bulk_copy(void *shared, const void *global, uint32_t bytes,
                const uint64_t *word, uint64_t identity) {
   check_alignment({shared, global}, bytes);
-  BlockState &block = state();
-  if (block.bulk_copy_count == max_bulk_copies)
+  Barrier &barrier = barrier_of(word, identity);
+  auto &all = state().bulk_copies;
+  BulkCopy *bulk = std::find_if(std::begin(all), std::end(all), [](auto &one) {
+    return one.barrier == nullptr;
+  });
+  if (bulk == std::end(all))
     misuse("more than " + std::to_string(max_bulk_copies) +
            " bulk copies under way");
-  BulkCopy &bulk = block.bulk_copies[block.bulk_copy_count++];
-  bulk.copy = {shared, global};
-  bulk.bytes = bytes;
-  bulk.barrier = &barrier_of(word, identity);
-  bulk.issued.release(running(), /*forget=*/true);
+  *bulk = {&barrier, {shared, global}, bytes, {}};
+  bulk->issued.release(running(), /*forget=*/true);
   thread_state().proxy_fence.acquire(*running().reader);
+  if (draw(4) == 1)
+    complete_a_bulk_copy(barrier);
   interleave();
 }
 
 void proxy_fence() {
   thread_state().proxy_fence.release(running(), /*forget=*/true);
+}
+
+// Matrices
+// ----------------------------------------------------------------------
+
+namespace {
+
+/// What the caller brings to the warp's next operation.
+LaneState &next_lane_state() {
+  BlockState &block = state();
+  const unsigned thread = running().thread.x;
+  block.odd[thread] = !block.odd[thread];
+  return block.lanes[block.odd[thread]][thread];
+}
+
+/// What lane `lane` has brought to the latest.
+const LaneState &lane_state(unsigned lane) {
+  const BlockState &block = state();
+  const unsigned thread = running().thread.x;
+  return block.lanes[block.odd[thread]][thread / warp_size * warp_size + lane];
+}
+
+double bf16(const uint32_t *registers, unsigned index, unsigned half) {
+  uint32_t bits = registers[index] >> 16 * half << 16;
+  return __builtin_bit_cast(float, bits);
+}
+
+} // namespace
+
+void share_address(const void *address) {
+  if (reinterpret_cast<uintptr_t>(address) % 16)
+    misuse("a row of a matrix that is not aligned to 16");
+  next_lane_state().address = address;
+  meet({Operation::ldmatrix, 0xffffffffu});
+}
+
+const void *address_of_lane(unsigned lane) { return lane_state(lane).address; }
+
+void multiply_bf16(float *sum, const uint32_t *a, const uint32_t *b) {
+  LaneState &own = next_lane_state();
+  std::copy_n(a, 4, own.a);
+  std::copy_n(b, 2, own.b);
+  meet({Operation::mma, 0xffffffffu});
+  // Four lanes share a row of A, a row of the sum and a column of B, and have
+  // two neighbouring elements each, in eights of rows and of depth.
+  const unsigned lane = running().thread.x % warp_size;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = lane / 4, lower = i / 2;
+    const unsigned column = lane % 4 * 2 + i % 2;
+    double result = sum[i];
+    for (unsigned depth = 0; depth < 16; ++depth) {
+      const unsigned pair = depth % 8 / 2, half = depth % 2, deeper = depth / 8;
+      result += bf16(lane_state(row * 4 + pair).a, lower + 2 * deeper, half) *
+                bf16(lane_state(column * 4 + pair).b, deeper, half);
+    }
+    sum[i] = static_cast<float>(result);
+  }
 }
 
 } // namespace baton::emulation

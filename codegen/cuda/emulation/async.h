@@ -1,15 +1,15 @@
 //===- async.h - asynchronous copies and barriers in shared memory --------===//
 //
-// Copies happen late and, with a seed, in any order: at the latest when somebody
-// waits for them, rarely before. ThreadSanitizer takes them for the work of two
-// more threads of the block, a reader and a writer, ordered with the others by
-// commits, waits and barriers only.
+// Copies happen late and, with a seed, in any order: at the latest when
+// somebody waits for them, rarely before. ThreadSanitizer takes them for the
+// work of two more threads of the block, a reader and a writer, ordered with
+// the others by commits, waits and barriers only.
 //
 // The reader of bulk copies knows what the issuing thread did before its last
 // proxy fence. So a source that ordinary stores have written is a race unless
 // the thread that issues the copy, having acquired them, executed one. That a
-// fence elsewhere on the way would do is not modelled, nor are ordinary stores to
-// the destination, nor fence.mbarrier_init.
+// fence elsewhere on the way would do is not modelled, nor are ordinary stores
+// to the destination, nor fence.mbarrier_init.
 //
 //===----------------------------------------------------------------------===//
 

@@ -39,8 +39,9 @@ constexpr uint64_t poison_value = ~uint64_t{0};
 constexpr const char *operation_names[] = {
     "__syncthreads",    "__syncthreads_count", "__syncthreads_and",
     "__syncthreads_or", "__syncwarp",          "__ballot_sync",
-    "__any_sync",       "__all_sync",          "ldmatrix", "mma.sync", "__shfl_sync",
-    "__shfl_up_sync",   "__shfl_down_sync",    "__shfl_xor_sync"};
+    "__any_sync",       "__all_sync",          "ldmatrix",
+    "mma.sync",         "__shfl_sync",         "__shfl_up_sync",
+    "__shfl_down_sync", "__shfl_xor_sync"};
 
 const char *name(Operation operation) {
   return operation_names[static_cast<unsigned>(operation)];
@@ -201,8 +202,11 @@ void Block::yield(Fiber &fiber) {
 }
 
 void Block::interleave(Fiber &fiber) {
-  if (draw(4) == 1)
-    yield(fiber);
+  if (draw(4) != 1)
+    return;
+  progress();
+  push(fiber);
+  switch_fiber(fiber, scheduler);
 }
 
 /// All threads of the block that can run only ask for something again. Blocks
@@ -399,6 +403,8 @@ void interleave() {
   fiber.owner->interleave(fiber);
 }
 
+void progress() { running().owner->progress(); }
+
 unsigned draw(unsigned count) { return running().owner->draw(count); }
 
 void poll(const uint32_t *word) {
@@ -415,7 +421,7 @@ void fence() {
   for (const uint32_t *word : fiber.polled)
     acquire_word(word);
   fiber.polled.clear();
-  fiber.owner->progress();
+  progress();
 }
 
 void poison_initial_values(unsigned char *begin, unsigned char *end) {

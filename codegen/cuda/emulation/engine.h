@@ -53,8 +53,8 @@ struct Thread {
 /// cost a call per threadIdx.
 extern __thread Thread *current;
 
-/// Where threads meet: those of a block, then those of a warp, of these shuffles
-/// last.
+/// Where threads meet: those of a block, then those of a warp, of these
+/// shuffles last.
 enum class Operation : uint8_t {
   syncthreads,
   syncthreads_count,

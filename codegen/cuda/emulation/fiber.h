@@ -34,6 +34,8 @@ struct Fiber : Thread {
 
 /// The one that runs.
 inline Fiber &running() { return static_cast<Fiber &>(*current); }
+/// To be called when it has done more than ask whether it may go on.
+void progress();
 
 /// Fibers with stacks, kept from one launch to the next.
 std::vector<Fiber *> take_fibers(size_t count);

@@ -61,18 +61,22 @@ BATON_DEVICE void accumulate(float (&sum)[Rows][Columns],
 #pragma unroll
         for (int column = 0; column < Columns; ++column)
           factors[step][column] = right(depth + step, column);
-      Quad quads[Rows];
+      float lefts[4][Rows];
 #pragma unroll
-      for (int row = 0; row < Rows; ++row)
-        quads[row] = *reinterpret_cast<const Quad *>(left[row] + depth);
+      for (int row = 0; row < Rows; ++row) {
+        const Quad &quad = *reinterpret_cast<const Quad *>(left[row] + depth);
+#pragma unroll
+        for (int step = 0; step < 4; ++step)
+          lefts[step][row] = quad.element[step];
+      }
 #pragma unroll
       for (int step = 0; step < 4; ++step)
 #pragma unroll
         for (int row = 0; row < Rows; ++row)
 #pragma unroll
           for (int column = 0; column < Columns; ++column)
-            sum[row][column] = fmaf(quads[row].element[step],
-                                    factors[step][column], sum[row][column]);
+            sum[row][column] =
+                fmaf(lefts[step][row], factors[step][column], sum[row][column]);
     }
   }
 #pragma unroll(Ahead)
@@ -82,8 +86,8 @@ BATON_DEVICE void accumulate(float (&sum)[Rows][Columns],
 
 /// finish(row, column, sums) for [rows, columns], where sums[s] is the product
 /// of a row of `left` and a column of the right-hand side s, whose element at a
-/// depth is right(column, depth, s). A thread has up to `Rows` rows of a column;
-/// rows behind the last repeat it.
+/// depth is right(column, depth, s). A thread has up to `Rows` rows of a
+/// column; rows behind the last repeat it.
 template <int Rows, int Sides, int Ahead, typename Right, typename Finish>
 BATON_DEVICE void multiply_tiles(const float *left, int64_t left_stride,
                                  int64_t rows, int64_t columns, int64_t depth,
