@@ -130,7 +130,8 @@ compileForEmulation(llvm::StringRef source, const CompileOptions &options,
   if (!options.sanitize.empty())
     flags.insert(flags.end(), {"-fsanitize=" + options.sanitize, "-g",
                                "-fno-omit-frame-pointer"});
-  return link::compileSource(source, options.output, flags);
+  return link::compileSource(
+      source, options.output.empty() ? "kernel" : options.output, flags);
 }
 
 static Expected<Code> compileForCuda(event::ProgramOp program,

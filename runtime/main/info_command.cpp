@@ -114,6 +114,8 @@ void print_text(const Metadata &metadata) {
   Table summary;
   summary.add({"model", scalars_text(model, {"name"})});
   summary.add({"target", scalars_text(member(metadata, "target"), {})});
+  if (!metadata.device.is_null())
+    summary.add({"kernel", scalars_text(metadata.device, {"kind"})});
   summary.add(
       {"limits", std::to_string(metadata.max_seq) + " positions, " +
                      std::to_string(metadata.max_rows) + " rows a step, " +
@@ -155,6 +157,7 @@ void print_json(const Metadata &metadata) {
   Json result;
   result["model"] = member(metadata, "model");
   result["target"] = member(metadata, "target");
+  result["device"] = metadata.device;
   result["max_rows"] = metadata.max_rows;
   result["max_seq"] = metadata.max_seq;
   result["max_outputs"] = metadata.max_outputs;

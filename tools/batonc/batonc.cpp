@@ -35,22 +35,26 @@ static int compileCommand(int argc, char **argv) {
       "  batonc ./llama -o llama --schedule=s.mlir  ... and decide otherwise\n"
       "  batonc explain ./llama --html plan.html    phases, costs and reasons\n"
       "  batonc model.mlir -o model --max-seq=512   compile hand-written IR\n"
-      "  batonc ./llama -o check --sanitize=thread  instrument everything\n");
+      "  batonc ./llama -o check --sanitize=thread  instrument everything\n"
+      "  batonc ./llama -o llama --target=cuda:sm_90a        a kernel for a GPU\n"
+      "  batonc ./llama --target=cuda:sm_90a --emit=cuda     ... as CUDA C++\n"
+      "  batonc ./llama -o emu --target=cuda:emulated        ... run on the "
+      "host\n");
   app.set_version_flag("--version", "batonc 0.1.0");
 
   CompileOptions options;
   CompileFlags flags;
   Choice emit{"--emit",
               "exe",
-              {"schedule", "model", "event", "llvm", "object", "exe"},
-              {"dist", "cuda"}};
+              {"schedule", "model", "event", "llvm", "cuda", "object", "exe"},
+              {"dist"}};
   flags.addTo(app);
   app.add_option("-o", options.output,
                  "where the result goes; text stages print to standard output "
                  "without it");
   app.add_option("--emit", emit.value,
                  "print the default schedule, or stop at a stage: schedule, "
-                 "model, event, llvm, object, exe");
+                 "model, event, llvm, cuda, object, exe");
 
   try {
     app.parse(argc, argv);

@@ -9,7 +9,6 @@
 
 #include <sanitizer/common_interface_defs.h>
 #include <sanitizer/tsan_interface.h>
-#include <sanitizer/tsan_interface_atomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,11 +17,13 @@
 #pragma weak __sanitizer_finish_switch_fiber
 #pragma weak __tsan_acquire
 #pragma weak __tsan_release
-#pragma weak __tsan_atomic32_store
 #pragma weak __tsan_create_fiber
 #pragma weak __tsan_get_current_fiber
 #pragma weak __tsan_set_fiber_name
 #pragma weak __tsan_switch_to_fiber
+// Interfaces of instrumented code.
+extern "C" __attribute__((weak)) void
+__tsan_atomic32_store(volatile int *word, int value, int memory_order);
 extern "C" __attribute__((weak)) void __tsan_read_range(const void *address,
                                                         size_t bytes);
 
@@ -180,7 +181,7 @@ void Clock::release(const Fiber &fiber, bool forget) {
   SpeakingFor scope(fiber);
   // A release adds to what is there; a store takes its place.
   if (forget)
-    __tsan_atomic32_store(&word, 0, __tsan_memory_order_release);
+    __tsan_atomic32_store(&word, 0, __ATOMIC_RELEASE);
   else
     __tsan_release(&word);
 }

@@ -1,4 +1,4 @@
-//===- CompiledBodies.cu - a kernel per body, and one with all ------------===//
+//===- CompiledBodies.cu - a kernel per body ------------------------------===//
 //
 // What ptxas says of the bodies with nothing known of their arguments: that
 // they compile, and that they do not spill.
@@ -35,12 +35,3 @@ struct Call<Body> {
     Call<name>::run(memory);                                                   \
   }
 #include "bodies.inc"
-#undef BATON_BODY
-
-extern "C" __global__ void __launch_bounds__(256)
-    all_bodies(const uint64_t *memory) {
-#define BATON_BODY(name)                                                       \
-  Call<name>::run(memory);                                                     \
-  __syncthreads();
-#include "bodies.inc"
-}
