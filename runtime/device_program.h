@@ -47,6 +47,42 @@ struct BatonExchange {
   BatonDeviceStep next;
 };
 
+/// How a kernel generates without asking. See GenerationRequest in
+/// runtime/decode/generation.h.
+struct BatonGeneration {
+  /// 0: every step's end is a question to the host.
+  uint32_t active;
+  uint32_t prompt_tokens;
+  uint32_t prefill_chunk;
+  uint32_t stop_tokens;
+  const int32_t *stops;
+  uint64_t max_new_tokens;
+  uint64_t seed;
+  double temperature;
+};
+
+/// How a generation ended.
+enum BatonEnd : uint32_t {
+  BATON_END_NOT_YET = 0,
+  /// By length, a stop token, or the host's wish.
+  BATON_END_REGULAR = 1,
+  /// A logit is infinite or not a number.
+  BATON_END_NOT_FINITE = 2,
+};
+
+/// Memory that host and device both see: what a generation has done so far, and
+/// what the host wants.
+struct BatonProgress {
+  /// Positions computed.
+  uint32_t positions;
+  /// New tokens, which lie behind the prompt's in BatonDevice::tokens.
+  uint32_t new_tokens;
+  /// BatonEnd, set last.
+  uint32_t end;
+  /// Set by the host: end at the next border.
+  uint32_t stop;
+};
+
 /// The first wait that was not fulfilled in time.
 struct BatonFailure {
   /// 0: none. Set last.
@@ -89,6 +125,7 @@ struct BatonDevice {
   /// [workers][scratch bytes]; null when scratch is shared memory.
   unsigned char *scratch;
   BatonExchange *exchange;
+  BatonProgress *progress;
   BatonFailure *failure;
   /// [workers][trace_capacity], and how many each worker has written, or null.
   BatonTraceRecord *trace;
@@ -96,6 +133,9 @@ struct BatonDevice {
   uint64_t trace_capacity;
   /// How long a wait may take.
   uint64_t wait_nanoseconds;
+  BatonGeneration generation;
+  /// New tokens of the generation so far.
+  uint64_t new_tokens;
   /// Step t reads steps[t & 1], which the last task of the step before wrote.
   BatonDeviceStep steps[2];
   /// Whether the host wants BATON_QUESTION_OBSERVE.

@@ -178,6 +178,8 @@ void PhaseEmitter::emitPointers() {
       else if (auto weight = mlir::dyn_cast<WeightAttr>(operand))
         parameters.insert(weight.getParameter().getAttr());
     }
+  for (auto advance : phase.getBody().getOps<AdvanceOp>())
+    buffers.insert(advance.getLogitsAttr().getAttr());
   StringSet<> taken;
   auto fresh = [&](const Twine &name) {
     std::string unique = name.str();
@@ -336,8 +338,11 @@ void PhaseEmitter::emitCalls() {
     if (!first)
       os << "    worker.between();\n";
     first = false;
-    if (mlir::isa<AdvanceOp>(op)) {
-      os << "    worker.advance(step);\n";
+    if (auto advance = mlir::dyn_cast<AdvanceOp>(op)) {
+      mlir::StringAttr logits = advance.getLogitsAttr().getAttr();
+      BufferOp buffer = layout.buffers.find(logits)->second;
+      os << "    worker.advance(step, " << base(logits) << ", "
+         << spell(buffer.getExtents().getResult(1)) << ");\n";
       continue;
     }
     auto call = mlir::cast<CallOp>(op);

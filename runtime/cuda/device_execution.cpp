@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/device_execution.h"
 
+#include "runtime/decode/generation.h"
 #include "runtime/error.h"
 
 #include <algorithm>
@@ -73,7 +74,10 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
       metadata.scratch_bytes)
     state.scratch = allocate<unsigned char>(
         scratch_stride(metadata) * worker_count, "scratch");
+  progress = static_cast<BatonProgress *>(
+      device->share(sizeof(BatonProgress), "the progress of a generation"));
   state.exchange = exchange;
+  state.progress = progress;
   state.failure = allocate<BatonFailure>(1, "the report of a failure");
   state.wait_nanoseconds = device->wait_nanoseconds();
   program = allocate<BatonDevice>(1, "the program's description");
@@ -140,6 +144,8 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
   BatonFailure none = {};
   device->write(state.failure, &none, sizeof none);
   *exchange = {};
+  // A trace tells steps apart by when the host saw them.
+  prepare_generation(observed || recorder ? nullptr : driver->request());
   state.steps[0] = to_device(step);
   state.steps[1] = {};
   state.observed = observed;
@@ -182,12 +188,16 @@ void DeviceExecution::serve() noexcept {
         answer(*exchange);
         answered = asked;
         __atomic_store_n(&exchange->answered, answered, __ATOMIC_RELEASE);
+      } else if (state.generation.active && follow()) {
+        // There may be more.
       } else if (!device->running()) {
         break;
       } else {
         sched_yield();
       }
     }
+    if (state.generation.active)
+      end_generation();
     check_waits();
     if (state.trace)
       collect_trace();
@@ -195,9 +205,63 @@ void DeviceExecution::serve() noexcept {
     if (!failure)
       failure = std::current_exception();
   }
-  // The driver has not been told yet when the kernel ended by itself.
+  // The driver has not been told yet when the kernel ended without a question.
   if (current.rows != 0)
     driver->finish();
+}
+
+/// The kernel generates by itself if the driver lets it.
+void DeviceExecution::prepare_generation(const GenerationRequest *request) {
+  state.generation = {};
+  state.new_tokens = 0;
+  *progress = {};
+  followed_tokens = 0;
+  if (!request)
+    return;
+  const SamplingOptions &sampling = request->sampling;
+  if (request->stop_tokens.size() > stop_capacity) {
+    stop_capacity = request->stop_tokens.size();
+    stops = allocate<int32_t>(stop_capacity, "stop tokens");
+  }
+  device->write(stops, request->stop_tokens.data(),
+                request->stop_tokens.size() * sizeof(int32_t));
+  state.generation = {1,
+                      static_cast<uint32_t>(request->prompt.size()),
+                      request->prefill_chunk,
+                      static_cast<uint32_t>(request->stop_tokens.size()),
+                      stops,
+                      request->max_new_tokens,
+                      sampling.seed,
+                      sampling.top_k == 1 ? 0 : sampling.temperature};
+  prompt_tokens = request->prompt.size();
+}
+
+/// Tells the driver what the kernel has done since; false if that is nothing.
+bool DeviceExecution::follow() {
+  if (stop.load(std::memory_order_relaxed))
+    __atomic_store_n(&progress->stop, 1, __ATOMIC_RELEASE);
+  uint32_t count = __atomic_load_n(&progress->new_tokens, __ATOMIC_ACQUIRE);
+  driver->computed(__atomic_load_n(&progress->positions, __ATOMIC_ACQUIRE));
+  if (count == followed_tokens)
+    return false;
+  while (followed_tokens < count && !failure) {
+    try {
+      driver->sampled(tokens[prompt_tokens + followed_tokens++]);
+    } catch (...) {
+      failure = std::current_exception();
+      __atomic_store_n(&progress->stop, 1, __ATOMIC_RELEASE);
+    }
+  }
+  followed_tokens = count;
+  return true;
+}
+
+void DeviceExecution::end_generation() {
+  follow();
+  if (!failure &&
+      __atomic_load_n(&progress->end, __ATOMIC_ACQUIRE) == BATON_END_NOT_FINITE)
+    throw Error("logits at position " + std::to_string(progress->positions) +
+                " are not finite");
 }
 
 void DeviceExecution::answer(const BatonExchange &question) {

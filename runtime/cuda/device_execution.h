@@ -29,6 +29,9 @@ private:
   void upload_parameters(const Parameters &parameters);
   void reset_events();
   void serve() noexcept;
+  void prepare_generation(const GenerationRequest *request);
+  bool follow();
+  void end_generation();
   void answer(const BatonExchange &question);
   void show_phase(const BatonExchange &question);
   BatonTraceRecord *trace_memory(uint64_t capacity);
@@ -48,6 +51,11 @@ private:
   BatonTraceRecord *records = nullptr;
   int32_t *tokens;
   BatonExchange *exchange;
+  BatonProgress *progress;
+  int32_t *stops = nullptr;
+  size_t stop_capacity = 0;
+  uint64_t prompt_tokens = 0;
+  uint32_t followed_tokens = 0;
   /// What the host's steady clock is ahead of the device's, at most: an answer
   /// comes after its question.
   int64_t clock_difference = 0;

@@ -18,24 +18,24 @@ std::string_view finish_reason_name(FinishReason reason) {
   return reason == FinishReason::Stop ? "stop" : "length";
 }
 
-Generation::Generation(GenerationRequest wanted, GenerationHooks hooks)
-    : request(std::move(wanted)), hooks(std::move(hooks)),
-      sampler(request.sampling) {
+Generation::Generation(GenerationRequest request, GenerationHooks hooks)
+    : wanted(std::move(request)), hooks(std::move(hooks)),
+      sampler(wanted.sampling) {
   // Workers wait while a token is recorded; growing may not happen then.
-  generated.reserve(request.max_new_tokens);
-  times.reserve(request.max_new_tokens);
+  generated.reserve(wanted.max_new_tokens);
+  times.reserve(wanted.max_new_tokens);
 }
 
 BatonStep Generation::prefill_step(uint64_t past) const {
-  uint64_t left = request.prompt.size() - past;
-  uint64_t rows = std::min<uint64_t>(left, request.prefill_chunk);
+  uint64_t left = wanted.prompt.size() - past;
+  uint64_t rows = std::min<uint64_t>(left, wanted.prefill_chunk);
   return {static_cast<uint32_t>(rows), static_cast<uint32_t>(past),
           rows == left ? 1u : 0u, 0};
 }
 
 BatonStep Generation::begin(std::span<int32_t> tokens) {
   sequence = tokens;
-  std::copy(request.prompt.begin(), request.prompt.end(), sequence.begin());
+  std::copy(wanted.prompt.begin(), wanted.prompt.end(), sequence.begin());
   generated.clear();
   times.clear();
   prefilled_tokens = 0;
@@ -46,28 +46,42 @@ BatonStep Generation::begin(std::span<int32_t> tokens) {
 
 BatonStep Generation::advance(const BatonStep &current, const Logits &logits) {
   uint64_t position = uint64_t(current.past) + current.rows;
-  if (position <= request.prompt.size())
-    prefilled_tokens.store(position, std::memory_order_relaxed);
-  if (position < request.prompt.size())
+  computed(position);
+  if (position < wanted.prompt.size())
     return prefill_step(position);
 
   if (hooks.on_logits)
     hooks.on_logits(position, logits.row(0));
   int32_t token = sampler.sample(logits.row(0), position);
-  times.push_back(Clock::now());
-  generated.push_back(token);
   sequence[position] = token;
-  if (hooks.on_token)
-    hooks.on_token(token);
-
-  if (std::find(request.stop_tokens.begin(), request.stop_tokens.end(),
-                token) != request.stop_tokens.end()) {
-    reason = FinishReason::Stop;
-    return {};
-  }
-  if (generated.size() >= request.max_new_tokens)
+  sampled(token);
+  if (reason == FinishReason::Stop || generated.size() >= wanted.max_new_tokens)
     return {};
   return {1, static_cast<uint32_t>(position), 1, 0};
+}
+
+/// Nothing but the driver sees the logits, and a device chooses among all
+/// tokens.
+const GenerationRequest *Generation::request() const {
+  const SamplingOptions &sampling = wanted.sampling;
+  bool greedy = sampling.temperature == 0 || sampling.top_k == 1;
+  bool among_all = greedy || (sampling.top_k == 0 && sampling.top_p >= 1);
+  return among_all && !hooks.on_logits ? &wanted : nullptr;
+}
+
+void Generation::computed(uint64_t positions) {
+  if (positions <= wanted.prompt.size())
+    prefilled_tokens.store(positions, std::memory_order_relaxed);
+}
+
+void Generation::sampled(int32_t token) {
+  times.push_back(Clock::now());
+  generated.push_back(token);
+  if (hooks.on_token)
+    hooks.on_token(token);
+  if (std::find(wanted.stop_tokens.begin(), wanted.stop_tokens.end(), token) !=
+      wanted.stop_tokens.end())
+    reason = FinishReason::Stop;
 }
 
 void Generation::finish() noexcept {

@@ -52,6 +52,9 @@ public:
 
   BatonStep begin(std::span<int32_t> tokens) override;
   BatonStep advance(const BatonStep &current, const Logits &logits) override;
+  const GenerationRequest *request() const override;
+  void computed(uint64_t positions) override;
+  void sampled(int32_t token) override;
   void finish() noexcept override;
 
   /// Tokens of the prompt computed so far; may be read while it runs.
@@ -76,7 +79,7 @@ public:
 private:
   BatonStep prefill_step(uint64_t past) const;
 
-  GenerationRequest request;
+  GenerationRequest wanted;
   GenerationHooks hooks;
   Sampler sampler;
   std::span<int32_t> sequence;

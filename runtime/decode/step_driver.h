@@ -11,6 +11,8 @@
 
 namespace baton {
 
+struct GenerationRequest;
+
 /// The logits of a step's output rows; valid during the call that hands them
 /// out.
 struct Logits {
@@ -41,6 +43,12 @@ public:
   /// base pointers of the storages. May throw as advance().
   virtual void observe(const BatonStep &step, uint32_t phase,
                        uint32_t iteration, void *const *storages) {}
+  /// What a device needs to take the driver's decisions itself, or null if only
+  /// the driver can. It is then told what came of it, by one thread, in the
+  /// place of advance().
+  virtual const GenerationRequest *request() const { return nullptr; }
+  virtual void computed(uint64_t positions) {}
+  virtual void sampled(int32_t token) {}
   /// No other call will follow.
   virtual void finish() noexcept {}
 };

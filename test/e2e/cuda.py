@@ -3,7 +3,8 @@
 The portable bodies do the CPU's arithmetic, so that everything is bit for bit
 what the CPU's program computes: logits for 1, 2, 3 and 8 workers and several
 chunks, in order and shuffled, across 2^32 events, and each value of a dump; and
-the greedy tokens are those of the reference. Without fusion too.
+the tokens are those of the reference and of the CPU's program, greedy and sampled,
+by the kernel or, with limits to the candidates, by the host. Without fusion too.
 """
 
 import argparse
@@ -37,6 +38,11 @@ def test(arguments, scratch):
     count = min(12, len(greedy["new_tokens"]))
     answer = device.generate(greedy["prompt"], count, "--workers", 2)
     expect(answer["tokens"] == greedy["new_tokens"][:count], "the greedy tokens differ")
+    for flags in (("--temperature", 0.8, "--seed", 7), ("--temperature", 3, "--seed", 8),
+                  ("--temperature", 0.7, "--top-p", 0.9, "--seed", 3), ("--top-k", 1)):
+        both = [program.generate(greedy["prompt"], count, "--prefill-chunk", 3, "--workers", 2, *flags)
+                for program in (host, device)]
+        expect(both[0]["tokens"] == both[1]["tokens"], f"the tokens with {flags} differ")
 
     for program, folder in ((host, "host-values"), (device, "device-values")):
         program.logits(tokens[:9], path("dumped.npy"), "--dump", path(folder))

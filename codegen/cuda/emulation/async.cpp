@@ -93,8 +93,7 @@ void check_alignment(const Copy &copy, uint32_t bytes) {
            " bytes that is not aligned to 16");
 }
 
-// Groups
-// ------------------------------------------------------------------------
+// Groups ----------------------------------------------------------------------
 
 /// Completes the oldest groups until `left` remain.
 void complete_groups(ThreadState &thread, size_t left) {
@@ -112,8 +111,7 @@ void complete_groups(ThreadState &thread, size_t left) {
   }
 }
 
-// Barriers
-// ----------------------------------------------------------------------
+// Barriers --------------------------------------------------------------------
 
 Barrier &barrier_of(const uint64_t *word, uint64_t identity) {
   uint64_t index = identity & 0xffffffff;
@@ -241,8 +239,7 @@ void proxy_fence() {
   thread_state().proxy_fence.release(running(), /*forget=*/true);
 }
 
-// Matrices
-// ----------------------------------------------------------------------
+// Matrices --------------------------------------------------------------------
 
 namespace {
 

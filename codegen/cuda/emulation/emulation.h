@@ -1,7 +1,7 @@
 //===- emulation.h - CUDA's names on the host -----------------------------===//
 //
 // What device.h promises, and the part of CUDA C++ that bodies and kernels use,
-// for a host compiler and engine.h.
+// for clang as C++17 or later, and engine.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-// Specifiers and built-in variables
-// ---------------------------------------------
+// Specifiers and built-in variables -------------------------------------------
 
 #define __host__
 #define __device__
@@ -49,53 +48,48 @@ __attribute__((constructor)) static void baton_poison_static_shared() {
 #define BATON_DYNAMIC_SHARED(name)                                             \
   unsigned char *const name = ::baton::emulation::current->shared
 
-// Barriers
-// ----------------------------------------------------------------------
+// Barriers --------------------------------------------------------------------
 
-BATON_DEVICE uint64_t baton_meet(::baton::emulation::Operation operation,
-                                 uint32_t mask, uint64_t value,
-                                 unsigned source = 0) {
+using BatonOperation = ::baton::emulation::Operation;
+
+BATON_DEVICE uint64_t baton_meet(BatonOperation operation, uint32_t mask,
+                                 uint64_t value, unsigned source = 0) {
   return ::baton::emulation::meet({operation, mask, value, source});
 }
 
 BATON_DEVICE void __syncthreads() {
-  baton_meet(::baton::emulation::Operation::syncthreads, 0, 0);
+  baton_meet(BatonOperation::syncthreads, 0, 0);
 }
 BATON_DEVICE int __syncthreads_count(int predicate) {
-  return static_cast<int>(baton_meet(
-      ::baton::emulation::Operation::syncthreads_count, 0, predicate != 0));
+  return static_cast<int>(
+      baton_meet(BatonOperation::syncthreads_count, 0, predicate != 0));
 }
 BATON_DEVICE int __syncthreads_and(int predicate) {
-  return baton_meet(::baton::emulation::Operation::syncthreads_and, 0,
-                    predicate == 0) == 0;
+  return baton_meet(BatonOperation::syncthreads_and, 0, predicate == 0) == 0;
 }
 BATON_DEVICE int __syncthreads_or(int predicate) {
-  return baton_meet(::baton::emulation::Operation::syncthreads_or, 0,
-                    predicate != 0) != 0;
+  return baton_meet(BatonOperation::syncthreads_or, 0, predicate != 0) != 0;
 }
 BATON_DEVICE void __syncwarp(unsigned mask = 0xffffffffu) {
-  baton_meet(::baton::emulation::Operation::syncwarp, mask, 0);
+  baton_meet(BatonOperation::syncwarp, mask, 0);
 }
 
-// Votes and shuffles
-// ------------------------------------------------------------
+// Votes and shuffles ----------------------------------------------------------
 
 BATON_DEVICE unsigned __ballot_sync(unsigned mask, int predicate) {
   return static_cast<unsigned>(
-      baton_meet(::baton::emulation::Operation::ballot, mask, predicate != 0));
+      baton_meet(BatonOperation::ballot, mask, predicate != 0));
 }
 BATON_DEVICE int __any_sync(unsigned mask, int predicate) {
-  return baton_meet(::baton::emulation::Operation::any, mask, predicate != 0) !=
-         0;
+  return baton_meet(BatonOperation::any, mask, predicate != 0) != 0;
 }
 BATON_DEVICE int __all_sync(unsigned mask, int predicate) {
-  return baton_meet(::baton::emulation::Operation::all, mask, predicate == 0) ==
-         0;
+  return baton_meet(BatonOperation::all, mask, predicate == 0) == 0;
 }
 
 template <typename T>
-BATON_DEVICE T baton_shuffle(::baton::emulation::Operation operation,
-                             unsigned mask, T value, unsigned source) {
+BATON_DEVICE T baton_shuffle(BatonOperation operation, unsigned mask, T value,
+                             unsigned source) {
   static_assert(sizeof(T) <= sizeof(uint64_t), "at most 64 bits");
   uint64_t bits = 0;
   memcpy(&bits, &value, sizeof(T));
@@ -111,21 +105,21 @@ BATON_DEVICE unsigned baton_lane() { return threadIdx.x % 32; }
 template <typename T>
 BATON_DEVICE T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
   unsigned segment = baton_lane() & ~(width - 1u);
-  return baton_shuffle(::baton::emulation::Operation::shfl, mask, value,
+  return baton_shuffle(BatonOperation::shfl, mask, value,
                        segment | (source & (width - 1u)));
 }
 template <typename T>
 BATON_DEVICE T __shfl_up_sync(unsigned mask, T value, unsigned delta,
                               int width = 32) {
   bool inside = (baton_lane() & (width - 1u)) >= delta;
-  return baton_shuffle(::baton::emulation::Operation::shfl_up, mask, value,
+  return baton_shuffle(BatonOperation::shfl_up, mask, value,
                        inside ? baton_lane() - delta : baton_lane());
 }
 template <typename T>
 BATON_DEVICE T __shfl_down_sync(unsigned mask, T value, unsigned delta,
                                 int width = 32) {
   bool inside = delta < width - (baton_lane() & (width - 1u));
-  return baton_shuffle(::baton::emulation::Operation::shfl_down, mask, value,
+  return baton_shuffle(BatonOperation::shfl_down, mask, value,
                        inside ? baton_lane() + delta : baton_lane());
 }
 template <typename T>
@@ -133,12 +127,11 @@ BATON_DEVICE T __shfl_xor_sync(unsigned mask, T value, int flipped,
                                int width = 32) {
   unsigned source = baton_lane() ^ flipped;
   bool inside = source <= (baton_lane() | (width - 1u));
-  return baton_shuffle(::baton::emulation::Operation::shfl_xor, mask, value,
+  return baton_shuffle(BatonOperation::shfl_xor, mask, value,
                        inside ? source : baton_lane());
 }
 
-// Atomics and intrinsics
-// --------------------------------------------------------
+// Atomics and intrinsics ------------------------------------------------------
 
 /// Relaxed, as CUDA's are.
 BATON_DEVICE unsigned atomicAdd(unsigned *word, unsigned value) {
@@ -170,8 +163,7 @@ BATON_DEVICE float __int_as_float(int bits) {
 
 BATON_DEVICE void __nanosleep(unsigned) { ::baton::emulation::yield(); }
 
-// The primitives of device.h
-// ----------------------------------------------------
+// The primitives of device.h --------------------------------------------------
 
 BATON_DEVICE uint32_t baton_load_relaxed(const uint32_t *word) {
   ::baton::emulation::poll(word);

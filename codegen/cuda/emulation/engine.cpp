@@ -62,8 +62,7 @@ bool same(const Meeting &a, const Meeting &b) {
 
 } // namespace
 
-// The block
-// ---------------------------------------------------------------------
+// The block -------------------------------------------------------------------
 
 class Block {
 public:
@@ -122,13 +121,16 @@ void Block::run() {
   constexpr std::align_val_t alignment{1024};
   // Of exactly this size, so that AddressSanitizer sees what lies beyond.
   unsigned char *shared = static_cast<unsigned char *>(operator new(
-      std::max<size_t>(launch.shared_bytes, 1), alignment));
+      launch.shared_bytes, alignment));
   memset(shared, poison, launch.shared_bytes);
 
   adopt_thread(scheduler);
   clock.release(scheduler, /*forget=*/true);
+  const std::string block = "block " + std::to_string(index);
   Fiber *const reader = fibers[launch.threads];
   Fiber *const writer = fibers[launch.threads + 1];
+  prepare(*reader, nullptr, block + " copies' reader");
+  prepare(*writer, nullptr, block + " copies' writer");
   clock.acquire(*reader);
   clock.acquire(*writer);
   live = launch.threads;
@@ -150,7 +152,7 @@ void Block::run() {
           Fiber &fiber = running();
           fiber.owner->begin(fiber);
         },
-        "block " + std::to_string(index) + " thread " + std::to_string(thread));
+        block + " thread " + std::to_string(thread));
     clock.acquire(fiber);
     warps[thread / warp_size].live |= 1u << thread % warp_size;
     push(fiber);
@@ -176,8 +178,7 @@ void Block::begin(Fiber &fiber) {
   __builtin_unreachable();
 }
 
-// Turns
-// -------------------------------------------------------------------------
+// Turns -----------------------------------------------------------------------
 
 void Block::push(Fiber &fiber) {
   ready[(first_ready + ready_count++) % max_threads] = &fiber;
@@ -232,8 +233,7 @@ unsigned Block::draw(unsigned count) {
   return (random_state * 0x2545f4914f6cdd1du >> 32) % count;
 }
 
-// Meetings
-// ----------------------------------------------------------------------
+// Meetings --------------------------------------------------------------------
 
 uint64_t Block::meet(Fiber &fiber, const Meeting &meeting) {
   unsigned lane = fiber.thread.x % warp_size;
@@ -362,8 +362,7 @@ void Block::report_stuck() {
   fail(line);
 }
 
-// What emulation.h calls
-// --------------------------------------------------------
+// What emulation.h calls ------------------------------------------------------
 
 void launch(const Launch &launch, void (*kernel)(void *), void *argument) {
   if (launch.threads < 1 || launch.threads > max_threads)

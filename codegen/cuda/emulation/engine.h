@@ -36,8 +36,7 @@ struct Launch {
 /// with one line on stderr.
 void launch(const Launch &launch, void (*kernel)(void *), void *argument);
 
-// What emulation.h is made of
-// --------------------------------------------------
+// What emulation.h is made of -------------------------------------------------
 
 struct Index {
   unsigned x = 0, y = 0, z = 0;

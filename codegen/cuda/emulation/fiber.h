@@ -44,7 +44,7 @@ void give_back(const std::vector<Fiber *> &fibers);
 /// Makes `fiber` stand for the calling thread and its stack.
 void adopt_thread(Fiber &fiber);
 /// Lets `fiber` call entry(), which must not return, when it is next switched
-/// to. `name` is for reports.
+/// to, which is never if that is null. `name` is for reports.
 void prepare(Fiber &fiber, void (*entry)(), const std::string &name);
 /// To be called by entry() first; `from` is what switched to it.
 void has_begun(Fiber &from);

@@ -18,6 +18,7 @@
 #define BATON_CODEGEN_CUDA_LIBRARY_KERNEL_H
 
 #include "codegen/cuda/library/device.h"
+#include "codegen/cuda/library/sampling.h"
 #include "runtime/device_program.h"
 
 // Index arithmetic, with the meaning of affine maps
@@ -226,8 +227,13 @@ struct BatonWorkerState {
     return ready();
   }
 
-  /// The last task of a step: the host takes the logits and sets the next step.
-  __device__ __forceinline__ void advance(const BatonDeviceStep &current) {
+  /// The last task of a step, whose logits begin at `logits`: the next step is
+  /// what the generation says, or the host.
+  __device__ __forceinline__ void advance(const BatonDeviceStep &current,
+                                          const float *logits,
+                                          int64_t vocabulary) {
+    if (device->generation.active)
+      return generate(current, logits, vocabulary);
     if (threadIdx.x == 0)
       device->exchange->current = current;
     ask(BATON_QUESTION_ADVANCE);
@@ -237,6 +243,50 @@ struct BatonWorkerState {
   }
 
 private:
+  /// The rest of the prompt, then token by token, as Generation on the host.
+  __device__ __forceinline__ void generate(const BatonDeviceStep &current,
+                                           const float *logits,
+                                           int64_t vocabulary) {
+    const BatonGeneration &wanted = device->generation;
+    const uint32_t position = current.past + current.rows;
+    BatonDeviceStep following = {0, position, 0, 0};
+    uint32_t end = BATON_END_NOT_YET;
+    int32_t token = -1;
+    if (position < wanted.prompt_tokens) {
+      const uint32_t left = wanted.prompt_tokens - position;
+      following.rows =
+          left < wanted.prefill_chunk ? left : wanted.prefill_chunk;
+      following.outputs = following.rows == left ? 1 : 0;
+    } else {
+      token = baton_sample(logits, vocabulary, wanted.temperature, wanted.seed,
+                           position);
+      following.rows = following.outputs = 1;
+      end = token < 0 ? BATON_END_NOT_FINITE : BATON_END_NOT_YET;
+    }
+    if (threadIdx.x == 0) {
+      BatonProgress *progress = device->progress;
+      uint64_t count = device->new_tokens;
+      if (token >= 0) {
+        device->tokens[position] = token;
+        device->new_tokens = ++count;
+        for (uint32_t i = 0; i < wanted.stop_tokens; ++i)
+          end = wanted.stops[i] == token ? BATON_END_REGULAR : end;
+        end = count == wanted.max_new_tokens ? BATON_END_REGULAR : end;
+      }
+      if (baton_load_acquire_system(&progress->stop) != 0 &&
+          end == BATON_END_NOT_YET)
+        end = BATON_END_REGULAR;
+      baton_store_release_system(&progress->positions, position);
+      baton_store_release_system(&progress->new_tokens, uint32_t(count));
+      if (end != BATON_END_NOT_YET) {
+        following = {0, 0, 0, 0};
+        baton_store_release_system(&progress->end, end);
+      }
+      *next = following;
+    }
+    __syncthreads();
+  }
+
   __device__ __forceinline__ void ask(uint32_t question) {
     __syncthreads();
     if (threadIdx.x == 0) {

@@ -95,8 +95,7 @@ TEST(Barrier, CountsArrivalsAndBytesOverPhases) {
     });
 }
 
-// Matrices
-// ------------------------------------------------------------------------
+// Matrices --------------------------------------------------------------------
 
 TEST(Matrices, AreDistributedOverLanes) {
   launch({1, 32, 4 * 8 * 8 * sizeof(uint16_t)}, [] {
@@ -160,8 +159,7 @@ TEST(Matrices, Multiply) {
   });
 }
 
-// Misuse
-// --------------------------------------------------------------------------
+// Misuse ----------------------------------------------------------------------
 
 class AsyncMisuseTest : public testing::Test {
 protected:

@@ -145,8 +145,7 @@ template <CopyFault fault> __global__ void copy_in_bulk(Rows data) {
   add_up(data, sum);
 }
 
-// On the host
-// -------------------------------------------------------------------
+// On the host -----------------------------------------------------------------
 
 /// True if the sums are right.
 inline bool copies_rows(const baton::emulation::Launch &launch,

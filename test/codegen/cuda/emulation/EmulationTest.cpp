@@ -28,8 +28,7 @@ void launch(const Launch &shape, const std::function<void()> &kernel) {
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
-// Whole kernels
-// -------------------------------------------------------------------
+// Whole kernels ---------------------------------------------------------------
 
 using Shape = std::tuple<unsigned, unsigned, uint64_t>;
 
@@ -65,8 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Many, PersistentTest,
                                           testing::Values(0, 1)),
                          name);
 
-// Indices and memory
-// --------------------------------------------------------------
+// Indices and memory ----------------------------------------------------------
 
 TEST(Launch, RunsEveryThreadOnce) {
   std::vector<unsigned> seen(3 * 40);
@@ -115,8 +113,7 @@ TEST(SharedMemory, IsAligned) {
   });
 }
 
-// Barriers of a block
-// -------------------------------------------------------------
+// Barriers of a block ---------------------------------------------------------
 
 TEST(Syncthreads, CombinesPredicates) {
   launch({2, 48, 0, 1}, [] {
@@ -147,8 +144,7 @@ TEST(Syncthreads, WaitsOnlyForThreadsThatHaveNotReturned) {
   }
 }
 
-// Warps
-// ---------------------------------------------------------------------------
+// Warps -----------------------------------------------------------------------
 
 template <typename T> void expect_shuffles() {
   launch({1, 64, 0, 3}, [] {
@@ -226,8 +222,7 @@ TEST(Warp, DoesNotWaitForMissingLanes) {
   });
 }
 
-// Words
-// ---------------------------------------------------------------------------
+// Words -----------------------------------------------------------------------
 
 /// Each thread waits for its neighbour, in its own block or the next, without
 /// ever pausing.
@@ -305,8 +300,7 @@ TEST(Intrinsics, HaveAClock) {
   launch({2, 2}, [&] { EXPECT_GE(baton_nanoseconds(), before); });
 }
 
-// Misuse
-// --------------------------------------------------------------------------
+// Misuse ----------------------------------------------------------------------
 
 class MisuseTest : public testing::Test {
 protected:

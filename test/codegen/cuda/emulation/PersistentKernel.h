@@ -157,8 +157,7 @@ __global__ void __launch_bounds__(1024) persistent(Persistent data) {
   }
 }
 
-// On the host
-// -------------------------------------------------------------------
+// On the host -----------------------------------------------------------------
 
 /// Buffers of the kernel, and what its vector becomes.
 class PersistentProgram {

@@ -34,4 +34,5 @@ struct Call<Body> {
       kernel_##name(const uint64_t *memory) {                                  \
     Call<name>::run(memory);                                                   \
   }
+#define BATON_MISSING_BODY(name)
 #include "bodies.inc"
