@@ -103,15 +103,18 @@ static std::unique_ptr<llvm::Module> makeData(const cpu::Target &target,
 }
 
 static Expected<cuda::Source>
-emitCudaSource(event::ProgramOp program, const TargetDescription &description,
-               const cpu::Target &target, const Installation &installation) {
+emitCudaSource(event::ProgramOp program, const CompileOptions &options,
+               const TargetDescription &description, const cpu::Target &target,
+               const Installation &installation) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module = makeData(target, context);
   auto library = cpu::TaskLibrary::load(installation.cpuLibrary(), *module);
   if (!library)
     return library.takeError();
   return cuda::emitSource(
-      program, description.threads, description.sharedBytes,
+      program,
+      {description.threads, description.sharedBytes,
+       options.batchInvariant ? 0 : description.ringStages},
       [&](llvm::StringRef name) -> llvm::FunctionType * {
         llvm::Function *function = library->declare(*module, name);
         return function ? function->getFunctionType() : nullptr;
@@ -140,7 +143,8 @@ static Expected<Code> compileForCuda(event::ProgramOp program,
                                      const TargetDescription &description,
                                      const cpu::Target &target,
                                      const Installation &installation) {
-  auto source = emitCudaSource(program, description, target, installation);
+  auto source =
+      emitCudaSource(program, options, description, target, installation);
   if (!source)
     return source.takeError();
   Code code;
@@ -149,9 +153,9 @@ static Expected<Code> compileForCuda(event::ProgramOp program,
     return code;
   }
   metadata["device"] = {{"kind", options.target},
-                        {"threads", source->threads},
+                        {"threads", description.threads},
                         {"shared_bytes", source->sharedBytes},
-                        {"scratch_is_shared", source->sharedBytes != 0}};
+                        {"scratch_is_shared", source->scratchIsShared}};
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> data = makeData(target, context);
   auto [kind, architecture] = llvm::StringRef(options.target).split(':');

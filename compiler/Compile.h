@@ -36,6 +36,8 @@ struct CompileOptions {
   /// "cpu", or "cuda:" and an architecture: "emulated" is the host.
   std::string target = "cpu";
   std::string targetCpu = "native";
+  /// On a device, a row's bits do not depend on how many rows share its step.
+  bool batchInvariant = false;
   /// "", "thread" or "address".
   std::string sanitize;
   /// A target description to use instead of the installation's.

@@ -29,8 +29,8 @@ struct Installation {
   std::string cpuLibrary() const;
   /// Description of a target by its name, for example "cpu".
   std::string target(const std::string &name) const;
-  /// Runtime archives built for a sanitizer ("", "thread" or "address"), and the
-  /// emulation of devices, which is the same for all.
+  /// Runtime archives built for a sanitizer ("", "thread" or "address"), and
+  /// the emulation of devices, which is the same for all.
   std::vector<std::string> archives(const std::string &sanitize) const;
 };
 

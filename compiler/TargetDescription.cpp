@@ -34,7 +34,8 @@ TargetDescription::read(const std::string &path) {
                  {"attention_rows", &description.attentionRows, 1},
                  {"plain_rows", &description.plainRows, 1},
                  {"threads", &description.threads, 32, true},
-                 {"shared_bytes", &description.sharedBytes, 16, true}};
+                 {"shared_bytes", &description.sharedBytes, 16, true},
+                 {"ring_stages", &description.ringStages, 1, true}};
   for (const Entry &entry : entries) {
     auto found = json.find(entry.name);
     if (entry.optional && found == json.end())

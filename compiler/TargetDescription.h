@@ -16,9 +16,9 @@ namespace baton::compiler {
 struct TargetDescription {
   int64_t maxRows, maxOutputs;
   int64_t linearRows, linearColumns, attentionRows, plainRows;
-  /// Of a block on a device: its threads, and the bytes of shared memory that
-  /// scratch may take. Optional in the file.
-  int64_t threads = 256, sharedBytes = 0;
+  /// Of a block on a device: its threads, the bytes of shared memory that it
+  /// may have, and the stages of the ring of weights. Optional in the file.
+  int64_t threads = 256, sharedBytes = 1, ringStages = 1;
 
   /// Figures of a machine of this kind, which explain's predictions take when
   /// it is given no others. Optional in the file.

@@ -104,6 +104,9 @@ static StringRef elementType(mlir::Type element) {
   return width == 64 ? "int64_t" : "int32_t";
 }
 
+/// Position of the weights among the operands of linear and gated_linear.
+static constexpr unsigned kPanels = 4;
+
 static std::string identifier(StringRef name) {
   std::string result;
   for (char c : name)
@@ -120,17 +123,31 @@ namespace {
 class PhaseEmitter {
 public:
   PhaseEmitter(PhaseOp phase, uint32_t rank, const plan::ProgramLayout &layout,
-               raw_ostream &os)
+               bool hasRing, raw_ostream &os)
       : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
-        rank(rank), layout(layout), os(os) {}
+        rank(rank), layout(layout), os(os) {
+    for (auto call : phase.getBody().getOps<CallOp>())
+      if (hasRing && streamed(call))
+        streaming = call;
+  }
 
   void emit();
+  /// The cases of the ring's source (emitRing) for a phase whose weights flow.
+  bool isStreaming() const { return bool(streaming); }
+  void emitStreamTiles();
+  void emitStreamPanels();
 
-  static std::string name(PhaseOp phase, uint32_t rank) {
+  uint32_t number() const { return rank; }
+  std::string function() {
     return "phase_" + std::to_string(rank) + "_" + identifier(phase.getName());
   }
 
 private:
+  static bool streamed(CallOp call);
+  std::string parameter(mlir::StringAttr symbol, StringRef worker);
+  std::string share(StringRef worker);
+  void emitExtents(StringRef indent);
+  void emitCoordinates(StringRef indent);
   void emitPointers();
   void emitTiles();
   void emitPrefetches();
@@ -147,6 +164,8 @@ private:
   uint32_t rank;
   const plan::ProgramLayout &layout;
   raw_ostream &os;
+  /// The call whose weights flow through the ring when a step has one row.
+  CallOp streaming;
   /// The local pointers of buffers and parameters.
   DenseMap<mlir::Attribute, std::string> names;
 };
@@ -156,8 +175,9 @@ private:
 void PhaseEmitter::emit() {
   os << "\n// " << phase.getName() << ", tasks ("
      << join(spell(phase.getGrid()), ", ") << ")\n"
-     << "static __device__ bool " << name(phase, rank)
-     << "(BatonWorkerState &worker, const BatonDeviceStep &step,\n"
+     << "static __device__ bool " << function() << "(BatonWorkerState &worker, "
+     << (isStreaming() ? "Ring &ring, " : "")
+     << "const BatonDeviceStep &step,\n"
      << "    int64_t rows, int64_t past, int64_t outputs, int64_t iteration) "
         "{\n"
      << "  worker.begin_phase(" << rank << ", iteration);\n";
@@ -210,54 +230,74 @@ void PhaseEmitter::emitPointers() {
     os << ";\n";
   }
   for (mlir::StringAttr symbol : parameters) {
-    const auto &[op, first] = layout.parameters.find(symbol)->second;
-    ParameterOp parameter = op;
     std::string local = names[symbol] =
         fresh("w_" + identifier(symbol.getValue()));
-    StringRef type = elementType(parameter.getElement());
-    Sum index;
-    index.add(first);
-    if (parameter.getLayers() > 1)
-      index.add("iteration");
-    os << "  const " << type << " *const " << local << " = worker.parameter<"
-       << type << ">(" << index.text() << ");\n";
+    ParameterOp op = layout.parameters.find(symbol)->second.op;
+    os << "  const " << elementType(op.getElement()) << " *const " << local
+       << " = " << parameter(symbol, "worker.") << ";\n";
   }
 }
 
+/// The parameter's first element, in the iteration's layer.
+std::string PhaseEmitter::parameter(mlir::StringAttr symbol, StringRef worker) {
+  const auto &found = layout.parameters.find(symbol)->second;
+  ParameterOp op = found.op;
+  Sum index;
+  index.add(found.first);
+  if (op.getLayers() > 1)
+    index.add("iteration");
+  return (worker + "parameter<" + elementType(op.getElement()) + ">(" +
+          index.text() + ")")
+      .str();
+}
+
+/// The worker's tiles; the grid's extents are declared.
+std::string PhaseEmitter::share(StringRef worker) {
+  std::string columns;
+  for (int64_t dimension = 1; dimension < phase.getRank(); ++dimension)
+    columns +=
+        (columns.empty() ? "extent" : " * extent") + std::to_string(dimension);
+  if (phase.getDistribution() == Distribution::cyclic) {
+    std::string tiles = phase.getRank() ? "extent0" : "1";
+    return (worker + "cyclic(" + tiles +
+            (columns.empty() ? "" : " * " + columns) + ")")
+        .str();
+  }
+  auto [rows, size] = phase.getRowTiles();
+  return (worker + "blocked(" + spell(rows) + ", " + Twine(size) + ", " +
+          (columns.empty() ? "1" : columns) + ")")
+      .str();
+}
+
+/// Row-major: the last coordinate moves fastest.
+void PhaseEmitter::emitCoordinates(StringRef indent) {
+  std::string rest = "tile";
+  for (int64_t dimension = phase.getRank(); dimension-- > 1;) {
+    std::string extent = "extent" + std::to_string(dimension);
+    os << indent << "const int64_t t" << dimension << " = " << rest << " % "
+       << extent << ";\n";
+    rest = (rest == "tile" ? rest : "(" + rest + ")") + " / " + extent;
+  }
+  if (phase.getRank())
+    os << indent << "const int64_t t0 = " << rest << ";\n";
+}
+
+void PhaseEmitter::emitExtents(StringRef indent) {
+  for (auto [dimension, extent] : enumerate(spell(phase.getGrid())))
+    os << indent << "const int64_t extent" << dimension << " = baton_max("
+       << extent << ", 0);\n";
+}
+
 void PhaseEmitter::emitTiles() {
-  SmallVector<std::string> extents = spell(phase.getGrid());
-  std::string columns = "1", tiles = "1";
-  for (auto [dimension, extent] : enumerate(extents)) {
-    std::string name = "extent" + std::to_string(dimension);
-    os << "  const int64_t " << name << " = baton_max(" << extent << ", 0);\n";
-    if (dimension > 0)
-      columns = columns == "1" ? name : columns + " * " + name;
-    tiles = dimension == 0 ? name : "extent0 * " + columns;
-  }
-  os << "  const BatonTiles tiles = worker.";
-  if (phase.getDistribution() == Distribution::blocked) {
-    auto [rows, size] = phase.getRowTiles();
-    os << "blocked(" << spell(rows) << ", " << size << ", " << columns << ")";
-  } else {
-    os << "cyclic(" << tiles << ")";
-  }
-  os << ";\n";
+  emitExtents("  ");
+  os << "  const BatonTiles tiles = " << share("worker.") << ";\n";
   bool invariant = any_of(phase.getBody().getOps<CallOp>(),
                           [](CallOp call) { return call.getInvariant(); });
   if (invariant)
     os << "  int64_t previous = -1;\n";
   os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
         "tiles.stride) {\n";
-  // Row-major: the last coordinate moves fastest.
-  std::string rest = "tile";
-  for (size_t dimension = extents.size(); dimension-- > 1;) {
-    std::string extent = "extent" + std::to_string(dimension);
-    os << "    const int64_t t" << dimension << " = " << rest << " % " << extent
-       << ";\n";
-    rest = (rest == "tile" ? rest : "(" + rest + ")") + " / " + extent;
-  }
-  if (!extents.empty())
-    os << "    const int64_t t0 = " << rest << ";\n";
+  emitCoordinates("    ");
   os << "    worker.begin_task(tile);\n";
   emitPrefetches();
   for (WaitAttr wait : phase.getWaitAttrs())
@@ -301,8 +341,12 @@ void PhaseEmitter::emitPrefetches() {
       if (mlir::isa<WeightAttr>(operand))
         weights.insert(operand);
   for (mlir::Attribute operand : weights)
-    os << "    baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand))
-       << ", " << phase.getPrefetchBytes() << ");\n";
+    os << "    "
+       << (streaming && operand == streaming.getOperands_()[kPanels]
+               ? "if (rows != 1)\n      "
+               : "")
+       << "baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand)) << ", "
+       << phase.getPrefetchBytes() << ");\n";
 }
 
 void PhaseEmitter::emitWait(WaitAttr wait) {
@@ -349,10 +393,57 @@ void PhaseEmitter::emitCalls() {
     SmallVector<std::string> arguments;
     for (mlir::Attribute attribute : call.getOperands_())
       arguments.push_back(operand(attribute));
-    os << (call.getInvariant() ? "    if (changed)\n      " : "    ")
-       << "baton_task_" << call.getCallee() << "(" << join(arguments, ", ")
-       << ");\n";
+    std::string list = join(arguments, ", ");
+    if (call == streaming)
+      os << "    if (rows == 1)\n"
+         << "      baton_stream_" << call.getCallee() << "(ring, " << list
+         << ");\n    else\n      ";
+    else
+      os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
+    os << "baton_task_" << call.getCallee() << "(" << list << ");\n";
   }
+}
+
+static unsigned sidesOf(CallOp call) {
+  return call.getCallee() == "gated_linear_bf16" ? 2 : 1;
+}
+/// Both end in k, columns, activation.
+static mlir::Attribute depthOf(CallOp call) {
+  return call.getOperands_().getValue().drop_back(2).back();
+}
+static mlir::Attribute columnsOf(CallOp call) {
+  return call.getOperands_().getValue().drop_back(1).back();
+}
+
+/// Linears of BF16 weights, of one product with packed weights.
+bool PhaseEmitter::streamed(CallOp call) {
+  return (call.getCallee() == "linear_bf16" ||
+          call.getCallee() == "gated_linear_bf16") &&
+         !call.getInvariant() &&
+         mlir::isa<WeightAttr>(call.getOperands_()[kPanels]);
+}
+
+void PhaseEmitter::emitStreamTiles() {
+  os << "    case " << rank << ": {\n";
+  emitExtents("      ");
+  os << "      tiles = " << share("worker->") << ";\n"
+     << "      break;\n"
+     << "    }\n";
+}
+
+void PhaseEmitter::emitStreamPanels() {
+  auto panels = mlir::cast<WeightAttr>(streaming.getOperands_()[kPanels]);
+  mlir::StringAttr symbol = panels.getParameter().getAttr();
+  names[symbol] = parameter(symbol, "worker->");
+  os << "    case " << rank << ": {\n";
+  emitExtents("      ");
+  emitCoordinates("      ");
+  os << "      panels = {" << weight(panels) << ", baton_ceil_div("
+     << operand(columnsOf(streaming)) << ", 16)"
+     << (sidesOf(streaming) == 2 ? " * 2" : "") << ", "
+     << operand(depthOf(streaming)) << "};\n"
+     << "      break;\n"
+     << "    }\n";
 }
 
 std::string PhaseEmitter::operand(mlir::Attribute operand) {
@@ -423,8 +514,77 @@ static void emitCountUp(const plan::ProgramLayout::EventTensor &tensor,
   os << "));\n";
 }
 
-Expected<cuda::Source> cuda::emitSource(ProgramOp program, int64_t threads,
-                                        int64_t sharedLimit,
+/// The ring's source: the weights of the worker's tasks of a step, phase by
+/// phase, layer by layer, tile by tile.
+static void emitRing(ProgramOp program, ArrayRef<PhaseEmitter *> streams,
+                     ArrayRef<PhaseOp> phases,
+                     const cuda::SourceOptions &options, raw_ostream &os) {
+  os << "\n// The weights that this worker's tasks read in a step of one row, "
+        "in "
+        "order.\n"
+        "struct Weights {\n"
+        "  const BatonWorkerState *worker;\n"
+        "  int64_t rows, past, outputs;\n"
+        "  int phase;\n"
+        "  int64_t iteration;\n"
+        "  BatonTiles tiles;\n\n"
+        "  __device__ bool next(BatonPanels &panels) {\n"
+        "    while (tiles.first >= tiles.last)\n"
+        "      if (!enter())\n"
+        "        return false;\n"
+        "    const int64_t tile = tiles.first;\n"
+        "    tiles.first += tiles.stride;\n"
+        "    switch (phase) {\n";
+  for (PhaseEmitter *stream : streams)
+    stream->emitStreamPanels();
+  os << "    }\n"
+        "    return true;\n"
+        "  }\n\n"
+        "  /// The next phase; false behind the last.\n"
+        "  __device__ bool enter() {\n"
+        "    switch (phase) {\n"
+        "    case -1:\n"
+     << "      phase = " << streams.front()->number() << ";\n"
+     << "      break;\n";
+  for (auto [i, stream] : enumerate(streams)) {
+    mlir::Operation *segment = phases[i]->getParentOp();
+    bool lastOfSegment =
+        i + 1 == streams.size() || phases[i + 1]->getParentOp() != segment;
+    int64_t repeat = mlir::cast<SegmentOp>(segment).getRepeat();
+    os << "    case " << stream->number() << ":\n";
+    if (lastOfSegment && repeat > 1) {
+      size_t first = i;
+      while (first > 0 && phases[first - 1]->getParentOp() == segment)
+        --first;
+      os << "      if (++iteration < " << repeat << ") {\n"
+         << "        phase = " << streams[first]->number() << ";\n"
+         << "        break;\n"
+         << "      }\n"
+         << "      iteration = 0;\n";
+    }
+    if (i + 1 == streams.size())
+      os << "      phase = -2;\n"
+         << "      return false;\n";
+    else
+      os << "      phase = " << streams[i + 1]->number() << ";\n"
+         << "      break;\n";
+  }
+  os << "    default:\n"
+        "      return false;\n"
+        "    }\n"
+        "    switch (phase) {\n";
+  for (PhaseEmitter *stream : streams)
+    stream->emitStreamTiles();
+  os << "    }\n"
+        "    return true;\n"
+        "  }\n"
+        "};\n"
+        "using Ring = BatonRing<Weights, "
+     << options.ringStages << ", " << options.threads << ">;\n";
+}
+
+Expected<cuda::Source> cuda::emitSource(ProgramOp program,
+                                        const SourceOptions &options,
                                         plan::Signatures signatures) {
   if (Error error = plan::checkProgram(program))
     return std::move(error);
@@ -438,35 +598,55 @@ Expected<cuda::Source> cuda::emitSource(ProgramOp program, int64_t threads,
     if (Error error = plan::checkPhase(phase, layout, signatures))
       return std::move(error);
 
-  int64_t scratch = alignTo(program.getScratchBytes(), 128);
   Source source;
-  source.threads = threads;
-  source.sharedBytes = scratch <= sharedLimit ? scratch : 0;
   raw_string_ostream os(source.text);
+  std::vector<std::unique_ptr<PhaseEmitter>> emitters;
+  SmallVector<PhaseEmitter *> streams;
+  SmallVector<PhaseOp> streamPhases;
+  for (PhaseOp phase : phasesOf(program)) {
+    auto &emitter = emitters.emplace_back(std::make_unique<PhaseEmitter>(
+        phase, emitters.size(), layout, options.ringStages > 0, os));
+    if (emitter->isStreaming()) {
+      streams.push_back(emitter.get());
+      streamPhases.push_back(phase);
+    }
+  }
+  bool hasRing = !streams.empty();
+  int64_t ring = hasRing ? options.ringStages * options.threads * 16 : 0;
+  int64_t scratch = alignTo(program.getScratchBytes(), 128);
+  source.scratchIsShared = ring + scratch <= options.sharedLimit;
+  source.sharedBytes = ring + (source.scratchIsShared ? scratch : 0);
+
   os << "// The plan @" << program.getSymName()
      << " as one persistent kernel. Workers are blocks; each runs its tiles "
         "of\n"
         "// every phase in order, and events order the rest.\n\n"
         "#include \"codegen/cuda/library/kernel.h\"\n"
         "#include \"codegen/cuda/library/library.h\"\n";
-  uint32_t rank = 0;
-  for (PhaseOp phase : phasesOf(program))
-    PhaseEmitter(phase, rank++, layout, os).emit();
+  if (hasRing)
+    emitRing(program, streams, streamPhases, options, os);
+  for (auto &emitter : emitters)
+    emitter->emit();
 
-  os << "\nextern \"C\" __global__ void __launch_bounds__(" << threads
+  os << "\nextern \"C\" __global__ void __launch_bounds__(" << options.threads
      << ") baton_kernel(BatonDevice *device) {\n"
         "  BATON_DYNAMIC_SHARED(shared);\n"
         "  BatonWorkerState worker(device, "
-     << layout.words << ", " << scratch
-     << ", shared);\n"
-        "  for (uint32_t number = 0;; ++number) {\n"
+     << layout.words << ", " << scratch << ", shared + " << ring << ");\n";
+  if (hasRing)
+    os << "  Ring ring(shared, {});\n";
+  os << "  for (uint32_t number = 0;; ++number) {\n"
         "    const BatonDeviceStep step = device->steps[number & 1];\n"
         "    if (step.rows == 0)\n"
         "      return;\n"
         "    worker.next = &device->steps[(number + 1) & 1];\n"
         "    const int64_t rows = step.rows, past = step.past, outputs = "
         "step.outputs;\n";
-  rank = 0;
+  if (hasRing)
+    os << "    if (rows == 1)\n"
+          "      ring.begin({&worker, rows, past, outputs, -1, 0, {0, 0, "
+          "1}});\n";
+  size_t next = 0;
   for (auto segment : program.getBody().getOps<SegmentOp>()) {
     bool loop = segment.getRepeat() > 1;
     os << "    // " << segment.getName() << "\n";
@@ -477,10 +657,13 @@ Expected<cuda::Source> cuda::emitSource(ProgramOp program, int64_t threads,
     else
       os << "    if (const int64_t iteration = 0; true)";
     os << " {\n";
-    for (auto phase : segment.getBody().getOps<PhaseOp>())
-      os << "      if (!" << PhaseEmitter::name(phase, rank++)
-         << "(worker, step, rows, past, outputs, iteration))\n"
+    for ([[maybe_unused]] auto phase : segment.getBody().getOps<PhaseOp>()) {
+      PhaseEmitter &emitter = *emitters[next++];
+      os << "      if (!" << emitter.function() << "(worker, "
+         << (emitter.isStreaming() ? "ring, " : "")
+         << "step, rows, past, outputs, iteration))\n"
             "        return;\n";
+    }
     os << "    }\n";
   }
   os << "    // Thresholds are running sums over steps.\n";

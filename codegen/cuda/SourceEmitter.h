@@ -17,21 +17,30 @@
 
 namespace baton::cuda {
 
-struct Source {
-  std::string text;
+struct SourceOptions {
   /// Threads of a block.
   int64_t threads;
-  /// Dynamic shared memory of a block; 0 when the plan needs no scratch, or
-  /// more than fits, which then lies in global memory.
-  int64_t sharedBytes;
+  /// Bytes of shared memory that a block may have.
+  int64_t sharedLimit;
+  /// Stages of the ring through which weights flow ahead of steps of one row,
+  /// each of 16 bytes a thread (codegen/cuda/library/stream.h). 0: no ring, and
+  /// a row's bits do not depend on how many rows share its step.
+  int64_t ringStages;
 };
 
-/// `sharedLimit`: bytes of shared memory that a block may have for scratch.
+struct Source {
+  std::string text;
+  /// Dynamic shared memory of a block.
+  int64_t sharedBytes;
+  /// Otherwise it does not fit and lies in global memory.
+  bool scratchIsShared;
+};
+
 /// `signatures` are those of the CPU's task library, which this target's
 /// mirrors. Fails as codegen/plan/PlanChecks.h says, and for plans with bodies
 /// of the user's.
-llvm::Expected<Source> emitSource(event::ProgramOp program, int64_t threads,
-                                  int64_t sharedLimit,
+llvm::Expected<Source> emitSource(event::ProgramOp program,
+                                  const SourceOptions &options,
                                   plan::Signatures signatures);
 
 } // namespace baton::cuda

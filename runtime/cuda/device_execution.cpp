@@ -196,16 +196,19 @@ void DeviceExecution::serve() noexcept {
         sched_yield();
       }
     }
+    check_waits();
     if (state.generation.active)
       end_generation();
-    check_waits();
+    if (!failure && current.rows != 0)
+      throw Error("the kernel on " + device->name() +
+                  " ended in the middle of the program");
     if (state.trace)
       collect_trace();
   } catch (...) {
     if (!failure)
       failure = std::current_exception();
   }
-  // The driver has not been told yet when the kernel ended without a question.
+  // The driver has not been told yet when the kernel failed.
   if (current.rows != 0)
     driver->finish();
 }
@@ -258,6 +261,11 @@ bool DeviceExecution::follow() {
 
 void DeviceExecution::end_generation() {
   follow();
+  uint32_t end = __atomic_load_n(&progress->end, __ATOMIC_ACQUIRE);
+  if (end == BATON_END_NOT_YET)
+    return;
+  current = {};
+  driver->finish();
   if (!failure &&
       __atomic_load_n(&progress->end, __ATOMIC_ACQUIRE) == BATON_END_NOT_FINITE)
     throw Error("logits at position " + std::to_string(progress->positions) +

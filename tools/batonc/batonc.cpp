@@ -36,7 +36,8 @@ static int compileCommand(int argc, char **argv) {
       "  batonc explain ./llama --html plan.html    phases, costs and reasons\n"
       "  batonc model.mlir -o model --max-seq=512   compile hand-written IR\n"
       "  batonc ./llama -o check --sanitize=thread  instrument everything\n"
-      "  batonc ./llama -o llama --target=cuda:sm_90a        a kernel for a GPU\n"
+      "  batonc ./llama -o llama --target=cuda:sm_90a        a kernel for a "
+      "GPU\n"
       "  batonc ./llama --target=cuda:sm_90a --emit=cuda     ... as CUDA C++\n"
       "  batonc ./llama -o emu --target=cuda:emulated        ... run on the "
       "host\n");

@@ -59,6 +59,9 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "address");
   app.add_option("--target-file", targetFile,
                  "target description (JSON) with other tile sizes");
+  app.add_flag("--batch-invariant", batchInvariant,
+               "CUDA: only bodies whose results do not depend on how many "
+               "tokens share a step; on the CPU that is always so");
   app.add_flag("--quiet", quiet, "say nothing but errors");
   app.add_option("--mode", mode.value, "what the executable does: decode");
   app.add_option("--target", target.value,
@@ -123,6 +126,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   options.targetCpu = targetCpu;
   options.sanitize = sanitize.value;
   options.targetFile = targetFile;
+  options.batchInvariant = batchInvariant;
   options.quiet = quiet;
   return "";
 }

@@ -46,6 +46,7 @@ private:
   int64_t maxSeq = 0, maxBatch = 1;
   std::string mesh, sharding, pipeline, optimizer, recompute;
   std::vector<std::string> disabled;
+  bool batchInvariant = false;
   bool quiet = false;
 };
 

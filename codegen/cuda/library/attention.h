@@ -312,8 +312,7 @@ struct Attention {
 #pragma unroll 1
     for (int key = 0; key < block_positions;
          key += lanes, line += panel_distance) {
-      // Most panels are seen whole by all four, and otherwise rows and windows
-      // end within.
+      // All four see the same of most panels. In others rows or windows end.
       int64_t begin = block_positions, last_begin = key;
       int64_t end = 0, first_end = key + lanes;
 #pragma unroll
@@ -425,9 +424,9 @@ baton_task_attention(float *out, int64_t out_stride, const float *q,
       scale,    softcap,
       window,   {visible_to(position, window).begin, position + rows}};
 
-  // A query needs 70 floats for one block, which the scratch always has, and
-  // its results for each of several. These are as many as give all threads a
-  // part of the scores.
+  // A query needs 70 floats for one block, which the scratch always has; for
+  // several at once it needs its results in each as well. They are as many as
+  // give all threads a part of the scores.
   const int64_t queries = rows * group;
   const int64_t size =
       baton_attention_scratch_bytes(rows, group, head_dim, value_dim) / 4;
