@@ -238,8 +238,13 @@ readDescription(const CompileOptions &options,
                 const Installation &installation) {
   if (!options.targetFile.empty())
     return TargetDescription::read(options.targetFile);
-  return TargetDescription::read(
+  auto description = TargetDescription::read(
       installation.target(isCuda(options) ? "cuda" : "cpu"));
+  // ThreadSanitizer tells 256 threads apart and forgets accesses of others: of
+  // several blocks that is few threads each.
+  if (description && isCuda(options) && options.sanitize == "thread")
+    description->threads = 32;
+  return description;
 }
 
 Error compiler::compile(const CompileOptions &options,

@@ -266,8 +266,7 @@ void DeviceExecution::end_generation() {
     return;
   current = {};
   driver->finish();
-  if (!failure &&
-      __atomic_load_n(&progress->end, __ATOMIC_ACQUIRE) == BATON_END_NOT_FINITE)
+  if (!failure && end == BATON_END_NOT_FINITE)
     throw Error("logits at position " + std::to_string(progress->positions) +
                 " are not finite");
 }

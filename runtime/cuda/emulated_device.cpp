@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cuda/emulation/engine.h"
+#include "runtime/cuda/emulation/engine.h"
 #include "runtime/cuda/device_execution.h"
 #include "runtime/decode/team.h"
 #include "runtime/error.h"

@@ -1,12 +1,15 @@
 """The emulated CUDA kernel of a golden checkpoint under the sanitizers.
 
 - logits with several numbers of workers, chunks and shuffled schedules end without
-  a report and with the bits of the program without a sanitizer;
+  a report and with the bits of the program without a sanitizer, for portable bodies
+  and, with BF16 weights, for those whose weights flow through the ring;
 - the thread sanitizer is awake: a plan without one of its waits, and a frame of
-  kernels without its barriers, fences, releases or polls, are reported.
+  kernels without its barriers, fences, releases or polls, are reported;
+- a ring that does not wait for its copies gives other logits.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -27,6 +30,45 @@ FAULTS = {
     "no fence behind the polls": ("    if (polled)\n      baton_fence();\n", ""),
     "no barrier behind the polls": ("failed = __syncthreads_or(failed);", ""),
 }
+# The same of codegen/cuda/library/stream.h.
+RING_FAULTS = {
+    "no wait for a stage's copies": ("baton_copies_wait<Stages - 1>();", ""),
+    "a wait for all but one stage too many": ("baton_copies_wait<Stages - 1>();",
+                                              "baton_copies_wait<Stages>();"),
+    "a stage that is copied to the next one's place": ("copy(stage);", "copy((stage + 1) % Stages);"),
+}
+RUNS = ((1, 20, 1), (3, 20, 2), (4, 1, 3))
+
+
+def shuffled(seed):
+    return dict(ENVIRONMENT, BATON_EMULATION_SEED=str(seed))
+
+
+def clean(arguments, case, what, flags, path):
+    """The plain program's logits, which those with a sanitizer repeat in silence.
+
+    The ring's sums depend on a block's threads, of which there are few under the
+    thread sanitizer: all programs have as many.
+    """
+    with open(os.path.join(arguments.installation, "targets/cuda.json")) as file:
+        target = json.load(file)
+    with open(path("target.json"), "w") as file:
+        json.dump(target | {"threads": 32}, file)
+    flags = (*flags, f"--target-file={path('target.json')}")
+    tokens = case["tokens"][:40]
+    plain = Program(arguments.batonc, arguments.folder, path("plain"), *flags)
+    references = {chunk: plain.logits(tokens, path("plain.npy"), "--prefill-chunk", chunk)
+                  for chunk in {chunk for _, chunk, _ in RUNS}}
+    for sanitizer in ("thread", "address"):
+        program = Program(arguments.batonc, arguments.folder, path(sanitizer),
+                          f"--sanitize={sanitizer}", *flags)
+        for workers, chunk, seed in RUNS:
+            bits = program.logits(tokens, path("logits.npy"), "--workers", workers,
+                                  "--prefill-chunk", chunk, environment=shuffled(seed))
+            expect(bits == references[chunk],
+                   f"{what}, {sanitizer}, {workers} workers: the logits' bits differ")
+        print(f"{what}, {sanitizer}: nothing to report, and the bits of the plain program")
+    return references
 
 
 def planted(arguments, case, what, plan, installation, path):
@@ -40,7 +82,7 @@ def planted(arguments, case, what, plan, installation, path):
         result = run([path("planted"), "logits", "--weights", arguments.folder,
                       "--tokens", tokens, "--out", path("planted.npy"), "--no-cache",
                       "--quiet", "--workers", 4, "--prefill-chunk", 20],
-                     check=False, env=dict(ENVIRONMENT, BATON_EMULATION_SEED=str(attempt)))
+                     check=False, env=shuffled(attempt))
         if result.returncode != 0:
             break
     expect(result.returncode == 66 and "ThreadSanitizer: data race" in result.stderr,
@@ -54,17 +96,9 @@ def test(arguments, scratch):
     case = programs.golden(arguments.folder)
     path = lambda name: os.path.join(scratch, name)
     emulated = "--target=cuda:emulated"
-    plain = Program(arguments.batonc, arguments.folder, path("plain"), emulated)
-    reference = plain.logits(case["tokens"][:40], path("plain.npy"))
-    for sanitizer in ("thread", "address"):
-        program = Program(arguments.batonc, arguments.folder, path(sanitizer), emulated,
-                          f"--sanitize={sanitizer}")
-        for workers, chunk, seed in ((1, 20, 1), (3, 20, 2), (4, 7, 3)):
-            bits = program.logits(case["tokens"][:40], path("logits.npy"), "--workers", workers,
-                                  "--prefill-chunk", chunk,
-                                  environment=dict(ENVIRONMENT, BATON_EMULATION_SEED=str(seed)))
-            expect(bits == reference, f"{sanitizer}, {workers} workers: the logits' bits differ")
-        print(f"{sanitizer}: nothing to report, and the bits of the plain program")
+    clean(arguments, case, "portable bodies", (emulated,), path)
+    streaming = (emulated, "--dtype=bf16")
+    references = clean(arguments, case, "the ring", streaming, path)
 
     plan = run([arguments.batonc, arguments.folder, emulated, "--emit=event"]).stdout
     phases = re.findall(r'event\.phase "([^"]+)"(?:.*?waits \[#event\.wait<@"?([^" ,]+))?', plan)
@@ -74,14 +108,39 @@ def test(arguments, scratch):
 
     copy = path("installation")
     shutil.copytree(arguments.installation, copy)
-    header = os.path.join(copy, "include/codegen/cuda/library/kernel.h")
-    with open(header) as file:
-        frame = file.read()
-    for what, (right, wrong) in FAULTS.items():
-        expect(frame.count(right) == 1, f"kernel.h does not say {right} once")
-        with open(header, "w") as file:
-            file.write(frame.replace(right, wrong))
+    for what, edit in edits(copy, "kernel.h", FAULTS):
+        edit()
         planted(arguments, case, what, plan, copy, path)
+
+    # A thread's ring is its own: no race tells, but the bits do.
+    with open(path("planted.mlir"), "w") as file:
+        file.write(run([arguments.batonc, arguments.folder, *streaming, "--emit=event"]).stdout)
+    for what, edit in edits(copy, "stream.h", RING_FAULTS):
+        edit()
+        run([arguments.emit_unproved, path("planted.mlir"), path("planted"), "cuda:emulated", "",
+             copy])
+        run([path("planted"), "logits", "--weights", arguments.folder,
+             "--tokens", ",".join(map(str, case["tokens"][:40])), "--out", path("planted.npy"),
+             "--no-cache", "--quiet", "--prefill-chunk", 1], env=shuffled(1))
+        with open(path("planted.npy"), "rb") as file:
+            expect(file.read() != references[1], f"{what}: the same logits")
+        print(f"{what}: other logits")
+
+
+def edits(installation, header, faults):
+    """(what, edit) for each fault; `edit` writes the header with only this one."""
+    place = os.path.join(installation, "include/codegen/cuda/library", header)
+    with open(place) as file:
+        sound = file.read()
+
+    def write(text):
+        with open(place, "w") as file:
+            file.write(text)
+
+    for what, (right, wrong) in faults.items():
+        expect(sound.count(right) == 1, f"{header} does not say {right} once")
+        yield what, lambda: write(sound.replace(right, wrong))
+    write(sound)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@
 
 #ifdef BATON_EMULATION
 
-#include "codegen/cuda/emulation/async.h"
+#include "runtime/cuda/emulation/async.h"
 
 BATON_DEVICE void baton_copy_async(void *shared, const void *global) {
   baton::emulation::copy_later(shared, global);

@@ -1,7 +1,7 @@
 //===- device.h - what CUDA bodies and kernels are written in -------------===//
 //
 // The few device primitives that generated kernels and the task library use,
-// spelled in PTX for NVRTC and taken from codegen/cuda/emulation when the same
+// spelled in PTX for NVRTC and taken from runtime/cuda/emulation when the same
 // source is compiled for the host (BATON_EMULATION). No other file of the
 // library contains PTX for synchronisation, or asks which of the two it is.
 //
@@ -16,7 +16,7 @@
 
 #ifdef BATON_EMULATION
 
-#include "codegen/cuda/emulation/emulation.h"
+#include "runtime/cuda/emulation/emulation.h"
 
 #else
 

@@ -21,7 +21,7 @@
 //   faster; nothing requires it.
 // - Bodies are inlined; shapes that are constants at the call are constants
 //   within. The headers need no others and compile as C++17 under NVRTC, and
-//   with codegen/cuda/emulation for the host.
+//   with runtime/cuda/emulation for the host.
 //
 // Numeric contract: these are the portable bodies, whose results are those of
 // the CPU's, bit for bit (a NaN's payload and the C library's sine and cosine

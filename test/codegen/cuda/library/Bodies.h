@@ -8,7 +8,7 @@
 #ifndef BATON_TEST_CODEGEN_CUDA_LIBRARY_BODIES_H
 #define BATON_TEST_CODEGEN_CUDA_LIBRARY_BODIES_H
 
-#include "codegen/cuda/emulation/engine.h"
+#include "runtime/cuda/emulation/engine.h"
 
 #include <cstdint>
 #include <iosfwd>

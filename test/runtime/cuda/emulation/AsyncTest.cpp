@@ -1,6 +1,6 @@
 //===- AsyncTest.cpp - asynchronous copies and tensor cores on the host ---===//
 
-#include "test/codegen/cuda/emulation/CopyKernels.h"
+#include "test/runtime/cuda/emulation/CopyKernels.h"
 
 #include <cmath>
 #include <csignal>

@@ -1,6 +1,6 @@
 //===- fiber.cpp - switching stacks, with the sanitizers' knowledge -------===//
 
-#include "codegen/cuda/emulation/fiber.h"
+#include "runtime/cuda/emulation/fiber.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_CODEGEN_CUDA_EMULATION_ENGINE_H
-#define BATON_CODEGEN_CUDA_EMULATION_ENGINE_H
+#ifndef BATON_RUNTIME_CUDA_EMULATION_ENGINE_H
+#define BATON_RUNTIME_CUDA_EMULATION_ENGINE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -110,4 +110,4 @@ void poison_initial_values(unsigned char *begin, unsigned char *end);
 
 } // namespace baton::emulation
 
-#endif // BATON_CODEGEN_CUDA_EMULATION_ENGINE_H
+#endif // BATON_RUNTIME_CUDA_EMULATION_ENGINE_H

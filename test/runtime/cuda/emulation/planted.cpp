@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/codegen/cuda/emulation/CopyKernels.h"
-#include "test/codegen/cuda/emulation/PersistentKernel.h"
+#include "test/runtime/cuda/emulation/CopyKernels.h"
+#include "test/runtime/cuda/emulation/PersistentKernel.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_TEST_CODEGEN_CUDA_EMULATION_PERSISTENTKERNEL_H
-#define BATON_TEST_CODEGEN_CUDA_EMULATION_PERSISTENTKERNEL_H
+#ifndef BATON_TEST_RUNTIME_CUDA_EMULATION_PERSISTENTKERNEL_H
+#define BATON_TEST_RUNTIME_CUDA_EMULATION_PERSISTENTKERNEL_H
 
 #include <vector>
 
@@ -215,4 +215,4 @@ private:
   std::vector<uint32_t> words = std::vector<uint32_t>(96);
 };
 
-#endif // BATON_TEST_CODEGEN_CUDA_EMULATION_PERSISTENTKERNEL_H
+#endif // BATON_TEST_RUNTIME_CUDA_EMULATION_PERSISTENTKERNEL_H

@@ -1,6 +1,6 @@
 //===- EmulationTest.cpp - kernels on the host ----------------------------===//
 
-#include "test/codegen/cuda/emulation/PersistentKernel.h"
+#include "test/runtime/cuda/emulation/PersistentKernel.h"
 
 #include <cmath>
 #include <csignal>

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_TEST_CODEGEN_CUDA_EMULATION_COPYKERNELS_H
-#define BATON_TEST_CODEGEN_CUDA_EMULATION_COPYKERNELS_H
+#ifndef BATON_TEST_RUNTIME_CUDA_EMULATION_COPYKERNELS_H
+#define BATON_TEST_RUNTIME_CUDA_EMULATION_COPYKERNELS_H
 
 #include <vector>
 
-#include "codegen/cuda/emulation/async_draft.h"
+#include "codegen/cuda/library/async.h"
 
 enum class CopyFault {
   none,
@@ -173,4 +173,4 @@ inline bool copies_rows(const baton::emulation::Launch &launch,
   return sums == expected;
 }
 
-#endif // BATON_TEST_CODEGEN_CUDA_EMULATION_COPYKERNELS_H
+#endif // BATON_TEST_RUNTIME_CUDA_EMULATION_COPYKERNELS_H

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cuda/emulation/engine.h"
+#include "runtime/cuda/emulation/engine.h"
 
-#include "codegen/cuda/emulation/fiber.h"
+#include "runtime/cuda/emulation/fiber.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,9 +1,9 @@
 //===- fiber.h - a CUDA thread's stack and what sanitizers know of it -----===//
 
-#ifndef BATON_CODEGEN_CUDA_EMULATION_FIBER_H
-#define BATON_CODEGEN_CUDA_EMULATION_FIBER_H
+#ifndef BATON_RUNTIME_CUDA_EMULATION_FIBER_H
+#define BATON_RUNTIME_CUDA_EMULATION_FIBER_H
 
-#include "codegen/cuda/emulation/engine.h"
+#include "runtime/cuda/emulation/engine.h"
 
 #include <string>
 #include <vector>
@@ -77,4 +77,4 @@ void acquire_word(const uint32_t *word);
 
 } // namespace baton::emulation
 
-#endif // BATON_CODEGEN_CUDA_EMULATION_FIBER_H
+#endif // BATON_RUNTIME_CUDA_EMULATION_FIBER_H

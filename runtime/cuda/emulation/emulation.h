@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_CODEGEN_CUDA_EMULATION_EMULATION_H
-#define BATON_CODEGEN_CUDA_EMULATION_EMULATION_H
+#ifndef BATON_RUNTIME_CUDA_EMULATION_EMULATION_H
+#define BATON_RUNTIME_CUDA_EMULATION_EMULATION_H
 
-#include "codegen/cuda/emulation/engine.h"
+#include "runtime/cuda/emulation/engine.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -213,4 +213,4 @@ BATON_DEVICE float baton_half_to_float(uint16_t bits) {
   return static_cast<float>(__builtin_bit_cast(_Float16, bits));
 }
 
-#endif // BATON_CODEGEN_CUDA_EMULATION_EMULATION_H
+#endif // BATON_RUNTIME_CUDA_EMULATION_EMULATION_H

@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_CODEGEN_CUDA_EMULATION_ASYNC_H
-#define BATON_CODEGEN_CUDA_EMULATION_ASYNC_H
+#ifndef BATON_RUNTIME_CUDA_EMULATION_ASYNC_H
+#define BATON_RUNTIME_CUDA_EMULATION_ASYNC_H
 
 #include <stdint.h>
 
@@ -45,4 +45,4 @@ void multiply_bf16(float *sum, const uint32_t *a, const uint32_t *b);
 
 } // namespace baton::emulation
 
-#endif // BATON_CODEGEN_CUDA_EMULATION_ASYNC_H
+#endif // BATON_RUNTIME_CUDA_EMULATION_ASYNC_H

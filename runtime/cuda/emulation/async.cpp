@@ -1,8 +1,8 @@
 //===- async.cpp - asynchronous copies and barriers in shared memory ------===//
 
-#include "codegen/cuda/emulation/async.h"
+#include "runtime/cuda/emulation/async.h"
 
-#include "codegen/cuda/emulation/fiber.h"
+#include "runtime/cuda/emulation/fiber.h"
 
 #include <algorithm>
 #include <iterator>
