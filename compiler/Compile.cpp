@@ -133,8 +133,7 @@ compileForEmulation(llvm::StringRef source, const CompileOptions &options,
   if (!options.sanitize.empty())
     flags.insert(flags.end(), {"-fsanitize=" + options.sanitize, "-g",
                                "-fno-omit-frame-pointer"});
-  return link::compileSource(
-      source, options.output.empty() ? "kernel" : options.output, flags);
+  return link::compileSource(source, options.output, flags);
 }
 
 static Expected<Code> compileForCuda(event::ProgramOp program,
@@ -155,6 +154,7 @@ static Expected<Code> compileForCuda(event::ProgramOp program,
   metadata["device"] = {{"kind", options.target},
                         {"threads", description.threads},
                         {"shared_bytes", source->sharedBytes},
+                        {"scratch_bytes", source->scratchBytes},
                         {"scratch_is_shared", source->scratchIsShared}};
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> data = makeData(target, context);
@@ -236,10 +236,10 @@ static Error compilePlan(event::ProgramOp program,
 static Expected<TargetDescription>
 readDescription(const CompileOptions &options,
                 const Installation &installation) {
-  if (!options.targetFile.empty())
-    return TargetDescription::read(options.targetFile);
   auto description = TargetDescription::read(
-      installation.target(isCuda(options) ? "cuda" : "cpu"));
+      options.targetFile.empty()
+          ? installation.target(isCuda(options) ? "cuda" : "cpu")
+          : options.targetFile);
   // ThreadSanitizer tells 256 threads apart and forgets accesses of others: of
   // several blocks that is few threads each.
   if (description && isCuda(options) && options.sanitize == "thread")
@@ -256,6 +256,9 @@ Error compiler::compile(const CompileOptions &options,
   if (options.stage == Stage::llvm && isCuda(options))
     return createStringError("--emit=llvm: --target=" + options.target +
                              " has a kernel in CUDA C++; use --emit=cuda");
+  if (options.stage == Stage::object && options.target == "cuda:emulated")
+    return createStringError("--emit=object: --target=cuda:emulated makes two "
+                             "objects, which only an executable joins");
   if (auto target = cpu::resolveTarget(cpuOptions(options, installation));
       !target)
     return target.takeError();

@@ -85,7 +85,7 @@ struct BatonProgress {
 
 /// The first wait that was not fulfilled in time.
 struct BatonFailure {
-  /// 0: none. Set last.
+  /// 0: none, 1: about to be described, 2: described.
   uint32_t failed;
   uint32_t worker;
   /// Index of the event word among all words; the number of words for the

@@ -22,7 +22,6 @@ namespace {
 /// building Baton takes no toolkit.
 struct Nvrtc {
   using Program = void *;
-  int (*version)(int *major, int *minor);
   const char *(*errorString)(int result);
   int (*createProgram)(Program *program, const char *source, const char *name,
                        int headerCount, const char *const *headers,
@@ -71,7 +70,6 @@ static Expected<Nvrtc> openNvrtc(const std::vector<std::string> &toolkits) {
         dlsym(library, name));
     complete &= function != nullptr;
   };
-  resolve("nvrtcVersion", nvrtc.version);
   resolve("nvrtcGetErrorString", nvrtc.errorString);
   resolve("nvrtcCreateProgram", nvrtc.createProgram);
   resolve("nvrtcDestroyProgram", nvrtc.destroyProgram);

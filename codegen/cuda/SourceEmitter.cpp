@@ -306,8 +306,10 @@ void PhaseEmitter::emitTiles() {
     os << "    if (!worker.ready())\n"
           "      return false;\n";
   if (invariant)
-    os << "    const bool changed = t0 != previous;\n"
-          "    previous = t0;\n";
+    os << "    const bool changed = " << (phase.getRank() ? "t0" : "0")
+       << " != previous;\n"
+          "    previous = "
+       << (phase.getRank() ? "t0" : "0") << ";\n";
   emitCalls();
   if (std::optional<NotifyAttr> notify = phase.getNotify()) {
     const auto &tensor =
@@ -357,8 +359,9 @@ void PhaseEmitter::emitWait(WaitAttr wait) {
   for (auto [first, last, extent] :
        zip_equal(wait.getLow().getResults(), wait.getHigh().getResults(),
                  op.getShape().getResults())) {
+    auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(first);
     bool natural = mlir::isa<mlir::AffineDimExpr>(first) ||
-                   mlir::isa<mlir::AffineConstantExpr>(first);
+                   (constant && constant.getValue() >= 0);
     low.push_back(natural ? spell(first)
                           : "baton_max(" + spell(first) + ", 0)");
     high.push_back(last == extent ? spell(last)
@@ -415,12 +418,40 @@ static mlir::Attribute columnsOf(CallOp call) {
   return call.getOperands_().getValue().drop_back(1).back();
 }
 
-/// Linears of BF16 weights, of one product with packed weights.
+/// Whether `expression` is at most 1 in a step of one row: rows or outputs,
+/// less multiples of coordinates.
+static bool isRestOfRows(mlir::AffineExpr expression) {
+  if (auto sum = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(expression);
+      sum && sum.getKind() == mlir::AffineExprKind::Add) {
+    auto isTaken = [](mlir::AffineExpr term) {
+      auto product = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(term);
+      if (!product || product.getKind() != mlir::AffineExprKind::Mul)
+        return false;
+      auto factor = mlir::dyn_cast<mlir::AffineConstantExpr>(product.getRHS());
+      return mlir::isa<mlir::AffineDimExpr>(product.getLHS()) && factor &&
+             factor.getValue() <= 0;
+    };
+    return (isTaken(sum.getLHS()) && isRestOfRows(sum.getRHS())) ||
+           (isTaken(sum.getRHS()) && isRestOfRows(sum.getLHS()));
+  }
+  auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(expression);
+  return symbol && symbol.getPosition() != kPast;
+}
+
+/// Before k, columns and activation, there is the number of rows.
+static bool hasOneRow(CallOp call) {
+  auto rows = mlir::dyn_cast<CountAttr>(
+      call.getOperands_().getValue().drop_back(3).back());
+  return rows && any_of(rows.getMap().getResults(), isRestOfRows);
+}
+
+/// Linears of BF16 weights, of one product with packed weights, whose tile is
+/// one row when the step is.
 bool PhaseEmitter::streamed(CallOp call) {
   return (call.getCallee() == "linear_bf16" ||
           call.getCallee() == "gated_linear_bf16") &&
          !call.getInvariant() &&
-         mlir::isa<WeightAttr>(call.getOperands_()[kPanels]);
+         mlir::isa<WeightAttr>(call.getOperands_()[kPanels]) && hasOneRow(call);
 }
 
 void PhaseEmitter::emitStreamTiles() {
@@ -613,7 +644,13 @@ Expected<cuda::Source> cuda::emitSource(ProgramOp program,
   }
   bool hasRing = !streams.empty();
   int64_t ring = hasRing ? options.ringStages * options.threads * 16 : 0;
+  if (ring > options.sharedLimit)
+    return createStringError(
+        "the target's ring of " + Twine(options.ringStages) + " stages takes " +
+        Twine(ring) + " bytes of shared memory, and a block has " +
+        Twine(options.sharedLimit));
   int64_t scratch = alignTo(program.getScratchBytes(), 128);
+  source.scratchBytes = scratch;
   source.scratchIsShared = ring + scratch <= options.sharedLimit;
   source.sharedBytes = ring + (source.scratchIsShared ? scratch : 0);
 

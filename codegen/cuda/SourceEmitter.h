@@ -32,7 +32,9 @@ struct Source {
   std::string text;
   /// Dynamic shared memory of a block.
   int64_t sharedBytes;
-  /// Otherwise it does not fit and lies in global memory.
+  /// Scratch of a block, and whether it is part of that; otherwise it does not
+  /// fit and lies in global memory.
+  int64_t scratchBytes;
   bool scratchIsShared;
 };
 

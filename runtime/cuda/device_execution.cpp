@@ -31,11 +31,6 @@ int64_t steady_nanoseconds() {
       .count();
 }
 
-/// As the kernel lays scratch out: a line for each worker.
-uint64_t scratch_stride(const Metadata &metadata) {
-  return (metadata.scratch_bytes + 127) / 128 * 128;
-}
-
 } // namespace
 
 DeviceExecution::DeviceExecution(const Metadata &metadata,
@@ -70,10 +65,9 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   state.events =
       allocate<uint32_t>(words * BATON_DEVICE_WORD_STRIDE, "event words");
   state.bases = allocate<uint32_t>(words * worker_count, "bases of events");
-  if (!metadata.device.at("scratch_is_shared").get<bool>() &&
-      metadata.scratch_bytes)
-    state.scratch = allocate<unsigned char>(
-        scratch_stride(metadata) * worker_count, "scratch");
+  if (uint64_t bytes = metadata.device.at("scratch_bytes").get<uint64_t>();
+      bytes && !metadata.device.at("scratch_is_shared").get<bool>())
+    state.scratch = allocate<unsigned char>(bytes * worker_count, "scratch");
   progress = static_cast<BatonProgress *>(
       device->share(sizeof(BatonProgress), "the progress of a generation"));
   state.exchange = exchange;
@@ -176,8 +170,9 @@ void DeviceExecution::wait() {
   rethrow();
 }
 
-/// Answers until the kernel has ended. Looks often at first, since a decode
-/// step takes less than a millisecond, and leaves the core to others then.
+/// Answers until the kernel has ended. Looks as often as it can, because a
+/// decode step takes less than a millisecond; other threads have the core in
+/// between.
 void DeviceExecution::serve() noexcept {
   uint32_t answered = 0;
   clock_difference = std::numeric_limits<int64_t>::max();
@@ -185,7 +180,14 @@ void DeviceExecution::serve() noexcept {
     while (true) {
       uint32_t asked = __atomic_load_n(&exchange->asked, __ATOMIC_ACQUIRE);
       if (asked != answered) {
-        answer(*exchange);
+        try {
+          answer(*exchange);
+        } catch (...) {
+          // The kernel waits for an answer, whatever happens.
+          if (!failure)
+            failure = std::current_exception();
+          exchange->next = {};
+        }
         answered = asked;
         __atomic_store_n(&exchange->answered, answered, __ATOMIC_RELEASE);
       } else if (state.generation.active && follow()) {
@@ -292,7 +294,7 @@ void DeviceExecution::answer(const BatonExchange &question) {
   exchange->next = to_device(current);
 }
 
-/// Only what the phase has written is copied.
+/// Copies the storages that the phase has written to, all of them.
 void DeviceExecution::show_phase(const BatonExchange &question) {
   storage_copies.resize(storages.size());
   std::vector<void *> copies(storages.size());

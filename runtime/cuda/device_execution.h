@@ -12,8 +12,9 @@
 
 namespace baton {
 
-/// Workers are blocks of one kernel. A thread of the host answers the kernel's
-/// questions (BatonExchange) until it has ended.
+/// Workers are blocks of one kernel. Its memory lives as long as the device. A
+/// thread of the host answers the kernel's questions (BatonExchange) until it
+/// has ended.
 class DeviceExecution : public Execution {
 public:
   DeviceExecution(const Metadata &metadata, const Parameters &parameters,
@@ -59,7 +60,8 @@ private:
   /// What the host's steady clock is ahead of the device's, at most: an answer
   /// comes after its question.
   int64_t clock_difference = 0;
-  /// Of the step that the kernel works on, while it is observed.
+  /// What the kernel works on, as far as the host knows; no rows once the
+  /// driver has been told the end.
   BatonStep current = {};
   std::vector<float> logits;
   /// Host copies for a driver that observes.

@@ -28,7 +28,6 @@ CudaDriver open_driver() {
                   "; this program needs one for CUDA 12");
   };
   resolve("cuInit", driver.init);
-  resolve("cuDriverGetVersion", driver.driver_version);
   resolve("cuGetErrorString", driver.error_string);
   resolve("cuDeviceGetCount", driver.device_count);
   resolve("cuDeviceGet", driver.device_get);
@@ -43,7 +42,6 @@ CudaDriver open_driver() {
   resolve("cuFuncSetAttribute", driver.function_set);
   resolve("cuOccupancyMaxActiveBlocksPerMultiprocessor", driver.occupancy);
   resolve("cuMemAlloc_v2", driver.memory_allocate);
-  resolve("cuMemFree_v2", driver.memory_free);
   resolve("cuMemsetD8_v2", driver.memory_zero);
   resolve("cuMemHostAlloc", driver.host_allocate);
   resolve("cuMemFreeHost", driver.host_free);

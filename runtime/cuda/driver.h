@@ -39,7 +39,6 @@ struct CudaDriver {
   static constexpr unsigned non_blocking = 0x01;
 
   Result (*init)(unsigned flags);
-  Result (*driver_version)(int *version);
   Result (*error_string)(Result error, const char **text);
   Result (*device_count)(int *count);
   Result (*device_get)(DeviceId *device, int ordinal);
@@ -56,7 +55,6 @@ struct CudaDriver {
   Result (*occupancy)(int *blocks, Function function, int threads,
                       size_t shared_bytes);
   Result (*memory_allocate)(Address *address, size_t bytes);
-  Result (*memory_free)(Address address);
   Result (*memory_zero)(Address address, unsigned char value, size_t bytes);
   Result (*host_allocate)(void **address, size_t bytes, unsigned flags);
   Result (*host_free)(void *address);

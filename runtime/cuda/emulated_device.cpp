@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/cuda/emulation/engine.h"
 #include "runtime/cuda/device_execution.h"
+#include "runtime/cuda/emulation/engine.h"
 #include "runtime/decode/team.h"
 #include "runtime/error.h"
 #include "runtime/weights/memory.h"
@@ -28,9 +28,12 @@ class EmulatedDevice : public Device {
 public:
   EmulatedDevice(unsigned threads, uint64_t shared_bytes)
       : threads(threads), shared_bytes(shared_bytes) {
-    // Tests shuffle the order in which a block's threads run.
+    // Tests shuffle the order in which a block's threads run, and shorten
+    // waits.
     if (const char *text = std::getenv("BATON_EMULATION_SEED"))
       seed = std::strtoull(text, nullptr, 10);
+    if (const char *text = std::getenv("BATON_EMULATION_WAIT"))
+      wait_seconds = std::strtoull(text, nullptr, 10);
   }
   ~EmulatedDevice() override {
     if (kernel.joinable())
@@ -40,8 +43,9 @@ public:
   std::string name() const override { return "the emulated device"; }
   unsigned most_workers() const override { return max_workers; }
   unsigned usual_workers() const override { return available_workers(); }
-  // Cores of shared machines vanish for seconds, and sanitizers are slow.
-  uint64_t wait_nanoseconds() const override { return 300'000'000'000; }
+  uint64_t wait_nanoseconds() const override {
+    return wait_seconds * 1'000'000'000;
+  }
 
   void *allocate(uint64_t bytes, const std::string &what) override {
     try {
@@ -85,6 +89,8 @@ private:
   unsigned threads;
   uint64_t shared_bytes;
   uint64_t seed = 0;
+  // Cores of shared machines vanish for seconds, and sanitizers are slow.
+  uint64_t wait_seconds = 300;
   std::vector<HugeRegion> regions;
   std::atomic<bool> active = false;
   std::thread kernel;

@@ -71,7 +71,10 @@ public:
                   " are free; compile with a smaller --max-seq or another "
                   "--dtype");
     }
+    // Copies do not wait for the stream in which memory is cleared.
     driver.check(driver.memory_zero(address, 0, bytes),
+                 "clearing memory for " + what);
+    driver.check(driver.stream_synchronize(nullptr),
                  "clearing memory for " + what);
     return reinterpret_cast<void *>(address);
   }

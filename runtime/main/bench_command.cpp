@@ -246,6 +246,10 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
                 " and --decode " + std::to_string(options.decode) +
                 " do not fit into the program's " +
                 std::to_string(metadata.max_seq) + " positions");
+  bool on_device = !metadata.device.is_null();
+  if (on_device && options.profile)
+    throw Error("bench: --profile times phases on the CPU only; --trace shows "
+                "when the tasks of a kernel ran");
   unsigned cores = chosen_workers(options.run);
   uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   auto origin = static_cast<uint32_t>(options.run.event_origin);
@@ -266,7 +270,6 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   note("measuring the program");
   // The machine's limits change with its neighbours' load: measured between the
   // program's runs as well, the best counts.
-  bool on_device = !metadata.device.is_null();
   double bandwidth = 0, arithmetic = 0;
   auto measure_machine = [&](std::span<const std::byte> memory) {
     if (on_device)

@@ -14,6 +14,7 @@ import argparse
 import array
 import json
 import os
+import shutil
 
 import programs
 from programs import Program, expect, run
@@ -53,6 +54,20 @@ def test(arguments, scratch):
         both = [program.generate(greedy["prompt"], count, "--prefill-chunk", 3, "--workers", 2, *flags)
                 for program in (host, device)]
         expect(both[0]["tokens"] == both[1]["tokens"], f"the tokens with {flags} differ")
+
+    # Weights that are not numbers end a generation, by the kernel as by the host.
+    broken = path("broken")
+    shutil.copytree(arguments.folder, broken)
+    weights = os.path.join(broken, "model.safetensors")
+    with open(weights, "r+b") as file:
+        header = 8 + int.from_bytes(file.read(8), "little")
+        file.seek(header)
+        file.write(b"\xff" * (os.path.getsize(weights) - header))
+    messages = [run([program.path, "generate", "--weights", broken, "--tokens", "1,2",
+                     "--max-new-tokens", 4, "--no-cache", "--quiet"], check=False).stderr
+                for program in (host, device)]
+    expect(messages[0] == messages[1] == "error: logits at position 2 are not finite\n",
+           f"not a number: {messages}")
 
     for program, folder in ((host, "host-values"), (device, "device-values")):
         program.logits(tokens[:9], path("dumped.npy"), "--dump", path(folder))

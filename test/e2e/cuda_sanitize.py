@@ -5,7 +5,8 @@
   and, with BF16 weights, for those whose weights flow through the ring;
 - the thread sanitizer is awake: a plan without one of its waits, and a frame of
   kernels without its barriers, fences, releases or polls, are reported;
-- a ring that does not wait for its copies gives other logits.
+- a ring that does not wait for its copies gives other logits;
+- a wait that is never fulfilled ends the kernel with its event, phase and task.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import shutil
 
 import programs
 from programs import Program, expect, run
-from sanitize import ENVIRONMENT, without_wait
+from sanitize import ENVIRONMENT, substitute, without_wait
 
 # What codegen/cuda/library/kernel.h says, and what it says with a fault.
 FAULTS = {
@@ -106,8 +107,28 @@ def test(arguments, scratch):
     planted(arguments, case, f"{attention[0]} without its wait for {attention[1]}",
             without_wait(plan, *attention), arguments.installation, path)
 
+    # A wait for more notifications than come ends the kernel, in words.
+    with open(path("planted.mlir"), "w") as file:
+        file.write(substitute(r'(event\.tensor @"?[\w.+]*attention\.done"? .* count )#?\w+(\(.*\))?',
+                              r"\g<1>affine_map<()[s0, s1, s2] -> (1000)>", plan))
+    run([arguments.emit_unproved, path("planted.mlir"), path("planted"), "cuda:emulated", "",
+         arguments.installation])
+    # Of several workers, any that waits may be the first to give up.
+    for workers, phase, counts in ((1, r"layers\.self_attn\.o_proj[^\"]*", r"expected 1000, saw \d+"),
+                                   (3, r"[^\"]+", r"expected \d+, saw \d+")):
+        result = run([path("planted"), "logits", "--weights", arguments.folder, "--tokens", "1,2",
+                      "--out", path("planted_out.npy"), "--no-cache", "--quiet", "--workers", workers],
+                     check=False, env=dict(ENVIRONMENT, BATON_EMULATION_WAIT="1"))
+        expect(result.returncode == 1 and re.fullmatch(
+            r"error: the kernel on the emulated device was ended: worker \d waited more than 1 s "
+            rf'for event word \d+ in phase "{phase}", iteration 0, task \d+: {counts}\n',
+            result.stderr), f"a wait without end: status {result.returncode}, {result.stderr}")
+        expect(not os.path.exists(path("planted_out.npy")), "logits of a kernel that was ended")
+    print("a wait without end:", result.stderr.strip())
+
     copy = path("installation")
     shutil.copytree(arguments.installation, copy)
+    shutil.copy(path("target.json"), os.path.join(copy, "targets/cuda.json"))
     for what, edit in edits(copy, "kernel.h", FAULTS):
         edit()
         planted(arguments, case, what, plan, copy, path)
@@ -115,7 +136,8 @@ def test(arguments, scratch):
     # A thread's ring is its own: no race tells, but the bits do.
     with open(path("planted.mlir"), "w") as file:
         file.write(run([arguments.batonc, arguments.folder, *streaming, "--emit=event"]).stdout)
-    for what, edit in edits(copy, "stream.h", RING_FAULTS):
+    sound = {"no fault": ("stage = 0;\n  // What", "stage = 0;\n  // What")}
+    for what, edit in edits(copy, "stream.h", sound | RING_FAULTS):
         edit()
         run([arguments.emit_unproved, path("planted.mlir"), path("planted"), "cuda:emulated", "",
              copy])
@@ -123,8 +145,10 @@ def test(arguments, scratch):
              "--tokens", ",".join(map(str, case["tokens"][:40])), "--out", path("planted.npy"),
              "--no-cache", "--quiet", "--prefill-chunk", 1], env=shuffled(1))
         with open(path("planted.npy"), "rb") as file:
-            expect(file.read() != references[1], f"{what}: the same logits")
-        print(f"{what}: other logits")
+            same = file.read() == references[1]
+        expect(same == (what == "no fault"),
+               f"{what}: {'the same' if same else 'other'} logits")
+        print(f"{what}: {'the same' if same else 'other'} logits")
 
 
 def edits(installation, header, faults):

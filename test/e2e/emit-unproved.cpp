@@ -3,8 +3,9 @@
 //     emit-unproved PLAN.mlir EXECUTABLE TARGET SANITIZER INSTALLATION
 //
 // Compiles an edited plan whose `proof` attribute is a lie, with a sanitizer in
-// it: batonc, which proves every plan itself, would refuse. The tests plant
-// races and overflows this way and demand that the sanitizers report them.
+// it or, if SANITIZER is empty, without: batonc, which proves every plan itself,
+// would refuse. The tests plant races, overflows and waits without end this way
+// and demand that they are reported.
 // INSTALLATION is the folder lib/baton that batonc would use.
 //
 //===----------------------------------------------------------------------===//

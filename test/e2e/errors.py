@@ -161,9 +161,9 @@ def configs(bench):
 
 def flags(bench):
     folder = bench.copy("llama-gqa")
-    for flag in ["--mode=train", "--mode=score", "--target=cuda:sm_90a", "--dtype=f64", "--mesh=tp=2",
+    for flag in ["--mode=train", "--mode=score", "--target=cuda:sm_10", "--dtype=f64", "--mesh=tp=2",
                  "--sharding=x.mlir", "--pipeline=gpipe", "--optimizer=adamw", "--recompute=full",
-                 "--schedule=dynamic", "--max-batch=4", "--emit=dist", "--emit=cuda"]:
+                 "--schedule=dynamic", "--max-batch=4", "--emit=dist"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
     for flag in ["--max-seq=0", "--max-seq=-1", "--max-seq=abc", "--max-seq=99999999999999999999",
                  "--max-seq=100000", "--frobnicate", "--disable-pass=nothing", "--disable-pass=event-verify",
@@ -171,6 +171,12 @@ def flags(bench):
                  "--target-file=nowhere.json"]:
         named = flag.split("=")[0] if flag != "--target-cpu=abacus" else "abacus"
         bench.compile_refuses(flag, folder, "nowhere" if "nowhere" in flag else named, flag)
+    for flags, words in ((["--emit=cuda"], "--target=cpu has no kernel"),
+                         (["--emit=llvm", "--target=cuda:sm_90a"], "use --emit=cuda"),
+                         (["--emit=object", "--target=cuda:emulated"], "--emit=object")):
+        bench.refuses(" ".join(flags), [bench.batonc, folder, *flags], words)
+    bench.refuses("explain --target", [bench.batonc, "explain", folder, "--target=cuda:sm_90a"],
+                  "--target=cuda:sm_90a")
     for output in ("missing/out", "/dev/null/out", "."):
         bench.refuses(f"-o {output}", [bench.batonc, folder, "-o", output], re.escape(output.split("/out")[0]))
     # What is no plain file is never replaced by one.

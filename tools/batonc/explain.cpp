@@ -168,6 +168,10 @@ chooseSteps(const ExplainOptions &options, event::ProgramOp program) {
 
 static Error explainModel(ExplainOptions &options,
                           const Installation &installation) {
+  if (options.compile.target != "cpu")
+    return llvm::createStringError(
+        "explain: --target=" + options.compile.target +
+        " is not built yet; there is cpu");
   // Before work that may take long.
   if (!options.html.empty())
     if (Error error = checkOutput(options.html))

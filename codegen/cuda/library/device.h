@@ -2,8 +2,9 @@
 //
 // The few device primitives that generated kernels and the task library use,
 // spelled in PTX for NVRTC and taken from runtime/cuda/emulation when the same
-// source is compiled for the host (BATON_EMULATION). No other file of the
-// library contains PTX for synchronisation, or asks which of the two it is.
+// source is compiled for the host (BATON_EMULATION). Besides async.h, which has the
+// asynchronous copies, no file of the library contains PTX or asks which of the
+// two it is.
 //
 // Memory order follows PTX's model: a notification is a release at GPU scope, a
 // wait polls relaxed and ends with one acquire fence, and a barrier of the block

@@ -250,9 +250,15 @@ private:
     const BatonGeneration &wanted = device->generation;
     const uint32_t position = current.past + current.rows;
     BatonDeviceStep following = {0, position, 0, 0};
-    uint32_t end = BATON_END_NOT_YET;
     int32_t token = -1;
-    if (position < wanted.prompt_tokens) {
+    uint32_t end =
+        __syncthreads_or(threadIdx.x == 0 && baton_load_acquire_system(
+                                                 &device->progress->stop) != 0)
+            ? BATON_END_REGULAR
+            : BATON_END_NOT_YET;
+    if (end == BATON_END_REGULAR) {
+      // As the host wishes.
+    } else if (position < wanted.prompt_tokens) {
       const uint32_t left = wanted.prompt_tokens - position;
       following.rows =
           left < wanted.prefill_chunk ? left : wanted.prefill_chunk;
@@ -273,9 +279,6 @@ private:
           end = wanted.stops[i] == token ? BATON_END_REGULAR : end;
         end = count == wanted.max_new_tokens ? BATON_END_REGULAR : end;
       }
-      if (baton_load_acquire_system(&progress->stop) != 0 &&
-          end == BATON_END_NOT_YET)
-        end = BATON_END_REGULAR;
       baton_store_release_system(&progress->positions, position);
       baton_store_release_system(&progress->new_tokens, uint32_t(count));
       if (end != BATON_END_NOT_YET) {

@@ -23,8 +23,8 @@
 //   within. The headers need no others and compile as C++17 under NVRTC, and
 //   with runtime/cuda/emulation for the host.
 //
-// Numeric contract: these are the portable bodies, whose results are those of
-// the CPU's, bit for bit (a NaN's payload and the C library's sine and cosine
+// Numeric contract, but for stream.h, which has its own and shared memory of its
+// own: these are the portable bodies, whose results are those of the CPU's, bit for bit (a NaN's payload and the C library's sine and cosine
 // aside): a row's bits depend neither on its tile nor on the number of threads.
 // Compilers must not contract multiplications (--fmad=false), flush subnormal
 // numbers or approximate divisions and roots (NVRTC's defaults).

@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned warp_size = 32, max_threads = 1024;
 constexpr unsigned max_barriers = 256, max_bulk_copies = 256;
 /// Beyond these a thread's copies come without being waited for.
-constexpr unsigned max_groups = 8;
+constexpr unsigned max_groups = 64;
 /// In the upper half of a barrier's identity; shared memory begins as NaN.
 constexpr uint64_t barrier_tag = 0x62617272;
 

@@ -75,7 +75,7 @@ TEST(Metadata, DescribesThePlan) {
         {"buffer": "y", "element": "f32", "storage": 0, "offset": 0,
          "strides": [8, 1], "capacity": [4, 7], "layers": 1,
          "layer_stride": 0, "interleave": 1, "interleave_columns": 1, "extents": ["outputs", 7]}]}],
-    "logits": {"vocabulary": 7},
+    "logits": {"vocabulary": 7, "storage": 0, "offset": 0, "stride": 8},
     "proof": {"status": "proved", "assumptions": ["one", "two"]}})json");
   EXPECT_EQ(metadata, expected) << metadata.dump(2);
 }

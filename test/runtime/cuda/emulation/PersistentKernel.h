@@ -1,5 +1,4 @@
-//===- PersistentKernel.h - a small megakernel
-//-----------------------------===//
+//===- PersistentKernel.h - a small megakernel ---------------------------===//
 //
 // Blocks with a fixed share of three kinds of tasks: tiles of a matrix-vector
 // product, an activation, a sum over all. They wait for each other by counting

