@@ -21,8 +21,7 @@
 #include "codegen/cuda/library/sampling.h"
 #include "runtime/device_program.h"
 
-// Index arithmetic, with the meaning of affine maps
-// -----------------------------
+// Index arithmetic, with the meaning of affine maps ---------------------------
 
 BATON_DEVICE int64_t baton_min(int64_t a, int64_t b) { return a < b ? a : b; }
 BATON_DEVICE int64_t baton_max(int64_t a, int64_t b) { return a < b ? b : a; }
@@ -65,12 +64,49 @@ template <int Rank> struct BatonBox {
   }
 };
 
+/// Looks at a word until it has counted up to `where.expected`, backing off in
+/// between. False after the time that a wait may take, of which the first
+/// worker to give up leaves a report, or when another worker has given up. No
+/// member of the worker's state, which would have to be in memory then.
+static __device__ __noinline__ bool
+baton_poll_slowly(BatonDevice *device, const uint32_t *word,
+                  const BatonFailure &where) {
+  uint64_t start = baton_nanoseconds();
+  for (uint32_t looks = 0;; ++looks) {
+    uint32_t seen = baton_load_relaxed(word);
+    if (int32_t(seen - where.expected) >= 0)
+      return true;
+    baton_pause(looks < 64 ? 20 : 100);
+    if (looks % 256 != 255)
+      continue;
+    BatonFailure *failure = device->failure;
+    if (baton_load_relaxed(&failure->failed))
+      return false;
+    uint64_t now = baton_nanoseconds();
+    if (baton_load_relaxed(&device->asking)) {
+      start = now;
+    } else if (now - start > device->wait_nanoseconds) {
+      // `failed` is 1 while the first one writes.
+      if (baton_claim(&failure->failed, 1)) {
+        failure->worker = where.worker;
+        failure->word = where.word;
+        failure->phase = where.phase;
+        failure->iteration = where.iteration;
+        failure->expected = where.expected;
+        failure->seen = seen;
+        failure->task = where.task;
+        baton_store_release_system(&failure->failed, 2);
+      }
+      return false;
+    }
+  }
+}
+
 struct BatonTiles {
   int64_t first, last, stride;
 };
 
-// A worker
-// ----------------------------------------------------------------------
+// A worker --------------------------------------------------------------------
 
 struct BatonWorkerState {
   BatonDevice *device;
@@ -116,8 +152,7 @@ struct BatonWorkerState {
     return reinterpret_cast<T *>(scratch + offset);
   }
 
-  // Shares
-  // ----------------------------------------------------------------------
+  // Shares --------------------------------------------------------------------
 
   /// Every tile of one residue.
   __device__ __forceinline__ BatonTiles cyclic(int64_t tiles) const {
@@ -143,8 +178,7 @@ struct BatonWorkerState {
     return row * columns + (rest + height / 2) / height;
   }
 
-  // Tasks
-  // -----------------------------------------------------------------------
+  // Tasks ---------------------------------------------------------------------
 
   __device__ __forceinline__ void begin_phase(uint32_t number, int64_t layer) {
     phase = number;
@@ -205,8 +239,7 @@ struct BatonWorkerState {
       ask(BATON_QUESTION_OBSERVE);
   }
 
-  // Steps
-  // -----------------------------------------------------------------------
+  // Steps ---------------------------------------------------------------------
 
   /// The words in use this step have grown; the next step counts from there.
   template <int Rank>
@@ -311,51 +344,12 @@ private:
   __device__ __forceinline__ void poll(const uint32_t *word, uint32_t target,
                                        int64_t number) {
     polled = true;
-    if (int32_t(baton_load_relaxed(word) - target) < 0)
-      poll_slowly(word, target, number);
-  }
-
-  /// Backs off between looks, and gives up after the time that a wait may take
-  /// or when another worker has.
-  __device__ __noinline__ void poll_slowly(const uint32_t *word,
-                                           uint32_t target, int64_t number) {
-    uint64_t start = baton_nanoseconds();
-    for (uint32_t looks = 0;; ++looks) {
-      uint32_t seen = baton_load_relaxed(word);
-      if (int32_t(seen - target) >= 0)
-        return;
-      baton_pause(looks < 64 ? 20 : 100);
-      if (looks % 256 != 255)
-        continue;
-      if (baton_load_relaxed(&device->failure->failed)) {
-        failed = true;
-        return;
-      }
-      uint64_t now = baton_nanoseconds();
-      if (baton_load_relaxed(&device->asking)) {
-        start = now;
-      } else if (now - start > device->wait_nanoseconds) {
-        failed = true;
-        report(number, target, seen);
-        return;
-      }
-    }
-  }
-
-  /// The first to fail says where; `failed` is 1 while it writes, then 2.
-  __device__ __forceinline__ void report(int64_t word, uint32_t expected,
-                                         uint32_t seen) {
-    BatonFailure *failure = device->failure;
-    if (!baton_claim(&failure->failed, 1))
+    if (int32_t(baton_load_relaxed(word) - target) >= 0)
       return;
-    failure->worker = index;
-    failure->word = uint32_t(word);
-    failure->phase = phase;
-    failure->iteration = uint32_t(iteration);
-    failure->expected = expected;
-    failure->seen = seen;
-    failure->task = uint64_t(task);
-    baton_store_release_system(&failure->failed, 2);
+    const BatonFailure where = {
+        2, index, uint32_t(number), phase, uint32_t(iteration), target,
+        0, 0,     uint64_t(task)};
+    failed |= !baton_poll_slowly(device, word, where);
   }
 };
 
