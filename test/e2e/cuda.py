@@ -12,6 +12,7 @@ the largest, the same for any number of workers, and with --batch-invariant the 
 
 import argparse
 import array
+import glob
 import json
 import os
 import shutil
@@ -58,11 +59,11 @@ def test(arguments, scratch):
     # Weights that are not numbers end a generation, by the kernel as by the host.
     broken = path("broken")
     shutil.copytree(arguments.folder, broken)
-    weights = os.path.join(broken, "model.safetensors")
-    with open(weights, "r+b") as file:
-        header = 8 + int.from_bytes(file.read(8), "little")
-        file.seek(header)
-        file.write(b"\xff" * (os.path.getsize(weights) - header))
+    for weights in glob.glob(os.path.join(broken, "*.safetensors")):
+        with open(weights, "r+b") as file:
+            header = 8 + int.from_bytes(file.read(8), "little")
+            file.seek(header)
+            file.write(b"\xff" * (os.path.getsize(weights) - header))
     messages = [run([program.path, "generate", "--weights", broken, "--tokens", "1,2",
                      "--max-new-tokens", 4, "--no-cache", "--quiet"], check=False).stderr
                 for program in (host, device)]
