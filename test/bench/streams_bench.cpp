@@ -5,7 +5,9 @@
 // or in bursts, with and without prefetch instructions. The table explains how
 // attention and linears lay out and prefetch what they read.
 //
-// Every figure is the best of ROUNDS windows of 2 MiB, interleaved.
+// Every figure is the best of ROUNDS windows of 2 MiB, interleaved. A second
+// table has the fastest loop in windows as long as a token of a large model
+// takes: the longer a window, the less of it has the machine to itself.
 //
 //   streams_bench [ROUNDS = 150]
 //
@@ -128,4 +130,24 @@ int main(int argc, char **argv) {
     printf("%20ld %8ld %6ld %6ld %6.1f\n", long(loop.adds), long(loop.streams),
            long(loop.burst * sizeof(float)), long(loop.ahead),
            window * sizeof(float) / loop.best / 1e9);
+
+  printf("\nwindow, MiB   GB/s (best and median of 16)\n");
+  for (int64_t windows : {8, 128, 512, 2048}) {
+    std::vector<double> seconds;
+    for (int round = 0; round < 16; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int64_t i = 0; i < windows; ++i, place += window) {
+        if (place + window > total)
+          place = 0;
+        sink = read<4, 1, false>(numbers + place, line, 0);
+      }
+      const std::chrono::duration<double> time =
+          std::chrono::steady_clock::now() - begin;
+      seconds.push_back(time.count());
+    }
+    std::sort(seconds.begin(), seconds.end());
+    const double bytes_read = double(windows * window * sizeof(float));
+    printf("%11ld %6.1f %6.1f\n", long(bytes_read) >> 20,
+           bytes_read / seconds[0] / 1e9, bytes_read / seconds[8] / 1e9);
+  }
 }
