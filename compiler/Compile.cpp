@@ -18,6 +18,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <future>
 
 using namespace baton;
 using namespace baton::compiler;
@@ -102,23 +103,47 @@ static std::unique_ptr<llvm::Module> makeData(const cpu::Target &target,
   return module;
 }
 
-static Expected<cuda::Source>
-emitCudaSource(event::ProgramOp program, const CompileOptions &options,
-               const TargetDescription &description, const cpu::Target &target,
-               const Installation &installation) {
+/// The kernels of an executable, each of which takes the steps of as many rows
+/// as no smaller one does.
+static Expected<std::vector<cuda::Source>>
+emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
+                const CompileOptions &options,
+                llvm::ArrayRef<TargetDescription> descriptions,
+                const cpu::Target &target, const Installation &installation) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module = makeData(target, context);
   auto library = cpu::TaskLibrary::load(installation.cpuLibrary(), *module);
   if (!library)
     return library.takeError();
-  return cuda::emitSource(
-      program,
-      {description.threads, description.sharedBytes,
-       options.batchInvariant ? 0 : description.ringStages},
-      [&](llvm::StringRef name) -> llvm::FunctionType * {
-        llvm::Function *function = library->declare(*module, name);
-        return function ? function->getFunctionType() : nullptr;
-      });
+  std::vector<cuda::Source> sources;
+  for (auto [i, layout] : llvm::enumerate(layouts)) {
+    // A plan by hand may have more programs than the target describes.
+    const TargetDescription &description =
+        descriptions[std::min(i, descriptions.size() - 1)];
+    cuda::SourceOptions sourceOptions;
+    sourceOptions.kernel = "baton_kernel_" + std::to_string(i);
+    sourceOptions.threads = description.threads;
+    sourceOptions.sharedLimit = description.sharedBytes;
+    sourceOptions.ringStages =
+        options.batchInvariant ? 0 : description.ringStages;
+    event::ProgramOp program = layout.program;
+    for (const plan::ProgramLayout &other : layouts) {
+      event::ProgramOp smaller = other.program;
+      if (smaller.getMaxRows() < program.getMaxRows())
+        sourceOptions.firstRows = std::max<int64_t>(sourceOptions.firstRows,
+                                                    smaller.getMaxRows() + 1);
+    }
+    auto source = cuda::emitSource(
+        layout, sourceOptions,
+        [&](llvm::StringRef name) -> llvm::FunctionType * {
+          llvm::Function *function = library->declare(*module, name);
+          return function ? function->getFunctionType() : nullptr;
+        });
+    if (!source)
+      return source.takeError();
+    sources.push_back(std::move(*source));
+  }
+  return sources;
 }
 
 /// The kernel compiled for the emulation of a device on the host.
@@ -136,71 +161,141 @@ compileForEmulation(llvm::StringRef source, const CompileOptions &options,
   return link::compileSource(source, options.output, flags);
 }
 
-static Expected<Code> compileForCuda(event::ProgramOp program,
-                                     nlohmann::json &metadata,
-                                     const CompileOptions &options,
-                                     const TargetDescription &description,
-                                     const cpu::Target &target,
-                                     const Installation &installation) {
-  auto source =
-      emitCudaSource(program, options, description, target, installation);
-  if (!source)
-    return source.takeError();
+/// Runs `compile` on all kernels at the same time; fails as the first that
+/// does.
+template <typename Result>
+static Expected<std::vector<Result>> compileKernels(
+    llvm::ArrayRef<cuda::Source> sources,
+    llvm::function_ref<Expected<Result>(const cuda::Source &)> compile) {
+  std::vector<std::future<Expected<Result>>> running;
+  for (const cuda::Source &source : sources)
+    running.push_back(
+        std::async(std::launch::async, [&] { return compile(source); }));
+  std::vector<Result> results;
+  Error failed = Error::success();
+  for (auto &one : running) {
+    Expected<Result> result = one.get();
+    if (!result)
+      failed = llvm::joinErrors(std::move(failed), result.takeError());
+    else
+      results.push_back(std::move(*result));
+  }
+  if (failed)
+    return std::move(failed);
+  return results;
+}
+
+static Error emulatedCode(llvm::ArrayRef<cuda::Source> sources,
+                          const CompileOptions &options,
+                          const Installation &installation, Code &code,
+                          llvm::Module &data) {
+  auto kernels = compileKernels<std::unique_ptr<llvm::MemoryBuffer>>(
+      sources, [&](const cuda::Source &source) {
+        return compileForEmulation(source.text, options, installation);
+      });
+  if (!kernels)
+    return kernels.takeError();
+  std::vector<std::string> names;
+  for (auto [source, kernel] : llvm::zip_equal(sources, *kernels)) {
+    llvm::StringRef bytes = kernel->getBuffer();
+    code.objects.emplace_back(bytes.begin(), bytes.end());
+    names.push_back(source.kernel);
+  }
+  plan::emitKernelTable(data, names);
+  return Error::success();
+}
+
+static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
+                     const std::string &architecture,
+                     const Installation &installation, nlohmann::json &kernels,
+                     llvm::Module &data) {
+  auto cubins =
+      compileKernels<cuda::Cubin>(sources, [&](const cuda::Source &source) {
+        return cuda::compileCubin(
+            source.text,
+            {architecture, installation.headers(), {installation.cuda()}});
+      });
+  if (!cubins)
+    return cubins.takeError();
+  std::vector<llvm::StringRef> files;
+  for (auto [cubin, kernel] : llvm::zip_equal(*cubins, kernels)) {
+    kernel["registers"] = cubin.registers;
+    kernel["spilled_bytes"] = cubin.spilledBytes;
+    kernel["static_shared_bytes"] = cubin.sharedBytes;
+    files.emplace_back(cubin.bytes.data(), cubin.bytes.size());
+  }
+  plan::emitCubins(data, files);
+  return Error::success();
+}
+
+static Expected<Code>
+compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
+               nlohmann::json &metadata, const CompileOptions &options,
+               llvm::ArrayRef<TargetDescription> descriptions,
+               const cpu::Target &target, const Installation &installation) {
+  auto sources =
+      emitCudaSources(layouts, options, descriptions, target, installation);
+  if (!sources)
+    return sources.takeError();
   Code code;
   if (options.stage == Stage::cuda) {
-    code.text = source->text;
+    for (const cuda::Source &source : *sources)
+      code.text += (code.text.empty() ? "" : "\n") + source.text;
     return code;
   }
-  metadata["device"] = {{"kind", options.target},
-                        {"threads", description.threads},
-                        {"shared_bytes", source->sharedBytes},
-                        {"scratch_bytes", source->scratchBytes},
-                        {"scratch_is_shared", source->scratchIsShared}};
+  auto kernels = nlohmann::json::array();
+  for (const cuda::Source &source : *sources)
+    kernels.push_back({{"name", source.kernel},
+                       {"threads", source.threads},
+                       {"shared_bytes", source.sharedBytes},
+                       {"scratch_bytes", source.scratchBytes},
+                       {"scratch_is_shared", source.scratchIsShared}});
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> data = makeData(target, context);
-  auto [kind, architecture] = llvm::StringRef(options.target).split(':');
-  if (architecture == "emulated") {
-    auto kernel = compileForEmulation(source->text, options, installation);
-    if (!kernel)
-      return kernel.takeError();
-    llvm::StringRef bytes = (*kernel)->getBuffer();
-    code.objects.emplace_back(bytes.begin(), bytes.end());
-    plan::emitDescription(*data, print(metadata),
-                          "baton_make_emulated_execution");
-  } else {
-    auto cubin = cuda::compileCubin(
-        source->text,
-        {architecture.str(), installation.headers(), {installation.cuda()}});
-    if (!cubin)
-      return cubin.takeError();
-    metadata["device"]["registers"] = cubin->registers;
-    metadata["device"]["spilled_bytes"] = cubin->spilledBytes;
-    metadata["device"]["static_shared_bytes"] = cubin->sharedBytes;
-    plan::emitDescription(*data, print(metadata), "baton_make_gpu_execution");
-    plan::emitCubin(*data, {cubin->bytes.data(), cubin->bytes.size()});
-  }
+  std::string architecture =
+      llvm::StringRef(options.target).split(':').second.str();
+  bool emulated = architecture == "emulated";
+  if (Error error =
+          emulated
+              ? emulatedCode(*sources, options, installation, code, *data)
+              : gpuCode(*sources, architecture, installation, kernels, *data))
+    return std::move(error);
+  metadata["device"] = {{"kind", options.target},
+                        {"kernels", std::move(kernels)}};
+  plan::emitDescription(*data, print(metadata),
+                        emulated ? "baton_make_emulated_execution"
+                                 : "baton_make_gpu_execution");
   if (Error error = addObject(*data, target, code))
     return std::move(error);
   return code;
 }
 
 /// From a plan on; writes what the stage asks for.
-static Error compilePlan(event::ProgramOp program,
-                         const CompileOptions &options,
-                         const TargetDescription &description,
-                         const Installation &installation) {
+static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
+                          const CompileOptions &options,
+                          llvm::ArrayRef<TargetDescription> descriptions,
+                          const Installation &installation) {
   auto start = std::chrono::steady_clock::now();
+  event::ProgramOp program = programs.front();
+  if (programs.size() > 1 && !isCuda(options))
+    return createStringError("--target=" + options.target +
+                             " takes one "
+                             "program, and the plan has " +
+                             std::to_string(programs.size()));
+  auto layouts = plan::ProgramLayout::together(programs);
+  if (Error error = plan::checkTogether(layouts))
+    return error;
   auto target = cpu::resolveTarget(cpuOptions(options, installation));
   if (!target)
     return target.takeError();
-  nlohmann::json info = metadata(program, options, *target);
+  nlohmann::json info = metadata(layouts, options, *target);
   if (options.stage == Stage::executable && info["logits"].is_null())
     return createStringError("program @" + program.getSymName() +
                              " never hands over logits (event.advance), so "
                              "that an executable of it could not decode");
   auto code = isCuda(options)
-                  ? compileForCuda(program, info, options, description, *target,
-                                   installation)
+                  ? compileForCuda(layouts, info, options, descriptions,
+                                   *target, installation)
                   : compileForCpu(program, info, options, *target,
                                   cpuOptions(options, installation));
   if (!code)
@@ -223,7 +318,7 @@ static Error compilePlan(event::ProgramOp program,
         std::chrono::steady_clock::now() - start;
     llvm::errs() << llvm::format(
         "%s: %zu phases, %llu events, proof %s, compiled for %s in %.1f s\n",
-        options.output.c_str(), info["phases"].size(),
+        options.output.c_str(), info["programs"][0]["phases"].get<size_t>(),
         static_cast<unsigned long long>(
             info["events"]["words"].get<uint64_t>()),
         info["proof"].value("status", "missing").c_str(),
@@ -233,18 +328,23 @@ static Error compilePlan(event::ProgramOp program,
   return Error::success();
 }
 
-static Expected<TargetDescription>
-readDescription(const CompileOptions &options,
-                const Installation &installation) {
-  auto description = TargetDescription::read(
+static Expected<std::vector<TargetDescription>>
+readDescriptions(const CompileOptions &options,
+                 const Installation &installation) {
+  auto descriptions = TargetDescription::readAll(
       options.targetFile.empty()
           ? installation.target(isCuda(options) ? "cuda" : "cpu")
           : options.targetFile);
+  if (!descriptions)
+    return descriptions;
+  if (!isCuda(options))
+    descriptions->resize(1);
   // ThreadSanitizer tells 256 threads apart and forgets accesses of others: of
   // several blocks that is few threads each.
-  if (description && isCuda(options) && options.sanitize == "thread")
-    description->threads = 32;
-  return description;
+  if (isCuda(options) && options.sanitize == "thread")
+    for (TargetDescription &description : *descriptions)
+      description.threads = 32;
+  return descriptions;
 }
 
 Error compiler::compile(const CompileOptions &options,
@@ -262,27 +362,27 @@ Error compiler::compile(const CompileOptions &options,
   if (auto target = cpu::resolveTarget(cpuOptions(options, installation));
       !target)
     return target.takeError();
-  auto description = readDescription(options, installation);
-  if (!description)
-    return description.takeError();
+  auto descriptions = readDescriptions(options, installation);
+  if (!descriptions)
+    return descriptions.takeError();
 
   if (options.stage == Stage::schedule)
     return writeOutput(
         options.output,
-        schedule::defaultSchedule(*description, options.disabledPasses));
-  auto plan = Plan::build(options, *description);
+        schedule::defaultSchedule(*descriptions, options.disabledPasses));
+  auto plan = Plan::build(options, *descriptions);
   if (!plan)
     return plan.takeError();
   if (options.stage == Stage::model || options.stage == Stage::event)
     return writeOutput(options.output, print(plan->module()));
-  return compilePlan(plan->program(), options, *description, installation);
+  return compilePlans(plan->programs(), options, *descriptions, installation);
 }
 
-Error compiler::compileProgram(event::ProgramOp program,
-                               const CompileOptions &options,
-                               const Installation &installation) {
-  auto description = readDescription(options, installation);
-  if (!description)
-    return description.takeError();
-  return compilePlan(program, options, *description, installation);
+Error compiler::compilePrograms(llvm::ArrayRef<event::ProgramOp> programs,
+                                const CompileOptions &options,
+                                const Installation &installation) {
+  auto descriptions = readDescriptions(options, installation);
+  if (!descriptions)
+    return descriptions.takeError();
+  return compilePlans(programs, options, *descriptions, installation);
 }

@@ -54,11 +54,11 @@ struct CompileOptions {
 llvm::Error compile(const CompileOptions &options,
                     const Installation &installation);
 
-/// The same from a plan on, which is taken as it is: its proof is not checked.
-/// The stage is one that comes after plans.
-llvm::Error compileProgram(event::ProgramOp program,
-                           const CompileOptions &options,
-                           const Installation &installation);
+/// The same from plans on, of one model, which are taken as they are: their
+/// proofs are not checked. The stage is one that comes after plans.
+llvm::Error compilePrograms(llvm::ArrayRef<event::ProgramOp> programs,
+                            const CompileOptions &options,
+                            const Installation &installation);
 
 } // namespace baton::compiler
 

@@ -12,10 +12,11 @@
 using namespace baton;
 using namespace baton::compiler;
 
-nlohmann::json compiler::metadata(event::ProgramOp program,
+nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                   const CompileOptions &options,
                                   const cpu::Target &target) {
-  nlohmann::json json = plan::planMetadata(program);
+  nlohmann::json json = plan::planMetadata(layouts);
+  event::ProgramOp program = layouts.front().program;
   json["format"] = 1;
   llvm::SmallString<128> path(options.model);
   llvm::sys::fs::make_absolute(path);

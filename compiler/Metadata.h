@@ -4,6 +4,7 @@
 #define BATON_COMPILER_METADATA_H
 
 #include "codegen/cpu/Target.h"
+#include "codegen/plan/ProgramLayout.h"
 #include "compiler/Compile.h"
 #include "dialects/Event/Event.h"
 
@@ -11,9 +12,10 @@
 
 namespace baton::compiler {
 
-/// The plan's metadata (codegen/plan/Metadata.h), and the model, the target
+/// The plans' metadata (codegen/plan/Metadata.h), and the model, the target
 /// and what a token costs.
-nlohmann::json metadata(event::ProgramOp program, const CompileOptions &options,
+nlohmann::json metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
+                        const CompileOptions &options,
                         const cpu::Target &target);
 
 } // namespace baton::compiler

@@ -16,10 +16,11 @@ std::vector<std::string> compiler::allPasses() {
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,
-                              const schedule::Schedule &schedule) {
+                              const schedule::Schedule &schedule,
+                              size_t program) {
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
-  manager.addPass(schedule.createPass("model"));
+  manager.addPass(schedule.createPass("model", program));
   manager.addPass(mlir::createCanonicalizerPass());
 }
 
@@ -29,7 +30,8 @@ void compiler::addVerification(mlir::PassManager &manager) {
 
 void compiler::addTaskPasses(mlir::PassManager &manager,
                              const TargetDescription &target,
-                             const schedule::Schedule &schedule) {
+                             const schedule::Schedule &schedule,
+                             size_t program) {
   tasks::TileTasksOptions tiles;
   tiles.maxRows = target.maxRows;
   tiles.maxOutputs = target.maxOutputs;
@@ -39,7 +41,7 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.plainRows = target.plainRows;
   manager.addPass(tasks::createTileTasks(tiles));
   manager.addPass(tasks::createScheduleStatic());
-  manager.addPass(schedule.createPass("plan"));
+  manager.addPass(schedule.createPass("plan", program));
   manager.addPass(tasks::createDeriveEvents());
   manager.addPass(tasks::createPlanMemory());
   manager.addPass(tasks::createEventVerify());

@@ -16,16 +16,17 @@ namespace baton::compiler {
 /// All passes by name, in order.
 std::vector<std::string> allPasses();
 
-/// Model to model: what the schedule says, and its clean-up.
+/// Model to model: what the schedule says of one of an executable's programs,
+/// and its clean-up.
 void addModelPasses(mlir::PassManager &manager,
-                    const schedule::Schedule &schedule);
+                    const schedule::Schedule &schedule, size_t program);
 
 /// A plan that is there already: only its proof.
 void addVerification(mlir::PassManager &manager);
 
 /// Model to a proved plan. The schedule outlives the manager.
 void addTaskPasses(mlir::PassManager &manager, const TargetDescription &target,
-                   const schedule::Schedule &schedule);
+                   const schedule::Schedule &schedule, size_t program);
 
 } // namespace baton::compiler
 

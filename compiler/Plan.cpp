@@ -36,14 +36,14 @@ parseFile(mlir::MLIRContext &context, const CompileOptions &options,
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
   if (!module)
     return diagnostics.take(options.model + ": cannot be parsed");
-  unsigned programs = 0;
-  for (mlir::Operation &op : *module->getBody())
-    programs += llvm::isa<model::ProgramOp, event::ProgramOp>(op);
-  if (programs != 1)
+  auto count = [](auto ops) { return std::distance(ops.begin(), ops.end()); };
+  size_t models = count(module->getOps<model::ProgramOp>());
+  size_t plans = count(module->getOps<event::ProgramOp>());
+  if (models + plans == 0 || models > 1 || (models == 1 && plans > 0))
     return createStringError(options.model + ": holds " +
-                             std::to_string(programs) +
-                             " programs, expected one model.program or "
-                             "event.program");
+                             std::to_string(models + plans) +
+                             " programs, expected one model.program, or an "
+                             "event.program or several of one model");
   if (options.maxSeq) {
     auto programs = module->getOps<model::ProgramOp>();
     if (programs.empty())
@@ -98,14 +98,15 @@ Plan::Plan()
   diagnostics = std::make_unique<Diagnostics>(context.get());
 }
 
-event::ProgramOp Plan::program() const {
-  return *owned.get().getOps<event::ProgramOp>().begin();
+llvm::SmallVector<event::ProgramOp> Plan::programs() const {
+  return llvm::to_vector(owned.get().getOps<event::ProgramOp>());
 }
 
 /// The schedule of a compilation, by default or from a file.
 static Expected<schedule::Schedule>
 readSchedule(mlir::MLIRContext &context, const CompileOptions &options,
-             const TargetDescription &target, Diagnostics &diagnostics) {
+             llvm::ArrayRef<TargetDescription> targets,
+             Diagnostics &diagnostics) {
   std::string text;
   if (!options.schedule.empty()) {
     auto buffer = readSourceFile(options.schedule);
@@ -116,46 +117,61 @@ readSchedule(mlir::MLIRContext &context, const CompileOptions &options,
       return createStringError(options.schedule + ": is empty");
   }
   auto schedule = schedule::Schedule::parse(
-      &context, schedule::defaultSchedule(target, options.disabledPasses), text,
-      options.schedule);
+      &context, schedule::defaultSchedule(targets, options.disabledPasses),
+      text, options.schedule);
   if (mlir::failed(schedule))
     return diagnostics.take(options.schedule + ": cannot be parsed");
   return std::move(*schedule);
 }
 
+/// Moves a program for steps of few rows beside the one for all others, and
+/// bodies of tasks that only it uses.
+static void join(mlir::ModuleOp module, mlir::ModuleOp few) {
+  for (mlir::Operation &op :
+       llvm::make_early_inc_range(few.getBody()->getOperations())) {
+    auto name = mlir::SymbolTable::getSymbolName(&op);
+    if (llvm::isa<model::ProgramOp, event::ProgramOp>(op))
+      mlir::SymbolTable::setSymbolName(&op,
+                                       (name.getValue() + ".few_rows").str());
+    else if (module.lookupSymbol(name))
+      continue;
+    op.moveBefore(module.getBody(), module.getBody()->end());
+  }
+}
+
 Expected<Plan> Plan::build(const CompileOptions &options,
-                           const TargetDescription &target) {
+                           llvm::ArrayRef<TargetDescription> targets) {
   Plan plan;
-  auto module = readModel(*plan.context, options, *plan.diagnostics);
-  if (!module)
-    return module.takeError();
-  plan.owned = std::move(*module);
-  bool isModel = !plan.module().getOps<model::ProgramOp>().empty();
-  if (!isModel && !options.schedule.empty())
-    return createStringError("--schedule: " + options.model +
-                             " holds a plan, of which all is decided");
-  plan.tiled = isModel;
-  if (options.stage == Stage::model && !isModel)
-    return createStringError("--emit=model: " + options.model +
-                             " holds a plan already");
   auto schedule =
-      readSchedule(*plan.context, options, target, *plan.diagnostics);
+      readSchedule(*plan.context, options, targets, *plan.diagnostics);
   if (!schedule)
     return schedule.takeError();
-  if (isModel) {
+  for (auto [i, target] : llvm::enumerate(targets)) {
+    auto module = readModel(*plan.context, options, *plan.diagnostics);
+    if (!module)
+      return module.takeError();
+    plan.tiled = !(*module)->getOps<model::ProgramOp>().empty();
+    if (!plan.tiled && !options.schedule.empty())
+      return createStringError("--schedule: " + options.model +
+                               " holds a plan, of which all is decided");
+    if (!plan.tiled && options.stage == Stage::model)
+      return createStringError("--emit=model: " + options.model +
+                               " holds a plan already");
     mlir::PassManager manager(plan.context.get());
-    addModelPasses(manager, *schedule);
-    if (Error error = run(manager, plan.module(), *plan.diagnostics))
+    if (plan.tiled)
+      addModelPasses(manager, *schedule, i);
+    else
+      addVerification(manager);
+    if (plan.tiled && options.stage != Stage::model)
+      addTaskPasses(manager, target, *schedule, i);
+    if (Error error = run(manager, **module, *plan.diagnostics))
       return error;
-    if (options.stage == Stage::model)
-      return plan;
+    if (i == 0)
+      plan.owned = std::move(*module);
+    else
+      join(plan.module(), **module);
+    if (!plan.tiled)
+      break;
   }
-  mlir::PassManager manager(plan.context.get());
-  if (isModel)
-    addTaskPasses(manager, target, *schedule);
-  else
-    addVerification(manager);
-  if (Error error = run(manager, plan.module(), *plan.diagnostics))
-    return error;
   return plan;
 }

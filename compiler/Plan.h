@@ -20,12 +20,14 @@ namespace baton::compiler {
 class Plan {
 public:
   /// Reads the model and takes it to the stage: `model` (after fusion), or any
-  /// other (a proved plan).
+  /// other (a proved plan). For each description the module then has a program;
+  /// or those that it had, when it is a plan already.
   static llvm::Expected<Plan> build(const CompileOptions &options,
-                                    const TargetDescription &target);
+                                    llvm::ArrayRef<TargetDescription> targets);
 
   mlir::ModuleOp module() const { return owned.get(); }
-  event::ProgramOp program() const;
+  event::ProgramOp program() const { return programs().front(); }
+  llvm::SmallVector<event::ProgramOp> programs() const;
   /// False when the model was a plan already.
   bool isTiled() const { return tiled; }
   const std::vector<Remark> &remarks() const { return diagnostics->remarks(); }

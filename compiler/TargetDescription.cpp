@@ -8,19 +8,26 @@
 
 using namespace baton::compiler;
 
-llvm::Expected<TargetDescription>
-TargetDescription::read(const std::string &path) {
-  auto fail = [&](const llvm::Twine &what) {
-    return llvm::createStringError(path + ": " + what);
-  };
+using llvm::Expected;
+
+static Expected<nlohmann::json> parseFile(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
-    return fail("cannot read the target's description: " +
-                buffer.getError().message());
+    return llvm::createStringError(path +
+                                   ": cannot read the target's description: " +
+                                   buffer.getError().message());
   nlohmann::json json =
       nlohmann::json::parse((*buffer)->getBuffer(), nullptr, /*throw=*/false);
   if (!json.is_object())
-    return fail("is not a JSON object");
+    return llvm::createStringError(path + ": is not a JSON object");
+  return json;
+}
+
+static Expected<TargetDescription> describe(const nlohmann::json &json,
+                                            const std::string &path) {
+  auto fail = [&](const llvm::Twine &what) {
+    return llvm::createStringError(path + ": " + what);
+  };
   TargetDescription description;
   struct Entry {
     const char *name;
@@ -67,4 +74,36 @@ TargetDescription::read(const std::string &path) {
     *figure.value = found->get<double>();
   }
   return description;
+}
+
+Expected<TargetDescription> TargetDescription::read(const std::string &path) {
+  auto json = parseFile(path);
+  if (!json)
+    return json.takeError();
+  return describe(*json, path);
+}
+
+Expected<std::vector<TargetDescription>>
+TargetDescription::readAll(const std::string &path) {
+  auto json = parseFile(path);
+  if (!json)
+    return json.takeError();
+  auto usual = describe(*json, path);
+  if (!usual)
+    return usual.takeError();
+  std::vector<TargetDescription> all = {*usual};
+  if (auto few = json->find("few_rows"); few != json->end()) {
+    if (!few->is_object())
+      return llvm::createStringError(path + ": 'few_rows' is no JSON object");
+    nlohmann::json combined = *json;
+    combined.update(*few);
+    auto second = describe(combined, path + ", 'few_rows'");
+    if (!second)
+      return second.takeError();
+    if (second->maxRows >= usual->maxRows)
+      return llvm::createStringError(
+          path + ": 'max_rows' of 'few_rows' is not less than the other");
+    all.push_back(*second);
+  }
+  return all;
 }

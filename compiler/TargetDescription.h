@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace baton::compiler {
 
@@ -27,6 +28,11 @@ struct TargetDescription {
 
   /// Reads a description; errors name the file and the entry.
   static llvm::Expected<TargetDescription> read(const std::string &path);
+  /// Reads those of all programs that an executable has: the file's, and, where
+  /// it has "few_rows", one that takes the entries of that instead, for steps
+  /// of no more than its max_rows rows.
+  static llvm::Expected<std::vector<TargetDescription>>
+  readAll(const std::string &path);
 };
 
 } // namespace baton::compiler

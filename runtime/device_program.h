@@ -122,7 +122,7 @@ struct BatonDevice {
   uint32_t *events;
   /// [workers][words]: what each word counted up to before this step.
   uint32_t *bases;
-  /// [workers][scratch bytes]; null when scratch is shared memory.
+  /// [workers][scratch bytes] of kernels whose scratch is not shared memory.
   unsigned char *scratch;
   BatonExchange *exchange;
   BatonProgress *progress;
@@ -138,6 +138,8 @@ struct BatonDevice {
   uint64_t new_tokens;
   /// Step t reads steps[t & 1], which the last task of the step before wrote.
   BatonDeviceStep steps[2];
+  /// The step that a kernel left to another one; no rows at the end.
+  BatonDeviceStep pending;
   /// Whether the host wants BATON_QUESTION_OBSERVE.
   uint32_t observed;
   /// Not 0 while a worker waits for the host: others' waits may take longer.

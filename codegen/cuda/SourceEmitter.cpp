@@ -125,7 +125,9 @@ public:
   PhaseEmitter(PhaseOp phase, uint32_t rank, const plan::ProgramLayout &layout,
                bool hasRing, raw_ostream &os)
       : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
-        rank(rank), layout(layout), os(os) {
+        rank(rank), layout(layout),
+        mostRows(mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows()),
+        os(os) {
     for (auto call : phase.getBody().getOps<CallOp>())
       if (hasRing && streamed(call))
         streaming = call;
@@ -163,6 +165,8 @@ private:
   SegmentOp segment;
   uint32_t rank;
   const plan::ProgramLayout &layout;
+  /// Rows of a step, at most.
+  int64_t mostRows;
   raw_ostream &os;
   /// The call whose weights flow through the ring when a step has one row.
   CallOp streaming;
@@ -342,13 +346,14 @@ void PhaseEmitter::emitPrefetches() {
     for (mlir::Attribute operand : call.getOperands_())
       if (mlir::isa<WeightAttr>(operand))
         weights.insert(operand);
-  for (mlir::Attribute operand : weights)
-    os << "    "
-       << (streaming && operand == streaming.getOperands_()[kPanels]
-               ? "if (rows != 1)\n      "
-               : "")
+  for (mlir::Attribute operand : weights) {
+    bool isStreamed = streaming && operand == streaming.getOperands_()[kPanels];
+    if (isStreamed && mostRows == 1)
+      continue;
+    os << "    " << (isStreamed ? "if (rows != 1)\n      " : "")
        << "baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand)) << ", "
        << phase.getPrefetchBytes() << ");\n";
+  }
 }
 
 void PhaseEmitter::emitWait(WaitAttr wait) {
@@ -397,12 +402,18 @@ void PhaseEmitter::emitCalls() {
     for (mlir::Attribute attribute : call.getOperands_())
       arguments.push_back(operand(attribute));
     std::string list = join(arguments, ", ");
-    if (call == streaming)
-      os << "    if (rows == 1)\n"
-         << "      baton_stream_" << call.getCallee() << "(ring, " << list
-         << ");\n    else\n      ";
-    else
+    if (call == streaming) {
+      std::string stream =
+          ("baton_stream_" + call.getCallee() + "(ring, " + list + ");\n")
+              .str();
+      if (mostRows == 1) {
+        os << "    " << stream;
+        continue;
+      }
+      os << "    if (rows == 1)\n      " << stream << "    else\n      ";
+    } else {
       os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
+    }
     os << "baton_task_" << call.getCallee() << "(" << list << ");\n";
   }
 }
@@ -614,9 +625,10 @@ static void emitRing(ProgramOp program, ArrayRef<PhaseEmitter *> streams,
      << options.ringStages << ", " << options.threads << ">;\n";
 }
 
-Expected<cuda::Source> cuda::emitSource(ProgramOp program,
+Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
                                         const SourceOptions &options,
                                         plan::Signatures signatures) {
+  ProgramOp program = layout.program;
   if (Error error = plan::checkProgram(program))
     return std::move(error);
   if (auto module = program->getParentOfType<mlir::ModuleOp>())
@@ -624,19 +636,21 @@ Expected<cuda::Source> cuda::emitSource(ProgramOp program,
       return createStringError("body @" + body.getSymName() +
                                ": bodies beside a program are compiled for the "
                                "CPU only so far; use --target=cpu");
-  plan::ProgramLayout layout(program);
   for (PhaseOp phase : phasesOf(program))
     if (Error error = plan::checkPhase(phase, layout, signatures))
       return std::move(error);
 
   Source source;
+  source.kernel = options.kernel;
+  source.threads = options.threads;
   raw_string_ostream os(source.text);
   std::vector<std::unique_ptr<PhaseEmitter>> emitters;
   SmallVector<PhaseEmitter *> streams;
   SmallVector<PhaseOp> streamPhases;
   for (PhaseOp phase : phasesOf(program)) {
     auto &emitter = emitters.emplace_back(std::make_unique<PhaseEmitter>(
-        phase, emitters.size(), layout, options.ringStages > 0, os));
+        phase, layout.firstPhase + emitters.size(), layout,
+        options.ringStages > 0 && options.firstRows == 1, os));
     if (emitter->isStreaming()) {
       streams.push_back(emitter.get());
       streamPhases.push_back(phase);
@@ -665,24 +679,32 @@ Expected<cuda::Source> cuda::emitSource(ProgramOp program,
   for (auto &emitter : emitters)
     emitter->emit();
 
+  int64_t mostRows = program.getMaxRows();
   os << "\nextern \"C\" __global__ void __launch_bounds__(" << options.threads
-     << ") baton_kernel(BatonDevice *device) {\n"
+     << ") " << options.kernel
+     << "(BatonDevice *device) {\n"
         "  BATON_DYNAMIC_SHARED(shared);\n"
         "  BatonWorkerState worker(device, "
-     << layout.words << ", " << scratch << ", shared + " << ring << ");\n";
+     << layout.words << ", "
+     << (source.scratchIsShared ? "shared + " + std::to_string(ring)
+                                : "device->scratch + blockIdx.x * int64_t(" +
+                                      std::to_string(scratch) + ")")
+     << ");\n";
   if (hasRing)
     os << "  Ring ring(shared, {});\n";
   os << "  for (uint32_t number = 0;; ++number) {\n"
         "    const BatonDeviceStep step = device->steps[number & 1];\n"
-        "    if (step.rows == 0)\n"
-        "      return;\n"
+        "    if (step.rows < "
+     << options.firstRows << " || step.rows > " << mostRows
+     << ")\n"
+        "      return worker.leave(step);\n"
         "    worker.next = &device->steps[(number + 1) & 1];\n"
-        "    const int64_t rows = step.rows, past = step.past, outputs = "
-        "step.outputs;\n";
+        "    const int64_t rows = "
+     << (mostRows == 1 ? "1" : "step.rows")
+     << ", past = step.past, outputs = step.outputs;\n";
   if (hasRing)
-    os << "    if (rows == 1)\n"
-          "      ring.begin({&worker, rows, past, outputs, -1, 0, {0, 0, "
-          "1}});\n";
+    os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
+       << "ring.begin({&worker, rows, past, outputs, -1, 0, {0, 0, 1}});\n";
   size_t next = 0;
   for (auto segment : program.getBody().getOps<SegmentOp>()) {
     bool loop = segment.getRepeat() > 1;

@@ -1,9 +1,9 @@
 //===- SourceEmitter.h - from a proved plan to CUDA C++ -------------------===//
 //
-// A plan becomes one kernel, `baton_kernel`, whose blocks are the workers: the
-// phases in order, each a function with a loop over the worker's tiles, the
-// layers' loop around them rolled. What the tasks do is called by name from the
-// task library (codegen/cuda/library), with constants as immediates.
+// A plan becomes one kernel, whose blocks are the workers: the phases in order,
+// each a function with a loop over the worker's tiles, the layers' loop around
+// them rolled. What the tasks do is called by name from the task library
+// (codegen/cuda/library), with constants as immediates.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,7 @@
 namespace baton::cuda {
 
 struct SourceOptions {
+  std::string kernel;
   /// Threads of a block.
   int64_t threads;
   /// Bytes of shared memory that a block may have.
@@ -26,10 +27,15 @@ struct SourceOptions {
   /// each of 16 bytes a thread (codegen/cuda/library/stream.h). 0: no ring, and
   /// a row's bits do not depend on how many rows share its step.
   int64_t ringStages;
+  /// Fewest rows of a step. Before a step of other numbers than the program has
+  /// the kernel ends, for the host to start another one.
+  int64_t firstRows = 1;
 };
 
 struct Source {
+  std::string kernel;
   std::string text;
+  int64_t threads;
   /// Dynamic shared memory of a block.
   int64_t sharedBytes;
   /// Scratch of a block, and whether it is part of that; otherwise it does not
@@ -41,7 +47,7 @@ struct Source {
 /// `signatures` are those of the CPU's task library, which this target's
 /// mirrors. Fails as codegen/plan/PlanChecks.h says, and for plans with bodies
 /// of the user's.
-llvm::Expected<Source> emitSource(event::ProgramOp program,
+llvm::Expected<Source> emitSource(const plan::ProgramLayout &layout,
                                   const SourceOptions &options,
                                   plan::Signatures signatures);
 

@@ -2,6 +2,7 @@
 
 #include "codegen/plan/Description.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Constants.h"
 
 using namespace llvm;
@@ -16,19 +17,45 @@ static Constant *bytes(Module &module, StringRef text) {
                                       /*AddNull=*/false);
 }
 
+/// Only its address is taken: the type does not matter.
+static Function *declare(Module &module, StringRef function) {
+  auto *type = FunctionType::get(Type::getVoidTy(module.getContext()),
+                                 /*isVarArg=*/false);
+  return Function::Create(type, GlobalValue::ExternalLinkage, function, module);
+}
+
+static void defineTable(Module &module, StringRef name,
+                        ArrayRef<Constant *> addresses) {
+  auto *type = ArrayType::get(PointerType::get(module.getContext(), 0),
+                              addresses.size());
+  define(module, name, ConstantArray::get(type, addresses));
+}
+
 void baton::plan::emitDescription(Module &module, StringRef metadata,
                                   StringRef factory) {
   LLVMContext &context = module.getContext();
   define(module, "baton_metadata", bytes(module, metadata));
   define(module, "baton_metadata_size",
          ConstantInt::get(Type::getInt64Ty(context), metadata.size()));
-  // Only its address is taken: the type does not matter.
-  auto *type = FunctionType::get(Type::getVoidTy(context), /*isVarArg=*/false);
-  define(module, "baton_execution_factory",
-         Function::Create(type, GlobalValue::ExternalLinkage, factory, module));
+  define(module, "baton_execution_factory", declare(module, factory));
 }
 
-void baton::plan::emitCubin(Module &module, StringRef cubin) {
-  // The driver reads it as an ELF file in memory.
-  define(module, "baton_cubin", bytes(module, cubin))->setAlignment(Align(64));
+void baton::plan::emitCubins(Module &module, ArrayRef<StringRef> cubins) {
+  SmallVector<Constant *> addresses;
+  for (auto [i, cubin] : enumerate(cubins)) {
+    GlobalVariable *file =
+        define(module, ("baton_cubin_" + Twine(i)).str(), bytes(module, cubin));
+    // The driver reads it as an ELF file in memory.
+    file->setAlignment(Align(64));
+    addresses.push_back(file);
+  }
+  defineTable(module, "baton_cubins", addresses);
+}
+
+void baton::plan::emitKernelTable(Module &module,
+                                  ArrayRef<std::string> kernels) {
+  SmallVector<Constant *> addresses;
+  for (const std::string &kernel : kernels)
+    addresses.push_back(declare(module, kernel));
+  defineTable(module, "baton_kernels", addresses);
 }

@@ -13,8 +13,13 @@ namespace baton::plan {
 void emitDescription(llvm::Module &module, llvm::StringRef metadata,
                      llvm::StringRef factory);
 
-/// Defines baton_cubin, a kernel for a GPU (runtime/cuda/gpu_device.cpp).
-void emitCubin(llvm::Module &module, llvm::StringRef cubin);
+/// Defines baton_cubins, the kernels for a GPU, one ELF file each
+/// (runtime/cuda/gpu_device.cpp).
+void emitCubins(llvm::Module &module, llvm::ArrayRef<llvm::StringRef> cubins);
+
+/// Defines baton_kernels, functions of these names in other objects
+/// (runtime/cuda/emulated_device.cpp).
+void emitKernelTable(llvm::Module &module, llvm::ArrayRef<std::string> kernels);
 
 } // namespace baton::plan
 

@@ -1,7 +1,6 @@
 //===- Metadata.cpp - what the runtime must know of a plan ----------------===//
 
 #include "codegen/plan/Metadata.h"
-#include "codegen/plan/ProgramLayout.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -84,42 +83,56 @@ static json extentOf(mlir::AffineExpr expression) {
   return text;
 }
 
-static json parametersOf(const baton::plan::ProgramLayout &layout) {
+using Layouts = llvm::ArrayRef<baton::plan::ProgramLayout>;
+
+/// One of each name, in the order of their numbers.
+static json parametersOf(Layouts layouts) {
   json result = json::array();
-  for (const auto &[name, parameter] : layout.parameters) {
-    ParameterOp op = parameter.op;
-    json entry = toJson(op.getDescription());
-    entry["name"] = name.str();
-    entry["layers"] = op.getLayers();
-    result.push_back(std::move(entry));
-  }
+  llvm::SmallDenseSet<mlir::Attribute> seen;
+  for (const baton::plan::ProgramLayout &layout : layouts)
+    for (const auto &[name, parameter] : layout.parameters) {
+      if (!seen.insert(name).second)
+        continue;
+      ParameterOp op = parameter.op;
+      json entry = toJson(op.getDescription());
+      entry["name"] = name.str();
+      entry["layers"] = op.getLayers();
+      result.push_back(std::move(entry));
+    }
   return result;
 }
 
-static json storagesOf(const baton::plan::ProgramLayout &layout) {
+/// One of each name, as large as any of that name.
+static json storagesOf(Layouts layouts) {
   llvm::SmallDenseSet<mlir::Attribute> states;
-  for (auto [name, buffer] : layout.buffers)
-    if (buffer.getStorage() && buffer.getKind() == BufferKind::state)
-      states.insert(buffer.getStorageAttr().getAttr());
-  json result = json::array();
-  for (const auto &[name, storage] : layout.storages) {
-    StorageOp op = storage.op;
-    result.push_back({{"name", name.str()},
-                      {"bytes", op.getBytes()},
-                      {"kind", states.contains(name) ? "state" : "transient"}});
+  llvm::MapVector<mlir::StringAttr, int64_t> bytes;
+  for (const baton::plan::ProgramLayout &layout : layouts) {
+    for (auto [name, buffer] : layout.buffers)
+      if (buffer.getStorage() && buffer.getKind() == BufferKind::state)
+        states.insert(buffer.getStorageAttr().getAttr());
+    for (const auto &[name, storage] : layout.storages) {
+      StorageOp op = storage.op;
+      bytes[name] = std::max<int64_t>(bytes[name], op.getBytes());
+    }
   }
+  json result = json::array();
+  for (auto [name, size] : bytes)
+    result.push_back({{"name", name.str()},
+                      {"bytes", size},
+                      {"kind", states.contains(name) ? "state" : "transient"}});
   return result;
 }
 
-static json eventsOf(const baton::plan::ProgramLayout &layout) {
+static json eventsOf(Layouts layouts) {
   json tensors = json::array();
-  for (const auto &[name, tensor] : layout.events) {
-    TensorOp op = tensor.op;
-    tensors.push_back({{"name", name.str()},
-                       {"words", tensor.words},
-                       {"capacity", op.getCapacity().vec()}});
-  }
-  return {{"words", layout.words}, {"tensors", std::move(tensors)}};
+  for (const baton::plan::ProgramLayout &layout : layouts)
+    for (const auto &[name, tensor] : layout.events) {
+      TensorOp op = tensor.op;
+      tensors.push_back({{"name", name.str()},
+                         {"words", tensor.words},
+                         {"capacity", op.getCapacity().vec()}});
+    }
+  return {{"words", layouts.front().words}, {"tensors", std::move(tensors)}};
 }
 
 static json bufferOf(BufferOp op, const baton::plan::ProgramLayout &layout) {
@@ -181,22 +194,35 @@ static json logitsOf(ProgramOp program,
   return nullptr;
 }
 
-json baton::plan::planMetadata(ProgramOp program) {
-  ProgramLayout layout(program);
-  json phases = json::array();
-  for (PhaseOp phase : phasesOf(program))
-    phases.push_back(phaseOf(phase, layout));
+json baton::plan::planMetadata(Layouts layouts) {
+  json phases = json::array(), programs = json::array();
+  uint64_t rows = 0, outputs = 0, scratch = 0;
+  for (const ProgramLayout &layout : layouts) {
+    ProgramOp program = layout.program;
+    for (PhaseOp phase : phasesOf(program))
+      phases.push_back(phaseOf(phase, layout));
+    rows = std::max<uint64_t>(rows, program.getMaxRows());
+    outputs = std::max<uint64_t>(outputs, program.getMaxOutputs());
+    scratch = std::max<uint64_t>(scratch, program.getScratchBytes());
+    programs.push_back({{"name", program.getSymName().str()},
+                        {"max_rows", program.getMaxRows()},
+                        {"first_phase", layout.firstPhase},
+                        {"phases", phases.size() - layout.firstPhase},
+                        {"logits", logitsOf(program, layout)}});
+  }
+  ProgramOp first = layouts.front().program;
   json proof;
-  if (std::optional<mlir::DictionaryAttr> attribute = program.getProof())
+  if (std::optional<mlir::DictionaryAttr> attribute = first.getProof())
     proof = toJson(*attribute);
-  return {{"max_rows", program.getMaxRows()},
-          {"max_seq", program.getMaxSeq()},
-          {"max_outputs", program.getMaxOutputs()},
-          {"scratch_bytes", program.getScratchBytes()},
-          {"parameters", parametersOf(layout)},
-          {"storages", storagesOf(layout)},
-          {"events", eventsOf(layout)},
+  return {{"max_rows", rows},
+          {"max_seq", first.getMaxSeq()},
+          {"max_outputs", outputs},
+          {"scratch_bytes", scratch},
+          {"parameters", parametersOf(layouts)},
+          {"storages", storagesOf(layouts)},
+          {"events", eventsOf(layouts)},
+          {"logits", programs.front()["logits"]},
+          {"programs", std::move(programs)},
           {"phases", std::move(phases)},
-          {"logits", logitsOf(program, layout)},
           {"proof", std::move(proof)}};
 }

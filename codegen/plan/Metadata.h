@@ -3,31 +3,32 @@
 #ifndef BATON_CODEGEN_PLAN_METADATA_H
 #define BATON_CODEGEN_PLAN_METADATA_H
 
-#include <nlohmann/json_fwd.hpp>
+#include "codegen/plan/ProgramLayout.h"
 
-namespace baton::event {
-class ProgramOp;
-} // namespace baton::event
+#include <nlohmann/json_fwd.hpp>
 
 namespace baton::plan {
 
-/// What the runtime must know of a plan, as JSON:
+/// What the runtime must know of a plan, or of several that share memory
+/// (ProgramLayout::together), as JSON:
 ///
 ///     max_rows, max_seq, max_outputs      limits of a step
 ///     scratch_bytes                       each worker's scratch
+///     programs     [{name, max_rows, first_phase, phases, logits}]
 ///     parameters   [{name, layers, and the entries of the description}]
 ///     storages     [{name, bytes, kind: "transient" | "state"}]
 ///     events       {words, tensors: [{name, words, capacity}]}
 ///     phases       [{name, segment, repeat, flops?, writes: [{buffer, element,
 ///                    storage, offset, strides, capacity, layers,
 ///                    layer_stride, extents}]}], in order of rank
-///     logits       {vocabulary, storage, offset, stride}, or null
-///     proof        what event-verify wrote, or null
+///     logits       {vocabulary, storage, offset, stride} of the first
+///                  program, or null
+///     proof        what event-verify wrote about the first program, or null
 ///
 /// Offsets and strides count elements. `storage` is an index into storages. An
 /// extent is a number, "rows", "outputs", "past+rows", or any other affine
 /// expression of these in MLIR's syntax.
-nlohmann::json planMetadata(event::ProgramOp program);
+nlohmann::json planMetadata(llvm::ArrayRef<ProgramLayout> layouts);
 
 } // namespace baton::plan
 

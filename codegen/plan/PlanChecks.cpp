@@ -167,6 +167,61 @@ Error baton::plan::checkProgram(ProgramOp program) {
   return Error::success();
 }
 
+/// Where a state's elements lie.
+static auto placesOf(BufferOp state) {
+  return std::make_tuple(state.getElement(), state.getCapacity(),
+                         state.getStrides(), state.getOffset(),
+                         state.getLayers(), state.getLayerStride(),
+                         state.getInterleave(), state.getInterleaveColumns(),
+                         state.getStorageAttr());
+}
+
+Error baton::plan::checkTogether(ArrayRef<ProgramLayout> layouts) {
+  const ProgramLayout &first = layouts.front();
+  auto statesOf = [](const ProgramLayout &layout) {
+    SmallVector<BufferOp> states;
+    for (auto [name, buffer] : layout.buffers)
+      if (buffer.getKind() == BufferKind::state)
+        states.push_back(buffer);
+    return states;
+  };
+  for (const ProgramLayout &layout : layouts.drop_front()) {
+    ProgramOp one = first.program, other = layout.program;
+    auto differ = [&](const Twine &what) {
+      return createStringError("programs @" + one.getSymName() + " and @" +
+                               other.getSymName() + " differ in " + what +
+                               "; they run in the same memory");
+    };
+    if (one.getMaxSeq() != other.getMaxSeq())
+      return differ("max_seq");
+    if (one.getMaxRows() <= other.getMaxRows())
+      return createStringError("program @" + other.getSymName() +
+                               " takes no fewer rows a step than @" +
+                               one.getSymName());
+    for (auto &[name, parameter] : layout.parameters) {
+      auto found = first.parameters.find(name);
+      ParameterOp op = parameter.op;
+      if (found == first.parameters.end())
+        continue;
+      ParameterOp known = found->second.op;
+      if (known.getElement() != op.getElement() ||
+          known.getLayers() != op.getLayers() ||
+          known.getDescription() != op.getDescription())
+        return differ("parameter @" + name.getValue());
+    }
+    SmallVector<BufferOp> states = statesOf(layout);
+    if (states.size() != statesOf(first).size())
+      return differ("the number of states");
+    for (BufferOp state : states) {
+      auto found = first.buffers.find(state.getSymNameAttr());
+      if (found == first.buffers.end() ||
+          placesOf(found->second) != placesOf(state))
+        return differ("state @" + state.getSymName());
+    }
+  }
+  return Error::success();
+}
+
 Error baton::plan::checkPhase(PhaseOp phase, const ProgramLayout &layout,
                               Signatures signatures) {
   return PhaseChecker(phase, layout, signatures).check();

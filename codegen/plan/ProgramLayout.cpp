@@ -4,26 +4,51 @@
 
 using namespace baton::event;
 
-baton::plan::ProgramLayout::ProgramLayout(ProgramOp program) {
-  int64_t nextParameter = 0, nextStorage = 0;
+using baton::plan::ProgramLayout;
+
+ProgramLayout::ProgramLayout(ProgramOp program)
+    : ProgramLayout(together(program).front()) {}
+
+std::vector<ProgramLayout>
+ProgramLayout::together(llvm::ArrayRef<ProgramOp> programs) {
+  Numbers numbers;
+  std::vector<ProgramLayout> layouts;
+  for (ProgramOp program : programs)
+    layouts.push_back(ProgramLayout(program, numbers));
+  for (ProgramLayout &layout : layouts)
+    layout.words = numbers.nextWord;
+  return layouts;
+}
+
+ProgramLayout::ProgramLayout(ProgramOp program, Numbers &numbers)
+    : program(program), firstPhase(numbers.nextPhase) {
   for (mlir::Operation &op : program.getBody().front()) {
     if (auto parameter = mlir::dyn_cast<ParameterOp>(op)) {
-      parameters[parameter.getSymNameAttr()] = {parameter, nextParameter};
-      nextParameter += parameter.getLayers();
+      mlir::StringAttr name = parameter.getSymNameAttr();
+      auto [found, added] =
+          numbers.parameters.try_emplace(name, numbers.nextParameter);
+      if (added)
+        numbers.nextParameter += parameter.getLayers();
+      parameters[name] = {parameter, found->second};
     } else if (auto storage = mlir::dyn_cast<StorageOp>(op)) {
-      storages[storage.getSymNameAttr()] = {storage, nextStorage++};
+      mlir::StringAttr name = storage.getSymNameAttr();
+      int64_t next = numbers.storages.size();
+      storages[name] = {storage,
+                        numbers.storages.try_emplace(name, next).first->second};
     } else if (auto buffer = mlir::dyn_cast<BufferOp>(op)) {
       buffers[buffer.getSymNameAttr()] = buffer;
     } else if (auto tensor = mlir::dyn_cast<TensorOp>(op)) {
       int64_t count = 1;
       for (int64_t extent : tensor.getCapacity())
         count *= extent;
-      events[tensor.getSymNameAttr()] = {tensor, words, count, {}};
-      words += count;
+      events[tensor.getSymNameAttr()] = {tensor, numbers.nextWord, count, {}};
+      numbers.nextWord += count;
     }
   }
-  for (PhaseOp phase : phasesOf(program))
+  for (PhaseOp phase : phasesOf(program)) {
+    ++numbers.nextPhase;
     if (std::optional<NotifyAttr> notify = phase.getNotify())
       events.find(notify->getEvent().getAttr())->second.notifier =
           mlir::cast<SegmentOp>(phase->getParentOp());
+  }
 }

@@ -1,8 +1,12 @@
 //===- ProgramLayout.h - where a plan's parts lie at run time -------------===//
 //
-// Numbers what the runtime addresses by index: parameters, storages and event
-// words. What is emitted for any target and the metadata both take them from
-// here.
+// Numbers what the runtime addresses by index: parameters, storages, event
+// words and phases. What is emitted for any target and the metadata both take
+// them from here.
+//
+// An executable may have several programs of one model, of which each step
+// takes one: they number as one, share parameters, and have storages of the
+// same name in common, the states as well as memory that is free between steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,11 +17,17 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <vector>
+
 namespace baton::plan {
 
 /// Maps keep the order of the ops.
 struct ProgramLayout {
   explicit ProgramLayout(event::ProgramOp program);
+  static std::vector<ProgramLayout>
+  together(llvm::ArrayRef<event::ProgramOp> programs);
+
+  event::ProgramOp program;
 
   struct Parameter {
     event::ParameterOp op;
@@ -43,8 +53,17 @@ struct ProgramLayout {
   llvm::MapVector<mlir::StringAttr, Storage> storages;
   llvm::MapVector<mlir::StringAttr, event::BufferOp> buffers;
   llvm::MapVector<mlir::StringAttr, EventTensor> events;
-  /// Event words of all tensors.
+  /// Event words of all programs.
   int64_t words = 0;
+  /// Number of the first phase, in order of rank, among those of all programs.
+  int64_t firstPhase = 0;
+
+private:
+  struct Numbers {
+    llvm::DenseMap<mlir::StringAttr, int64_t> parameters, storages;
+    int64_t nextParameter = 0, nextWord = 0, nextPhase = 0;
+  };
+  ProgramLayout(event::ProgramOp program, Numbers &numbers);
 };
 
 } // namespace baton::plan

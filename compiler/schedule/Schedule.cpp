@@ -56,8 +56,13 @@ static void print(llvm::raw_ostream &stream, const Statement &statement,
          << "\n";
 }
 
-std::string schedule::defaultSchedule(const compiler::TargetDescription &target,
-                                      const std::set<std::string> &without) {
+llvm::StringRef schedule::sequencePrefix(size_t program) {
+  return program == 0 ? "" : "few_rows_";
+}
+
+static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
+                           const compiler::TargetDescription &target,
+                           const std::set<std::string> &without) {
   auto sizes = [](std::initializer_list<int64_t> values) {
     std::string text;
     for (int64_t value : values)
@@ -115,18 +120,14 @@ std::string schedule::defaultSchedule(const compiler::TargetDescription &target,
            sizes({target.linearRows,
                   std::max<int64_t>(16, target.linearColumns / 32 * 16)})},
   };
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  stream << "// What batonc decides about a model when no schedule is given.\n"
-            "module attributes {transform.with_named_sequence} {\n"
-            "  transform.named_sequence @model(%program: !transform.any_op "
-            "{transform.readonly}) {\n";
+  stream << "  transform.named_sequence @" << prefix
+         << "model(%program: !transform.any_op {transform.readonly}) {\n";
   for (const Statement &statement : model)
     if (!statement.part || !without.count(statement.part))
       print(stream, statement, "program");
   stream << "    transform.yield\n  }\n\n"
-            "  transform.named_sequence @plan(%plan: !transform.any_op "
-            "{transform.readonly}) {\n";
+            "  transform.named_sequence @"
+         << prefix << "plan(%plan: !transform.any_op {transform.readonly}) {\n";
   print(stream,
         {nullptr,
          "Who runs which tile, what others may wait for, and what to "
@@ -137,7 +138,23 @@ std::string schedule::defaultSchedule(const compiler::TargetDescription &target,
         "plan");
   stream << "    transform.baton.events %phases \"per_tile\"\n"
             "    transform.baton.prefetch %phases 4096\n"
-            "    transform.yield\n  }\n}\n";
+            "    transform.yield\n  }\n";
+}
+
+std::string
+schedule::defaultSchedule(llvm::ArrayRef<compiler::TargetDescription> programs,
+                          const std::set<std::string> &without) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "// What batonc decides about a model when no schedule is given.\n"
+            "module attributes {transform.with_named_sequence} {\n";
+  for (auto [i, program] : llvm::enumerate(programs)) {
+    if (i)
+      stream << "\n  // The same for steps of up to " << program.maxRows
+             << " rows, which have a program of their own.\n";
+    printSequences(stream, sequencePrefix(i), program, without);
+  }
+  stream << "}\n";
   return text;
 }
 
@@ -177,13 +194,17 @@ static OwningOpRef<ModuleOp> parseOne(MLIRContext *context, StringRef text,
   auto module = parseSourceString<ModuleOp>(text, config, name);
   if (!module || failed(checkOps(*module)) || failed(verify(*module)))
     return {};
-  if (!sequenceOf(*module, "model") && !sequenceOf(*module, "plan")) {
+  const StringRef sequences[] = {"model", "plan", "few_rows_model",
+                                 "few_rows_plan"};
+  if (llvm::none_of(sequences, [&](StringRef sequence) {
+        return bool(sequenceOf(*module, sequence));
+      })) {
     emitError(module->getLoc())
         << "is no schedule: it has neither a transform.named_sequence @model "
            "nor @plan";
     return {};
   }
-  for (StringRef sequence : {"model", "plan"})
+  for (StringRef sequence : sequences)
     if (auto op = sequenceOf(*module, sequence))
       if (op.getFunctionType().getNumInputs() != 1 ||
           op.getFunctionType().getNumResults() != 0 || op.isExternal()) {
@@ -235,7 +256,9 @@ struct ApplySchedule
 };
 } // namespace
 
-std::unique_ptr<Pass> schedule::Schedule::createPass(StringRef sequence) const {
+std::unique_ptr<Pass> schedule::Schedule::createPass(StringRef kind,
+                                                     size_t program) const {
+  std::string sequence = (sequencePrefix(program) + kind).str();
   transform::NamedSequenceOp op;
   if (given)
     op = sequenceOf(*given, sequence);

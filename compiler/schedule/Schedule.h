@@ -2,8 +2,10 @@
 //
 // A schedule is a module of the transform dialect with two named sequences:
 // @model runs on the model, before tile-tasks, and @plan on the plan, before
-// derive-events. Where one is missing, the default schedule's is used. Beside
-// them may stand bodies of tasks (event.body) that @model uses.
+// derive-events; two more, @few_rows_model and @few_rows_plan, do the same for a
+// second program, for steps of few rows, where the target has one. Where one is
+// missing, the default schedule's is used. Beside them may stand bodies of tasks
+// (event.body) that they use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +27,15 @@ namespace baton::schedule {
 /// The passes of which the default schedule has a part each.
 const std::set<std::string> &optionalParts();
 
+/// What comes before "model" and "plan" in the names of a program's sequences,
+/// of one of an executable's programs.
+llvm::StringRef sequencePrefix(size_t program);
+
 /// The text of the schedule that is used when nobody gives one, without some of
-/// its parts.
-std::string defaultSchedule(const compiler::TargetDescription &target,
-                            const std::set<std::string> &without);
+/// its parts, for programs of these descriptions.
+std::string
+defaultSchedule(llvm::ArrayRef<compiler::TargetDescription> programs,
+                const std::set<std::string> &without);
 
 /// What decides about a compilation: the default schedule, or the sequences of
 /// another one in its place.
@@ -41,8 +48,10 @@ public:
                                          llvm::StringRef text,
                                          llvm::StringRef name);
 
-  /// A pass that runs @model or @plan on a module. The schedule outlives it.
-  std::unique_ptr<mlir::Pass> createPass(llvm::StringRef sequence) const;
+  /// A pass that runs a sequence, "model" or "plan", of one of an executable's
+  /// programs on a module. The schedule outlives it.
+  std::unique_ptr<mlir::Pass> createPass(llvm::StringRef sequence,
+                                         size_t program = 0) const;
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> usual, given;

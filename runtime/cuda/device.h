@@ -21,7 +21,7 @@ public:
 
   /// For messages: "NVIDIA H200", "the emulated device".
   virtual std::string name() const = 0;
-  /// Blocks of the kernel that run at the same time: at most, and unless the
+  /// Blocks of each kernel that run at the same time: at most, and unless the
   /// user wants another number.
   virtual unsigned most_workers() const = 0;
   virtual unsigned usual_workers() const = 0;
@@ -43,8 +43,10 @@ public:
   virtual void write(void *device, const void *host, uint64_t bytes) = 0;
   virtual void read(void *host, const void *device, uint64_t bytes) = 0;
 
-  /// Starts the kernel. Blocks are co-resident; the call returns at once.
-  virtual void launch(unsigned blocks, BatonDevice *argument) = 0;
+  /// Starts one of the program's kernels. Blocks are co-resident; the call
+  /// returns at once.
+  virtual void launch(size_t kernel, unsigned blocks,
+                      BatonDevice *argument) = 0;
   /// False once the kernel has ended. Throws Error when it was ended by the
   /// device.
   virtual bool running() = 0;

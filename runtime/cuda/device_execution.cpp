@@ -65,9 +65,12 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   state.events =
       allocate<uint32_t>(words * BATON_DEVICE_WORD_STRIDE, "event words");
   state.bases = allocate<uint32_t>(words * worker_count, "bases of events");
-  if (uint64_t bytes = metadata.device.at("scratch_bytes").get<uint64_t>();
-      bytes && !metadata.device.at("scratch_is_shared").get<bool>())
-    state.scratch = allocate<unsigned char>(bytes * worker_count, "scratch");
+  uint64_t scratch = 0;
+  for (const nlohmann::json &kernel : metadata.device.at("kernels"))
+    if (!kernel.at("scratch_is_shared").get<bool>())
+      scratch = std::max(scratch, kernel.at("scratch_bytes").get<uint64_t>());
+  if (scratch)
+    state.scratch = allocate<unsigned char>(scratch * worker_count, "scratch");
   progress = static_cast<BatonProgress *>(
       device->share(sizeof(BatonProgress), "the progress of a generation"));
   state.exchange = exchange;
@@ -75,8 +78,10 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   state.failure = allocate<BatonFailure>(1, "the report of a failure");
   state.wait_nanoseconds = device->wait_nanoseconds();
   program = allocate<BatonDevice>(1, "the program's description");
-  if (metadata.logits)
-    logits.resize(metadata.logits->stride * metadata.max_outputs);
+  for (const ProgramDescription &description : metadata.programs)
+    if (description.logits)
+      logits.resize(std::max<size_t>(logits.size(), description.logits->stride *
+                                                        metadata.max_outputs));
 }
 
 DeviceExecution::~DeviceExecution() {
@@ -134,23 +139,44 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
   if (step.rows == 0)
     return;
   current = step;
-  reset_events();
   BatonFailure none = {};
   device->write(state.failure, &none, sizeof none);
   *exchange = {};
   // A trace tells steps apart by when the host saw them.
   prepare_generation(observed || recorder ? nullptr : driver->request());
-  state.steps[0] = to_device(step);
-  state.steps[1] = {};
   state.observed = observed;
-  state.asking = 0;
-  state.border = 0;
   state.trace = nullptr;
   state.trace =
       recorder ? trace_memory(recorder->capacity_by_worker()) : nullptr;
   device->write(program, &state, sizeof state);
-  device->launch(worker_count, program);
+  launch(to_device(step));
   server = std::thread([this] { serve(); });
+}
+
+/// Starts the kernel of the program that takes the step.
+void DeviceExecution::launch(const BatonDeviceStep &step) {
+  auto set = [&](auto *member, const auto &value) {
+    device->write(member, &value, sizeof value);
+  };
+  const BatonDeviceStep none = {};
+  const uint32_t zero = 0;
+  reset_events();
+  set(&program->steps[0], step);
+  set(&program->steps[1], none);
+  set(&program->pending, none);
+  set(&program->asking, zero);
+  set(&program->border, zero);
+  device->launch(metadata.program_of(step.rows), worker_count, program);
+}
+
+/// When a kernel has ended because a step is another one's, that one starts.
+bool DeviceExecution::go_on() {
+  BatonDeviceStep pending = {};
+  device->read(&pending, &program->pending, sizeof pending);
+  if (pending.rows == 0)
+    return false;
+  launch(pending);
+  return true;
 }
 
 BatonTraceRecord *DeviceExecution::trace_memory(uint64_t capacity) {
@@ -193,7 +219,8 @@ void DeviceExecution::serve() noexcept {
       } else if (state.generation.active && follow()) {
         // There may be more.
       } else if (!device->running()) {
-        break;
+        if (!go_on())
+          break;
       } else {
         sched_yield();
       }
@@ -281,14 +308,14 @@ void DeviceExecution::answer(const BatonExchange &question) {
     return show_phase(question);
   const BatonStep step = to_host(question.current);
   Logits rows = {logits.data(), 0, 0};
-  if (metadata.logits) {
-    rows.stride = metadata.logits->stride;
+  const auto &place = metadata.programs[metadata.program_of(step.rows)].logits;
+  if (place) {
+    rows.stride = place->stride;
     rows.vocabulary = static_cast<int64_t>(metadata.vocabulary);
-    device->read(
-        logits.data(),
-        static_cast<const std::byte *>(storages[metadata.logits->storage]) +
-            metadata.logits->offset * sizeof(float),
-        step.outputs * rows.stride * sizeof(float));
+    device->read(logits.data(),
+                 static_cast<const std::byte *>(storages[place->storage]) +
+                     place->offset * sizeof(float),
+                 step.outputs * rows.stride * sizeof(float));
   }
   current = next_step(step, rows);
   exchange->next = to_device(current);

@@ -29,6 +29,8 @@ public:
 private:
   void upload_parameters(const Parameters &parameters);
   void reset_events();
+  void launch(const BatonDeviceStep &step);
+  bool go_on();
   void serve() noexcept;
   void prepare_generation(const GenerationRequest *request);
   bool follow();

@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-/// The kernel, by the object that batonc compiled from its source.
-extern "C" void baton_kernel(BatonDevice *device);
+/// The kernels, in objects that batonc compiled from their source.
+extern "C" void (*const baton_kernels[])(BatonDevice *device);
 
 namespace baton {
 
@@ -26,8 +26,10 @@ namespace {
 
 class EmulatedDevice : public Device {
 public:
-  EmulatedDevice(unsigned threads, uint64_t shared_bytes)
-      : threads(threads), shared_bytes(shared_bytes) {
+  explicit EmulatedDevice(const nlohmann::json &description) {
+    for (const nlohmann::json &kernel : description.at("kernels"))
+      launches.push_back({kernel.at("threads").get<unsigned>(),
+                          kernel.at("shared_bytes").get<uint64_t>()});
     // Tests shuffle the order in which a block's threads run, and shorten
     // waits.
     if (const char *text = std::getenv("BATON_EMULATION_SEED"))
@@ -69,25 +71,35 @@ public:
     std::memcpy(host, device, bytes);
   }
 
-  void launch(unsigned blocks, BatonDevice *argument) override {
+  void launch(size_t kernel_index, unsigned blocks,
+              BatonDevice *argument) override {
     if (kernel.joinable())
       kernel.join();
     active.store(true, std::memory_order_relaxed);
     kernel = std::thread([=, this] {
+      const auto &[threads, shared_bytes] = launches[kernel_index];
+      struct Call {
+        void (*kernel)(BatonDevice *device);
+        BatonDevice *device;
+      } call = {baton_kernels[kernel_index], argument};
       emulation::launch(
           {blocks, threads, shared_bytes, seed},
-          [](void *argument) {
-            baton_kernel(static_cast<BatonDevice *>(argument));
+          [](void *data) {
+            auto *call = static_cast<Call *>(data);
+            call->kernel(call->device);
           },
-          argument);
+          &call);
       active.store(false, std::memory_order_release);
     });
   }
   bool running() override { return active.load(std::memory_order_acquire); }
 
 private:
-  unsigned threads;
-  uint64_t shared_bytes;
+  struct Launch {
+    unsigned threads;
+    uint64_t shared_bytes;
+  };
+  std::vector<Launch> launches;
   uint64_t seed = 0;
   // Cores of shared machines vanish for seconds, and sanitizers are slow.
   uint64_t wait_seconds = 300;
@@ -107,7 +119,5 @@ baton_make_emulated_execution(const baton::Metadata &metadata,
                               const baton::ExecutionOptions &options) {
   return new baton::DeviceExecution(
       metadata, parameters, options,
-      std::make_shared<baton::EmulatedDevice>(
-          metadata.device.at("threads").get<unsigned>(),
-          metadata.device.at("shared_bytes").get<uint64_t>()));
+      std::make_shared<baton::EmulatedDevice>(metadata.device));
 }

@@ -9,8 +9,8 @@
 #include <map>
 #include <vector>
 
-/// The kernel, by batonc.
-extern "C" const unsigned char baton_cubin[];
+/// The kernels, by batonc.
+extern "C" const unsigned char *const baton_cubins[];
 
 namespace baton {
 
@@ -26,9 +26,8 @@ std::string in_gibibytes(uint64_t bytes) {
 
 class GpuDevice : public Device {
 public:
-  GpuDevice(const nlohmann::json &description)
-      : driver(CudaDriver::get()), threads(description.at("threads")),
-        shared_bytes(description.at("shared_bytes")) {
+  explicit GpuDevice(const nlohmann::json &description)
+      : driver(CudaDriver::get()) {
     driver.check(driver.device_get(&id, 0), "the GPU cannot be opened");
     char text[256] = {};
     driver.check(driver.device_name(text, sizeof text - 1, id),
@@ -40,7 +39,10 @@ public:
     if (!attribute(CudaDriver::cooperative_launch))
       throw Error(gpu_name + " does not run all blocks of a kernel together "
                              "(cooperative launch), which this program needs");
-    load(description.at("kind").get<std::string>());
+    multiprocessor_count =
+        static_cast<unsigned>(attribute(CudaDriver::multiprocessors));
+    for (const nlohmann::json &kernel : description.at("kernels"))
+      load(kernel, description.at("kind").get<std::string>());
     driver.check(driver.stream_create(&kernel_stream, CudaDriver::non_blocking),
                  "no stream for the kernel");
     driver.check(driver.stream_create(&copy_stream, CudaDriver::non_blocking),
@@ -52,7 +54,10 @@ public:
 
   std::string name() const override { return gpu_name; }
   unsigned most_workers() const override {
-    return blocks_by_multiprocessor * multiprocessor_count;
+    unsigned blocks = ~0u;
+    for (const Kernel &kernel : kernels)
+      blocks = std::min(blocks, kernel.blocks_by_multiprocessor);
+    return blocks * multiprocessor_count;
   }
   unsigned usual_workers() const override { return multiprocessor_count; }
   uint64_t wait_nanoseconds() const override { return 10'000'000'000; }
@@ -123,12 +128,13 @@ public:
                  "copying from " + gpu_name);
   }
 
-  void launch(unsigned blocks, BatonDevice *argument) override {
+  void launch(size_t index, unsigned blocks, BatonDevice *argument) override {
     make_current();
+    const Kernel &kernel = kernels[index];
     void *arguments[] = {&argument};
-    driver.check(driver.launch_cooperative(function, blocks, 1, 1, threads, 1,
-                                           1, shared_bytes, kernel_stream,
-                                           arguments),
+    driver.check(driver.launch_cooperative(
+                     kernel.function, blocks, 1, 1, kernel.threads, 1, 1,
+                     kernel.shared_bytes, kernel_stream, arguments),
                  "the kernel does not start on " + gpu_name);
   }
   bool running() override {
@@ -153,9 +159,11 @@ private:
     return value;
   }
 
-  void load(const std::string &kind) {
+  void load(const nlohmann::json &description, const std::string &kind) {
+    Kernel kernel = {nullptr, description.at("threads").get<unsigned>(),
+                     description.at("shared_bytes").get<unsigned>(), 0};
     CudaDriver::Module module = nullptr;
-    int result = driver.module_load(&module, baton_cubin);
+    int result = driver.module_load(&module, baton_cubins[kernels.size()]);
     if (result == CudaDriver::no_binary_for_gpu)
       throw Error("this program is compiled for " + kind + ", and " + gpu_name +
                   " is sm_" +
@@ -163,20 +171,25 @@ private:
                   std::to_string(attribute(CudaDriver::capability_minor)) +
                   "; compile it with that --target");
     driver.check(result, "the kernel cannot be loaded on " + gpu_name);
-    driver.check(driver.module_function(&function, module, "baton_kernel"),
+    driver.check(driver.module_function(
+                     &kernel.function, module,
+                     description.at("name").get<std::string>().c_str()),
                  "the program has no kernel");
-    driver.check(driver.function_set(function, CudaDriver::max_dynamic_shared,
-                                     static_cast<int>(shared_bytes)),
+    driver.check(driver.function_set(kernel.function,
+                                     CudaDriver::max_dynamic_shared,
+                                     static_cast<int>(kernel.shared_bytes)),
                  gpu_name + " has less shared memory than the kernel needs, " +
-                     std::to_string(shared_bytes) + " bytes");
-    driver.check(driver.occupancy(&blocks_by_multiprocessor, function,
-                                  static_cast<int>(threads), shared_bytes),
+                     std::to_string(kernel.shared_bytes) + " bytes");
+    int blocks = 0;
+    driver.check(driver.occupancy(&blocks, kernel.function,
+                                  static_cast<int>(kernel.threads),
+                                  kernel.shared_bytes),
                  "the kernel does not fit " + gpu_name);
-    multiprocessor_count =
-        static_cast<unsigned>(attribute(CudaDriver::multiprocessors));
-    if (blocks_by_multiprocessor == 0)
+    if (blocks == 0)
       throw Error("no block of the kernel fits a multiprocessor of " +
                   gpu_name);
+    kernel.blocks_by_multiprocessor = static_cast<unsigned>(blocks);
+    kernels.push_back(kernel);
   }
 
   /// Through two pinned buffers, one of which is filled while the other moves.
@@ -212,15 +225,19 @@ private:
     }
   }
 
+  struct Kernel {
+    CudaDriver::Function function;
+    unsigned threads;
+    unsigned shared_bytes;
+    unsigned blocks_by_multiprocessor;
+  };
+
   const CudaDriver &driver;
-  unsigned threads;
-  uint64_t shared_bytes;
+  std::vector<Kernel> kernels;
   CudaDriver::DeviceId id = 0;
   CudaDriver::Context context = nullptr;
-  CudaDriver::Function function = nullptr;
   CudaDriver::Stream kernel_stream = nullptr, copy_stream = nullptr;
   std::string gpu_name;
-  int blocks_by_multiprocessor = 0;
   unsigned multiprocessor_count = 0;
   std::map<const std::byte *, void *> uploads;
 };

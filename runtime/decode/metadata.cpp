@@ -51,6 +51,44 @@ WrittenBuffer parse_written_buffer(const nlohmann::json &entry,
   return buffer;
 }
 
+std::optional<LogitsPlace> parse_logits(const nlohmann::json &json,
+                                        const Metadata &metadata) {
+  auto logits = json.find("logits");
+  if (logits == json.end() || !logits->contains("storage"))
+    return std::nullopt;
+  LogitsPlace place = {logits->at("storage").get<size_t>(),
+                       logits->at("offset").get<int64_t>(),
+                       logits->at("stride").get<int64_t>()};
+  if (place.storage >= metadata.storages.size())
+    throw Error("the logits lie in a storage that does not exist");
+  return place;
+}
+
+/// A description without programs is of one.
+void parse_programs(const nlohmann::json &json, Metadata &metadata) {
+  auto phases = static_cast<uint32_t>(metadata.phases.size());
+  auto list = json.find("programs");
+  if (list == json.end()) {
+    metadata.programs = {
+        {metadata.max_rows, 0, phases, parse_logits(json, metadata)}};
+    return;
+  }
+  for (const nlohmann::json &entry : *list) {
+    ProgramDescription program = {entry.at("max_rows").get<uint32_t>(),
+                                  entry.at("first_phase").get<uint32_t>(),
+                                  entry.at("phases").get<uint32_t>(),
+                                  parse_logits(entry, metadata)};
+    if (program.first_phase > phases ||
+        program.phases > phases - program.first_phase)
+      throw Error("a program has phases that do not exist");
+    metadata.programs.push_back(program);
+  }
+  if (metadata.programs.empty() ||
+      metadata.programs.front().max_rows != metadata.max_rows)
+    throw Error("no program takes steps of " +
+                std::to_string(metadata.max_rows) + " rows");
+}
+
 Metadata parse_checked(const nlohmann::json &json) {
   if (json.at("format").get<int>() != supported_format)
     throw Error("format " + json.at("format").dump() + " is not supported");
@@ -98,14 +136,7 @@ Metadata parse_checked(const nlohmann::json &json) {
           {entry.at("window").get<uint64_t>(),
            entry.at("flops_per_position").get<double>()});
   }
-  if (auto logits = json.find("logits");
-      logits != json.end() && logits->contains("storage")) {
-    metadata.logits = {logits->at("storage").get<size_t>(),
-                       logits->at("offset").get<int64_t>(),
-                       logits->at("stride").get<int64_t>()};
-    if (metadata.logits->storage >= metadata.storages.size())
-      throw Error("the logits lie in a storage that does not exist");
-  }
+  parse_programs(json, metadata);
   metadata.device = json.value("device", nlohmann::json());
   return metadata;
 }
@@ -155,12 +186,23 @@ Metadata Metadata::parse(std::string_view text) {
   }
 }
 
+size_t Metadata::program_of(uint32_t rows) const {
+  size_t best = 0;
+  for (size_t i = 1; i < programs.size(); ++i)
+    if (rows <= programs[i].max_rows &&
+        programs[i].max_rows < programs[best].max_rows)
+      best = i;
+  return best;
+}
+
 std::vector<std::pair<uint32_t, uint32_t>>
-program_order(const std::vector<PhaseDescription> &phases) {
+program_order(const std::vector<PhaseDescription> &phases,
+              const ProgramDescription &program) {
   std::vector<std::pair<uint32_t, uint32_t>> order;
-  for (uint32_t begin = 0, end; begin < phases.size(); begin = end) {
+  uint32_t last = program.first_phase + program.phases;
+  for (uint32_t begin = program.first_phase, end; begin < last; begin = end) {
     end = begin + 1;
-    while (end < phases.size() && phases[end].segment == phases[begin].segment)
+    while (end < last && phases[end].segment == phases[begin].segment)
       ++end;
     for (uint32_t iteration = 0; iteration < phases[begin].repeat; ++iteration)
       for (uint32_t phase = begin; phase < end; ++phase)

@@ -99,6 +99,15 @@ struct LogitsPlace {
   int64_t stride;
 };
 
+/// One of an executable's programs: phases `first_phase` to `first_phase` +
+/// `phases`. A step is of the one with the fewest `max_rows` that suffice.
+struct ProgramDescription {
+  uint32_t max_rows;
+  uint32_t first_phase;
+  uint32_t phases;
+  std::optional<LogitsPlace> logits;
+};
+
 struct Metadata {
   /// Reads a program's description. Throws Error when it is not one.
   static Metadata parse(std::string_view text);
@@ -111,17 +120,22 @@ struct Metadata {
   uint64_t event_words;
   std::vector<StorageDescription> storages;
   std::vector<PhaseDescription> phases;
+  /// At least one; the first takes steps of max_rows rows.
+  std::vector<ProgramDescription> programs;
   std::optional<Costs> costs;
-  std::optional<LogitsPlace> logits;
   /// What a kernel for a device needs to be started; null on the CPU.
   nlohmann::json device;
   /// The whole description, for the loader of weights and for `info`.
   nlohmann::json json;
+
+  /// Index of the program that takes steps of so many rows.
+  size_t program_of(uint32_t rows) const;
 };
 
-/// The (phase, iteration) pairs of one step in the program's order.
+/// The (phase, iteration) pairs of one step in a program's order.
 std::vector<std::pair<uint32_t, uint32_t>>
-program_order(const std::vector<PhaseDescription> &phases);
+program_order(const std::vector<PhaseDescription> &phases,
+              const ProgramDescription &program);
 
 } // namespace baton
 

@@ -144,18 +144,35 @@ std::vector<uint64_t> without_first(const std::vector<uint64_t> &extents) {
 ValueDump::ValueDump(const Metadata &metadata,
                      const std::filesystem::path &folder)
     : metadata(metadata), folder(folder), own_folder(folder) {
-  auto order = program_order(metadata.phases);
   size_t count = 0;
-  for (auto [phase, iteration] : order)
-    count += metadata.phases[phase].writes.size();
+  for (const PhaseDescription &phase : metadata.phases)
+    count += phase.writes.size() * phase.repeat;
   size_t digits = std::max<size_t>(3, std::to_string(count).size());
-  for (auto [phase, iteration] : order) {
+  for (const ProgramDescription &program : metadata.programs)
+    add_program(program, digits);
+}
+
+/// A value that another program computes too, for steps of other numbers of
+/// rows, is one.
+void ValueDump::add_program(const ProgramDescription &program, size_t digits) {
+  for (auto [phase, iteration] : program_order(metadata.phases, program)) {
     const PhaseDescription &description = metadata.phases[phase];
-    size_t first = values.size();
     for (const WrittenBuffer &buffer : description.writes) {
       if (!can_be_evaluated(buffer))
         continue;
       NpyType type = element_of(buffer).stored_as;
+      auto same =
+          std::find_if(values.begin(), values.end(), [&](const Value &value) {
+            return value.iteration == iteration &&
+                   value.buffer->buffer == buffer.buffer &&
+                   metadata.phases[value.phase].segment ==
+                       description.segment &&
+                   value.phase < program.first_phase;
+          });
+      additions[{phase, iteration}].push_back(
+          {static_cast<size_t>(same - values.begin()), &buffer});
+      if (same != values.end())
+        continue;
       std::vector<uint64_t> row_shape;
       if (is_appendable(buffer))
         for (size_t i = 1; i < buffer.extents.size(); ++i)
@@ -169,7 +186,6 @@ ValueDump::ValueDump(const Metadata &metadata,
                         NpyWriter(folder / name, type, row_shape),
                         {}});
     }
-    ranges[{phase, iteration}] = {first, values.size()};
   }
 }
 
@@ -200,10 +216,9 @@ ValueDump::Piece ValueDump::copy(const WrittenBuffer &buffer,
 
 void ValueDump::record(const BatonStep &step, uint32_t phase,
                        uint32_t iteration, void *const *storages) {
-  auto [first, end] = ranges.at({phase, iteration});
-  for (size_t i = first; i < end; ++i) {
-    Value &value = values[i];
-    const WrittenBuffer &buffer = *value.buffer;
+  for (const Addition &addition : additions[{phase, iteration}]) {
+    Value &value = values[addition.value];
+    const WrittenBuffer &buffer = *addition.buffer;
     const auto *storage =
         static_cast<const std::byte *>(storages[buffer.storage]);
     Piece piece = copy(buffer, step, iteration, storage);

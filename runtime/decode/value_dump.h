@@ -62,6 +62,7 @@ private:
     /// Of values that cannot be appended to a file as they come.
     std::vector<Piece> pieces;
   };
+  void add_program(const ProgramDescription &program, size_t digits);
   Piece copy(const WrittenBuffer &buffer, const BatonStep &step,
              uint32_t iteration, const std::byte *storage) const;
   static void join(Value &value);
@@ -71,8 +72,12 @@ private:
   TemporaryFolder own_folder;
   /// In program order.
   std::vector<Value> values;
-  /// The values of each (phase, iteration): the first, and behind the last.
-  std::map<std::pair<uint32_t, uint32_t>, std::pair<size_t, size_t>> ranges;
+  /// What a (phase, iteration) adds to a value, and where it writes that.
+  struct Addition {
+    size_t value;
+    const WrittenBuffer *buffer;
+  };
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Addition>> additions;
 };
 
 } // namespace baton

@@ -60,21 +60,26 @@ std::string scalars_text(const Json &object,
 std::string phases_text(const Metadata &metadata) {
   std::string text;
   const auto &phases = metadata.phases;
-  for (size_t begin = 0, end; begin < phases.size(); begin = end) {
-    end = begin;
-    Table table;
-    while (end < phases.size() &&
-           phases[end].segment == phases[begin].segment) {
-      std::string writes;
-      for (const WrittenBuffer &written : phases[end].writes)
-        writes += (writes.empty() ? "writes " : ", ") + written.buffer;
-      table.add({phases[end].name, writes});
-      ++end;
+  for (const ProgramDescription &program : metadata.programs) {
+    if (metadata.programs.size() > 1)
+      text += "  of steps of up to " + std::to_string(program.max_rows) +
+              (program.max_rows == 1 ? " row\n" : " rows\n");
+    size_t last = program.first_phase + program.phases;
+    for (size_t begin = program.first_phase, end; begin < last; begin = end) {
+      end = begin;
+      Table table;
+      while (end < last && phases[end].segment == phases[begin].segment) {
+        std::string writes;
+        for (const WrittenBuffer &written : phases[end].writes)
+          writes += (writes.empty() ? "writes " : ", ") + written.buffer;
+        table.add({phases[end].name, writes});
+        ++end;
+      }
+      text += "  segment " + phases[begin].segment;
+      if (phases[begin].repeat > 1)
+        text += ", " + std::to_string(phases[begin].repeat) + " times";
+      text += "\n" + table.text(4);
     }
-    text += "  segment " + phases[begin].segment;
-    if (phases[begin].repeat > 1)
-      text += ", " + std::to_string(phases[begin].repeat) + " times";
-    text += "\n" + table.text(4);
   }
   return text;
 }
@@ -115,7 +120,8 @@ void print_text(const Metadata &metadata) {
   summary.add({"model", scalars_text(model, {"name"})});
   summary.add({"target", scalars_text(member(metadata, "target"), {})});
   if (!metadata.device.is_null())
-    summary.add({"kernel", scalars_text(metadata.device, {"kind"})});
+    for (const Json kernel : metadata.device.at("kernels"))
+      summary.add({"kernel", scalars_text(kernel, {"name"})});
   summary.add(
       {"limits", std::to_string(metadata.max_seq) + " positions, " +
                      std::to_string(metadata.max_rows) + " rows a step, " +

@@ -30,14 +30,14 @@ int main(int argc, char **argv) {
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(argv[1], &context);
   if (!module)
     return 1;
-  event::ProgramOp program = *module->getOps<event::ProgramOp>().begin();
+  auto programs = llvm::to_vector(module->getOps<event::ProgramOp>());
   compiler::CompileOptions options;
   options.output = argv[2];
   options.target = argv[3];
   options.sanitize = argv[4];
   options.quiet = true;
   if (llvm::Error error =
-          compiler::compileProgram(program, options, {argv[5]})) {
+          compiler::compilePrograms(programs, options, {argv[5]})) {
     llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
     return 1;
   }

@@ -130,15 +130,12 @@ struct BatonWorkerState {
 
   __device__ __forceinline__ BatonWorkerState(BatonDevice *device,
                                               int64_t words,
-                                              int64_t scratch_bytes,
-                                              unsigned char *shared)
+                                              unsigned char *scratch)
       : device(device), index(blockIdx.x), count(gridDim.x), words(words),
         events(device->events), bases(device->bases + index * words),
-        scratch(device->scratch ? device->scratch + index * scratch_bytes
-                                : shared),
-        trace(device->trace), observed(device->observed), next(nullptr),
-        phase(0), iteration(0), task(0), polled(false), failed(false), begun(0),
-        ready_at(0) {}
+        scratch(scratch), trace(device->trace), observed(device->observed),
+        next(nullptr), phase(0), iteration(0), task(0), polled(false),
+        failed(false), begun(0), ready_at(0) {}
 
   template <typename T>
   __device__ __forceinline__ const T *parameter(int64_t i) const {
@@ -258,6 +255,13 @@ struct BatonWorkerState {
       poll(&device->border, arrivals, words);
     }
     return ready();
+  }
+
+  /// Before a step that is not this kernel's. The host goes on with it, if it
+  /// has rows.
+  __device__ __forceinline__ void leave(const BatonDeviceStep &step) const {
+    if (index == 0 && threadIdx.x == 0)
+      device->pending = step;
   }
 
   /// The last task of a step, whose logits begin at `logits`: the next step is
