@@ -38,6 +38,7 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.linearRows = target.linearRows;
   tiles.linearColumns = target.linearColumns;
   tiles.attentionRows = target.attentionRows;
+  tiles.attentionSplit = target.attentionSplit;
   tiles.plainRows = target.plainRows;
   manager.addPass(tasks::createTileTasks(tiles));
   manager.addPass(tasks::createScheduleStatic());

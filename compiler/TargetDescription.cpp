@@ -35,15 +35,18 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
     int64_t step;
     bool optional = false;
     int64_t limit = 1 << 20;
-  } entries[] = {{"max_rows", &description.maxRows, 1},
-                 {"max_outputs", &description.maxOutputs, 1},
-                 {"linear_rows", &description.linearRows, 1},
-                 {"linear_columns", &description.linearColumns, 16},
-                 {"attention_rows", &description.attentionRows, 1},
-                 {"plain_rows", &description.plainRows, 1},
-                 {"threads", &description.threads, 32, true, 1024},
-                 {"shared_bytes", &description.sharedBytes, 16, true},
-                 {"ring_stages", &description.ringStages, 1, true}};
+    int64_t least = 1;
+  } entries[] = {
+      {"max_rows", &description.maxRows, 1},
+      {"max_outputs", &description.maxOutputs, 1},
+      {"linear_rows", &description.linearRows, 1},
+      {"linear_columns", &description.linearColumns, 16},
+      {"attention_rows", &description.attentionRows, 1},
+      {"attention_split", &description.attentionSplit, 64, true, 1 << 16, 0},
+      {"plain_rows", &description.plainRows, 1},
+      {"threads", &description.threads, 32, true, 1024},
+      {"shared_bytes", &description.sharedBytes, 16, true},
+      {"ring_stages", &description.ringStages, 1, true}};
   for (const Entry &entry : entries) {
     auto found = json.find(entry.name);
     if (entry.optional && found == json.end())
@@ -51,7 +54,7 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
     if (found == json.end() || !found->is_number_integer())
       return fail(llvm::Twine("'") + entry.name + "' is no whole number");
     int64_t value = found->get<int64_t>();
-    if (value < 1 || value > entry.limit || value % entry.step)
+    if (value < entry.least || value > entry.limit || value % entry.step)
       return fail(llvm::Twine("'") + entry.name + "' is " + llvm::Twine(value) +
                   ", expected a multiple of " + llvm::Twine(entry.step) +
                   " up to " + llvm::Twine(entry.limit));

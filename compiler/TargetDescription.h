@@ -17,6 +17,9 @@ namespace baton::compiler {
 struct TargetDescription {
   int64_t maxRows, maxOutputs;
   int64_t linearRows, linearColumns, attentionRows, plainRows;
+  /// Positions of an attention task where a step's rows are those of one tile,
+  /// a multiple of 64; 0 for all. Optional in the file.
+  int64_t attentionSplit = 0;
   /// Of a block on a device: its threads, the bytes of shared memory that it
   /// may have, and the stages of the ring of weights. Optional in the file.
   int64_t threads = 256, sharedBytes = 1, ringStages = 1;

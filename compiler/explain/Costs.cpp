@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
 #include <map>
 
 using namespace baton;
@@ -49,12 +50,15 @@ static int64_t packedColumns(int64_t columns) {
   return static_cast<int64_t>(llvm::alignTo(columns, 16));
 }
 
-/// The sum over rows of the positions that each sees.
-static double positionsSeen(int64_t rows, int64_t position, int64_t window) {
+/// The sum over rows of how many positions of [begin, end) each sees.
+static double positionsSeen(int64_t rows, int64_t position, int64_t window,
+                            int64_t begin, int64_t end) {
   double sum = 0;
   for (int64_t row = 0; row < rows; ++row) {
     int64_t seen = position + row + 1;
-    sum += static_cast<double>(window > 0 ? std::min(seen, window) : seen);
+    int64_t first = window > 0 ? std::max<int64_t>(0, seen - window) : 0;
+    sum += static_cast<double>(
+        std::max<int64_t>(0, std::min(seen, end) - std::max(first, begin)));
   }
   return sum;
 }
@@ -83,17 +87,39 @@ static BodyCost gatedLinear(const CallOperands &call) {
   return cost;
 }
 
-static BodyCost attention(const CallOperands &call) {
+/// Attention of the positions [begin, end).
+static BodyCost attentionTo(const CallOperands &call, int64_t begin,
+                            int64_t end) {
   int64_t rows = call.integer(8), position = call.integer(9),
           group = call.integer(10), width = call.integer(11),
           valueWidth = call.integer(12), window = call.integer(15);
   BodyCost cost;
   // Scores, and the sum of values that they weigh.
-  cost.flops = 2.0 * positionsSeen(rows, position, window) * group *
+  cost.flops = 2.0 * positionsSeen(rows, position, window, begin, end) * group *
                static_cast<double>(width + valueWidth);
   if (window > 0)
     cost.firstStateRow = std::max<int64_t>(0, position + 1 - window);
   return cost;
+}
+
+static BodyCost attention(const CallOperands &call) {
+  return attentionTo(call, 0, std::numeric_limits<int64_t>::max());
+}
+
+static BodyCost attentionPartial(const CallOperands &call) {
+  int64_t begin = call.integer(16);
+  return attentionTo(call, begin, begin + call.integer(17));
+}
+
+/// A product and a fused multiply-add for each element of a block.
+static BodyCost attentionMerge(const CallOperands &call) {
+  int64_t rows = call.integer(4), position = call.integer(5),
+          width = call.integer(6), window = call.integer(7);
+  int64_t blocks = 0;
+  for (int64_t seen = position + 1; seen <= position + rows; ++seen)
+    blocks += llvm::divideCeil(seen, 64) -
+              (window > 0 ? std::max<int64_t>(0, seen - window) / 64 : 0);
+  return {3.0 * static_cast<double>(blocks * width), {}};
 }
 
 static BodyCost embedding(const CallOperands &call) {
@@ -157,6 +183,8 @@ std::optional<BodyCost> explain::bodyCost(llvm::StringRef callee,
       {"linear", {linear, 12}},
       {"gated_linear", {gatedLinear, 11}},
       {"attention", {attention, 20}},
+      {"attention_partial", {attentionPartial, 20}},
+      {"attention_merge", {attentionMerge, 11}},
       {"embedding", {embedding, 8}},
       {"embedding_panels", {embedding, 8}},
       {"position_embedding", {positionEmbedding, 6}},
@@ -428,9 +456,10 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
         mlir::cast<event::SegmentOp>(phase->getParentOp()).getRepeat());
     bool outputsOnly = phase.getGrid().isFunctionOfSymbol(event::kOutputs);
     for (auto call : phase.getBody().getOps<event::CallOp>()) {
-      if (call.getCallee() == "attention")
+      // One row at position 0 sees one, in the first part.
+      if (call.getCallee() == "attention" ||
+          call.getCallee() == "attention_partial")
         for (ArrayRef<int64_t> task : tasksOf(phase, step)) {
-          // One row at position 0 sees one.
           CallOperands operands(call, task, symbols);
           costs.attentionFlops[operands.integer(15)] +=
               repeat * attention(operands).flops;

@@ -76,6 +76,17 @@ static void addCall(event::CallOp call, Sentences &reasons) {
     if (std::string gate = addressAt(call, 16); !gate.empty())
       text += "; it also applies the gate " + gate;
     reasons.push_back(text);
+  } else if (callee == "attention_partial") {
+    reasons.push_back(
+        "scores, mask, softmax and the sum of values are one body "
+        "for each part of the positions: no score is stored, of "
+        "every 64 positions a maximum and sums are");
+  } else if (callee == "attention_merge") {
+    std::string text = "merges what " + addressAt(call, 2) +
+                       " has of every 64 positions, in ascending order";
+    if (std::string gate = addressAt(call, 8); !gate.empty())
+      text += "; it also applies the gate " + gate;
+    reasons.push_back(text);
   }
 }
 

@@ -64,7 +64,7 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
       return "the body's grid";
     isLinear |= call.getCallee().starts_with("linear_");
     isGated |= call.getCallee().starts_with("gated_linear_");
-    isAttention |= call.getCallee() == "attention";
+    isAttention |= call.getCallee().starts_with("attention");
   }
   if (along == "rows") {
     auto [name, value] =
@@ -73,6 +73,8 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
                             : std::pair("plain_rows", target->plainRows);
     return size == value ? name : "";
   }
+  if (along == "blocks" && isAttention && size * 64 == target->attentionSplit)
+    return "attention_split, 64 positions each";
   if (along == "columns" && isLinear && size == target->linearColumns)
     return "linear_columns";
   if (along == "columns" && isGated && 2 * size <= target->linearColumns)

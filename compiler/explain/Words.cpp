@@ -133,7 +133,8 @@ CoordinateMeaning explain::meaningOf(event::PhaseOp phase,
         if (access.getLow().getResult(d).isFunctionOfDim(coordinate))
           return {d == 0          ? "rows"
                   : d + 1 == rank ? "columns"
-                                  : "heads",
+                  : d == 1        ? "heads"
+                                  : "blocks",
                   access, d};
     }
   return {"tiles", {}, 0};

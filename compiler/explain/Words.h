@@ -35,7 +35,7 @@ std::string shortName(event::PhaseOp phase);
 /// What a coordinate of a phase's grid moves along: a dimension of a buffer
 /// that its tasks write.
 struct CoordinateMeaning {
-  /// "rows", "columns", "heads" or "tiles".
+  /// "rows", "columns", "heads", "blocks" (of positions) or "tiles".
   std::string name;
   /// The access that shows it, and the buffer's dimension; null when none does.
   event::AccessAttr access;

@@ -106,7 +106,10 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
        nullptr,
        "attentions",
        {"model.attention"},
-       "tile %attentions " + sizes({target.attentionRows})},
+       "tile %attentions " +
+           (target.attentionSplit
+                ? sizes({target.attentionRows, target.attentionSplit})
+                : sizes({target.attentionRows}))},
       {nullptr,
        nullptr,
        "wide",

@@ -275,10 +275,13 @@ TileOp::apply(TransformRewriter &, TransformResults &, TransformState &state) {
     if (!becomesTasks(op) || isa<model::CustomOp>(op))
       continue;
     bool columns = isa<model::LinearOp, model::GatedLinearOp>(op);
-    if (columns != (getSizes().size() == 2))
+    if (columns != (getSizes().size() == 2) && !isa<model::AttentionOp>(op))
       return emitDefiniteFailure()
              << describe(op) << " takes "
              << (columns ? "rows and columns" : "rows alone");
+    if (std::string problem = tasks::checkTileSizes(op, getSizes());
+        !problem.empty())
+      return emitDefiniteFailure() << problem;
     op->setAttr(tasks::kTileAttribute, getSizesAttr());
   }
   return DiagnosedSilenceableFailure::success();

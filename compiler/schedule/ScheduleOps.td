@@ -106,12 +106,16 @@ def Schedule_TileOp : Schedule_Op<"tile"> {
   let summary = "set the size of tiles";
   let description = [{
     `[rows]`, or `[rows, columns]` for linears. Of an attention, rows are of
-    queries; a task has one key/value head's. Ops that become no tasks of rows
-    are left.
+    queries; a task has one key/value head's. `[rows, positions]` spreads the
+    positions over tasks, too, in programs whose steps have no more rows than a
+    tile; what their tasks compute, others merge. Ops that become no tasks of
+    rows are left.
 
     **Constraints:**
-    - rows are 1 to 4096, columns a multiple of 16 up to 65536
-    - columns are given for `model.linear` and `model.gated_linear`, and only for them
+    - rows are 1 to 4096, columns a multiple of 16 up to 65536, positions a
+      multiple of 64 up to 65536, or 0 for all in one task
+    - columns are given for `model.linear` and `model.gated_linear`, and only for
+      them; positions may be given for `model.attention`
   }];
   let arguments = (ins Transform_AnyOpType:$ops, DenseI64ArrayAttr:$sizes);
   let assemblyFormat = "$ops $sizes attr-dict";

@@ -13,6 +13,12 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     slice, broadcast, concat, last_rows) become part of index maps. Tasks state
     what they read and write, and do not wait yet.
 
+    With `attention-split`, attention of programs whose rows all fit into one of
+    its tiles is two phases: the first computes so many positions a task, each
+    block of 64 on its own; the second merges the blocks, query head by query
+    head, in the order in which one task would have, so that no bit depends on
+    the split.
+
     Not guaranteed: any order between tasks of different workers (derive-events)
     and shared memory between buffers (plan-memory).
   }];
@@ -22,6 +28,7 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     Option<"linearRows", "linear-rows", "int64_t", "48", "Rows of a linear's tile">,
     Option<"linearColumns", "linear-columns", "int64_t", "64", "Columns of a linear's tile, a multiple of 16">,
     Option<"attentionRows", "attention-rows", "int64_t", "16", "Rows of an attention tile">,
+    Option<"attentionSplit", "attention-split", "int64_t", "0", "Positions of an attention task, a multiple of 64; 0 for all">,
     Option<"plainRows", "plain-rows", "int64_t", "16", "Rows of any other tile">,
   ];
   let dependentDialects = ["::baton::event::EventDialect"];

@@ -279,6 +279,35 @@ View PlanBuilder::state(StringRef name, model::StepTensorType type,
                          context())};
 }
 
+View PlanBuilder::blocks(StringRef name, int64_t heads, int64_t width,
+                         Location location) {
+  int64_t rows = bound(model::kRows);
+  int64_t blocks = llvm::divideCeil(bound(model::kKv), kAttentionBlock);
+  auto type = model::StepTensorType::get(
+      context(), {model::kRows, heads, blocks, width}, builder.getF32Type());
+  auto buffer = builder.create<event::BufferOp>(
+      location, builder.getStringAttr(name),
+      event::BufferKindAttr::get(context(), event::BufferKind::transient),
+      TypeAttr::get(type.getElementType()),
+      AffineMapAttr::get(AffineMap::get(
+          0, event::kStepSymbols,
+          {extent(model::kRows), constant(heads),
+           extent(model::kKv).ceilDiv(kAttentionBlock), constant(width)},
+          context())),
+      builder.getDenseI64ArrayAttr({rows, heads, blocks, width}),
+      builder.getDenseI64ArrayAttr(
+          {heads * blocks * width, blocks * width, width, 1}),
+      FlatSymbolRefAttr(), builder.getI64IntegerAttr(0),
+      builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(0),
+      builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(1));
+  return {buffer, type,
+          AffineMap::get(
+              4, event::kStepSymbols,
+              {getAffineDimExpr(0, context()), getAffineDimExpr(1, context()),
+               getAffineDimExpr(2, context()), getAffineDimExpr(3, context())},
+              context())};
+}
+
 View PlanBuilder::tokens(Location location) {
   auto type =
       model::StepTensorType::get(context(), {model::kKv}, builder.getI32Type());

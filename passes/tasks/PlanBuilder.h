@@ -9,13 +9,17 @@
 
 namespace baton::tasks {
 
-/// Tile sizes, from the target's description. Units: rows and columns.
+/// Tile sizes, from the target's description. Units: rows and columns; of
+/// attentionSplit positions, 0 for all of them.
 struct TileSizes {
-  int64_t linearRows, linearColumns, attentionRows, plainRows;
+  int64_t linearRows, linearColumns, attentionRows, attentionSplit, plainRows;
 };
 
 /// Columns of a weight panel: packed weights are [N / 16][K][16].
 constexpr int64_t kPanel = 16;
+
+/// Positions that attention computes on their own before it merges them.
+constexpr int64_t kAttentionBlock = 64;
 
 class PlanBuilder;
 
@@ -97,6 +101,11 @@ public:
   /// `columns` elements; otherwise a position's elements do.
   View state(llvm::StringRef name, model::StepTensorType type, int64_t layers,
              int64_t interleave, int64_t columns, mlir::Location location);
+
+  /// What rows of [rows, heads, ...] make of each block of positions: [rows,
+  /// heads, blocks, width]. A head's blocks lie behind one another.
+  View blocks(llvm::StringRef name, int64_t heads, int64_t width,
+              mlir::Location location);
 
   /// The runtime's token ids, by absolute position.
   View tokens(mlir::Location location);

@@ -127,7 +127,7 @@ static LogicalResult checkTile(Operation &op) {
     return success();
   auto sizes = dyn_cast<DenseI64ArrayAttr>(attribute);
   std::string problem =
-      sizes ? checkTileSizes(sizes) : std::string("is no array of i64");
+      sizes ? checkTileSizes(&op, sizes) : std::string("is no array of i64");
   if (problem.empty())
     return success();
   return op.emitOpError() << "cannot be tiled: " << kTileAttribute << " "
@@ -174,6 +174,12 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
                                    << ", expected at least 1";
         return signalPassFailure();
       }
+    if (attentionSplit < 0 || attentionSplit % kAttentionBlock) {
+      getOperation().emitError()
+          << "tile-tasks: attention-split is " << int64_t(attentionSplit)
+          << ", neither 0 nor a multiple of " << kAttentionBlock;
+      return signalPassFailure();
+    }
     if (linearColumns % kPanel) {
       getOperation().emitError()
           << "tile-tasks: linear-columns is " << int64_t(linearColumns)
@@ -196,8 +202,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         DictionaryAttr());
     program.getBody().emplaceBlock();
 
-    PlanBuilder plan(program,
-                     {linearRows, linearColumns, attentionRows, plainRows});
+    PlanBuilder plan(program, {linearRows, linearColumns, attentionRows,
+                               attentionSplit, plainRows});
     Tiler tiler(plan);
     Block &block = model.getBody().front();
     plan.beginSegment("begin", 1, model.getLoc());

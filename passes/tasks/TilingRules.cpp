@@ -162,14 +162,24 @@ event::ParameterOp Tiler::constants(StringRef name, ArrayRef<float> values,
 std::string tasks::checkTileSizes(ArrayRef<int64_t> sizes) {
   if (sizes.empty() || sizes.size() > 2)
     return "has " + std::to_string(sizes.size()) +
-           " sizes, expected rows or rows and columns";
+           " sizes, expected rows, rows and columns, or rows and positions";
   if (sizes[0] < 1 || sizes[0] > 4096)
     return "has " + std::to_string(sizes[0]) + " rows, expected 1 to 4096";
   if (sizes.size() == 2 &&
-      (sizes[1] < kPanel || sizes[1] % kPanel || sizes[1] > 65536))
+      (sizes[1] < 0 || sizes[1] % kPanel || sizes[1] > 65536))
     return "has " + std::to_string(sizes[1]) +
            " columns, expected a multiple of 16 up to 65536";
   return "";
+}
+
+std::string tasks::checkTileSizes(Operation *op, ArrayRef<int64_t> sizes) {
+  if (sizes.size() == 2 && isa<model::AttentionOp>(op) &&
+      (sizes[1] < 0 || sizes[1] % kAttentionBlock || sizes[1] > 65536))
+    return "has " + std::to_string(sizes[1]) +
+           " positions, expected 0 for all or a multiple of 64 up to 65536";
+  if (sizes.size() == 2 && sizes[1] == 0 && !isa<model::AttentionOp>(op))
+    return "has 0 columns, expected a multiple of 16 up to 65536";
+  return checkTileSizes(sizes);
 }
 
 /// Entry `i` of an op's tile sizes.
@@ -622,90 +632,200 @@ static int64_t attentionScratch(int64_t rows, int64_t group, int64_t width,
                             group * (llvm::alignTo<16>(valueWidth) + 130)));
 }
 
-static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
-  View q = tiler.viewOf(op.getQ()), k = tiler.viewOf(op.getK()),
-       v = tiler.viewOf(op.getV());
-  int64_t heads = q.type.getDimension(1), width = q.type.getDimension(2);
-  int64_t groups = k.type.getDimension(1), valueWidth = v.type.getDimension(2);
-  View gate;
-  event::BufferOp keyBuffer = k.buffer, valueBuffer = v.buffer;
+namespace {
+/// What attention is computed of, and into.
+struct AttentionViews {
+  View q, k, v, gate, out;
+  int64_t heads, groups, width, valueWidth;
+
+  /// Query heads of a key/value head.
+  int64_t group() const { return heads / groups; }
+};
+
+/// A gate's operands.
+struct AttentionGate {
+  Attribute pointer, stride, width;
+};
+} // namespace
+
+/// States that a task reads queries of its row tile and key/value head, and of
+/// that head's states the positions [begin, end), of keys in panels up to the
+/// end of one. Returns what bodies take of them, from q to the window.
+static SmallVector<Attribute> readScored(model::AttentionOp op,
+                                         PhaseBuilder &phase,
+                                         const AttentionViews &views,
+                                         const RowTiles &tiles,
+                                         AffineExpr begin, AffineExpr end) {
+  event::BufferOp keyBuffer = views.k.buffer, valueBuffer = views.v.buffer;
   int64_t panel = keyBuffer.getInterleave();
   bool valuePanels = valueBuffer.getInterleave() > 1;
-  SmallVector<std::pair<StringRef, View>> read = {{"q", q}};
-  if (panel == 1)
-    read.push_back({"k", k});
-  if (!valuePanels)
-    read.push_back({"v", v});
+  Box queries = phase.whole(views.q);
+  narrow(queries, 0, phase.coordinate(0), tiles.size);
+  narrow(queries, 1, phase.coordinate(1), views.group());
+  Box keys = phase.whole(views.k), values = phase.whole(views.v);
+  for (Box *box : {&keys, &values})
+    narrow(*box, 1, phase.coordinate(1), 1);
+  // Bodies count positions from the first.
+  Attribute keyPointer = phase.address(views.k, keys),
+            valuePointer = phase.address(views.v, values);
+  for (Box *box : {&keys, &values}) {
+    box->low[0] = begin;
+    box->high[0] = end;
+  }
+  // Panels are read whole. Whoever writes into the last one comes before.
+  if (!end.isMultipleOf(panel))
+    keys.high[0] = keys.high[0] + (panel - 1);
+  phase.reads(views.q, queries);
+  phase.reads(views.k, keys);
+  phase.reads(views.v, values);
+  return {phase.address(views.q, queries),
+          phase.stride(views.q, 0),
+          keyPointer,
+          panel == 1 ? phase.stride(views.k, 0) : phase.integer(0),
+          valuePointer,
+          valuePanels ? phase.integer(0) : phase.stride(views.v, 0),
+          tiles.count(phase),
+          phase.count(phase.past() + phase.coordinate(0) * tiles.size),
+          phase.integer(views.group()),
+          phase.integer(views.width),
+          phase.integer(views.valueWidth),
+          phase.real(op.getScale()),
+          phase.real(op.getSoftcap()),
+          phase.integer(op.getWindow())};
+}
+
+/// States that a task reads the gates of its row tile and `heads` query heads.
+static AttentionGate readGate(PhaseBuilder &phase, const AttentionViews &views,
+                              const RowTiles &tiles, int64_t heads) {
+  const View &gate = views.gate;
+  if (!gate.buffer)
+    return {phase.null(), phase.integer(0), phase.integer(0)};
+  Box gates = phase.whole(gate);
+  narrow(gates, 0, phase.coordinate(0), tiles.size);
+  narrow(gates, 1, phase.coordinate(1), heads);
+  phase.reads(gate, gates);
+  return {phase.address(gate, gates), phase.stride(gate, 0),
+          phase.integer(gate.type.getRank() == 3 ? views.valueWidth : 1)};
+}
+
+/// One task for a row tile and a key/value head.
+static void tileWhole(model::AttentionOp op, const std::string &name,
+                      const AttentionViews &views, const RowTiles &tiles,
+                      Tiler &tiler) {
+  PhaseBuilder phase = tiler.plan.phase(
+      name, op.getLoc(), {tiles.extent, tiler.plan.constant(views.groups)},
+      {tiles.capacity, views.groups});
+  // A tile sees positions up to its last row's own.
+  SmallVector<Attribute> scored =
+      readScored(op, phase, views, tiles, phase.constant(0),
+                 phase.past() + phase.coordinate(0) * tiles.size + tiles.size);
+  AttentionGate gate = readGate(phase, views, tiles, views.group());
+  Box result = phase.whole(views.out);
+  narrow(result, 0, phase.coordinate(0), tiles.size);
+  narrow(result, 1, phase.coordinate(1), views.group());
+  phase.writes(views.out, result);
+  phase.needsScratch(attentionScratch(tiles.size, views.group(), views.width,
+                                      views.valueWidth));
+  SmallVector<Attribute> operands = {phase.address(views.out, result),
+                                     phase.stride(views.out, 0)};
+  operands.append(scored);
+  operands.append({gate.pointer, gate.stride, gate.width, phase.scratch(0)});
+  phase.call("attention", operands);
+}
+
+/// A task for `split` positions, too, which keeps what each block of them
+/// makes; and one for each query head that merges its blocks.
+static void tileSplit(model::AttentionOp op, const std::string &name,
+                      const AttentionViews &views, const RowTiles &tiles,
+                      int64_t split, Tiler &tiler) {
+  PlanBuilder &plan = tiler.plan;
+  std::string partialName = plan.uniqueName(name + ".partial");
+  // Elements, maximum and sum (a test holds this against the library's header).
+  View partials =
+      plan.blocks(partialName, views.heads, views.valueWidth + 2, op.getLoc());
+  AffineExpr parts = plan.extent(model::kKv).ceilDiv(split);
+  int64_t blocks = split / kAttentionBlock;
+  {
+    PhaseBuilder phase = plan.phase(
+        partialName, op.getLoc(),
+        {tiles.extent, plan.constant(views.groups), parts},
+        {tiles.capacity, views.groups, ceilDiv(plan.bound(model::kKv), split)});
+    AffineExpr first = phase.coordinate(2) * split;
+    SmallVector<Attribute> scored =
+        readScored(op, phase, views, tiles, first, first + split);
+    Box box = phase.whole(partials);
+    narrow(box, 0, phase.coordinate(0), tiles.size);
+    narrow(box, 1, phase.coordinate(1), views.group());
+    narrow(box, 2, phase.coordinate(2), blocks);
+    phase.writes(partials, box);
+    phase.needsScratch(attentionScratch(tiles.size, views.group(), views.width,
+                                        views.valueWidth));
+    SmallVector<Attribute> operands = {phase.address(partials, box),
+                                       phase.stride(partials, 0)};
+    operands.append(scored);
+    operands.append({phase.count(first), phase.integer(split),
+                     phase.stride(partials, 1), phase.scratch(0)});
+    phase.call("attention_partial", operands);
+  }
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent, plan.constant(views.heads)},
+                 {tiles.capacity, views.heads});
+  Box box = phase.whole(partials), result = phase.whole(views.out);
+  for (Box *tile : {&box, &result}) {
+    narrow(*tile, 0, phase.coordinate(0), tiles.size);
+    narrow(*tile, 1, phase.coordinate(1), 1);
+  }
+  // All parts, in the words of their grid.
+  box.high[2] = parts * blocks;
+  phase.reads(partials, box);
+  AttentionGate gate = readGate(phase, views, tiles, 1);
+  phase.writes(views.out, result);
+  phase.call("attention_merge",
+             {phase.address(views.out, result), phase.stride(views.out, 0),
+              phase.address(partials, box), phase.stride(partials, 0),
+              tiles.count(phase),
+              phase.count(phase.past() + phase.coordinate(0) * tiles.size),
+              phase.integer(views.valueWidth), phase.integer(op.getWindow()),
+              gate.pointer, gate.stride, gate.width});
+}
+
+static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
+  AttentionViews views;
+  views.q = tiler.viewOf(op.getQ());
+  views.k = tiler.viewOf(op.getK());
+  views.v = tiler.viewOf(op.getV());
+  views.heads = views.q.type.getDimension(1);
+  views.width = views.q.type.getDimension(2);
+  views.groups = views.k.type.getDimension(1);
+  views.valueWidth = views.v.type.getDimension(2);
+  SmallVector<std::pair<StringRef, View>> read = {{"q", views.q}};
+  if (views.k.buffer.getInterleave() == 1)
+    read.push_back({"k", views.k});
+  if (views.v.buffer.getInterleave() == 1)
+    read.push_back({"v", views.v});
   if (op.getGate()) {
-    gate = tiler.viewOf(op.getGate());
-    read.push_back({"the gate", gate});
+    views.gate = tiler.viewOf(op.getGate());
+    read.push_back({"the gate", views.gate});
   }
   for (const auto &[what, view] : read)
     if (failed(expectContiguous(op, what, view)) ||
         failed(expectStride(op, what, view, 0)))
       return failure();
-  if (failed(expectAdjacentHeads(op, "q", q, heads / groups)) ||
-      (gate.buffer &&
-       failed(expectAdjacentHeads(op, "the gate", gate, heads / groups))))
+  if (failed(expectAdjacentHeads(op, "q", views.q, views.group())) ||
+      (views.gate.buffer &&
+       failed(expectAdjacentHeads(op, "the gate", views.gate, views.group()))))
     return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
-  View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type,
-                 tiler.rowsOf(op, tiler.plan.tiles().attentionRows));
-  int64_t group = heads / groups;
-  PhaseBuilder phase = tiler.plan.phase(
-      name, op.getLoc(), {tiles.extent, tiler.plan.constant(groups)},
-      {tiles.capacity, groups});
-  AffineExpr first = phase.past() + phase.coordinate(0) * tiles.size;
-  Box queries = phase.whole(q), result = phase.whole(out);
-  for (Box *box : {&queries, &result}) {
-    narrow(*box, 0, phase.coordinate(0), tiles.size);
-    narrow(*box, 1, phase.coordinate(1), group);
-  }
-  // A tile sees positions up to its last row's own.
-  Box keys = phase.whole(k), values = phase.whole(v);
-  for (Box *box : {&keys, &values}) {
-    box->high[0] = first + tiles.size;
-    narrow(*box, 1, phase.coordinate(1), 1);
-  }
-  // Panels are read whole. Whoever writes into the last one comes before.
-  keys.high[0] = keys.high[0] + (panel - 1);
-  phase.reads(q, queries);
-  phase.reads(k, keys);
-  phase.reads(v, values);
-  Attribute gatePointer = phase.null(), gateStride = phase.integer(0);
-  int64_t gateWidth = 0;
-  if (gate.buffer) {
-    Box gates = phase.whole(gate);
-    narrow(gates, 0, phase.coordinate(0), tiles.size);
-    narrow(gates, 1, phase.coordinate(1), group);
-    phase.reads(gate, gates);
-    gatePointer = phase.address(gate, gates);
-    gateStride = phase.stride(gate, 0);
-    gateWidth = gate.type.getRank() == 3 ? valueWidth : 1;
-  }
-  phase.writes(out, result);
-  phase.needsScratch(attentionScratch(tiles.size, group, width, valueWidth));
-  phase.call("attention", {phase.address(out, result),
-                           phase.stride(out, 0),
-                           phase.address(q, queries),
-                           phase.stride(q, 0),
-                           phase.address(k, keys),
-                           panel == 1 ? phase.stride(k, 0) : phase.integer(0),
-                           phase.address(v, values),
-                           valuePanels ? phase.integer(0) : phase.stride(v, 0),
-                           tiles.count(phase),
-                           phase.count(first),
-                           phase.integer(group),
-                           phase.integer(width),
-                           phase.integer(valueWidth),
-                           phase.real(op.getScale()),
-                           phase.real(op.getSoftcap()),
-                           phase.integer(op.getWindow()),
-                           gatePointer,
-                           gateStride,
-                           phase.integer(gateWidth),
-                           phase.scratch(0)});
+  views.out = tiler.resultFor(op, name);
+  const TileSizes &sizes = tiler.plan.tiles();
+  RowTiles tiles(tiler, views.out.type, tiler.rowsOf(op, sizes.attentionRows));
+  // Several row tiles are work enough without the blocks' memory, which grows
+  // with rows times positions.
+  int64_t split = tiler.columnsOf(op, sizes.attentionSplit);
+  if (split && tiles.capacity == 1 && split < tiler.plan.bound(model::kKv))
+    tileSplit(op, name, views, tiles, split, tiler);
+  else
+    tileWhole(op, name, views, tiles, tiler);
   return success();
 }
 

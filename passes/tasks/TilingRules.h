@@ -16,13 +16,18 @@
 
 namespace baton::tasks {
 
-/// Attribute of a model op: rows of its tiles, and columns for linears. What a
-/// target's description says holds for ops without it.
+/// Attribute of a model op: rows of its tiles, columns for linears, positions
+/// of a part for attention. What a target's description says holds for ops
+/// without it.
 constexpr llvm::StringLiteral kTileAttribute = "event.tile";
 
-/// What is wrong with these tile sizes, or nothing: one or two, rows 1 to 4096,
-/// columns a multiple of a panel's up to 65536.
+/// What is wrong with these tile sizes for any op, or nothing: one or two, rows
+/// 1 to 4096, and a multiple of a panel's columns, or 0, up to 65536.
 std::string checkTileSizes(llvm::ArrayRef<int64_t> sizes);
+
+/// The same for an op of this kind: columns are not 0, positions a multiple of
+/// a block's.
+std::string checkTileSizes(mlir::Operation *op, llvm::ArrayRef<int64_t> sizes);
 
 /// What rules see while a program is tiled in order.
 class Tiler {
@@ -40,7 +45,7 @@ public:
 
   View viewOf(mlir::Value value) const { return views.lookup(value); }
 
-  /// Rows and columns of an op's tiles.
+  /// Rows of an op's tiles, and columns or positions.
   int64_t rowsOf(mlir::Operation *op, int64_t otherwise) const;
   int64_t columnsOf(mlir::Operation *op, int64_t otherwise) const;
 

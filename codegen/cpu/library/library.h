@@ -245,6 +245,42 @@ void baton_task_attention(float *out, int64_t out_stride, const float *q,
                           const float *gate, int64_t gate_stride,
                           int64_t gate_width, float *scratch);
 
+/// Elements of what a query makes of one block of 64 positions: its values'
+/// weighted sum, the maximum of its scores and the sum of its weights.
+#ifdef __cplusplus
+constexpr
+#else
+static inline
+#endif
+    int64_t
+    baton_attention_partial_width(int64_t value_dim) {
+  return value_dim + 2;
+}
+
+/// The part of baton_task_attention that computes blocks, for the positions
+/// [begin, begin + positions), both multiples of 64. What query head i of row r
+/// makes of block b, counted from `begin`, goes to partials + r *
+/// partials_stride + i * head_stride + b * baton_attention_partial_width. Of
+/// blocks that a row does not see nothing is written.
+/// `scratch`: baton_attention_scratch_bytes, 4-byte aligned.
+void baton_task_attention_partial(
+    float *partials, int64_t partials_stride, const float *q, int64_t q_stride,
+    const float *keys, int64_t key_stride, const float *values,
+    int64_t value_stride, int64_t rows, int64_t position, int64_t group,
+    int64_t head_dim, int64_t value_dim, float scale, float softcap,
+    int64_t window, int64_t begin, int64_t positions, int64_t head_stride,
+    float *scratch);
+
+/// The rest of it, for one query head: merges the blocks that each row sees, of
+/// which block 0 of row 0 is at `partials`, in ascending order, and applies the
+/// gate. The result has the bits of baton_task_attention.
+void baton_task_attention_merge(float *out, int64_t out_stride,
+                                const float *partials, int64_t partials_stride,
+                                int64_t rows, int64_t position,
+                                int64_t value_dim, int64_t window,
+                                const float *gate, int64_t gate_stride,
+                                int64_t gate_width);
+
 /// out[r][i] = x[r][i] * sigmoid(gate of r and i) for heads of `width` elements
 /// behind one another; `gate_width` is 1 or `width`, as for attention. In place
 /// allowed.

@@ -39,9 +39,10 @@ struct Model {
   const char *name;
   const char *config;
   Tiles tiles;
+  int64_t maxSeq = 10;
 };
 
-constexpr int64_t kMaxRows = 6, kMaxSeq = 10, kMaxOutputs = 2;
+constexpr int64_t kMaxRows = 6, kMaxOutputs = 2;
 
 /// Rows of one tile, of a part of one, of two and of all; steps without and
 /// with a past, and with any number of outputs.
@@ -106,7 +107,7 @@ protected:
   mlir::OwningOpRef<mlir::ModuleOp> planOf(const Model &model) {
     ConfigFolder config(model.config);
     models::ImportOptions options;
-    options.maxSeq = kMaxSeq;
+    options.maxSeq = model.maxSeq;
     std::string error;
     auto module =
         models::importFolder(context, config.folder(), options, error);

@@ -19,7 +19,7 @@ namespace {
 /// {0} query heads on {1} key heads of {2} and value heads of {4}; nothing but
 /// attention needs scratch.
 constexpr const char *kModel = R"mlir(
-model.program @attention max_seq 64 {{
+model.program @attention max_seq 80 {{
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %table = model.parameter ["t"] : !model.tensor<5 x {3} x f32>
   %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<5 x {3} x f32>) -> !model.tensor<rows x {3} x f32>
@@ -37,9 +37,11 @@ model.program @attention max_seq 64 {{
 }
 )mlir";
 
-int64_t scratchBytes(int64_t rows, int64_t heads, int64_t groups, int64_t width,
-                     int64_t valueWidth) {
-  mlir::MLIRContext context;
+/// The plan, without a split or with one.
+mlir::OwningOpRef<mlir::ModuleOp> planOf(mlir::MLIRContext &context,
+                                         int64_t rows, int64_t heads,
+                                         int64_t groups, int64_t width,
+                                         int64_t valueWidth, int64_t split) {
   context.loadDialect<model::ModelDialect, event::EventDialect>();
   std::string text =
       llvm::formatv(kModel, heads, groups, width, heads * width, valueWidth,
@@ -49,11 +51,17 @@ int64_t scratchBytes(int64_t rows, int64_t heads, int64_t groups, int64_t width,
   mlir::PassManager manager(&context);
   tasks::TileTasksOptions options;
   options.attentionRows = rows;
+  options.attentionSplit = split;
+  if (split)
+    options.maxRows = rows;
   manager.addPass(tasks::createTileTasks(options));
   if (!module || failed(manager.run(*module)))
-    return -1;
-  auto program = *module->getOps<event::ProgramOp>().begin();
-  return program.getScratchBytes();
+    return {};
+  return module;
+}
+
+event::ProgramOp programOf(mlir::ModuleOp module) {
+  return *module.getOps<event::ProgramOp>().begin();
 }
 
 } // namespace
@@ -64,9 +72,28 @@ TEST(Scratch, OfAttentionIsWhatTheLibraryAsksFor) {
          {std::pair<int64_t, int64_t>{1, 1}, {6, 2}, {32, 1}})
       for (auto [width, valueWidth] :
            {std::pair<int64_t, int64_t>{10, 10}, {64, 64}, {16, 100}})
-        EXPECT_EQ(scratchBytes(rows, heads, groups, width, valueWidth),
-                  baton_attention_scratch_bytes(rows, heads / groups, width,
-                                                valueWidth))
-            << rows << " rows, " << heads << " heads on " << groups << " of "
-            << width << " and " << valueWidth;
+        for (int64_t split : {0, 64}) {
+          mlir::MLIRContext context;
+          auto plan = planOf(context, rows, heads, groups, width, valueWidth,
+                             split);
+          ASSERT_TRUE(plan);
+          EXPECT_EQ(programOf(*plan).getScratchBytes(),
+                    baton_attention_scratch_bytes(rows, heads / groups, width,
+                                                  valueWidth))
+              << rows << " rows, " << heads << " heads on " << groups << " of "
+              << width << " and " << valueWidth << ", split " << split;
+        }
+}
+
+TEST(Scratch, PartsOfAttentionAreAsWideAsTheLibrarysAre) {
+  for (int64_t valueWidth : {10, 64}) {
+    mlir::MLIRContext context;
+    auto plan = planOf(context, 2, 6, 2, 16, valueWidth, 64);
+    ASSERT_TRUE(plan);
+    auto partials =
+        programOf(*plan).lookupSymbol<event::BufferOp>("attention.partial");
+    ASSERT_TRUE(partials);
+    EXPECT_EQ(partials.getStrides()[2],
+              baton_attention_partial_width(valueWidth));
+  }
 }

@@ -67,6 +67,67 @@ struct Problem {
     return out;
   }
 
+  /// Rows in tiles and positions in parts of `split`, whose blocks are merged
+  /// in the end, head by head.
+  Buffer run_split(int64_t tile, int64_t split, const float *key_data,
+                   int64_t key_stride, const float *value_data,
+                   int64_t value_stride) const {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const int64_t blocks = (shape.position + rows + 63) / 64;
+    const int64_t width = baton_attention_partial_width(shape.value_dim);
+    const int64_t row_stride = shape.group * blocks * width + 3;
+    std::vector<float> partials(rows * row_stride, nan);
+    Buffer out(rows, shape.group * shape.value_dim);
+    for (int64_t r = 0; r < rows; ++r) {
+      std::fill_n(out.row(r), out.width, nan);
+      std::fill_n(&partials[(r + 1) * row_stride - 3], 3, Buffer::guard);
+    }
+    for (int64_t first = 0; first < rows; first += tile) {
+      const int64_t count = std::min(tile, rows - first);
+      const int64_t bytes = baton_attention_scratch_bytes(
+          count, shape.group, shape.head_dim, shape.value_dim);
+      // Neither their order nor what their scratch holds matters.
+      for (int64_t part = (blocks * 64 - 1) / split; part >= 0; --part) {
+        std::vector<float> scratch(bytes / 4 + 1, nan);
+        scratch.back() = Buffer::guard;
+        baton_task_attention_partial(
+            &partials[first * row_stride + part * split / 64 * width],
+            row_stride, q.row(first), q.stride, key_data, key_stride,
+            value_data, value_stride, count, shape.position + first,
+            shape.group, shape.head_dim, shape.value_dim,
+            static_cast<float>(shape.scale), static_cast<float>(shape.softcap),
+            shape.window, part * split, split, blocks * width, scratch.data());
+        EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
+      }
+      for (int64_t head = 0; head < shape.group; ++head)
+        baton_task_attention_merge(
+            out.row(first) + head * shape.value_dim, out.stride,
+            &partials[first * row_stride + head * blocks * width], row_stride,
+            count, shape.position + first, shape.value_dim, shape.window,
+            gate_width ? gates.row(first) + head * gate_width : nullptr,
+            gates.stride, gate_width);
+    }
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t i = 1; i <= 3; ++i)
+        EXPECT_EQ(partials[(r + 1) * row_stride - i], Buffer::guard)
+            << "partial results overrun";
+    return out;
+  }
+
+  /// With keys and values in rows and in panels.
+  void expect_split_agrees(int64_t tile, int64_t split) const {
+    const std::vector<float> key_panels = panels(keys, baton_task_append_keys);
+    const std::vector<float> value_panels =
+        panels(values, baton_task_append_values);
+    expect_same_bits(
+        run_split(tile, split, key_panels.data(), 0, value_panels.data(), 0),
+        run(tile, key_panels.data(), 0, value_panels.data(), 0));
+    expect_same_bits(
+        run_split(tile, split, keys.data(), keys.stride, values.data(),
+                  values.stride),
+        run(tile, keys.data(), keys.stride, values.data(), values.stride));
+  }
+
   /// With keys and values in rows and in panels, which have to give the same
   /// bits.
   Buffer run(int64_t tile) const {
@@ -226,6 +287,44 @@ TEST(Attention, ReadsOnlyVisiblePositions) {
     expect_same_bits(poisoned.run(40), expected);
     expect_same_bits(poisoned.run(1), expected);
   }
+}
+
+TEST(Attention, PartsOfThePositionsMergeToTheSameBits) {
+  Random random(8);
+  for (int64_t rows : {1, 2, 7})
+    for (int64_t position : {0, 63, 64, 300})
+      for (int64_t window : {0, 1, 40, 150})
+        for (int64_t group : {1, 3})
+          for (int64_t value_dim : {16, 37}) {
+            Problem problem(random, rows,
+                            {position, group, 20, value_dim, 0.25,
+                             window == 40 ? 5.0 : 0.0, window});
+            for (int64_t gate_width : {int64_t(0), int64_t(1), value_dim})
+              for (int64_t split : {64, 128, 1024}) {
+                problem.gate_width = gate_width;
+                problem.expect_split_agrees(rows, split);
+                if (HasFailure())
+                  FAIL() << rows << " rows at " << position << ", window "
+                         << window << ", group " << group << ", split " << split
+                         << ", gates of " << gate_width;
+              }
+          }
+  // Tiles of rows, and more blocks than a warp has lanes.
+  Problem tall(random, 40, {100, 2, 16, 24, 0.25, 0.0, 70});
+  tall.expect_split_agrees(16, 64);
+  Problem(random, 1, {3000, 2, 16, 40, 0.25, 0.0, 0})
+      .expect_split_agrees(1, 256);
+  // Large scores, and none but infinitely low ones.
+  Problem(random, 2, {200, 1, 64, 16, 1.0, 0.0, 0}, 40.0f)
+      .expect_split_agrees(2, 64);
+  Problem low(random, 2, {170, 1, 4, 16, 1.0, 0.0, 0});
+  for (int64_t r = 0; r < 2; ++r)
+    std::fill_n(low.q.row(r), 4, 1.0f);
+  for (int64_t key = 0; key < 172; ++key)
+    std::fill_n(low.keys.row(key), 4, -std::numeric_limits<float>::infinity());
+  low.expect_split_agrees(2, 64);
+  std::fill_n(low.keys.row(100), 4, 1.0f);
+  low.expect_split_agrees(2, 64);
 }
 
 TEST(Attention, ScoresBeyondExpRangeStayFinite) {

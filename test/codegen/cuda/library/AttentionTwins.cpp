@@ -2,6 +2,7 @@
 
 #include "test/codegen/cuda/library/Twins.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace baton::test;
@@ -146,6 +147,90 @@ TWIN_TEST(baton_task_attention) {
   }
 }
 
+TWIN_TEST(baton_task_attention_partial) {
+  Random random(4);
+  for (const Shape &shape : shapes) {
+    const Problem problem(random, shape);
+    const auto key_panels =
+        problem.panels(problem.keys, baton_task_append_keys);
+    const auto value_panels =
+        problem.panels(problem.values, baton_task_append_values);
+    const int64_t scratch_floats =
+        baton_attention_scratch_bytes(shape.rows, shape.group, shape.head_dim,
+                                      shape.value_dim) /
+        4;
+    const int64_t width = baton_attention_partial_width(shape.value_dim);
+    for (int64_t split : {64, 256})
+      for (int64_t begin : {int64_t(0), shape.position / split * split})
+        for (bool in_panels : {false, true}) {
+          SCOPED_TRACE("rows " + std::to_string(shape.rows) + " position " +
+                       std::to_string(shape.position) + " window " +
+                       std::to_string(shape.window) + " from " +
+                       std::to_string(begin) + " on " + std::to_string(split));
+          twin.agree([&](auto body) {
+            std::vector<float> scratch(scratch_floats + 1, nan);
+            scratch.back() = Buffer::guard;
+            // Blocks that a row does not see stay as they are.
+            const int64_t head_stride = split / 64 * width;
+            std::vector<float> partials(
+                shape.rows * shape.group * head_stride + 1, Buffer::guard);
+            body(partials.data(), shape.group * head_stride, problem.q.data(),
+                 problem.q.stride,
+                 in_panels ? key_panels.data() : problem.keys.data(),
+                 in_panels ? 0 : problem.keys.stride,
+                 in_panels ? value_panels.data() : problem.values.data(),
+                 in_panels ? 0 : problem.values.stride, shape.rows,
+                 shape.position, shape.group, shape.head_dim, shape.value_dim,
+                 0.3f, shape.softcap, shape.window, begin, split, head_stride,
+                 scratch.data());
+            EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
+            return partials;
+          });
+          if (::testing::Test::HasFatalFailure())
+            return;
+        }
+  }
+}
+
+TWIN_TEST(baton_task_attention_merge) {
+  Random random(5);
+  for (const Shape &shape : shapes) {
+    SCOPED_TRACE("rows " + std::to_string(shape.rows) + " position " +
+                 std::to_string(shape.position) + " window " +
+                 std::to_string(shape.window));
+    const int64_t width = baton_attention_partial_width(shape.value_dim);
+    const int64_t blocks = (shape.position + shape.rows + 63) / 64;
+    // Elements vanish with either sign; maxima lie far apart, repeat, or are
+    // those of blocks without a finite score.
+    Buffer partials = random.buffer(shape.rows, blocks * width, 2.0f);
+    for (int64_t r = 0; r < shape.rows; ++r)
+      for (int64_t block = 0; block < blocks; ++block) {
+        float *partial = partials.row(r) + block * width;
+        partial[0] = block % 2 ? 0.0f : -0.0f;
+        float &maximum = partial[shape.value_dim];
+        float &sum = partial[shape.value_dim + 1];
+        maximum = (r + block) % 5 == 1 ? -infinity : maximum * 60.0f;
+        if (block && (r + block) % 3 == 2)
+          maximum = partial[shape.value_dim - width];
+        sum = maximum == -infinity ? 0.0f : std::fabs(sum) + 1.0f;
+      }
+    const Buffer gates = random.buffer(shape.rows, shape.value_dim, 6.0f);
+    for (int64_t gate_width : {int64_t(0), int64_t(1), shape.value_dim}) {
+      twin.agree([&](auto body) {
+        Buffer out(shape.rows, shape.value_dim);
+        for (int64_t r = 0; r < shape.rows; ++r)
+          std::fill_n(out.row(r), out.width, nan);
+        body(out.data(), out.stride, partials.data(), partials.stride,
+             shape.rows, shape.position, shape.value_dim, shape.window,
+             gate_width ? gates.data() : nullptr, gates.stride, gate_width);
+        return out;
+      });
+      if (::testing::Test::HasFatalFailure())
+        return;
+    }
+  }
+}
+
 /// Rows at positions that straddle panels, of which the rest is not touched.
 template <typename Function>
 void expect_append_agrees(const Twin<Function> &twin) {
@@ -191,6 +276,12 @@ TEST(AttentionScratch, IsTheCpus) {
               emulated_attention_scratch_bytes(rows, group, head_dim,
                                                value_dim),
               baton_attention_scratch_bytes(rows, group, head_dim, value_dim));
+}
+
+TEST(AttentionPartial, IsAsWideAsTheCpus) {
+  for (int64_t value_dim : {1, 20, 128})
+    EXPECT_EQ(emulated_attention_partial_width(value_dim),
+              baton_attention_partial_width(value_dim));
 }
 
 } // namespace

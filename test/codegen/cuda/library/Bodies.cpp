@@ -23,6 +23,9 @@ int64_t test::emulated_attention_scratch_bytes(int64_t rows, int64_t group,
                                                int64_t value_dim) {
   return baton_attention_scratch_bytes(rows, group, head_dim, value_dim);
 }
+int64_t test::emulated_attention_partial_width(int64_t value_dim) {
+  return baton_attention_partial_width(value_dim);
+}
 float test::emulated_exp(float x) { return cuda::exp(x); }
 float test::emulated_tanh(float x) { return cuda::tanh(x); }
 float test::emulated_erf(float x) { return cuda::erf(x); }

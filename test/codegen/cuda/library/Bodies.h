@@ -64,6 +64,7 @@ void run_emulated(ThreadBlock block, void (*body)(Parameters...),
 // Helpers of the library that tests hold against the CPU's.
 int64_t emulated_attention_scratch_bytes(int64_t rows, int64_t group,
                                          int64_t head_dim, int64_t value_dim);
+int64_t emulated_attention_partial_width(int64_t value_dim);
 float emulated_exp(float x);
 float emulated_tanh(float x);
 float emulated_erf(float x);
