@@ -68,6 +68,14 @@ BATON_DEVICE void baton_multiply_bf16(float (&sum)[4], const uint32_t (&a)[4],
                                       const uint32_t (&b)[2]) {
   baton::emulation::multiply_bf16(sum, a, b);
 }
+BATON_DEVICE uint32_t baton_bf16_pair(float lower, float upper) {
+  auto round = [](float value) -> uint32_t {
+    const uint32_t bits = __float_as_uint(value);
+    // What is behind the point overflows into what is before it, as it should.
+    return value != value ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  };
+  return round(lower) | round(upper) << 16;
+}
 
 #else
 
@@ -180,6 +188,12 @@ BATON_DEVICE void baton_multiply_bf16(float (&sum)[4], const uint32_t (&a)[4],
                : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),
                  "r"(b[1]));
+}
+/// Two numbers rounded to BF16, to nearest even; NaN becomes 0x7fff.
+BATON_DEVICE uint32_t baton_bf16_pair(float lower, float upper) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(upper), "f"(lower));
+  return pair;
 }
 
 #endif // BATON_EMULATION

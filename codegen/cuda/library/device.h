@@ -34,9 +34,10 @@ static_assert(sizeof(int64_t) == 8 && sizeof(uint64_t) == 8, "LP64");
 
 #define BATON_DEVICE static __device__ __forceinline__
 
-/// Declares `name`, the block's dynamic shared memory.
+/// Declares `name`, the block's dynamic shared memory, aligned as warpgroups
+/// want it.
 #define BATON_DYNAMIC_SHARED(name)                                             \
-  extern __shared__ __align__(128) unsigned char name[]
+  extern __shared__ __align__(1024) unsigned char name[]
 
 /// Relaxed, at GPU scope.
 BATON_DEVICE uint32_t baton_load_relaxed(const uint32_t *word) {
@@ -112,5 +113,15 @@ BATON_DEVICE float baton_half_to_float(uint16_t bits) {
 }
 
 #endif // BATON_EMULATION
+
+/// Ten times the compute capability whose instructions may be used. Those of 9.0
+/// that later ones do not have (sm_90a) only where it is said.
+#ifndef BATON_ARCHITECTURE
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define BATON_ARCHITECTURE 90
+#else
+#define BATON_ARCHITECTURE 80
+#endif
+#endif
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_DEVICE_H

@@ -47,19 +47,18 @@ BATON_DEVICE void for_each_element(int64_t rows, int64_t width, Body body) {
 }
 
 /// *place(row, column) = value(row, column) on the way through `rows` rows.
-/// Four elements at a time: what they load is asked for before the first is
+/// Several elements at a time: what they load is asked for before the first is
 /// stored. The compiler cannot arrange that, because for all it knows the
 /// stores change what is loaded; they may change that of their own element
 /// only.
-template <typename Place, typename Value>
+template <int AtOnce = 4, typename Place, typename Value>
 BATON_DEVICE void fill(Walk walk, int64_t rows, Place place, Value value) {
-  constexpr int at_once = 4;
   while (walk.row < rows) {
     const Walk first = walk;
-    float *target[at_once];
-    float result[at_once];
+    float *target[AtOnce];
+    float result[AtOnce];
 #pragma unroll
-    for (int i = 0; i < at_once; ++i) {
+    for (int i = 0; i < AtOnce; ++i) {
       // Behind the end the first element once more: no second copy of `value`.
       const bool inside = walk.row < rows;
       const int64_t row = inside ? walk.row : first.row;
@@ -69,7 +68,7 @@ BATON_DEVICE void fill(Walk walk, int64_t rows, Place place, Value value) {
       walk.advance();
     }
 #pragma unroll
-    for (int i = 0; i < at_once; ++i)
+    for (int i = 0; i < AtOnce; ++i)
       *target[i] = result[i];
   }
 }

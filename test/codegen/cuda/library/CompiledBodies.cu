@@ -29,10 +29,14 @@ struct Call<Body> {
   }
 };
 
-#define BATON_BODY(name)                                                       \
+#define BATON_KERNEL(name, ...)                                                \
   extern "C" __global__ void __launch_bounds__(256)                            \
       kernel_##name(const uint64_t *memory) {                                  \
-    Call<name>::run(memory);                                                   \
+    Call<__VA_ARGS__>::run(memory);                                            \
   }
+#define BATON_BODY(name) BATON_KERNEL(name, name)
 #define BATON_MISSING_BODY(name)
 #include "bodies.inc"
+
+BATON_KERNEL(matrix_linear, baton_matrix_linear_bf16<256, 128, 128>)
+BATON_KERNEL(matrix_gated_linear, baton_matrix_gated_linear_bf16<256, 128, 128>)

@@ -1,0 +1,106 @@
+//===- matrix_operands.h - both sides of a product in shared memory -------===//
+//
+// A stage has 64 depths. Of activations it is [Rows][64] of BF16, rows of 128
+// bytes, in chunks of 16 bytes that change places within their row: chunk c of
+// row r is the (c ^ r % 8)th. Eight rows' chunks of the same depths, which
+// tensor cores read together, then lie in different banks, and so do the eight
+// chunks of a row, which eight threads store together. PTX calls it the
+// 128-byte swizzle.
+//
+// Of weights a stage is [Columns / 16][64][16] of BF16, panels as in memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_MATRIX_OPERANDS_H
+#define BATON_CODEGEN_CUDA_LIBRARY_MATRIX_OPERANDS_H
+
+#include "codegen/cuda/library/async.h"
+#include "codegen/cuda/library/math.h"
+#include "codegen/cuda/library/matrix_shape.h"
+#include "codegen/cuda/library/microkernel.h"
+
+namespace baton::cuda {
+
+/// [rows, k] of x, and `panel_count` panels of weights.
+struct MatrixOperands {
+  const float *x;
+  int64_t x_stride;
+  const uint16_t *panels;
+  int64_t rows, k, panel_count;
+
+  __device__ __forceinline__ int64_t stages() const {
+    return (k + BatonMatrixShape::depths - 1) / BatonMatrixShape::depths;
+  }
+};
+
+/// Eight neighbouring elements of BF16.
+struct alignas(16) MatrixChunk {
+  uint32_t pairs[4];
+};
+
+/// Where in a stage of activations chunk `chunk` of row `row` is, in bytes.
+BATON_DEVICE uint32_t activation_offset(uint32_t row, uint32_t chunk) {
+  return row * 128 + (chunk ^ row % 8) * 16;
+}
+
+/// What a thread brings of a stage's activations, on the way in its registers:
+/// eight threads share a row.
+template <int Threads, int Rows> class MatrixActivations {
+public:
+  __device__ __forceinline__ MatrixActivations(const MatrixOperands &operands)
+      : operands(operands),
+        aligned((reinterpret_cast<uint64_t>(operands.x) |
+                 static_cast<uint64_t>(operands.x_stride) * sizeof(float)) %
+                    sizeof(Quad) ==
+                0) {}
+
+  /// Zeros for what is outside of the operand.
+  __device__ __forceinline__ void load(int64_t stage) {
+    const int64_t depth =
+        stage * BatonMatrixShape::depths + threadIdx.x % 8 * 8;
+    const bool whole = aligned && depth + 8 <= operands.k;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const int64_t row = threadIdx.x / 8 + i * (Threads / 8);
+      const bool inside = row < operands.rows;
+      const float *const source =
+          operands.x + (inside ? row : 0) * operands.x_stride + depth;
+      if (whole && inside) {
+        chunks[i][0] = load_quad(source);
+        chunks[i][1] = load_quad(source + 4);
+      } else {
+#pragma unroll
+        for (int e = 0; e < 8; ++e)
+          chunks[i][e / 4].element[e % 4] =
+              inside && depth + e < operands.k ? source[e] : 0.0f;
+      }
+    }
+  }
+
+  /// To a stage in shared memory.
+  __device__ __forceinline__ void store(unsigned char *to) const {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      MatrixChunk rounded;
+#pragma unroll
+      for (int pair = 0; pair < 4; ++pair) {
+        const Quad &quad = chunks[i][pair / 2];
+        rounded.pairs[pair] = baton_bf16_pair(quad.element[pair % 2 * 2],
+                                              quad.element[pair % 2 * 2 + 1]);
+      }
+      const uint32_t row = threadIdx.x / 8 + i * (Threads / 8);
+      *reinterpret_cast<MatrixChunk *>(
+          to + activation_offset(row, threadIdx.x % 8)) = rounded;
+    }
+  }
+
+private:
+  static constexpr int count = Rows * 8 / Threads;
+  const MatrixOperands &operands;
+  const bool aligned;
+  Quad chunks[count][2];
+};
+
+} // namespace baton::cuda
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_OPERANDS_H

@@ -1,0 +1,141 @@
+//===- matrix_warps.h - products by warps, on the tensor cores of sm_80 ---===//
+//
+// A warp has a part of the tile in its registers. Weights come through a ring
+// of stages by cp.async, activations through two stages: while one is read, the
+// next is stored. One barrier a stage hands both over, and says that the stages
+// before have been read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_MATRIX_WARPS_H
+#define BATON_CODEGEN_CUDA_LIBRARY_MATRIX_WARPS_H
+
+#include "codegen/cuda/library/matrix_operands.h"
+
+namespace baton::cuda {
+
+/// Where in a stage of weights eight columns of a depth are, in bytes: the two
+/// halves of a depth change places in every second four depths. ldmatrix reads
+/// one half of eight consecutive depths, 32 bytes apart, at once: without that
+/// the fifth would be in the banks of the first.
+BATON_DEVICE uint32_t weight_offset(uint32_t panel, uint32_t depth,
+                                    uint32_t half) {
+  return (panel * BatonMatrixShape::depths + depth) * 32 +
+         (half ^ depth / 4 % 2) * 16;
+}
+
+/// Two neighbouring sums by one store.
+struct alignas(8) MatrixPair {
+  float element[2];
+};
+
+/// Leaves the product [Rows][Columns] of F32 in shared memory, at its
+/// beginning, with rows shape.product_stride() apart, behind a barrier.
+template <int Threads, int Rows, int Columns>
+BATON_DEVICE void multiply_by_warps(unsigned char *shared,
+                                    const MatrixOperands &operands) {
+  constexpr BatonMatrixShape shape{Threads, Rows, Columns, 80};
+  constexpr int stages = shape.stages, depths = shape.depths;
+  constexpr int warp_rows = Rows / shape.warps_down();
+  constexpr int warp_columns = Columns / shape.warps_across();
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const uint32_t top = warp / shape.warps_across() * warp_rows;
+  const uint32_t left = warp % shape.warps_across() * warp_columns;
+  unsigned char *const weights =
+      shared + shape.activation_stages() * shape.activation_bytes();
+  const int64_t count = operands.stages();
+
+  // One group for each stage, empty ones too: the waits count them.
+  auto copy = [&](int64_t stage) {
+    if (stage < count) {
+      unsigned char *const to = weights + stage % stages * shape.weight_bytes();
+#pragma unroll
+      for (int i = 0; i < Columns * 8 / Threads; ++i) {
+        const uint32_t number = threadIdx.x + i * Threads;
+        const uint32_t panel = number / (2 * depths);
+        const uint32_t inner = number / 2 % depths, half = number % 2;
+        const int64_t depth = stage * depths + inner;
+        if (panel >= operands.panel_count)
+          continue;
+        unsigned char *const target = to + weight_offset(panel, inner, half);
+        if (depth < operands.k)
+          baton_copy_async(target, operands.panels +
+                                       (panel * operands.k + depth) * 16 +
+                                       half * 8);
+        else
+          *reinterpret_cast<MatrixChunk *>(target) = {};
+      }
+    }
+    baton_copies_commit();
+  };
+
+  // Whatever was in shared memory has been read.
+  __syncthreads();
+#pragma unroll
+  for (int stage = 0; stage < stages - 1; ++stage)
+    copy(stage);
+  MatrixActivations<Threads, Rows> activations(operands);
+  activations.load(0);
+  activations.store(shared);
+  activations.load(1);
+
+  float sum[warp_rows / 16][warp_columns / 8][4] = {};
+#pragma unroll 1
+  for (int64_t stage = 0; stage < count; ++stage) {
+    baton_copies_wait<stages - 2>();
+    __syncthreads();
+    copy(stage + stages - 1);
+    const unsigned char *const a =
+        shared + stage % 2 * shape.activation_bytes();
+    const unsigned char *const b =
+        weights + stage % stages * shape.weight_bytes();
+#pragma unroll
+    for (int depth = 0; depth < depths; depth += 16) {
+      uint32_t left_side[warp_rows / 16][4];
+#pragma unroll
+      for (int i = 0; i < warp_rows / 16; ++i)
+        baton_load_matrices(left_side[i],
+                            a + activation_offset(top + i * 16 + lane % 16,
+                                                  depth / 8 + lane / 16));
+#pragma unroll
+      for (int panel = 0; panel < warp_columns / 16; ++panel) {
+        uint32_t both[4];
+        baton_load_matrices_transposed(
+            both,
+            b + weight_offset(left / 16 + panel, depth + lane % 16, lane / 16));
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const uint32_t right_side[2] = {both[half * 2], both[half * 2 + 1]};
+#pragma unroll
+          for (int i = 0; i < warp_rows / 16; ++i)
+            baton_multiply_bf16(sum[i][panel * 2 + half], left_side[i],
+                                right_side);
+        }
+      }
+    }
+    if (stage + 1 < count) {
+      activations.store(shared + (stage + 1) % 2 * shape.activation_bytes());
+      activations.load(stage + 2);
+    }
+  }
+
+  baton_copies_wait<0>();
+  __syncthreads();
+  float *const product = reinterpret_cast<float *>(shared);
+#pragma unroll
+  for (int i = 0; i < warp_rows / 16; ++i)
+#pragma unroll
+    for (int j = 0; j < warp_columns / 8; ++j)
+#pragma unroll
+      for (int lower = 0; lower < 2; ++lower)
+        *reinterpret_cast<MatrixPair *>(
+            product +
+            (top + i * 16 + lower * 8 + lane / 4) * shape.product_stride() +
+            left + j * 8 +
+            lane % 4 * 2) = {{sum[i][j][lower * 2], sum[i][j][lower * 2 + 1]}};
+  __syncthreads();
+}
+
+} // namespace baton::cuda
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_WARPS_H
