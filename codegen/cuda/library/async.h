@@ -2,8 +2,8 @@
 //
 // PTX's asynchronous copies, barriers in shared memory and matrix operations,
 // and what the emulation makes of them. cp.async, ldmatrix and mma need sm_80,
-// bulk copies and their barriers sm_90. `shared` is always in shared memory,
-// `global` in global memory.
+// bulk copies and their barriers sm_90, wgmma sm_90a. `shared` is always in
+// shared memory, `global` in global memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +15,11 @@
 #ifdef BATON_EMULATION
 
 #include "runtime/cuda/emulation/async.h"
+#include "runtime/cuda/emulation/warpgroup.h"
+
+BATON_DEVICE uint32_t baton_shared_address(const void *shared) {
+  return baton::emulation::shared_address(shared);
+}
 
 BATON_DEVICE void baton_copy_async(void *shared, const void *global) {
   baton::emulation::copy_later(shared, global);
@@ -28,6 +33,9 @@ BATON_DEVICE void baton_barrier_init(uint64_t *barrier, uint32_t arrivals) {
   *barrier = baton::emulation::make_barrier(barrier, arrivals);
 }
 BATON_DEVICE void baton_barrier_init_fence() {}
+BATON_DEVICE void baton_barrier_invalidate(uint64_t *barrier) {
+  *barrier = ~uint64_t{0};
+}
 BATON_DEVICE void baton_barrier_arrive(uint64_t *barrier) {
   baton::emulation::arrive(barrier, *barrier, 0);
 }
@@ -77,8 +85,27 @@ BATON_DEVICE uint32_t baton_bf16_pair(float lower, float upper) {
   return round(lower) | round(upper) << 16;
 }
 
+BATON_DEVICE void baton_warpgroup_fence() {
+  baton::emulation::fence_multiplications();
+}
+template <int Count>
+BATON_DEVICE void baton_warpgroup_multiply_bf16(float (&sum)[Count],
+                                                const uint32_t (&a)[4],
+                                                uint64_t b) {
+  baton::emulation::multiply_later(sum, Count * 2, a, b);
+}
+BATON_DEVICE void baton_warpgroup_commit() {
+  baton::emulation::commit_multiplications();
+}
+template <int Groups> BATON_DEVICE void baton_warpgroup_wait() {
+  baton::emulation::wait_for_multiplications(Groups);
+}
+template <typename T, int Count>
+BATON_DEVICE void baton_warpgroup_hold(T (&)[Count]) {}
+
 #else
 
+/// In the window of shared memory.
 BATON_DEVICE uint32_t baton_shared_address(const void *shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
@@ -111,6 +138,13 @@ BATON_DEVICE void baton_barrier_init(uint64_t *barrier, uint32_t arrivals) {
 /// Lets bulk copies see barriers that this thread has initialized.
 BATON_DEVICE void baton_barrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+/// Its memory may be used for other things, or initialized anew. Nobody uses
+/// the barrier any more.
+BATON_DEVICE void baton_barrier_invalidate(uint64_t *barrier) {
+  asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(
+                   baton_shared_address(barrier))
+               : "memory");
 }
 /// Release.
 BATON_DEVICE void baton_barrier_arrive(uint64_t *barrier) {
@@ -150,8 +184,9 @@ BATON_DEVICE void baton_bulk_copy(void *shared, const void *global,
       "l"(global), "r"(bytes), "r"(baton_shared_address(barrier))
       : "memory");
 }
-/// Lets bulk copies that this thread starts from now on read what ordinary
-/// stores have written that it has acquired.
+/// Lets bulk copies that this thread starts from now on, and multiplications by
+/// warpgroups, read what ordinary stores have written that it has acquired;
+/// those of other threads too, if they acquire from this one.
 BATON_DEVICE void baton_proxy_fence() {
   asm volatile("fence.proxy.async;" ::: "memory");
 }
@@ -195,6 +230,76 @@ BATON_DEVICE uint32_t baton_bf16_pair(float lower, float upper) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(upper), "f"(lower));
   return pair;
 }
+
+// Multiplications by warpgroups. They are asynchronous, also in the registers
+// that they are given: between issue and the wait for their group these must
+// not be touched, but by further multiplications that add to the same sums.
+
+/// Comes between other uses of the registers and the next multiplication.
+BATON_DEVICE void baton_warpgroup_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+/// Makes a group of the multiplications since the last.
+BATON_DEVICE void baton_warpgroup_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+/// Returns when all but the latest `Groups` groups are complete.
+template <int Groups> BATON_DEVICE void baton_warpgroup_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
+}
+/// Keeps what the compiler does with the registers before or behind this, where
+/// it would be free to move arithmetic across a fence or a wait.
+template <int Count>
+BATON_DEVICE void baton_warpgroup_hold(float (&registers)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+    asm volatile("" : "+f"(registers[i])::"memory");
+}
+template <int Count>
+BATON_DEVICE void baton_warpgroup_hold(uint32_t (&registers)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+    asm volatile("" : "+r"(registers[i])::"memory");
+}
+
+#define BATON_EIGHT(sum, i)                                                    \
+  "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]),          \
+      "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), "+f"(sum[i + 7])
+
+/// sum += a b by a warpgroup, for [64, N], [64, 16] and [16, N]: a warp has
+/// sixteen rows of a and sum, its lanes have them as in mma.m16n8k16, of sum
+/// one [16, 8] after the other. b, K-major, is what a descriptor says that all
+/// threads of the warpgroup bring.
+BATON_DEVICE void baton_warpgroup_multiply_bf16(float (&sum)[32],
+                                                const uint32_t (&a)[4],
+                                                uint64_t b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+               "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, "
+               "%13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, "
+               "%25, %26, %27, %28, %29, %30, %31},  "
+               "{%32, %33, %34, %35}, %36, 1, 1, 1, 0;"
+               : BATON_EIGHT(sum, 0), BATON_EIGHT(sum, 8), BATON_EIGHT(sum, 16),
+                 BATON_EIGHT(sum, 24)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+BATON_DEVICE void baton_warpgroup_multiply_bf16(float (&sum)[64],
+                                                const uint32_t (&a)[4],
+                                                uint64_t b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+               "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, "
+               "%13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, "
+               "%25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, "
+               "%37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, "
+               "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, "
+               "%61, %62, %63},  "
+               "{%64, %65, %66, %67}, %68, 1, 1, 1, 0;"
+               : BATON_EIGHT(sum, 0), BATON_EIGHT(sum, 8), BATON_EIGHT(sum, 16),
+                 BATON_EIGHT(sum, 24), BATON_EIGHT(sum, 32),
+                 BATON_EIGHT(sum, 40), BATON_EIGHT(sum, 48),
+                 BATON_EIGHT(sum, 56)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+#undef BATON_EIGHT
 
 #endif // BATON_EMULATION
 

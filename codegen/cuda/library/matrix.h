@@ -20,6 +20,7 @@
 
 #include "codegen/cuda/library/activation.h"
 #include "codegen/cuda/library/elements.h"
+#include "codegen/cuda/library/matrix_warpgroups.h"
 #include "codegen/cuda/library/matrix_warps.h"
 
 namespace baton::cuda {
@@ -43,7 +44,10 @@ multiply_matrices(unsigned char *shared, float *out, int64_t out_stride,
       const MatrixOperands operands = {
           x + top * x_stride, x_stride, panels + left * Sides * k,
           tile_rows,          k,        (tile_columns + 15) / 16 * Sides};
-      multiply_by_warps<Threads, Rows, Columns>(shared, operands);
+      if constexpr (shape.by_warpgroups())
+        multiply_by_warpgroups<Threads, Rows, Columns>(shared, operands);
+      else
+        multiply_by_warps<Threads, Rows, Columns>(shared, operands);
       const float *const product = reinterpret_cast<const float *>(shared);
       // As many loads under way as it takes to hide that of a residual.
       fill<8>(

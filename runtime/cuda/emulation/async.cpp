@@ -3,6 +3,7 @@
 #include "runtime/cuda/emulation/async.h"
 
 #include "runtime/cuda/emulation/fiber.h"
+#include "runtime/cuda/emulation/warpgroup.h"
 
 #include <algorithm>
 #include <iterator>
@@ -237,6 +238,7 @@ void bulk_copy(void *shared, const void *global, uint32_t bytes,
 
 void proxy_fence() {
   thread_state().proxy_fence.release(running(), /*forget=*/true);
+  proxy_fence_for_multiplications();
 }
 
 // Matrices --------------------------------------------------------------------

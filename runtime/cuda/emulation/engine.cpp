@@ -30,8 +30,9 @@ namespace {
 
 constexpr unsigned warp_size = 32;
 constexpr unsigned max_threads = 1024;
-/// Of a block, behind those of its threads: its copies' reader and writer.
-constexpr unsigned copying_fibers = 2;
+/// Of a block, behind those of its threads: its copies' reader and writer, and
+/// its tensor cores.
+constexpr unsigned further_fibers = 3;
 /// NaN in all formats.
 constexpr int poison = 0xff;
 constexpr uint64_t poison_value = ~uint64_t{0};
@@ -40,8 +41,8 @@ constexpr const char *operation_names[] = {
     "__syncthreads",    "__syncthreads_count", "__syncthreads_and",
     "__syncthreads_or", "__syncwarp",          "__ballot_sync",
     "__any_sync",       "__all_sync",          "ldmatrix",
-    "mma.sync",         "__shfl_sync",         "__shfl_up_sync",
-    "__shfl_down_sync", "__shfl_xor_sync"};
+    "mma.sync",         "wgmma.mma_async",     "__shfl_sync",
+    "__shfl_up_sync",   "__shfl_down_sync",    "__shfl_xor_sync"};
 
 const char *name(Operation operation) {
   return operation_names[static_cast<unsigned>(operation)];
@@ -130,9 +131,12 @@ void Block::run() {
   Fiber *const reader = fibers[launch.threads];
   Fiber *const writer = fibers[launch.threads + 1];
   prepare(*reader, nullptr, block + " copies' reader");
+  Fiber *const tensor = fibers[launch.threads + 2];
   prepare(*writer, nullptr, block + " copies' writer");
+  prepare(*tensor, nullptr, block + " tensor cores");
   clock.acquire(*reader);
   clock.acquire(*writer);
+  clock.acquire(*tensor);
   live = launch.threads;
   for (unsigned thread = 0; thread < launch.threads; ++thread) {
     Fiber &fiber = *fibers[thread];
@@ -144,6 +148,7 @@ void Block::run() {
     fiber.owner = this;
     fiber.reader = reader;
     fiber.writer = writer;
+    fiber.tensor = tensor;
     fiber.live = true;
     fiber.polled.clear();
     prepare(
@@ -164,7 +169,7 @@ void Block::run() {
     current = &next;
     switch_fiber(scheduler, next);
   }
-  for (unsigned i = 0; i < launch.threads + copying_fibers; ++i)
+  for (unsigned i = 0; i < launch.threads + further_fibers; ++i)
     clock.release(*fibers[i]);
   clock.acquire(scheduler);
   operator delete(shared, alignment);
@@ -367,7 +372,7 @@ void Block::report_stuck() {
 void launch(const Launch &launch, void (*kernel)(void *), void *argument) {
   if (launch.threads < 1 || launch.threads > max_threads)
     fail("blocks of " + std::to_string(launch.threads) + " threads");
-  const size_t fibers_of_block = launch.threads + copying_fibers;
+  const size_t fibers_of_block = launch.threads + further_fibers;
   std::vector<Fiber *> fibers = take_fibers(launch.blocks * fibers_of_block);
   std::vector<std::thread> blocks;
   try {

@@ -65,6 +65,7 @@ enum class Operation : uint8_t {
   all,
   ldmatrix,
   mma,
+  wgmma,
   shfl,
   shfl_up,
   shfl_down,

@@ -28,8 +28,9 @@ struct Fiber : Thread {
   /// Of the meeting.
   uint64_t result = 0;
   std::vector<const uint32_t *> polled;
-  /// In whose names the block's asynchronous copies read and write.
-  Fiber *reader = nullptr, *writer = nullptr;
+  /// In whose names the block's asynchronous copies read and write, and its
+  /// asynchronous multiplications read.
+  Fiber *reader = nullptr, *writer = nullptr, *tensor = nullptr;
 };
 
 /// The one that runs.

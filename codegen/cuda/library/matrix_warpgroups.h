@@ -1,0 +1,187 @@
+//===- matrix_warpgroups.h - products by warpgroups, on those of sm_90a ---===//
+//
+// Of wgmma's operands, the left one can be in registers and the right one is in
+// shared memory, described by a word. Here weights are on the left and the
+// product is computed transposed, [columns, rows]: what a descriptor has to
+// describe are activations, which are stored as it wants them, while panels of
+// weights stay as they are in memory. So bulk copies bring them, one per panel
+// and stage, and a warp loads those of its sixteen columns into registers.
+//
+// A stage's activations are written by ordinary stores and read by the
+// asynchronous proxy: whoever has stored executes a proxy fence, then comes the
+// barrier. That barrier also says that all warps have left the stage before, in
+// whose place the next bulk copies go. Multiplications of up to four steps of
+// 16 depths are under way at a time, so that a warpgroup has left behind its
+// reading of a stage of activations when it comes to the end of the next: there
+// are three.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_MATRIX_WARPGROUPS_H
+#define BATON_CODEGEN_CUDA_LIBRARY_MATRIX_WARPGROUPS_H
+
+#include "codegen/cuda/library/matrix_operands.h"
+
+namespace baton::cuda {
+
+/// Describes 16 depths of a stage of activations, the first being `depth`: as
+/// PTX has it, a K-major matrix in the 128-byte swizzle. Its rows are 128 bytes
+/// apart; eight of them make the pattern, whose beginnings are aligned to 1024
+/// bytes and as far apart ("stride byte offset"). The hardware swaps chunks by
+/// bits of the address, so that the depths within a row are reached by moving
+/// the start.
+///
+///   bits  0-13  start / 16
+///   bits 16-29  leading byte offset / 16: 1, without meaning in swizzles
+///   bits 32-45  stride byte offset / 16
+///   bits 49-51  offset of the pattern: 0, as it is aligned
+///   bits 62-63  1: 128-byte swizzle
+BATON_DEVICE uint64_t describe_activations(const unsigned char *stage,
+                                           int depth) {
+  const uint32_t start = baton_shared_address(stage) + depth * 2;
+  return static_cast<uint64_t>((start & 0x3ffff) >> 4) | uint64_t{1} << 16 |
+         uint64_t{1024 >> 4} << 32 | uint64_t{1} << 62;
+}
+
+/// The left operand of 16 columns, those of a panel's stage, and 16 depths, the
+/// first being `depth`.
+///
+/// ldmatrix reads eight rows of 16 bytes at once. Eight depths of the same half
+/// of the columns are 32 bytes apart: the fifth is in the banks of the first.
+/// So the lower four are read of one half, the upper four of the other, which
+/// are in all banks, and lanes with the upper ones exchange two registers.
+BATON_DEVICE void load_weights(uint32_t (&fragment)[4],
+                               const unsigned char *panel, int depth) {
+  const uint32_t lane = threadIdx.x % 32;
+  const uint32_t row = lane % 8, half = lane / 8 % 2 ^ row / 4;
+  uint32_t loaded[4];
+  baton_load_matrices_transposed(
+      loaded, panel + (depth + lane / 16 * 8 + row) * 32 + half * 16);
+  const bool upper = lane % 4 >= 2;
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    fragment[i] = upper ? loaded[i ^ 1] : loaded[i];
+}
+
+/// As multiply_by_warps().
+template <int Threads, int Rows, int Columns>
+BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
+                                         const MatrixOperands &operands) {
+  constexpr BatonMatrixShape shape{Threads, Rows, Columns, 90};
+  constexpr int stages = shape.stages, depths = shape.depths;
+  constexpr int steps = depths / 16;
+  constexpr int panel_bytes = depths * 32;
+  /// Panels of a warp: the four of a warpgroup multiply 64 columns.
+  constexpr int blocks = Columns / (Threads / 2);
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  unsigned char *const weights =
+      shared + shape.activation_stages() * shape.activation_bytes();
+  uint64_t *const full =
+      reinterpret_cast<uint64_t *>(shared + shape.barrier_offset());
+  const int64_t count = operands.stages();
+
+  // By one thread.
+  auto copy = [&](int64_t stage) {
+    if (stage >= count)
+      return;
+    const int slot = stage % stages;
+    const uint32_t bytes =
+        smaller(operands.k - stage * depths, int64_t{depths}) * 32;
+    baton_barrier_arrive_expect(&full[slot], operands.panel_count * bytes);
+    for (int64_t panel = 0; panel < operands.panel_count; ++panel)
+      baton_bulk_copy(
+          weights + slot * shape.weight_bytes() + panel * panel_bytes,
+          operands.panels + (panel * operands.k + stage * depths) * 16, bytes,
+          &full[slot]);
+  };
+
+  // Whatever was in shared memory has been read.
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int slot = 0; slot < stages; ++slot)
+      baton_barrier_init(&full[slot], 1);
+    baton_barrier_init_fence();
+    // Behind the stores and loads of whoever used the memory before.
+    baton_proxy_fence();
+    for (int stage = 0; stage < stages - 1; ++stage)
+      copy(stage);
+  }
+  MatrixActivations<Threads, Rows> activations(operands);
+  activations.load(0);
+  activations.store(shared);
+  baton_proxy_fence();
+  activations.load(1);
+
+  float sum[blocks][Rows / 2] = {};
+  uint32_t fragments[steps][blocks][4];
+#pragma unroll
+  for (int block = 0; block < blocks; ++block)
+    baton_warpgroup_hold(sum[block]);
+#pragma unroll 1
+  for (int64_t stage = 0; stage < count; ++stage) {
+    const int slot = stage % stages;
+    __syncthreads();
+    if (threadIdx.x == 0)
+      copy(stage + stages - 1);
+    baton_barrier_wait(&full[slot], stage / stages % 2);
+    unsigned char *const b = weights + slot * shape.weight_bytes();
+    if ((stage + 1) * depths > operands.k) {
+      // What is behind the last depth is of the stage before, or anything.
+      for (int block = 0; block < blocks; ++block)
+        for (int64_t at = (operands.k - stage * depths) * 2 + lane;
+             at < depths * 2; at += 32)
+          *reinterpret_cast<MatrixChunk *>(
+              b + (block * (Threads / 32) + warp) * panel_bytes + at * 16) = {};
+      __syncwarp();
+    }
+    const unsigned char *const a =
+        shared + stage % 3 * shape.activation_bytes();
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      // The multiplication that reads this step's fragment is complete.
+      baton_warpgroup_wait<steps - 1>();
+#pragma unroll
+      for (int block = 0; block < blocks; ++block) {
+        load_weights(fragments[step][block],
+                     b + (block * (Threads / 32) + warp) * panel_bytes,
+                     step * 16);
+        baton_warpgroup_hold(fragments[step][block]);
+      }
+      baton_warpgroup_fence();
+#pragma unroll
+      for (int block = 0; block < blocks; ++block)
+        baton_warpgroup_multiply_bf16(sum[block], fragments[step][block],
+                                      describe_activations(a, step * 16));
+      baton_warpgroup_commit();
+    }
+    if (stage + 1 < count) {
+      activations.store(shared + (stage + 1) % 3 * shape.activation_bytes());
+      baton_proxy_fence();
+      activations.load(stage + 2);
+    }
+  }
+
+  baton_warpgroup_wait<0>();
+#pragma unroll
+  for (int block = 0; block < blocks; ++block)
+    baton_warpgroup_hold(sum[block]);
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (int slot = 0; slot < stages; ++slot)
+      baton_barrier_invalidate(&full[slot]);
+  float *const product = reinterpret_cast<float *>(shared);
+#pragma unroll
+  for (int block = 0; block < blocks; ++block)
+#pragma unroll
+    for (int i = 0; i < Rows / 2; ++i) {
+      const uint32_t row = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      const uint32_t column =
+          (block * (Threads / 32) + warp) * 16 + i / 2 % 2 * 8 + lane / 4;
+      product[row * shape.product_stride() + column] = sum[block][i];
+    }
+  __syncthreads();
+}
+
+} // namespace baton::cuda
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_WARPGROUPS_H
