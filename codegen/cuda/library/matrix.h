@@ -39,11 +39,13 @@ multiply_matrices(unsigned char *shared, float *out, int64_t out_stride,
   constexpr int64_t width = Columns / Sides;
   for (int64_t left = 0; left < columns; left += width)
     for (int64_t top = 0; top < rows; top += Rows) {
-      const int64_t tile_rows = smaller(rows - top, Rows);
-      const int64_t tile_columns = smaller(columns - left, width);
+      const auto tile_rows = static_cast<int32_t>(smaller(rows - top, Rows));
+      const auto tile_columns =
+          static_cast<int32_t>(smaller(columns - left, width));
       const MatrixOperands operands = {
-          x + top * x_stride, x_stride, panels + left * Sides * k,
-          tile_rows,          k,        (tile_columns + 15) / 16 * Sides};
+          x + top * x_stride,        x_stride,
+          panels + left * Sides * k, tile_rows,
+          static_cast<int32_t>(k),   (tile_columns + 15) / 16 * Sides};
       if constexpr (shape.by_warpgroups())
         multiply_by_warpgroups<Threads, Rows, Columns>(shared, operands);
       else

@@ -26,10 +26,17 @@ struct MatrixOperands {
   const float *x;
   int64_t x_stride;
   const uint16_t *panels;
-  int64_t rows, k, panel_count;
+  // Of 32 bits, which is what their arithmetic takes least time with.
+  int32_t rows, k, panel_count;
 
-  __device__ __forceinline__ int64_t stages() const {
+  __device__ __forceinline__ int32_t stages() const {
     return (k + BatonMatrixShape::depths - 1) / BatonMatrixShape::depths;
+  }
+
+  /// Of a panel's depth, 16 columns.
+  __device__ __forceinline__ const uint16_t *weights(uint32_t panel,
+                                                     int32_t depth) const {
+    return panels + (static_cast<int64_t>(panel) * k + depth) * 16;
   }
 };
 
@@ -55,13 +62,14 @@ public:
                 0) {}
 
   /// Zeros for what is outside of the operand.
-  __device__ __forceinline__ void load(int64_t stage) {
-    const int64_t depth =
-        stage * BatonMatrixShape::depths + threadIdx.x % 8 * 8;
+  __device__ __forceinline__ void load(int32_t stage) {
+    const int32_t depth = stage * BatonMatrixShape::depths +
+                          static_cast<int32_t>(threadIdx.x % 8 * 8);
     const bool whole = aligned && depth + 8 <= operands.k;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const int64_t row = threadIdx.x / 8 + i * (Threads / 8);
+      const int32_t row =
+          static_cast<int32_t>(threadIdx.x / 8) + i * (Threads / 8);
       const bool inside = row < operands.rows;
       const float *const source =
           operands.x + (inside ? row : 0) * operands.x_stride + depth;

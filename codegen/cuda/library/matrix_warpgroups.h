@@ -78,21 +78,21 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
       shared + shape.activation_stages() * shape.activation_bytes();
   uint64_t *const full =
       reinterpret_cast<uint64_t *>(shared + shape.barrier_offset());
-  const int64_t count = operands.stages();
+  const int32_t count = operands.stages();
 
   // By one thread.
-  auto copy = [&](int64_t stage) {
+  auto copy = [&](int32_t stage) {
     if (stage >= count)
       return;
     const int slot = stage % stages;
     const uint32_t bytes =
-        smaller(operands.k - stage * depths, int64_t{depths}) * 32;
+        static_cast<uint32_t>(smaller(operands.k - stage * depths, depths)) *
+        32;
     baton_barrier_arrive_expect(&full[slot], operands.panel_count * bytes);
-    for (int64_t panel = 0; panel < operands.panel_count; ++panel)
+    for (int32_t panel = 0; panel < operands.panel_count; ++panel)
       baton_bulk_copy(
           weights + slot * shape.weight_bytes() + panel * panel_bytes,
-          operands.panels + (panel * operands.k + stage * depths) * 16, bytes,
-          &full[slot]);
+          operands.weights(panel, stage * depths), bytes, &full[slot]);
   };
 
   // Whatever was in shared memory has been read.
@@ -103,62 +103,64 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
     baton_barrier_init_fence();
     // Behind the stores and loads of whoever used the memory before.
     baton_proxy_fence();
+#pragma unroll 1
     for (int stage = 0; stage < stages - 1; ++stage)
       copy(stage);
   }
   MatrixActivations<Threads, Rows> activations(operands);
-  activations.load(0);
-  activations.store(shared);
-  baton_proxy_fence();
-  activations.load(1);
-
   float sum[blocks][Rows / 2] = {};
   uint32_t fragments[steps][blocks][4];
 #pragma unroll
   for (int block = 0; block < blocks; ++block)
     baton_warpgroup_hold(sum[block]);
+  // Begins with the first stage's activations: loaded two stages ahead, stored
+  // one stage ahead.
 #pragma unroll 1
-  for (int64_t stage = 0; stage < count; ++stage) {
-    const int slot = stage % stages;
-    __syncthreads();
-    if (threadIdx.x == 0)
-      copy(stage + stages - 1);
-    baton_barrier_wait(&full[slot], stage / stages % 2);
-    unsigned char *const b = weights + slot * shape.weight_bytes();
-    if ((stage + 1) * depths > operands.k) {
-      // What is behind the last depth is of the stage before, or anything.
-      for (int block = 0; block < blocks; ++block)
-        for (int64_t at = (operands.k - stage * depths) * 2 + lane;
-             at < depths * 2; at += 32)
-          *reinterpret_cast<MatrixChunk *>(
-              b + (block * (Threads / 32) + warp) * panel_bytes + at * 16) = {};
-      __syncwarp();
-    }
-    const unsigned char *const a =
-        shared + stage % 3 * shape.activation_bytes();
-#pragma unroll
-    for (int step = 0; step < steps; ++step) {
-      // The multiplication that reads this step's fragment is complete.
-      baton_warpgroup_wait<steps - 1>();
-#pragma unroll
-      for (int block = 0; block < blocks; ++block) {
-        load_weights(fragments[step][block],
-                     b + (block * (Threads / 32) + warp) * panel_bytes,
-                     step * 16);
-        baton_warpgroup_hold(fragments[step][block]);
+  for (int32_t stage = -2; stage < count; ++stage) {
+    if (stage >= 0) {
+      const int slot = stage % stages;
+      __syncthreads();
+      if (threadIdx.x == 0)
+        copy(stage + stages - 1);
+      baton_barrier_wait(&full[slot], stage / stages % 2);
+      unsigned char *const b = weights + slot * shape.weight_bytes();
+      if ((stage + 1) * depths > operands.k) {
+        // What is behind the last depth is of the stage before, or anything.
+        for (int block = 0; block < blocks; ++block)
+          for (int32_t at = (operands.k - stage * depths) * 2 + lane;
+               at < depths * 2; at += 32)
+            *reinterpret_cast<MatrixChunk *>(
+                b + (block * (Threads / 32) + warp) * panel_bytes +
+                at * 16) = {};
+        __syncwarp();
       }
-      baton_warpgroup_fence();
+      const unsigned char *const a =
+          shared + stage % 3 * shape.activation_bytes();
 #pragma unroll
-      for (int block = 0; block < blocks; ++block)
-        baton_warpgroup_multiply_bf16(sum[block], fragments[step][block],
-                                      describe_activations(a, step * 16));
-      baton_warpgroup_commit();
+      for (int step = 0; step < steps; ++step) {
+        // The multiplication that reads this step's fragment is complete.
+        baton_warpgroup_wait<steps - 1>();
+#pragma unroll
+        for (int block = 0; block < blocks; ++block) {
+          load_weights(fragments[step][block],
+                       b + (block * (Threads / 32) + warp) * panel_bytes,
+                       step * 16);
+          baton_warpgroup_hold(fragments[step][block]);
+        }
+        baton_warpgroup_fence();
+#pragma unroll
+        for (int block = 0; block < blocks; ++block)
+          baton_warpgroup_multiply_bf16(sum[block], fragments[step][block],
+                                        describe_activations(a, step * 16));
+        baton_warpgroup_commit();
+      }
     }
-    if (stage + 1 < count) {
+    if (stage + 1 >= 0 && stage + 1 < count) {
       activations.store(shared + (stage + 1) % 3 * shape.activation_bytes());
       baton_proxy_fence();
-      activations.load(stage + 2);
     }
+    if (stage + 2 < count)
+      activations.load(stage + 2);
   }
 
   baton_warpgroup_wait<0>();

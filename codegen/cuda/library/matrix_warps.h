@@ -43,10 +43,10 @@ BATON_DEVICE void multiply_by_warps(unsigned char *shared,
   const uint32_t left = warp % shape.warps_across() * warp_columns;
   unsigned char *const weights =
       shared + shape.activation_stages() * shape.activation_bytes();
-  const int64_t count = operands.stages();
+  const int32_t count = operands.stages();
 
   // One group for each stage, empty ones too: the waits count them.
-  auto copy = [&](int64_t stage) {
+  auto copy = [&](int32_t stage) {
     if (stage < count) {
       unsigned char *const to = weights + stage % stages * shape.weight_bytes();
 #pragma unroll
@@ -54,14 +54,12 @@ BATON_DEVICE void multiply_by_warps(unsigned char *shared,
         const uint32_t number = threadIdx.x + i * Threads;
         const uint32_t panel = number / (2 * depths);
         const uint32_t inner = number / 2 % depths, half = number % 2;
-        const int64_t depth = stage * depths + inner;
-        if (panel >= operands.panel_count)
+        const int32_t depth = stage * depths + static_cast<int32_t>(inner);
+        if (panel >= static_cast<uint32_t>(operands.panel_count))
           continue;
         unsigned char *const target = to + weight_offset(panel, inner, half);
         if (depth < operands.k)
-          baton_copy_async(target, operands.panels +
-                                       (panel * operands.k + depth) * 16 +
-                                       half * 8);
+          baton_copy_async(target, operands.weights(panel, depth) + half * 8);
         else
           *reinterpret_cast<MatrixChunk *>(target) = {};
       }
@@ -71,52 +69,52 @@ BATON_DEVICE void multiply_by_warps(unsigned char *shared,
 
   // Whatever was in shared memory has been read.
   __syncthreads();
-#pragma unroll
+#pragma unroll 1
   for (int stage = 0; stage < stages - 1; ++stage)
     copy(stage);
   MatrixActivations<Threads, Rows> activations(operands);
-  activations.load(0);
-  activations.store(shared);
-  activations.load(1);
-
   float sum[warp_rows / 16][warp_columns / 8][4] = {};
+  // Begins with the first stage's activations: loaded two stages ahead, stored
+  // one stage ahead.
 #pragma unroll 1
-  for (int64_t stage = 0; stage < count; ++stage) {
-    baton_copies_wait<stages - 2>();
-    __syncthreads();
-    copy(stage + stages - 1);
-    const unsigned char *const a =
-        shared + stage % 2 * shape.activation_bytes();
-    const unsigned char *const b =
-        weights + stage % stages * shape.weight_bytes();
+  for (int32_t stage = -2; stage < count; ++stage) {
+    if (stage >= 0) {
+      baton_copies_wait<stages - 2>();
+      __syncthreads();
+      copy(stage + stages - 1);
+      const unsigned char *const a =
+          shared + stage % 2 * shape.activation_bytes();
+      const unsigned char *const b =
+          weights + stage % stages * shape.weight_bytes();
 #pragma unroll
-    for (int depth = 0; depth < depths; depth += 16) {
-      uint32_t left_side[warp_rows / 16][4];
+      for (int depth = 0; depth < depths; depth += 16) {
+        uint32_t left_side[warp_rows / 16][4];
 #pragma unroll
-      for (int i = 0; i < warp_rows / 16; ++i)
-        baton_load_matrices(left_side[i],
-                            a + activation_offset(top + i * 16 + lane % 16,
-                                                  depth / 8 + lane / 16));
+        for (int i = 0; i < warp_rows / 16; ++i)
+          baton_load_matrices(left_side[i],
+                              a + activation_offset(top + i * 16 + lane % 16,
+                                                    depth / 8 + lane / 16));
 #pragma unroll
-      for (int panel = 0; panel < warp_columns / 16; ++panel) {
-        uint32_t both[4];
-        baton_load_matrices_transposed(
-            both,
-            b + weight_offset(left / 16 + panel, depth + lane % 16, lane / 16));
+        for (int panel = 0; panel < warp_columns / 16; ++panel) {
+          uint32_t both[4];
+          baton_load_matrices_transposed(
+              both, b + weight_offset(left / 16 + panel, depth + lane % 16,
+                                      lane / 16));
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const uint32_t right_side[2] = {both[half * 2], both[half * 2 + 1]};
+          for (int half = 0; half < 2; ++half) {
+            const uint32_t right_side[2] = {both[half * 2], both[half * 2 + 1]};
 #pragma unroll
-          for (int i = 0; i < warp_rows / 16; ++i)
-            baton_multiply_bf16(sum[i][panel * 2 + half], left_side[i],
-                                right_side);
+            for (int i = 0; i < warp_rows / 16; ++i)
+              baton_multiply_bf16(sum[i][panel * 2 + half], left_side[i],
+                                  right_side);
+          }
         }
       }
     }
-    if (stage + 1 < count) {
+    if (stage + 1 >= 0 && stage + 1 < count)
       activations.store(shared + (stage + 1) % 2 * shape.activation_bytes());
+    if (stage + 2 < count)
       activations.load(stage + 2);
-    }
   }
 
   baton_copies_wait<0>();
