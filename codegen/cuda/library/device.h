@@ -112,6 +112,15 @@ BATON_DEVICE float baton_half_to_float(uint16_t bits) {
   return value;
 }
 
+/// 2^x by one instruction, to two units in the last place; 0 for -infinity, NaN
+/// for NaN. What is below 2^-126 may be 0. For bodies that do not promise the
+/// CPU's bits.
+BATON_DEVICE float baton_exp2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
 #endif // BATON_EMULATION
 
 /// Ten times the compute capability whose instructions may be used. Those of 9.0

@@ -213,4 +213,6 @@ BATON_DEVICE float baton_half_to_float(uint16_t bits) {
   return static_cast<float>(__builtin_bit_cast(_Float16, bits));
 }
 
+BATON_DEVICE float baton_exp2(float x) { return ::exp2f(x); }
+
 #endif // BATON_RUNTIME_CUDA_EMULATION_EMULATION_H

@@ -1,0 +1,444 @@
+//===- attention_matrix.h - attention of many queries, on tensor cores ----===//
+//
+// FlashAttention-2 (Dao 2023) with mma.m16n8k16: a warp has sixteen queries
+// (rows times heads of the group), the block a batch of up to Threads / 2, all
+// against the same 64 positions at a time.
+//
+//   copy of values under way:  scores = queries x keys, online softmax
+//   barrier
+//   copy of next keys:         result += weights x values
+//   barrier
+//
+// Scores, weights and results stay in registers, where the accumulators of one
+// product are the left-hand side of the next. A warp leaves out blocks of which
+// none of its queries sees anything.
+//
+// Numeric contract: queries, keys, values and weights are rounded to BF16, to
+// nearest even; scores, maxima, sums (of weights before they are rounded) and
+// results are F32. Exponentials are baton_exp2. Blocks are 64 absolute
+// positions in ascending order, so that a row's bits depend on its own position
+// only, not on its tile, nor on the number of threads; they are not those of
+// the portable body. A result that is zero is +0. The values of positions that
+// some rows of a tile see and others do not have to be finite: a weight of zero
+// does not keep NaN and infinity out.
+//
+// What bounds it: with 128 queries a block of keys and values is 64 FLOP for
+// each byte of F32 that comes from the second-level cache, and half of that
+// with 64 queries, where the cache (some 40 bytes a clock and multiprocessor)
+// rather than the tensor cores bounds the task, though half of the warps idle.
+// So tiles should have rows * group of about 128. In shared memory, 16 FLOP for
+// each byte that ldmatrix reads are just what 128 bytes a clock sustain at the
+// 2048 FLOP a clock of an sm_80's tensor cores. Softmax costs a quarter of the
+// instructions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_ATTENTION_MATRIX_H
+#define BATON_CODEGEN_CUDA_LIBRARY_ATTENTION_MATRIX_H
+
+#include "codegen/cuda/library/attention_copies.h"
+
+/// Bytes of shared memory that baton_matrix_attention takes with so many
+/// threads, whatever the rows, the group and the layout of keys; 0 for
+/// dimensions that it leaves to baton_task_attention. Queries are [threads / 2]
+/// [head_dim], keys [64][head_dim] or [head_dim][64], values [64][value_dim],
+/// two bytes each and with gaps of 8 elements behind rows:
+///
+///   2 * ((threads / 2 + 72) * (head_dim + 8) + 64 * (value_dim + 8))
+BATON_DEVICE constexpr int64_t
+baton_matrix_attention_shared_bytes(int64_t threads, int64_t head_dim,
+                                    int64_t value_dim) {
+  if (head_dim % 16 != 0 || value_dim % 16 != 0 || head_dim > 256 ||
+      value_dim > 256)
+    return 0;
+  return 2 * ((threads / 2 + 72) * (head_dim + 8) + 64 * (value_dim + 8));
+}
+
+namespace baton::cuda {
+
+/// One call: its arguments, and the place of the thread and its warp in a
+/// batch. Both dimensions are multiples of 16 up to `Dim`.
+///
+/// In all fragments a thread has two queries, `half` 0 and 1, eight apart, and
+/// of each eight positions or columns two neighbours. The four threads of a
+/// query are neighbours.
+template <int Threads, int Dim> struct MatrixAttention {
+  using Copy = BlockCopy<Threads, Dim>;
+  static constexpr int gap = Copy::gap;
+  /// Queries of a warp, and the depth of a tensor core's operation.
+  static constexpr int fragment = 16;
+  static constexpr int batch = Threads / 32 * fragment;
+  static constexpr int position_tiles = block_positions / 8;
+
+  float *out;
+  int64_t out_stride;
+  const float *q;
+  int64_t q_stride;
+  int64_t position;
+  int64_t group;
+  int64_t head_dim;
+  int64_t value_dim;
+  float scale;
+  float softcap;
+  int64_t window;
+  const float *gate;
+  int64_t gate_stride;
+  int64_t gate_width;
+  bool keys_in_panels;
+  /// Rows times group.
+  int64_t queries;
+
+  uint16_t *shared_queries; // [batch][head_dim + gap], a warp's its own
+  uint16_t *shared_keys;    // [64][head_dim + gap] or [head_dim][64 + gap]
+  uint16_t *shared_values;  // [64][value_dim + gap]
+
+  // The warp and the thread in the current batch.
+  int64_t first_query;
+  /// What any of the warp's queries sees, and what all of them see.
+  Range seen_by_any, seen_by_all;
+  Range visible[2];
+  float scores[position_tiles][4];
+  uint32_t weights[block_positions / fragment][4];
+  float maximum[2];
+  float sum[2];
+  float result[Dim / 8][4];
+
+  static __device__ __forceinline__ float maximum_of_query(float value) {
+#pragma unroll
+    for (int apart = 1; apart < 4; apart *= 2) {
+      const float other = __shfl_xor_sync(0xffffffffu, value, apart);
+      value = value > other ? value : other;
+    }
+    return value;
+  }
+  static __device__ __forceinline__ float sum_of_query(float value) {
+#pragma unroll
+    for (int apart = 1; apart < 4; apart *= 2)
+      value += __shfl_xor_sync(0xffffffffu, value, apart);
+    return value;
+  }
+  static __device__ __forceinline__ int lane() { return threadIdx.x % 32; }
+  __device__ __forceinline__ int64_t row_of(int64_t query) const {
+    return static_cast<uint32_t>(query) / static_cast<uint32_t>(group);
+  }
+  /// What the queries [first, last] see, together.
+  __device__ __forceinline__ Range seen(int64_t first, int64_t last) const {
+    return {visible_to(position + row_of(first), window).begin,
+            visible_to(position + row_of(last), window).end};
+  }
+
+  /// Queries of the warp to shared memory, zeros behind the last.
+  __device__ __forceinline__ void copy_queries() const {
+    // Half of the queries have the loads of 64 columns under way at once.
+    constexpr int at_once = fragment / 2;
+#pragma unroll 1
+    for (int i = 0; i < fragment; i += at_once) {
+      const float *source[at_once];
+#pragma unroll
+      for (int j = 0; j < at_once; ++j) {
+        const int64_t query = first_query + i + j;
+        const int64_t row = row_of(query);
+        source[j] = query < queries
+                        ? q + row * q_stride + (query - row * group) * head_dim
+                        : nullptr;
+      }
+#pragma unroll 1
+      for (int64_t column = lane() * 2; column < head_dim; column += 64) {
+        float pair[at_once][2];
+#pragma unroll
+        for (int j = 0; j < at_once; ++j) {
+          pair[j][0] = source[j] ? source[j][column] : 0.0f;
+          pair[j][1] = source[j] ? source[j][column + 1] : 0.0f;
+        }
+#pragma unroll
+        for (int j = 0; j < at_once; ++j)
+          *reinterpret_cast<uint32_t *>(own_queries() +
+                                        (i + j) * (head_dim + gap) + column) =
+              baton_bf16_pair(pair[j][0], pair[j][1]);
+      }
+    }
+    __syncwarp();
+  }
+  __device__ __forceinline__ uint16_t *own_queries() const {
+    return shared_queries + threadIdx.x / 32 * fragment * (head_dim + gap);
+  }
+
+  /// Turns to the batch of which the warp has the queries from `first` on.
+  __device__ __forceinline__ void begin(int64_t first) {
+    first_query = first;
+    seen_by_any = seen_by_all = {0, 0};
+    if (first < queries) {
+      const int64_t last = smaller(first + fragment, queries) - 1;
+      seen_by_any = seen(first, last);
+      seen_by_all = seen(last, first);
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      // Queries behind the last have no use, but must not make a warp mask.
+      const int64_t query = smaller(first + lane() / 4 + half * 8, queries - 1);
+      visible[half] = visible_to(position + row_of(query), window);
+      maximum[half] = negative_infinity();
+      sum[half] = 0.0f;
+    }
+  }
+
+  /// Adds sixteen columns, from `depth` on, to the scores.
+  __device__ __forceinline__ void add_scores(int64_t depth) {
+    uint32_t left[4];
+    baton_load_matrices(left, own_queries() + lane() % 16 * (head_dim + gap) +
+                                  depth + lane() / 16 * 8);
+#pragma unroll
+    for (int tile = 0; tile < position_tiles; tile += 2) {
+      uint32_t right[4];
+      if (keys_in_panels)
+        baton_load_matrices_transposed(right, shared_keys +
+                                                  (depth + lane() % 16) *
+                                                      (block_positions + gap) +
+                                                  tile * 8 + lane() / 16 * 8);
+      else
+        baton_load_matrices(right,
+                            shared_keys +
+                                (tile * 8 + lane() / 16 * 8 + lane() % 8) *
+                                    (head_dim + gap) +
+                                depth + lane() / 8 % 2 * 8);
+      baton_multiply_bf16(scores[tile], left, {right[0], right[1]});
+      baton_multiply_bf16(scores[tile + 1], left, {right[2], right[3]});
+    }
+  }
+
+  /// Scores of the block at `block` to weights; sums and results so far change
+  /// their scale where the maximum does.
+  __device__ __forceinline__ void weigh(int64_t block) {
+    // 2^(x log2 e) = e^x.
+    const float log2_e = 0x1.715476p+0f;
+    const float factor = softcap != 0.0f ? softcap * log2_e : scale * log2_e;
+    const bool masked =
+        seen_by_all.begin > block || seen_by_all.end < block + block_positions;
+    float keep[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const Range range = within_block(visible[half], block);
+      const int begin = static_cast<int>(range.begin);
+      const int end = static_cast<int>(range.end);
+      float largest = maximum[half];
+#pragma unroll
+      for (int tile = 0; tile < position_tiles; ++tile)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float &score = scores[tile][half * 2 + i];
+          if (softcap != 0.0f)
+            score = tanh(score * scale / softcap);
+          score *= factor;
+          const int place = tile * 8 + lane() % 4 * 2 + i;
+          if (masked && (place < begin || place >= end))
+            score = negative_infinity();
+          largest = score > largest ? score : largest;
+        }
+      largest = maximum_of_query(largest);
+      const float shift = largest == negative_infinity() ? 0.0f : largest;
+      keep[half] = baton_exp2(maximum[half] - shift);
+      maximum[half] = largest;
+      sum[half] *= keep[half];
+#pragma unroll
+      for (int tile = 0; tile < position_tiles; ++tile)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float &score = scores[tile][half * 2 + i];
+          score = baton_exp2(score - shift);
+          sum[half] += score;
+        }
+    }
+#pragma unroll
+    for (int step = 0; step < block_positions / fragment; ++step)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float(&tile)[4] = scores[step * 2 + i / 2];
+        weights[step][i] =
+            baton_bf16_pair(tile[i % 2 * 2], tile[i % 2 * 2 + 1]);
+      }
+#pragma unroll
+    for (int tile = 0; tile < Dim / 8; ++tile)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        result[tile][i] *= keep[i / 2];
+  }
+
+  /// Adds sixteen positions' values to the results.
+  __device__ __forceinline__ void add_values(int step) {
+#pragma unroll
+    for (int tile = 0; tile < Dim / 8; tile += 2) {
+      if (tile * 8 >= value_dim)
+        continue;
+      uint32_t right[4];
+      baton_load_matrices_transposed(
+          right, shared_values +
+                     (step * fragment + lane() % 16) * (value_dim + gap) +
+                     tile * 8 + lane() / 16 * 8);
+      baton_multiply_bf16(result[tile], weights[step], {right[0], right[1]});
+      baton_multiply_bf16(result[tile + 1], weights[step],
+                          {right[2], right[3]});
+    }
+  }
+
+  __device__ __forceinline__ void finish() const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int64_t query = first_query + lane() / 4 + half * 8;
+      const float total = sum_of_query(sum[half]);
+      if (query >= queries)
+        continue;
+      const float divisor = total == 0.0f ? 1.0f : total;
+      const int64_t row = row_of(query);
+      const int64_t head = query - row * group;
+      float *target = out + row * out_stride + head * value_dim;
+      const float *gates =
+          gate ? gate + row * gate_stride + head * gate_width : nullptr;
+#pragma unroll
+      for (int tile = 0; tile < Dim / 8; ++tile)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const int column = tile * 8 + lane() % 4 * 2 + i;
+          if (tile * 8 >= value_dim)
+            continue;
+          // Blocks that a row does not see leave zeros, but not their signs.
+          float value = result[tile][half * 2 + i] / divisor + 0.0f;
+          if (gate)
+            value *= opening(gates, gate_width, column);
+          target[column] = value;
+        }
+    }
+  }
+
+  __device__ __forceinline__ void run(Copy &keys, Copy &values) {
+#pragma unroll 1
+    for (int64_t first = 0; first < queries; first += batch) {
+      begin(first + threadIdx.x / 32 * fragment);
+      const Range seen_by_batch =
+          seen(first, smaller(first + batch, queries) - 1);
+      int64_t block = seen_by_batch.begin / block_positions * block_positions;
+      keys.begin(block, seen_by_batch);
+      copy_during<1>(keys, [&](int) { copy_queries(); });
+#pragma unroll
+      for (int tile = 0; tile < Dim / 8; ++tile)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          result[tile][i] = 0.0f;
+      __syncthreads();
+#pragma unroll 1
+      for (; block < seen_by_batch.end; block += block_positions) {
+        const Range own = within_block(seen_by_any, block);
+        const bool active = own.begin < own.end;
+#pragma unroll
+        for (int tile = 0; tile < position_tiles; ++tile)
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            scores[tile][i] = 0.0f;
+        values.begin(block, seen_by_batch);
+        copy_during<Dim / fragment>(values, [&](int step) {
+          if (active && step * fragment < head_dim)
+            add_scores(step * fragment);
+        });
+        if (active)
+          weigh(block);
+        // The block's values are there, and its keys done with.
+        __syncthreads();
+        keys.begin(block + block_positions, seen_by_batch);
+        copy_during<block_positions / fragment>(keys, [&](int step) {
+          if (active)
+            add_values(step);
+        });
+        // The next block's keys are there, and these values done with.
+        __syncthreads();
+      }
+      finish();
+    }
+  }
+};
+
+} // namespace baton::cuda
+
+namespace baton::cuda {
+
+template <int Threads, int Dim>
+BATON_DEVICE void
+matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
+                 const float *q, int64_t q_stride, const float *keys,
+                 int64_t key_stride, const float *values, int64_t value_stride,
+                 int64_t rows, int64_t position, int64_t group,
+                 int64_t head_dim, int64_t value_dim, float scale,
+                 float softcap, int64_t window, const float *gate,
+                 int64_t gate_stride, int64_t gate_width) {
+  MatrixAttention<Threads, Dim> task;
+  task.out = out;
+  task.out_stride = out_stride;
+  task.q = q;
+  task.q_stride = q_stride;
+  task.position = position;
+  task.group = group;
+  task.head_dim = head_dim;
+  task.value_dim = value_dim;
+  task.scale = scale;
+  task.softcap = softcap;
+  task.window = window;
+  task.gate = gate;
+  task.gate_stride = gate_stride;
+  task.gate_width = gate_width;
+  task.keys_in_panels = key_stride == 0;
+  task.queries = rows * group;
+  task.shared_queries = reinterpret_cast<uint16_t *>(shared);
+  task.shared_keys = task.shared_queries + task.batch * (head_dim + task.gap);
+  task.shared_values =
+      task.shared_keys + (block_positions + task.gap) * (head_dim + task.gap);
+  BlockCopy<Threads, Dim> key_copy(keys, key_stride, head_dim,
+                                   task.keys_in_panels, task.shared_keys);
+  BlockCopy<Threads, Dim> value_copy(values, value_stride, value_dim, false,
+                                     task.shared_values);
+  task.run(key_copy, value_copy);
+}
+
+} // namespace baton::cuda
+
+/// baton_task_attention on tensor cores; for dimensions that these do not suit,
+/// and for rows of keys or values whose stride is not a multiple of 4, that
+/// itself, in `scratch`, which is otherwise not used.
+///
+/// For blocks of `Threads` threads, a power of two. `shared` is aligned to 16
+/// bytes and has baton_matrix_attention_shared_bytes(Threads, head_dim,
+/// value_dim); no asynchronous copies into it are under way. `keys` and
+/// `values` are aligned to 16 bytes. Reads what the tile's rows see of them,
+/// and no other position. Behind the call as before it, the block needs a
+/// barrier.
+template <int Threads>
+BATON_DEVICE void baton_matrix_attention(
+    unsigned char *shared, float *out, int64_t out_stride, const float *q,
+    int64_t q_stride, const float *keys, int64_t key_stride,
+    const float *values, int64_t value_stride, int64_t rows, int64_t position,
+    int64_t group, int64_t head_dim, int64_t value_dim, float scale,
+    float softcap, int64_t window, const float *gate, int64_t gate_stride,
+    int64_t gate_width, float *scratch) {
+  using namespace baton::cuda;
+  if (baton_matrix_attention_shared_bytes(Threads, head_dim, value_dim) == 0 ||
+      key_stride % 4 != 0 || value_stride % 4 != 0) {
+    baton_task_attention(out, out_stride, q, q_stride, keys, key_stride, values,
+                         value_stride, rows, position, group, head_dim,
+                         value_dim, scale, softcap, window, gate, gate_stride,
+                         gate_width, scratch);
+    return;
+  }
+  // Registers, and the code that fills them, for no more than there is.
+  const int64_t dim = larger(head_dim, value_dim);
+#define BATON_RUN(Dim)                                                         \
+  matrix_attention<Threads, Dim>(                                              \
+      shared, out, out_stride, q, q_stride, keys, key_stride, values,          \
+      value_stride, rows, position, group, head_dim, value_dim, scale,         \
+      softcap, window, gate, gate_stride, gate_width)
+  if (dim <= 64)
+    BATON_RUN(64);
+  else if (dim <= 128)
+    BATON_RUN(128);
+  else
+    BATON_RUN(256);
+#undef BATON_RUN
+}
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_ATTENTION_MATRIX_H
