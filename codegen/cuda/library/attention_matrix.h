@@ -74,29 +74,31 @@ template <int Threads, int Dim> struct MatrixAttention {
   int64_t out_stride;
   const float *q;
   int64_t q_stride;
-  int64_t position;
-  int64_t group;
-  int64_t head_dim;
-  int64_t value_dim;
+  int position;
+  int group;
+  int head_dim;
+  int value_dim;
   float scale;
   float softcap;
-  int64_t window;
+  int window;
   const float *gate;
   int64_t gate_stride;
-  int64_t gate_width;
+  int gate_width;
   bool keys_in_panels;
   /// Rows times group.
-  int64_t queries;
+  int queries;
 
   uint16_t *shared_queries; // [batch][head_dim + gap], a warp's its own
   uint16_t *shared_keys;    // [64][head_dim + gap] or [head_dim][64 + gap]
   uint16_t *shared_values;  // [64][value_dim + gap]
 
   // The warp and the thread in the current batch.
-  int64_t first_query;
-  /// What any of the warp's queries sees, and what all of them see.
-  Range seen_by_any, seen_by_all;
-  Range visible[2];
+  int first_query;
+  /// Positions of the warp's first and last query; the last is -1 if there is
+  /// none.
+  int first_position, last_position;
+  /// Of the thread's queries.
+  int own_position[2];
   float scores[position_tiles][4];
   uint32_t weights[block_positions / fragment][4];
   float maximum[2];
@@ -117,14 +119,19 @@ template <int Threads, int Dim> struct MatrixAttention {
       value += __shfl_xor_sync(0xffffffffu, value, apart);
     return value;
   }
+  static __device__ __forceinline__ int least(int a, int b) {
+    return a < b ? a : b;
+  }
   static __device__ __forceinline__ int lane() { return threadIdx.x % 32; }
-  __device__ __forceinline__ int64_t row_of(int64_t query) const {
+  __device__ __forceinline__ int row_of(int query) const {
     return static_cast<uint32_t>(query) / static_cast<uint32_t>(group);
   }
-  /// What the queries [first, last] see, together.
-  __device__ __forceinline__ Range seen(int64_t first, int64_t last) const {
-    return {visible_to(position + row_of(first), window).begin,
-            visible_to(position + row_of(last), window).end};
+  __device__ __forceinline__ int position_of(int query) const {
+    return position + row_of(query);
+  }
+  /// The first position that the row at `position` sees; the last is its own.
+  __device__ __forceinline__ int first_seen(int position) const {
+    return window > 0 && position >= window ? position - window + 1 : 0;
   }
 
   /// Queries of the warp to shared memory, zeros behind the last.
@@ -136,14 +143,14 @@ template <int Threads, int Dim> struct MatrixAttention {
       const float *source[at_once];
 #pragma unroll
       for (int j = 0; j < at_once; ++j) {
-        const int64_t query = first_query + i + j;
+        const int query = first_query + i + j;
         const int64_t row = row_of(query);
         source[j] = query < queries
                         ? q + row * q_stride + (query - row * group) * head_dim
                         : nullptr;
       }
 #pragma unroll 1
-      for (int64_t column = lane() * 2; column < head_dim; column += 64) {
+      for (int column = lane() * 2; column < head_dim; column += 64) {
         float pair[at_once][2];
 #pragma unroll
         for (int j = 0; j < at_once; ++j) {
@@ -164,26 +171,22 @@ template <int Threads, int Dim> struct MatrixAttention {
   }
 
   /// Turns to the batch of which the warp has the queries from `first` on.
-  __device__ __forceinline__ void begin(int64_t first) {
+  __device__ __forceinline__ void begin(int first) {
     first_query = first;
-    seen_by_any = seen_by_all = {0, 0};
-    if (first < queries) {
-      const int64_t last = smaller(first + fragment, queries) - 1;
-      seen_by_any = seen(first, last);
-      seen_by_all = seen(last, first);
-    }
+    first_position = position_of(first);
+    last_position = first < queries
+                        ? position_of(least(first + fragment, queries) - 1)
+                        : -1;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      // Queries behind the last have no use, but must not make a warp mask.
-      const int64_t query = smaller(first + lane() / 4 + half * 8, queries - 1);
-      visible[half] = visible_to(position + row_of(query), window);
+      own_position[half] = position_of(first + lane() / 4 + half * 8);
       maximum[half] = negative_infinity();
       sum[half] = 0.0f;
     }
   }
 
   /// Adds sixteen columns, from `depth` on, to the scores.
-  __device__ __forceinline__ void add_scores(int64_t depth) {
+  __device__ __forceinline__ void add_scores(int depth) {
     uint32_t left[4];
     baton_load_matrices(left, own_queries() + lane() % 16 * (head_dim + gap) +
                                   depth + lane() / 16 * 8);
@@ -208,18 +211,19 @@ template <int Threads, int Dim> struct MatrixAttention {
 
   /// Scores of the block at `block` to weights; sums and results so far change
   /// their scale where the maximum does.
-  __device__ __forceinline__ void weigh(int64_t block) {
+  __device__ __forceinline__ void weigh(int block) {
     // 2^(x log2 e) = e^x.
     const float log2_e = 0x1.715476p+0f;
     const float factor = softcap != 0.0f ? softcap * log2_e : scale * log2_e;
-    const bool masked =
-        seen_by_all.begin > block || seen_by_all.end < block + block_positions;
+    const bool masked = first_seen(last_position) > block ||
+                        first_position < block + block_positions - 1;
     float keep[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const Range range = within_block(visible[half], block);
-      const int begin = static_cast<int>(range.begin);
-      const int end = static_cast<int>(range.end);
+      // Within the block, for the thread's first position.
+      const int first = block + lane() % 4 * 2;
+      const int last_seen = own_position[half] - first;
+      const int begin = first_seen(own_position[half]) - first;
       float largest = maximum[half];
 #pragma unroll
       for (int tile = 0; tile < position_tiles; ++tile)
@@ -227,10 +231,10 @@ template <int Threads, int Dim> struct MatrixAttention {
         for (int i = 0; i < 2; ++i) {
           float &score = scores[tile][half * 2 + i];
           if (softcap != 0.0f)
-            score = tanh(score * scale / softcap);
+            score = tanh(score * (scale / softcap));
           score *= factor;
-          const int place = tile * 8 + lane() % 4 * 2 + i;
-          if (masked && (place < begin || place >= end))
+          const int place = tile * 8 + i;
+          if (masked && (place < begin || place > last_seen))
             score = negative_infinity();
           largest = score > largest ? score : largest;
         }
@@ -283,11 +287,11 @@ template <int Threads, int Dim> struct MatrixAttention {
   __device__ __forceinline__ void finish() const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int64_t query = first_query + lane() / 4 + half * 8;
+      const int query = first_query + lane() / 4 + half * 8;
       const float total = sum_of_query(sum[half]);
       if (query >= queries)
         continue;
-      const float divisor = total == 0.0f ? 1.0f : total;
+      const float inverse = total == 0.0f ? 1.0f : 1.0f / total;
       const int64_t row = row_of(query);
       const int64_t head = query - row * group;
       float *target = out + row * out_stride + head * value_dim;
@@ -301,7 +305,7 @@ template <int Threads, int Dim> struct MatrixAttention {
           if (tile * 8 >= value_dim)
             continue;
           // Blocks that a row does not see leave zeros, but not their signs.
-          float value = result[tile][half * 2 + i] / divisor + 0.0f;
+          float value = result[tile][half * 2 + i] * inverse + 0.0f;
           if (gate)
             value *= opening(gates, gate_width, column);
           target[column] = value;
@@ -311,12 +315,12 @@ template <int Threads, int Dim> struct MatrixAttention {
 
   __device__ __forceinline__ void run(Copy &keys, Copy &values) {
 #pragma unroll 1
-    for (int64_t first = 0; first < queries; first += batch) {
+    for (int first = 0; first < queries; first += batch) {
       begin(first + threadIdx.x / 32 * fragment);
-      const Range seen_by_batch =
-          seen(first, smaller(first + batch, queries) - 1);
-      int64_t block = seen_by_batch.begin / block_positions * block_positions;
-      keys.begin(block, seen_by_batch);
+      const int seen_begin = first_seen(position_of(first));
+      const int seen_end = position_of(least(first + batch, queries) - 1) + 1;
+      int block = seen_begin / block_positions * block_positions;
+      keys.begin(block, seen_begin, seen_end);
       copy_during<1>(keys, [&](int) { copy_queries(); });
 #pragma unroll
       for (int tile = 0; tile < Dim / 8; ++tile)
@@ -325,15 +329,16 @@ template <int Threads, int Dim> struct MatrixAttention {
           result[tile][i] = 0.0f;
       __syncthreads();
 #pragma unroll 1
-      for (; block < seen_by_batch.end; block += block_positions) {
-        const Range own = within_block(seen_by_any, block);
-        const bool active = own.begin < own.end;
+      for (; block < seen_end; block += block_positions) {
+        const bool active =
+            last_position >= block &&
+            first_seen(first_position) < block + block_positions;
 #pragma unroll
         for (int tile = 0; tile < position_tiles; ++tile)
 #pragma unroll
           for (int i = 0; i < 4; ++i)
             scores[tile][i] = 0.0f;
-        values.begin(block, seen_by_batch);
+        values.begin(block, seen_begin, seen_end);
         copy_during<Dim / fragment>(values, [&](int step) {
           if (active && step * fragment < head_dim)
             add_scores(step * fragment);
@@ -342,7 +347,7 @@ template <int Threads, int Dim> struct MatrixAttention {
           weigh(block);
         // The block's values are there, and its keys done with.
         __syncthreads();
-        keys.begin(block + block_positions, seen_by_batch);
+        keys.begin(block + block_positions, seen_begin, seen_end);
         copy_during<block_positions / fragment>(keys, [&](int step) {
           if (active)
             add_values(step);
@@ -354,10 +359,6 @@ template <int Threads, int Dim> struct MatrixAttention {
     }
   }
 };
-
-} // namespace baton::cuda
-
-namespace baton::cuda {
 
 template <int Threads, int Dim>
 BATON_DEVICE void
@@ -373,18 +374,18 @@ matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
   task.out_stride = out_stride;
   task.q = q;
   task.q_stride = q_stride;
-  task.position = position;
-  task.group = group;
-  task.head_dim = head_dim;
-  task.value_dim = value_dim;
+  task.position = static_cast<int>(position);
+  task.group = static_cast<int>(group);
+  task.head_dim = static_cast<int>(head_dim);
+  task.value_dim = static_cast<int>(value_dim);
   task.scale = scale;
   task.softcap = softcap;
-  task.window = window;
+  task.window = static_cast<int>(window);
   task.gate = gate;
   task.gate_stride = gate_stride;
-  task.gate_width = gate_width;
+  task.gate_width = static_cast<int>(gate_width);
   task.keys_in_panels = key_stride == 0;
-  task.queries = rows * group;
+  task.queries = static_cast<int>(rows * group);
   task.shared_queries = reinterpret_cast<uint16_t *>(shared);
   task.shared_keys = task.shared_queries + task.batch * (head_dim + task.gap);
   task.shared_values =
@@ -402,7 +403,8 @@ matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
 /// and for rows of keys or values whose stride is not a multiple of 4, that
 /// itself, in `scratch`, which is otherwise not used.
 ///
-/// For blocks of `Threads` threads, a power of two. `shared` is aligned to 16
+/// For blocks of `Threads` threads, a power of two; positions and
+/// rows * group are below 2^31. `shared` is aligned to 16
 /// bytes and has baton_matrix_attention_shared_bytes(Threads, head_dim,
 /// value_dim); no asynchronous copies into it are under way. `keys` and
 /// `values` are aligned to 16 bytes. Reads what the tile's rows see of them,

@@ -1,0 +1,40 @@
+//===- CompiledMatrixAttention.cu - attention on tensor cores -------------===//
+//
+// What ptxas says of baton_matrix_attention with shapes that are known, as in
+// generated kernels: that it does not spill.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cuda/library/attention_matrix.h"
+
+/// As many heads as there are in 64 query heads, groups of four; `special`
+/// stands for a window, a cap and gates.
+template <int64_t HeadDim, int64_t ValueDim, bool Panels, bool Special>
+__device__ __forceinline__ void
+attend(float *out, const float *q, const float *keys, const float *values,
+       const float *gates, int64_t rows, int64_t position) {
+  BATON_DYNAMIC_SHARED(shared);
+  baton_matrix_attention<256>(shared, out, 64 * ValueDim, q, 64 * HeadDim, keys,
+                              Panels ? 0 : 16 * HeadDim, values,
+                              Panels ? 0 : 16 * ValueDim, rows, position, 4,
+                              HeadDim, ValueDim, 0.125f, Special ? 50.0f : 0.0f,
+                              Special ? 4096 : 0, Special ? gates : nullptr,
+                              64 * ValueDim, Special ? ValueDim : 0, nullptr);
+}
+
+#define KERNEL(name, ...)                                                      \
+  extern "C" __global__ void __launch_bounds__(256)                            \
+      name(float *out, const float *q, const float *keys, const float *values, \
+           const float *gates, int64_t rows, int64_t position) {               \
+    attend<__VA_ARGS__>(out, q, keys, values, gates, rows, position);          \
+  }
+
+KERNEL(panels_64, 64, 64, true, false)
+KERNEL(panels_128, 128, 128, true, false)
+KERNEL(panels_256, 256, 256, true, false)
+KERNEL(rows_128, 128, 128, false, false)
+KERNEL(rows_256, 256, 256, false, false)
+KERNEL(unequal_192_128, 192, 128, true, false)
+KERNEL(special_80, 80, 80, true, true)
+KERNEL(special_128, 128, 128, true, true)
+KERNEL(special_256, 256, 256, true, true)
