@@ -103,6 +103,16 @@ static std::unique_ptr<llvm::Module> makeData(const cpu::Target &target,
   return module;
 }
 
+/// Ten times the compute capability whose instructions the kernels may use, as
+/// BATON_ARCHITECTURE in codegen/cuda/library/device.h.
+static int instructionsOf(const CompileOptions &options) {
+  return llvm::StringRef(options.target).ends_with("sm_80") ? 80 : 90;
+}
+
+static bool isEmulated(const CompileOptions &options) {
+  return llvm::StringRef(options.target).starts_with("cuda:emulated");
+}
+
 /// The kernels of an executable, each of which takes the steps of as many rows
 /// as no smaller one does.
 static Expected<std::vector<cuda::Source>>
@@ -124,8 +134,12 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
     sourceOptions.kernel = "baton_kernel_" + std::to_string(i);
     sourceOptions.threads = description.threads;
     sourceOptions.sharedLimit = description.sharedBytes;
-    sourceOptions.ringStages =
-        options.batchInvariant ? 0 : description.ringStages;
+    if (!options.batchInvariant) {
+      sourceOptions.ringStages = description.ringStages;
+      sourceOptions.matrixRows = description.linearRows;
+      sourceOptions.matrixColumns = description.linearColumns;
+      sourceOptions.architecture = instructionsOf(options);
+    }
     event::ProgramOp program = layout.program;
     for (const plan::ProgramLayout &other : layouts) {
       event::ProgramOp smaller = other.program;
@@ -151,7 +165,9 @@ static Expected<std::unique_ptr<llvm::MemoryBuffer>>
 compileForEmulation(llvm::StringRef source, const CompileOptions &options,
                     const Installation &installation) {
   std::vector<std::string> flags = {
-      "-std=c++20", "-O2", "-DBATON_EMULATION", "-I" + installation.headers(),
+      "-std=c++20", "-O2", "-DBATON_EMULATION",
+      "-DBATON_ARCHITECTURE=" + std::to_string(instructionsOf(options)),
+      "-I" + installation.headers(),
       // As in the task library of the CPU: nothing is fused but where written.
       "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-w",
       "-march=" + options.targetCpu};
@@ -254,7 +270,7 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
   std::unique_ptr<llvm::Module> data = makeData(target, context);
   std::string architecture =
       llvm::StringRef(options.target).split(':').second.str();
-  bool emulated = architecture == "emulated";
+  bool emulated = isEmulated(options);
   if (Error error =
           emulated
               ? emulatedCode(*sources, options, installation, code, *data)
@@ -356,9 +372,10 @@ Error compiler::compile(const CompileOptions &options,
   if (options.stage == Stage::llvm && isCuda(options))
     return createStringError("--emit=llvm: --target=" + options.target +
                              " has a kernel in CUDA C++; use --emit=cuda");
-  if (options.stage == Stage::object && options.target == "cuda:emulated")
-    return createStringError("--emit=object: --target=cuda:emulated makes two "
-                             "objects, which only an executable joins");
+  if (options.stage == Stage::object && isEmulated(options))
+    return createStringError("--emit=object: --target=" + options.target +
+                             " makes several objects, which only an executable "
+                             "joins");
   if (auto target = cpu::resolveTarget(cpuOptions(options, installation));
       !target)
     return target.takeError();

@@ -44,6 +44,7 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
       {"attention_rows", &description.attentionRows, 1},
       {"attention_split", &description.attentionSplit, 64, true, 1 << 16, 0},
       {"plain_rows", &description.plainRows, 1},
+      {"recompute_norms", &description.recomputeNorms, 1, true, 1, 0},
       {"threads", &description.threads, 32, true, 1024},
       {"shared_bytes", &description.sharedBytes, 16, true},
       {"ring_stages", &description.ringStages, 1, true}};

@@ -20,6 +20,9 @@ struct TargetDescription {
   /// Positions of an attention task where a step's rows are those of one tile,
   /// a multiple of 64; 0 for all. Optional in the file.
   int64_t attentionSplit = 0;
+  /// Whether a norm is computed again by each linear that reads it, instead of
+  /// by tasks of its own. Optional in the file.
+  int64_t recomputeNorms = 1;
   /// Of a block on a device: its threads, the bytes of shared memory that it
   /// may have, and the stages of the ring of weights. Optional in the file.
   int64_t threads = 256, sharedBytes = 1, ringStages = 1;

@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/SourceEmitter.h"
 
+#include "codegen/cuda/TunedBodies.h"
 #include "codegen/plan/ProgramLayout.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -104,9 +105,6 @@ static StringRef elementType(mlir::Type element) {
   return width == 64 ? "int64_t" : "int32_t";
 }
 
-/// Position of the weights among the operands of linear and gated_linear.
-static constexpr unsigned kPanels = 4;
-
 static std::string identifier(StringRef name) {
   std::string result;
   for (char c : name)
@@ -123,19 +121,38 @@ namespace {
 class PhaseEmitter {
 public:
   PhaseEmitter(PhaseOp phase, uint32_t rank, const plan::ProgramLayout &layout,
-               bool hasRing, raw_ostream &os)
+               const cuda::SourceOptions &options, bool onTensorCores,
+               raw_ostream &os)
       : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
-        rank(rank), layout(layout),
-        mostRows(mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows()),
-        os(os) {
-    for (auto call : phase.getBody().getOps<CallOp>())
-      if (hasRing && streamed(call))
+        rank(rank), layout(layout), os(os) {
+    mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
+    bool hasRing = options.ringStages > 0 && options.firstRows == 1;
+    for (auto call : phase.getBody().getOps<CallOp>()) {
+      if (hasRing && cuda::canStream(call))
         streaming = call;
+      if (onTensorCores && mostRows > 1)
+        if (auto body = cuda::matrixBody(call, options))
+          matrices.insert({call, *body});
+    }
   }
 
   void emit();
   /// The cases of the ring's source (emitRing) for a phase whose weights flow.
   bool isStreaming() const { return bool(streaming); }
+  /// Bytes of shared memory for bodies on tensor cores.
+  int64_t matrixBytes() const {
+    int64_t bytes = 0;
+    for (auto &[call, body] : matrices)
+      bytes = std::max(bytes, body.sharedBytes);
+    return bytes;
+  }
+  /// Whether a body on tensor cores reads scratch, which is global memory then.
+  bool hasMatrixOfScratch() const {
+    return any_of(matrices, [](auto &entry) {
+      return any_of(mlir::cast<CallOp>(entry.first).getOperands_(),
+                    llvm::IsaPred<ScratchAttr>);
+    });
+  }
   void emitStreamTiles();
   void emitStreamPanels();
 
@@ -145,7 +162,6 @@ public:
   }
 
 private:
-  static bool streamed(CallOp call);
   std::string parameter(mlir::StringAttr symbol, StringRef worker);
   std::string share(StringRef worker);
   void emitExtents(StringRef indent);
@@ -170,6 +186,8 @@ private:
   raw_ostream &os;
   /// The call whose weights flow through the ring when a step has one row.
   CallOp streaming;
+  /// Calls that run on tensor cores when a step has more.
+  DenseMap<mlir::Operation *, cuda::MatrixBody> matrices;
   /// The local pointers of buffers and parameters.
   DenseMap<mlir::Attribute, std::string> names;
 };
@@ -347,7 +365,8 @@ void PhaseEmitter::emitPrefetches() {
       if (mlir::isa<WeightAttr>(operand))
         weights.insert(operand);
   for (mlir::Attribute operand : weights) {
-    bool isStreamed = streaming && operand == streaming.getOperands_()[kPanels];
+    bool isStreamed =
+        streaming && operand == streaming.getOperands_()[cuda::kPanels];
     if (isStreamed && mostRows == 1)
       continue;
     os << "    " << (isStreamed ? "if (rows != 1)\n      " : "")
@@ -402,67 +421,20 @@ void PhaseEmitter::emitCalls() {
     for (mlir::Attribute attribute : call.getOperands_())
       arguments.push_back(operand(attribute));
     std::string list = join(arguments, ", ");
+    std::string task = ("baton_task_" + call.getCallee() + "(" + list).str();
+    if (auto matrix = matrices.find(call); matrix != matrices.end())
+      task = matrix->second.name + "(worker.shared, " + list;
     if (call == streaming) {
-      std::string stream =
-          ("baton_stream_" + call.getCallee() + "(ring, " + list + ");\n")
-              .str();
-      if (mostRows == 1) {
-        os << "    " << stream;
+      os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
+         << "baton_stream_" << call.getCallee() << "(ring, " << list << ");\n";
+      if (mostRows == 1)
         continue;
-      }
-      os << "    if (rows == 1)\n      " << stream << "    else\n      ";
+      os << "    else\n      ";
     } else {
       os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
     }
-    os << "baton_task_" << call.getCallee() << "(" << list << ");\n";
+    os << task << ");\n";
   }
-}
-
-static unsigned sidesOf(CallOp call) {
-  return call.getCallee() == "gated_linear_bf16" ? 2 : 1;
-}
-/// Both end in k, columns, activation.
-static mlir::Attribute depthOf(CallOp call) {
-  return call.getOperands_().getValue().drop_back(2).back();
-}
-static mlir::Attribute columnsOf(CallOp call) {
-  return call.getOperands_().getValue().drop_back(1).back();
-}
-
-/// Whether `expression` is at most 1 in a step of one row: rows or outputs,
-/// less multiples of coordinates.
-static bool isRestOfRows(mlir::AffineExpr expression) {
-  if (auto sum = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(expression);
-      sum && sum.getKind() == mlir::AffineExprKind::Add) {
-    auto isTaken = [](mlir::AffineExpr term) {
-      auto product = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(term);
-      if (!product || product.getKind() != mlir::AffineExprKind::Mul)
-        return false;
-      auto factor = mlir::dyn_cast<mlir::AffineConstantExpr>(product.getRHS());
-      return mlir::isa<mlir::AffineDimExpr>(product.getLHS()) && factor &&
-             factor.getValue() <= 0;
-    };
-    return (isTaken(sum.getLHS()) && isRestOfRows(sum.getRHS())) ||
-           (isTaken(sum.getRHS()) && isRestOfRows(sum.getLHS()));
-  }
-  auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(expression);
-  return symbol && symbol.getPosition() != kPast;
-}
-
-/// Before k, columns and activation, there is the number of rows.
-static bool hasOneRow(CallOp call) {
-  auto rows = mlir::dyn_cast<CountAttr>(
-      call.getOperands_().getValue().drop_back(3).back());
-  return rows && any_of(rows.getMap().getResults(), isRestOfRows);
-}
-
-/// Linears of BF16 weights, of one product with packed weights, whose tile is
-/// one row when the step is.
-bool PhaseEmitter::streamed(CallOp call) {
-  return (call.getCallee() == "linear_bf16" ||
-          call.getCallee() == "gated_linear_bf16") &&
-         !call.getInvariant() &&
-         mlir::isa<WeightAttr>(call.getOperands_()[kPanels]) && hasOneRow(call);
 }
 
 void PhaseEmitter::emitStreamTiles() {
@@ -474,16 +446,16 @@ void PhaseEmitter::emitStreamTiles() {
 }
 
 void PhaseEmitter::emitStreamPanels() {
-  auto panels = mlir::cast<WeightAttr>(streaming.getOperands_()[kPanels]);
+  auto panels = mlir::cast<WeightAttr>(streaming.getOperands_()[cuda::kPanels]);
   mlir::StringAttr symbol = panels.getParameter().getAttr();
   names[symbol] = parameter(symbol, "worker->");
   os << "    case " << rank << ": {\n";
   emitExtents("      ");
   emitCoordinates("      ");
   os << "      panels = {" << weight(panels) << ", baton_ceil_div("
-     << operand(columnsOf(streaming)) << ", 16)"
-     << (sidesOf(streaming) == 2 ? " * 2" : "") << ", "
-     << operand(depthOf(streaming)) << "};\n"
+     << operand(cuda::columnsOf(streaming)) << ", 16)"
+     << (cuda::sidesOf(streaming) == 2 ? " * 2" : "") << ", "
+     << operand(cuda::depthOf(streaming)) << "};\n"
      << "      break;\n"
      << "    }\n";
 }
@@ -647,10 +619,15 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   std::vector<std::unique_ptr<PhaseEmitter>> emitters;
   SmallVector<PhaseEmitter *> streams;
   SmallVector<PhaseOp> streamPhases;
+  bool onTensorCores = hasMatrixLinears(program, options);
+  int64_t matrixBytes = 0;
+  bool matrixOfScratch = false;
   for (PhaseOp phase : phasesOf(program)) {
     auto &emitter = emitters.emplace_back(std::make_unique<PhaseEmitter>(
-        phase, layout.firstPhase + emitters.size(), layout,
-        options.ringStages > 0 && options.firstRows == 1, os));
+        phase, layout.firstPhase + emitters.size(), layout, options,
+        onTensorCores, os));
+    matrixBytes = std::max(matrixBytes, emitter->matrixBytes());
+    matrixOfScratch |= emitter->hasMatrixOfScratch();
     if (emitter->isStreaming()) {
       streams.push_back(emitter.get());
       streamPhases.push_back(phase);
@@ -665,8 +642,11 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         Twine(options.sharedLimit));
   int64_t scratch = alignTo(program.getScratchBytes(), 128);
   source.scratchBytes = scratch;
-  source.scratchIsShared = ring + scratch <= options.sharedLimit;
-  source.sharedBytes = ring + (source.scratchIsShared ? scratch : 0);
+  // Steps take one or the other.
+  int64_t bodies = alignTo(std::max(ring, matrixBytes), 128);
+  source.scratchIsShared =
+      !matrixOfScratch && bodies + scratch <= options.sharedLimit;
+  source.sharedBytes = bodies + (source.scratchIsShared ? scratch : 0);
 
   os << "// The plan @" << program.getSymName()
      << " as one persistent kernel. Workers are blocks; each runs its tiles "
@@ -685,8 +665,8 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
      << "(BatonDevice *device) {\n"
         "  BATON_DYNAMIC_SHARED(shared);\n"
         "  BatonWorkerState worker(device, "
-     << layout.words << ", "
-     << (source.scratchIsShared ? "shared + " + std::to_string(ring)
+     << layout.words << ", shared, "
+     << (source.scratchIsShared ? "shared + " + std::to_string(bodies)
                                 : "device->scratch + blockIdx.x * int64_t(" +
                                       std::to_string(scratch) + ")")
      << ");\n";

@@ -23,7 +23,7 @@ struct Statement {
   /// The pass that does the same; its name switches the statement off.
   const char *part;
   const char *comment;
-  const char *handle;
+  StringRef handle;
   std::vector<const char *> kinds;
   /// What is done with the handle.
   std::string action;
@@ -33,6 +33,7 @@ struct Statement {
 static const char *const kAttentionFusion = "attention-fusion";
 static const char *const kLinearGrouping = "linear-grouping";
 static const char *const kNormRewrites = "norm-rewrites";
+static const StringRef kNorms = "norms";
 
 const std::set<std::string> &schedule::optionalParts() {
   static const std::set<std::string> parts = {kAttentionFusion, kLinearGrouping,
@@ -83,13 +84,12 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
        "fuse %products"},
       {kLinearGrouping, nullptr, "linears", {"model.linear"}, "group %linears"},
       {kNormRewrites,
-       "Who reads a norm computes it; activations and sums are applied before "
-       "storing.",
-       "norms",
+       "Who reads a norm computes it.",
+       kNorms,
        {"model.rms_norm", "model.layer_norm"},
        "recompute %norms"},
       {kNormRewrites,
-       nullptr,
+       "Activations and sums are applied before storing.",
        "activations",
        {"model.activate"},
        "fuse %activations"},
@@ -126,7 +126,8 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
   stream << "  transform.named_sequence @" << prefix
          << "model(%program: !transform.any_op {transform.readonly}) {\n";
   for (const Statement &statement : model)
-    if (!statement.part || !without.count(statement.part))
+    if ((!statement.part || !without.count(statement.part)) &&
+        (target.recomputeNorms || statement.handle != kNorms))
       print(stream, statement, "program");
   stream << "    transform.yield\n  }\n\n"
             "  transform.named_sequence @"

@@ -67,7 +67,7 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   app.add_option("--target", target.value,
                  "machine to compile for: cpu, cuda:sm_80, cuda:sm_90a, or "
                  "cuda:emulated (the CUDA kernel, run by an emulation on the "
-                 "host)");
+                 "host; with -sm_80, as it is for that)");
   app.add_option("--schedule", order.value,
                  "what decides about fusion, tiles and events: auto (as "
                  "--emit=schedule prints it), or FILE.mlir");

@@ -36,7 +36,7 @@ private:
   Choice mode{"--mode", "decode", {"decode"}, {"train", "score"}};
   Choice target{"--target",
                 "cpu",
-                {"cpu", "cuda:sm_80", "cuda:sm_90a", "cuda:emulated"},
+                {"cpu", "cuda:sm_80", "cuda:sm_90a", "cuda:emulated", "cuda:emulated-sm_80"},
                 {"cuda"}};
   Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16"}, {"f64"}};
   Choice order{

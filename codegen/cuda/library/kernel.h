@@ -115,6 +115,8 @@ struct BatonWorkerState {
   int64_t words;
   // Read once: an acquire throws out what the first-level cache has.
   uint32_t *events, *bases;
+  /// For bodies that want shared memory of their own.
+  unsigned char *shared;
   unsigned char *scratch;
   BatonTraceRecord *trace;
   bool observed;
@@ -130,12 +132,13 @@ struct BatonWorkerState {
 
   __device__ __forceinline__ BatonWorkerState(BatonDevice *device,
                                               int64_t words,
+                                              unsigned char *shared,
                                               unsigned char *scratch)
       : device(device), index(blockIdx.x), count(gridDim.x), words(words),
         events(device->events), bases(device->bases + index * words),
-        scratch(scratch), trace(device->trace), observed(device->observed),
-        next(nullptr), phase(0), iteration(0), task(0), polled(false),
-        failed(false), begun(0), ready_at(0) {}
+        shared(shared), scratch(scratch), trace(device->trace),
+        observed(device->observed), next(nullptr), phase(0), iteration(0),
+        task(0), polled(false), failed(false), begun(0), ready_at(0) {}
 
   template <typename T>
   __device__ __forceinline__ const T *parameter(int64_t i) const {

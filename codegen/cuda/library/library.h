@@ -36,6 +36,7 @@
 #define BATON_CODEGEN_CUDA_LIBRARY_LIBRARY_H
 
 #include "codegen/cuda/library/attention.h"
+#include "codegen/cuda/library/attention_matrix.h"
 #include "codegen/cuda/library/attention_merge.h"
 #include "codegen/cuda/library/attention_partial.h"
 #include "codegen/cuda/library/elementwise.h"

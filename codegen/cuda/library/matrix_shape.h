@@ -9,11 +9,7 @@
 #ifndef BATON_CODEGEN_CUDA_LIBRARY_MATRIX_SHAPE_H
 #define BATON_CODEGEN_CUDA_LIBRARY_MATRIX_SHAPE_H
 
-#ifdef __CUDACC__
-#define BATON_CONSTANT __host__ __device__ constexpr
-#else
-#define BATON_CONSTANT constexpr
-#endif
+#include "codegen/cuda/library/constant.h"
 
 /// A block of `threads` threads computes [rows, columns] of a product at a
 /// time, in the instructions of compute capability `architecture` / 10.

@@ -1,0 +1,113 @@
+//===- TunedBodies.cpp - calls that CUDA has faster bodies for ------------===//
+
+#include "codegen/cuda/TunedBodies.h"
+
+#include "codegen/cuda/library/attention_shape.h"
+#include "codegen/cuda/library/matrix_shape.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+using namespace baton;
+using namespace baton::event;
+using baton::cuda::kPanels;
+
+unsigned cuda::sidesOf(CallOp call) {
+  return call.getCallee() == "gated_linear_bf16" ? 2 : 1;
+}
+/// Both end in rows, k, columns, activation.
+mlir::Attribute cuda::depthOf(CallOp call) {
+  return call.getOperands_().getValue().drop_back(2).back();
+}
+mlir::Attribute cuda::columnsOf(CallOp call) {
+  return call.getOperands_().getValue().drop_back(1).back();
+}
+static mlir::Attribute rowsOf(CallOp call) {
+  return call.getOperands_().getValue().drop_back(3).back();
+}
+
+/// Whether `expression` is at most 1 in a step of one row: rows or outputs,
+/// less multiples of coordinates.
+static bool isRestOfRows(mlir::AffineExpr expression) {
+  if (auto sum = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(expression);
+      sum && sum.getKind() == mlir::AffineExprKind::Add) {
+    auto isTaken = [](mlir::AffineExpr term) {
+      auto product = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(term);
+      if (!product || product.getKind() != mlir::AffineExprKind::Mul)
+        return false;
+      auto factor = mlir::dyn_cast<mlir::AffineConstantExpr>(product.getRHS());
+      return mlir::isa<mlir::AffineDimExpr>(product.getLHS()) && factor &&
+             factor.getValue() <= 0;
+    };
+    return (isTaken(sum.getLHS()) && isRestOfRows(sum.getRHS())) ||
+           (isTaken(sum.getRHS()) && isRestOfRows(sum.getLHS()));
+  }
+  auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(expression);
+  return symbol && symbol.getPosition() != kPast;
+}
+
+static bool hasOneRow(CallOp call) {
+  if (auto one = mlir::dyn_cast<mlir::IntegerAttr>(rowsOf(call)))
+    return one.getValue().isOne();
+  auto rows = mlir::dyn_cast<CountAttr>(rowsOf(call));
+  return rows && any_of(rows.getMap().getResults(), isRestOfRows);
+}
+
+static bool isLinearOfPanels(CallOp call) {
+  return (call.getCallee() == "linear_bf16" ||
+          call.getCallee() == "gated_linear_bf16") &&
+         mlir::isa<WeightAttr>(call.getOperands_()[kPanels]);
+}
+
+bool cuda::canStream(CallOp call) {
+  return isLinearOfPanels(call) && !call.getInvariant() && hasOneRow(call);
+}
+
+static std::optional<cuda::MatrixBody>
+matrixLinear(CallOp call, const cuda::SourceOptions &options) {
+  BatonMatrixShape shape{int(options.threads), int(options.matrixRows),
+                         int(options.matrixColumns), int(options.architecture)};
+  if (!shape.is_valid() || shape.shared_bytes() > options.sharedLimit)
+    return std::nullopt;
+  return cuda::MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}>",
+                                  call.getCallee(), options.threads,
+                                  options.matrixRows, options.matrixColumns),
+                          shape.shared_bytes()};
+}
+
+static std::optional<cuda::MatrixBody>
+matrixAttention(CallOp call, const cuda::SourceOptions &options) {
+  // Where the library's function has head_dim and value_dim.
+  constexpr unsigned kHeadDim = 11, kValueDim = 12;
+  auto head = mlir::dyn_cast<mlir::IntegerAttr>(call.getOperands_()[kHeadDim]);
+  auto value =
+      mlir::dyn_cast<mlir::IntegerAttr>(call.getOperands_()[kValueDim]);
+  if (!head || !value || !isPowerOf2_64(options.threads))
+    return std::nullopt;
+  int64_t bytes = baton_matrix_attention_shared_bytes(
+      options.threads, head.getInt(), value.getInt());
+  if (bytes == 0 || bytes > options.sharedLimit)
+    return std::nullopt;
+  return cuda::MatrixBody{
+      formatv("baton_matrix_attention<{0}>", options.threads), bytes};
+}
+
+std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,
+                                                 const SourceOptions &options) {
+  if (options.matrixRows == 0)
+    return std::nullopt;
+  if (isLinearOfPanels(call))
+    return matrixLinear(call, options);
+  if (call.getCallee() == "attention")
+    return matrixAttention(call, options);
+  return std::nullopt;
+}
+
+bool cuda::hasMatrixLinears(ProgramOp program, const SourceOptions &options) {
+  return any_of(phasesOf(program), [&](PhaseOp phase) {
+    return any_of(phase.getBody().getOps<CallOp>(), [&](CallOp call) {
+      return isLinearOfPanels(call) && matrixBody(call, options);
+    });
+  });
+}

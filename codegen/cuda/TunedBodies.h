@@ -1,0 +1,49 @@
+//===- TunedBodies.h - calls that CUDA has faster bodies for --------------===//
+//
+// Beside the portable bodies of all operators, the CUDA task library has tuned
+// ones of some, for BF16 weights and some numbers of rows. They have bits of
+// their own, and take shared memory. Which calls of a plan they suit follows
+// from its operands.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_TUNEDBODIES_H
+#define BATON_CODEGEN_CUDA_TUNEDBODIES_H
+
+#include "codegen/cuda/SourceEmitter.h"
+#include "dialects/Event/Event.h"
+
+namespace baton::cuda {
+
+/// Position of the weights among the operands of linear and gated_linear.
+constexpr unsigned kPanels = 4;
+
+/// The number of panels side by side that a linear's call reads: gate and up
+/// are two.
+unsigned sidesOf(event::CallOp call);
+mlir::Attribute depthOf(event::CallOp call);
+mlir::Attribute columnsOf(event::CallOp call);
+
+/// Whether, in steps of one row, the call's weights may flow through the ring
+/// (codegen/cuda/library/stream.h): linears of packed BF16 weights whose tile
+/// is then one row.
+bool canStream(event::CallOp call);
+
+/// A body of codegen/cuda/library/matrix.h or attention_matrix.h.
+struct MatrixBody {
+  /// "baton_matrix_linear_bf16<256, 128, 128>"
+  std::string name;
+  int64_t sharedBytes;
+};
+
+/// The body on tensor cores for calls in steps of many rows, if there is one.
+std::optional<MatrixBody> matrixBody(event::CallOp call,
+                                     const SourceOptions &options);
+
+/// Whether a program has linears that run on tensor cores; attention then does,
+/// too.
+bool hasMatrixLinears(event::ProgramOp program, const SourceOptions &options);
+
+} // namespace baton::cuda
+
+#endif // BATON_CODEGEN_CUDA_TUNEDBODIES_H
