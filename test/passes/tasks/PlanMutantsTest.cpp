@@ -33,6 +33,7 @@ namespace {
 /// Heights that divide one another, and some that do not.
 struct Tiles {
   int64_t linearRows, attentionRows, plainRows;
+  int64_t attentionSplit = 0;
 };
 
 struct Model {
@@ -48,6 +49,9 @@ constexpr int64_t kMaxRows = 6, kMaxOutputs = 2;
 /// with a past, and with any number of outputs.
 constexpr Step kSteps[] = {{1, 0, 1}, {3, 0, 0}, {3, 2, 2}, {5, 0, 2},
                            {5, 2, 1}, {1, 2, 0}, {6, 4, 2}};
+/// Where there are enough positions: rows on both sides of a part's end, and
+/// behind it.
+constexpr Step kLongSteps[] = {{3, 62, 1}, {1, 64, 1}};
 
 constexpr Model kModels[] = {
     {"grouped-heads",
@@ -76,6 +80,16 @@ constexpr Model kModels[] = {
       "num_key_value_heads": 1, "head_dim": 6, "intermediate_size": 19,
       "vocab_size": 25, "rope_theta": 10000.0})",
      {3, 3, 1}},
+    {"split-attention",
+     R"({
+      "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+      "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
+      "max_position_embeddings": 128, "rms_norm_eps": 0.01,
+      "tie_word_embeddings": false, "hidden_size": 16, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4,
+      "intermediate_size": 16, "vocab_size": 20, "rope_theta": 10000.0})",
+     {3, kMaxRows, 4, 64},
+     70},
 };
 
 /// A folder with one config.json, for as long as it lives.
@@ -127,6 +141,7 @@ protected:
     tiles.linearRows = model.tiles.linearRows;
     tiles.linearColumns = 16;
     tiles.attentionRows = model.tiles.attentionRows;
+    tiles.attentionSplit = model.tiles.attentionSplit;
     tiles.plainRows = model.tiles.plainRows;
     manager.addPass(tasks::createTileTasks(tiles));
     manager.addPass(tasks::createDeriveEvents());
@@ -167,6 +182,10 @@ protected:
     for (const Step &step : kSteps)
       if (auto fault = findFault(program, step))
         return fault;
+    for (const Step &step : kLongSteps)
+      if (step.rows + step.past <= int64_t(program.getMaxSeq()))
+        if (auto fault = findFault(program, step))
+          return fault;
     return std::nullopt;
   }
 

@@ -74,8 +74,8 @@ TEST(Scratch, OfAttentionIsWhatTheLibraryAsksFor) {
            {std::pair<int64_t, int64_t>{10, 10}, {64, 64}, {16, 100}})
         for (int64_t split : {0, 64}) {
           mlir::MLIRContext context;
-          auto plan = planOf(context, rows, heads, groups, width, valueWidth,
-                             split);
+          auto plan =
+              planOf(context, rows, heads, groups, width, valueWidth, split);
           ASSERT_TRUE(plan);
           EXPECT_EQ(programOf(*plan).getScratchBytes(),
                     baton_attention_scratch_bytes(rows, heads / groups, width,
