@@ -281,7 +281,7 @@ TileOp::apply(TransformRewriter &, TransformResults &, TransformState &state) {
              << (columns ? "rows and columns" : "rows alone");
     if (std::string problem = tasks::checkTileSizes(op, getSizes());
         !problem.empty())
-      return emitDefiniteFailure() << problem;
+      return emitDefiniteFailure() << describe(op) << " " << problem;
     op->setAttr(tasks::kTileAttribute, getSizesAttr());
   }
   return DiagnosedSilenceableFailure::success();

@@ -140,6 +140,26 @@ module attributes {transform.with_named_sequence} {
 !x = !model.tensor<rows x 32 x f32>
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match ["model.linear"] in %program
+    // expected-error @below {{'linear' (model.linear) has 0 columns, expected a multiple of 16 up to 65536}}
+    transform.baton.tile %x [16, 0]
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x
+    %y = model.linear %x, %table : (!x, !model.tensor<32 x 32 x f32>) -> !x
+    %last = model.last_rows %y : (!x) -> !model.tensor<outputs x 32 x f32>
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
     %x = transform.baton.match ["model.add"] in %program
     // expected-error @below {{'add' (model.add) takes rows alone}}
     transform.baton.tile %x [16, 16]

@@ -194,7 +194,11 @@ TWIN_TEST(baton_task_attention_partial) {
 
 TWIN_TEST(baton_task_attention_merge) {
   Random random(5);
-  for (const Shape &shape : shapes) {
+  std::vector<Shape> merged(std::begin(shapes), std::end(shapes));
+  // More blocks than a warp has lanes, from the first one or a later one on.
+  merged.push_back({2, 6000, 1, 16, 40});
+  merged.push_back({3, 6000, 1, 16, 16, 3000});
+  for (const Shape &shape : merged) {
     SCOPED_TRACE("rows " + std::to_string(shape.rows) + " position " +
                  std::to_string(shape.position) + " window " +
                  std::to_string(shape.window));
