@@ -188,6 +188,26 @@ def check_windows(explainer, folder):
             close(at["bytes"]["state_read"], phase["repeat"] * 2 * window * groups * width * FLOAT, phase["name"])
 
 
+def check_split(explainer, folder, path):
+    """Parts of attention cost together what it costs in one task."""
+    with open(path("split.json"), "w") as file:
+        json.dump({"max_rows": 1, "max_outputs": 1, "linear_rows": 16, "linear_columns": 64, "attention_rows": 16,
+                   "plain_rows": 16, "attention_split": 64}, file)
+    flags = ["--context", 200, "--workers", 2, "--bandwidth", 10, "--peak", 50, "--event-us", 2]
+    found = []
+    for more in ([], [f"--target-file={path('split.json')}"]):
+        (step,) = (explained := explainer.json(folder, *flags, *more))["steps"]
+        found.append({phase["calls"][0]: at for phase, at in zip(explained["phases"], step["phases"])
+                      if any("attention" in call for call in phase["calls"])})
+    whole, parts = found[0]["attention"], found[1]["attention_partial"]
+    expect(parts["tasks"] == 4 * whole["tasks"], f"{parts['tasks']} tasks compute parts")
+    close(parts["flops"], whole["flops"], "operations of all parts")
+    close(parts["bytes"]["state_read"], whole["bytes"]["state_read"], "keys and values of all parts")
+    expect(found[1]["attention_merge"]["flops"] > 0, "merging costs nothing")
+    text = explainer.text(folder, *flags, f"--target-file={path('split.json')}")
+    expect("1 block (attention_split, 64 positions each)" in " ".join(text.split()), "no reason for the parts")
+
+
 def check_trace(explainer, program, folder, path):
     info = json.loads(run([program.path, "info", "--json"]).stdout)["costs"]
     flops, weights = 0, 0
@@ -414,6 +434,8 @@ def test(arguments, scratch):
     check_predictions(explainer, folder)
     check_reasons(explainer, folder)
     check_windows(explainer, os.path.join(arguments.golden, "mistral-window"))
+    for case in ("llama-gqa", "mistral-window"):
+        check_split(explainer, os.path.join(arguments.golden, case), path)
     check_plans(explainer, folder, path)
     for case in sorted(os.listdir(arguments.golden)):
         if os.path.exists(os.path.join(arguments.golden, case, "logits.npy")):
