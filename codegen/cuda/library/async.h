@@ -51,6 +51,9 @@ BATON_DEVICE void baton_bulk_copy(void *shared, const void *global,
   baton::emulation::bulk_copy(shared, global, bytes, barrier, *barrier);
 }
 BATON_DEVICE void baton_proxy_fence() { baton::emulation::proxy_fence(); }
+BATON_DEVICE void baton_shared_proxy_fence() {
+  baton::emulation::proxy_fence_for_multiplications();
+}
 
 BATON_DEVICE void baton_load_matrices(uint32_t (&matrices)[4],
                                       const void *row) {
@@ -189,6 +192,11 @@ BATON_DEVICE void baton_bulk_copy(void *shared, const void *global,
 /// those of other threads too, if they acquire from this one.
 BATON_DEVICE void baton_proxy_fence() {
   asm volatile("fence.proxy.async;" ::: "memory");
+}
+/// The same of shared memory only, which costs far less: the other waits as
+/// fences at GPU scope do.
+BATON_DEVICE void baton_shared_proxy_fence() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 /// Four 8 x 8 matrices of 16 bits by a warp: lane i brings the address of row

@@ -74,9 +74,9 @@ multiply_matrices(unsigned char *shared, float *out, int64_t out_stride,
 // The task library's bodies of the same names. All threads of a block of
 // `Threads` call them. `shared` has BatonMatrixShape::shared_bytes() bytes of
 // shared memory, aligned to BatonMatrixShape::alignment, which may hold
-// anything before and after, with no barrier between. x and the weights are in
-// global memory, the latter aligned to 16 bytes; no cp.async of the caller's is
-// under way behind the call.
+// anything but the operands before and after, with no barrier between. Weights
+// are in global memory, aligned to 16 bytes; the other operands are anywhere.
+// By warps, no cp.async of the calling threads is under way behind the call.
 
 template <int Threads, int Rows, int Columns,
           int Architecture = BATON_ARCHITECTURE>

@@ -65,18 +65,19 @@ public:
   __device__ __forceinline__ void load(int32_t stage) {
     const int32_t depth = stage * BatonMatrixShape::depths +
                           static_cast<int32_t>(threadIdx.x % 8 * 8);
-    const bool whole = aligned && depth + 8 <= operands.k;
+    if (aligned && depth + 8 <= operands.k) {
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const int32_t row =
-          static_cast<int32_t>(threadIdx.x / 8) + i * (Threads / 8);
-      const bool inside = row < operands.rows;
-      const float *const source =
-          operands.x + (inside ? row : 0) * operands.x_stride + depth;
-      if (whole && inside) {
-        chunks[i][0] = load_quad(source);
-        chunks[i][1] = load_quad(source + 4);
-      } else {
+      for (int i = 0; i < count; ++i) {
+        const bool inside = row(i) < operands.rows;
+        const float *const source = at(inside ? row(i) : 0, depth);
+        chunks[i][0] = inside ? load_quad(source) : Quad{};
+        chunks[i][1] = inside ? load_quad(source + 4) : Quad{};
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        const bool inside = row(i) < operands.rows;
+        const float *const source = at(inside ? row(i) : 0, depth);
 #pragma unroll
         for (int e = 0; e < 8; ++e)
           chunks[i][e / 4].element[e % 4] =
@@ -96,14 +97,22 @@ public:
         rounded.pairs[pair] = baton_bf16_pair(quad.element[pair % 2 * 2],
                                               quad.element[pair % 2 * 2 + 1]);
       }
-      const uint32_t row = threadIdx.x / 8 + i * (Threads / 8);
       *reinterpret_cast<MatrixChunk *>(
-          to + activation_offset(row, threadIdx.x % 8)) = rounded;
+          to + activation_offset(row(i), threadIdx.x % 8)) = rounded;
     }
   }
 
 private:
   static constexpr int count = Rows * 8 / Threads;
+
+  /// Of the thread's chunk `i`.
+  static __device__ __forceinline__ int32_t row(int i) {
+    return static_cast<int32_t>(threadIdx.x / 8) + i * (Threads / 8);
+  }
+  __device__ __forceinline__ const float *at(int32_t row, int32_t depth) const {
+    return operands.x + row * operands.x_stride + depth;
+  }
+
   const MatrixOperands &operands;
   const bool aligned;
   Quad chunks[count][2];

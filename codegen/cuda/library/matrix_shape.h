@@ -46,8 +46,8 @@ struct BatonMatrixShape {
   }
 
   BATON_CONSTANT bool is_valid() const {
-    return threads % 32 == 0 && rows * 8 % threads == 0 &&
-           rows % (warps_down() * 16) == 0 &&
+    return (128 % threads == 0 || threads % 128 == 0) && threads >= 32 &&
+           rows * 8 % threads == 0 && rows % (warps_down() * 16) == 0 &&
            columns % (warps_across() * 32) == 0;
   }
 

@@ -102,7 +102,7 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
       baton_barrier_init(&full[slot], 1);
     baton_barrier_init_fence();
     // Behind the stores and loads of whoever used the memory before.
-    baton_proxy_fence();
+    baton_shared_proxy_fence();
 #pragma unroll 1
     for (int stage = 0; stage < stages - 1; ++stage)
       copy(stage);
@@ -124,16 +124,16 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
         copy(stage + stages - 1);
       baton_barrier_wait(&full[slot], stage / stages % 2);
       unsigned char *const b = weights + slot * shape.weight_bytes();
-      if ((stage + 1) * depths > operands.k) {
-        // What is behind the last depth is of the stage before, or anything.
+      // What is behind the last depth is of the stage before, or anything.
+      if ((stage + 1) * depths > operands.k)
         for (int block = 0; block < blocks; ++block)
           for (int32_t at = (operands.k - stage * depths) * 2 + lane;
                at < depths * 2; at += 32)
             *reinterpret_cast<MatrixChunk *>(
                 b + (block * (Threads / 32) + warp) * panel_bytes +
                 at * 16) = {};
-        __syncwarp();
-      }
+      // A warp reads its own panels only; it must be together to do so.
+      __syncwarp();
       const unsigned char *const a =
           shared + stage % 3 * shape.activation_bytes();
 #pragma unroll
@@ -157,7 +157,7 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
     }
     if (stage + 1 >= 0 && stage + 1 < count) {
       activations.store(shared + (stage + 1) % 3 * shape.activation_bytes());
-      baton_proxy_fence();
+      baton_shared_proxy_fence();
     }
     if (stage + 2 < count)
       activations.load(stage + 2);

@@ -51,9 +51,10 @@ BATON_DEVICE void multiply_by_warps(unsigned char *shared,
       unsigned char *const to = weights + stage % stages * shape.weight_bytes();
 #pragma unroll
       for (int i = 0; i < Columns * 8 / Threads; ++i) {
-        const uint32_t number = threadIdx.x + i * Threads;
-        const uint32_t panel = number / (2 * depths);
-        const uint32_t inner = number / 2 % depths, half = number % 2;
+        // 128 of a panel, in terms that are the same for every stage.
+        const uint32_t panel = threadIdx.x / 128 + i * Threads / 128;
+        const uint32_t number = threadIdx.x % 128 + i * Threads % 128;
+        const uint32_t inner = number / 2, half = number % 2;
         const int32_t depth = stage * depths + static_cast<int32_t>(inner);
         if (panel >= static_cast<uint32_t>(operands.panel_count))
           continue;

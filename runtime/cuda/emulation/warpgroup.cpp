@@ -23,8 +23,8 @@ struct Accumulator {
   /// Null if there are none.
   float *target;
   std::vector<float> values;
-  /// The latest multiplication's number.
-  uint32_t last;
+  /// Of the latest multiplication.
+  uint32_t group;
 };
 
 struct Lane {
@@ -176,7 +176,8 @@ void multiply_later(float *sum, unsigned columns, const uint32_t *a,
       which.group != own.committed)
     misuse("a multiplication that differs from that of its warp's other lanes");
   Accumulator &sums = accumulator(own, sum, columns / 2);
-  sums.last = own.issued++;
+  sums.group = own.committed;
+  ++own.issued;
   which.a[own_lane()] = a;
   which.values[own_lane()] = sums.values.data();
   // The lanes of a warp are one as to what is ordered before it.
@@ -198,11 +199,12 @@ void commit_multiplications() {
 void wait_for_multiplications(unsigned groups) {
   Warp &warp = warp_state();
   Lane &own = warp.lanes[own_lane()];
-  complete_groups(warp, own, own.committed - std::min(own.committed, groups));
+  const uint32_t group = own.committed - std::min(own.committed, groups);
+  complete_groups(warp, own, group);
   state().done.acquire(running());
   own.fenced = false;
   for (Accumulator &sums : own.accumulators)
-    if (sums.target && sums.last < warp.completed) {
+    if (sums.target && sums.group < group) {
       std::copy(sums.values.begin(), sums.values.end(), sums.target);
       sums.target = nullptr;
     }

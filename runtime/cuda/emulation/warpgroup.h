@@ -34,7 +34,7 @@ void commit_multiplications();
 /// Returns when at most `groups` of the warp's groups are under way.
 void wait_for_multiplications(unsigned groups);
 
-/// Called by proxy fences.
+/// A proxy fence of shared memory, which others are too.
 void proxy_fence_for_multiplications();
 
 /// Where eight depths of a row of a K-major matrix are, in the window of shared

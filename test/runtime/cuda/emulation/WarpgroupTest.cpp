@@ -126,7 +126,7 @@ void make_matrix(unsigned char *shared, unsigned columns) {
       *reinterpret_cast<uint16_t *>(
           shared + column * 128 + pattern[column % 8][depth / 8] * 16 +
           depth % 8 * 2) = static_cast<uint16_t>(bf16(b(depth, column)));
-  baton_proxy_fence();
+  baton_shared_proxy_fence();
   __syncthreads();
 }
 
