@@ -22,14 +22,15 @@
 // some rows of a tile see and others do not have to be finite: a weight of zero
 // does not keep NaN and infinity out.
 //
-// What bounds it: with 128 queries a block of keys and values is 64 FLOP for
-// each byte of F32 that comes from the second-level cache, and half of that
-// with 64 queries, where the cache (some 40 bytes a clock and multiprocessor)
-// rather than the tensor cores bounds the task, though half of the warps idle.
-// So tiles should have rows * group of about 128. In shared memory, 16 FLOP for
-// each byte that ldmatrix reads are just what 128 bytes a clock sustain at the
-// 2048 FLOP a clock of an sm_80's tensor cores. Softmax costs a quarter of the
-// instructions.
+// What bounds it: for 128 queries a block of keys and values is 64 FLOP for
+// each byte of F32 that comes from the second-level cache, which gives some 40
+// bytes a clock to each multiprocessor: enough for the 2048 FLOP a clock of an
+// sm_80's tensor cores. 64 queries halve the first number, so that they gain
+// little from warps that have none; tiles should have rows * group of about
+// 128. In shared memory, 16 FLOP for each byte that ldmatrix reads are just
+// what 128 bytes a clock sustain. Of 128 columns a block takes a warp 200
+// instructions for the products, 176 for softmax, 64 more where maxima change,
+// and 64 for the copies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,10 +93,8 @@ template <int Threads, int Dim> struct MatrixAttention {
 
   static __device__ __forceinline__ float maximum_of_query(float value) {
 #pragma unroll
-    for (int apart = 1; apart < 4; apart *= 2) {
-      const float other = __shfl_xor_sync(0xffffffffu, value, apart);
-      value = value > other ? value : other;
-    }
+    for (int apart = 1; apart < 4; apart *= 2)
+      value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, apart));
     return value;
   }
   static __device__ __forceinline__ float sum_of_query(float value) {
@@ -119,7 +118,8 @@ template <int Threads, int Dim> struct MatrixAttention {
     return window > 0 && position >= window ? position - window + 1 : 0;
   }
 
-  /// Queries of the warp to shared memory, zeros behind the last.
+  /// Queries of the warp to shared memory, zeros behind the last. A barrier of
+  /// the block comes before they are read.
   __device__ __forceinline__ void copy_queries() const {
     // Half of the queries have the loads of 64 columns under way at once.
     constexpr int at_once = fragment / 2;
@@ -149,7 +149,6 @@ template <int Threads, int Dim> struct MatrixAttention {
               baton_bf16_pair(pair[j][0], pair[j][1]);
       }
     }
-    __syncwarp();
   }
   __device__ __forceinline__ uint16_t *own_queries() const {
     return shared_queries + threadIdx.x / 32 * fragment * (head_dim + gap);
@@ -194,49 +193,54 @@ template <int Threads, int Dim> struct MatrixAttention {
     }
   }
 
+  /// use(half, place, score) for the thread's scores, ascending in place, which
+  /// counts from the thread's first position in the block.
+  template <typename Use>
+  __device__ __forceinline__ void for_each_score(Use use) {
+#pragma unroll
+    for (int tile = 0; tile < position_tiles; ++tile)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        use(i / 2, tile * 8 + i % 2, scores[tile][i]);
+  }
+
   /// Scores of the block at `block` to weights; sums and results so far change
   /// their scale where the maximum does.
   __device__ __forceinline__ void weigh(int block) {
     // 2^(x log2 e) = e^x.
     const float log2_e = 0x1.715476p+0f;
     const float factor = softcap != 0.0f ? softcap * log2_e : scale * log2_e;
-    const bool masked = first_seen(last_position) > block ||
-                        first_position < block + block_positions - 1;
-    float keep[2];
+    for_each_score([&](int, int, float &score) {
+      if (softcap != 0.0f)
+        score = tanh(score * (scale / softcap));
+      score *= factor;
+    });
+    // The warp's queries differ in what they see of few blocks.
+    if (first_position < block + block_positions - 1 ||
+        first_seen(last_position) > block)
+      for_each_score([&](int half, int place, float &score) {
+        const int key = block + lane() % 4 * 2 + place;
+        if (key > own_position[half] ||
+            (window > 0 && key < first_seen(own_position[half])))
+          score = negative_infinity();
+      });
+    float largest[2] = {maximum[0], maximum[1]};
+    for_each_score([&](int half, int, float &score) {
+      largest[half] = fmaxf(largest[half], score);
+    });
+    float shift[2], keep[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      // Within the block, for the thread's first position.
-      const int first = block + lane() % 4 * 2;
-      const int last_seen = own_position[half] - first;
-      const int begin = first_seen(own_position[half]) - first;
-      float largest = maximum[half];
-#pragma unroll
-      for (int tile = 0; tile < position_tiles; ++tile)
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          float &score = scores[tile][half * 2 + i];
-          if (softcap != 0.0f)
-            score = tanh(score * (scale / softcap));
-          score *= factor;
-          const int place = tile * 8 + i;
-          if (masked && (place < begin || place > last_seen))
-            score = negative_infinity();
-          largest = score > largest ? score : largest;
-        }
-      largest = maximum_of_query(largest);
-      const float shift = largest == negative_infinity() ? 0.0f : largest;
-      keep[half] = baton_exp2(maximum[half] - shift);
-      maximum[half] = largest;
+      largest[half] = maximum_of_query(largest[half]);
+      shift[half] = largest[half] == negative_infinity() ? 0.0f : largest[half];
+      keep[half] = baton_exp2(maximum[half] - shift[half]);
+      maximum[half] = largest[half];
       sum[half] *= keep[half];
-#pragma unroll
-      for (int tile = 0; tile < position_tiles; ++tile)
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          float &score = scores[tile][half * 2 + i];
-          score = baton_exp2(score - shift);
-          sum[half] += score;
-        }
     }
+    for_each_score([&](int half, int, float &score) {
+      score = baton_exp2(score - shift[half]);
+      sum[half] += score;
+    });
 #pragma unroll
     for (int step = 0; step < block_positions / fragment; ++step)
 #pragma unroll
@@ -245,11 +249,13 @@ template <int Threads, int Dim> struct MatrixAttention {
         weights[step][i] =
             baton_bf16_pair(tile[i % 2 * 2], tile[i % 2 * 2 + 1]);
       }
+    // Maxima seldom change after the first blocks.
+    if (__any_sync(0xffffffffu, keep[0] != 1.0f || keep[1] != 1.0f))
 #pragma unroll
-    for (int tile = 0; tile < Dim / 8; ++tile)
+      for (int tile = 0; tile < Dim / 8; ++tile)
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        result[tile][i] *= keep[i / 2];
+        for (int i = 0; i < 4; ++i)
+          result[tile][i] *= keep[i / 2];
   }
 
   /// Adds sixteen positions' values to the results.

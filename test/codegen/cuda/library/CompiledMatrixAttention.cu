@@ -7,8 +7,8 @@
 
 #include "codegen/cuda/library/attention_matrix.h"
 
-/// As many heads as there are in 64 query heads, groups of four; `special`
-/// stands for a window, a cap and gates.
+/// 64 query heads in groups of four; `Special` stands for a window, a cap and
+/// gates.
 template <int64_t HeadDim, int64_t ValueDim, bool Panels, bool Special>
 __device__ __forceinline__ void
 attend(float *out, const float *q, const float *keys, const float *values,
@@ -29,12 +29,9 @@ attend(float *out, const float *q, const float *keys, const float *values,
     attend<__VA_ARGS__>(out, q, keys, values, gates, rows, position);          \
   }
 
-KERNEL(panels_64, 64, 64, true, false)
 KERNEL(panels_128, 128, 128, true, false)
 KERNEL(panels_256, 256, 256, true, false)
 KERNEL(rows_128, 128, 128, false, false)
 KERNEL(rows_256, 256, 256, false, false)
-KERNEL(unequal_192_128, 192, 128, true, false)
-KERNEL(special_80, 80, 80, true, true)
 KERNEL(special_128, 128, 128, true, true)
 KERNEL(special_256, 256, 256, true, true)

@@ -29,8 +29,8 @@ def main(program, header):
     with open(header) as file:
         barriers = [(number, line.strip()) for number, line in enumerate(file, 1)
                     if re.search(r"__sync(threads|warp)\(\);", line)]
-    if len(barriers) < 4:
-        failures.append(f"only {barriers} in {header}")
+    if len(barriers) != 3:
+        failures.append(f"other barriers than three in {header}: {barriers}")
     for number, barrier in barriers:
         for seed in (0, 1):
             result = run(program, number, 64, seed)
