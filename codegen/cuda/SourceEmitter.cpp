@@ -661,7 +661,7 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
 
   int64_t mostRows = program.getMaxRows();
   os << "\nextern \"C\" __global__ void __launch_bounds__(" << options.threads
-     << ") " << options.kernel
+     << ", 1) " << options.kernel
      << "(BatonDevice *device) {\n"
         "  BATON_DYNAMIC_SHARED(shared);\n"
         "  BatonWorkerState worker(device, "

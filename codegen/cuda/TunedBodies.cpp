@@ -78,19 +78,24 @@ matrixLinear(CallOp call, const cuda::SourceOptions &options) {
 
 static std::optional<cuda::MatrixBody>
 matrixAttention(CallOp call, const cuda::SourceOptions &options) {
-  // Where the library's function has head_dim and value_dim.
+  // Where the library's function has them; in panels, strides are 0.
+  constexpr unsigned kKeyStride = 5, kValueStride = 7;
   constexpr unsigned kHeadDim = 11, kValueDim = 12;
-  auto head = mlir::dyn_cast<mlir::IntegerAttr>(call.getOperands_()[kHeadDim]);
-  auto value =
-      mlir::dyn_cast<mlir::IntegerAttr>(call.getOperands_()[kValueDim]);
-  if (!head || !value || !isPowerOf2_64(options.threads))
+  auto integer = [&](unsigned index) {
+    return mlir::dyn_cast<mlir::IntegerAttr>(call.getOperands_()[index]);
+  };
+  mlir::IntegerAttr head = integer(kHeadDim), value = integer(kValueDim);
+  if (!head || !value || !integer(kKeyStride) || !integer(kValueStride) ||
+      !isPowerOf2_64(options.threads))
     return std::nullopt;
   int64_t bytes = baton_matrix_attention_shared_bytes(
       options.threads, head.getInt(), value.getInt());
   if (bytes == 0 || bytes > options.sharedLimit)
     return std::nullopt;
-  return cuda::MatrixBody{
-      formatv("baton_matrix_attention<{0}>", options.threads), bytes};
+  return cuda::MatrixBody{formatv("baton_matrix_attention<{0}, {1}, {2}>",
+                                  options.threads, head.getInt(),
+                                  value.getInt()),
+                          bytes};
 }
 
 std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,

@@ -51,11 +51,11 @@ public:
   /// panels are.
   __device__ __forceinline__ BlockCopy(const float *first, int64_t stride,
                                        int64_t dim, bool along_positions,
-                                       uint16_t *shared)
+                                       uint16_t *shared, uint32_t thread)
       : first(first), stride(stride), dim(dim),
         along_positions(along_positions), shared(shared) {
-    const int lane = threadIdx.x % 32;
-    const int line = threadIdx.x / 32 * 8 + lane / 4 % 4 * 2 + lane / 16;
+    const int lane = thread % 32;
+    const int line = thread / 32 * 8 + lane / 4 % 4 * 2 + lane / 16;
     own_place = line % block_positions;
     own_chunk = lines > block_positions ? line / block_positions : 0;
     element = lane % 4 * 4;
@@ -148,7 +148,7 @@ private:
 
   const float *block = nullptr;
   int begin_position = 0, end_position = 0;
-  Quad held[quads_at_once];
+  Quad held[quads_at_once] = {};
 };
 
 /// The caller's `Steps` steps, step(0) first, with a block's copy under way.

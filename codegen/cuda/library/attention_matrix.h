@@ -78,6 +78,7 @@ template <int Threads, int Dim> struct MatrixAttention {
   uint16_t *shared_keys;    // [64][head_dim + gap] or [head_dim][64 + gap]
   uint16_t *shared_values;  // [64][value_dim + gap]
 
+  uint32_t thread;
   // The warp and the thread in the current batch.
   int first_query;
   /// Positions of the warp's first and last query; the last is -1 if there is
@@ -85,11 +86,11 @@ template <int Threads, int Dim> struct MatrixAttention {
   int first_position, last_position;
   /// Of the thread's queries.
   int own_position[2];
-  float scores[position_tiles][4];
-  uint32_t weights[block_positions / fragment][4];
-  float maximum[2];
-  float sum[2];
-  float result[Dim / 8][4];
+  float scores[position_tiles][4] = {};
+  uint32_t weights[block_positions / fragment][4] = {};
+  float maximum[2] = {};
+  float sum[2] = {};
+  float result[Dim / 8][4] = {};
 
   static __device__ __forceinline__ float maximum_of_query(float value) {
 #pragma unroll
@@ -106,7 +107,7 @@ template <int Threads, int Dim> struct MatrixAttention {
   static __device__ __forceinline__ int least(int a, int b) {
     return a < b ? a : b;
   }
-  static __device__ __forceinline__ int lane() { return threadIdx.x % 32; }
+  __device__ __forceinline__ int lane() const { return thread % 32; }
   __device__ __forceinline__ int row_of(int query) const {
     return static_cast<uint32_t>(query) / static_cast<uint32_t>(group);
   }
@@ -151,7 +152,7 @@ template <int Threads, int Dim> struct MatrixAttention {
     }
   }
   __device__ __forceinline__ uint16_t *own_queries() const {
-    return shared_queries + threadIdx.x / 32 * fragment * (head_dim + gap);
+    return shared_queries + thread / 32 * fragment * (head_dim + gap);
   }
 
   /// Turns to the batch of which the warp has the queries from `first` on.
@@ -307,7 +308,7 @@ template <int Threads, int Dim> struct MatrixAttention {
   __device__ __forceinline__ void run(Copy &keys, Copy &values) {
 #pragma unroll 1
     for (int first = 0; first < queries; first += batch) {
-      begin(first + threadIdx.x / 32 * fragment);
+      begin(first + thread / 32 * fragment);
       const int seen_begin = first_seen(position_of(first));
       const int seen_end = position_of(least(first + batch, queries) - 1) + 1;
       int block = seen_begin / block_positions * block_positions;
@@ -361,6 +362,7 @@ matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
                  float softcap, int64_t window, const float *gate,
                  int64_t gate_stride, int64_t gate_width) {
   MatrixAttention<Threads, Dim> task;
+  task.thread = baton_thread();
   task.out = out;
   task.out_stride = out_stride;
   task.q = q;
@@ -382,9 +384,10 @@ matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
   task.shared_values =
       task.shared_keys + (block_positions + task.gap) * (head_dim + task.gap);
   BlockCopy<Threads, Dim> key_copy(keys, key_stride, head_dim,
-                                   task.keys_in_panels, task.shared_keys);
+                                   task.keys_in_panels, task.shared_keys,
+                                   task.thread);
   BlockCopy<Threads, Dim> value_copy(values, value_stride, value_dim, false,
-                                     task.shared_values);
+                                     task.shared_values, task.thread);
   task.run(key_copy, value_copy);
 }
 
@@ -432,6 +435,25 @@ BATON_DEVICE void baton_matrix_attention(
   else
     BATON_RUN(256);
 #undef BATON_RUN
+}
+
+/// The same for keys and values in panels and constant dimensions that tensor
+/// cores suit, which head_dim and value_dim are.
+template <int Threads, int HeadDim, int ValueDim>
+BATON_CALLED void baton_matrix_attention(
+    unsigned char *shared, float *out, int64_t out_stride, const float *q,
+    int64_t q_stride, const float *keys, int64_t, const float *values, int64_t,
+    int64_t rows, int64_t position, int64_t group, int64_t, int64_t,
+    float scale, float softcap, int64_t window, const float *gate,
+    int64_t gate_stride, int64_t gate_width, float *) {
+  static_assert(
+      baton_matrix_attention_shared_bytes(Threads, HeadDim, ValueDim) != 0);
+  constexpr int dim = HeadDim > ValueDim ? HeadDim : ValueDim;
+  constexpr int registers = dim <= 64 ? 64 : dim <= 128 ? 128 : 256;
+  baton::cuda::matrix_attention<Threads, registers>(
+      shared, out, out_stride, q, q_stride, keys, 0, values, 0, rows, position,
+      group, HeadDim, ValueDim, scale, softcap, window, gate, gate_stride,
+      gate_width);
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_ATTENTION_MATRIX_H

@@ -2,13 +2,13 @@
 //
 // The few device primitives that generated kernels and the task library use,
 // spelled in PTX for NVRTC and taken from runtime/cuda/emulation when the same
-// source is compiled for the host (BATON_EMULATION). Besides async.h, which has the
-// asynchronous copies, no file of the library contains PTX or asks which of the
-// two it is.
+// source is compiled for the host (BATON_EMULATION). Besides async.h, which has
+// the asynchronous copies, no file of the library contains PTX or asks which of
+// the two it is.
 //
 // Memory order follows PTX's model: a notification is a release at GPU scope, a
-// wait polls relaxed and ends with one acquire fence, and a barrier of the block
-// hands what one thread has acquired to the others.
+// wait polls relaxed and ends with one acquire fence, and a barrier of the
+// block hands what one thread has acquired to the others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +33,9 @@ typedef unsigned long uint64_t;
 static_assert(sizeof(int64_t) == 8 && sizeof(uint64_t) == 8, "LP64");
 
 #define BATON_DEVICE static __device__ __forceinline__
+/// Called, once in the kernel: bodies that take most registers do not share
+/// them with everything around their call.
+#define BATON_CALLED static __device__ __noinline__
 
 /// Declares `name`, the block's dynamic shared memory, aligned as warpgroups
 /// want it.
@@ -95,13 +98,35 @@ BATON_DEVICE uint64_t baton_nanoseconds() {
   return value;
 }
 
+// Values asked again. What follows from them is computed where it is needed,
+// instead of being held in registers by all phases that use the same body.
+
+/// threadIdx.x and blockDim.x.
+BATON_DEVICE uint32_t baton_thread() {
+  uint32_t thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+BATON_DEVICE uint32_t baton_threads() {
+  uint32_t threads;
+  asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(threads));
+  return threads;
+}
+BATON_DEVICE int64_t baton_again(int64_t value) {
+  asm volatile("" : "+l"(value));
+  return value;
+}
+
 /// Leaves the cores to others for about so long.
-BATON_DEVICE void baton_pause(uint32_t nanoseconds) { __nanosleep(nanoseconds); }
+BATON_DEVICE void baton_pause(uint32_t nanoseconds) {
+  __nanosleep(nanoseconds);
+}
 
 /// Starts loading `bytes` from `address` on into the second-level cache; called
 /// by all threads of the block.
 BATON_DEVICE void baton_prefetch(const void *address, int64_t bytes) {
-  for (int64_t at = threadIdx.x * 128; at < bytes; at += blockDim.x * 128)
+  for (int64_t at = baton_thread() * 128; at < bytes;
+       at += baton_threads() * 128)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(
         static_cast<const char *>(address) + at));
 }
@@ -123,8 +148,8 @@ BATON_DEVICE float baton_exp2(float x) {
 
 #endif // BATON_EMULATION
 
-/// Ten times the compute capability whose instructions may be used. Those of 9.0
-/// that later ones do not have (sm_90a) only where it is said.
+/// Ten times the compute capability whose instructions may be used. Those
+/// of 9.0 that later ones do not have (sm_90a) only where it is said.
 #ifndef BATON_ARCHITECTURE
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define BATON_ARCHITECTURE 90

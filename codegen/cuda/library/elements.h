@@ -32,11 +32,12 @@ struct Walk {
 /// All threads of the block, side by side; `width` is at least 1. The division
 /// is here, and of 32 bits, so that there is none per element.
 BATON_DEVICE Walk walk_of_block(int64_t width) {
-  if (width > blockDim.x)
-    return {0, threadIdx.x, 0, blockDim.x, width};
+  const uint32_t thread = baton_thread(), threads = baton_threads();
+  if (width > threads)
+    return {0, thread, 0, threads, width};
   const uint32_t narrow = static_cast<uint32_t>(width);
-  return {threadIdx.x / narrow, threadIdx.x % narrow, blockDim.x / narrow,
-          blockDim.x % narrow, width};
+  return {thread / narrow, thread % narrow, threads / narrow, threads % narrow,
+          width};
 }
 
 /// Calls body(row, column) for every element of [rows, width].

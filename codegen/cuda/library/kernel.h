@@ -196,7 +196,7 @@ struct BatonWorkerState {
   __device__ __forceinline__ void wait(const BatonBox<Rank> &box,
                                        uint32_t growth) {
     int64_t size = box.size();
-    for (int64_t i = threadIdx.x; i < size; i += blockDim.x) {
+    for (int64_t i = baton_thread(); i < size; i += baton_threads()) {
       int64_t word = box.word(i);
       poll(events + word * BATON_DEVICE_WORD_STRIDE, bases[word] + growth,
            word);

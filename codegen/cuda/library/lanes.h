@@ -46,9 +46,10 @@ BATON_DEVICE float maximum_of_lanes(float value) {
 template <typename Gather, typename Value>
 BATON_DEVICE void for_each_row(float *out, int64_t out_stride, int64_t rows,
                                int64_t width, Gather gather, Value value) {
-  const uint32_t teams = blockDim.x / lanes;
-  const uint32_t team = threadIdx.x / lanes;
-  const uint32_t lane = threadIdx.x % lanes;
+  const uint32_t teams = baton_threads() / lanes;
+  const uint32_t thread = baton_thread();
+  const uint32_t team = thread / lanes;
+  const uint32_t lane = thread % lanes;
   for (int64_t first = 0; first < rows; first += teams) {
     const uint32_t count =
         rows - first < teams ? static_cast<uint32_t>(rows - first) : teams;

@@ -80,7 +80,7 @@ multiply_matrices(unsigned char *shared, float *out, int64_t out_stride,
 
 template <int Threads, int Rows, int Columns,
           int Architecture = BATON_ARCHITECTURE>
-BATON_DEVICE void baton_matrix_linear_bf16(
+BATON_CALLED void baton_matrix_linear_bf16(
     unsigned char *shared, float *out, int64_t out_stride, const float *x,
     int64_t x_stride, const uint16_t *panels, const float *bias,
     const float *residual, int64_t residual_stride, int64_t rows, int64_t k,
@@ -99,7 +99,7 @@ BATON_DEVICE void baton_matrix_linear_bf16(
 /// Columns / 2 outputs are computed at a time.
 template <int Threads, int Rows, int Columns,
           int Architecture = BATON_ARCHITECTURE>
-BATON_DEVICE void baton_matrix_gated_linear_bf16(
+BATON_CALLED void baton_matrix_gated_linear_bf16(
     unsigned char *shared, float *out, int64_t out_stride, const float *x,
     int64_t x_stride, const uint16_t *panels, const float *bias_gate,
     const float *bias_up, int64_t rows, int64_t k, int64_t columns,

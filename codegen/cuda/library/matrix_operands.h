@@ -54,8 +54,9 @@ BATON_DEVICE uint32_t activation_offset(uint32_t row, uint32_t chunk) {
 /// eight threads share a row.
 template <int Threads, int Rows> class MatrixActivations {
 public:
-  __device__ __forceinline__ MatrixActivations(const MatrixOperands &operands)
-      : operands(operands),
+  __device__ __forceinline__ MatrixActivations(const MatrixOperands &operands,
+                                               uint32_t thread)
+      : operands(operands), thread(thread),
         aligned((reinterpret_cast<uint64_t>(operands.x) |
                  static_cast<uint64_t>(operands.x_stride) * sizeof(float)) %
                     sizeof(Quad) ==
@@ -63,8 +64,8 @@ public:
 
   /// Zeros for what is outside of the operand.
   __device__ __forceinline__ void load(int32_t stage) {
-    const int32_t depth = stage * BatonMatrixShape::depths +
-                          static_cast<int32_t>(threadIdx.x % 8 * 8);
+    const int32_t depth =
+        stage * BatonMatrixShape::depths + static_cast<int32_t>(thread % 8 * 8);
     if (aligned && depth + 8 <= operands.k) {
 #pragma unroll
       for (int i = 0; i < count; ++i) {
@@ -98,7 +99,7 @@ public:
                                               quad.element[pair % 2 * 2 + 1]);
       }
       *reinterpret_cast<MatrixChunk *>(
-          to + activation_offset(row(i), threadIdx.x % 8)) = rounded;
+          to + activation_offset(row(i), thread % 8)) = rounded;
     }
   }
 
@@ -106,16 +107,19 @@ private:
   static constexpr int count = Rows * 8 / Threads;
 
   /// Of the thread's chunk `i`.
-  static __device__ __forceinline__ int32_t row(int i) {
-    return static_cast<int32_t>(threadIdx.x / 8) + i * (Threads / 8);
+  __device__ __forceinline__ int32_t row(int i) const {
+    return static_cast<int32_t>(thread / 8) + i * (Threads / 8);
   }
   __device__ __forceinline__ const float *at(int32_t row, int32_t depth) const {
     return operands.x + row * operands.x_stride + depth;
   }
 
   const MatrixOperands &operands;
+  const uint32_t thread;
   const bool aligned;
-  Quad chunks[count][2];
+  /// Begins with zeros: registers that a loop reads before it writes them, in
+  /// whatever case, would be kept free from the kernel's start on.
+  Quad chunks[count][2] = {};
 };
 
 } // namespace baton::cuda

@@ -51,8 +51,8 @@ BATON_DEVICE uint64_t describe_activations(const unsigned char *stage,
 /// So the lower four are read of one half, the upper four of the other, which
 /// are in all banks, and lanes with the upper ones exchange two registers.
 BATON_DEVICE void load_weights(uint32_t (&fragment)[4],
-                               const unsigned char *panel, int depth) {
-  const uint32_t lane = threadIdx.x % 32;
+                               const unsigned char *panel, int depth,
+                               uint32_t lane) {
   const uint32_t row = lane % 8, half = lane / 8 % 2 ^ row / 4;
   uint32_t loaded[4];
   baton_load_matrices_transposed(
@@ -73,7 +73,8 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
   constexpr int panel_bytes = depths * 32;
   /// Panels of a warp: the four of a warpgroup multiply 64 columns.
   constexpr int blocks = Columns / (Threads / 2);
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const uint32_t thread = baton_thread();
+  const uint32_t lane = thread % 32, warp = thread / 32;
   unsigned char *const weights =
       shared + shape.activation_stages() * shape.activation_bytes();
   uint64_t *const full =
@@ -97,7 +98,7 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
 
   // Whatever was in shared memory has been read.
   __syncthreads();
-  if (threadIdx.x == 0) {
+  if (thread == 0) {
     for (int slot = 0; slot < stages; ++slot)
       baton_barrier_init(&full[slot], 1);
     baton_barrier_init_fence();
@@ -107,9 +108,10 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
     for (int stage = 0; stage < stages - 1; ++stage)
       copy(stage);
   }
-  MatrixActivations<Threads, Rows> activations(operands);
+  MatrixActivations<Threads, Rows> activations(operands, thread);
   float sum[blocks][Rows / 2] = {};
-  uint32_t fragments[steps][blocks][4];
+  // Zeros as in MatrixActivations.
+  uint32_t fragments[steps][blocks][4] = {};
 #pragma unroll
   for (int block = 0; block < blocks; ++block)
     baton_warpgroup_hold(sum[block]);
@@ -120,7 +122,7 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
     if (stage >= 0) {
       const int slot = stage % stages;
       __syncthreads();
-      if (threadIdx.x == 0)
+      if (thread == 0)
         copy(stage + stages - 1);
       baton_barrier_wait(&full[slot], stage / stages % 2);
       unsigned char *const b = weights + slot * shape.weight_bytes();
@@ -144,7 +146,7 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
         for (int block = 0; block < blocks; ++block) {
           load_weights(fragments[step][block],
                        b + (block * (Threads / 32) + warp) * panel_bytes,
-                       step * 16);
+                       step * 16, lane);
           baton_warpgroup_hold(fragments[step][block]);
         }
         baton_warpgroup_fence();
@@ -168,7 +170,7 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
   for (int block = 0; block < blocks; ++block)
     baton_warpgroup_hold(sum[block]);
   __syncthreads();
-  if (threadIdx.x == 0)
+  if (thread == 0)
     for (int slot = 0; slot < stages; ++slot)
       baton_barrier_invalidate(&full[slot]);
   float *const product = reinterpret_cast<float *>(shared);

@@ -38,7 +38,8 @@ BATON_DEVICE void multiply_by_warps(unsigned char *shared,
   constexpr int stages = shape.stages, depths = shape.depths;
   constexpr int warp_rows = Rows / shape.warps_down();
   constexpr int warp_columns = Columns / shape.warps_across();
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const uint32_t thread = baton_thread();
+  const uint32_t lane = thread % 32, warp = thread / 32;
   const uint32_t top = warp / shape.warps_across() * warp_rows;
   const uint32_t left = warp % shape.warps_across() * warp_columns;
   unsigned char *const weights =
@@ -52,8 +53,8 @@ BATON_DEVICE void multiply_by_warps(unsigned char *shared,
 #pragma unroll
       for (int i = 0; i < Columns * 8 / Threads; ++i) {
         // 128 of a panel, in terms that are the same for every stage.
-        const uint32_t panel = threadIdx.x / 128 + i * Threads / 128;
-        const uint32_t number = threadIdx.x % 128 + i * Threads % 128;
+        const uint32_t panel = thread / 128 + i * Threads / 128;
+        const uint32_t number = thread % 128 + i * Threads % 128;
         const uint32_t inner = number / 2, half = number % 2;
         const int32_t depth = stage * depths + static_cast<int32_t>(inner);
         if (panel >= static_cast<uint32_t>(operands.panel_count))
@@ -73,7 +74,7 @@ BATON_DEVICE void multiply_by_warps(unsigned char *shared,
 #pragma unroll 1
   for (int stage = 0; stage < stages - 1; ++stage)
     copy(stage);
-  MatrixActivations<Threads, Rows> activations(operands);
+  MatrixActivations<Threads, Rows> activations(operands, thread);
   float sum[warp_rows / 16][warp_columns / 8][4] = {};
   // Begins with the first stage's activations: loaded two stages ahead, stored
   // one stage ahead.

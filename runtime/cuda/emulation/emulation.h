@@ -45,6 +45,7 @@ __attribute__((constructor)) static void baton_poison_static_shared() {
 }
 
 #define BATON_DEVICE static __device__ __forceinline__
+#define BATON_CALLED static __device__ __noinline__
 #define BATON_DYNAMIC_SHARED(name)                                             \
   unsigned char *const name = ::baton::emulation::current->shared
 
@@ -196,6 +197,9 @@ BATON_DEVICE void baton_store_release_system(uint32_t *word, uint32_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
+BATON_DEVICE uint32_t baton_thread() { return threadIdx.x; }
+BATON_DEVICE uint32_t baton_threads() { return blockDim.x; }
+BATON_DEVICE int64_t baton_again(int64_t value) { return value; }
 BATON_DEVICE uint64_t baton_nanoseconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
