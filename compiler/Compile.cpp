@@ -41,6 +41,8 @@ namespace {
 struct Code {
   std::string text;
   std::vector<llvm::SmallVector<char, 0>> objects;
+  /// All kernels were compiled before.
+  bool cached = false;
 };
 
 } // namespace
@@ -223,13 +225,15 @@ static Error emulatedCode(llvm::ArrayRef<cuda::Source> sources,
 
 static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
                      const std::string &architecture,
+                     const CompileOptions &options,
                      const Installation &installation, nlohmann::json &kernels,
-                     llvm::Module &data) {
+                     Code &code, llvm::Module &data) {
   auto cubins =
       compileKernels<cuda::Cubin>(sources, [&](const cuda::Source &source) {
-        return cuda::compileCubin(
-            source.text,
-            {architecture, installation.headers(), {installation.cuda()}});
+        return cuda::compileCubin(source.text, {architecture,
+                                                installation.headers(),
+                                                {installation.cuda()},
+                                                options.kernelCache});
       });
   if (!cubins)
     return cubins.takeError();
@@ -240,6 +244,8 @@ static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
     kernel["static_shared_bytes"] = cubin.sharedBytes;
     files.emplace_back(cubin.bytes.data(), cubin.bytes.size());
   }
+  code.cached = llvm::all_of(
+      *cubins, [](const cuda::Cubin &cubin) { return cubin.cached; });
   plan::emitCubins(data, files);
   return Error::success();
 }
@@ -272,9 +278,9 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
       llvm::StringRef(options.target).split(':').second.str();
   bool emulated = isEmulated(options);
   if (Error error =
-          emulated
-              ? emulatedCode(*sources, options, installation, code, *data)
-              : gpuCode(*sources, architecture, installation, kernels, *data))
+          emulated ? emulatedCode(*sources, options, installation, code, *data)
+                   : gpuCode(*sources, architecture, options, installation,
+                             kernels, code, *data))
     return std::move(error);
   metadata["device"] = {{"kind", options.target},
                         {"kernels", std::move(kernels)}};
@@ -333,13 +339,13 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
     std::chrono::duration<double> seconds =
         std::chrono::steady_clock::now() - start;
     llvm::errs() << llvm::format(
-        "%s: %zu phases, %llu events, proof %s, compiled for %s in %.1f s\n",
+        "%s: %zu phases, %llu events, proof %s, compiled for %s in %.1f s%s\n",
         options.output.c_str(), info["programs"][0]["phases"].get<size_t>(),
         static_cast<unsigned long long>(
             info["events"]["words"].get<uint64_t>()),
         info["proof"].value("status", "missing").c_str(),
         (isCuda(options) ? options.target : target->cpu).c_str(),
-        seconds.count());
+        seconds.count(), code->cached ? ", kernels from the cache" : "");
   }
   return Error::success();
 }

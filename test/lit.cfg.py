@@ -18,6 +18,9 @@ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "TMPDIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# Not the user's.
+config.environment["BATON_CACHE_DIR"] = os.path.join(config.test_exec_root, "kernel-cache")
+
 # BATON_TEST_ROUNDTRIP=1 makes every baton-opt of the suite print and parse
 # again what it made, and compare.
 opt = "baton-opt"

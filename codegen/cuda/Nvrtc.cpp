@@ -2,8 +2,10 @@
 
 #include "codegen/cuda/Nvrtc.h"
 
+#include "codegen/cuda/CubinCache.h"
+
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
@@ -22,7 +24,11 @@ namespace {
 /// building Baton takes no toolkit.
 struct Nvrtc {
   using Program = void *;
+  /// Which it is: the version, and the file, whose name and size tell updates
+  /// of a version apart.
+  std::string identity;
   const char *(*errorString)(int result);
+  int (*version)(int *major, int *minor);
   int (*createProgram)(Program *program, const char *source, const char *name,
                        int headerCount, const char *const *headers,
                        const char *const *includeNames);
@@ -54,6 +60,20 @@ candidates(const std::vector<std::string> &toolkits) {
   return files;
 }
 
+static std::string identityOf(const Nvrtc &nvrtc) {
+  int major = 0, minor = 0;
+  nvrtc.version(&major, &minor);
+  std::string identity = (Twine(major) + "." + Twine(minor)).str();
+  Dl_info info;
+  SmallString<128> file;
+  uint64_t bytes = 0;
+  if (dladdr(reinterpret_cast<void *>(nvrtc.version), &info) &&
+      !sys::fs::real_path(info.dli_fname, file) &&
+      !sys::fs::file_size(file, bytes))
+    identity += (" " + sys::path::filename(file) + " " + Twine(bytes)).str();
+  return identity;
+}
+
 static Expected<Nvrtc> openNvrtc(const std::vector<std::string> &toolkits) {
   void *library = nullptr;
   for (const std::string &file : candidates(toolkits))
@@ -71,6 +91,7 @@ static Expected<Nvrtc> openNvrtc(const std::vector<std::string> &toolkits) {
     complete &= function != nullptr;
   };
   resolve("nvrtcGetErrorString", nvrtc.errorString);
+  resolve("nvrtcVersion", nvrtc.version);
   resolve("nvrtcCreateProgram", nvrtc.createProgram);
   resolve("nvrtcDestroyProgram", nvrtc.destroyProgram);
   resolve("nvrtcCompileProgram", nvrtc.compileProgram);
@@ -81,6 +102,7 @@ static Expected<Nvrtc> openNvrtc(const std::vector<std::string> &toolkits) {
   if (!complete)
     return createStringError("the NVRTC that was found lacks functions of "
                              "CUDA 12; install a newer CUDA toolkit");
+  nvrtc.identity = identityOf(nvrtc);
   return nvrtc;
 }
 
@@ -103,45 +125,73 @@ static int64_t reported(StringRef log, StringRef pattern) {
   return number;
 }
 
+static std::vector<std::string>
+argumentsFor(const baton::cuda::CubinOptions &options) {
+  return {"--gpu-architecture=" + options.architecture,
+          "--include-path=" + options.headers, "--std=c++17",
+          // As in the task library of the CPU: nothing is fused but where
+          // written.
+          "--fmad=false",
+          // Line numbers for profilers cost nothing.
+          "--generate-line-info", "--ptxas-options=-v"};
+}
+
+static Expected<baton::cuda::Cubin> compile(const Nvrtc &nvrtc,
+                                            StringRef source,
+                                            StringRef architecture,
+                                            ArrayRef<std::string> arguments) {
+  auto fail = [&](const Twine &what) {
+    return createStringError("compiling for " + architecture + ": " + what);
+  };
+  Nvrtc::Program program = nullptr;
+  // Of a relative name the line numbers would name the working directory.
+  if (int result = nvrtc.createProgram(&program, source.str().c_str(),
+                                       "/kernel.cu", 0, nullptr, nullptr))
+    return fail(nvrtc.errorString(result));
+  auto destroy = make_scope_exit([&] { nvrtc.destroyProgram(&program); });
+
+  auto pointers = map_to_vector(
+      arguments, [](const std::string &text) { return text.c_str(); });
+  int result = nvrtc.compileProgram(program, pointers.size(), pointers.data());
+  size_t size = 0;
+  nvrtc.logSize(program, &size);
+  std::string log(size, '\0');
+  nvrtc.log(program, log.data());
+  if (result)
+    return fail(Twine(nvrtc.errorString(result)) + ": " +
+                summarize(StringRef(log.c_str())));
+
+  baton::cuda::Cubin cubin;
+  if (nvrtc.cubinSize(program, &size) || size == 0)
+    return fail("NVRTC gives no cubin");
+  cubin.bytes.resize(size);
+  nvrtc.cubin(program, cubin.bytes.data());
+  cubin.registers = reported(log, "Used ([0-9]+) registers");
+  cubin.spilledBytes = reported(log, "([0-9]+) bytes spill stores");
+  cubin.sharedBytes = reported(log, "([0-9]+) bytes smem");
+  return cubin;
+}
+
 Expected<baton::cuda::Cubin>
 baton::cuda::compileCubin(StringRef source, const CubinOptions &options) {
   Expected<Nvrtc> nvrtc = openNvrtc(options.toolkits);
   if (!nvrtc)
     return nvrtc.takeError();
-  auto fail = [&](const Twine &what) {
-    return createStringError("compiling for " + options.architecture + ": " +
-                             what);
-  };
-  Nvrtc::Program program = nullptr;
-  if (int result = nvrtc->createProgram(&program, source.str().c_str(),
-                                        "kernel.cu", 0, nullptr, nullptr))
-    return fail(nvrtc->errorString(result));
-  auto destroy = make_scope_exit([&] { nvrtc->destroyProgram(&program); });
+  std::vector<std::string> arguments = argumentsFor(options);
+  auto headers = CubinCache::filesBelow(options.headers);
+  if (options.cache.empty() || !headers)
+    return compile(*nvrtc, source, options.architecture, arguments);
 
-  std::string architecture = "--gpu-architecture=" + options.architecture;
-  std::string include = "--include-path=" + options.headers;
-  const char *arguments[] = {
-      architecture.c_str(), include.c_str(), "--std=c++17",
-      // As in the task library of the CPU: nothing is fused but where written.
-      "--fmad=false",
-      // Line numbers for profilers cost nothing.
-      "--generate-line-info", "--ptxas-options=-v"};
-  int result = nvrtc->compileProgram(program, std::size(arguments), arguments);
-  size_t size = 0;
-  nvrtc->logSize(program, &size);
-  std::string log(size, '\0');
-  nvrtc->log(program, log.data());
-  if (result)
-    return fail(Twine(nvrtc->errorString(result)) + ": " +
-                summarize(StringRef(log.c_str())));
-
-  Cubin cubin;
-  if (nvrtc->cubinSize(program, &size) || size == 0)
-    return fail("NVRTC gives no cubin");
-  cubin.bytes.resize(size);
-  nvrtc->cubin(program, cubin.bytes.data());
-  cubin.registers = reported(log, "Used ([0-9]+) registers");
-  cubin.spilledBytes = reported(log, "([0-9]+) bytes spill stores");
-  cubin.sharedBytes = reported(log, "([0-9]+) bytes smem");
+  std::vector<std::string> items = {nvrtc->identity, source.str()};
+  append_range(items, arguments);
+  append_range(items, *headers);
+  std::string key = CubinCache::key(items);
+  CubinCache cache(options.cache);
+  if (std::optional<Cubin> found = cache.find(key))
+    return std::move(*found);
+  Expected<Cubin> cubin =
+      compile(*nvrtc, source, options.architecture, arguments);
+  if (cubin)
+    cache.store(key, *cubin);
   return cubin;
 }

@@ -23,6 +23,8 @@ struct CubinOptions {
   std::string headers;
   /// Folders with libnvrtc.so.*, looked at before the system's.
   std::vector<std::string> toolkits;
+  /// The folder of a CubinCache; none when empty.
+  std::string cache;
 };
 
 struct Cubin {
@@ -31,10 +33,13 @@ struct Cubin {
   int64_t registers = 0, spilledBytes = 0;
   /// Static shared memory of a block, in bytes.
   int64_t sharedBytes = 0;
+  /// It was not compiled now, but found in the cache.
+  bool cached = false;
 };
 
-/// Compiles a kernel's source. Fails, in one line, when NVRTC is not found,
-/// does not know the architecture, or refuses the source.
+/// Compiles a kernel's source, or finds what that gave before. Fails, in one
+/// line, when NVRTC is not found, does not know the architecture, or refuses
+/// the source.
 llvm::Expected<Cubin> compileCubin(llvm::StringRef source,
                                    const CubinOptions &options);
 

@@ -68,6 +68,8 @@ def expect(condition, message):
 def main(test):
     """Runs `test(folder)` in a scratch folder and turns failures into status 1."""
     with tempfile.TemporaryDirectory(prefix="baton-e2e-") as scratch:
+        # Not the user's, and no other test's.
+        os.environ["BATON_CACHE_DIR"] = os.path.join(scratch, "kernel-cache")
         try:
             test(scratch)
         except Failure as failure:

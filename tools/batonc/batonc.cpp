@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cuda/CubinCache.h"
 #include "tools/batonc/Process.h"
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"
@@ -56,6 +57,10 @@ static int compileCommand(int argc, char **argv) {
   app.add_option("--emit", emit.value,
                  "print the default schedule, or stop at a stage: schedule, "
                  "model, event, llvm, cuda, object, exe");
+  bool noCache = false;
+  app.add_flag("--no-cache", noCache,
+               "CUDA: neither look for the kernel among those compiled before, "
+               "in BATON_CACHE_DIR or ~/.cache/baton, nor keep it there");
 
   try {
     app.parse(argc, argv);
@@ -84,6 +89,8 @@ static int compileCommand(int argc, char **argv) {
   if (options.output.empty() && options.stage == Stage::executable)
     return fail("-o is missing: where should the executable go?");
 
+  if (!noCache)
+    options.kernelCache = baton::cuda::CubinCache::userFolder();
   reportFatalErrors(options.model);
   if (llvm::Error error = compile(options, Installation::ofTool(argv[0])))
     return fail(llvm::toString(std::move(error)));

@@ -1,0 +1,93 @@
+"""Kernels that were compiled before are not compiled again.
+
+- the second compilation takes kernels from the cache, says so, and gives the same
+  bytes, from any working directory; --no-cache looks nowhere and keeps nothing;
+- another header, or another architecture, is another kernel;
+- a damaged entry is compiled again, silently, and replaced;
+- without a place to write, compiling goes on;
+- two compilations at once give the same program.
+
+Skipped (77) where NVRTC is neither installed nor fetched by tools/install-cuda.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+
+import programs
+from programs import expect, run
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    # An installation of which a header can be changed.
+    os.makedirs(path("baton/bin"))
+    shutil.copy(arguments.batonc, path("baton/bin/batonc"))
+    shutil.copytree(arguments.installation, path("baton/lib/baton"))
+    cache = os.environ["BATON_CACHE_DIR"]
+
+    def command(output, *flags):
+        return [path("baton/bin/batonc"), arguments.folder, "-o", path(output), *flags]
+
+    def compile(output, *flags, target="--target=cuda:sm_90a", environment=None, cwd=None):
+        """Whether the kernel came from the cache, and the executable's bytes."""
+        result = run(command(output, target, *flags), check=False, env=environment, cwd=cwd)
+        if "NVRTC" in result.stderr and "was not found" in result.stderr:
+            print(result.stderr.strip())
+            sys.exit(77)
+        expect(result.returncode == 0 and result.stderr.count("\n") == 1,
+               f"{output}: {result.stderr}")
+        with open(path(output), "rb") as file:
+            return "kernels from the cache" in result.stderr, file.read()
+
+    cached, first = compile("first")
+    expect(not cached, "a kernel from an empty cache")
+    kept = os.listdir(cache)
+    expect(len(kept) == 1, f"the cache holds {kept}")
+    cached, again = compile("again", cwd=scratch)
+    expect(cached and again == first, "the second compilation is not the first one's")
+    cached, fresh = compile("fresh", "--no-cache", cwd="/")
+    expect(not cached and fresh == first, "--no-cache, in another folder, gives other bytes")
+
+    entry = os.path.join(cache, kept[0])
+    with open(entry, "rb") as file:
+        whole = file.read()
+    with open(entry, "wb") as file:
+        file.write(whole[:len(whole) // 2])
+    cached, repaired = compile("repaired")
+    with open(entry, "rb") as file:
+        expect(not cached and repaired == first and file.read() == whole,
+               "a damaged entry is not replaced")
+
+    header = path("baton/lib/baton/include/codegen/cuda/library/softmax.h")
+    with open(header, "a") as file:
+        file.write("// Changed.\n")
+    both = [subprocess.Popen(command(f"both{i}", "--target=cuda:sm_90a"),
+                             stderr=subprocess.PIPE, text=True) for i in range(2)]
+    said = [process.communicate()[1] for process in both]
+    expect(all(process.returncode == 0 for process in both), said)
+    expect("from the cache" not in said[0] or "from the cache" not in said[1],
+           "another header is not another kernel")
+    expect(len(os.listdir(cache)) == 2, f"the cache holds {os.listdir(cache)}")
+    with open(path("both0"), "rb") as one, open(path("both1"), "rb") as other:
+        expect(one.read() == other.read(), "two compilations at once differ")
+    cached, _ = compile("changed")
+    expect(cached, "the kernel with the other header is not kept")
+    cached, _ = compile("older", target="--target=cuda:sm_80")
+    expect(not cached and len(os.listdir(cache)) == 3, "another architecture is not another kernel")
+
+    with open(path("file"), "w"):
+        pass
+    cached, _ = compile("unkept", environment=dict(os.environ, BATON_CACHE_DIR=path("file")))
+    expect(not cached, "a kernel from a file that is no folder")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--installation", required=True)
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
