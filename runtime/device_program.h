@@ -59,6 +59,9 @@ struct BatonGeneration {
   uint64_t max_new_tokens;
   uint64_t seed;
   double temperature;
+  /// As in SamplingOptions: 0 and 1 let all tokens be candidates.
+  uint64_t top_k;
+  double top_p;
 };
 
 /// How a generation ended.

@@ -264,7 +264,9 @@ void DeviceExecution::prepare_generation(const GenerationRequest *request) {
                       stops,
                       request->max_new_tokens,
                       sampling.seed,
-                      sampling.top_k == 1 ? 0 : sampling.temperature};
+                      sampling.top_k == 1 ? 0 : sampling.temperature,
+                      sampling.top_k,
+                      sampling.top_p};
   prompt_tokens = request->prompt.size();
 }
 

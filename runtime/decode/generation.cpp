@@ -60,13 +60,9 @@ BatonStep Generation::advance(const BatonStep &current, const Logits &logits) {
   return {1, static_cast<uint32_t>(position), 1, 0};
 }
 
-/// Nothing but the driver sees the logits, and a device chooses among all
-/// tokens.
+/// Unless the driver wants to see the logits itself.
 const GenerationRequest *Generation::request() const {
-  const SamplingOptions &sampling = wanted.sampling;
-  bool greedy = sampling.temperature == 0 || sampling.top_k == 1;
-  bool among_all = greedy || (sampling.top_k == 0 && sampling.top_p >= 1);
-  return among_all && !hooks.on_logits ? &wanted : nullptr;
+  return hooks.on_logits ? nullptr : &wanted;
 }
 
 void Generation::computed(uint64_t positions) {

@@ -51,7 +51,9 @@ def test(arguments, scratch):
     answer = device.generate(greedy["prompt"], count, "--workers", 2)
     expect(answer["tokens"] == greedy["new_tokens"][:count], "the greedy tokens differ")
     for flags in (("--temperature", 0.8, "--seed", 7), ("--temperature", 3, "--seed", 8),
-                  ("--temperature", 0.7, "--top-p", 0.9, "--seed", 3), ("--top-k", 1)):
+                  ("--temperature", 0.7, "--top-p", 0.9, "--seed", 3), ("--top-k", 1),
+                  ("--temperature", 2, "--top-k", 20, "--seed", 4),
+                  ("--temperature", 5, "--top-k", 50, "--top-p", 0.8, "--seed", 5)):
         both = [program.generate(greedy["prompt"], count, "--prefill-chunk", 3, "--workers", 2, *flags)
                 for program in (host, device)]
         expect(both[0]["tokens"] == both[1]["tokens"], f"the tokens with {flags} differ")

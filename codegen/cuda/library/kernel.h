@@ -304,8 +304,7 @@ private:
           left < wanted.prefill_chunk ? left : wanted.prefill_chunk;
       following.outputs = following.rows == left ? 1 : 0;
     } else {
-      token = baton_sample(logits, vocabulary, wanted.temperature, wanted.seed,
-                           position);
+      token = baton_sample(logits, vocabulary, wanted, position);
       following.rows = following.outputs = 1;
       end = token < 0 ? BATON_END_NOT_FINITE : BATON_END_NOT_YET;
     }

@@ -1,15 +1,16 @@
 //===- sampling.h - from logits to the next token -------------------------===//
 //
-// What runtime/decode/sampler.h does on the host, without limits to the
-// candidates, by one block. The same seed and position give the same number;
-// sums are of fixed parts in a fixed order, which is not the host's.
+// What runtime/decode/sampler.h does on the host, by one block. The same seed
+// and position give the same number; sums are of fixed parts in a fixed order,
+// which is not the host's.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_CODEGEN_CUDA_LIBRARY_SAMPLING_H
 #define BATON_CODEGEN_CUDA_LIBRARY_SAMPLING_H
 
-#include "codegen/cuda/library/device.h"
+#include "codegen/cuda/library/candidates.h"
+#include "runtime/device_program.h"
 
 namespace baton::cuda {
 
@@ -72,15 +73,29 @@ BATON_DEVICE int32_t likeliest(const float *logits, int64_t vocabulary,
 /// is infinite or not a number. A temperature of 0 takes the likeliest. Called
 /// by all threads of a block, behind a barrier; ends with one.
 BATON_DEVICE int32_t baton_sample(const float *logits, int64_t vocabulary,
-                                  double temperature, uint64_t seed,
+                                  const BatonGeneration &wanted,
                                   uint64_t position) {
   using namespace baton::cuda;
+  const double temperature = wanted.temperature;
   __shared__ int64_t integers[most_warps];
+  __shared__ SharedSum histogram[digit_values];
   __shared__ double sums[most_warps];
   __shared__ int32_t chosen;
   const int32_t best = likeliest(logits, vocabulary, integers);
   if (best < 0 || temperature == 0)
     return best;
+  const double random = uniform(wanted.seed, position);
+  const bool counted =
+      wanted.top_k != 0 && wanted.top_k < static_cast<uint64_t>(vocabulary);
+  if (counted || wanted.top_p < 1) {
+    Candidates candidates(logits, vocabulary, logits[best], temperature,
+                          histogram);
+    if (counted)
+      candidates.keep_count(wanted.top_k);
+    if (wanted.top_p < 1)
+      candidates.keep_part(wanted.top_p);
+    return candidates.choose(random);
+  }
 
   // Every thread has neighbouring tokens. Where its part of the whole weight
   // begins is the sum of the parts before, exactly where that of its neighbour
@@ -111,7 +126,7 @@ BATON_DEVICE int32_t baton_sample(const float *logits, int64_t vocabulary,
     before_warp = i == warp ? total : before_warp;
     total += sums[i];
   }
-  const double number = uniform(seed, position) * total;
+  const double number = random * total;
   const double from = before_warp + (lane ? before_lane : 0.0);
   // Rounding may leave a rest behind the last thread of any weight, which it
   // then falls to.

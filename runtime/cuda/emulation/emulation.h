@@ -149,6 +149,9 @@ BATON_DEVICE unsigned atomicCAS(unsigned *word, unsigned expected,
   return expected;
 }
 
+/// The lowest set bit, from 1 on; 0 for none.
+BATON_DEVICE int __ffs(int value) { return __builtin_ffs(value); }
+
 BATON_DEVICE unsigned __float_as_uint(float value) {
   return __builtin_bit_cast(unsigned, value);
 }

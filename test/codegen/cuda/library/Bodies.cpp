@@ -2,8 +2,11 @@
 
 #include "test/codegen/cuda/library/Bodies.h"
 
+#include <stdexcept>
+
 // Behind the standard headers, whose attributes it redefines.
 #include "codegen/cuda/library/library.h"
+#include "codegen/cuda/library/sampling.h"
 
 using namespace baton;
 using namespace baton::test;
@@ -25,6 +28,25 @@ int64_t test::emulated_attention_scratch_bytes(int64_t rows, int64_t group,
 }
 int64_t test::emulated_attention_partial_width(int64_t value_dim) {
   return baton_attention_partial_width(value_dim);
+}
+int32_t test::emulated_sample(ThreadBlock block,
+                              const std::vector<float> &logits,
+                              const BatonGeneration &wanted,
+                              uint64_t position) {
+  std::vector<int32_t> tokens(block.threads);
+  run_emulated(block,
+               +[](const float *logits, int64_t vocabulary,
+                   const BatonGeneration *wanted, uint64_t position,
+                   int32_t *tokens) {
+                 tokens[threadIdx.x] =
+                     baton_sample(logits, vocabulary, *wanted, position);
+               },
+               {logits.data(), static_cast<int64_t>(logits.size()), &wanted,
+                position, tokens.data()});
+  for (int32_t token : tokens)
+    if (token != tokens.front())
+      throw std::logic_error("threads have chosen different tokens");
+  return tokens.front();
 }
 float test::emulated_exp(float x) { return cuda::exp(x); }
 float test::emulated_tanh(float x) { return cuda::tanh(x); }

@@ -9,6 +9,7 @@
 #define BATON_TEST_CODEGEN_CUDA_LIBRARY_BODIES_H
 
 #include "runtime/cuda/emulation/engine.h"
+#include "runtime/device_program.h"
 
 #include <cstdint>
 #include <iosfwd>
@@ -65,6 +66,9 @@ void run_emulated(ThreadBlock block, void (*body)(Parameters...),
 int64_t emulated_attention_scratch_bytes(int64_t rows, int64_t group,
                                          int64_t head_dim, int64_t value_dim);
 int64_t emulated_attention_partial_width(int64_t value_dim);
+/// baton_sample, which all threads agree on; throws std::logic_error otherwise.
+int32_t emulated_sample(ThreadBlock block, const std::vector<float> &logits,
+                        const BatonGeneration &wanted, uint64_t position);
 float emulated_exp(float x);
 float emulated_tanh(float x);
 float emulated_erf(float x);
