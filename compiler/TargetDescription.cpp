@@ -64,10 +64,12 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
   struct Figure {
     const char *name;
     std::optional<double> *value;
-  } figures[] = {{"workers", &description.workers},
-                 {"read_bandwidth_gb_s", &description.readBandwidthGigabytes},
-                 {"fma_gflop_s_per_worker", &description.workerGigaflops},
-                 {"event_us", &description.eventMicroseconds}};
+  } figures[] = {
+      {"workers", &description.workers},
+      {"read_bandwidth_gb_s", &description.readBandwidthGigabytes},
+      {"fma_gflop_s_per_worker", &description.workerGigaflops},
+      {"tensor_bf16_gflop_s_per_worker", &description.workerTensorGigaflops},
+      {"event_us", &description.eventMicroseconds}};
   for (const Figure &figure : figures) {
     auto found = json.find(figure.name);
     if (found == json.end())

@@ -31,6 +31,8 @@ struct TargetDescription {
   /// it is given no others. Optional in the file.
   std::optional<double> workers, readBandwidthGigabytes, workerGigaflops,
       eventMicroseconds;
+  /// Of a machine with tensor cores, for products with BF16 weights.
+  std::optional<double> workerTensorGigaflops;
 
   /// Reads a description; errors name the file and the entry.
   static llvm::Expected<TargetDescription> read(const std::string &path);

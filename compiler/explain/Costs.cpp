@@ -342,6 +342,9 @@ void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
       invariant[coordinates.empty() ? 0 : coordinates[0]] = body->flops;
     } else {
       cost.flops += body->flops;
+      if (call.getCallee().contains("linear") &&
+          call.getCallee().ends_with("_bf16"))
+        cost.bf16Flops += body->flops;
     }
   }
 }
@@ -392,6 +395,7 @@ PhaseCost PhaseSum::run(const std::vector<SmallVector<int64_t, 3>> &tasks) {
       addAccess(index, access, coordinates, cost);
     allWeightBytes += cost.weightBytes;
     result.once.flops += cost.flops;
+    result.once.bf16Flops += cost.bf16Flops;
     result.once.flopsKnown &= cost.flopsKnown;
     result.tasks.push_back(cost);
   }

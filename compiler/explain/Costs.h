@@ -75,6 +75,8 @@ std::optional<BodyCost> bodyCost(llvm::StringRef callee,
 
 struct Cost {
   double flops = 0;
+  /// The part of `flops` that is products with BF16 weights.
+  double bf16Flops = 0;
   /// False when some body's formula is not known; `flops` lacks its part.
   bool flopsKnown = true;
   double weightBytes = 0;

@@ -46,7 +46,8 @@ static PhaseAtStep explainAt(event::ProgramOp program,
   result.tile = tileReasons(op, step, cost, result.balance, machine, target);
   result.eventWords = eventWords(program, op, step);
   result.memory = repeat * machine.memoryMicroseconds(cost.once.bytes());
-  result.compute = repeat * machine.computeMicroseconds(cost.once.flops);
+  result.compute = repeat * machine.computeMicroseconds(cost.once.flops,
+                                                        cost.once.bf16Flops);
   double least = std::max(result.memory, result.compute);
   result.imbalance = std::max(0.0, repeat * result.balance.longest - least);
   // Phases behind one another hand over once.

@@ -22,10 +22,14 @@ static Json figureJson(const Figure &figure) {
 }
 
 static Json machineJson(const Machine &machine) {
-  return {{"workers", figureJson(machine.workers)},
-          {"read_bandwidth_gb_s", figureJson(machine.bandwidthGigabytes)},
-          {"fma_gflop_s", figureJson(machine.peakGigaflops)},
-          {"event_us", figureJson(machine.eventMicroseconds)}};
+  Json result = {
+      {"workers", figureJson(machine.workers)},
+      {"read_bandwidth_gb_s", figureJson(machine.bandwidthGigabytes)},
+      {"fma_gflop_s", figureJson(machine.peakGigaflops)},
+      {"event_us", figureJson(machine.eventMicroseconds)}};
+  if (machine.tensorGigaflops)
+    result["tensor_bf16_gflop_s"] = figureJson(*machine.tensorGigaflops);
+  return result;
 }
 
 static Json

@@ -25,10 +25,15 @@ explain::chooseMachine(llvm::ArrayRef<MachineFigures> stated,
   machine.bandwidthGigabytes = choose(&MachineFigures::bandwidthGigabytes,
                                       target.readBandwidthGigabytes);
   // A description states what one worker can do.
-  std::optional<double> together;
-  if (target.workerGigaflops)
-    together = *target.workerGigaflops * machine.workers.value;
-  machine.peakGigaflops = choose(&MachineFigures::peakGigaflops, together);
+  auto together = [&](std::optional<double> one) {
+    return one ? std::optional(*one * machine.workers.value) : std::nullopt;
+  };
+  machine.peakGigaflops =
+      choose(&MachineFigures::peakGigaflops, together(target.workerGigaflops));
+  if (Figure tensor = choose(&MachineFigures::tensorGigaflops,
+                             together(target.workerTensorGigaflops));
+      tensor.value > 0)
+    machine.tensorGigaflops = tensor;
   machine.eventMicroseconds =
       choose(&MachineFigures::eventMicroseconds, target.eventMicroseconds);
   struct Need {

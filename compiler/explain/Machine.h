@@ -20,6 +20,8 @@ struct Machine {
   Figure workers;
   /// Of all workers together.
   Figure bandwidthGigabytes, peakGigaflops;
+  /// The peak of products with BF16 weights, where tensor cores do them.
+  std::optional<Figure> tensorGigaflops;
   /// From a notification to the start of the task that waits for it.
   Figure eventMicroseconds;
 
@@ -28,8 +30,11 @@ struct Machine {
   double memoryMicroseconds(double bytes) const {
     return bytes / (bandwidthGigabytes.value * 1e3);
   }
-  double computeMicroseconds(double flops) const {
-    return flops / (peakGigaflops.value * 1e3);
+  /// `bf16` of the operations are products with BF16 weights.
+  double computeMicroseconds(double flops, double bf16) const {
+    const Figure &products = tensorGigaflops ? *tensorGigaflops : peakGigaflops;
+    return (flops - bf16) / (peakGigaflops.value * 1e3) +
+           bf16 / (products.value * 1e3);
   }
 };
 
@@ -37,7 +42,7 @@ struct Machine {
 struct MachineFigures {
   std::string from;
   std::optional<double> workers, bandwidthGigabytes, peakGigaflops,
-      eventMicroseconds;
+      tensorGigaflops, eventMicroseconds;
 };
 
 /// Takes each figure from the first that states it: `stated` in their order,

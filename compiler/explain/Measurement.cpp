@@ -95,19 +95,26 @@ static Error runBench(const link::Scratch &scratch, const BenchRun &run,
   }
   auto bench = nlohmann::json::parse(contents(output), nullptr,
                                      /*allow_exceptions=*/false);
-  for (const char *name : {"workers", "read_bandwidth", "fma_peak"})
+  auto stated = [&](const char *name) -> std::optional<double> {
     if (!bench.is_object() || !bench.contains(name) || !bench[name].is_number())
-      return createStringError(
-          llvm::Twine("--measure: the program's bench states no ") + name);
+      return std::nullopt;
+    return bench[name].get<double>();
+  };
+  std::optional<double> used = stated("workers");
+  if (!used)
+    return createStringError(
+        "--measure: the program's bench states no workers");
   // The better of several measurements is nearer to what the machine can do.
   MachineFigures &machine = result.machine;
   machine.from = "measured by bench";
-  machine.workers = bench["workers"].get<double>();
-  machine.bandwidthGigabytes =
-      std::max(machine.bandwidthGigabytes.value_or(0),
-               bench["read_bandwidth"].get<double>() / 1e9);
-  machine.peakGigaflops = std::max(machine.peakGigaflops.value_or(0),
-                                   bench["fma_peak"].get<double>() / 1e9);
+  machine.workers = used;
+  // What a device can do at most, bench does not measure.
+  auto better = [](std::optional<double> &figure, std::optional<double> rate) {
+    if (rate)
+      figure = std::max(figure.value_or(0), *rate / 1e9);
+  };
+  better(machine.bandwidthGigabytes, stated("read_bandwidth"));
+  better(machine.peakGigaflops, stated("fma_peak"));
   auto steps = readTrace(trace, program);
   if (!steps)
     return steps.takeError();

@@ -96,6 +96,10 @@ static std::string machineText(const Machine &machine) {
                    figure("%g workers", machine.workers) + ", " +
                        figure("%.1f GB/s read", machine.bandwidthGigabytes) +
                        ", " + figure("%.1f GFLOP/s", machine.peakGigaflops) +
+                       (machine.tensorGigaflops
+                            ? ", " + figure("%.1f GFLOP/s of BF16 products",
+                                            *machine.tensorGigaflops)
+                            : "") +
                        ", " +
                        figure("%.2f us an event", machine.eventMicroseconds),
                    10);

@@ -58,7 +58,8 @@ std::vector<TaskTime> explain::taskTimes(const PhaseCost &cost,
     double memory = machine.memoryMicroseconds(task.bytes() * scale);
     auto time = [&](double flops) {
       return machine.workers.value *
-             std::max(memory, machine.computeMicroseconds(flops));
+             std::max(memory,
+                      machine.computeMicroseconds(flops, task.bf16Flops));
     };
     times.push_back({time(task.flops + cost.invariantFlops), time(task.flops)});
   }

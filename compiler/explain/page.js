@@ -140,7 +140,8 @@ function cards(step) {
     card("arithmetic", known ? flopsText(total("flops")) : "unknown",
       known ? `${digits(total("flops") / bytes)} FLOP for each byte` : "some bodies are not known"),
     card("machine", `${machine.workers.value} workers`,
-      `${digits(machine.read_bandwidth_gb_s.value)} GB/s · ${scaled(machine.fma_gflop_s.value, 1000, ["GFLOP/s", "TFLOP/s"])}`,
+      `${digits(machine.read_bandwidth_gb_s.value)} GB/s · ${scaled(machine.fma_gflop_s.value, 1000, ["GFLOP/s", "TFLOP/s"])}${machine.tensor_bf16_gflop_s
+        ? ` · BF16 ${scaled(machine.tensor_bf16_gflop_s.value, 1000, ["GFLOP/s", "TFLOP/s"])}` : ""}`,
       Object.entries(machine).map(([name, figure]) => `${name}: ${figure.value} (${figure.from})`).join("\n")));
   return box;
 }

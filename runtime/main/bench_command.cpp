@@ -20,6 +20,7 @@
 #include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
 #include "runtime/main/weights.h"
+#include "runtime/trace/phase_times.h"
 #include "runtime/trace/undisturbed.h"
 #include "runtime/weights/hash.h"
 
@@ -151,27 +152,32 @@ std::string verdict(Execution &execution, Execution &single,
                                   : "bit-identical with 1 worker";
 }
 
-UndisturbedTimes measure_layers(const Metadata &metadata, Execution &execution,
-                                const GenerationRequest &request) {
+/// Each phase's segment, numbered in the program's order.
+std::vector<uint32_t> segments_of_phases(const Metadata &metadata) {
   std::map<std::string, uint32_t> numbers;
   std::vector<uint32_t> segments;
   for (const PhaseDescription &phase : metadata.phases)
     segments.push_back(
         numbers.emplace(phase.segment, numbers.size()).first->second);
+  return segments;
+}
+
+TraceRecorder traced_run(Execution &execution,
+                         const GenerationRequest &request) {
   TraceRecorder recorder(execution.workers(), /*capacity=*/1 << 23);
   execution.record(&recorder);
   Generation generation(request);
   execution.run(generation);
   execution.record(nullptr);
-  return undisturbed_times(recorder, segments, request.prompt.size());
+  return recorder;
 }
 
 /// A generation that notes how long every phase took.
 class Profile : public Generation {
 public:
   Profile(const GenerationRequest &request, size_t phases)
-      : Generation(request), prefill_seconds_by_phase(phases),
-        decode_seconds_by_phase(phases), prefill_size(request.prompt.size()) {}
+      : Generation(request), times(phases),
+        prefill_size(request.prompt.size()) {}
 
   BatonStep begin(std::span<int32_t> tokens) override {
     BatonStep step = Generation::begin(tokens);
@@ -181,19 +187,34 @@ public:
   void observe(const BatonStep &step, uint32_t phase, uint32_t,
                void *const *) override {
     Clock::time_point now = Clock::now();
-    auto &seconds = step.past < prefill_size ? prefill_seconds_by_phase
-                                             : decode_seconds_by_phase;
+    auto &seconds = step.past < prefill_size ? times.prefill : times.decode;
     seconds[phase] += seconds_between(last, now);
     last = Clock::now();
   }
 
-  std::vector<double> prefill_seconds_by_phase;
-  std::vector<double> decode_seconds_by_phase;
+  PhaseTimes times;
 
 private:
   uint64_t prefill_size;
   Clock::time_point last;
 };
+
+/// With one worker, as the host sees phases end. A device is busy only with all
+/// its workers, and tells by itself when their tasks ran.
+PhaseTimes measure_phases(const Metadata &metadata, Execution &execution,
+                          Execution &single, const GenerationRequest &request) {
+  if (metadata.device.is_null()) {
+    Profile profile(request, metadata.phases.size());
+    single.run(profile, /*observed=*/true);
+    return profile.times;
+  }
+  TraceRecorder recorder = traced_run(execution, request);
+  if (recorder.dropped())
+    throw Error("bench: --profile: the run has more tasks than a trace keeps; "
+                "take a smaller --prefill or --decode");
+  return phase_times(recorder, segments_of_phases(metadata),
+                     request.prompt.size());
+}
 
 double sum(const std::vector<double> &values) {
   double total = 0;
@@ -202,9 +223,10 @@ double sum(const std::vector<double> &values) {
   return total;
 }
 
-std::string profile_text(const Metadata &metadata, const Profile &profile) {
-  double prefill = sum(profile.prefill_seconds_by_phase);
-  double decode = sum(profile.decode_seconds_by_phase);
+std::string profile_text(const Metadata &metadata, const PhaseTimes &profile,
+                         unsigned workers) {
+  double prefill = sum(profile.prefill);
+  double decode = sum(profile.decode);
   Table table({1, 2, 3, 4});
   table.add({"phase", "prefill", "", "decode", ""});
   auto row = [&](const std::string &name, double prefill_seconds,
@@ -215,19 +237,20 @@ std::string profile_text(const Metadata &metadata, const Profile &profile) {
                percent_text(decode > 0 ? decode_seconds / decode : 0)});
   };
   for (size_t phase = 0; phase < metadata.phases.size(); ++phase)
-    row(metadata.phases[phase].name, profile.prefill_seconds_by_phase[phase],
-        profile.decode_seconds_by_phase[phase]);
+    row(metadata.phases[phase].name, profile.prefill[phase],
+        profile.decode[phase]);
   row("total", prefill, decode);
-  return "where the time goes, with 1 worker\n" + table.text(2);
+  return "where the time goes, with " + std::to_string(workers) +
+         (workers == 1 ? " worker\n" : " workers\n") + table.text(2);
 }
 
 nlohmann::ordered_json profile_json(const Metadata &metadata,
-                                    const Profile &profile) {
+                                    const PhaseTimes &profile) {
   auto list = nlohmann::ordered_json::array();
   for (size_t phase = 0; phase < metadata.phases.size(); ++phase)
     list.push_back({{"phase", metadata.phases[phase].name},
-                    {"prefill_s", profile.prefill_seconds_by_phase[phase]},
-                    {"decode_s", profile.decode_seconds_by_phase[phase]}});
+                    {"prefill_s", profile.prefill[phase]},
+                    {"decode_s", profile.decode[phase]}});
   return list;
 }
 
@@ -247,9 +270,6 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
                 " do not fit into the program's " +
                 std::to_string(metadata.max_seq) + " positions");
   bool on_device = !metadata.device.is_null();
-  if (on_device && options.profile)
-    throw Error("bench: --profile times phases on the CPU only; --trace shows "
-                "when the tasks of a kernel ran");
   unsigned cores = chosen_workers(options.run);
   uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   auto origin = static_cast<uint32_t>(options.run.event_origin);
@@ -285,7 +305,9 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   uint64_t peak_bytes = peak_resident_bytes();
 
   note("timing layers");
-  UndisturbedTimes layers = measure_layers(metadata, execution, request);
+  UndisturbedTimes layers =
+      undisturbed_times(traced_run(execution, request),
+                        segments_of_phases(metadata), request.prompt.size());
   if (can_measure_bandwidth(parameters.packed()))
     measure_machine(parameters.packed());
 
@@ -305,11 +327,10 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
     execution.run(generation);
     trace.publish();
   }
-  std::optional<Profile> profile;
+  std::optional<PhaseTimes> profile;
   if (options.profile) {
     note("timing phases");
-    profile.emplace(request, metadata.phases.size());
-    single.run(*profile, /*observed=*/true);
+    profile = measure_phases(metadata, execution, single, request);
   }
 
   note("measuring the machine");
@@ -417,7 +438,7 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   table.add({"verdict", judged, "", ""});
   print(table.text(0));
   if (profile)
-    print(profile_text(metadata, *profile));
+    print(profile_text(metadata, *profile, on_device ? workers : 1));
 }
 
 } // namespace baton

@@ -227,7 +227,8 @@ int run(int argc, char **argv, std::string_view metadata_text) {
       ->check(positive());
   measuring->add_flag("--profile", bench.profile,
                       "Also show where the time goes, phase by phase, in a run "
-                      "with one worker");
+                      "with one worker; on a device, with all workers, from a "
+                      "trace");
   measuring->add_flag("--json", bench.json, "Print one JSON object");
   measuring->footer("Examples:\n  " + program + " bench\n  " + program +
                     " bench --weights DIR --prefill 128 --decode 32 "

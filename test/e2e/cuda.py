@@ -112,6 +112,14 @@ def test(arguments, scratch):
     phases = json.loads(run([device.path, "info", "--json"]).stdout)["phases"]
     expect(len(slices) >= len(phases), "the trace lacks tasks")
 
+    bench = [device.path, "bench", "--prefill", 5, "--decode", 3, "--repeat", 1, "--workers", 2,
+             "--profile", "--quiet"]
+    profile = json.loads(run([*bench, "--json"]).stdout)["profile"]
+    expect([phase["phase"] for phase in profile] == [phase["name"] for phase in phases]
+           and all(phase["prefill_s"] > 0 for phase in profile if "linear" in phase["phase"])
+           and sum(phase["decode_s"] for phase in profile) > 0, f"the profile: {profile}")
+    expect("where the time goes, with 2 workers" in run(bench).stdout, "the table of the profile")
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -253,6 +253,48 @@ def check_trace(explainer, program, folder, path):
     expect("ratio" in text and max(map(len, text.splitlines())) <= 120, "the table with measured times")
 
 
+def check_devices(explainer, folder, bf16, path):
+    """A target with tensor cores, through which products with BF16 weights go."""
+    cuda = "--target=cuda:sm_90a"
+    explained = explainer.json(bf16, cuda)
+    machine = {name: (figure["value"], figure["from"]) for name, figure in explained["machine"].items()}
+    expect(machine["workers"] == (132, "cuda.json") and machine["read_bandwidth_gb_s"] == (4800, "cuda.json"),
+           f"{machine}")
+    peak, tensor = machine["fma_gflop_s"][0], machine["tensor_bf16_gflop_s"][0]
+    # The data sheet's figures, to four digits.
+    expect(abs(peak - 67000) < 10 and abs(tensor - 989000) < 100, f"{machine}")
+    products = 0
+    for step in explained["steps"]:
+        for phase, at in zip(explained["phases"], step["phases"]):
+            if any(call.startswith("linear") for call in phase["calls"]):
+                products += 1
+                expect(any(call == "linear_bf16" for call in phase["calls"]), f"{phase['calls']}")
+                least, most = at["flops"] / tensor / 1e3, at["flops"] / peak / 1e3
+                # Norms in front of them do not.
+                rest = 0 if len(phase["calls"]) == 1 else .2
+                expect(least - 2e-3 <= at["compute_us"] <= least + rest * (most - least) + 2e-3,
+                       f"{phase['name']}: {at['compute_us']}, expected {least}")
+            else:
+                close(at["compute_us"], at["flops"] / peak / 1e3, phase["name"])
+    expect(products > 4, "no products")
+    ordinary = explainer.json(folder, cuda, "--peak", 50, "--tensor-peak", 500)
+    for step in ordinary["steps"]:
+        for phase, at in zip(ordinary["phases"], step["phases"]):
+            close(at["compute_us"], at["flops"] / 50e3, phase["name"])
+    text = explainer.text(bf16, cuda)
+    expect("GFLOP/s of BF16 products (cuda.json)" in " ".join(text.split())
+           and max(map(len, text.splitlines())) <= 120, f"the text of a device's plan: {text}")
+    run([explainer.batonc, "explain", bf16, cuda, "--html", path("device.html")])
+    with open(path("device.html")) as file:
+        expect(json.loads(Page(file.read()).scripts["data"]) == explained, "the page of a device's plan")
+
+    measured = explainer.json(folder, "--target=cuda:emulated", "--measure", "--workers", 2, "--context", 3)
+    sources = {name: figure["from"] for name, figure in measured["machine"].items()}
+    expect(sources == {"workers": "flag", "read_bandwidth_gb_s": "cuda.json", "fma_gflop_s": "cuda.json",
+                       "event_us": "cuda.json", "tensor_bf16_gflop_s": "cuda.json"}
+           and measured["steps"][0]["measured_us"] > 0, f"{sources}")
+
+
 def check_measure(explainer, folder):
     explained = explainer.json(folder, "--measure", "--workers", 2)
     for step in explained["steps"]:
@@ -402,7 +444,7 @@ def check_errors(explainer, program, folder, path):
     refuses("--past 250 is out of range", "--prefill", 16, "--past", 250)
     refuses("no multiple of --prefill 16", "--prefill", 16, "--past", 8, "--measure")
     refuses("no room to decode", "--prefill", 128, "--past", 128, "--measure")
-    for flag, value in [("--workers", 0), ("--workers", 1.5), ("--bandwidth", -1), ("--peak", 0), ("--event-us", "x")]:
+    for flag, value in [("--workers", 0), ("--workers", 1.5), ("--bandwidth", -1), ("--peak", 0), ("--tensor-peak", 0), ("--event-us", "x")]:
         refuses(flag, flag, value)
     refuses("--frobnicate", "--frobnicate")
     refuses("MODEL is a checkpoint folder", model="nowhere")
@@ -447,6 +489,7 @@ def test(arguments, scratch):
     check_page(explainer, folder, path)
     check_errors(explainer, program, folder, path)
     check_measure(explainer, folder)
+    check_devices(explainer, folder, os.path.join(arguments.golden, "gpt2-bf16"), path)
 
 
 if __name__ == "__main__":

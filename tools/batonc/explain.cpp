@@ -2,6 +2,7 @@
 
 #include "tools/batonc/explain.h"
 
+#include "codegen/cuda/CubinCache.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
 #include "compiler/explain/Explanation.h"
@@ -77,6 +78,9 @@ static void addFlags(CLI::App &app, ExplainOptions &options) {
          "GB/s that all workers together read from memory", "GB/s");
   number("--peak", options.machine.peakGigaflops,
          "GFLOP/s of all workers' fused multiply-adds", "GFLOP/s");
+  number("--tensor-peak", options.machine.tensorGigaflops,
+         "GFLOP/s of all workers' tensor cores, for products with BF16 weights",
+         "GFLOP/s");
   number("--event-us", options.machine.eventMicroseconds,
          "microseconds from a notification to the task that waits for it",
          "US");
@@ -108,6 +112,7 @@ static std::string checkFlags(const ExplainOptions &options) {
        {range("--workers", machine.workers, 1, 1024),
         range("--bandwidth", machine.bandwidthGigabytes, 1e-3, 1e6),
         range("--peak", machine.peakGigaflops, 1e-3, 1e9),
+        range("--tensor-peak", machine.tensorGigaflops, 1e-3, 1e9),
         range("--event-us", machine.eventMicroseconds, 1e-6, 1e6)})
     if (!error.empty())
       return error;
@@ -168,21 +173,19 @@ chooseSteps(const ExplainOptions &options, event::ProgramOp program) {
 
 static Error explainModel(ExplainOptions &options,
                           const Installation &installation) {
-  if (options.compile.target != "cpu")
-    return llvm::createStringError(
-        "explain: --target=" + options.compile.target +
-        " is not built yet; there is cpu");
   // Before work that may take long.
   if (!options.html.empty())
     if (Error error = checkOutput(options.html))
       return error;
+  bool isCuda = llvm::StringRef(options.compile.target).starts_with("cuda:");
   std::string targetFile = options.compile.targetFile.empty()
-                               ? installation.target("cpu")
+                               ? installation.target(isCuda ? "cuda" : "cpu")
                                : options.compile.targetFile;
   auto target = TargetDescription::read(targetFile);
   if (!target)
     return target.takeError();
   options.compile.stage = Stage::event;
+  options.compile.kernelCache = cuda::CubinCache::userFolder();
   auto plan = Plan::build(options.compile, *target);
   if (!plan)
     return plan.takeError();
