@@ -2,6 +2,7 @@
 
 #include "compiler/Compile.h"
 
+#include "codegen/cpu/Bodies.h"
 #include "codegen/cpu/Emit.h"
 #include "codegen/cpu/TaskLibrary.h"
 #include "codegen/cuda/Nvrtc.h"
@@ -127,6 +128,14 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
   auto library = cpu::TaskLibrary::load(installation.cpuLibrary(), *module);
   if (!library)
     return library.takeError();
+  // What the CPU would refuse of them, and how they are called.
+  auto bodies =
+      cpu::lowerBodies(layouts.front().program, /*checked=*/false, context);
+  if (!bodies)
+    return bodies.takeError();
+  if (*bodies)
+    if (Error error = library->add(std::move(*bodies)))
+      return std::move(error);
   std::vector<cuda::Source> sources;
   for (auto [i, layout] : llvm::enumerate(layouts)) {
     // A plan by hand may have more programs than the target describes.

@@ -2,62 +2,30 @@
 
 #include "codegen/cpu/Bodies.h"
 
+#include "codegen/plan/BodyFunctions.h"
 #include "dialects/Event/Event.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/RuntimeOpVerification.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/RuntimeOpVerification.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/IRBuilder.h"
 
 #include <unistd.h>
 
 using namespace mlir;
+using namespace baton;
 using namespace baton::event;
 using llvm::createStringError;
 using llvm::Expected;
-
-namespace {
-/// Functions such as exp as arithmetic, which loops of vectors can hold; a call
-/// of the C library per element could not.
-struct ApproximateFunctions
-    : public PassWrapper<ApproximateFunctions, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateFunctions)
-  StringRef getArgument() const override { return "approximate-functions"; }
-
-  void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns, {});
-    if (failed(
-            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
-  }
-};
-} // namespace
-
-/// A function that does what a body does.
-static void addFunction(ModuleOp module, BodyOp body) {
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  Block &block = body.getBody().front();
-  auto function = builder.create<func::FuncOp>(
-      body.getLoc(), ("baton_task_" + body.getSymName()).str(),
-      builder.getFunctionType(block.getArgumentTypes(), {}));
-  IRMapping mapping;
-  body.getBody().cloneInto(&function.getBody(), mapping);
-  builder.setInsertionPointToEnd(&function.getBody().front());
-  builder.create<func::ReturnOp>(body.getLoc());
-}
 
 static void addLowering(PassManager &manager, bool checked) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
@@ -66,7 +34,7 @@ static void addLowering(PassManager &manager, bool checked) {
   functions.addPass(createLowerAffinePass());
   if (checked)
     functions.addPass(createGenerateRuntimeVerificationPass());
-  functions.addPass(std::make_unique<ApproximateFunctions>());
+  functions.addPass(plan::createApproximateFunctionsPass());
   manager.addPass(createConvertSCFToCFPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
@@ -108,8 +76,8 @@ static void reportUnbuffered(llvm::Module &module) {
 Expected<std::unique_ptr<llvm::Module>>
 baton::cpu::lowerBodies(ProgramOp program, bool checked,
                         llvm::LLVMContext &llvmContext) {
-  auto source = program->getParentOfType<ModuleOp>();
-  if (!source || source.getOps<BodyOp>().empty())
+  OwningOpRef<ModuleOp> module = plan::makeBodyFunctions(program);
+  if (!module)
     return nullptr;
   MLIRContext *context = program.getContext();
   DialectRegistry registry;
@@ -118,11 +86,6 @@ baton::cpu::lowerBodies(ProgramOp program, bool checked,
   memref::registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   linalg::registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   context->appendDialectRegistry(registry);
-  context->loadDialect<func::FuncDialect>();
-
-  OwningOpRef<ModuleOp> module = ModuleOp::create(source.getLoc());
-  for (auto body : source.getOps<BodyOp>())
-    addFunction(*module, body);
 
   std::string problem;
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {

@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/SourceEmitter.h"
 
+#include "codegen/cuda/BodyPrinter.h"
 #include "codegen/cuda/TunedBodies.h"
 #include "codegen/plan/ProgramLayout.h"
 
@@ -121,10 +122,11 @@ namespace {
 class PhaseEmitter {
 public:
   PhaseEmitter(PhaseOp phase, uint32_t rank, const plan::ProgramLayout &layout,
+               const cuda::PrintedBodies &bodies,
                const cuda::SourceOptions &options, bool onTensorCores,
                raw_ostream &os)
       : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
-        rank(rank), layout(layout), os(os) {
+        rank(rank), layout(layout), bodies(bodies), os(os) {
     mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
     bool hasRing = options.ringStages > 0 && options.firstRows == 1;
     for (auto call : phase.getBody().getOps<CallOp>()) {
@@ -183,6 +185,7 @@ private:
   const plan::ProgramLayout &layout;
   /// Rows of a step, at most.
   int64_t mostRows;
+  const cuda::PrintedBodies &bodies;
   raw_ostream &os;
   /// The call whose weights flow through the ring when a step has one row.
   CallOp streaming;
@@ -421,7 +424,11 @@ void PhaseEmitter::emitCalls() {
     for (mlir::Attribute attribute : call.getOperands_())
       arguments.push_back(operand(attribute));
     std::string list = join(arguments, ", ");
-    std::string task = ("baton_task_" + call.getCallee() + "(" + list).str();
+    auto body = bodies.functions.find(call.getCallee());
+    std::string task = (body == bodies.functions.end()
+                            ? ("baton_task_" + call.getCallee()).str()
+                            : body->second) +
+                       "(" + list;
     if (auto matrix = matrices.find(call); matrix != matrices.end())
       task = matrix->second.name + "(worker.shared, " + list;
     if (call == streaming) {
@@ -603,11 +610,9 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   ProgramOp program = layout.program;
   if (Error error = plan::checkProgram(program))
     return std::move(error);
-  if (auto module = program->getParentOfType<mlir::ModuleOp>())
-    for (auto body : module.getOps<BodyOp>())
-      return createStringError("body @" + body.getSymName() +
-                               ": bodies beside a program are compiled for the "
-                               "CPU only so far; use --target=cpu");
+  Expected<PrintedBodies> bodies = printBodies(program);
+  if (!bodies)
+    return bodies.takeError();
   for (PhaseOp phase : phasesOf(program))
     if (Error error = plan::checkPhase(phase, layout, signatures))
       return std::move(error);
@@ -624,7 +629,7 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   bool matrixOfScratch = false;
   for (PhaseOp phase : phasesOf(program)) {
     auto &emitter = emitters.emplace_back(std::make_unique<PhaseEmitter>(
-        phase, layout.firstPhase + emitters.size(), layout, options,
+        phase, layout.firstPhase + emitters.size(), layout, *bodies, options,
         onTensorCores, os));
     matrixBytes = std::max(matrixBytes, emitter->matrixBytes());
     matrixOfScratch |= emitter->hasMatrixOfScratch();
@@ -653,7 +658,8 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         "of\n"
         "// every phase in order, and events order the rest.\n\n"
         "#include \"codegen/cuda/library/kernel.h\"\n"
-        "#include \"codegen/cuda/library/library.h\"\n";
+        "#include \"codegen/cuda/library/library.h\"\n"
+     << bodies->text;
   if (hasRing)
     emitRing(program, streams, streamPhases, options, os);
   for (auto &emitter : emitters)

@@ -48,8 +48,8 @@ struct Source {
 };
 
 /// `signatures` are those of the CPU's task library, which this target's
-/// mirrors. Fails as codegen/plan/PlanChecks.h says, and for plans with bodies
-/// of the user's.
+/// mirrors, and of the bodies beside the program. Fails as
+/// codegen/plan/PlanChecks.h and BodyPrinter.h say.
 llvm::Expected<Source> emitSource(const plan::ProgramLayout &layout,
                                   const SourceOptions &options,
                                   plan::Signatures signatures);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 // Behind the standard headers, whose attributes it redefines.
+#include "codegen/cuda/library/body.h"
 #include "codegen/cuda/library/library.h"
 #include "codegen/cuda/library/sampling.h"
 
@@ -51,3 +52,7 @@ int32_t test::emulated_sample(ThreadBlock block,
 float test::emulated_exp(float x) { return cuda::exp(x); }
 float test::emulated_tanh(float x) { return cuda::tanh(x); }
 float test::emulated_erf(float x) { return cuda::erf(x); }
+float test::emulated_maximum(float a, float b) { return cuda::maximum(a, b); }
+float test::emulated_minimum(float a, float b) { return cuda::minimum(a, b); }
+uint16_t test::emulated_half(float x) { return cuda::to_half(x); }
+uint16_t test::emulated_bfloat(float x) { return cuda::to_bfloat(x); }

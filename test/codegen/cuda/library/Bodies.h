@@ -72,6 +72,10 @@ int32_t emulated_sample(ThreadBlock block, const std::vector<float> &logits,
 float emulated_exp(float x);
 float emulated_tanh(float x);
 float emulated_erf(float x);
+float emulated_maximum(float a, float b);
+float emulated_minimum(float a, float b);
+uint16_t emulated_half(float x);
+uint16_t emulated_bfloat(float x);
 
 } // namespace baton::test
 

@@ -1,0 +1,859 @@
+//===- BodyPrinter.cpp - task bodies that users wrote, as CUDA C++ --------===//
+
+#include "codegen/cuda/BodyPrinter.h"
+
+#include "codegen/plan/BodyFunctions.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Index/IR/IndexOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace baton;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::formatv;
+using llvm::Twine;
+
+//===----------------------------------------------------------------------===//
+// Lowering
+//===----------------------------------------------------------------------===//
+
+/// Marks loops that are proved to be parallel.
+static constexpr llvm::StringLiteral kProved = "baton.parallel";
+
+/// What a memref is a part of.
+static Value rootOf(Value value) {
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
+/// Whether every element is written by one point of the parallel dimensions,
+/// and read by that point alone. Different arguments of a body are different
+/// memory: a task writes nothing that it reads through another buffer.
+static bool isParallel(linalg::LinalgOp op) {
+  for (Operation &inside : op->getRegion(0).front())
+    if (!isMemoryEffectFree(&inside))
+      return false;
+  SmallVector<unsigned> dimensions;
+  op.getParallelDims(dimensions);
+  for (OpOperand &output : op.getDpsInitsMutable()) {
+    AffineMap map = op.getMatchingIndexingMap(&output);
+    if (!map.isProjectedPermutation() ||
+        llvm::any_of(dimensions, [&](unsigned dimension) {
+          return !map.isFunctionOfDim(dimension);
+        }))
+      return false;
+    for (OpOperand &other : op->getOpOperands()) {
+      if (&other == &output || !isa<MemRefType>(other.get().getType()) ||
+          rootOf(other.get()) != rootOf(output.get()))
+        continue;
+      if (other.get() != output.get() ||
+          op.getMatchingIndexingMap(&other) != map)
+        return false;
+    }
+  }
+  return !dimensions.empty();
+}
+
+namespace {
+
+/// Structured ops as loops, those over parallel dimensions as such.
+struct LinalgToMarkedLoops
+    : public PassWrapper<LinalgToMarkedLoops, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LinalgToMarkedLoops)
+  StringRef getArgument() const override { return "linalg-to-marked-loops"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<affine::AffineDialect, arith::ArithDialect,
+                    memref::MemRefDialect, scf::SCFDialect>();
+  }
+
+  void runOnOperation() override {
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : ops) {
+      rewriter.setInsertionPoint(op);
+      bool parallel = isParallel(op);
+      auto loops = parallel ? linalg::linalgOpToParallelLoops(rewriter, op)
+                            : linalg::linalgOpToLoops(rewriter, op);
+      if (failed(loops)) {
+        op->emitOpError("cannot be lowered to loops");
+        return signalPassFailure();
+      }
+      for (Operation *loop : *loops)
+        if (isa_and_nonnull<scf::ParallelOp>(loop))
+          loop->setAttr(kProved, rewriter.getUnitAttr());
+      rewriter.eraseOp(op);
+    }
+  }
+};
+
+} // namespace
+
+/// As for the CPU (codegen/cpu/Bodies.cpp), as far as loops and arithmetic.
+static void addLowering(PassManager &manager) {
+  OpPassManager &functions = manager.nest<func::FuncOp>();
+  functions.addPass(std::make_unique<LinalgToMarkedLoops>());
+  functions.addPass(createConvertVectorToSCFPass());
+  functions.addPass(createLowerAffinePass());
+  functions.addPass(plan::createApproximateFunctionsPass());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+}
+
+//===----------------------------------------------------------------------===//
+// Printing
+//===----------------------------------------------------------------------===//
+
+/// The C++ type of a value, empty when there is none. F16 and BF16 are bits.
+static std::string typeName(Type type) {
+  if (auto memref = dyn_cast<MemRefType>(type)) {
+    std::string element = typeName(memref.getElementType());
+    return element.empty() ? element
+                           : formatv("baton::cuda::View<{0}, {1}>", element,
+                                     memref.getRank())
+                                 .str();
+  }
+  if (type.isF32())
+    return "float";
+  if (type.isF64())
+    return "double";
+  if (type.isF16() || type.isBF16())
+    return "uint16_t";
+  if (type.isIndex())
+    return "int64_t";
+  if (type.isInteger(1))
+    return "bool";
+  for (unsigned width : {8, 16, 32, 64})
+    if (type.isInteger(width))
+      return formatv("int{0}_t", width).str();
+  return "";
+}
+
+static bool isNarrow(Type type) { return type.isF16() || type.isBF16(); }
+
+static std::string unsignedName(Type type) {
+  return type.isInteger(1) ? "bool" : "u" + typeName(type);
+}
+
+static std::string spell(const llvm::APFloat &value, Type type) {
+  uint64_t bits = value.bitcastToAPInt().getZExtValue();
+  if (isNarrow(type))
+    return std::to_string(bits);
+  if (type.isF64())
+    return formatv("baton::cuda::bits_as<double>(uint64_t({0:x}))", bits);
+  if (!value.isFinite())
+    return formatv("__uint_as_float({0:x}u)", bits);
+  // Hexadecimal: exact.
+  char digits[64];
+  value.convertToHexString(digits, 0, false,
+                           llvm::APFloat::rmNearestTiesToEven);
+  return std::string(digits) + "f";
+}
+
+namespace {
+
+/// What an op, with all inside of it, does to memory.
+struct Effects {
+  bool reads = false, writes = false;
+};
+
+/// Prints one function. An op without C++ ends it; see takeError().
+class FunctionPrinter {
+public:
+  FunctionPrinter(func::FuncOp function, StringRef name, raw_ostream &os)
+      : function(function), name(name), os(os) {}
+
+  void print();
+  Error takeError(StringRef body) const;
+
+private:
+  void printArguments();
+  void printDealt(Block &block);
+  void printByFirst(llvm::ArrayRef<Operation *> ops);
+  void printBlock(Block &block);
+  void printOp(Operation &op);
+  void printFor(scf::ForOp loop);
+  void printParallel(scf::ParallelOp loop, bool dealt);
+  void printIf(scf::IfOp branch);
+  void printYield(ValueRange results, Block &block);
+  void printMemory(Operation &op);
+  std::optional<std::string> expression(Operation &op);
+  std::optional<std::string> arithmetic(Operation &op);
+  std::optional<std::string> mathematics(Operation &op);
+  std::optional<std::string> conversion(Operation &op);
+
+  /// The C++ name of a value.
+  std::string operator[](Value value) const { return names.lookup(value); }
+  std::string fresh() { return "v" + std::to_string(count++); }
+  /// Names a value that is about to be declared; fails without a type for it.
+  std::string declare(Value value);
+  void define(Value value, const Twine &text);
+  void fail(Operation &op) {
+    if (!unknown)
+      unknown = &op;
+  }
+  /// A floating-point operand as float, and a result as it is kept.
+  std::string widened(Value value) const;
+  static std::string narrowed(Type type, const std::string &text);
+  raw_ostream &line() { return os.indent(indent); }
+
+  func::FuncOp function;
+  std::string name;
+  raw_ostream &os;
+  llvm::DenseMap<Value, std::string> names;
+  unsigned count = 0, indent = 2;
+  Operation *unknown = nullptr;
+};
+
+} // namespace
+
+static Effects effectsOf(Operation &op) {
+  Effects effects;
+  op.walk([&](Operation *inside) {
+    auto interface = dyn_cast<MemoryEffectOpInterface>(inside);
+    if (!interface)
+      return;
+    SmallVector<MemoryEffects::EffectInstance> instances;
+    interface.getEffects(instances);
+    for (const auto &instance : instances) {
+      effects.reads |= isa<MemoryEffects::Read>(instance.getEffect());
+      effects.writes |= isa<MemoryEffects::Write>(instance.getEffect());
+    }
+  });
+  return effects;
+}
+
+std::string FunctionPrinter::declare(Value value) {
+  std::string type = typeName(value.getType());
+  if (type.empty()) {
+    fail(value.getDefiningOp() ? *value.getDefiningOp()
+                               : *value.getParentBlock()->getParentOp());
+    return "";
+  }
+  std::string variable = fresh();
+  names[value] = variable;
+  return type + " " + variable;
+}
+
+void FunctionPrinter::define(Value value, const Twine &text) {
+  std::string variable = declare(value);
+  if (!variable.empty())
+    line() << "const " << variable << " = " << text << ";\n";
+}
+
+std::string FunctionPrinter::widened(Value value) const {
+  Type type = value.getType();
+  if (type.isF16())
+    return "baton::cuda::from_half(" + (*this)[value] + ")";
+  if (type.isBF16())
+    return "baton::cuda::from_bfloat(" + (*this)[value] + ")";
+  return (*this)[value];
+}
+
+std::string FunctionPrinter::narrowed(Type type, const std::string &text) {
+  if (type.isF16())
+    return "baton::cuda::to_half(" + text + ")";
+  if (type.isBF16())
+    return "baton::cuda::to_bfloat(" + text + ")";
+  return text;
+}
+
+/// Of each memref what a call passes: the pointer twice, 0, sizes, strides.
+void FunctionPrinter::printArguments() {
+  os << "static __device__ void " << name << "(";
+  std::string views;
+  auto arguments = function.getArguments();
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    auto type = cast<MemRefType>(argument.getType());
+    std::string element = typeName(type.getElementType());
+    bool written = i + 1 == arguments.size();
+    std::string pointer = (written ? "" : "const ") + element + " *";
+    std::string sizes, strides;
+    os << (i ? ",\n    " : "\n    ") << pointer << ", " << pointer << "a" << i
+       << ", int64_t";
+    for (const char *what : {"size", "stride"})
+      for (int64_t d = 0; d < type.getRank(); ++d) {
+        std::string parameter = formatv("a{0}_{1}{2}", i, what, d);
+        os << ", int64_t " << parameter;
+        (what == StringRef("size") ? sizes : strides) += parameter + ", ";
+      }
+    std::string view = fresh();
+    names[argument] = view;
+    views += formatv("  const {0} {1} = {{const_cast<{2} *>(a{3}), 0, {{{4}1}, "
+                     "{{{5}1}};\n",
+                     typeName(type), view, element, i, sizes, strides);
+  }
+  os << ") {\n" << views;
+}
+
+void FunctionPrinter::print() {
+  Block &block = function.getBody().front();
+  printArguments();
+  // What only the first thread computes must not be needed by others.
+  bool dealt = llvm::all_of(block, [](Operation &op) {
+    return !effectsOf(op).writes || op.use_empty();
+  });
+  if (dealt) {
+    printDealt(block);
+  } else {
+    SmallVector<Operation *> ops;
+    for (Operation &op : block)
+      ops.push_back(&op);
+    printByFirst(ops);
+  }
+  os << "}\n";
+}
+
+/// By the first thread alone.
+void FunctionPrinter::printByFirst(llvm::ArrayRef<Operation *> ops) {
+  line() << "if (threadIdx.x == 0) {\n";
+  indent += 2;
+  for (Operation *op : ops)
+    printOp(*op);
+  indent -= 2;
+  line() << "}\n";
+}
+
+/// By all threads. A barrier is in front of the body and behind it.
+void FunctionPrinter::printDealt(Block &block) {
+  bool hasRead = false, hasWritten = false;
+  for (Operation &op : block) {
+    Effects effects = effectsOf(op);
+    if ((hasWritten && (effects.reads || effects.writes)) ||
+        (hasRead && effects.writes)) {
+      line() << "__syncthreads();\n";
+      hasRead = hasWritten = false;
+    }
+    hasRead |= effects.reads;
+    hasWritten |= effects.writes;
+    if (op.hasAttr(kProved))
+      printParallel(cast<scf::ParallelOp>(op), /*dealt=*/true);
+    else if (effects.writes)
+      printByFirst({&op});
+    else
+      printOp(op);
+  }
+}
+
+void FunctionPrinter::printBlock(Block &block) {
+  indent += 2;
+  for (Operation &op : block)
+    printOp(op);
+  indent -= 2;
+}
+
+/// Assigns to the results of the op that the block belongs to.
+void FunctionPrinter::printYield(ValueRange results, Block &block) {
+  indent += 2;
+  for (auto [result, value] :
+       llvm::zip(results, block.getTerminator()->getOperands()))
+    line() << (*this)[result] << " = " << (*this)[value] << ";\n";
+  indent -= 2;
+}
+
+void FunctionPrinter::printFor(scf::ForOp loop) {
+  for (auto [result, first] :
+       llvm::zip(loop.getResults(), loop.getInitArgs())) {
+    std::string variable = declare(result);
+    line() << variable << " = " << (*this)[first] << ";\n";
+  }
+  Value counter = loop.getInductionVar();
+  std::string variable = declare(counter), at = (*this)[counter];
+  line() << "for (" << variable << " = " << (*this)[loop.getLowerBound()]
+         << "; " << at << " < " << (*this)[loop.getUpperBound()] << "; " << at
+         << " += " << (*this)[loop.getStep()] << ") {\n";
+  indent += 2;
+  for (auto [argument, result] :
+       llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
+    define(argument, (*this)[result]);
+  indent -= 2;
+  printBlock(*loop.getBody());
+  printYield(loop.getResults(), *loop.getBody());
+  line() << "}\n";
+}
+
+void FunctionPrinter::printIf(scf::IfOp branch) {
+  for (Value result : branch.getResults())
+    line() << declare(result) << ";\n";
+  line() << "if (" << (*this)[branch.getCondition()] << ") {\n";
+  printBlock(*branch.thenBlock());
+  printYield(branch.getResults(), *branch.thenBlock());
+  if (Block *otherwise = branch.elseBlock()) {
+    line() << "} else {\n";
+    printBlock(*otherwise);
+    printYield(branch.getResults(), *otherwise);
+  }
+  line() << "}\n";
+}
+
+/// Point by point, the last dimension moving fastest; dealt out, a thread has
+/// every blockDim.x-th.
+void FunctionPrinter::printParallel(scf::ParallelOp loop, bool dealt) {
+  if (loop.getNumResults())
+    return fail(*loop);
+  line() << "{\n";
+  indent += 2;
+  std::string points = "1";
+  SmallVector<std::string> extents;
+  for (auto [low, high, step] :
+       llvm::zip(loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
+    extents.push_back(fresh());
+    line() << formatv("const int64_t {0} = {1} < {2} ? ({2} - {1} + {3} - 1) / "
+                      "{3} : 0;\n",
+                      extents.back(), (*this)[low], (*this)[high],
+                      (*this)[step]);
+    points = points == "1" ? extents.back() : points + " * " + extents.back();
+  }
+  std::string point = fresh(), rest = point;
+  line() << formatv("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{\n",
+                    point, dealt ? "threadIdx.x" : "0", points,
+                    dealt ? "blockDim.x" : "1");
+  indent += 2;
+  for (size_t d = extents.size(); d-- > 0;) {
+    std::string own = d ? "(" + rest + ") % " + extents[d] : rest;
+    define(loop.getInductionVars()[d],
+           formatv("{0} + ({1}) * {2}", (*this)[loop.getLowerBound()[d]], own,
+                   (*this)[loop.getStep()[d]])
+               .str());
+    rest = "(" + rest + ") / " + extents[d];
+  }
+  indent -= 2;
+  printBlock(*loop.getBody());
+  line() << "}\n";
+  indent -= 2;
+  line() << "}\n";
+}
+
+static std::string list(ArrayRef<std::string> items) {
+  return llvm::join(items, ", ");
+}
+
+void FunctionPrinter::printMemory(Operation &op) {
+  auto spelled = [&](ArrayRef<OpFoldResult> values) {
+    SmallVector<std::string> items;
+    for (OpFoldResult value : values)
+      items.push_back(
+          isa<Attribute>(value)
+              ? std::to_string(
+                    cast<IntegerAttr>(cast<Attribute>(value)).getInt())
+              : (*this)[cast<Value>(value)]);
+    // Arrays are one longer than the rank.
+    items.push_back("1");
+    return list(items);
+  };
+  auto element = [&](Value memref, ValueRange indices) {
+    SmallVector<std::string> items;
+    for (Value index : indices)
+      items.push_back((*this)[index]);
+    return (*this)[memref] + ".at(" + list(items) + ")";
+  };
+  if (auto load = dyn_cast<memref::LoadOp>(op))
+    return define(load, element(load.getMemRef(), load.getIndices()));
+  if (auto store = dyn_cast<memref::StoreOp>(op)) {
+    line() << element(store.getMemRef(), store.getIndices()) << " = "
+           << (*this)[store.getValue()] << ";\n";
+    return;
+  }
+  if (auto dim = dyn_cast<memref::DimOp>(op))
+    return define(dim, (*this)[dim.getSource()] + ".sizes[" +
+                           (*this)[dim.getIndex()] + "]");
+  if (auto cast = dyn_cast<memref::CastOp>(op);
+      cast && isa<MemRefType>(cast.getSource().getType()))
+    return define(cast, (*this)[cast.getSource()]);
+  if (auto part = dyn_cast<memref::ReinterpretCastOp>(op);
+      part && isa<MemRefType>(part.getSource().getType()))
+    return define(
+        part,
+        formatv("{0}{{{1}.base, {2}, {{{3}}, {{{4}}}", typeName(part.getType()),
+                (*this)[part.getSource()],
+                StringRef(spelled(part.getMixedOffsets())).rsplit(", ").first,
+                spelled(part.getMixedSizes()), spelled(part.getMixedStrides()))
+            .str());
+  if (auto whole = dyn_cast<memref::ExtractStridedMetadataOp>(op)) {
+    std::string view = (*this)[whole.getSource()];
+    define(whole.getBaseBuffer(),
+           formatv("{0}{{{1}.base, 0, {{1}, {{1}}",
+                   typeName(whole.getBaseBuffer().getType()), view)
+               .str());
+    define(whole.getOffset(), view + ".offset");
+    for (auto [d, size] : llvm::enumerate(whole.getSizes()))
+      define(size, view + ".sizes[" + Twine(d) + "]");
+    for (auto [d, stride] : llvm::enumerate(whole.getStrides()))
+      define(stride, view + ".strides[" + Twine(d) + "]");
+    return;
+  }
+  if (auto memory = dyn_cast<memref::AllocaOp>(op)) {
+    MemRefType type = memory.getType();
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (!type.hasStaticShape() ||
+        failed(getStridesAndOffset(type, strides, offset)) || offset != 0 ||
+        !type.getLayout().isIdentity() ||
+        typeName(type.getElementType()).empty())
+      return fail(op);
+    std::string storage = fresh();
+    line() << formatv("{0} {1}[{2}];\n", typeName(type.getElementType()),
+                      storage, std::max<int64_t>(1, type.getNumElements()));
+    auto numbers = [](ArrayRef<int64_t> values) {
+      SmallVector<std::string> items;
+      for (int64_t value : values)
+        items.push_back(std::to_string(value));
+      items.push_back("1");
+      return list(items);
+    };
+    return define(memory,
+                  formatv("{0}{{{1}, 0, {{{2}}, {{{3}}}", typeName(type),
+                          storage, numbers(type.getShape()), numbers(strides))
+                      .str());
+  }
+  fail(op);
+}
+
+void FunctionPrinter::printOp(Operation &op) {
+  if (unknown)
+    return;
+  if (op.hasTrait<OpTrait::IsTerminator>()) {
+    // A loop of scf.parallel ends so too; what it reduces is refused.
+    if (!isa<scf::YieldOp, scf::ReduceOp, func::ReturnOp>(op))
+      fail(op);
+    return;
+  }
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return printFor(loop);
+  if (auto loop = dyn_cast<scf::ParallelOp>(op))
+    return printParallel(loop, /*dealt=*/false);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return printIf(branch);
+  if (op.getName().getDialectNamespace() == "memref")
+    return printMemory(op);
+  std::optional<std::string> text =
+      op.getNumResults() == 1 && !typeName(op.getResult(0).getType()).empty()
+          ? expression(op)
+          : std::nullopt;
+  if (!text)
+    return fail(op);
+  define(op.getResult(0), *text);
+}
+
+std::optional<std::string> FunctionPrinter::expression(Operation &op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    if (auto integer = dyn_cast<IntegerAttr>(constant.getValue())) {
+      if (constant.getType().isInteger(1))
+        return integer.getValue().isZero() ? "false" : "true";
+      // The least number of a type has no literal.
+      return formatv("{0}({1}ull)", typeName(constant.getType()),
+                     integer.getValue().sextOrTrunc(64).getZExtValue())
+          .str();
+    }
+    if (auto real = dyn_cast<FloatAttr>(constant.getValue()))
+      return spell(real.getValue(), constant.getType());
+    return std::nullopt;
+  }
+  if (auto constant = dyn_cast<index::ConstantOp>(op))
+    return std::to_string(constant.getValue().getSExtValue());
+  for (auto Print : {&FunctionPrinter::arithmetic, &FunctionPrinter::conversion,
+                     &FunctionPrinter::mathematics})
+    if (auto text = (this->*Print)(op))
+      return text;
+  return std::nullopt;
+}
+
+/// With a and b, operands as they are, {0} and {1}; `type` is what integers
+/// are computed in: overflow wraps.
+static std::optional<std::string> integerFormat(Operation &op) {
+  return llvm::TypeSwitch<Operation *, std::optional<std::string>>(&op)
+      .Case<arith::AddIOp, index::AddOp>(
+          [](auto) { return "{2}({0}) + {2}({1})"; })
+      .Case<arith::SubIOp, index::SubOp>(
+          [](auto) { return "{2}({0}) - {2}({1})"; })
+      .Case<arith::MulIOp, index::MulOp>(
+          [](auto) { return "{2}({0}) * {2}({1})"; })
+      .Case<arith::AndIOp, index::AndOp>(
+          [](auto) { return "{2}({0}) & {2}({1})"; })
+      .Case<arith::OrIOp, index::OrOp>(
+          [](auto) { return "{2}({0}) | {2}({1})"; })
+      .Case<arith::XOrIOp, index::XOrOp>(
+          [](auto) { return "{2}({0}) ^ {2}({1})"; })
+      .Case<arith::ShLIOp, index::ShlOp>(
+          [](auto) { return "{2}({0}) << {2}({1})"; })
+      .Case<arith::ShRUIOp, index::ShrUOp>(
+          [](auto) { return "{2}({0}) >> {2}({1})"; })
+      .Case<arith::ShRSIOp, index::ShrSOp>(
+          [](auto) { return "{0} >> {2}({1})"; })
+      .Case<arith::DivUIOp, index::DivUOp>(
+          [](auto) { return "{2}({0}) / {2}({1})"; })
+      .Case<arith::RemUIOp, index::RemUOp>(
+          [](auto) { return "{2}({0}) % {2}({1})"; })
+      .Case<arith::DivSIOp, index::DivSOp>([](auto) { return "{0} / {1}"; })
+      .Case<arith::RemSIOp, index::RemSOp>([](auto) { return "{0} % {1}"; })
+      .Case<arith::FloorDivSIOp, index::FloorDivSOp>(
+          [](auto) { return "baton::cuda::floor_divided({0}, {1})"; })
+      .Case<arith::CeilDivSIOp, index::CeilDivSOp>(
+          [](auto) { return "baton::cuda::ceil_divided({0}, {1})"; })
+      .Case<arith::MaxSIOp, index::MaxSOp>(
+          [](auto) { return "{0} > {1} ? {0} : {1}"; })
+      .Case<arith::MinSIOp, index::MinSOp>(
+          [](auto) { return "{0} < {1} ? {0} : {1}"; })
+      .Case<arith::MaxUIOp, index::MaxUOp>(
+          [](auto) { return "{2}({0}) > {2}({1}) ? {0} : {1}"; })
+      .Case<arith::MinUIOp, index::MinUOp>(
+          [](auto) { return "{2}({0}) < {2}({1}) ? {0} : {1}"; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Of two operands as float or double.
+static std::optional<std::string> realFormat(Operation &op) {
+  bool isDouble = op.getNumResults() && op.getResult(0).getType().isF64();
+  return llvm::TypeSwitch<Operation *, std::optional<std::string>>(&op)
+      .Case<arith::AddFOp>([](auto) { return "{0} + {1}"; })
+      .Case<arith::SubFOp>([](auto) { return "{0} - {1}"; })
+      .Case<arith::MulFOp>([](auto) { return "{0} * {1}"; })
+      .Case<arith::DivFOp>([](auto) { return "{0} / {1}"; })
+      .Default([&](Operation *) -> std::optional<std::string> {
+        if (isDouble)
+          return std::nullopt;
+        return llvm::TypeSwitch<Operation *, std::optional<std::string>>(&op)
+            .Case<arith::MaximumFOp>(
+                [](auto) { return "baton::cuda::maximum({0}, {1})"; })
+            .Case<arith::MinimumFOp>(
+                [](auto) { return "baton::cuda::minimum({0}, {1})"; })
+            .Case<arith::MaxNumFOp>(
+                [](auto) { return "baton::cuda::maximum_number({0}, {1})"; })
+            .Case<arith::MinNumFOp>(
+                [](auto) { return "baton::cuda::minimum_number({0}, {1})"; })
+            .Case<arith::RemFOp>([](auto) { return "fmodf({0}, {1})"; })
+            .Case<math::CopySignOp>([](auto) { return "copysignf({0}, {1})"; })
+            .Default([](Operation *) { return std::nullopt; });
+      });
+}
+
+static StringRef predicateFormat(arith::CmpFPredicate predicate) {
+  using P = arith::CmpFPredicate;
+  switch (predicate) {
+  case P::AlwaysFalse:
+    return "false";
+  case P::OEQ:
+    return "{0} == {1}";
+  case P::OGT:
+    return "{0} > {1}";
+  case P::OGE:
+    return "{0} >= {1}";
+  case P::OLT:
+    return "{0} < {1}";
+  case P::OLE:
+    return "{0} <= {1}";
+  case P::ONE:
+    return "{0} < {1} || {0} > {1}";
+  case P::ORD:
+    return "{0} == {0} && {1} == {1}";
+  case P::UEQ:
+    return "!({0} < {1} || {0} > {1})";
+  case P::UGT:
+    return "!({0} <= {1})";
+  case P::UGE:
+    return "!({0} < {1})";
+  case P::ULT:
+    return "!({0} >= {1})";
+  case P::ULE:
+    return "!({0} > {1})";
+  case P::UNE:
+    return "{0} != {1}";
+  case P::UNO:
+    return "{0} != {0} || {1} != {1}";
+  case P::AlwaysTrue:
+    return "true";
+  }
+  llvm_unreachable("every predicate is one of the above");
+}
+
+static StringRef predicateFormat(arith::CmpIPredicate predicate) {
+  using P = arith::CmpIPredicate;
+  switch (predicate) {
+  case P::eq:
+    return "{0} == {1}";
+  case P::ne:
+    return "{0} != {1}";
+  case P::slt:
+    return "{0} < {1}";
+  case P::sle:
+    return "{0} <= {1}";
+  case P::sgt:
+    return "{0} > {1}";
+  case P::sge:
+    return "{0} >= {1}";
+  case P::ult:
+    return "{2}({0}) < {2}({1})";
+  case P::ule:
+    return "{2}({0}) <= {2}({1})";
+  case P::ugt:
+    return "{2}({0}) > {2}({1})";
+  case P::uge:
+    return "{2}({0}) >= {2}({1})";
+  }
+  llvm_unreachable("every predicate is one of the above");
+}
+
+std::optional<std::string> FunctionPrinter::arithmetic(Operation &op) {
+  auto filled = [](StringRef format, const std::string &a, const std::string &b,
+                   const std::string &type) {
+    return formatv(format.str().c_str(), a, b, type).str();
+  };
+  if (auto format = integerFormat(op)) {
+    Type type = op.getOperand(0).getType();
+    return typeName(op.getResult(0).getType()) + "(" +
+           filled(*format, (*this)[op.getOperand(0)], (*this)[op.getOperand(1)],
+                  unsignedName(type)) +
+           ")";
+  }
+  // Of F16 and BF16, rounding F32's result gives the same as one rounding.
+  if (auto format = realFormat(op))
+    return narrowed(op.getResult(0).getType(),
+                    filled(*format, widened(op.getOperand(0)),
+                           widened(op.getOperand(1)), ""));
+  if (auto compare = dyn_cast<arith::CmpFOp>(op))
+    return filled(predicateFormat(compare.getPredicate()),
+                  widened(compare.getLhs()), widened(compare.getRhs()), "");
+  if (auto compare = dyn_cast<arith::CmpIOp>(op))
+    return filled(predicateFormat(compare.getPredicate()),
+                  (*this)[compare.getLhs()], (*this)[compare.getRhs()],
+                  unsignedName(compare.getLhs().getType()));
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return (*this)[select.getCondition()] + " ? " +
+           (*this)[select.getTrueValue()] + " : " +
+           (*this)[select.getFalseValue()];
+  if (isa<arith::NegFOp>(op))
+    return narrowed(op.getResult(0).getType(), "-" + widened(op.getOperand(0)));
+  return std::nullopt;
+}
+
+std::optional<std::string> FunctionPrinter::conversion(Operation &op) {
+  if (op.getNumOperands() != 1)
+    return std::nullopt;
+  Type from = op.getOperand(0).getType(), to = op.getResult(0).getType();
+  std::string value = (*this)[op.getOperand(0)];
+  auto cast = [](const std::string &type, const std::string &text) {
+    return type + "(" + text + ")";
+  };
+  if (isa<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp, index::CastSOp>(
+          op)) {
+    if (to.isInteger(1))
+      return "(" + value + " & 1) != 0";
+    // A bit that is set is -1.
+    return from.isInteger(1) ? "-" + cast(typeName(to), value)
+                             : cast(typeName(to), value);
+  }
+  if (isa<arith::IndexCastUIOp, arith::ExtUIOp, index::CastUOp>(op))
+    return cast(typeName(to), cast(unsignedName(from), value));
+  if (isa<arith::SIToFPOp>(op) && !isNarrow(to) && !from.isInteger(1))
+    return cast(typeName(to), value);
+  if (isa<arith::UIToFPOp>(op) && !isNarrow(to))
+    return cast(typeName(to), cast(unsignedName(from), value));
+  if (isa<arith::FPToSIOp>(op))
+    return cast(typeName(to), widened(op.getOperand(0)));
+  if (isa<arith::FPToUIOp>(op))
+    return cast(typeName(to),
+                cast(unsignedName(to), widened(op.getOperand(0))));
+  if (isa<arith::ExtFOp>(op))
+    return cast(typeName(to), widened(op.getOperand(0)));
+  if (isa<arith::TruncFOp>(op) && from.isF32())
+    return narrowed(to, value);
+  if (isa<arith::TruncFOp>(op) && to.isF32())
+    return cast("float", value);
+  if (isa<arith::BitcastOp>(op))
+    return "baton::cuda::bits_as<" + typeName(to) + ">(" + value + ")";
+  return std::nullopt;
+}
+
+/// Functions whose result is the exact one, rounded.
+std::optional<std::string> FunctionPrinter::mathematics(Operation &op) {
+  if (op.getNumResults() != 1)
+    return std::nullopt;
+  Type type = op.getResult(0).getType();
+  if (!type.isF32() && !type.isF64())
+    return std::nullopt;
+  std::string suffix = type.isF32() ? "f(" : "(";
+  StringRef function = llvm::TypeSwitch<Operation *, StringRef>(&op)
+                           .Case<math::AbsFOp>([](auto) { return "fabs"; })
+                           .Case<math::SqrtOp>([](auto) { return "sqrt"; })
+                           .Case<math::FloorOp>([](auto) { return "floor"; })
+                           .Case<math::CeilOp>([](auto) { return "ceil"; })
+                           .Case<math::TruncOp>([](auto) { return "trunc"; })
+                           .Case<math::RoundOp>([](auto) { return "round"; })
+                           .Case<math::RoundEvenOp>([](auto) { return "rint"; })
+                           .Case<math::FmaOp>([](auto) { return "fma"; })
+                           .Default([](Operation *) { return ""; });
+  if (isa<math::RsqrtOp>(op))
+    return "1 / sqrt" + suffix + (*this)[op.getOperand(0)] + ")";
+  if (function.empty())
+    return std::nullopt;
+  SmallVector<std::string> arguments;
+  for (Value operand : op.getOperands())
+    arguments.push_back((*this)[operand]);
+  return (function + suffix + list(arguments) + ")").str();
+}
+
+Error FunctionPrinter::takeError(StringRef body) const {
+  if (!unknown)
+    return Error::success();
+  std::string location;
+  llvm::raw_string_ostream stream(location);
+  stream << unknown->getLoc();
+  return createStringError("body @" + body + ": '" +
+                           unknown->getName().getStringRef() + "' at " +
+                           location +
+                           " has no CUDA C++; give the body other ops, or use "
+                           "--target=cpu");
+}
+
+Expected<cuda::PrintedBodies> cuda::printBodies(event::ProgramOp program) {
+  PrintedBodies printed;
+  OwningOpRef<ModuleOp> module = plan::makeBodyFunctions(program);
+  if (!module)
+    return printed;
+  MLIRContext *context = program.getContext();
+  std::string problem;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+        problem.empty())
+      problem = diagnostic.str();
+    return success();
+  });
+  PassManager manager(context);
+  addLowering(manager);
+  if (failed(manager.run(*module)))
+    return createStringError("the bodies beside program @" +
+                             program.getSymName() +
+                             " cannot be compiled: " + problem);
+  llvm::raw_string_ostream os(printed.text);
+  os << "#include \"codegen/cuda/library/body.h\"\n";
+  auto bodies = program->getParentOfType<ModuleOp>().getOps<event::BodyOp>();
+  for (auto [body, function] :
+       llvm::zip(bodies, module->getOps<func::FuncOp>())) {
+    std::string name = "baton_body_" + std::to_string(printed.functions.size());
+    printed.functions[body.getSymName()] = name;
+    os << "\n";
+    FunctionPrinter printer(function, name, os);
+    printer.print();
+    if (Error error = printer.takeError(body.getSymName()))
+      return std::move(error);
+  }
+  return printed;
+}

@@ -1,0 +1,57 @@
+//===- BodyFunctions.cpp - task bodies that users wrote, as functions -----===//
+
+#include "codegen/plan/BodyFunctions.h"
+
+#include "dialects/Event/Event.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace baton::event;
+
+namespace {
+struct ApproximateFunctions
+    : public PassWrapper<ApproximateFunctions, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateFunctions)
+  StringRef getArgument() const override { return "approximate-functions"; }
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(patterns, {});
+    if (failed(
+            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> baton::plan::createApproximateFunctionsPass() {
+  return std::make_unique<ApproximateFunctions>();
+}
+
+/// A function that does what a body does.
+static void addFunction(ModuleOp module, BodyOp body) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Block &block = body.getBody().front();
+  auto function = builder.create<func::FuncOp>(
+      body.getLoc(), ("baton_task_" + body.getSymName()).str(),
+      builder.getFunctionType(block.getArgumentTypes(), {}));
+  IRMapping mapping;
+  body.getBody().cloneInto(&function.getBody(), mapping);
+  builder.setInsertionPointToEnd(&function.getBody().front());
+  builder.create<func::ReturnOp>(body.getLoc());
+}
+
+OwningOpRef<ModuleOp> baton::plan::makeBodyFunctions(ProgramOp program) {
+  auto source = program->getParentOfType<ModuleOp>();
+  if (!source || source.getOps<BodyOp>().empty())
+    return nullptr;
+  program.getContext()->loadDialect<func::FuncDialect>();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(source.getLoc());
+  for (auto body : source.getOps<BodyOp>())
+    addFunction(*module, body);
+  return module;
+}

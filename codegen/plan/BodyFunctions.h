@@ -1,0 +1,34 @@
+//===- BodyFunctions.h - task bodies that users wrote, as functions -------===//
+//
+// What all targets make of `event.body` before they part: functions of loops,
+// memory accesses and plain arithmetic.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_PLAN_BODYFUNCTIONS_H
+#define BATON_CODEGEN_PLAN_BODYFUNCTIONS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace baton::event {
+class ProgramOp;
+}
+
+namespace baton::plan {
+
+/// A module with a function baton_task_<name> for each event.body beside
+/// `program`, in their order; null when there is none.
+mlir::OwningOpRef<mlir::ModuleOp> makeBodyFunctions(event::ProgramOp program);
+
+/// Functions such as exp as arithmetic, which loops of vectors can hold, and
+/// which has the same bits on all targets; a call of a library per element has
+/// neither.
+std::unique_ptr<mlir::Pass> createApproximateFunctionsPass();
+
+} // namespace baton::plan
+
+#endif // BATON_CODEGEN_PLAN_BODYFUNCTIONS_H

@@ -1,0 +1,214 @@
+"""Task bodies of users on CUDA: the CPU's bits, by all threads of a block.
+
+Each body stands in the place of a feed-forward layer's activation and product. Its
+program for the emulation gives the CPU program's logits bit for bit, for any number of
+workers and order of threads, and is clean under the thread sanitizer; where NVRTC is,
+it compiles for a GPU without spilling. An op for which there is no C++ is refused in one
+line that names it.
+"""
+
+import argparse
+import json
+import os
+import re
+
+import programs
+import schedules
+from programs import Program, expect, run
+
+MEMREF = "memref<?x?xf32, strided<[?, ?]>>"
+ROWS_AND_COLUMNS = "affine_map<(i, j) -> (i, j)>"
+
+
+def custom(code):
+    """A body @mine of x and y, which makes z."""
+    box = lambda: "(t)[rows, past, outputs] -> (t * 16, 0) to (t)[rows, past, outputs] -> (t * 16 + 16, 65536)"
+    return f"""  event.body @mine grid ()[rows, past, outputs] -> (rows ceildiv 16)
+      accesses [#event.access<read @x, {box()}>, #event.access<read @y, {box()}>, #event.access<write @z, {box()}>] {{
+  ^bb0(%x: {MEMREF}, %y: {MEMREF}, %z: {MEMREF}):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %one = arith.constant 1.0 : f32
+    %rows = memref.dim %z, %c0 : {MEMREF}
+    %columns = memref.dim %z, %c1 : {MEMREF}
+{code}
+  }}
+"""
+
+
+def elementwise(inputs, code, result, outputs="%z", output_map=ROWS_AND_COLUMNS):
+    """A structured op over all elements, of %a, %b ... and the old %o."""
+    names = ["%a", "%b"][:len(inputs)]
+    ins = f"ins({', '.join(inputs)} : {', '.join([MEMREF] * len(inputs))})" if inputs else ""
+    return f"""    linalg.generic {{indexing_maps = [{', '.join([ROWS_AND_COLUMNS] * len(inputs) + [output_map])}],
+                    iterator_types = ["parallel", "parallel"]}} {ins} outs({outputs} : {MEMREF}) {{
+    ^bb0({', '.join(f"{name}: f32" for name in names + ["%o"])}):
+{code}
+      linalg.yield {result} : f32
+    }}
+"""
+
+
+PRODUCT = elementwise(["%x", "%y"], "      %p = arith.mulf %a, %b : f32", "%p")
+
+# z[i, j] += the sum over k of x[i, k] * y[i, k], in ascending k.
+CONTRACTION = f"""    linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (i, k)>,
+                                     affine_map<(i, j, k) -> (i, j)>],
+                    iterator_types = ["parallel", "parallel", "reduction"]}}
+        ins(%x, %y : {MEMREF}, {MEMREF}) outs(%z : {MEMREF}) {{
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %p = arith.mulf %a, %b : f32
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+    }}
+"""
+
+FUNCTIONS = """      %exp = math.exp %a : f32
+      %tanh = math.tanh %b : f32
+      %abs = math.absf %a : f32
+      %log = math.log1p %abs : f32
+      %sin = math.sin %b : f32
+      %erf = math.erf %a : f32
+      %root = math.sqrt %abs : f32
+      %near = arith.addf %abs, %one : f32
+      %inverse = math.rsqrt %near : f32
+      %floor = math.floor %exp : f32
+      %fused = math.fma %tanh, %log, %sin : f32
+      %largest = arith.maximumf %fused, %erf : f32
+      %least = arith.minimumf %root, %inverse : f32
+      %larger = arith.maxnumf %largest, %b : f32
+      %less = arith.minnumf %least, %floor : f32
+      %half = arith.truncf %larger : f32 to f16
+      %halves = arith.addf %half, %half : f16
+      %wide = arith.extf %halves : f16 to f32
+      %upper = arith.constant 16 : i32
+      %less_bits = arith.bitcast %less : f32 to i32
+      %high = arith.shrui %less_bits, %upper : i32
+      %short = arith.trunci %high : i32 to i16
+      %brain = arith.bitcast %short : i16 to bf16
+      %wider = arith.extf %brain : bf16 to f32
+      %whole = arith.fptosi %wide : f32 to i32
+      %shift = arith.constant 3 : i32
+      %shifted = arith.shrsi %whole, %shift : i32
+      %real = arith.sitofp %shifted : i32 to f32
+      %bits = arith.bitcast %wider : f32 to i32
+      %mask = arith.constant -65536 : i32
+      %masked = arith.andi %bits, %mask : i32
+      %again = arith.bitcast %masked : i32 to f32
+      %is = arith.cmpf ult, %again, %real : f32
+      %chosen = arith.select %is, %again, %wide : f32
+      %sum = arith.addf %chosen, %real : f32
+      %result = math.tanh %sum : f32
+"""
+
+BODIES = {
+    "product": PRODUCT,
+    "contraction": PRODUCT + CONTRACTION,
+    "functions": elementwise(["%x", "%y"], FUNCTIONS, "%result"),
+    # What the first op wrote in one order, the second reads in another; then rows one by
+    # one, with a value that all elements of the next op need.
+    "dependent": PRODUCT + f"""    %part = memref.subview %z[0, 0] [%rows, %columns] [1, 1] : {MEMREF} to memref<?x?xf32, strided<[?, ?]>>
+    scf.for %i = %c0 to %rows step %c1 {{
+      %most = scf.for %j = %c0 to %columns step %c1 iter_args(%m = %one) -> (f32) {{
+        %e = memref.load %part[%i, %j] : {MEMREF}
+        %n = arith.maximumf %m, %e : f32
+        scf.yield %n : f32
+      }}
+      %odd = arith.remsi %i, %c2 : index
+      %is = arith.cmpi eq, %odd, %c0 : index
+      %sign = scf.if %is -> (f32) {{
+        scf.yield %most : f32
+      }} else {{
+        scf.yield %one : f32
+      }}
+      memref.store %sign, %z[%i, %c0] : {MEMREF}
+    }}
+    %corner = memref.load %z[%c0, %c0] : {MEMREF}
+""" + elementwise([], "      %q = arith.divf %o, %corner : f32", "%q"),
+    # A buffer of the task's own.
+    "stack": f"""    scf.for %i = %c0 to %rows step %c1 {{
+      %sums = memref.alloca() : memref<2x2xf32>
+      %row = memref.subview %sums[1, 0] [1, 2] [1, 1] : memref<2x2xf32> to memref<2xf32, strided<[1], offset: 2>>
+      memref.store %one, %sums[%c1, %c0] : memref<2x2xf32>
+      scf.for %j = %c0 to %columns step %c1 {{
+        %old = memref.load %row[%c0] : memref<2xf32, strided<[1], offset: 2>>
+        %e = memref.load %x[%i, %j] : {MEMREF}
+        %n = arith.addf %old, %e : f32
+        memref.store %n, %row[%c0] : memref<2xf32, strided<[1], offset: 2>>
+        %sum = memref.load %sums[%c1, %c0] : memref<2x2xf32>
+        memref.store %sum, %z[%i, %j] : {MEMREF}
+      }}
+    }}
+""",
+    # Every element of a row is written to its first column: the last one stays.
+    "overwriting": PRODUCT + elementwise(["%y"], "", "%a", output_map="affine_map<(i, j) -> (i, 0)>"),
+    "loops": None,
+}
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    folder, case = arguments.folder, programs.golden(arguments.folder)
+    tokens = case["tokens"][:24]
+
+    def schedule(name, text, called="mine"):
+        with open(path(name + ".mlir"), "w") as file:
+            file.write(schedules.replacing(text, called))
+        return f"--schedule={path(name + '.mlir')}"
+
+    nvrtc = True
+    for name, code in BODIES.items():
+        flag = schedule(name, custom(code)) if code else schedule(name, schedules.body(), "silu_times")
+        host = Program(arguments.batonc, folder, path("host"), flag)
+        device = Program(arguments.batonc, folder, path("device"), flag, "--target=cuda:emulated")
+        expected = host.logits(tokens, path("host.npy"))
+        for workers, chunk, seed in ((1, 64, 0), (3, 17, 1)):
+            bits = device.logits(tokens, path("device.npy"), "--workers", workers, "--prefill-chunk", chunk,
+                                 environment=dict(os.environ, BATON_EMULATION_SEED=str(seed)))
+            expect(bits == expected, f"{name}, {workers} workers: the logits are not the CPU's")
+        if name == "dependent":
+            checked = Program(arguments.batonc, folder, path("checked"), flag, "--target=cuda:emulated",
+                              "--sanitize=thread")
+            bits = checked.logits(tokens[:20], path("checked.npy"), "--workers", 2)
+            expect(bits == host.logits(tokens[:20], path("host.npy")), f"{name}: other bits when sanitized")
+        if name in ("functions", "dependent") and nvrtc:
+            result = run([arguments.batonc, folder, "-o", path("gpu"), flag, "--target=cuda:sm_80", "--quiet"],
+                         check=False)
+            nvrtc = not ("NVRTC" in result.stderr and "was not found" in result.stderr)
+            expect(not nvrtc or result.returncode == 0, f"{name} for a GPU: {result.stderr}")
+            if nvrtc:
+                said = json.loads(run([path("gpu"), "info", "--json"]).stdout)["device"]
+                expect(said["spilled_bytes"] == 0, f"{name}: registers are spilled: {said}")
+
+    dealt = run([arguments.batonc, folder, "--emit=cuda", schedule("product", custom(BODIES["product"])),
+                 "--target=cuda:sm_90a"]).stdout
+    function = dealt[dealt.index("baton_body_0"):]
+    function = function[:function.index("\n}\n")]
+    expect("= threadIdx.x;" in function and "threadIdx.x == 0" not in function, f"not dealt out: {function}")
+
+    example = os.path.join(arguments.examples, "schedules", "own-body.mlir")
+    both = [Program(arguments.batonc, folder, path(f"example{i}"), f"--schedule={example}", *flags)
+            .logits(tokens, path("example.npy"))
+            for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
+    expect(both[0] == both[1], "own-body.mlir: the logits are not the CPU's")
+
+    count = elementwise(["%x", "%y"], """      %bits = arith.bitcast %a : f32 to i32
+      %set = math.ctpop %bits : i32
+      %real = arith.sitofp %set : i32 to f32
+""", "%real")
+    result = run([arguments.batonc, folder, "-o", path("refused"), schedule("count", custom(count)),
+                  "--target=cuda:emulated", "--quiet"], check=False)
+    expect(result.returncode == 1 and result.stderr.count("\n") == 1 and "body @mine" in result.stderr
+           and "'math.ctpop'" in result.stderr and re.search(r"count\.mlir\W+\d+:\d+", result.stderr)
+           and not os.path.exists(path("refused")), f"math.ctpop: {result.stderr}")
+    print(f"{len(BODIES) + 1} bodies give the CPU's bits")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--examples", required=True)
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
