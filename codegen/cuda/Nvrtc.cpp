@@ -127,13 +127,16 @@ static int64_t reported(StringRef log, StringRef pattern) {
 
 static std::vector<std::string>
 argumentsFor(const baton::cuda::CubinOptions &options) {
-  return {"--gpu-architecture=" + options.architecture,
-          "--include-path=" + options.headers, "--std=c++17",
-          // As in the task library of the CPU: nothing is fused but where
-          // written.
-          "--fmad=false",
-          // Line numbers for profilers cost nothing.
-          "--generate-line-info", "--ptxas-options=-v"};
+  std::vector<std::string> arguments = {
+      "--gpu-architecture=" + options.architecture,
+      "--include-path=" + options.headers, "--std=c++17",
+      // As in the task library of the CPU: nothing is fused but where written.
+      "--fmad=false",
+      // Line numbers for profilers cost nothing.
+      "--generate-line-info", "--ptxas-options=-v"};
+  for (const std::string &folder : options.moreHeaders)
+    arguments.push_back("--include-path=" + folder);
+  return arguments;
 }
 
 static Expected<baton::cuda::Cubin> compile(const Nvrtc &nvrtc,

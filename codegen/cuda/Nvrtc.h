@@ -24,7 +24,9 @@ struct CubinOptions {
   /// Folders with libnvrtc.so.*, looked at before the system's.
   std::vector<std::string> toolkits;
   /// The folder of a CubinCache; none when empty.
-  std::string cache;
+  std::string cache = {};
+  /// More folders for `#include`s.
+  std::vector<std::string> moreHeaders = {};
 };
 
 struct Cubin {

@@ -67,11 +67,11 @@ TEST(Elementwise, UnaryMatchesOracle) {
 }
 
 TEST(Elementwise, UnaryKeepsNaN) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> nan = {std::numeric_limits<float>::quiet_NaN()};
   for (const Unary &unary : unary_bodies) {
-    float out = 0.0f;
-    unary.body(&out, 1, &nan, 1, 1, 1);
-    EXPECT_TRUE(std::isnan(out)) << unary.name;
+    std::vector<float> out = {0.0f};
+    unary.body(out.data(), 1, nan.data(), 1, 1, 1);
+    EXPECT_TRUE(std::isnan(out[0])) << unary.name;
   }
 }
 

@@ -77,8 +77,8 @@ template <typename Type> void expect_exact_conversion() {
   for (size_t i = 0; i < table.size(); ++i)
     table[i] = static_cast<uint16_t>(i);
   std::vector<float> out(table.size());
-  const int32_t token = 0;
-  Type::embedding(out.data(), 0, &token, table.data(), 1,
+  const std::vector<int32_t> tokens = {0};
+  Type::embedding(out.data(), 0, tokens.data(), table.data(), 1,
                   static_cast<int64_t>(table.size()), 1, 1.0f);
   for (size_t i = 0; i < table.size(); ++i) {
     double expected = Type::value(table[i]);

@@ -59,10 +59,10 @@ TEST(Rope, RotatesPairsAndCopiesTheRest) {
 TEST(Rope, RoundsEveryProduct) {
   // (1 + 2^-12)^2 - 1: a fused form would keep the 2^-24 that rounds away.
   const float one = 1.0f, near_one = 1.0f + 0x1p-12f;
-  const float table[2] = {near_one, 1.0f};
-  const float x[2] = {near_one, one};
-  float out[2];
-  baton_task_rope(out, 2, x, 2, table, 2, 1, 1, 2, 1);
+  const std::vector<float> table = {near_one, 1.0f};
+  const std::vector<float> x = {near_one, one};
+  std::vector<float> out(2);
+  baton_task_rope(out.data(), 2, x.data(), 2, table.data(), 2, 1, 1, 2, 1);
   volatile float product = near_one * near_one;
   EXPECT_EQ(out[0], product - one);
 }

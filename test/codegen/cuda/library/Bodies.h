@@ -10,9 +10,12 @@
 
 #include "runtime/cuda/emulation/engine.h"
 #include "runtime/device_program.h"
+#include "test/codegen/cuda/library/Relocation.h"
 
+#include <array>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <typeinfo>
@@ -43,16 +46,41 @@ template <typename Function> Function *emulated_body(std::string_view name) {
   return nullptr;
 }
 
+/// Of one of them.
+inline const char *body_name(void (*body)()) {
+  for (const EmulatedBody &candidate : emulated_bodies())
+    if (candidate.body == body)
+      return candidate.name;
+  return "a body without a name";
+}
+
 /// Of threads, taking turns as the emulation's seed says.
 struct ThreadBlock {
   unsigned threads;
   uint64_t seed;
 };
 
-/// Calls `body` in all threads of one block.
+/// Calls `body`, one of emulated_bodies(), in all threads of one block, where
+/// Relocation.h says.
 template <typename... Parameters>
 void run_emulated(ThreadBlock block, void (*body)(Parameters...),
                   std::tuple<Parameters...> arguments) {
+  std::optional<Relocation> relocation;
+  if (Place *place = Place::chosen()) {
+    relocation.emplace(*place);
+    std::array<uint64_t, sizeof...(Parameters)> words;
+    std::apply(
+        [&](Parameters &...each) {
+          ((each = relocation->moved(each)), ...);
+          words = {argument_word(each)...};
+        },
+        arguments);
+    if (place->run(body_name(reinterpret_cast<void (*)()>(body)), block.threads,
+                   words)) {
+      relocation->fetch();
+      return;
+    }
+  }
   auto call = [&] { std::apply(body, arguments); };
   emulation::launch(
       {1, block.threads, 0, block.seed},
@@ -60,6 +88,8 @@ void run_emulated(ThreadBlock block, void (*body)(Parameters...),
         (*static_cast<decltype(call) *>(call_address))();
       },
       &call);
+  if (relocation)
+    relocation->fetch();
 }
 
 // Helpers of the library that tests hold against the CPU's.

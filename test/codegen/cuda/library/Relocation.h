@@ -1,0 +1,88 @@
+//===- Relocation.h - bodies that run elsewhere ---------------------------===//
+//
+// The environment's BATON_TEST_BODIES says where the tests of this folder run
+// the bodies they call:
+//
+//   (unset)      in the emulation, on the tests' own memory
+//   copies       in the emulation, on copies
+//   FILE.cubin   on the GPU: the kernels that CompiledBodies.cu defines
+//
+// Every heap allocation that an argument points into goes there whole and comes
+// back whole. A body finds the same data, gaps and guards as at home, and the
+// test judges by the same oracle and the same bits. What an argument points to
+// has to be on the heap: the extent of anything else is not known.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_TEST_CODEGEN_CUDA_LIBRARY_RELOCATION_H
+#define BATON_TEST_CODEGEN_CUDA_LIBRARY_RELOCATION_H
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <span>
+#include <type_traits>
+
+namespace baton::test {
+
+/// Where bodies run. Throws std::runtime_error, in one line, when it cannot.
+class Place {
+public:
+  /// As the environment says; null for the tests' own memory.
+  static Place *chosen();
+
+  virtual ~Place() = default;
+  /// Aligned to 256 bytes, and not a byte more than asked for.
+  virtual void *allocate(size_t bytes) = 0;
+  virtual void release(void *there) noexcept = 0;
+  virtual void send(void *there, const void *here, size_t bytes) = 0;
+  virtual void fetch(void *here, const void *there, size_t bytes) = 0;
+  /// Runs `body` in one block on arguments of 8 bytes each, and waits for it.
+  /// False if the caller is to call the body itself.
+  virtual bool run(const char *body, unsigned threads,
+                   std::span<const uint64_t> arguments) = 0;
+};
+
+/// The memory of one call.
+class Relocation {
+public:
+  explicit Relocation(Place &place) : place(place) {}
+  Relocation(const Relocation &) = delete;
+  Relocation &operator=(const Relocation &) = delete;
+  ~Relocation();
+
+  /// The argument as the body is to see it.
+  template <typename T> T moved(T argument) {
+    if constexpr (std::is_pointer_v<T>)
+      return static_cast<T>(const_cast<void *>(moved_address(argument)));
+    else
+      return argument;
+  }
+
+  /// Behind the call: what the body has written is written at home.
+  void fetch();
+
+private:
+  const void *moved_address(const void *address);
+
+  Place &place;
+  struct Copy {
+    void *there;
+    size_t bytes;
+  };
+  std::map<std::byte *, Copy> copies;
+};
+
+/// An argument in 8 bytes, as CompiledBodies.cu reads it.
+template <typename T> uint64_t argument_word(T argument) {
+  static_assert(sizeof argument <= sizeof(uint64_t));
+  uint64_t word = 0;
+  std::memcpy(&word, &argument, sizeof argument);
+  return word;
+}
+
+} // namespace baton::test
+
+#endif // BATON_TEST_CODEGEN_CUDA_LIBRARY_RELOCATION_H
