@@ -73,6 +73,8 @@ struct Speed {
   double decode_mean_tokens_per_second = 0;
   /// Positions attended to by the middle token of the best window.
   double decode_positions = 0;
+  /// Every run's prompt, and every token of every run.
+  std::vector<double> prefill_seconds, decode_seconds;
 };
 
 /// As often as `repeat` says, 0 as time allows. `between` is called after every
@@ -92,11 +94,15 @@ Speed measure(Execution &execution, const GenerationRequest &request,
     Generation generation(request);
     execution.run(generation);
     ++speed.runs;
+    speed.prefill_seconds.push_back(generation.prefill_seconds());
     speed.prefill_tokens_per_second =
         std::max(speed.prefill_tokens_per_second,
                  double(prefill) / generation.prefill_seconds());
     decode_seconds += generation.decode_seconds();
     const auto &times = generation.token_times();
+    for (uint64_t token = 1; token < times.size(); ++token)
+      speed.decode_seconds.push_back(
+          seconds_between(times[token - 1], times[token]));
     for (uint64_t first = 0; first + speed.window < times.size(); ++first) {
       double rate = double(speed.window) /
                     seconds_between(times[first], times[first + speed.window]);
@@ -392,6 +398,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
     result["read_bandwidth"] = limit(bandwidth);
     result["fma_peak"] = limit(arithmetic);
     result["weights_bytes"] = parameters.resident_bytes();
+    result["prefill_seconds"] = speed.prefill_seconds;
+    result["decode_seconds"] = speed.decode_seconds;
     result["verdict"] = judged;
     if (profile)
       result["profile"] = profile_json(metadata, *profile);

@@ -1,36 +1,82 @@
 """test/gpu's scripts, dry: packed for the emulated device and run from the folder.
 
-The verdict is "right", a second run finds nothing left to do, and a checkpoint that
-was changed makes the first part fail, in a line of the results and by status.
+Every part runs as far as it can without a GPU, all verdicts are "right" or say what
+was skipped, nothing is measured and report.py refuses to say otherwise. A run that
+was cut goes on, a second one finds nothing left to do, and a checkpoint that was
+changed makes a part fail, in its result and by status. compute-sanitizer is a stand-in
+that runs the command.
 """
 
 import argparse
+import glob
 import json
 import os
+import stat
 import sys
 
 import programs
 from programs import expect, run
 
+SANITIZER = """#!/bin/sh
+shift 4
+"$@" || exit 99
+echo "========= ERROR SUMMARY: 0 errors"
+"""
+
+
+def figures(result):
+    """Keys that only a measurement has."""
+    return set(result) & {"milliseconds", "best", "median", "seconds_by_variant", "costs"}
+
 
 def test(arguments, scratch):
     scripts = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu")
-    folder, results = os.path.join(scratch, "packed"), os.path.join(scratch, "results.jsonl")
+    folder, out = os.path.join(scratch, "packed"), os.path.join(scratch, "results.json")
     run([sys.executable, os.path.join(scripts, "pack.py"), arguments.batonc, folder,
-         "--target=cuda:emulated", "--cases", arguments.case, "--shapes"])
-    script = [sys.executable, os.path.join(folder, "run.py"), "--out", results]
-    run(script)
-    with open(results) as file:
-        lines = [json.loads(line) for line in file]
-    expect([line["verdict"] for line in lines] == ["right"], f"not right: {lines}")
-    expect(run(script).stdout == "", "the second run does not see the first one's results")
+         "--target=cuda:emulated", "--cases", arguments.case, "--shapes", "tiny"])
+    bin = os.path.join(scratch, "bin")
+    os.makedirs(bin)
+    with open(os.path.join(bin, "compute-sanitizer"), "w") as file:
+        file.write(SANITIZER)
+        os.chmod(file.name, os.stat(file.name).st_mode | stat.S_IXUSR)
+    environment = dict(os.environ, TMPDIR=scratch, PATH=bin + os.pathsep + os.environ["PATH"])
+    script = [sys.executable, os.path.join(folder, "run.py"), "--out", out]
+    # Rounds repeat; racecheck is memcheck's command.
+    only = ["--only", "^(?!sanitizer/racecheck|.*/(8192|32768|2048)/)", "--rounds", "1"]
 
-    os.remove(results)
-    checkpoint = os.path.join(folder, "cases", arguments.case, "checkpoint")
-    os.truncate(os.path.join(checkpoint, "model.safetensors"), 1000)
-    result = run(script, check=False)
-    expect(result.returncode == 1 and "error" in json.loads(result.stdout),
-           f"a damaged checkpoint: status {result.returncode}, {result.stdout}")
+    first = run(script + only + ["--minutes", "0.1"], check=False, env=environment)
+    expect(first.returncode == 2 and "time is up" in first.stdout,
+           f"a run that is cut: status {first.returncode}, {first.stdout}{first.stderr}")
+    result = run(script + only, check=False, env=environment)
+    expect(result.returncode == 0, f"status {result.returncode}: {result.stdout}{result.stderr}")
+    with open(out) as file:
+        parts = json.load(file)["parts"]
+    for name, part in parts.items():
+        expect(part["verdict"] == "right" or part["verdict"].startswith("skipped: "),
+               f"{name}: {part}")
+        expect(not figures(part), f"{name} has figures of a dry run: {part}")
+        if name.startswith(("bodies/", "sanitizer/")) or name.startswith(f"correct/{arguments.case}"):
+            expect(part["verdict"] == "right", f"{name}: {part}")
+        if name.startswith(("floors/", "prefill/", "decode/")):
+            expect(part["verdict"].startswith("skipped: "), f"{name} is measured: {part}")
+    listed = run(script + only + ["--list"]).stdout.split()
+    expect(sorted(listed) == sorted(parts), f"parts are missing: {set(listed) - set(parts)}")
+    again = run(script + only, env=environment).stdout
+    expect(again == "a dry run: nothing is measured\n",
+           f"the second run does not see the first one's results: {again}")
+
+    report = run([sys.executable, os.path.join(folder, "report.py"), out], check=False)
+    expect(report.returncode == 1 and report.stderr == "error: nothing was measured: this was a dry run\n",
+           f"a report of a dry run: {report.stdout}{report.stderr}")
+
+    checkpoints = glob.glob(os.path.join(scratch, "baton-gpu-*", "cases", arguments.case, "checkpoint"))
+    os.truncate(os.path.join(checkpoints[0], "model.safetensors"), 1000)
+    damaged = f"correct/{arguments.case}/baton"
+    result = run(script + ["--only", damaged, "--again", damaged], check=False, env=environment)
+    with open(out) as file:
+        part = json.load(file)["parts"][damaged]
+    expect(result.returncode == 1 and part["verdict"] == "failed" and part["tries"] == 2,
+           f"a damaged checkpoint: status {result.returncode}, {part}")
 
 
 if __name__ == "__main__":

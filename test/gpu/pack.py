@@ -3,9 +3,18 @@
 
     test/gpu/pack.py build/bin/batonc FOLDER [--target cuda:sm_90a]
 
-Needs no GPU. FOLDER gets run.py; for some golden checkpoints the program, the
-checkpoint, and the logits of the CPU's program; and for some known shapes a program
-that makes its own weights. With --target=cuda:emulated, the same for a dry run.
+Needs no GPU, but NVRTC (tools/install-cuda) and a build with its tests. FOLDER gets
+run.py and what it runs; in one compressed archive:
+- for some golden checkpoints the programs, the checkpoint, and the logits of the
+  CPU's program, and for some known shapes programs that make weights of their own.
+  Programs come in variants: as batonc makes them; --batch-invariant; unfused, with
+  one linear for each of the checkpoint's and norms of their own (attention stays
+  one operator); and graph, where batonc has --launch=graph;
+- the tests of the CUDA task library, with its bodies as a cubin;
+- kernels that measure how fast memory is read.
+
+FOLDER is then copied to that machine; run.py --help says how to go on. With
+--target=cuda:emulated everything is packed for a dry run without a GPU.
 """
 
 import argparse
@@ -14,10 +23,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "..", "golden")
-CASES = ["llama-gqa", "llama3-rope", "gpt2-bf16", "gemma2-caps", "qwen3-headwise", "phi3-partial"]
+SCRIPTS = ["run.py", "parts.py", "floors.py", "driver.py", "torch_baseline.py", "report.py"]
+CASES = ["gpt2-bf16", "llama-gqa", "llama3-rope", "qwen3-norms", "qwen3-headwise", "gemma2-caps",
+         "phi3-partial"]
 LLAMA = dict(architectures=["LlamaForCausalLM"], model_type="llama", num_key_value_heads=8,
              vocab_size=128256, max_position_embeddings=131072, rms_norm_eps=1e-5,
              rope_theta=500000.0, hidden_act="silu", torch_dtype="bfloat16",
@@ -33,59 +46,140 @@ SHAPES = {
                        use_sliding_window=False, torch_dtype="bfloat16"),
     "llama-3.1-8b": LLAMA | dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32,
                                  num_attention_heads=32, head_dim=128, tie_word_embeddings=False),
+    # For dry runs.
+    "tiny": LLAMA | dict(hidden_size=64, intermediate_size=96, num_hidden_layers=2,
+                         num_attention_heads=4, num_key_value_heads=2, head_dim=16, vocab_size=300,
+                         tie_word_embeddings=True, max_position_embeddings=256),
 }
+VARIANTS = {"baton": [], "unfused": ["--disable-pass=linear-grouping,norm-rewrites"],
+            "graph": ["--launch=graph"]}
+# Not this machine's: the programs run on another.
+HOST = "--target-cpu=x86-64-v3"
 
 
 def run(*command):
-    subprocess.run([str(word) for word in command], check=True)
+    result = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+    if result.returncode:
+        sys.exit(f"error: {os.path.basename(command[0])} failed ({result.returncode}) on "
+                 f"{' '.join(map(str, command[1:]))}: {result.stdout.strip()[-500:]}")
+    return result.stdout
 
 
-def pack_case(batonc, name, target, folder):
-    """A golden checkpoint, its program, and what the CPU's program computes."""
-    os.makedirs(folder)
-    checkpoint = os.path.join(folder, "checkpoint")
-    shutil.copytree(os.path.join(GOLDEN, name), checkpoint)
-    with open(os.path.join(checkpoint, "golden.json")) as file:
-        tokens = json.load(file)["tokens"]
-    host = os.path.join(folder, "host")
-    run(batonc, checkpoint, "-o", host, "--quiet")
-    run(host, "logits", "--weights", checkpoint, "--tokens", ",".join(map(str, tokens)),
-        "--out", os.path.join(folder, "host.npy"), "--no-cache", "--quiet")
-    os.remove(host)
-    for suffix, flags in (("", ()), (".invariant", ("--batch-invariant",))):
-        run(batonc, checkpoint, "-o", os.path.join(folder, "program" + suffix), "--quiet",
-            f"--target={target}", *flags)
+class Pack:
+    def __init__(self, arguments, folder):
+        self.arguments, self.folder = arguments, folder
+        self.batonc = arguments.batonc
+        self.build = os.path.join(os.path.dirname(os.path.abspath(arguments.batonc)), "..")
+        has_graph = "--launch" in run(self.batonc, "--help")
+        self.variants = [name for name in VARIANTS if name != "graph" or has_graph]
+        self.architecture = arguments.target.removeprefix("cuda:")
+
+    def place(self, *names):
+        path = os.path.join(self.folder, *names)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def say(self, what):
+        print(what, file=sys.stderr, flush=True)
+
+    def program(self, model, output, *flags):
+        run(self.batonc, model, "-o", output, "--quiet", f"--target={self.arguments.target}", HOST,
+            *flags)
+
+    def case(self, name):
+        """A golden checkpoint, its programs, and what the CPU's program computes."""
+        self.say(f"case {name}")
+        checkpoint = self.place("cases", name, "checkpoint")
+        shutil.copytree(os.path.join(GOLDEN, name), checkpoint)
+        with open(os.path.join(checkpoint, "golden.json")) as file:
+            tokens = json.load(file)["tokens"]
+        with open(os.path.join(checkpoint, "config.json")) as file:
+            model_type = json.load(file)["model_type"]
+        host = self.place("cases", name, "host")
+        run(self.batonc, checkpoint, "-o", host, "--quiet", HOST)
+        run(host, "logits", "--weights", checkpoint, "--tokens", ",".join(map(str, tokens)),
+            "--out", host + ".npy", "--no-cache", "--quiet")
+        os.remove(host)
+        # Every variant is judged where speed is measured of one of its family.
+        families = {SHAPES[shape]["model_type"] for shape in self.arguments.shapes}
+        flags = {name: VARIANTS[name] for name in self.variants
+                 if name == "baton" or model_type in families}
+        flags["invariant"] = ["--batch-invariant"]
+        for variant in flags:
+            self.program(checkpoint, self.place("cases", name, variant), *flags[variant])
+        return {"model_type": model_type, "variants": list(flags)}
+
+    def shape(self, name):
+        self.say(f"shape {name}")
+        config = self.place("shapes", name, "config.json")
+        with open(config, "w") as file:
+            json.dump(SHAPES[name], file)
+        longest = min(self.arguments.max_seq, SHAPES[name]["max_position_embeddings"])
+        for variant in self.variants:
+            self.program(os.path.dirname(config), self.place("shapes", name, variant),
+                         f"--max-seq={longest}", *VARIANTS[variant])
+        return {"model_type": SHAPES[name]["model_type"], "variants": self.variants}
+
+    def cubin(self, source, architecture, *headers):
+        """Whether there is NVRTC to compile it."""
+        self.say(f"{os.path.basename(source)} for {architecture}")
+        name = os.path.splitext(os.path.basename(source))[0]
+        command = [os.path.join(self.build, "test", "gpu", "compile-cubin"), source, architecture,
+                   self.place(f"{name}-{architecture}.cubin"), *headers]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode == 77 and self.architecture == "emulated":
+            self.say(result.stderr.strip())
+        elif result.returncode:
+            sys.exit(result.stderr.strip())
+
+    def kernels(self):
+        emulated = self.architecture == "emulated"
+        for architecture in ["sm_80", "sm_90a"] if emulated else [self.architecture]:
+            self.cubin(os.path.join(HERE, "stream_read.cu"), architecture)
+        library = os.path.join(self.build, "test", "codegen", "cuda", "library")
+        if not emulated:
+            self.cubin(os.path.join(HERE, "..", "codegen", "cuda", "library", "CompiledBodies.cu"),
+                       self.architecture, library)
+        for name in ("CudaLibraryOracleTest", "CudaLibraryTest"):
+            if not os.path.exists(os.path.join(library, name)):
+                sys.exit(f"error: {name} is not built: ninja -C {self.build} {name}")
+            shutil.copy(os.path.join(library, name), self.place(name))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("batonc")
-    parser.add_argument("folder")
+    parser.add_argument("batonc", help="build/bin/batonc, in a build folder with its tests")
+    parser.add_argument("folder", help="is made")
     parser.add_argument("--target", default="cuda:sm_90a")
-    parser.add_argument("--cases", nargs="*", default=CASES)
-    parser.add_argument("--shapes", nargs="*", default=list(SHAPES), choices=list(SHAPES))
-    parser.add_argument("--max-seq", type=int, default=33024)
+    parser.add_argument("--cases", nargs="*", default=CASES, help="names under test/golden")
+    parser.add_argument("--shapes", nargs="*", choices=list(SHAPES),
+                        default=[name for name in SHAPES if name != "tiny"])
+    parser.add_argument("--max-seq", type=int, default=33024, help="the longest context of a shape")
     arguments = parser.parse_args()
     if os.path.exists(arguments.folder):
-        sys.exit(f"{arguments.folder} is there already")
+        sys.exit(f"error: {arguments.folder} is there already")
+    if not os.access(arguments.batonc, os.X_OK):
+        sys.exit(f"error: {arguments.batonc} is no executable")
     os.makedirs(arguments.folder)
-    shutil.copy(os.path.join(HERE, "run.py"), arguments.folder)
-    for name in arguments.cases:
-        pack_case(arguments.batonc, name, arguments.target,
-                  os.path.join(arguments.folder, "cases", name))
-    for name in arguments.shapes:
-        folder = os.path.join(arguments.folder, "shapes", name)
-        os.makedirs(folder)
-        with open(os.path.join(folder, "config.json"), "w") as file:
-            json.dump(SHAPES[name], file)
-        run(arguments.batonc, folder, "-o", os.path.join(folder, "program"), "--quiet",
-            f"--target={arguments.target}", f"--max-seq={arguments.max_seq}")
-    commit = subprocess.run(["git", "-C", HERE, "rev-parse", "HEAD"], capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        pack = Pack(arguments, scratch)
+        pack.kernels()
+        cases = {name: pack.case(name) for name in arguments.cases}
+        shapes = {name: pack.shape(name) for name in arguments.shapes}
+        # One archive: the programs have most of their bytes in common.
+        with tarfile.open(os.path.join(arguments.folder, "payload.tar.xz"), "w:xz") as archive:
+            archive.add(scratch, ".")
+    for name in SCRIPTS:
+        shutil.copy(os.path.join(HERE, name), arguments.folder)
+    git = lambda *words: subprocess.run(["git", "-C", HERE, *words], capture_output=True,
+                                        text=True).stdout.strip()
     with open(os.path.join(arguments.folder, "about.json"), "w") as file:
-        json.dump({"commit": commit.stdout.strip(), "target": arguments.target}, file)
-    size = sum(os.path.getsize(os.path.join(place, name))
-               for place, _, names in os.walk(arguments.folder) for name in names)
+        json.dump({"commit": git("rev-parse", "HEAD"),
+                   "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
+                   "target": arguments.target, "cases": cases, "shapes": shapes}, file, indent=1)
+    size = sum(entry.stat().st_size for entry in os.scandir(arguments.folder))
     print(f"{arguments.folder}: {size / 2**20:.1f} MiB")
 
 

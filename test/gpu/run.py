@@ -1,144 +1,168 @@
 #!/usr/bin/env python3
-"""Tries Baton on a GPU: correctness first, then speed. Standard library only.
+"""Tries Baton on a GPU: correctness first, then speed.
 
-    run.py [--out results.jsonl] [--minutes 9] [--only correct|speed]
+    run.py [--out results.json] [--minutes 9] [--only REGEX] [--rounds 2]
+    run.py --list
 
-Runs in the folder that pack.py made. Every part is one line of JSON in the results;
-parts whose lines are there already are left out, so that a run that was cut short is
-continued by the same command. A part that fails or takes too long is a line too, and
-parts that have failed are tried again.
+Runs in the folder that pack.py made, and needs nothing outside it but Python and a
+driver; parts that use PyTorch or compute-sanitizer are skipped, with a line, where
+these are missing. Every part adds its result, with all samples, to one JSON file as
+soon as it is done. Parts that are there already are left out, so that a run that was
+cut short, by the minutes or by a crash, is continued by the same command:
+
+    run.py --only 'bodies|correct'         first: is it right?
+    run.py --only 'floors|/1/'             then one round of speed ...
+    run.py --rounds 3                      ... and two more, and the rest
+    run.py --again 'decode/llama-3.2-1b'   measures these anew
+    report.py results.json > table.md      what it comes to
+
+A part that fails is tried once more, behind all others. No part starts that took
+longer than what is left of the minutes when one of its kind was last run.
+Exits with 0 when everything was right, 1 when something was wrong or failed, 2 when
+there is more to do.
 """
 
 import argparse
-import array
 import datetime
+import hashlib
 import json
 import os
+import platform
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 
+import parts as kit_parts
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-CONTEXTS = (128, 2048, 8192, 32768)
+TRIES = 2
+QUERY = ("name", "driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem",
+         "power.draw", "power.limit", "temperature.gpu")
 
 
-def numbers(path):
-    """The F32 numbers of a .npy file."""
-    with open(path, "rb") as file:
-        data = file.read()
-    values = array.array("f")
-    values.frombytes(data[data.index(b"\n") + 1:])
-    return values
+def nvidia_smi():
+    """What the GPU says of itself; None without nvidia-smi."""
+    try:
+        text = subprocess.run(["nvidia-smi", f"--query-gpu={','.join(QUERY)}", "--id=0",
+                               "--format=csv,noheader"], capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    fields = [field.strip() for field in text.stdout.strip().split(",")]
+    return dict(zip(QUERY, fields)) if text.returncode == 0 and len(fields) == len(QUERY) else None
 
 
-def difference(one, other):
-    """The largest difference, as a fraction of the largest number of `other`."""
-    return max(map(lambda a, b: abs(a - b), one, other)) / max(map(abs, other))
+def unpacked():
+    """The folder of the archive's contents, kept for the next call."""
+    archive = os.path.join(HERE, "payload.tar.xz")
+    with open(archive, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    folder = os.path.join(tempfile.gettempdir(), f"baton-gpu-{os.getuid()}-{digest}")
+    if not os.path.isdir(folder):
+        partial = tempfile.mkdtemp(prefix="baton-gpu-")
+        with tarfile.open(archive) as file:
+            file.extractall(partial, filter="data")
+        try:
+            os.rename(partial, folder)
+        except OSError:  # another call was faster
+            shutil.rmtree(partial)
+    return folder
 
 
-class Part:
-    """What one line of the results says: `command` runs a program within the time."""
+class Results:
+    """The JSON file: written as a whole, under another name first."""
 
-    def __init__(self, deadline):
-        self.deadline = deadline
+    def __init__(self, path, about):
+        self.path = path
+        self.data = {"about": about, "calls": [], "parts": {}}
+        if os.path.exists(path):
+            with open(path) as file:
+                self.data = json.load(file)
+            if self.data["about"]["commit"] != about["commit"]:
+                sys.exit(f"error: {path} is of commit {self.data['about']['commit'][:12]}, this "
+                         f"folder of {about['commit'][:12]}; choose another --out")
+        self.parts = self.data["parts"]
 
-    def command(self, *words):
-        left = self.deadline - time.monotonic()
-        result = subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                                timeout=max(1, left))
-        if result.returncode:
-            raise RuntimeError(f"{words[1]}: status {result.returncode}: "
-                               f"{result.stderr.strip()[-500:]}")
-        return result.stdout
+    def save(self):
+        with open(self.path + ".part", "w") as file:
+            json.dump(self.data, file, indent=1)
+        os.replace(self.path + ".part", self.path)
 
-
-def correct(part, name):
-    """A golden checkpoint against the CPU's program, the reference, and itself."""
-    folder = os.path.join(HERE, "cases", name)
-    checkpoint = os.path.join(folder, "checkpoint")
-    with open(os.path.join(checkpoint, "golden.json")) as file:
-        case = json.load(file)
-    tokens = ",".join(map(str, case["tokens"]))
-    out = os.path.join(folder, "device.npy")
-
-    def logits(program, *flags):
-        part.command(os.path.join(folder, program), "logits", "--weights", checkpoint, "--tokens",
-                     tokens, "--out", out, "--no-cache", "--quiet", *flags)
-        return numbers(out)
-
-    host = numbers(os.path.join(folder, "host.npy"))
-    exact = logits("program.invariant")
-    decoded = logits("program", "--prefill-chunk", 1)
-    greedy = case["greedy"]
-    answer = json.loads(part.command(
-        os.path.join(folder, "program"), "generate", "--weights", checkpoint, "--tokens",
-        ",".join(map(str, greedy["prompt"])), "--max-new-tokens", len(greedy["new_tokens"]),
-        "--json", "--no-cache", "--quiet"))
-    result = {
-        "difference_from_host": difference(exact, host),
-        "is_host_bit_for_bit": exact == host,
-        "difference_decoded": difference(decoded, host),
-        "repeats": logits("program", "--prefill-chunk", 1) == decoded,
-        "same_with_3_workers": logits("program", "--prefill-chunk", 1, "--workers", 3) == decoded,
-        "same_in_chunks_of_7": logits("program.invariant", "--prefill-chunk", 7) == exact,
-        "greedy_tokens": answer["tokens"] == greedy["new_tokens"],
-    }
-    result["verdict"] = ("right" if all((result["repeats"], result["same_with_3_workers"],
-                                         result["same_in_chunks_of_7"], result["greedy_tokens"]))
-                         and max(result["difference_from_host"],
-                                 result["difference_decoded"]) < 2e-4 else "WRONG")
-    return result
+    def seconds(self, name):
+        """How long the longest part of the kind took, rounds aside."""
+        kind = lambda name: re.sub(r"/\d+/(?=[^/]*$)", "/", name)
+        return max((part["seconds"] for other, part in self.parts.items()
+                    if kind(other) == kind(name) and "error" not in part), default=0)
 
 
-def speed(part, name, context):
-    """Decoding at a context, and the prompt before it, with weights of its own."""
-    program = os.path.join(HERE, "shapes", name, "program")
-    return json.loads(part.command(program, "bench", "--prefill", context, "--decode", 64,
-                                   "--repeat", 1, "--json", "--quiet"))
+def short(result):
+    """A part's result in a line."""
+    words = [result.get("error") or result["verdict"]]
+    words += [f"{key} {value:.3g}" for key, value in result.items() if isinstance(value, float)
+              and key not in ("seconds",)]
+    return ", ".join(words)
 
 
-def parts(only):
-    if only != "speed" and os.path.isdir(os.path.join(HERE, "cases")):
-        for name in sorted(os.listdir(os.path.join(HERE, "cases"))):
-            yield f"correct/{name}", lambda part, name=name: correct(part, name)
-    if only != "correct" and os.path.isdir(os.path.join(HERE, "shapes")):
-        for context in CONTEXTS:
-            for name in sorted(os.listdir(os.path.join(HERE, "shapes"))):
-                yield (f"speed/{name}/{context}",
-                       lambda part, name=name, context=context: speed(part, name, context))
+def todo(listed, results, again):
+    """Those without a result; behind them those that have failed, here or before."""
+    for part in listed:
+        if part[0] not in results.parts or again and re.search(again, part[0]):
+            yield part
+    for part in listed:
+        if 0 < results.parts[part[0]].get("tries", 0) < TRIES:
+            yield part
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", default="results.jsonl")
-    parser.add_argument("--minutes", type=float, default=9)
-    parser.add_argument("--only", choices=["correct", "speed"])
+    parser.add_argument("--out", default="results.json")
+    parser.add_argument("--minutes", type=float, default=9, help="of this call")
+    parser.add_argument("--only", default="", help="parts whose names match, anywhere")
+    parser.add_argument("--again", default="", help="parts to be run anew")
+    parser.add_argument("--rounds", type=int, default=2, help="of every measurement")
+    parser.add_argument("--list", action="store_true", help="the parts' names, and nothing else")
     arguments = parser.parse_args()
     deadline = time.monotonic() + arguments.minutes * 60
     with open(os.path.join(HERE, "about.json")) as file:
         about = json.load(file)
-    done = set()
-    if os.path.exists(arguments.out):
-        with open(arguments.out) as file:
-            done = {line["part"] for line in map(json.loads, file) if "error" not in line}
-    wrong = False
-    for name, work in parts(arguments.only):
-        if name in done:
-            continue
-        if time.monotonic() > deadline:
-            sys.exit("time is up; the same command continues")
-        line = {"part": name, "date": datetime.datetime.now().isoformat(timespec="seconds"), **about}
+    listed = [part for part in kit_parts.parts(about, arguments.rounds)
+              if re.search(arguments.only, part[0])]
+    if arguments.list:
+        print("\n".join(name for name, _ in listed))
+        return
+    results = Results(arguments.out, about)
+    kit = kit_parts.Kit(unpacked(), about, deadline)
+    if kit.dry:
+        print("a dry run: nothing is measured", flush=True)
+    results.data["calls"].append({
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "command": sys.argv, "gpu": nvidia_smi(), "machine": platform.platform(),
+        "processors": os.cpu_count(), "dry_run": kit.dry})
+    for name, work in todo(listed, results, arguments.again):
+        left = deadline - time.monotonic()
+        if left < max(5, results.seconds(name) * 1.1):
+            print(f"time is up before {name}; the same command continues")
+            sys.exit(2)
+        tries = results.parts.get(name, {}).get("tries", 0) + 1
+        start, before = time.monotonic(), nvidia_smi()
         try:
-            line |= work(Part(deadline))
-        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
-            line["error"] = str(error)
-        wrong |= "error" in line or line.get("verdict") == "WRONG"
-        text = json.dumps(line)
-        with open(arguments.out, "a") as file:
-            file.write(text + "\n")
-        print(text, flush=True)
-    sys.exit(1 if wrong else 0)
+            result = work(kit)
+        except (kit_parts.PartError, OSError, KeyError, ValueError) as error:
+            result = {"verdict": "failed", "error": str(error) or type(error).__name__, "tries": tries}
+        results.parts[name] = {
+            "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+            "seconds": time.monotonic() - start, "gpu_before": before, "gpu_after": nvidia_smi(),
+            **result}
+        results.save()
+        print(f"{name}: {short(result)}", flush=True)
+    bad = [name for name, _ in listed if re.match("WRONG|failed", results.parts[name]["verdict"])]
+    if bad:
+        print(f"{len(bad)} of {len(listed)} parts are wrong or failed: {', '.join(bad)}")
+    sys.exit(1 if bad else 0)
 
 
 main()
