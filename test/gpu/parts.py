@@ -1,6 +1,6 @@
 """What run.py runs: parts, by name, each of which gives a dictionary of results.
 
-Correctness: `bodies/...`, `correct/...`, `sanitizer/...`. Speed: `floors/...`,
+Correctness: `bodies/...`, `correct/...`, `sanitizer/...`. Speed: `floors/WHAT/ROUND`,
 `prefill/SHAPE/TOKENS/ROUND/ENGINE` and `decode/SHAPE/CONTEXT/ROUND/ENGINE`; engines
 follow one another within a round, in another order each time, so that what changes
 with time changes for all. Every result has a "verdict": "right", "skipped: ...", or
@@ -280,9 +280,9 @@ def parts(about, rounds):
             if name in about["cases"]:
                 yield (f"correct/torch/{name}/{dtype}",
                        lambda kit, a=(name, dtype): torch_correct(kit, *a))
-    for what in ("read", "matmul"):
-        yield f"floors/{what}", lambda kit, what=what: floor(kit, what)
     for turn in range(rounds):
+        for what in ("read", "matmul"):
+            yield f"floors/{what}/{turn + 1}", lambda kit, what=what: floor(kit, what)
         for shape in about["shapes"]:
             for kind, sizes in (("prefill", PROMPTS), ("decode", CONTEXTS)):
                 for size in sizes:
