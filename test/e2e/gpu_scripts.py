@@ -42,7 +42,7 @@ def test(arguments, scratch):
     environment = dict(os.environ, TMPDIR=scratch, PATH=bin + os.pathsep + os.environ["PATH"])
     script = [sys.executable, os.path.join(folder, "run.py"), "--out", out]
     # Rounds repeat; racecheck is memcheck's command.
-    only = ["--only", "^(?!sanitizer/racecheck|.*/(8192|32768|2048)/)", "--rounds", "1"]
+    only = ["--only", "^(?!sanitizer/racecheck|.*/(1024|8192|32768|2048)/)", "--rounds", "1"]
 
     first = run(script + only + ["--minutes", "0.1"], check=False, env=environment)
     expect(first.returncode == 2 and "time is up" in first.stdout,

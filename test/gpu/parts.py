@@ -8,6 +8,7 @@ begins with "WRONG".
 """
 
 import array
+import importlib.util
 import json
 import os
 import re
@@ -157,12 +158,12 @@ def bodies(kit, test, gtest_filter):
             "verdict": "right" if right else "WRONG: " + (", ".join(failed[:8]) or "nothing ran")}
 
 
-def has_torch(kit):
-    return kit.run(sys.executable, "-c", "import torch", check=False).returncode == 0
+def has_torch():
+    return importlib.util.find_spec("torch") is not None
 
 
 def torch_correct(kit, name, dtype):
-    if not has_torch(kit):
+    if not has_torch():
         return {"verdict": "skipped: torch cannot be imported"}
     return kit.script("torch_baseline.py", "check", kit.path("cases", name, "checkpoint"),
                       "--dtype", dtype, "--device", "cpu" if kit.dry else "cuda")
@@ -208,7 +209,7 @@ def sanitized_bodies(kit, tool, gtest_filter):
 def floor(kit, what):
     if kit.dry:
         return {"verdict": NOTHING}
-    if what == "matmul" and not has_torch(kit):
+    if what == "matmul" and not has_torch():
         return {"verdict": "skipped: torch cannot be imported"}
     return kit.script("floors.py", *(["matmul"] if what == "matmul" else
                                      ["read", kit.path(f"stream_read-{kit.about['target'][5:]}.cubin")]))
@@ -234,7 +235,7 @@ def program_speed(kit, shape, variant, kind, size):
 
 
 def torch_speed(kit, shape, form, kind, size):
-    if not has_torch(kit):
+    if not has_torch():
         return {"verdict": "skipped: torch cannot be imported"}
     result = kit.script("torch_baseline.py", "bench", kit.path("shapes", shape, "config.json"),
                         "--context" if kind == "decode" else "--prefill", size, "--form", form,
