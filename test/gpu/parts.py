@@ -148,6 +148,9 @@ def bodies(kit, test, gtest_filter):
                      check=False, environment={"BATON_TEST_BODIES": place})
     passed = re.search(r"\[  PASSED  \] (\d+) test", result.stdout)
     failed = re.findall(r"^\[  FAILED  \] (\S+?),? .*\(\d+ ms\)$", result.stdout, re.MULTILINE)
+    broken = re.search('C\\+\\+ exception with description "(.*?)"', result.stdout)
+    if broken:  # the GPU or the driver, not a number
+        raise PartError(f"{test}: {broken[1]}")
     if not passed and not failed:
         raise PartError(f"{test}: status {result.returncode}: "
                         f"{(result.stderr or result.stdout).strip()[-500:]}")
