@@ -170,7 +170,11 @@ static Expected<baton::cuda::Cubin> compile(const Nvrtc &nvrtc,
   cubin.bytes.resize(size);
   nvrtc.cubin(program, cubin.bytes.data());
   cubin.registers = reported(log, "Used ([0-9]+) registers");
-  cubin.spilledBytes = reported(log, "([0-9]+) bytes spill stores");
+  // Of the kernel and of each function that it calls.
+  SmallVector<StringRef> lines;
+  StringRef(log).split(lines, '\n');
+  for (StringRef line : lines)
+    cubin.spilledBytes += reported(line, "([0-9]+) bytes spill stores");
   cubin.sharedBytes = reported(log, "([0-9]+) bytes smem");
   return cubin;
 }

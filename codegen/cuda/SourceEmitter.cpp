@@ -648,10 +648,10 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   int64_t scratch = alignTo(program.getScratchBytes(), 128);
   source.scratchBytes = scratch;
   // Steps take one or the other.
-  int64_t bodies = alignTo(std::max(ring, matrixBytes), 128);
+  int64_t tuned = alignTo(std::max(ring, matrixBytes), 128);
   source.scratchIsShared =
-      !matrixOfScratch && bodies + scratch <= options.sharedLimit;
-  source.sharedBytes = bodies + (source.scratchIsShared ? scratch : 0);
+      !matrixOfScratch && tuned + scratch <= options.sharedLimit;
+  source.sharedBytes = tuned + (source.scratchIsShared ? scratch : 0);
 
   os << "// The plan @" << program.getSymName()
      << " as one persistent kernel. Workers are blocks; each runs its tiles "
@@ -672,7 +672,7 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         "  BATON_DYNAMIC_SHARED(shared);\n"
         "  BatonWorkerState worker(device, "
      << layout.words << ", shared, "
-     << (source.scratchIsShared ? "shared + " + std::to_string(bodies)
+     << (source.scratchIsShared ? "shared + " + std::to_string(tuned)
                                 : "device->scratch + blockIdx.x * int64_t(" +
                                       std::to_string(scratch) + ")")
      << ");\n";

@@ -46,7 +46,7 @@ event.program @p max_rows 16 max_seq 32 max_outputs 4 proof {status = "proved", 
 
 TEST(Metadata, DescribesThePlan) {
   Plan plan(kPlan);
-  json metadata = baton::plan::planMetadata(plan.program());
+  json metadata = baton::plan::planMetadata(baton::plan::ProgramLayout(plan.program()));
   json expected = json::parse(R"json({
     "max_rows": 16, "max_seq": 32, "max_outputs": 4, "scratch_bytes": 4096,
     "parameters": [
@@ -82,7 +82,7 @@ TEST(Metadata, DescribesThePlan) {
 
 TEST(Metadata, SaysWhatIsNotThere) {
   Plan plan("event.program @p max_rows 1 max_seq 1 max_outputs 1 {}");
-  json metadata = baton::plan::planMetadata(plan.program());
+  json metadata = baton::plan::planMetadata(baton::plan::ProgramLayout(plan.program()));
   EXPECT_EQ(metadata["scratch_bytes"], 0);
   EXPECT_EQ(metadata["logits"], nullptr);
   EXPECT_EQ(metadata["proof"], nullptr);

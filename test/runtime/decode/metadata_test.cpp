@@ -71,9 +71,35 @@ TEST(ProgramOrder, RepeatsSegmentsNotPhases) {
                                           {"b", "layers", 2, {}},
                                           {"c", "layers", 2, {}},
                                           {"d", "end", 1, {}}};
-  EXPECT_EQ(program_order(phases),
+  EXPECT_EQ(program_order(phases, {1, 0, 4, std::nullopt}),
             (std::vector<std::pair<uint32_t, uint32_t>>{
                 {0, 0}, {1, 0}, {2, 0}, {1, 1}, {2, 1}, {3, 0}}));
+  // Of one program of several.
+  EXPECT_EQ(program_order(phases, {1, 1, 2, std::nullopt}),
+            (std::vector<std::pair<uint32_t, uint32_t>>{
+                {1, 0}, {2, 0}, {1, 1}, {2, 1}}));
+}
+
+TEST(Programs, AStepIsOfTheSmallestThatTakesIt) {
+  auto json = nlohmann::json::parse(toy::metadata());
+  Metadata one = Metadata::parse(json.dump());
+  EXPECT_EQ(one.programs.size(), 1u);
+  EXPECT_EQ(one.program_of(1), 0u);
+  uint64_t rows = json["max_rows"], phases = json["phases"].size();
+  json["programs"] = {
+      {{"max_rows", rows}, {"first_phase", 0}, {"phases", 1}},
+      {{"max_rows", 1}, {"first_phase", 1}, {"phases", phases - 1}}};
+  Metadata two = Metadata::parse(json.dump());
+  EXPECT_EQ(two.program_of(1), 1u);
+  EXPECT_EQ(two.program_of(2), 0u);
+  for (auto damage : std::vector<std::pair<const char *, uint64_t>>{
+           {"max_rows", rows - 1},
+           {"phases", phases + 1},
+           {"first_phase", phases + 1}}) {
+    auto damaged = json;
+    damaged["programs"][0][damage.first] = damage.second;
+    EXPECT_THROW(Metadata::parse(damaged.dump()), Error) << damage.first;
+  }
 }
 
 class StopTokensTest : public ::testing::Test {

@@ -87,7 +87,7 @@ TEST(Weights, AreLoadedTransposed) {
     const unsigned group = threadIdx.x / 4, pair = threadIdx.x % 4 * 2;
     for (int depth = 0; depth < 64; depth += 16) {
       uint32_t fragment[4];
-      baton::cuda::load_weights(fragment, shared, depth);
+      baton::cuda::load_weights(fragment, shared, depth, threadIdx.x);
       for (unsigned i = 0; i < 4; ++i) {
         const unsigned column = group + i % 2 * 8;
         const unsigned first = depth + i / 2 * 8 + pair;
