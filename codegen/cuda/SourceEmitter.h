@@ -20,13 +20,13 @@ namespace baton::cuda {
 struct SourceOptions {
   std::string kernel;
   /// Threads of a block.
-  int64_t threads;
+  int64_t threads = 0;
   /// Bytes of shared memory that a block may have.
-  int64_t sharedLimit;
+  int64_t sharedLimit = 0;
   /// Stages of the ring through which weights flow ahead of steps of one row,
   /// each of 16 bytes a thread (codegen/cuda/library/stream.h). 0: no ring, and
   /// a row's bits do not depend on how many rows share its step.
-  int64_t ringStages;
+  int64_t ringStages = 0;
   /// Tiles of linears of BF16 weights on tensor cores, in steps of many rows,
   /// and ten times the compute capability of these; 0 rows: none are used.
   int64_t matrixRows = 0, matrixColumns = 0, architecture = 80;
@@ -38,7 +38,7 @@ struct SourceOptions {
 struct Source {
   std::string kernel;
   std::string text;
-  int64_t threads;
+  int64_t threads = 0;
   /// Dynamic shared memory of a block.
   int64_t sharedBytes;
   /// Scratch of a block, and whether it is part of that; otherwise it does not

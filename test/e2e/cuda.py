@@ -1,13 +1,15 @@
-"""The CUDA kernel of a golden checkpoint, run by the emulation on the host.
+"""The CUDA kernels of a golden checkpoint, run by the emulation on the host.
 
 The portable bodies do the CPU's arithmetic, so that everything is bit for bit
 what the CPU's program computes: logits for 1, 2, 3 and 8 workers and several
 chunks, in order and shuffled, across 2^32 events, and each value of a dump; and
-the tokens are those of the reference and of the CPU's program, greedy and sampled,
-by the kernel or, with limits to the candidates, by the host. Without fusion too.
+the tokens are those of the reference and of the CPU's program, greedy and sampled.
+Without fusion too.
 
-BF16 weights flow through a ring when a step has one row: the logits are within 1e-5 of
-the largest, the same for any number of workers, and with --batch-invariant the CPU's.
+Tuned bodies have bits of their own, the same for any number of workers and any
+order of threads. BF16 weights flow through a ring when a step has one row: the
+logits are within 1e-5 of the largest. With more rows tensor cores round activations
+to BF16: 2e-2, on either architecture.
 """
 
 import argparse
@@ -34,7 +36,8 @@ def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
 
     host = Program(arguments.batonc, arguments.folder, path("host"))
-    device = Program(arguments.batonc, arguments.folder, path("device"), "--target=cuda:emulated")
+    device = Program(arguments.batonc, arguments.folder, path("device"), "--target=cuda:emulated",
+                     "--batch-invariant")
     reference = host.logits(tokens, path("host.npy"))
     for workers, chunk, seed in ((1, 64, 0), (2, 7, 1), (3, 64, 2), (8, 16, 3), (2, 64, 4)):
         environment = dict(os.environ, BATON_EMULATION_SEED=str(seed))
@@ -74,37 +77,45 @@ def test(arguments, scratch):
 
     for program, folder in ((host, "host-values"), (device, "device-values")):
         program.logits(tokens[:9], path("dumped.npy"), "--dump", path(folder))
-    with open(path("host-values/index.json")) as file:
-        names = [value["file"] for value in json.load(file)["values"]]
-    expect(sorted(os.listdir(path("host-values"))) == sorted(os.listdir(path("device-values"))),
-           "the dumps hold different values")
-    for name in names:
-        with open(path(f"host-values/{name}"), "rb") as one, \
-                open(path(f"device-values/{name}"), "rb") as other:
+    values = []
+    for folder in ("host-values", "device-values"):
+        with open(path(f"{folder}/index.json")) as file:
+            values.append({(value["segment"], value["iteration"], value["buffer"]): value["file"]
+                           for value in json.load(file)["values"]})
+    # Norms and parts of attention are tasks of their own only on one of them.
+    common = values[0].keys() & values[1].keys()
+    expect(len(common) >= 0.9 * len(values[0]), "the dumps hold different values")
+    for name in common:
+        with open(path(f"host-values/{values[0][name]}"), "rb") as one, \
+                open(path(f"device-values/{values[1][name]}"), "rb") as other:
             expect(one.read() == other.read(), f"{name} is not what the CPU computes")
-    print(f"{len(names)} values of a dump are the CPU's bit for bit")
+    print(f"{len(common)} values of a dump are the CPU's bit for bit")
 
     passes = "--disable-pass=attention-fusion,linear-grouping,norm-rewrites"
     unfused = [Program(arguments.batonc, arguments.folder, path(f"unfused{i}"), passes, *flags)
                .logits(tokens, path("unfused.npy"))
-               for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
+               for i, flags in enumerate(((), ("--target=cuda:emulated", "--batch-invariant")))]
     expect(unfused[0] == unfused[1], "without fusion, the logits are not the CPU's")
 
     host = Program(arguments.batonc, arguments.folder, path("host"), "--dtype=bf16")
     exact = Program(arguments.batonc, arguments.folder, path("exact"), "--target=cuda:emulated",
                     "--dtype=bf16", "--batch-invariant")
-    ring = Program(arguments.batonc, arguments.folder, path("ring"), "--target=cuda:emulated",
-                   "--dtype=bf16")
     reference = host.logits(tokens, path("host.npy"))
     expect(exact.logits(tokens, path("exact.npy"), "--prefill-chunk", 1) == reference,
            "with --batch-invariant, the logits are not the CPU's")
-    first = ring.logits(tokens, path("ring.npy"), "--prefill-chunk", 1, "--workers", 1)
-    again = ring.logits(tokens, path("again.npy"), "--prefill-chunk", 1, "--workers", 3,
-                        environment=dict(os.environ, BATON_EMULATION_SEED="5"))
-    expect(first == again, "3 workers do not repeat the logits of 1")
-    error = largest_difference(first, reference)
-    expect(0 < error < 1e-5, f"logits by the ring differ by {error:.1e} of the largest")
-    print(f"by the ring, logits differ by {error:.1e} of the largest")
+    for target in ("cuda:emulated", "cuda:emulated-sm_80"):
+        tuned = Program(arguments.batonc, arguments.folder, path("tuned"), f"--target={target}",
+                        "--dtype=bf16")
+        for chunk, what, bound in ((1, "by the ring", 1e-5), (64, "by tensor cores", 2e-2)):
+            first = tuned.logits(tokens, path("tuned.npy"), "--prefill-chunk", chunk,
+                                 "--workers", 1)
+            again = tuned.logits(tokens, path("again.npy"), "--prefill-chunk", chunk,
+                                 "--workers", 3,
+                                 environment=dict(os.environ, BATON_EMULATION_SEED="5"))
+            expect(first == again, f"{what}: 3 workers do not repeat the logits of 1")
+            error = largest_difference(first, reference)
+            expect(0 < error < bound, f"logits {what} differ by {error:.1e} of the largest")
+            print(f"{target}, {what}: logits differ by {error:.1e} of the largest")
 
     device.logits(tokens[:4], path("traced.npy"), "--workers", 2, "--trace", path("trace.json"))
     with open(path("trace.json")) as file:
