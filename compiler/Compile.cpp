@@ -106,12 +106,6 @@ static std::unique_ptr<llvm::Module> makeData(const cpu::Target &target,
   return module;
 }
 
-/// Ten times the compute capability whose instructions the kernels may use, as
-/// BATON_ARCHITECTURE in codegen/cuda/library/device.h.
-static int instructionsOf(const CompileOptions &options) {
-  return llvm::StringRef(options.target).ends_with("sm_80") ? 80 : 90;
-}
-
 static bool isEmulated(const CompileOptions &options) {
   return llvm::StringRef(options.target).starts_with("cuda:emulated");
 }
@@ -149,7 +143,7 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
       sourceOptions.ringStages = description.ringStages;
       sourceOptions.matrixRows = description.linearRows;
       sourceOptions.matrixColumns = description.linearColumns;
-      sourceOptions.architecture = instructionsOf(options);
+      sourceOptions.architecture = description.instructions;
     }
     event::ProgramOp program = layout.program;
     for (const plan::ProgramLayout &other : layouts) {
@@ -173,11 +167,11 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
 
 /// The kernel compiled for the emulation of a device on the host.
 static Expected<std::unique_ptr<llvm::MemoryBuffer>>
-compileForEmulation(llvm::StringRef source, const CompileOptions &options,
+compileForEmulation(const cuda::Source &source, const CompileOptions &options,
                     const Installation &installation) {
   std::vector<std::string> flags = {
       "-std=c++20", "-O2", "-DBATON_EMULATION",
-      "-DBATON_ARCHITECTURE=" + std::to_string(instructionsOf(options)),
+      "-DBATON_ARCHITECTURE=" + std::to_string(source.architecture),
       "-I" + installation.headers(),
       // As in the task library of the CPU: nothing is fused but where written.
       "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-w",
@@ -185,7 +179,7 @@ compileForEmulation(llvm::StringRef source, const CompileOptions &options,
   if (!options.sanitize.empty())
     flags.insert(flags.end(), {"-fsanitize=" + options.sanitize, "-g",
                                "-fno-omit-frame-pointer"});
-  return link::compileSource(source, options.output, flags);
+  return link::compileSource(source.text, options.output, flags);
 }
 
 /// Runs `compile` on all kernels at the same time; fails as the first that
@@ -218,7 +212,7 @@ static Error emulatedCode(llvm::ArrayRef<cuda::Source> sources,
                           llvm::Module &data) {
   auto kernels = compileKernels<std::unique_ptr<llvm::MemoryBuffer>>(
       sources, [&](const cuda::Source &source) {
-        return compileForEmulation(source.text, options, installation);
+        return compileForEmulation(source, options, installation);
       });
   if (!kernels)
     return kernels.takeError();
@@ -359,15 +353,24 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
   return Error::success();
 }
 
-static Expected<std::vector<TargetDescription>>
-readDescriptions(const CompileOptions &options,
-                 const Installation &installation) {
-  auto descriptions = TargetDescription::readAll(
+Expected<std::vector<TargetDescription>>
+compiler::readTarget(const CompileOptions &options,
+                     const Installation &installation) {
+  // "cuda:sm_90a"; "cuda:emulated" is as that, "cuda:emulated-sm_80" as sm_80.
+  llvm::StringRef architecture =
+      llvm::StringRef(options.target).split(':').second;
+  if (architecture.consume_front("emulated"))
+    architecture = architecture.empty() ? "sm_90a" : architecture.drop_front();
+  auto descriptions = TargetDescription::read(
       options.targetFile.empty()
           ? installation.target(isCuda(options) ? "cuda" : "cpu")
-          : options.targetFile);
+          : options.targetFile,
+      isCuda(options) ? std::optional(architecture) : std::nullopt);
   if (!descriptions)
-    return descriptions;
+    return isCuda(options)
+               ? createStringError("--target=" + options.target + ": " +
+                                   llvm::toString(descriptions.takeError()))
+               : descriptions.takeError();
   if (!isCuda(options))
     descriptions->resize(1);
   // ThreadSanitizer tells 256 threads apart and forgets accesses of others: of
@@ -394,7 +397,7 @@ Error compiler::compile(const CompileOptions &options,
   if (auto target = cpu::resolveTarget(cpuOptions(options, installation));
       !target)
     return target.takeError();
-  auto descriptions = readDescriptions(options, installation);
+  auto descriptions = readTarget(options, installation);
   if (!descriptions)
     return descriptions.takeError();
 
@@ -413,7 +416,7 @@ Error compiler::compile(const CompileOptions &options,
 Error compiler::compilePrograms(llvm::ArrayRef<event::ProgramOp> programs,
                                 const CompileOptions &options,
                                 const Installation &installation) {
-  auto descriptions = readDescriptions(options, installation);
+  auto descriptions = readTarget(options, installation);
   if (!descriptions)
     return descriptions.takeError();
   return compilePlans(programs, options, *descriptions, installation);

@@ -8,6 +8,7 @@
 #define BATON_COMPILER_COMPILE_H
 
 #include "compiler/Installation.h"
+#include "compiler/TargetDescription.h"
 #include "dialects/Event/Event.h"
 
 #include "llvm/Support/Error.h"
@@ -33,7 +34,8 @@ struct CompileOptions {
   std::string dtype = "auto";
   /// Longest sequence, prompt and answer together, in tokens.
   std::optional<int64_t> maxSeq;
-  /// "cpu", or "cuda:" and an architecture: "emulated" is the host.
+  /// "cpu", or "cuda:" and an architecture of targets/cuda.json, or "emulated"
+  /// for the host, as for sm_90a, or "emulated-" and an architecture.
   std::string target = "cpu";
   std::string targetCpu = "native";
   /// On a device, a row's bits do not depend on how many rows share its step.
@@ -50,6 +52,10 @@ struct CompileOptions {
   std::string kernelCache;
   bool quiet = false;
 };
+
+/// What the target is: a description for each program of an executable.
+llvm::Expected<std::vector<TargetDescription>>
+readTarget(const CompileOptions &options, const Installation &installation);
 
 /// Compiles; on failure the error is one line that says what is at fault, and
 /// `output` is untouched.

@@ -102,6 +102,11 @@ llvm::SmallVector<event::ProgramOp> Plan::programs() const {
   return llvm::to_vector(owned.get().getOps<event::ProgramOp>());
 }
 
+void Plan::lead(size_t program) {
+  if (program)
+    programs()[program]->moveBefore(programs().front());
+}
+
 /// The schedule of a compilation, by default or from a file.
 static Expected<schedule::Schedule>
 readSchedule(mlir::MLIRContext &context, const CompileOptions &options,

@@ -28,6 +28,8 @@ public:
   mlir::ModuleOp module() const { return owned.get(); }
   event::ProgramOp program() const { return programs().front(); }
   llvm::SmallVector<event::ProgramOp> programs() const;
+  /// Makes one of the programs the first.
+  void lead(size_t program);
   /// False when the model was a plan already.
   bool isTiled() const { return tiled; }
   const std::vector<Remark> &remarks() const { return diagnostics->remarks(); }

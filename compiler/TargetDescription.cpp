@@ -8,25 +8,26 @@
 
 using namespace baton::compiler;
 
+using llvm::createStringError;
+using llvm::Error;
 using llvm::Expected;
 
 static Expected<nlohmann::json> parseFile(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
-    return llvm::createStringError(path +
-                                   ": cannot read the target's description: " +
-                                   buffer.getError().message());
+    return createStringError(path + ": cannot read the target's description: " +
+                             buffer.getError().message());
   nlohmann::json json =
       nlohmann::json::parse((*buffer)->getBuffer(), nullptr, /*throw=*/false);
   if (!json.is_object())
-    return llvm::createStringError(path + ": is not a JSON object");
+    return createStringError(path + ": is not a JSON object");
   return json;
 }
 
 static Expected<TargetDescription> describe(const nlohmann::json &json,
                                             const std::string &path) {
   auto fail = [&](const llvm::Twine &what) {
-    return llvm::createStringError(path + ": " + what);
+    return createStringError(path + ": " + what);
   };
   TargetDescription description;
   struct Entry {
@@ -47,7 +48,8 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
       {"recompute_norms", &description.recomputeNorms, 1, true, 1, 0},
       {"threads", &description.threads, 32, true, 1024},
       {"shared_bytes", &description.sharedBytes, 16, true},
-      {"ring_stages", &description.ringStages, 1, true}};
+      {"ring_stages", &description.ringStages, 1, true},
+      {"instructions", &description.instructions, 1, true}};
   for (const Entry &entry : entries) {
     auto found = json.find(entry.name);
     if (entry.optional && found == json.end())
@@ -82,32 +84,47 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
   return description;
 }
 
-Expected<TargetDescription> TargetDescription::read(const std::string &path) {
-  auto json = parseFile(path);
-  if (!json)
-    return json.takeError();
-  return describe(*json, path);
+/// The entries of an architecture take the place of the file's.
+static Error specialize(nlohmann::json &json, llvm::StringRef architecture,
+                        const std::string &path) {
+  auto all = json.value("architectures", nlohmann::json::object());
+  std::string names;
+  for (const auto &[name, entries] : all.items()) {
+    names += (names.empty() ? "" : ", ") + name;
+    if (name != architecture)
+      continue;
+    if (!entries.is_object())
+      return createStringError(path + ": '" + name + "' is no JSON object");
+    json.update(entries);
+    return Error::success();
+  }
+  return createStringError("architecture '" + architecture +
+                           "' is unknown; there is " + names + " in " + path);
 }
 
 Expected<std::vector<TargetDescription>>
-TargetDescription::readAll(const std::string &path) {
+TargetDescription::read(const std::string &path,
+                        std::optional<llvm::StringRef> architecture) {
   auto json = parseFile(path);
   if (!json)
     return json.takeError();
+  if (architecture)
+    if (Error error = specialize(*json, *architecture, path))
+      return std::move(error);
   auto usual = describe(*json, path);
   if (!usual)
     return usual.takeError();
   std::vector<TargetDescription> all = {*usual};
   if (auto few = json->find("few_rows"); few != json->end()) {
     if (!few->is_object())
-      return llvm::createStringError(path + ": 'few_rows' is no JSON object");
+      return createStringError(path + ": 'few_rows' is no JSON object");
     nlohmann::json combined = *json;
     combined.update(*few);
     auto second = describe(combined, path + ", 'few_rows'");
     if (!second)
       return second.takeError();
     if (second->maxRows >= usual->maxRows)
-      return llvm::createStringError(
+      return createStringError(
           path + ": 'max_rows' of 'few_rows' is not less than the other");
     all.push_back(*second);
   }

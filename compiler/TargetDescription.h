@@ -26,6 +26,9 @@ struct TargetDescription {
   /// Of a block on a device: its threads, the bytes of shared memory that it
   /// may have, and the stages of the ring of weights. Optional in the file.
   int64_t threads = 256, sharedBytes = 1, ringStages = 1;
+  /// Ten times the compute capability of a device whose instructions tuned
+  /// bodies may use, as BATON_ARCHITECTURE in codegen/cuda/library/device.h.
+  int64_t instructions = 80;
 
   /// Figures of a machine of this kind, which explain's predictions take when
   /// it is given no others. Optional in the file.
@@ -34,13 +37,13 @@ struct TargetDescription {
   /// Of a machine with tensor cores, for products with BF16 weights.
   std::optional<double> workerTensorGigaflops;
 
-  /// Reads a description; errors name the file and the entry.
-  static llvm::Expected<TargetDescription> read(const std::string &path);
-  /// Reads those of all programs that an executable has: the file's, and, where
-  /// it has "few_rows", one that takes the entries of that instead, for steps
-  /// of no more than its max_rows rows.
+  /// Reads the descriptions of all programs that an executable has: the file's,
+  /// and, where it has "few_rows", one that takes the entries of that instead,
+  /// for steps of no more than its max_rows rows. A device's architecture is
+  /// one of the file's "architectures", with entries of its own; hosts have
+  /// none. Errors name the file and the entry.
   static llvm::Expected<std::vector<TargetDescription>>
-  readAll(const std::string &path);
+  read(const std::string &path, std::optional<llvm::StringRef> architecture);
 };
 
 } // namespace baton::compiler

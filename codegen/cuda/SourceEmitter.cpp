@@ -620,6 +620,7 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   Source source;
   source.kernel = options.kernel;
   source.threads = options.threads;
+  source.architecture = options.architecture;
   raw_string_ostream os(source.text);
   std::vector<std::unique_ptr<PhaseEmitter>> emitters;
   SmallVector<PhaseEmitter *> streams;

@@ -39,6 +39,8 @@ struct Source {
   std::string kernel;
   std::string text;
   int64_t threads = 0;
+  /// As in the options.
+  int64_t architecture = 80;
   /// Dynamic shared memory of a block.
   int64_t sharedBytes;
   /// Scratch of a block, and whether it is part of that; otherwise it does not

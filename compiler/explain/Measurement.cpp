@@ -36,8 +36,12 @@ static constexpr int64_t kDecoded = 9;
 
 /// The runs in which the steps occur.
 static Expected<std::vector<BenchRun>>
-chooseRuns(event::ProgramOp program, llvm::ArrayRef<NamedStep> steps) {
-  int64_t maxRows = program.getMaxRows(), maxSeq = program.getMaxSeq();
+chooseRuns(llvm::ArrayRef<event::ProgramOp> programs,
+           llvm::ArrayRef<NamedStep> steps) {
+  event::ProgramOp first = programs.front();
+  int64_t maxRows = 0, maxSeq = first.getMaxSeq();
+  for (event::ProgramOp program : programs)
+    maxRows = std::max<int64_t>(maxRows, program.getMaxRows());
   std::vector<BenchRun> runs;
   for (const NamedStep &named : steps) {
     const Step &step = named.step;
@@ -68,7 +72,7 @@ static std::string contents(const std::string &path) {
 
 static Error runBench(const link::Scratch &scratch, const BenchRun &run,
                       std::optional<unsigned> workers, Measurement &result,
-                      event::ProgramOp program) {
+                      llvm::ArrayRef<event::ProgramOp> programs) {
   std::string executable = scratch.path("program"),
               trace = scratch.path("trace.json"),
               output = scratch.path("output"), errors = scratch.path("errors");
@@ -115,7 +119,7 @@ static Error runBench(const link::Scratch &scratch, const BenchRun &run,
   };
   better(machine.bandwidthGigabytes, stated("read_bandwidth"));
   better(machine.peakGigaflops, stated("fma_peak"));
-  auto steps = readTrace(trace, program);
+  auto steps = readTrace(trace, programs);
   if (!steps)
     return steps.takeError();
   llvm::append_range(result.steps, *steps);
@@ -125,9 +129,10 @@ static Error runBench(const link::Scratch &scratch, const BenchRun &run,
 Expected<Measurement>
 explain::measure(const compiler::CompileOptions &options,
                  const compiler::Installation &installation,
-                 event::ProgramOp program, llvm::ArrayRef<NamedStep> steps,
+                 llvm::ArrayRef<event::ProgramOp> programs,
+                 llvm::ArrayRef<NamedStep> steps,
                  std::optional<unsigned> workers) {
-  auto runs = chooseRuns(program, steps);
+  auto runs = chooseRuns(programs, steps);
   if (!runs)
     return runs.takeError();
   llvm::SmallString<128> beside;
@@ -145,7 +150,7 @@ explain::measure(const compiler::CompileOptions &options,
     return error;
   Measurement result;
   for (const BenchRun &run : *runs)
-    if (Error error = runBench(*scratch, run, workers, result, program))
+    if (Error error = runBench(*scratch, run, workers, result, programs))
       return error;
   return result;
 }

@@ -19,7 +19,7 @@ struct Measurement {
 /// failed.
 llvm::Expected<Measurement> measure(const compiler::CompileOptions &options,
                                     const compiler::Installation &installation,
-                                    event::ProgramOp program,
+                                    llvm::ArrayRef<event::ProgramOp> programs,
                                     llvm::ArrayRef<NamedStep> steps,
                                     std::optional<unsigned> workers);
 

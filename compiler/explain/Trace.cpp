@@ -18,10 +18,19 @@ namespace {
 
 class TraceReader {
 public:
-  TraceReader(const std::string &path, event::ProgramOp program)
-      : path(path), phases(event::phasesOf(program)), program(program) {
+  TraceReader(const std::string &path,
+              llvm::ArrayRef<event::ProgramOp> programs)
+      : path(path), phases(event::phasesOf(programs.front())),
+        program(programs.front()) {
     for (auto [index, phase] : llvm::enumerate(phases))
       byName[phase.getName()] = index;
+    for (event::ProgramOp other : programs.drop_front()) {
+      for (event::PhaseOp phase : event::phasesOf(other))
+        byName.try_emplace(phase.getName(), kForeign);
+      most = std::max<int64_t>(most, other.getMaxRows());
+      if (other.getMaxRows() < program.getMaxRows())
+        firstRows = std::max<int64_t>(firstRows, other.getMaxRows() + 1);
+    }
   }
   Expected<std::vector<TracedStep>> read();
 
@@ -37,9 +46,18 @@ private:
   /// Of one iteration.
   int64_t tasksOf(unsigned phase, const Step &step) const;
 
+  /// Whether a step is of this program and not of another one beside it.
+  bool isOwn(const Step &step) {
+    return step.rows >= firstRows && step.rows <= int64_t(program.getMaxRows());
+  }
+
+  /// The number of phases of other programs.
+  static constexpr unsigned kForeign = ~0u;
+
   const std::string &path;
   llvm::SmallVector<event::PhaseOp> phases;
   event::ProgramOp program;
+  int64_t firstRows = 1, most = 0;
   llvm::StringMap<unsigned> byName;
   std::vector<TracedStep> steps;
   std::vector<double> begins;
@@ -54,9 +72,10 @@ Error TraceReader::readStep(const json &event) {
   Step step{arguments.at("rows").get<int64_t>(),
             arguments.at("past").get<int64_t>(),
             arguments.at("outputs").get<int64_t>()};
-  if (step.rows < 1 || step.rows > int64_t(program.getMaxRows()) ||
+  if (step.rows < 1 ||
+      step.rows > std::max<int64_t>(most, program.getMaxRows()) ||
       step.past < 0 || step.outputs < 0 ||
-      step.outputs > int64_t(program.getMaxOutputs()) ||
+      (isOwn(step) && step.outputs > int64_t(program.getMaxOutputs())) ||
       step.past > int64_t(program.getMaxSeq()) - step.rows)
     return fail("is of another program: a step of " + llvm::Twine(step.rows) +
                 " rows after " + llvm::Twine(step.past) +
@@ -86,6 +105,9 @@ Error TraceReader::readTask(const json &event) {
 }
 
 Error TraceReader::checkTask(const TaskRun &run, const Step &step) const {
+  if (run.phase == kForeign)
+    return fail("is of another program: a step of " + llvm::Twine(step.rows) +
+                " rows has tasks of phases that it does not have");
   event::PhaseOp phase = phases[run.phase];
   auto segment = mlir::cast<event::SegmentOp>(phase->getParentOp());
   if (run.iteration < segment.getRepeat() && run.task >= 0 &&
@@ -129,6 +151,8 @@ Error TraceReader::placeTasks() {
     if (next == begins.begin())
       return fail("is no trace of a Baton program: a task before all steps");
     size_t index = next - begins.begin() - 1;
+    if (!isOwn(steps[index].step))
+      continue;
     if (Error error = checkTask(run, steps[index].step))
       return error;
     for (double *time : {&run.begin, &run.ready, &run.end})
@@ -175,6 +199,11 @@ Expected<std::vector<TracedStep>> TraceReader::read() {
     return fail("is no trace of a Baton program: its steps are in disorder");
   if (Error error = placeTasks())
     return error;
+  llvm::erase_if(steps,
+                 [&](const TracedStep &step) { return !isOwn(step.step); });
+  if (steps.empty())
+    return fail("holds no step of " + llvm::Twine(firstRows) + " to " +
+                llvm::Twine(program.getMaxRows()) + " rows");
   if (Error error = checkPhases(steps.front()))
     return error;
   // The recorder may have been full before the last steps were over.
@@ -190,9 +219,10 @@ Expected<std::vector<TracedStep>> TraceReader::read() {
   return std::move(steps);
 }
 
-Expected<std::vector<TracedStep>> explain::readTrace(const std::string &path,
-                                                     event::ProgramOp program) {
-  return TraceReader(path, program).read();
+Expected<std::vector<TracedStep>>
+explain::readTrace(const std::string &path,
+                   llvm::ArrayRef<event::ProgramOp> programs) {
+  return TraceReader(path, programs).read();
 }
 
 LikeSteps explain::findLike(llvm::ArrayRef<TracedStep> steps,

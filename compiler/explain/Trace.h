@@ -14,10 +14,11 @@ struct TracedStep {
   Timeline timeline;
 };
 
-/// Reads what a program of this plan wrote with --trace. Errors name the file
-/// and what is wrong with it: no trace, or one of another program.
-llvm::Expected<std::vector<TracedStep>> readTrace(const std::string &path,
-                                                  event::ProgramOp program);
+/// Reads what an executable of these programs wrote with --trace: the steps of
+/// the first of them. Errors name the file and what is wrong with it: no trace,
+/// or one of another program.
+llvm::Expected<std::vector<TracedStep>>
+readTrace(const std::string &path, llvm::ArrayRef<event::ProgramOp> programs);
 
 /// Traced steps that are like another one.
 struct LikeSteps {

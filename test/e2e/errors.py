@@ -161,7 +161,7 @@ def configs(bench):
 
 def flags(bench):
     folder = bench.copy("llama-gqa")
-    for flag in ["--mode=train", "--mode=score", "--target=cuda:sm_10", "--dtype=f64", "--mesh=tp=2",
+    for flag in ["--mode=train", "--mode=score", "--dtype=f64", "--mesh=tp=2",
                  "--sharding=x.mlir", "--pipeline=gpipe", "--optimizer=adamw", "--recompute=full",
                  "--schedule=dynamic", "--max-batch=4", "--emit=dist"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
@@ -175,8 +175,10 @@ def flags(bench):
                          (["--emit=llvm", "--target=cuda:sm_90a"], "use --emit=cuda"),
                          (["--emit=object", "--target=cuda:emulated"], "--emit=object")):
         bench.refuses(" ".join(flags), [bench.batonc, folder, *flags], words)
-    bench.refuses("explain --target", [bench.batonc, "explain", folder, "--target=cuda:sm_90a"],
-                  "--target=cuda:sm_90a")
+    for command in ([], ["explain"]):
+        for target in ("cuda:sm_10", "cuda:", "cuda:emulated-sm_10", "tpu"):
+            bench.refuses(f"--target={target}", [bench.batonc, *command, folder, f"--target={target}"],
+                          f"--target={target}.*unknown; there is")
     for output in ("missing/out", "/dev/null/out", "."):
         bench.refuses(f"-o {output}", [bench.batonc, folder, "-o", output], re.escape(output.split("/out")[0]))
     # What is no plain file is never replaced by one.

@@ -64,8 +64,9 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                "tokens share a step; on the CPU that is always so");
   app.add_flag("--quiet", quiet, "say nothing but errors");
   app.add_option("--mode", mode.value, "what the executable does: decode");
-  app.add_option("--target", target.value,
-                 "machine to compile for: cpu, cuda:sm_80, cuda:sm_90a, or "
+  app.add_option("--target", target,
+                 "machine to compile for: cpu, cuda:sm_80, cuda:sm_90a (any of "
+                 "\"architectures\" in the target description), or "
                  "cuda:emulated (the CUDA kernel, run by an emulation on the "
                  "host; with -sm_80, as it is for that)");
   app.add_option("--schedule", order.value,
@@ -86,9 +87,12 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice : {&mode, &target, &dtype, &sanitize})
+  for (const Choice *choice : {&mode, &dtype, &sanitize})
     if (std::string error = choice->check(); !error.empty())
       return error;
+  if (target != "cpu" && target.rfind("cuda:", 0) != 0)
+    return "--target=" + target +
+           " is unknown; there is cpu, cuda:sm_80, cuda:sm_90a, cuda:emulated";
   if (std::string error = isFile ? "" : order.check(); !error.empty())
     return error;
   for (auto [flag, value] :
@@ -122,7 +126,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   options.dtype = dtype.value;
   if (isFile)
     options.schedule = order.value;
-  options.target = target.value;
+  options.target = target;
   options.targetCpu = targetCpu;
   options.sanitize = sanitize.value;
   options.targetFile = targetFile;

@@ -34,10 +34,7 @@ public:
 private:
   std::string model, targetCpu = "native", targetFile;
   Choice mode{"--mode", "decode", {"decode"}, {"train", "score"}};
-  Choice target{"--target",
-                "cpu",
-                {"cpu", "cuda:sm_80", "cuda:sm_90a", "cuda:emulated", "cuda:emulated-sm_80"},
-                {"cuda"}};
+  std::string target = "cpu";
   Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16"}, {"f64"}};
   Choice order{
       "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};

@@ -142,10 +142,12 @@ static Expected<std::vector<NamedStep>>
 chooseSteps(const ExplainOptions &options, event::ProgramOp program) {
   const int64_t maxRows = program.getMaxRows(), maxSeq = program.getMaxSeq();
   bool all = !options.context && !options.prefill;
+  bool hasDecoding = all || options.context,
+       hasPrompt = options.prefill || (all && maxRows > 1);
   // A model of one position has no past to decode after.
   const int64_t usual = std::min<int64_t>(128, maxSeq - 1);
   std::vector<NamedStep> steps;
-  if (all || options.context) {
+  if (hasDecoding) {
     int64_t context = options.context.value_or(usual);
     if (context < 0 || context >= maxSeq)
       return createStringError("--context " + llvm::Twine(context) +
@@ -153,7 +155,7 @@ chooseSteps(const ExplainOptions &options, event::ProgramOp program) {
                                llvm::Twine(maxSeq - 1));
     steps.push_back({"decode", {1, context, 1}});
   }
-  if (all || options.prefill) {
+  if (hasPrompt) {
     int64_t rows = options.prefill.value_or(
         std::max<int64_t>(1, std::min(usual, maxRows)));
     int64_t past = options.past.value_or(0);
@@ -181,20 +183,29 @@ static Error explainModel(ExplainOptions &options,
   std::string targetFile = options.compile.targetFile.empty()
                                ? installation.target(isCuda ? "cuda" : "cpu")
                                : options.compile.targetFile;
-  auto target = TargetDescription::read(targetFile);
-  if (!target)
-    return target.takeError();
+  auto targets = readTarget(options.compile, installation);
+  if (!targets)
+    return targets.takeError();
   options.compile.stage = Stage::event;
   options.compile.kernelCache = cuda::CubinCache::userFolder();
-  auto plan = Plan::build(options.compile, *target);
+  auto plan = Plan::build(options.compile, *targets);
   if (!plan)
     return plan.takeError();
+  // One program is explained, the one for steps of few rows unless others are
+  // asked for.
+  size_t chosen = plan->programs().size() > 1 && !options.prefill ? 1 : 0;
+  if (chosen == 0 && plan->programs().size() > 1 && options.context)
+    return createStringError("--context and --prefill are of two programs, as "
+                             "this target has them; name one");
+  plan->lead(chosen);
+  const TargetDescription *target =
+      &(*targets)[std::min(chosen, targets->size() - 1)];
   options.machine.from = "flag";
   std::vector<MachineFigures> figures = {options.machine};
   std::vector<TracedStep> traced;
   std::string measuredFrom;
   if (!options.trace.empty()) {
-    auto read = readTrace(options.trace, plan->program());
+    auto read = readTrace(options.trace, plan->programs());
     if (!read)
       return read.takeError();
     traced = std::move(*read);
@@ -208,7 +219,7 @@ static Error explainModel(ExplainOptions &options,
     std::optional<unsigned> workers;
     if (options.machine.workers)
       workers = static_cast<unsigned>(*options.machine.workers);
-    auto measured = measure(options.compile, installation, plan->program(),
+    auto measured = measure(options.compile, installation, plan->programs(),
                             *steps, workers);
     if (!measured)
       return measured.takeError();
@@ -237,7 +248,7 @@ static Error explainModel(ExplainOptions &options,
   bool tiledHere = plan->isTiled();
   Explanation explanation =
       explainPlan(*plan, llvm::sys::path::filename(path).str(), *steps, traced,
-                  *machine, tiledHere ? &*target : nullptr);
+                  *machine, tiledHere ? target : nullptr);
   explanation.measuredFrom = measuredFrom;
   if (!options.html.empty())
     return writeOutput(options.html, explanationPage(explanation));

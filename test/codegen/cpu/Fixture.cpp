@@ -1,7 +1,7 @@
 //===- Fixture.cpp - plans from text to results ---------------------------===//
 
-#include "codegen/plan/Metadata.h"
 #include "test/codegen/cpu/Fixture.h"
+#include "codegen/plan/Metadata.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/SmallString.h"
@@ -72,7 +72,8 @@ baton::cpu::test::emitAssembly(StringRef text,
 extern "C" void baton_yield() { sched_yield(); }
 
 Runner::Runner(StringRef text) : plan(text) {
-  nlohmann::json description = baton::plan::planMetadata(baton::plan::ProgramLayout(plan.program()));
+  nlohmann::json description =
+      baton::plan::planMetadata(baton::plan::ProgramLayout(plan.program()));
   words = description["events"]["words"];
   for (const nlohmann::json &storage : description["storages"])
     storages.emplace_back((storage["bytes"].get<size_t>() + 7) / 8);

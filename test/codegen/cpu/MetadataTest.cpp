@@ -46,7 +46,8 @@ event.program @p max_rows 16 max_seq 32 max_outputs 4 proof {status = "proved", 
 
 TEST(Metadata, DescribesThePlan) {
   Plan plan(kPlan);
-  json metadata = baton::plan::planMetadata(baton::plan::ProgramLayout(plan.program()));
+  json metadata =
+      baton::plan::planMetadata(baton::plan::ProgramLayout(plan.program()));
   json expected = json::parse(R"json({
     "max_rows": 16, "max_seq": 32, "max_outputs": 4, "scratch_bytes": 4096,
     "parameters": [
@@ -75,6 +76,8 @@ TEST(Metadata, DescribesThePlan) {
         {"buffer": "y", "element": "f32", "storage": 0, "offset": 0,
          "strides": [8, 1], "capacity": [4, 7], "layers": 1,
          "layer_stride": 0, "interleave": 1, "interleave_columns": 1, "extents": ["outputs", 7]}]}],
+    "programs": [{"name": "p", "max_rows": 16, "first_phase": 0, "phases": 3,
+      "logits": {"vocabulary": 7, "storage": 0, "offset": 0, "stride": 8}}],
     "logits": {"vocabulary": 7, "storage": 0, "offset": 0, "stride": 8},
     "proof": {"status": "proved", "assumptions": ["one", "two"]}})json");
   EXPECT_EQ(metadata, expected) << metadata.dump(2);
@@ -82,7 +85,8 @@ TEST(Metadata, DescribesThePlan) {
 
 TEST(Metadata, SaysWhatIsNotThere) {
   Plan plan("event.program @p max_rows 1 max_seq 1 max_outputs 1 {}");
-  json metadata = baton::plan::planMetadata(baton::plan::ProgramLayout(plan.program()));
+  json metadata =
+      baton::plan::planMetadata(baton::plan::ProgramLayout(plan.program()));
   EXPECT_EQ(metadata["scratch_bytes"], 0);
   EXPECT_EQ(metadata["logits"], nullptr);
   EXPECT_EQ(metadata["proof"], nullptr);
