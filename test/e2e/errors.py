@@ -175,7 +175,7 @@ def flags(bench):
                          (["--emit=llvm", "--target=cuda:sm_90a"], "use --emit=cuda"),
                          (["--emit=object", "--target=cuda:emulated"], "--emit=object")):
         bench.refuses(" ".join(flags), [bench.batonc, folder, *flags], words)
-    for command in ([], ["explain"]):
+    for command in (["-o", "out"], ["explain"]):
         for target in ("cuda:sm_10", "cuda:", "cuda:emulated-sm_10", "tpu"):
             bench.refuses(f"--target={target}", [bench.batonc, *command, folder, f"--target={target}"],
                           f"--target={target}.*unknown; there is")

@@ -137,13 +137,14 @@ static std::vector<NamedStep> stepsOf(llvm::ArrayRef<TracedStep> traced) {
   return steps;
 }
 
-/// The steps that the flags name, or two that tell most.
+/// The steps that the flags name, or those that tell most.
 static Expected<std::vector<NamedStep>>
-chooseSteps(const ExplainOptions &options, event::ProgramOp program) {
+chooseSteps(const ExplainOptions &options, event::ProgramOp program,
+            bool takesPrompts) {
   const int64_t maxRows = program.getMaxRows(), maxSeq = program.getMaxSeq();
   bool all = !options.context && !options.prefill;
   bool hasDecoding = all || options.context,
-       hasPrompt = options.prefill || (all && maxRows > 1);
+       hasPrompt = options.prefill || (all && takesPrompts);
   // A model of one position has no past to decode after.
   const int64_t usual = std::min<int64_t>(128, maxSeq - 1);
   std::vector<NamedStep> steps;
@@ -211,7 +212,7 @@ static Error explainModel(ExplainOptions &options,
     traced = std::move(*read);
   }
   auto steps = traced.empty() || options.context || options.prefill
-                   ? chooseSteps(options, plan->program())
+                   ? chooseSteps(options, plan->program(), chosen == 0)
                    : stepsOf(traced);
   if (!steps)
     return steps.takeError();
