@@ -73,8 +73,10 @@ struct Speed {
   double decode_mean_tokens_per_second = 0;
   /// Positions attended to by the middle token of the best window.
   double decode_positions = 0;
-  /// Every run's prompt, and every token of every run.
+  /// Of prompts and of tokens, the first `most_samples` of each: a program may
+  /// run for days.
   std::vector<double> prefill_seconds, decode_seconds;
+  static constexpr size_t most_samples = 4096;
 };
 
 /// As often as `repeat` says, 0 as time allows. `between` is called after every
@@ -94,13 +96,16 @@ Speed measure(Execution &execution, const GenerationRequest &request,
     Generation generation(request);
     execution.run(generation);
     ++speed.runs;
-    speed.prefill_seconds.push_back(generation.prefill_seconds());
+    if (speed.prefill_seconds.size() < Speed::most_samples)
+      speed.prefill_seconds.push_back(generation.prefill_seconds());
     speed.prefill_tokens_per_second =
         std::max(speed.prefill_tokens_per_second,
                  double(prefill) / generation.prefill_seconds());
     decode_seconds += generation.decode_seconds();
     const auto &times = generation.token_times();
-    for (uint64_t token = 1; token < times.size(); ++token)
+    for (uint64_t token = 1; token < times.size() &&
+                             speed.decode_seconds.size() < Speed::most_samples;
+         ++token)
       speed.decode_seconds.push_back(
           seconds_between(times[token - 1], times[token]));
     for (uint64_t first = 0; first + speed.window < times.size(); ++first) {
