@@ -361,11 +361,10 @@ compiler::readTarget(const CompileOptions &options,
       llvm::StringRef(options.target).split(':').second;
   if (architecture.consume_front("emulated"))
     architecture = architecture.empty() ? "sm_90a" : architecture.drop_front();
+  std::string usual = installation.target(isCuda(options) ? "cuda" : "cpu");
   auto descriptions = TargetDescription::read(
-      options.targetFile.empty()
-          ? installation.target(isCuda(options) ? "cuda" : "cpu")
-          : options.targetFile,
-      isCuda(options) ? std::optional(architecture) : std::nullopt);
+      options.targetFile.empty() ? usual : options.targetFile,
+      isCuda(options) ? std::optional(architecture) : std::nullopt, usual);
   if (!descriptions)
     return isCuda(options)
                ? createStringError("--target=" + options.target + ": " +

@@ -87,9 +87,8 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
 /// The entries of an architecture take the place of the file's.
 static Error specialize(nlohmann::json &json, llvm::StringRef architecture,
                         const std::string &path) {
-  auto all = json.value("architectures", nlohmann::json::object());
   std::string names;
-  for (const auto &[name, entries] : all.items()) {
+  for (const auto &[name, entries] : json["architectures"].items()) {
     names += (names.empty() ? "" : ", ") + name;
     if (name != architecture)
       continue;
@@ -104,13 +103,22 @@ static Error specialize(nlohmann::json &json, llvm::StringRef architecture,
 
 Expected<std::vector<TargetDescription>>
 TargetDescription::read(const std::string &path,
-                        std::optional<llvm::StringRef> architecture) {
+                        std::optional<llvm::StringRef> architecture,
+                        const std::string &usualPath) {
   auto json = parseFile(path);
   if (!json)
     return json.takeError();
-  if (architecture)
-    if (Error error = specialize(*json, *architecture, path))
+  if (architecture) {
+    std::string named = path;
+    if (!json->contains("architectures")) {
+      auto usual = parseFile(named = usualPath);
+      if (!usual)
+        return usual.takeError();
+      (*json)["architectures"] = (*usual)["architectures"];
+    }
+    if (Error error = specialize(*json, *architecture, named))
       return std::move(error);
+  }
   auto usual = describe(*json, path);
   if (!usual)
     return usual.takeError();

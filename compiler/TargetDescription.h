@@ -40,10 +40,12 @@ struct TargetDescription {
   /// Reads the descriptions of all programs that an executable has: the file's,
   /// and, where it has "few_rows", one that takes the entries of that instead,
   /// for steps of no more than its max_rows rows. A device's architecture is
-  /// one of the file's "architectures", with entries of its own; hosts have
-  /// none. Errors name the file and the entry.
+  /// one of the file's "architectures", or of those at `usualPath` where it
+  /// has none, with entries of its own; hosts have none. Errors name the file
+  /// and the entry.
   static llvm::Expected<std::vector<TargetDescription>>
-  read(const std::string &path, std::optional<llvm::StringRef> architecture);
+  read(const std::string &path, std::optional<llvm::StringRef> architecture,
+       const std::string &usualPath);
 };
 
 } // namespace baton::compiler
