@@ -20,7 +20,8 @@ ProgramBuilder::ProgramBuilder(MLIRContext &context, StringRef family,
   Location location = locate(family);
   program = builder.create<ProgramOp>(location, builder.getStringAttr(family),
                                       builder.getI64IntegerAttr(maxSeq),
-                                      builder.getStringAttr(family));
+                                      builder.getStringAttr(family),
+                                      /*training=*/UnitAttr());
   Block *block = builder.createBlock(&program.getBody());
   block->addArgument(
       StepTensorType::get(&context, {kRows}, builder.getI32Type()), location);
@@ -205,7 +206,7 @@ Value ProgramBuilder::ropeTable(StringRef name, ArrayRef<float> frequencies,
                                 float scale) {
   return builder.create<RopeTableOp>(
       locate(name), type({kRows, 2 * static_cast<int64_t>(frequencies.size())}),
-      frequencies, llvm::APFloat(scale));
+      /*positions=*/Value(), frequencies, llvm::APFloat(scale));
 }
 
 Value ProgramBuilder::rope(StringRef name, Value x, Value table) {

@@ -87,8 +87,9 @@ private:
   // Pointers that all tiles share, loaded in the entry block: a task's stores
   // would keep LLVM from hoisting the loads.
   Value *loadContext(ProgramTypes::ContextField field, const Twine &name);
-  Value *loadEntry(Value *table, int64_t index, Value *iteration,
+  Value *loadEntry(Value *table, int64_t index, Value *layer,
                    const Twine &name);
+  Value *layer();
   Value *bufferBase(BufferOp buffer);
   Value *parameterBase(mlir::StringAttr name);
 
@@ -460,15 +461,24 @@ Value *PhaseEmitter::loadContext(ProgramTypes::ContextField field,
                           name);
 }
 
-/// table[index + iteration]; `iteration` may be null.
-Value *PhaseEmitter::loadEntry(Value *table, int64_t index, Value *iteration,
+/// table[index + layer]; `layer` may be null.
+Value *PhaseEmitter::loadEntry(Value *table, int64_t index, Value *layer,
                                const Twine &name) {
   Value *position = entry.getInt64(index);
-  if (iteration)
-    position = entry.CreateAdd(position, iteration);
+  if (layer)
+    position = entry.CreateAdd(position, layer);
   return entry.CreateLoad(
       entry.getPtrTy(),
       entry.CreateInBoundsGEP(entry.getPtrTy(), table, position), name);
+}
+
+/// The iteration's copy of what has layers.
+Value *PhaseEmitter::layer() {
+  Value *iteration = function->getArg(kPhaseIteration);
+  if (!segment.getReverse())
+    return iteration;
+  return entry.CreateSub(entry.getInt64(segment.getRepeat() - 1), iteration,
+                         "layer");
 }
 
 /// Element 0 of the buffer, in the iteration's layer.
@@ -485,8 +495,8 @@ Value *PhaseEmitter::bufferBase(BufferOp op) {
   Value *offset = entry.getInt64(op.getOffset());
   if (op.getLayers() > 1)
     offset = entry.CreateAdd(
-        offset, entry.CreateMul(function->getArg(kPhaseIteration),
-                                entry.getInt64(op.getLayerStride())));
+        offset,
+        entry.CreateMul(layer(), entry.getInt64(op.getLayerStride())));
   return base = entry.CreatePtrAdd(
              start,
              entry.CreateMul(offset, entry.getInt64(bytesOf(op.getElement()))),
@@ -499,10 +509,9 @@ Value *PhaseEmitter::parameterBase(mlir::StringAttr name) {
   if (base)
     return base;
   auto [op, first] = layout.parameters.find(name)->second;
-  Value *layer =
-      op.getLayers() > 1 ? function->getArg(kPhaseIteration) : nullptr;
   return base = loadEntry(loadContext(ProgramTypes::Parameters, "parameters"),
-                          first, layer, name.getValue());
+                          first, op.getLayers() > 1 ? layer() : nullptr,
+                          name.getValue());
 }
 
 Expected<Function *> baton::cpu::emitPhase(const Emission &emission,

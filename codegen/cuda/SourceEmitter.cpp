@@ -117,6 +117,15 @@ static std::string identifier(StringRef name) {
 // Phases
 //===----------------------------------------------------------------------===//
 
+/// Which copy of layered buffers and parameters the iteration works on.
+static std::string layerOf(PhaseOp phase) {
+  auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
+  if (!segment.getReverse())
+    return "iteration";
+  return "(" + std::to_string(int64_t(segment.getRepeat()) - 1) +
+         " - iteration)";
+}
+
 namespace {
 
 class PhaseEmitter {
@@ -247,7 +256,7 @@ void PhaseEmitter::emitPointers() {
     Sum offset;
     offset.add(op.getOffset());
     if (op.getLayers() > 1)
-      offset.add("iteration", op.getLayerStride());
+      offset.add(layerOf(phase), op.getLayerStride());
     os << "  " << type << " *const " << local << " = worker.storage<" << type
        << ">(" << index << ")";
     if (!offset.isZero())
@@ -270,7 +279,7 @@ std::string PhaseEmitter::parameter(mlir::StringAttr symbol, StringRef worker) {
   Sum index;
   index.add(found.first);
   if (op.getLayers() > 1)
-    index.add("iteration");
+    index.add(layerOf(phase));
   return (worker + "parameter<" + elementType(op.getElement()) + ">(" +
           index.text() + ")")
       .str();

@@ -128,7 +128,8 @@ def Event_TaskAttr : Event_Attr<"Task", "task"> {
 }
 
 def Event_BufferKind : I32EnumAttr<"BufferKind", "what a buffer's values live through", [
-    I32EnumAttrCase<"transient", 0>, I32EnumAttrCase<"state", 1>, I32EnumAttrCase<"input", 2>]> {
+    I32EnumAttrCase<"transient", 0>, I32EnumAttrCase<"state", 1>, I32EnumAttrCase<"input", 2>,
+    I32EnumAttrCase<"persistent", 3>]> {
   let cppNamespace = "::baton::event";
   let genSpecializedAttr = 0;
 }
@@ -214,11 +215,16 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     last dimension lies together, row by row: the part of both is
     `floor(i / n) * n * stride + floor(j / m) * m * n + (i mod n) * w + j mod m`
     where w is m, or what is left of the last dimension for the last columns.
-    A `state` keeps its values from step to step and has `layers`
-    copies `layer_stride` elements apart, one for each iteration; rows before
+    A buffer may have `layers` copies `layer_stride` elements apart, one for each
+    iteration; in a segment that is reversed, the last iteration has the first
+    copy. A `state` keeps its values from step to step; rows before
     `past` hold what earlier steps wrote. An `input` is written by the runtime
     between steps, in memory of the runtime's: the ids of all tokens so far. A
-    `transient` is written before it is read in each step.
+    `transient` is written before it is read in each step. A `persistent` buffer
+    holds what was written last, in this step, in an earlier one, or by the
+    runtime before the first: parameters, their gradients, an optimizer's states,
+    and, where the phase that advances is stated to write it, what the runtime
+    provides for each step. `description` says which, for the runtime.
 
     Two buffers in one storage share bytes. If in both an index moves by the
     same stride in dimension 0 and all else stays within that stride, then only
@@ -230,7 +236,8 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     - the maps' symbols are rows, past, outputs
     - capacities are at least 1, strides at least 1, offset is not negative
     - the elements at full capacity lie inside the storage, when there is one
-    - only a state has layers
+    - an input has no layers
+    - only a persistent buffer has a description
     - an input has one dimension of stride 1, no offset and no storage
     - only a state is interleaved, by a divisor of its first capacity, and lies alone in its storage
     - columns are interleaved only with indices, n > 1, and in a last dimension of stride n, not the first
@@ -243,7 +250,8 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
                        DefaultValuedAttr<I64Attr, "1">:$layers,
                        DefaultValuedAttr<I64Attr, "0">:$layer_stride,
                        DefaultValuedAttr<I64Attr, "1">:$interleave,
-                       DefaultValuedAttr<I64Attr, "1">:$interleave_columns);
+                       DefaultValuedAttr<I64Attr, "1">:$interleave_columns,
+                       OptionalAttr<DictionaryAttr>:$description);
   let assemblyFormat = [{
     $sym_name `` $kind `:` $element `extents` $extents `capacity` $capacity `strides` $strides
     (`in` $storage^)? attr-dict
@@ -277,13 +285,22 @@ def Event_TensorOp : Event_Op<"tensor", [Symbol, HasParent<"ProgramOp">]> {
 def Event_SegmentOp : Event_Op<"segment", [HasParent<"ProgramOp">, SingleBlock, NoTerminator]> {
   let summary = "phases, repeated";
   let description = [{
+    With `reverse`, iteration i works on layer `repeat - 1 - i` of parameters and
+    buffers that have layers.
+
     **Constraints:**
     - `repeat` is at least 1
     - holds phases only
   }];
-  let arguments = (ins StrAttr:$name, I64Attr:$repeat);
+  let arguments = (ins StrAttr:$name, I64Attr:$repeat, UnitAttr:$reverse);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$name `repeat` $repeat attr-dict-with-keyword $body";
+  let assemblyFormat = "$name `repeat` $repeat (`reverse` $reverse^)? attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// Which copy of layered buffers an iteration works on.
+    int64_t getLayer(int64_t iteration) {
+      return getReverse() ? int64_t(getRepeat()) - 1 - iteration : iteration;
+    }
+  }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }

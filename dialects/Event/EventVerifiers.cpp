@@ -138,8 +138,10 @@ LogicalResult BufferOp::verify() {
     return emitOpError() << "the offset is negative";
   if (layers < 1 || step < 0)
     return emitOpError() << "has no layers";
-  if (layers > 1 && getKind() != BufferKind::state)
-    return emitOpError() << "has layers but is no state";
+  if (layers > 1 && getKind() == BufferKind::input)
+    return emitOpError() << "has layers but is an input";
+  if (getDescription() && getKind() != BufferKind::persistent)
+    return emitOpError() << "has a description but is not persistent";
   if (getKind() == BufferKind::input) {
     if (getStorage())
       return emitOpError() << "is an input, which lies in no storage";

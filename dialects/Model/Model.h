@@ -23,6 +23,31 @@ inline bool isSymbol(int64_t dimension) { return dimension < 0; }
 /// "rows", "kv", "outputs", or the number.
 std::string dimensionName(int64_t dimension);
 
+/// What an op writes its adjoint with: after the op, in the order of execution,
+/// and in a stack of its own if the op stands in a stack.
+class Adjoint {
+public:
+  virtual ~Adjoint() = default;
+
+  /// Inserts where the adjoint goes; ops made get the op's location.
+  mlir::OpBuilder &builder;
+  mlir::Location location;
+
+  /// A value of the forward step, as the adjoint reads it.
+  virtual mlir::Value value(mlir::Value forward) = 0;
+  /// The gradient of an op's result; null where no loss depends on it.
+  virtual mlir::Value gradient(mlir::Value result) = 0;
+  /// Adds to the gradient of an operand.
+  virtual void add(mlir::Value operand, mlir::Value gradient) = 0;
+  /// Adds to that of columns `offset` on of dimension `axis` of an operand.
+  virtual void addSlice(mlir::Value operand, mlir::Value gradient,
+                        int64_t axis, int64_t offset) = 0;
+
+protected:
+  Adjoint(mlir::OpBuilder &builder, mlir::Location location)
+      : builder(builder), location(location) {}
+};
+
 } // namespace baton::model
 
 #include "dialects/Model/ModelDialect.h.inc"
@@ -33,6 +58,8 @@ std::string dimensionName(int64_t dimension);
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Model/ModelAttributes.h.inc"
+
+#include "dialects/Model/Differentiable.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/Model/ModelOps.h.inc"

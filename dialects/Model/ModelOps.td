@@ -10,6 +10,8 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+include "Differentiable.td"
+
 //===----------------------------------------------------------------------===//
 // Dialect
 //===----------------------------------------------------------------------===//
@@ -89,12 +91,17 @@ def Model_NormAttr : EnumAttr<Model_Dialect, Model_Norm, "norm"> {
 
 class Model_Op<string mnemonic, list<Trait> traits = []> : Op<Model_Dialect, mnemonic, traits>;
 
+/// An op with an adjoint, whose cost it may state.
+defvar Model_Adjoint = DeclareOpInterfaceMethods<Model_Differentiable>;
+defvar Model_ParameterAdjoint = DeclareOpInterfaceMethods<Model_Differentiable, ["differentiateParameters"]>;
+defvar Model_ProductAdjoint = DeclareOpInterfaceMethods<Model_Differentiable, ["differentiateParameters", "isCheapToRecompute"]>;
+
 /// An op whose text form is its operands, attributes and a functional type.
 class Model_PlainOp<string mnemonic, list<Trait> traits = [Pure]> : Model_Op<mnemonic, traits> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-class Model_Unary<string mnemonic, string text> : Model_PlainOp<mnemonic> {
+class Model_Unary<string mnemonic, string text> : Model_PlainOp<mnemonic, [Pure, Model_Adjoint]> {
   let summary = text;
   let description = [{
     **Constraints:**
@@ -106,7 +113,7 @@ class Model_Unary<string mnemonic, string text> : Model_PlainOp<mnemonic> {
   let hasVerifier = 1;
 }
 
-class Model_Binary<string mnemonic, string text> : Model_PlainOp<mnemonic, [Pure, Commutative]> {
+class Model_Binary<string mnemonic, string text> : Model_PlainOp<mnemonic, [Pure, Commutative, Model_Adjoint]> {
   let summary = text;
   let description = [{
     **Constraints:**
@@ -134,23 +141,37 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
     ```
     `family` names the importer that wrote it, for information only.
 
+    With `training`, a step computes losses: its rows are the tokens of several
+    sequences, none longer than `max_seq`, one behind the other.
+    ```mlir
+    model.program @llama max_seq 512 training {
+    ^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>,
+         %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+      ...
+      model.return %loss : !model.tensor<rows x f32>
+    }
+    ```
+    `positions` says where in its sequence each row stands, `targets` which token
+    follows, and `weights` what its loss counts.
+
     **Constraints:**
     - `max_seq` is at least 1 and at most 2^24
-    - the body takes one argument, `!model.tensor<rows x i32>`
-    - a state name is appended to by one `model.kv_append` only
+    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`
+    - a state name is appended to by one `model.kv_append` only, and by none in training
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_seq, OptionalAttr<StrAttr>:$family);
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_seq, OptionalAttr<StrAttr>:$family,
+                       UnitAttr:$training);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `max_seq` $max_seq (`family` $family^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `max_seq` $max_seq (`family` $family^)? (`training` $training^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
 
 def Model_ReturnOp : Model_Op<"return", [Pure, Terminator, HasParent<"ProgramOp">]> {
-  let summary = "ends a program with its logits";
+  let summary = "ends a program with its logits, or its losses";
   let description = [{
     **Constraints:**
-    - there is one operand, `!model.tensor<outputs x V x f32>`
+    - there is one operand, `!model.tensor<outputs x V x f32>`; in training `!model.tensor<rows x f32>`
   }];
   let arguments = (ins Variadic<Model_TensorType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
@@ -163,7 +184,8 @@ def Model_StackOp : Model_Op<"stack", [SingleBlock]> {
     The pattern is compiled once however often it is repeated. Iteration `i` has
     layer number `first_layer + i * layers_per_iteration`, which replaces
     `{layer}` in parameter names; `{layer+1}` names the next one, for patterns
-    that hold several layers.
+    that hold several layers. With `reverse` the last layers come first:
+    iteration i has the number that iteration `repeat - 1 - i` has without.
 
     **Constraints:**
     - `repeat` is 1 to 2^20, `first_layer` at least 0, `layers_per_iteration` at least 1
@@ -172,11 +194,12 @@ def Model_StackOp : Model_Op<"stack", [SingleBlock]> {
   }];
   let arguments = (ins Variadic<Model_TensorType>:$inits, I64Attr:$repeat,
                        DefaultValuedAttr<I64Attr, "0">:$first_layer,
-                       DefaultValuedAttr<I64Attr, "1">:$layers_per_iteration);
+                       DefaultValuedAttr<I64Attr, "1">:$layers_per_iteration,
+                       UnitAttr:$reverse);
   let results = (outs Variadic<Model_TensorType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $inits `repeat` $repeat attr-dict `:` functional-type($inits, results) $body
+    $inits `repeat` $repeat (`reverse` $reverse^)? attr-dict `:` functional-type($inits, results) $body
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -232,7 +255,7 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
 // Rows in, rows out
 //===----------------------------------------------------------------------===//
 
-def Model_EmbeddingOp : Model_PlainOp<"embedding"> {
+def Model_EmbeddingOp : Model_PlainOp<"embedding", [Pure, Model_ParameterAdjoint]> {
   let summary = "looks up a row of a table for every token";
   let description = [{
     `result[r] = table[tokens[r]] * multiplier`
@@ -260,7 +283,7 @@ def Model_PositionEmbeddingOp : Model_PlainOp<"position_embedding"> {
   let hasVerifier = 1;
 }
 
-def Model_LinearOp : Model_Op<"linear", [Pure, AttrSizedOperandSegments]> {
+def Model_LinearOp : Model_Op<"linear", [Pure, AttrSizedOperandSegments, Model_ProductAdjoint]> {
   let summary = "activation(norm(x) · weightᵀ + bias) + residual";
   let description = [{
     The plain form has `x` and `weight` only. The norm-rewrites pass moves a
@@ -316,7 +339,7 @@ def Model_GatedLinearOp : Model_Op<"gated_linear", [Pure, AttrSizedOperandSegmen
   let hasVerifier = 1;
 }
 
-def Model_RmsNormOp : Model_PlainOp<"rms_norm"> {
+def Model_RmsNormOp : Model_PlainOp<"rms_norm", [Pure, Model_ParameterAdjoint]> {
   let summary = "x / sqrt(mean(x²) + epsilon) * weight, over the last dimension";
   let description = [{
     **Constraints:**
@@ -328,7 +351,7 @@ def Model_RmsNormOp : Model_PlainOp<"rms_norm"> {
   let hasVerifier = 1;
 }
 
-def Model_LayerNormOp : Model_PlainOp<"layer_norm"> {
+def Model_LayerNormOp : Model_PlainOp<"layer_norm", [Pure, Model_ParameterAdjoint]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) * weight + bias, over the last dimension";
   let description = [{
     **Constraints:**
@@ -345,19 +368,22 @@ def Model_RopeTableOp : Model_PlainOp<"rope_table"> {
   let summary = "cosines and sines of every row's rotary angles";
   let description = [{
     `result[r] = [cos(p·f_i)·scale ..., sin(p·f_i)·scale ...]`, p the row's
-    absolute position. Made once per step and read by every layer.
+    absolute position, or what `positions` says. Made once per step and read by
+    every layer.
 
     **Constraints:**
     - there is at least one frequency, all finite
+    - positions are `rows x i32`
     - the result is `rows x 2·n x f32` for n frequencies
   }];
-  let arguments = (ins DenseF32ArrayAttr:$frequencies, DefaultValuedAttr<F32Attr, "1.0f">:$scale);
+  let arguments = (ins Optional<Model_TensorType>:$positions, DenseF32ArrayAttr:$frequencies,
+                       DefaultValuedAttr<F32Attr, "1.0f">:$scale);
   let results = (outs Model_TensorType:$result);
-  let assemblyFormat = "attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "($positions^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def Model_RopeOp : Model_PlainOp<"rope"> {
+def Model_RopeOp : Model_PlainOp<"rope", [Pure, Model_Adjoint]> {
   let summary = "rotates pairs (i, i + n) of every head by the row's angles";
   let description = [{
     **Constraints:**
@@ -421,7 +447,7 @@ def Model_AttentionOp : Model_PlainOp<"attention"> {
   let hasVerifier = 1;
 }
 
-def Model_GateOp : Model_PlainOp<"gate"> {
+def Model_GateOp : Model_PlainOp<"gate", [Pure, Model_Adjoint]> {
   let summary = "x * sigmoid(gate), with a gate for every element or for every head";
   let description = [{
     Attention whose result a function of its input may switch off (Qiu et al.,
@@ -491,7 +517,7 @@ def Model_AddOp : Model_Binary<"add", "element-wise sum">;
 def Model_MulOp : Model_Binary<"mul", "element-wise product">;
 def Model_TanhOp : Model_Unary<"tanh", "element-wise hyperbolic tangent">;
 
-def Model_ActivateOp : Model_PlainOp<"activate"> {
+def Model_ActivateOp : Model_PlainOp<"activate", [Pure, Model_Adjoint]> {
   let summary = "an element-wise activation function";
   let description = [{
     **Constraints:**
@@ -503,7 +529,7 @@ def Model_ActivateOp : Model_PlainOp<"activate"> {
   let hasFolder = 1;
 }
 
-def Model_ScaleOp : Model_PlainOp<"scale"> {
+def Model_ScaleOp : Model_PlainOp<"scale", [Pure, Model_Adjoint]> {
   let summary = "multiplies by a constant";
   let description = [{
     **Constraints:**
@@ -520,7 +546,7 @@ def Model_ScaleOp : Model_PlainOp<"scale"> {
 // Views: no data moves
 //===----------------------------------------------------------------------===//
 
-def Model_ReshapeOp : Model_PlainOp<"reshape"> {
+def Model_ReshapeOp : Model_PlainOp<"reshape", [Pure, Model_Adjoint]> {
   let summary = "splits or joins dimensions after the first";
   let description = [{
     **Constraints:**
@@ -533,7 +559,7 @@ def Model_ReshapeOp : Model_PlainOp<"reshape"> {
   let hasFolder = 1;
 }
 
-def Model_TransposeOp : Model_PlainOp<"transpose"> {
+def Model_TransposeOp : Model_PlainOp<"transpose", [Pure, Model_Adjoint]> {
   let summary = "reorders dimensions: result dimension i is x dimension permutation[i]";
   let description = [{
     **Constraints:**
@@ -546,7 +572,7 @@ def Model_TransposeOp : Model_PlainOp<"transpose"> {
   let hasFolder = 1;
 }
 
-def Model_SliceOp : Model_PlainOp<"slice"> {
+def Model_SliceOp : Model_PlainOp<"slice", [Pure, Model_Adjoint]> {
   let summary = "a range of one numbered dimension";
   let description = [{
     **Constraints:**
@@ -588,5 +614,7 @@ def Model_BroadcastOp : Model_PlainOp<"broadcast"> {
   let hasVerifier = 1;
   let hasFolder = 1;
 }
+
+include "TrainingOps.td"
 
 #endif // BATON_DIALECTS_MODEL_OPS

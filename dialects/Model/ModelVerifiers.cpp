@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Model/Model.h"
+#include "dialects/Model/Verification.h"
 
 #include "llvm/ADT/StringSet.h"
 #include <cmath>
@@ -15,102 +15,6 @@
 using namespace mlir;
 using namespace baton;
 using namespace baton::model;
-using Shape = SmallVector<int64_t, 4>;
-
-//===----------------------------------------------------------------------===//
-// Helpers
-//===----------------------------------------------------------------------===//
-
-static std::string text(ArrayRef<int64_t> shape) {
-  std::string result = "[";
-  for (auto [i, dimension] : llvm::enumerate(shape))
-    result += (i ? ", " : "") + dimensionName(dimension);
-  return result + "]";
-}
-
-/// `what` has exactly this shape.
-static LogicalResult expectShape(Operation *op, StringRef what, Value value,
-                                 ArrayRef<int64_t> shape) {
-  auto type = cast<StepTensorType>(value.getType());
-  if (type.getShape() == shape)
-    return success();
-  return op->emitOpError() << what << " has shape " << text(type.getShape())
-                           << ", expected " << text(shape);
-}
-
-static LogicalResult expectRank(Operation *op, StringRef what, Value value,
-                                int64_t rank) {
-  auto type = cast<StepTensorType>(value.getType());
-  if (type.getRank() == rank)
-    return success();
-  return op->emitOpError() << what << " has " << type.getRank()
-                           << " dimensions, expected " << rank;
-}
-
-static LogicalResult expectFloat32(Operation *op, StringRef what, Value value) {
-  Type element = cast<StepTensorType>(value.getType()).getElementType();
-  if (element.isF32())
-    return success();
-  return op->emitOpError() << what << " has " << element
-                           << " elements, expected f32";
-}
-
-static LogicalResult expectFloating(Operation *op, StringRef what,
-                                    Value value) {
-  Type element = cast<StepTensorType>(value.getType()).getElementType();
-  if (isa<FloatType>(element))
-    return success();
-  return op->emitOpError() << what << " has " << element
-                           << " elements, expected floating-point";
-}
-
-static LogicalResult expectSameType(Operation *op, Value lhs, Value rhs) {
-  if (lhs.getType() == rhs.getType())
-    return success();
-  return op->emitOpError() << "types differ: " << lhs.getType() << " and "
-                           << rhs.getType();
-}
-
-static LogicalResult expectStatic(Operation *op, StringRef what, Value value) {
-  if (cast<StepTensorType>(value.getType()).isStatic())
-    return success();
-  return op->emitOpError() << what << " has a dimension that only a step knows";
-}
-
-static LogicalResult expectFinite(Operation *op, StringRef what,
-                                  const APFloat &value) {
-  if (value.isFinite())
-    return success();
-  return op->emitOpError() << what << " is not finite";
-}
-
-static LogicalResult expectNotNegative(Operation *op, StringRef what,
-                                       const APFloat &value) {
-  if (value.isFinite() && !(value.isNegative() && !value.isZero()))
-    return success();
-  return op->emitOpError() << what << " is negative or not finite";
-}
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<StepTensorType>(value.getType()).getShape();
-}
-
-static LogicalResult verifySameTypeUnary(Operation *op, Value x, Value result) {
-  if (failed(expectSameType(op, x, result)))
-    return failure();
-  return expectFloating(op, "operand", x);
-}
-
-/// x is [R, K], R a symbol, in f32.
-static LogicalResult expectRowsByWidth(Operation *op, Value x) {
-  if (failed(expectRank(op, "x", x, 2)) || failed(expectFloat32(op, "x", x)))
-    return failure();
-  ArrayRef<int64_t> shape = shapeOf(x);
-  if (!isSymbol(shape[0]) || isSymbol(shape[1]))
-    return op->emitOpError() << "x has shape " << text(shape)
-                             << ", expected a symbol and a number";
-  return success();
-}
 
 //===----------------------------------------------------------------------===//
 // Structure
@@ -124,6 +28,15 @@ LogicalResult ProgramOp::verify() {
   Block &block = getBody().front();
   auto tokens = StepTensorType::get(getContext(), {kRows},
                                     IntegerType::get(getContext(), 32));
+  if (getTraining()) {
+    auto weights = tokens.withElementType(Float32Type::get(getContext()));
+    if (block.getArgumentTypes() !=
+        TypeRange({tokens, tokens, tokens, weights}))
+      return emitOpError() << "the body takes tokens, positions and targets of "
+                              "type "
+                           << tokens << ", and weights of type " << weights;
+    return success();
+  }
   if (block.getNumArguments() != 1 || block.getArgument(0).getType() != tokens)
     return emitOpError() << "the body takes one argument of type " << tokens;
   return success();
@@ -132,6 +45,10 @@ LogicalResult ProgramOp::verify() {
 LogicalResult ProgramOp::verifyRegions() {
   llvm::StringSet<> states;
   WalkResult result = walk([&](KvAppendOp append) {
+    if (getTraining()) {
+      append.emitOpError() << "appends to a state, which training has none of";
+      return WalkResult::interrupt();
+    }
     if (states.insert(append.getState()).second)
       return WalkResult::advance();
     append.emitOpError() << "appends to state '" << append.getState()
@@ -142,8 +59,15 @@ LogicalResult ProgramOp::verifyRegions() {
 }
 
 LogicalResult ReturnOp::verify() {
+  bool training = cast<ProgramOp>((*this)->getParentOp()).getTraining();
   if (getNumOperands() != 1)
-    return emitOpError() << "returns the logits and nothing else";
+    return emitOpError() << "returns the " << (training ? "losses" : "logits")
+                         << " and nothing else";
+  if (training) {
+    if (failed(expectShape(*this, "the loss", getOperand(0), {kRows})))
+      return failure();
+    return expectFloat32(*this, "the loss", getOperand(0));
+  }
   ArrayRef<int64_t> shape = shapeOf(getOperand(0));
   if (shape.size() != 2 || shape[0] != kOutputs || isSymbol(shape[1]))
     return emitOpError() << "logits have shape " << text(shape)
@@ -231,12 +155,8 @@ SmallVector<int64_t> ParameterOp::getStoredShape() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult EmbeddingOp::verify() {
-  if (failed(expectShape(*this, "tokens", getTokens(), {kRows})))
+  if (failed(expectIndices(*this, "tokens", getTokens())))
     return failure();
-  if (!cast<StepTensorType>(getTokens().getType())
-           .getElementType()
-           .isInteger(32))
-    return emitOpError() << "tokens are not i32";
   if (failed(expectRank(*this, "the table", getTable(), 2)) ||
       failed(expectStatic(*this, "the table", getTable())) ||
       failed(expectFloating(*this, "the table", getTable())) ||
@@ -369,6 +289,9 @@ LogicalResult RopeTableOp::verify() {
     return emitOpError() << "has no frequencies";
   if (!llvm::all_of(getFrequencies(), [](float f) { return std::isfinite(f); }))
     return emitOpError() << "a frequency is not finite";
+  if (getPositions() &&
+      failed(expectIndices(*this, "positions", getPositions())))
+    return failure();
   if (failed(expectFinite(*this, "the scale", getScale())) ||
       failed(expectShape(*this, "the result", getResult(),
                          {kRows, 2 * int64_t(getFrequencies().size())})))
@@ -377,22 +300,7 @@ LogicalResult RopeTableOp::verify() {
 }
 
 LogicalResult RopeOp::verify() {
-  if (failed(expectRank(*this, "x", getX(), 3)) ||
-      failed(expectFloat32(*this, "x", getX())) ||
-      failed(expectSameType(*this, getX(), getResult())))
-    return failure();
-  ArrayRef<int64_t> x = shapeOf(getX()), table = shapeOf(getTable());
-  if (x[0] != kRows || isSymbol(x[1]) || isSymbol(x[2]))
-    return emitOpError() << "x has shape " << text(x)
-                         << ", expected [rows, heads, head_dim]";
-  if (table.size() != 2 || table[0] != kRows || isSymbol(table[1]) ||
-      table[1] % 2)
-    return emitOpError() << "the table has shape " << text(table)
-                         << ", expected [rows, 2 n]";
-  if (table[1] > x[2])
-    return emitOpError() << "the table rotates " << table[1]
-                         << " dimensions of heads that have " << x[2];
-  return expectFloat32(*this, "the table", getTable());
+  return verifyRope(*this, getX(), getTable(), getResult());
 }
 
 LogicalResult KvAppendOp::verify() {
@@ -426,27 +334,10 @@ LogicalResult LastRowsOp::verify() {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// A gate for every head of x, [rows, heads, dim], or for every element.
-static LogicalResult verifyGate(Operation *op, Value gate,
-                                ArrayRef<int64_t> x) {
-  ArrayRef<int64_t> shape = shapeOf(gate);
-  if (shape != x && shape != x.drop_back())
-    return op->emitOpError()
-           << "the gate has shape " << text(shape) << ", expected "
-           << text(x.drop_back()) << " or " << text(x);
-  return expectFloat32(op, "the gate", gate);
-}
-
 LogicalResult GateOp::verify() {
-  if (failed(expectRank(*this, "x", getX(), 3)) ||
-      failed(expectFloat32(*this, "x", getX())) ||
-      failed(expectSameType(*this, getX(), getResult())))
+  if (failed(expectSameType(*this, getX(), getResult())))
     return failure();
-  ArrayRef<int64_t> x = shapeOf(getX());
-  if (x[0] != kRows || isSymbol(x[1]) || isSymbol(x[2]))
-    return emitOpError() << "x has shape " << text(x)
-                         << ", expected [rows, heads, dim]";
-  return verifyGate(*this, getGate(), x);
+  return verifyGated(*this, getX(), getGate());
 }
 
 LogicalResult AttentionOp::verify() {

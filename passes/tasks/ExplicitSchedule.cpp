@@ -520,14 +520,16 @@ LogicalResult Checker::verifyConflicts() {
   std::map<std::pair<void *, int64_t>, Cells> elements;
   std::map<void *, Cells> rows;
   SmallVector<BufferOp> buffers(schedule->getBlock()->getOps<BufferOp>());
-  auto cellsOf = [&](BufferOp buffer, int64_t iteration) -> Cells & {
-    return elements[{buffer.getOperation(), isLayered(buffer) ? iteration : 0}];
+  auto cellsOf = [&](BufferOp buffer, const Task &task) -> Cells & {
+    SegmentOp segment = HappensBefore::segmentOf(task.phase);
+    return elements[{buffer.getOperation(),
+                     isLayered(buffer) ? segment.getLayer(task.iteration) : 0}];
   };
   std::vector<SmallVector<Access>> accesses;
   for (const Task &task : tasks) {
     accesses.push_back(accessesOf(task));
     for (Access &access : accesses.back()) {
-      cellsOf(access.buffer, task.iteration).cut(access.box);
+      cellsOf(access.buffer, task).cut(access.box);
       // Rows of all buffers are cut alike, so that they can be compared.
       for (BufferOp buffer : buffers)
         rows[buffer.getOperation()].cut(access.rows());
@@ -561,7 +563,7 @@ LogicalResult Checker::verifyConflicts() {
         auto [worker, position, writes] = *unordered;
         return report(id, worker, position, writes, access, earlier);
       };
-      if (failed(verify(cellsOf(access.buffer, task.iteration), access.box,
+      if (failed(verify(cellsOf(access.buffer, task), access.box,
                         access.buffer)))
         return failure();
       for (BufferOp other : buffers) {
@@ -582,7 +584,7 @@ LogicalResult Checker::verifyConflicts() {
         Clock &furthest = access.write ? history.writers : history.readers;
         furthest[task.worker] = std::max(furthest[task.worker], task.position);
       };
-      cellsOf(access.buffer, task.iteration).forEach(access.box, record);
+      cellsOf(access.buffer, task).forEach(access.box, record);
       rows[access.buffer.getOperation()].forEach(access.rows(), record);
     }
   }

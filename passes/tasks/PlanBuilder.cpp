@@ -175,11 +175,12 @@ int64_t PlanBuilder::bound(int64_t dimension) const {
 }
 
 event::SegmentOp PlanBuilder::beginSegment(StringRef name, int64_t repeat,
-                                           Location location) {
+                                           Location location, bool reverse) {
   OpBuilder atEnd = OpBuilder::atBlockEnd(&program.getBody().front());
   bool first = !segment;
-  segment = atEnd.create<event::SegmentOp>(location, atEnd.getStringAttr(name),
-                                           atEnd.getI64IntegerAttr(repeat));
+  segment = atEnd.create<event::SegmentOp>(
+      location, atEnd.getStringAttr(name), atEnd.getI64IntegerAttr(repeat),
+      reverse ? atEnd.getUnitAttr() : UnitAttr());
   segment.getBody().emplaceBlock();
   // Declarations go before all segments.
   if (first)
@@ -200,8 +201,40 @@ PhaseBuilder PlanBuilder::phase(StringRef name, Location location,
   return PhaseBuilder(*this, name, location, grid, capacity);
 }
 
+event::BufferOp PlanBuilder::buffer(StringRef name, const Shape &shape,
+                                    Location location) {
+  SmallVector<int64_t> strides(shape.strides);
+  if (strides.empty()) {
+    strides.assign(shape.capacity.size(), 1);
+    for (size_t i = strides.size() - 1; i-- > 0;)
+      strides[i] = strides[i + 1] * shape.capacity[i + 1];
+  }
+  return builder.create<event::BufferOp>(
+      location, builder.getStringAttr(name),
+      event::BufferKindAttr::get(context(), shape.kind),
+      TypeAttr::get(shape.element),
+      AffineMapAttr::get(
+          AffineMap::get(0, event::kStepSymbols, shape.extents, context())),
+      builder.getDenseI64ArrayAttr(shape.capacity),
+      builder.getDenseI64ArrayAttr(strides),
+      shape.storage ? FlatSymbolRefAttr::get(shape.storage)
+                    : FlatSymbolRefAttr(),
+      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(shape.layers),
+      builder.getI64IntegerAttr(shape.layerStride),
+      builder.getI64IntegerAttr(shape.interleave),
+      builder.getI64IntegerAttr(shape.interleaveColumns), shape.description);
+}
+
+/// Every index as it is.
+static AffineMap identity(unsigned rank, MLIRContext *context) {
+  SmallVector<AffineExpr> index;
+  for (unsigned d = 0; d < rank; ++d)
+    index.push_back(getAffineDimExpr(d, context));
+  return AffineMap::get(rank, event::kStepSymbols, index, context);
+}
+
 View PlanBuilder::transient(StringRef name, model::StepTensorType type,
-                            Location location) {
+                            Location location, int64_t layers) {
   ArrayRef<int64_t> shape = type.getShape();
   // Where the rows are, and whether the other dimensions have a fixed size.
   unsigned row = 0;
@@ -212,9 +245,10 @@ View PlanBuilder::transient(StringRef name, model::StepTensorType type,
     else
       flat &= !model::isSymbol(dimension);
   }
-  SmallVector<AffineExpr> extents = {extent(shape[row])},
-                          index = {getAffineDimExpr(row, context())};
-  SmallVector<int64_t> capacity = {bound(shape[row])};
+  Shape made{event::BufferKind::transient, type.getElementType()};
+  made.extents = {extent(shape[row])};
+  made.capacity = {bound(shape[row])};
+  SmallVector<AffineExpr> index = {getAffineDimExpr(row, context())};
   AffineExpr column = constant(0);
   int64_t width = 1;
   for (auto [i, dimension] : llvm::enumerate(shape)) {
@@ -225,30 +259,17 @@ View PlanBuilder::transient(StringRef name, model::StepTensorType type,
       column = column * dimension + getAffineDimExpr(i, context());
       continue;
     }
-    extents.push_back(extent(dimension));
-    capacity.push_back(bound(dimension));
+    made.extents.push_back(extent(dimension));
+    made.capacity.push_back(bound(dimension));
     index.push_back(getAffineDimExpr(i, context()));
   }
   if (flat) {
-    extents.push_back(constant(width));
-    capacity.push_back(width);
+    made.extents.push_back(constant(width));
+    made.capacity.push_back(width);
     index.push_back(column);
   }
-  SmallVector<int64_t> strides(capacity.size(), 1);
-  for (int64_t i = static_cast<int64_t>(capacity.size()) - 2; i >= 0; --i)
-    strides[i] = strides[i + 1] * capacity[i + 1];
-
-  auto buffer = builder.create<event::BufferOp>(
-      location, builder.getStringAttr(name),
-      event::BufferKindAttr::get(context(), event::BufferKind::transient),
-      TypeAttr::get(type.getElementType()),
-      AffineMapAttr::get(
-          AffineMap::get(0, event::kStepSymbols, extents, context())),
-      builder.getDenseI64ArrayAttr(capacity),
-      builder.getDenseI64ArrayAttr(strides), FlatSymbolRefAttr(),
-      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
-      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1));
-  return {buffer, type,
+  made.layers = layers;
+  return {buffer(name, made, location), type,
           AffineMap::get(shape.size(), event::kStepSymbols, index, context())};
 }
 
@@ -257,78 +278,65 @@ View PlanBuilder::state(StringRef name, model::StepTensorType type,
                         Location location) {
   int64_t positions = llvm::alignTo(bound(model::kKv), interleave);
   int64_t heads = type.getDimension(1), width = type.getDimension(2);
-  auto buffer = builder.create<event::BufferOp>(
-      location, builder.getStringAttr(name),
-      event::BufferKindAttr::get(context(), event::BufferKind::state),
-      TypeAttr::get(type.getElementType()),
-      AffineMapAttr::get(AffineMap::get(
-          0, event::kStepSymbols,
-          {extent(model::kKv), constant(heads), constant(width)}, context())),
-      builder.getDenseI64ArrayAttr({positions, heads, width}),
-      builder.getDenseI64ArrayAttr({width, positions * width, interleave}),
-      FlatSymbolRefAttr(), builder.getI64IntegerAttr(0),
-      builder.getI64IntegerAttr(layers),
-      builder.getI64IntegerAttr(heads * positions * width),
-      builder.getI64IntegerAttr(interleave),
-      builder.getI64IntegerAttr(columns));
-  return {buffer, type,
-          AffineMap::get(3, event::kStepSymbols,
-                         {getAffineDimExpr(0, context()),
-                          getAffineDimExpr(1, context()),
-                          getAffineDimExpr(2, context())},
-                         context())};
+  Shape made{event::BufferKind::state, type.getElementType()};
+  made.extents = {extent(model::kKv), constant(heads), constant(width)};
+  made.capacity = {positions, heads, width};
+  made.strides = {width, positions * width, interleave};
+  made.layers = layers;
+  made.layerStride = heads * positions * width;
+  made.interleave = interleave;
+  made.interleaveColumns = columns;
+  return {buffer(name, made, location), type, identity(3, context())};
+}
+
+View PlanBuilder::persistent(StringRef name, model::StepTensorType type,
+                             int64_t layers, StringAttr storage,
+                             DictionaryAttr description, Location location) {
+  Shape made{event::BufferKind::persistent, type.getElementType()};
+  int64_t elements = 1;
+  for (int64_t dimension : type.getShape()) {
+    made.extents.push_back(extent(dimension));
+    made.capacity.push_back(bound(dimension));
+    elements *= bound(dimension);
+  }
+  made.layers = layers;
+  made.layerStride = layers > 1 ? elements : 0;
+  made.storage = storage;
+  made.description = description;
+  return {buffer(name, made, location), type,
+          identity(type.getRank(), context())};
+}
+
+StringAttr PlanBuilder::storage(StringRef name, int64_t bytes,
+                                Location location) {
+  std::string unique = uniqueName(name);
+  builder.create<event::StorageOp>(location, unique, bytes);
+  return builder.getStringAttr(unique);
 }
 
 View PlanBuilder::blocks(StringRef name, int64_t heads, int64_t width,
                          Location location) {
-  int64_t rows = bound(model::kRows);
   int64_t blocks = llvm::divideCeil(bound(model::kKv), kAttentionBlock);
   auto type = model::StepTensorType::get(
       context(), {model::kRows, heads, blocks, width}, builder.getF32Type());
-  auto buffer = builder.create<event::BufferOp>(
-      location, builder.getStringAttr(name),
-      event::BufferKindAttr::get(context(), event::BufferKind::transient),
-      TypeAttr::get(type.getElementType()),
-      AffineMapAttr::get(AffineMap::get(
-          0, event::kStepSymbols,
-          {extent(model::kRows), constant(heads),
-           extent(model::kKv).ceilDiv(kAttentionBlock), constant(width)},
-          context())),
-      builder.getDenseI64ArrayAttr({rows, heads, blocks, width}),
-      builder.getDenseI64ArrayAttr(
-          {heads * blocks * width, blocks * width, width, 1}),
-      FlatSymbolRefAttr(), builder.getI64IntegerAttr(0),
-      builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(0),
-      builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(1));
-  return {buffer, type,
-          AffineMap::get(
-              4, event::kStepSymbols,
-              {getAffineDimExpr(0, context()), getAffineDimExpr(1, context()),
-               getAffineDimExpr(2, context()), getAffineDimExpr(3, context())},
-              context())};
+  Shape made{event::BufferKind::transient, type.getElementType()};
+  made.extents = {extent(model::kRows), constant(heads),
+                  extent(model::kKv).ceilDiv(kAttentionBlock), constant(width)};
+  made.capacity = {bound(model::kRows), heads, blocks, width};
+  return {buffer(name, made, location), type, identity(4, context())};
 }
 
 View PlanBuilder::tokens(Location location) {
-  auto type =
-      model::StepTensorType::get(context(), {model::kKv}, builder.getI32Type());
-  auto buffer = builder.create<event::BufferOp>(
-      location, builder.getStringAttr(uniqueName("tokens")),
-      event::BufferKindAttr::get(context(), event::BufferKind::input),
-      TypeAttr::get(type.getElementType()),
-      AffineMapAttr::get(AffineMap::get(0, event::kStepSymbols,
-                                        {extent(model::kKv)}, context())),
-      builder.getDenseI64ArrayAttr({bound(model::kKv)}),
-      builder.getDenseI64ArrayAttr({1}), FlatSymbolRefAttr(),
-      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
-      builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1));
+  Shape made{event::BufferKind::input, builder.getI32Type()};
+  made.extents = {extent(model::kKv)};
+  made.capacity = {bound(model::kKv)};
   // Seen by the program as [rows]: the step's own tokens come after the past.
-  return {
-      buffer,
-      model::StepTensorType::get(context(), {model::kRows},
-                                 builder.getI32Type()),
-      AffineMap::get(1, event::kStepSymbols,
-                     {getAffineDimExpr(0, context()) + symbol(event::kPast)},
-                     context())};
+  return {buffer(uniqueName("tokens"), made, location),
+          model::StepTensorType::get(context(), {model::kRows},
+                                     builder.getI32Type()),
+          AffineMap::get(1, event::kStepSymbols,
+                         {getAffineDimExpr(0, context()) + symbol(event::kPast)},
+                         context())};
 }
 
 event::ParameterOp PlanBuilder::parameter(StringRef name, Type element,

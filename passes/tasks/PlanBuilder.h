@@ -80,7 +80,7 @@ public:
 
   /// Phases built from now on belong to this segment.
   event::SegmentOp beginSegment(llvm::StringRef name, int64_t repeat,
-                                mlir::Location location);
+                                mlir::Location location, bool reverse = false);
 
   /// A name nobody has yet, close to the one given.
   std::string uniqueName(llvm::StringRef base);
@@ -91,9 +91,20 @@ public:
                      llvm::ArrayRef<int64_t> capacity);
 
   /// A buffer for a value with one `rows` or `outputs` dimension: that comes
-  /// first, the others follow, flattened when they are numbers.
+  /// first, the others follow, flattened when they are numbers. With `layers`
+  /// each iteration has a copy, for later segments.
   View transient(llvm::StringRef name, model::StepTensorType type,
-                 mlir::Location location);
+                 mlir::Location location, int64_t layers = 1);
+
+  /// A buffer that keeps its values from step to step, row-major, in a storage
+  /// of its own without `storage`.
+  View persistent(llvm::StringRef name, model::StepTensorType type,
+                  int64_t layers, mlir::StringAttr storage,
+                  mlir::DictionaryAttr description, mlir::Location location);
+
+  /// Memory for buffers that are to share it.
+  mlir::StringAttr storage(llvm::StringRef name, int64_t bytes,
+                           mlir::Location location);
 
   /// State of [kv, heads, dim] for each of `layers` iterations. Heads lie
   /// apart, so that one head's positions are read in one stream.
@@ -123,6 +134,20 @@ public:
 
 private:
   friend class PhaseBuilder;
+
+  /// What a buffer is; row-major without strides.
+  struct Shape {
+    event::BufferKind kind;
+    mlir::Type element;
+    llvm::SmallVector<mlir::AffineExpr> extents = {};
+    llvm::SmallVector<int64_t> capacity = {}, strides = {};
+    int64_t layers = 1, layerStride = 0, interleave = 1, interleaveColumns = 1;
+    mlir::StringAttr storage = {};
+    mlir::DictionaryAttr description = {};
+  };
+  event::BufferOp buffer(llvm::StringRef name, const Shape &shape,
+                         mlir::Location location);
+
   mlir::OpBuilder builder;
   event::SegmentOp segment;
   TileSizes sizes;

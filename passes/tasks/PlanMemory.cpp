@@ -108,7 +108,8 @@ void PlanMemory::plan(ProgramOp program) {
        llvm::make_early_inc_range(program.getBody().getOps<BufferOp>())) {
     if (buffer.getStorage() || buffer.getKind() == BufferKind::input)
       continue;
-    if (buffer.getKind() == BufferKind::transient) {
+    // What has layers lies alone: other iterations are still to read it.
+    if (buffer.getKind() == BufferKind::transient && !isLayered(buffer)) {
       transients.push_back(buffer);
       continue;
     }

@@ -186,13 +186,17 @@ LogicalResult PlanVerifier::verifyMemory() {
   for (auto [index, one] : llvm::enumerate(buffers))
     for (BufferOp other : ArrayRef(buffers).drop_front(index + 1))
       if (overlapOf(one, other) != Overlap::none &&
-          (one.getKind() != BufferKind::transient ||
-           other.getKind() != BufferKind::transient)) {
-        bool isOne = one.getKind() != BufferKind::transient;
-        return (isOne ? other : one).emitError()
-               << "shares bytes of @" << *one.getStorage() << " with @"
-               << (isOne ? one : other).getSymName()
-               << ", whose values outlive the step";
+          !(one.getKind() == BufferKind::persistent &&
+            other.getKind() == BufferKind::persistent)) {
+        // Two persistent ones are shapes of one thing, of whose values nothing
+        // is proved.
+        for (BufferOp apart : {one, other})
+          if (apart.getKind() != BufferKind::transient || isLayered(apart))
+            return (apart == one ? other : one).emitError()
+                   << "shares bytes of @" << *one.getStorage() << " with @"
+                   << apart.getSymName() << ", whose values outlive the "
+                   << (apart.getKind() == BufferKind::transient ? "iteration"
+                                                                : "step");
       }
   for (PhaseOp phase : plan.phases()) {
     auto repeat = HappensBefore::segmentOf(phase).getRepeat();

@@ -112,15 +112,18 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
   for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
     if (inSegment(phase))
       path.push_back(phase);
-  if (!isLayered(buffer)) {
-    if (!isFirst)
-      for (PhaseOp phase : llvm::reverse(phases))
-        if (inSegment(phase))
-          path.push_back(phase);
-    for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
-      if (!inSegment(phase))
+  // Iterations of one segment work on copies of their own; those of an earlier
+  // one on all copies, if there are as many.
+  bool layered = isLayered(buffer);
+  if (!layered && !isFirst)
+    for (PhaseOp phase : llvm::reverse(phases))
+      if (inSegment(phase))
         path.push_back(phase);
-  }
+  for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
+    if (!inSegment(phase) &&
+        (!layered || HappensBefore::segmentOf(phase).getRepeat() ==
+                         uint64_t(buffer.getLayers())))
+      path.push_back(phase);
   for (PhaseOp phase : path) {
     if (failed(passBy(phase)))
       return failure();
@@ -176,7 +179,8 @@ LogicalResult PlanVerifier::verifyReads(BufferOp one, BufferOp other) {
       BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
       bool isAsked = !one || buffer == one || buffer == other;
       if (!isAsked || access.getWrite() ||
-          buffer.getKind() == BufferKind::input)
+          buffer.getKind() == BufferKind::input ||
+          buffer.getKind() == BufferKind::persistent)
         continue;
       if (failed(verifyRead(phase, access, /*isFirst=*/true)))
         return failure();

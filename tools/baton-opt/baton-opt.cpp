@@ -3,6 +3,7 @@
 #include "compiler/Dialects.h"
 #include "passes/fusion/Passes.h"
 #include "passes/tasks/Passes.h"
+#include "passes/training/Passes.h"
 
 #include "mlir/Dialect/Transform/Transforms/Passes.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -16,6 +17,7 @@ int main(int argc, char **argv) {
   mlir::transform::registerInterpreterPass();
   baton::fusion::registerFusionPasses();
   baton::tasks::registerTasksPasses();
+  baton::training::registerTrainingPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Baton's optimizer driver\n", registry));
 }

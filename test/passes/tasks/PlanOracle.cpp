@@ -307,7 +307,9 @@ std::optional<Fault> StepInstance::addTouches(Task &task, AccessAttr access) {
   int64_t layers = buffer.op.getLayers();
   int64_t step = buffer.op.getLayerStride();
   // Each iteration addresses its own copy.
-  int64_t layer = layers > 1 || step > 0 ? task.iteration : 0;
+  auto segment = mlir::cast<SegmentOp>(task.phase->getParentOp());
+  int64_t layer =
+      layers > 1 || step > 0 ? segment.getLayer(task.iteration) : 0;
   if (layer >= layers)
     return Fault{FaultKind::bounds, nameOf(buffer) + " has too few layers"};
   forEach(valuesOf(access.getLow(), task.coordinates),

@@ -1,0 +1,283 @@
+//===- Adjoints.cpp - how gradients go through every op -------------------===//
+
+#include "dialects/Model/Model.h"
+
+using namespace mlir;
+using namespace baton::model;
+
+#include "dialects/Model/Differentiable.cpp.inc"
+
+static StepTensorType typeOf(Value value) {
+  return cast<StepTensorType>(value.getType());
+}
+
+/// The type of a parameter's gradient.
+static StepTensorType gradientType(Value parameter) {
+  return typeOf(parameter).withElementType(
+      Float32Type::get(parameter.getContext()));
+}
+
+template <typename OpT, typename... Operands>
+static OpT create(Adjoint &adjoint, Operands &&...operands) {
+  return adjoint.builder.create<OpT>(adjoint.location,
+                                     std::forward<Operands>(operands)...);
+}
+
+/// A contribution to a parameter's gradient.
+static void contribute(Adjoint &adjoint, Value parameter, Value gradient) {
+  create<GradientOp>(adjoint, gradient, adjoint.value(parameter));
+}
+
+//===----------------------------------------------------------------------===//
+// Linears, embeddings
+//===----------------------------------------------------------------------===//
+
+// differentiate comes before norms, activations and sums move into linears.
+bool LinearOp::isCheapToRecompute() { return false; }
+
+void LinearOp::differentiateInputs(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult());
+  if (getResidual())
+    adjoint.add(getResidual(), dy);
+  adjoint.add(getX(), create<LinearInputGradientOp>(
+                          adjoint, typeOf(getX()), dy,
+                          adjoint.value(getWeight())));
+}
+
+void LinearOp::differentiateParameters(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult());
+  contribute(adjoint, getWeight(),
+             create<LinearWeightGradientOp>(adjoint, gradientType(getWeight()),
+                                            dy, adjoint.value(getX())));
+  if (getBias())
+    contribute(adjoint, getBias(),
+               create<BiasGradientOp>(adjoint, gradientType(getBias()), dy));
+}
+
+void EmbeddingOp::differentiateInputs(Adjoint &) {}
+
+void EmbeddingOp::differentiateParameters(Adjoint &adjoint) {
+  contribute(adjoint, getTable(),
+             create<EmbeddingGradientOp>(
+                 adjoint, gradientType(getTable()),
+                 adjoint.gradient(getResult()), adjoint.value(getTokens()),
+                 getMultiplierAttr()));
+}
+
+//===----------------------------------------------------------------------===//
+// Norms
+//===----------------------------------------------------------------------===//
+
+static StepTensorType statisticsType(Value x) {
+  SmallVector<int64_t> shape(typeOf(x).getShape());
+  shape.back() = 2;
+  return typeOf(x).withShape(shape);
+}
+
+/// Computed again by whoever needs them: two sums a row.
+static Value statisticsOf(Adjoint &adjoint, Value x, NormAttr norm,
+                          FloatAttr epsilon) {
+  return create<NormStatisticsOp>(adjoint, statisticsType(x), adjoint.value(x),
+                                  norm, epsilon);
+}
+
+template <typename OpT>
+static void differentiateNorm(OpT op, Norm kind, Adjoint &adjoint) {
+  auto norm = NormAttr::get(op.getContext(), kind);
+  Value statistics =
+      statisticsOf(adjoint, op.getX(), norm, op.getEpsilonAttr());
+  adjoint.add(op.getX(),
+              create<NormInputGradientOp>(
+                  adjoint, op.getType(), adjoint.gradient(op.getResult()),
+                  adjoint.value(op.getX()), adjoint.value(op.getWeight()),
+                  statistics, norm));
+}
+
+template <typename OpT>
+static void differentiateNormWeight(OpT op, Norm kind, Adjoint &adjoint) {
+  auto norm = NormAttr::get(op.getContext(), kind);
+  Value statistics =
+      statisticsOf(adjoint, op.getX(), norm, op.getEpsilonAttr());
+  contribute(adjoint, op.getWeight(),
+             create<NormWeightGradientOp>(adjoint, gradientType(op.getWeight()),
+                                          adjoint.gradient(op.getResult()),
+                                          adjoint.value(op.getX()),
+                                          statistics));
+}
+
+void RmsNormOp::differentiateInputs(Adjoint &adjoint) {
+  differentiateNorm(*this, Norm::rms, adjoint);
+}
+
+void RmsNormOp::differentiateParameters(Adjoint &adjoint) {
+  differentiateNormWeight(*this, Norm::rms, adjoint);
+}
+
+void LayerNormOp::differentiateInputs(Adjoint &adjoint) {
+  differentiateNorm(*this, Norm::layer, adjoint);
+}
+
+void LayerNormOp::differentiateParameters(Adjoint &adjoint) {
+  differentiateNormWeight(*this, Norm::layer, adjoint);
+  if (getBias())
+    contribute(adjoint, getBias(),
+               create<BiasGradientOp>(adjoint, gradientType(getBias()),
+                                      adjoint.gradient(getResult())));
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+void RopeOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(), create<RopeGradientOp>(adjoint, getType(),
+                                             adjoint.gradient(getResult()),
+                                             adjoint.value(getTable())));
+}
+
+bool SequenceAttentionOp::isCheapToRecompute() { return false; }
+
+void SequenceAttentionOp::differentiateInputs(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult());
+  SmallVector<int64_t> heads(typeOf(getResult()).getShape().drop_back());
+  Value delta = create<AttentionDeltaOp>(
+      adjoint, typeOf(getResult()).withShape(heads), dy,
+      adjoint.value(getResult()));
+  SmallVector<Value> operands = {dy,
+                                 adjoint.value(getQ()),
+                                 adjoint.value(getK()),
+                                 adjoint.value(getV()),
+                                 delta,
+                                 adjoint.value(getStatistics()),
+                                 adjoint.value(getPositions())};
+  SmallVector<NamedAttribute> attributes((*this)->getAttrs());
+  adjoint.add(getQ(), create<AttentionQueryGradientOp>(
+                          adjoint, TypeRange(getQ().getType()), operands,
+                          attributes)
+                          .getResult());
+  auto both = create<AttentionKeyValueGradientOp>(
+      adjoint, TypeRange({getK().getType(), getV().getType()}), operands,
+      attributes);
+  adjoint.add(getK(), both.getKeys());
+  adjoint.add(getV(), both.getValues());
+}
+
+void GateOp::differentiateInputs(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult()), gate = adjoint.value(getGate());
+  adjoint.add(getX(), create<GateOp>(adjoint, getType(), dy, gate));
+  adjoint.add(getGate(),
+              create<GateGradientOp>(adjoint, getGate().getType(), dy,
+                                     adjoint.value(getX()), gate));
+}
+
+//===----------------------------------------------------------------------===//
+// The loss
+//===----------------------------------------------------------------------===//
+
+bool CrossEntropyOp::isCheapToRecompute() { return false; }
+
+template <typename OpT>
+static Value differentiateLoss(CrossEntropyOp op, Type type, Adjoint &adjoint) {
+  return create<OpT>(adjoint, type, adjoint.value(op.getX()),
+                     adjoint.value(op.getWeight()),
+                     adjoint.value(op.getTargets()),
+                     adjoint.value(op.getWeights()),
+                     adjoint.value(op.getStatistics()), op.getScaleAttr(),
+                     op.getSoftcapAttr());
+}
+
+void CrossEntropyOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(), differentiateLoss<CrossEntropyInputGradientOp>(
+                          *this, getX().getType(), adjoint));
+}
+
+void CrossEntropyOp::differentiateParameters(Adjoint &adjoint) {
+  contribute(adjoint, getWeight(),
+             differentiateLoss<CrossEntropyWeightGradientOp>(
+                 *this, gradientType(getWeight()), adjoint));
+}
+
+//===----------------------------------------------------------------------===//
+// Element-wise
+//===----------------------------------------------------------------------===//
+
+void AddOp::differentiateInputs(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult());
+  adjoint.add(getLhs(), dy);
+  adjoint.add(getRhs(), dy);
+}
+
+void MulOp::differentiateInputs(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult());
+  adjoint.add(getLhs(), create<MulOp>(adjoint, getType(), dy,
+                                      adjoint.value(getRhs())));
+  adjoint.add(getRhs(), create<MulOp>(adjoint, getType(), dy,
+                                      adjoint.value(getLhs())));
+}
+
+void TanhOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(), create<TanhGradientOp>(adjoint, getType(),
+                                             adjoint.gradient(getResult()),
+                                             adjoint.value(getResult())));
+}
+
+void SoftmaxOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(), create<SoftmaxGradientOp>(adjoint, getType(),
+                                                adjoint.gradient(getResult()),
+                                                adjoint.value(getResult())));
+}
+
+void ActivateOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(), create<ActivateGradientOp>(
+                          adjoint, getType(), adjoint.gradient(getResult()),
+                          adjoint.value(getX()), getActivationAttr()));
+}
+
+void ScaleOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(), create<ScaleOp>(adjoint, getType(),
+                                      adjoint.gradient(getResult()),
+                                      getFactorAttr()));
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+void ReshapeOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(), create<ReshapeOp>(adjoint, typeOf(getX()),
+                                        adjoint.gradient(getResult())));
+}
+
+void TransposeOp::differentiateInputs(Adjoint &adjoint) {
+  SmallVector<int64_t> inverse(getPermutation().size());
+  for (auto [i, axis] : llvm::enumerate(getPermutation()))
+    inverse[axis] = i;
+  adjoint.add(getX(),
+              create<TransposeOp>(adjoint, typeOf(getX()),
+                                  adjoint.gradient(getResult()), inverse));
+}
+
+void SliceOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.addSlice(getX(), adjoint.gradient(getResult()), getAxis(),
+                   getOffset());
+}
+
+//===----------------------------------------------------------------------===//
+// Ops without parameters
+//===----------------------------------------------------------------------===//
+
+#define NO_PARAMETERS(Op)                                                      \
+  void Op::differentiateParameters(Adjoint &) {}
+NO_PARAMETERS(RopeOp)
+NO_PARAMETERS(SequenceAttentionOp)
+NO_PARAMETERS(GateOp)
+NO_PARAMETERS(AddOp)
+NO_PARAMETERS(MulOp)
+NO_PARAMETERS(TanhOp)
+NO_PARAMETERS(SoftmaxOp)
+NO_PARAMETERS(ActivateOp)
+NO_PARAMETERS(ScaleOp)
+NO_PARAMETERS(ReshapeOp)
+NO_PARAMETERS(TransposeOp)
+NO_PARAMETERS(SliceOp)
+#undef NO_PARAMETERS

@@ -1,0 +1,27 @@
+//===- Differentiable.td - ops that state their adjoint -------------------===//
+
+#ifndef BATON_DIALECTS_MODEL_DIFFERENTIABLE
+#define BATON_DIALECTS_MODEL_DIFFERENTIABLE
+
+include "mlir/IR/OpBase.td"
+
+def Model_Differentiable : OpInterface<"Differentiable"> {
+  let cppNamespace = "::baton::model";
+  let description = [{
+    How the gradient of a loss goes from an op's results to its operands. The
+    adjoint for inputs and that for parameters are apart, since nothing waits
+    for the latter. Both write ops with `Adjoint`, which also says what is kept
+    of the forward step: whatever `Adjoint::value` is asked for.
+  }];
+  let methods = [
+    InterfaceMethod<"Adds to the gradients of operands that are computed.",
+                    "void", "differentiateInputs", (ins "::baton::model::Adjoint &":$adjoint)>,
+    InterfaceMethod<"Adds to the gradients of operands that are parameters.",
+                    "void", "differentiateParameters", (ins "::baton::model::Adjoint &":$adjoint),
+                    "", "">,
+    InterfaceMethod<"Whether computing the results again costs less than keeping them: no product of matrices.",
+                    "bool", "isCheapToRecompute", (ins), "", "return true;">
+  ];
+}
+
+#endif // BATON_DIALECTS_MODEL_DIFFERENTIABLE

@@ -1,0 +1,338 @@
+//===- TrainingOps.td - the model dialect: losses, adjoints, gradients ----===//
+//
+// Included by ModelOps.td. Adjoints are ops like others, so that passes fuse,
+// tile and test them; differentiate writes them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_DIALECTS_MODEL_TRAINING_OPS
+#define BATON_DIALECTS_MODEL_TRAINING_OPS
+
+//===----------------------------------------------------------------------===//
+// The forward step of training
+//===----------------------------------------------------------------------===//
+
+defvar Model_AttentionAdjointMethods = DeclareOpInterfaceMethods<Model_Differentiable, ["isCheapToRecompute"]>;
+
+def Model_SequenceAttentionOp : Model_PlainOp<"sequence_attention", [Pure, Model_AttentionAdjointMethods]> {
+  let summary = "causal attention within the sequences of a step";
+  let description = [{
+    As `model.attention`, over the step's own rows: row r sees the rows
+    `r - positions[r]` to r, of them the last `window` if that is not 0. So
+    several sequences, of any lengths, lie behind one another. `statistics` are
+    the maximum of each query head's scores, and the sum of their exponentials
+    relative to it: with them an adjoint computes any weight again.
+
+    **Constraints:**
+    - q is `rows x H x D`, k is `rows x G x D`, v is `rows x G x E`; the result is `rows x H x E`, the statistics `rows x H x 2`; all f32
+    - G divides H
+    - positions are `rows x i32`
+    - scale is finite; softcap is not negative; window is 0 (none) or at least 1
+  }];
+  let arguments = (ins Model_TensorType:$q, Model_TensorType:$k, Model_TensorType:$v,
+                       Model_TensorType:$positions,
+                       F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
+                       DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Model_TensorType:$result, Model_TensorType:$statistics);
+  let hasVerifier = 1;
+}
+
+def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_ProductAdjoint]> {
+  let summary = "an output projection and the loss of its logits, which are never stored";
+  let description = [{
+    With `l = cap(scale * x[r] · weightᵀ)`, `cap` as in `model.attention`:
+    `loss[r] = weights[r] * (log(sum(exp(l))) - l[targets[r]])`. `statistics`
+    are the maximum of l and the sum of `exp(l - maximum)`.
+
+    **Constraints:**
+    - x is `rows x K x f32`; the weight is static [vocabulary, K]
+    - targets are `rows x i32`, weights `rows x f32`
+    - the loss is `rows x f32`, the statistics `rows x 2 x f32`
+    - scale is finite; softcap is not negative
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight,
+                       Model_TensorType:$targets, Model_TensorType:$weights,
+                       DefaultValuedAttr<F32Attr, "1.0f">:$scale,
+                       DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
+  let results = (outs Model_TensorType:$loss, Model_TensorType:$statistics);
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// What a forward stack leaves to the backward one, and gradients
+//===----------------------------------------------------------------------===//
+
+def Model_SaveOp : Model_PlainOp<"save", []> {
+  let summary = "keeps a value of every iteration for a later stack";
+  let description = [{
+    **Constraints:**
+    - the name is not empty, and no other op of the program saves to it
+    - stands in a stack
+    - x has `rows` as its first dimension
+  }];
+  let arguments = (ins Model_TensorType:$x, StrAttr:$name);
+  let assemblyFormat = "$x `to` $name attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
+def Model_SavedOp : Model_PlainOp<"saved", []> {
+  let summary = "the value that an earlier stack saved for this layer";
+  let description = [{
+    **Constraints:**
+    - an earlier `model.save` to this name has a value of this type, in a stack of as many iterations
+    - one of the two stacks is reversed, or both or none, as layers match
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Model_GradientOp : Model_PlainOp<"gradient", []> {
+  let summary = "a contribution to the gradient of a parameter";
+  let description = [{
+    Contributions of a step are added in the order of the program.
+
+    **Constraints:**
+    - the parameter is a `model.parameter`
+    - the gradient has its shape, with f32 elements
+  }];
+  let arguments = (ins Model_TensorType:$gradient, Model_TensorType:$parameter);
+  let assemblyFormat = "$gradient `of` $parameter attr-dict `:` type($gradient) `,` type($parameter)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Adjoints of linears, embeddings, norms
+//===----------------------------------------------------------------------===//
+
+def Model_LinearInputGradientOp : Model_PlainOp<"linear_input_gradient"> {
+  let summary = "dy · weight: the adjoint of a linear for its input";
+  let description = [{
+    **Constraints:**
+    - dy is [R, N] in f32, R a symbol; the weight is static [N, K]; the result is [R, K] in f32
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$weight);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_LinearWeightGradientOp : Model_PlainOp<"linear_weight_gradient"> {
+  let summary = "dyᵀ · x: the adjoint of a linear for its weight";
+  let description = [{
+    **Constraints:**
+    - dy is [R, N] and x is [R, K], both f32, R a symbol; the result is [N, K] in f32
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_BiasGradientOp : Model_PlainOp<"bias_gradient"> {
+  let summary = "the sum of all rows";
+  let description = [{
+    **Constraints:**
+    - dy is [R, N] in f32, R a symbol; the result is [N] in f32
+  }];
+  let arguments = (ins Model_TensorType:$dy);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_EmbeddingGradientOp : Model_PlainOp<"embedding_gradient"> {
+  let summary = "the sum of the rows of each index: the adjoint of an embedding for its table";
+  let description = [{
+    **Constraints:**
+    - dy is `rows x K x f32`, indices are `rows x i32`; the result is static [N, K] in f32
+    - the multiplier is finite
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$indices,
+                       DefaultValuedAttr<F32Attr, "1.0f">:$multiplier);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_NormStatisticsOp : Model_PlainOp<"norm_statistics"> {
+  let summary = "mean and reciprocal deviation of every row, as a norm takes them";
+  let description = [{
+    For `layer` the mean and `1 / sqrt(variance + epsilon)`, for `rms` 0 and
+    `1 / sqrt(mean(x²) + epsilon)`.
+
+    **Constraints:**
+    - x is [R, K] or [R, H, K] in f32, R a symbol; the result has 2 in the place of K
+    - the norm is `rms` or `layer`
+    - epsilon is not negative
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_NormAttr:$norm, F32Attr:$epsilon);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_NormInputGradientOp : Model_PlainOp<"norm_input_gradient"> {
+  let summary = "the adjoint of a norm for its input";
+  let description = [{
+    **Constraints:**
+    - x, dy and the result have one type, as for `model.norm_statistics`, whose result the statistics are; the weight is [K]
+    - the norm is `rms` or `layer`
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_TensorType:$weight,
+                       Model_TensorType:$statistics, Model_NormAttr:$norm);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_NormWeightGradientOp : Model_PlainOp<"norm_weight_gradient"> {
+  let summary = "the adjoint of a norm for its weight: the sum of dy * (x - mean) / deviation";
+  let description = [{
+    **Constraints:**
+    - dy and x have one type, as for `model.norm_statistics`, whose result the statistics are; the result is [K] in f32
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_TensorType:$statistics);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Adjoints of attention
+//===----------------------------------------------------------------------===//
+
+def Model_RopeGradientOp : Model_PlainOp<"rope_gradient"> {
+  let summary = "rotates back: the adjoint of rope";
+  let description = [{
+    **Constraints:**
+    - dy and the table are as x and the table of `model.rope`; the result has dy's type
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$table);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_AttentionDeltaOp : Model_PlainOp<"attention_delta"> {
+  let summary = "sum(dy * y) of every head's elements";
+  let description = [{
+    What softmax's adjoint subtracts from the adjoint of every weight of a
+    query (Dao, "FlashAttention-2", 2023).
+
+    **Constraints:**
+    - dy and y are `rows x H x E x f32`; the result is `rows x H x f32`
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$y);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+class Model_AttentionAdjoint<string mnemonic> : Model_PlainOp<mnemonic> {
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$q, Model_TensorType:$k,
+                       Model_TensorType:$v, Model_TensorType:$delta,
+                       Model_TensorType:$statistics, Model_TensorType:$positions,
+                       F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
+                       DefaultValuedAttr<I64Attr, "0">:$window);
+  let hasVerifier = 1;
+}
+
+def Model_AttentionQueryGradientOp : Model_AttentionAdjoint<"attention_query_gradient"> {
+  let summary = "the adjoint of sequence_attention for its queries";
+  let description = [{
+    **Constraints:**
+    - q, k, v, positions and statistics are as for `model.sequence_attention`, dy has its result's type, delta is `rows x H x f32`
+    - the result has q's type
+  }];
+  let results = (outs Model_TensorType:$result);
+}
+
+def Model_AttentionKeyValueGradientOp : Model_AttentionAdjoint<"attention_key_value_gradient"> {
+  let summary = "the adjoint of sequence_attention for its keys and values";
+  let description = [{
+    **Constraints:**
+    - q, k, v, positions and statistics are as for `model.sequence_attention`, dy has its result's type, delta is `rows x H x f32`
+    - the results have the types of k and v
+  }];
+  let results = (outs Model_TensorType:$keys, Model_TensorType:$values);
+}
+
+def Model_GateGradientOp : Model_PlainOp<"gate_gradient"> {
+  let summary = "the adjoint of a gate for the gate";
+  let description = [{
+    **Constraints:**
+    - dy and x have one type, x and the gate are as for `model.gate`; the result has the gate's type
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_TensorType:$gate);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Adjoints of the loss
+//===----------------------------------------------------------------------===//
+
+class Model_CrossEntropyAdjoint<string mnemonic> : Model_PlainOp<mnemonic> {
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight,
+                       Model_TensorType:$targets, Model_TensorType:$weights,
+                       Model_TensorType:$statistics,
+                       DefaultValuedAttr<F32Attr, "1.0f">:$scale,
+                       DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_CrossEntropyInputGradientOp : Model_CrossEntropyAdjoint<"cross_entropy_input_gradient"> {
+  let summary = "the adjoint of the sum of all losses for x; computes logits again";
+  let description = [{
+    **Constraints:**
+    - operands are as for `model.cross_entropy`, whose result the statistics are
+    - the result has x's type
+  }];
+}
+
+def Model_CrossEntropyWeightGradientOp : Model_CrossEntropyAdjoint<"cross_entropy_weight_gradient"> {
+  let summary = "the adjoint of the sum of all losses for the weight; computes logits again";
+  let description = [{
+    **Constraints:**
+    - operands are as for `model.cross_entropy`, whose result the statistics are
+    - the result is [vocabulary, K] in f32
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Adjoints of element-wise ops and views
+//===----------------------------------------------------------------------===//
+
+class Model_ElementwiseAdjoint<string mnemonic, string text> : Model_PlainOp<mnemonic> {
+  let summary = text;
+  let description = [{
+    **Constraints:**
+    - both operands and the result have the same type
+    - elements are floating-point
+  }];
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_ActivateGradientOp
+    : Model_ElementwiseAdjoint<"activate_gradient", "dy * activation'(x)"> {
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_ActivationAttr:$activation);
+}
+
+def Model_TanhGradientOp
+    : Model_ElementwiseAdjoint<"tanh_gradient", "dy * (1 - y²), y the result of tanh"> {
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$y);
+}
+
+def Model_SoftmaxGradientOp
+    : Model_ElementwiseAdjoint<"softmax_gradient", "y * (dy - sum(dy * y)), y the result of softmax"> {
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$y);
+}
+
+def Model_JoinOp : Model_PlainOp<"join"> {
+  let summary = "values one after another along a numbered dimension: the adjoint of slices";
+  let description = [{
+    **Constraints:**
+    - there are at least two parts
+    - `axis` names a dimension that is a number; parts and result agree in everything else, and there the parts add up
+  }];
+  let arguments = (ins Variadic<Model_TensorType>:$parts, I64Attr:$axis);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+#endif // BATON_DIALECTS_MODEL_TRAINING_OPS

@@ -1,0 +1,361 @@
+//===- TrainingVerifiers.cpp - what ops of training promise ---------------===//
+//
+// As ModelVerifiers.cpp, for TrainingOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Model/Verification.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+
+static StepTensorType typeOf(Value value) {
+  return cast<StepTensorType>(value.getType());
+}
+
+/// `what` has exactly this shape, in f32.
+static LogicalResult expectValue(Operation *op, StringRef what, Value value,
+                                 ArrayRef<int64_t> shape) {
+  if (failed(expectShape(op, what, value, shape)))
+    return failure();
+  return expectFloat32(op, what, value);
+}
+
+static LogicalResult expectTypeOf(Operation *op, StringRef what, Value value,
+                                  StringRef other, Value model) {
+  if (value.getType() == model.getType())
+    return success();
+  return op->emitOpError() << what << " has type " << value.getType()
+                           << ", expected that of " << other << ", "
+                           << model.getType();
+}
+
+//===----------------------------------------------------------------------===//
+// The forward step of training
+//===----------------------------------------------------------------------===//
+
+/// Queries, keys, values and positions of a step's rows.
+template <typename OpT> static LogicalResult verifySequences(OpT op) {
+  if (failed(expectRank(op, "q", op.getQ(), 3)) ||
+      failed(expectRank(op, "k", op.getK(), 3)) ||
+      failed(expectRank(op, "v", op.getV(), 3)))
+    return failure();
+  ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK()),
+                    v = shapeOf(op.getV());
+  if (q[0] != kRows || isSymbol(q[1]) || isSymbol(q[2]) || isSymbol(k[1]) ||
+      isSymbol(v[2]))
+    return op.emitOpError() << "q, k and v have shapes " << text(q) << ", "
+                            << text(k) << " and " << text(v)
+                            << ", expected [rows, heads, dim]";
+  if (failed(expectValue(op, "q", op.getQ(), q)) ||
+      failed(expectValue(op, "k", op.getK(), {kRows, k[1], q[2]})) ||
+      failed(expectValue(op, "v", op.getV(), {kRows, k[1], v[2]})) ||
+      failed(expectValue(op, "the statistics", op.getStatistics(),
+                         {kRows, q[1], 2})) ||
+      failed(expectIndices(op, "positions", op.getPositions())) ||
+      failed(expectFinite(op, "scale", op.getScale())) ||
+      failed(expectNotNegative(op, "softcap", op.getSoftcap())))
+    return failure();
+  if (q[1] % k[1])
+    return op.emitOpError() << q[1] << " query heads are no multiple of "
+                            << k[1] << " key/value heads";
+  if (op.getWindowAttr().getInt() < 0)
+    return op.emitOpError() << "window is negative";
+  return success();
+}
+
+LogicalResult SequenceAttentionOp::verify() {
+  if (failed(verifySequences(*this)))
+    return failure();
+  return expectValue(*this, "the result", getResult(),
+                     {kRows, shapeOf(getQ())[1], shapeOf(getV())[2]});
+}
+
+/// Operands of a projection and its loss.
+template <typename OpT> static LogicalResult verifyProjection(OpT op) {
+  if (failed(expectRowsByWidth(op, op.getX())) ||
+      failed(expectRank(op, "the weight", op.getWeight(), 2)) ||
+      failed(expectStatic(op, "the weight", op.getWeight())) ||
+      failed(expectFloating(op, "the weight", op.getWeight())))
+    return failure();
+  if (shapeOf(op.getX())[0] != kRows ||
+      shapeOf(op.getX())[1] != shapeOf(op.getWeight())[1])
+    return op.emitOpError() << "x has shape " << text(shapeOf(op.getX()))
+                            << ", expected [rows, "
+                            << shapeOf(op.getWeight())[1] << "]";
+  if (failed(expectIndices(op, "targets", op.getTargets())) ||
+      failed(expectValue(op, "weights", op.getWeights(), {kRows})) ||
+      failed(expectValue(op, "the statistics", op.getStatistics(),
+                         {kRows, 2})) ||
+      failed(expectFinite(op, "scale", op.getScale())))
+    return failure();
+  return expectNotNegative(op, "softcap", op.getSoftcap());
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  if (failed(verifyProjection(*this)))
+    return failure();
+  return expectValue(*this, "the loss", getLoss(), {kRows});
+}
+
+LogicalResult CrossEntropyInputGradientOp::verify() {
+  if (failed(verifyProjection(*this)))
+    return failure();
+  return expectTypeOf(*this, "the result", getResult(), "x", getX());
+}
+
+LogicalResult CrossEntropyWeightGradientOp::verify() {
+  if (failed(verifyProjection(*this)))
+    return failure();
+  return expectValue(*this, "the result", getResult(), shapeOf(getWeight()));
+}
+
+//===----------------------------------------------------------------------===//
+// Saved values, gradients
+//===----------------------------------------------------------------------===//
+
+LogicalResult SaveOp::verify() {
+  if (getName().empty())
+    return emitOpError() << "has an empty name";
+  if (!isa<StackOp>((*this)->getParentOp()))
+    return emitOpError() << "stands outside a stack";
+  if (shapeOf(getX()).empty() || shapeOf(getX())[0] != kRows)
+    return emitOpError() << "saves " << getX().getType()
+                         << ", whose first dimension is not 'rows'";
+  WalkResult result =
+      (*this)->getParentOfType<ProgramOp>().walk([&](SaveOp other) {
+        return other != *this && other.getName() == getName()
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      });
+  if (result.wasInterrupted())
+    return emitOpError() << "saves to '" << getName()
+                         << "', which another op saves to already";
+  return success();
+}
+
+LogicalResult SavedOp::verify() {
+  auto stack = dyn_cast<StackOp>((*this)->getParentOp());
+  if (!stack)
+    return emitOpError() << "stands outside a stack";
+  SaveOp save;
+  (*this)->getParentOfType<ProgramOp>().walk([&](SaveOp other) {
+    if (other.getName() == getName())
+      save = other;
+  });
+  auto saver = save ? dyn_cast<StackOp>(save->getParentOp()) : StackOp();
+  if (!saver || saver->getBlock() != stack->getBlock() ||
+      !saver->isBeforeInBlock(stack))
+    return emitOpError() << "no earlier stack saves '" << getName() << "'";
+  if (save.getX().getType() != getResult().getType())
+    return emitOpError() << "'" << getName() << "' has type "
+                         << save.getX().getType();
+  if (saver.getRepeat() != stack.getRepeat())
+    return emitOpError() << "'" << getName() << "' is saved "
+                         << saver.getRepeat() << " times, for "
+                         << stack.getRepeat() << " iterations";
+  return success();
+}
+
+LogicalResult GradientOp::verify() {
+  if (!getParameter().getDefiningOp<ParameterOp>())
+    return emitOpError() << "is not of a parameter";
+  return expectValue(*this, "the gradient", getGradient(),
+                     shapeOf(getParameter()));
+}
+
+//===----------------------------------------------------------------------===//
+// Adjoints of linears, embeddings, norms
+//===----------------------------------------------------------------------===//
+
+LogicalResult LinearInputGradientOp::verify() {
+  if (failed(expectRowsByWidth(*this, getDy())) ||
+      failed(expectRank(*this, "the weight", getWeight(), 2)) ||
+      failed(expectStatic(*this, "the weight", getWeight())) ||
+      failed(expectFloating(*this, "the weight", getWeight())))
+    return failure();
+  ArrayRef<int64_t> dy = shapeOf(getDy()), weight = shapeOf(getWeight());
+  if (dy[1] != weight[0])
+    return emitOpError() << "dy has width " << dy[1]
+                         << ", but the weight makes " << weight[0];
+  return expectValue(*this, "the result", getResult(), {dy[0], weight[1]});
+}
+
+LogicalResult LinearWeightGradientOp::verify() {
+  if (failed(expectRowsByWidth(*this, getDy())) ||
+      failed(expectRowsByWidth(*this, getX())))
+    return failure();
+  ArrayRef<int64_t> dy = shapeOf(getDy()), x = shapeOf(getX());
+  if (dy[0] != x[0])
+    return emitOpError() << "dy has " << dimensionName(dy[0]) << ", x has "
+                         << dimensionName(x[0]);
+  return expectValue(*this, "the result", getResult(), {dy[1], x[1]});
+}
+
+LogicalResult BiasGradientOp::verify() {
+  if (failed(expectRowsByWidth(*this, getDy())))
+    return failure();
+  return expectValue(*this, "the result", getResult(), {shapeOf(getDy())[1]});
+}
+
+LogicalResult EmbeddingGradientOp::verify() {
+  if (failed(expectRowsByWidth(*this, getDy())) ||
+      failed(expectIndices(*this, "indices", getIndices())) ||
+      failed(expectRank(*this, "the result", getResult(), 2)) ||
+      failed(expectStatic(*this, "the result", getResult())) ||
+      failed(expectValue(*this, "the result", getResult(),
+                         {shapeOf(getResult())[0], shapeOf(getDy())[1]})))
+    return failure();
+  if (shapeOf(getDy())[0] != kRows)
+    return emitOpError() << "dy has shape " << text(shapeOf(getDy()))
+                         << ", expected rows";
+  return expectFinite(*this, "the multiplier", getMultiplier());
+}
+
+static LogicalResult expectNorm(Operation *op, Norm norm) {
+  if (norm != Norm::identity)
+    return success();
+  return op->emitOpError() << "the norm is 'identity'";
+}
+
+/// x of a norm: [R, K] or [R, H, K]; returns the shape of its statistics.
+static FailureOr<Shape> verifyNormed(Operation *op, Value x) {
+  Shape shape(shapeOf(x));
+  bool rows = shape.size() == 2 || shape.size() == 3;
+  rows = rows && isSymbol(shape[0]) &&
+         llvm::none_of(llvm::drop_begin(shape), isSymbol);
+  if (!rows)
+    return op->emitOpError() << "x has shape " << text(shapeOf(x))
+                             << ", expected [R, K] or [R, H, K]";
+  if (failed(expectFloat32(op, "x", x)))
+    return failure();
+  shape.back() = 2;
+  return shape;
+}
+
+LogicalResult NormStatisticsOp::verify() {
+  FailureOr<Shape> statistics = verifyNormed(*this, getX());
+  if (failed(statistics) || failed(expectNorm(*this, getNorm())) ||
+      failed(expectNotNegative(*this, "epsilon", getEpsilon())))
+    return failure();
+  return expectValue(*this, "the result", getResult(), *statistics);
+}
+
+LogicalResult NormInputGradientOp::verify() {
+  FailureOr<Shape> statistics = verifyNormed(*this, getX());
+  if (failed(statistics) || failed(expectNorm(*this, getNorm())) ||
+      failed(expectTypeOf(*this, "dy", getDy(), "x", getX())) ||
+      failed(expectTypeOf(*this, "the result", getResult(), "x", getX())) ||
+      failed(expectShape(*this, "the weight", getWeight(),
+                         {shapeOf(getX()).back()})))
+    return failure();
+  return expectValue(*this, "the statistics", getStatistics(), *statistics);
+}
+
+LogicalResult NormWeightGradientOp::verify() {
+  FailureOr<Shape> statistics = verifyNormed(*this, getX());
+  if (failed(statistics) ||
+      failed(expectTypeOf(*this, "dy", getDy(), "x", getX())) ||
+      failed(expectValue(*this, "the result", getResult(),
+                         {shapeOf(getX()).back()})))
+    return failure();
+  return expectValue(*this, "the statistics", getStatistics(), *statistics);
+}
+
+//===----------------------------------------------------------------------===//
+// Adjoints of attention
+//===----------------------------------------------------------------------===//
+
+LogicalResult RopeGradientOp::verify() {
+  return verifyRope(*this, getDy(), getTable(), getResult());
+}
+
+LogicalResult AttentionDeltaOp::verify() {
+  if (failed(expectRank(*this, "dy", getDy(), 3)) ||
+      failed(expectTypeOf(*this, "y", getY(), "dy", getDy())))
+    return failure();
+  ArrayRef<int64_t> dy = shapeOf(getDy());
+  if (dy[0] != kRows || isSymbol(dy[1]) || isSymbol(dy[2]))
+    return emitOpError() << "dy has shape " << text(dy)
+                         << ", expected [rows, heads, dim]";
+  return expectValue(*this, "the result", getResult(), {kRows, dy[1]});
+}
+
+template <typename OpT> static LogicalResult verifyAttentionAdjoint(OpT op) {
+  if (failed(verifySequences(op)))
+    return failure();
+  int64_t heads = shapeOf(op.getQ())[1];
+  if (failed(expectValue(op, "dy", op.getDy(),
+                         {kRows, heads, shapeOf(op.getV())[2]})))
+    return failure();
+  return expectValue(op, "delta", op.getDelta(), {kRows, heads});
+}
+
+LogicalResult AttentionQueryGradientOp::verify() {
+  if (failed(verifyAttentionAdjoint(*this)))
+    return failure();
+  return expectTypeOf(*this, "the result", getResult(), "q", getQ());
+}
+
+LogicalResult AttentionKeyValueGradientOp::verify() {
+  if (failed(verifyAttentionAdjoint(*this)) ||
+      failed(expectTypeOf(*this, "the first result", getKeys(), "k", getK())))
+    return failure();
+  return expectTypeOf(*this, "the second result", getValues(), "v", getV());
+}
+
+LogicalResult GateGradientOp::verify() {
+  if (failed(verifyGated(*this, getX(), getGate())) ||
+      failed(expectTypeOf(*this, "dy", getDy(), "x", getX())))
+    return failure();
+  return expectTypeOf(*this, "the result", getResult(), "the gate", getGate());
+}
+
+//===----------------------------------------------------------------------===//
+// Adjoints of element-wise ops and views
+//===----------------------------------------------------------------------===//
+
+LogicalResult ActivateGradientOp::verify() {
+  if (failed(expectTypeOf(*this, "x", getX(), "dy", getDy())))
+    return failure();
+  return verifySameTypeUnary(*this, getDy(), getResult());
+}
+
+LogicalResult TanhGradientOp::verify() {
+  if (failed(expectTypeOf(*this, "y", getY(), "dy", getDy())))
+    return failure();
+  return verifySameTypeUnary(*this, getDy(), getResult());
+}
+
+LogicalResult SoftmaxGradientOp::verify() {
+  if (failed(expectTypeOf(*this, "y", getY(), "dy", getDy())))
+    return failure();
+  return verifySameTypeUnary(*this, getDy(), getResult());
+}
+
+LogicalResult JoinOp::verify() {
+  if (getParts().size() < 2)
+    return emitOpError() << "joins fewer than two parts";
+  Shape expected(shapeOf(getResult()));
+  uint64_t axis = getAxis();
+  if (axis >= expected.size() || isSymbol(expected[axis]))
+    return emitOpError() << "axis " << axis << " of " << text(expected)
+                         << " is no dimension with a number";
+  int64_t total = 0;
+  for (Value part : getParts()) {
+    Shape shape(shapeOf(part));
+    if (shape.size() == expected.size() && !isSymbol(shape[axis])) {
+      total += shape[axis];
+      shape[axis] = expected[axis];
+    }
+    if (shape != expected ||
+        typeOf(part).getElementType() != typeOf(getResult()).getElementType())
+      return emitOpError() << "joins " << part.getType() << " into "
+                           << getResult().getType();
+  }
+  if (total != expected[axis])
+    return emitOpError() << "the parts add up to " << total << ", not "
+                         << expected[axis];
+  return success();
+}

@@ -1,0 +1,167 @@
+//===- Verification.h - pieces of the model ops' verifiers ----------------===//
+
+#ifndef BATON_DIALECTS_MODEL_VERIFICATION_H
+#define BATON_DIALECTS_MODEL_VERIFICATION_H
+
+#include "dialects/Model/Model.h"
+
+namespace baton::model {
+
+using Shape = mlir::SmallVector<int64_t, 4>;
+using mlir::APFloat;
+using mlir::ArrayRef;
+using mlir::cast;
+using mlir::failed;
+using mlir::failure;
+using mlir::FloatType;
+using mlir::isa;
+using mlir::LogicalResult;
+using mlir::Operation;
+using mlir::StringRef;
+using mlir::success;
+using mlir::Type;
+using mlir::Value;
+
+inline std::string text(ArrayRef<int64_t> shape) {
+  std::string result = "[";
+  for (auto [i, dimension] : llvm::enumerate(shape))
+    result += (i ? ", " : "") + dimensionName(dimension);
+  return result + "]";
+}
+
+/// `what` has exactly this shape.
+inline LogicalResult expectShape(Operation *op, StringRef what, Value value,
+                                 ArrayRef<int64_t> shape) {
+  auto type = cast<StepTensorType>(value.getType());
+  if (type.getShape() == shape)
+    return success();
+  return op->emitOpError() << what << " has shape " << text(type.getShape())
+                           << ", expected " << text(shape);
+}
+
+inline LogicalResult expectRank(Operation *op, StringRef what, Value value,
+                                int64_t rank) {
+  auto type = cast<StepTensorType>(value.getType());
+  if (type.getRank() == rank)
+    return success();
+  return op->emitOpError() << what << " has " << type.getRank()
+                           << " dimensions, expected " << rank;
+}
+
+inline LogicalResult expectFloat32(Operation *op, StringRef what, Value value) {
+  Type element = cast<StepTensorType>(value.getType()).getElementType();
+  if (element.isF32())
+    return success();
+  return op->emitOpError() << what << " has " << element
+                           << " elements, expected f32";
+}
+
+inline LogicalResult expectFloating(Operation *op, StringRef what,
+                                    Value value) {
+  Type element = cast<StepTensorType>(value.getType()).getElementType();
+  if (isa<FloatType>(element))
+    return success();
+  return op->emitOpError() << what << " has " << element
+                           << " elements, expected floating-point";
+}
+
+inline LogicalResult expectSameType(Operation *op, Value lhs, Value rhs) {
+  if (lhs.getType() == rhs.getType())
+    return success();
+  return op->emitOpError() << "types differ: " << lhs.getType() << " and "
+                           << rhs.getType();
+}
+
+inline LogicalResult expectStatic(Operation *op, StringRef what, Value value) {
+  if (cast<StepTensorType>(value.getType()).isStatic())
+    return success();
+  return op->emitOpError() << what << " has a dimension that only a step knows";
+}
+
+inline LogicalResult expectFinite(Operation *op, StringRef what,
+                                  const APFloat &value) {
+  if (value.isFinite())
+    return success();
+  return op->emitOpError() << what << " is not finite";
+}
+
+inline LogicalResult expectNotNegative(Operation *op, StringRef what,
+                                       const APFloat &value) {
+  if (value.isFinite() && !(value.isNegative() && !value.isZero()))
+    return success();
+  return op->emitOpError() << what << " is negative or not finite";
+}
+
+inline ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<StepTensorType>(value.getType()).getShape();
+}
+
+inline LogicalResult verifySameTypeUnary(Operation *op, Value x, Value result) {
+  if (failed(expectSameType(op, x, result)))
+    return failure();
+  return expectFloating(op, "operand", x);
+}
+
+/// A number for every row.
+inline LogicalResult expectIndices(Operation *op, StringRef what, Value value) {
+  if (failed(expectShape(op, what, value, {kRows})))
+    return failure();
+  if (cast<StepTensorType>(value.getType()).getElementType().isInteger(32))
+    return success();
+  return op->emitOpError() << what << " are not i32";
+}
+
+/// x is [R, K], R a symbol, in f32.
+inline LogicalResult expectRowsByWidth(Operation *op, Value x) {
+  if (failed(expectRank(op, "x", x, 2)) || failed(expectFloat32(op, "x", x)))
+    return failure();
+  ArrayRef<int64_t> shape = shapeOf(x);
+  if (!isSymbol(shape[0]) || isSymbol(shape[1]))
+    return op->emitOpError() << "x has shape " << text(shape)
+                             << ", expected a symbol and a number";
+  return success();
+}
+
+inline LogicalResult verifyRope(Operation *op, Value x, Value table,
+                                Value result) {
+  if (failed(expectRank(op, "x", x, 3)) || failed(expectFloat32(op, "x", x)) ||
+      failed(expectSameType(op, x, result)))
+    return failure();
+  ArrayRef<int64_t> shape = shapeOf(x), angles = shapeOf(table);
+  if (shape[0] != kRows || isSymbol(shape[1]) || isSymbol(shape[2]))
+    return op->emitOpError() << "x has shape " << text(shape)
+                             << ", expected [rows, heads, head_dim]";
+  if (angles.size() != 2 || angles[0] != kRows || isSymbol(angles[1]) ||
+      angles[1] % 2)
+    return op->emitOpError() << "the table has shape " << text(angles)
+                             << ", expected [rows, 2 n]";
+  if (angles[1] > shape[2])
+    return op->emitOpError() << "the table rotates " << angles[1]
+                             << " dimensions of heads that have " << shape[2];
+  return expectFloat32(op, "the table", table);
+}
+
+inline LogicalResult verifyGate(Operation *op, Value gate,
+                                ArrayRef<int64_t> x) {
+  ArrayRef<int64_t> shape = shapeOf(gate);
+  if (shape != x && shape != x.drop_back())
+    return op->emitOpError()
+           << "the gate has shape " << text(shape) << ", expected "
+           << text(x.drop_back()) << " or " << text(x);
+  return expectFloat32(op, "the gate", gate);
+}
+
+/// x [rows, heads, dim], and a gate for each of its heads or elements.
+inline LogicalResult verifyGated(Operation *op, Value x, Value gate) {
+  if (failed(expectRank(op, "x", x, 3)) || failed(expectFloat32(op, "x", x)))
+    return failure();
+  ArrayRef<int64_t> shape = shapeOf(x);
+  if (shape[0] != kRows || isSymbol(shape[1]) || isSymbol(shape[2]))
+    return op->emitOpError() << "x has shape " << text(shape)
+                             << ", expected [rows, heads, dim]";
+  return verifyGate(op, gate, shape);
+}
+
+} // namespace baton::model
+
+#endif // BATON_DIALECTS_MODEL_VERIFICATION_H

@@ -1,0 +1,69 @@
+//===- TrainingRules.h - task grids of training's ops ---------------------===//
+//
+// In a training program parameters are persistent buffers that tasks read and
+// update, row-major as a checkpoint stores them, and each has a gradient of the
+// same shape. Both have a copy for every layer.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_PASSES_TASKS_TRAININGRULES_H
+#define BATON_PASSES_TASKS_TRAININGRULES_H
+
+#include "passes/tasks/TilingRules.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <memory>
+#include <optional>
+
+namespace baton::tasks {
+
+/// A parameter that training changes.
+struct Trainable {
+  std::string name;
+  /// One layer's: [n] or [n, k].
+  View weight, gradient;
+  int64_t layers;
+  /// Memory of all layers' weights and gradients, one after the other.
+  mlir::StringAttr weightStorage, gradientStorage;
+  mlir::Location location;
+  /// Whether a contribution to the gradient is there already.
+  bool hasGradient = false;
+};
+
+/// What rules see of a training program beside the Tiler's.
+class Training {
+public:
+  Training(Tiler &tiler, model::ProgramOp model);
+
+  /// The buffers of a parameter, made when it is first asked for.
+  Trainable &trainable(mlir::Value parameter);
+
+  /// Values that stacks have saved, by name.
+  llvm::StringMap<View> saved;
+
+  /// Adds what follows the backward step: the gradients' norm, the updates, and
+  /// the end of the step. `loss` is [rows].
+  mlir::LogicalResult finish(const View &loss, mlir::Location location);
+
+  /// A number that says whether gradients are added to those of the step
+  /// before.
+  View accumulate;
+
+private:
+  Tiler &tiler;
+  View scalars;
+  llvm::SmallVector<View> inputs;
+  llvm::MapVector<mlir::Attribute, Trainable> trainables;
+};
+
+/// Adds the phases of an op in a training program; nothing for ops that have
+/// the same rule as elsewhere.
+std::optional<mlir::LogicalResult> tileTrainingOp(mlir::Operation *op,
+                                                  Tiler &tiler,
+                                                  Training &training);
+
+} // namespace baton::tasks
+
+#endif // BATON_PASSES_TASKS_TRAININGRULES_H

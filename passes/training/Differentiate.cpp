@@ -1,0 +1,414 @@
+//===- Differentiate.cpp - the gradients of a training program's loss -----===//
+//
+// A block is walked from its end; gradients of values wait in a table until
+// the op that makes the value is reached. A stack's pattern is walked in the
+// same way, into the pattern of a reversed stack.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/training/Passes.h"
+
+#include "dialects/Model/Model.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <functional>
+#include <memory>
+
+namespace baton::training {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "passes/training/Passes.h.inc"
+} // namespace baton::training
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+
+static StepTensorType typeOf(Value value) {
+  return cast<StepTensorType>(value.getType());
+}
+
+static bool isViewOrParameter(Operation *op) {
+  return isa_and_nonnull<ParameterOp, ReshapeOp, TransposeOp, SliceOp>(op);
+}
+
+/// What a value is called, for its saved copy.
+static std::string nameOf(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto stack = cast<StackOp>(argument.getOwner()->getParentOp());
+    auto name = dyn_cast<NameLoc>(stack.getLoc());
+    return (name ? name.getName().str() : std::string("stack")) +
+           (stack.getReverse() ? ".output_gradient" : ".input");
+  }
+  auto name = dyn_cast<NameLoc>(value.getDefiningOp()->getLoc());
+  std::string text =
+      name ? name.getName().str()
+           : value.getDefiningOp()->getName().stripDialect().str();
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  return number ? text + "." + std::to_string(number) : text;
+}
+
+namespace {
+
+struct Counts {
+  int64_t saved = 0, gradients = 0;
+};
+
+/// Names of saved values, each once in a program.
+class Names {
+public:
+  std::string unique(const std::string &base) {
+    std::string name = base;
+    for (unsigned i = 2; !taken.insert(name).second; ++i)
+      name = base + "." + std::to_string(i);
+    return name;
+  }
+
+private:
+  llvm::StringSet<> taken;
+};
+
+/// Values of one block as another one, which runs later, reads them: the block
+/// itself, or the pattern of a stack as deep.
+class Copies {
+public:
+  /// `there` is null where the later ops stand in `from` itself.
+  Copies(Block &from, Block *there, Names &names, Counts &counts)
+      : from(from), there(there), names(names), counts(counts) {}
+
+  Value of(Value value, OpBuilder &builder);
+
+private:
+  Block &from;
+  Block *there;
+  Names &names;
+  Counts &counts;
+  llvm::DenseMap<Value, Value> made;
+};
+
+/// The walk back over one block.
+class Walk : public Adjoint {
+public:
+  Walk(OpBuilder &builder, Block &block, Copies &copies, Counts &counts)
+      : Adjoint(builder, UnknownLoc::get(builder.getContext())), block(block),
+        copies(copies), counts(counts) {}
+
+  Value value(Value forward) override { return copies.of(forward, builder); }
+  Value gradient(Value result) override;
+  void add(Value operand, Value gradient) override;
+  void addSlice(Value operand, Value gradient, int64_t axis,
+                int64_t offset) override;
+
+  /// What a failed walk has said.
+  LogicalResult status = success();
+
+  Block &block;
+  Copies &copies;
+  Counts &counts;
+  /// Sums so far, and parts of sums of slices.
+  llvm::DenseMap<Value, Value> sums;
+  struct Slice {
+    int64_t axis, offset;
+    Value gradient;
+  };
+  llvm::DenseMap<Value, SmallVector<Slice>> slices;
+};
+
+/// One adjoint for parameters, left for later.
+struct Pending {
+  Differentiable op;
+  SmallVector<std::pair<Value, Value>> gradients;
+};
+
+class Differentiator {
+public:
+  Differentiator(ProgramOp program, bool split)
+      : program(program), split(split), builder(program.getContext()) {}
+
+  LogicalResult run();
+  Counts counts;
+
+private:
+  LogicalResult walkBack(Walk &walk, SmallVectorImpl<Pending> &pending);
+  LogicalResult walkStack(StackOp stack, Walk &outside);
+  void finishParameters(Walk &walk, ArrayRef<Pending> pending);
+
+  ProgramOp program;
+  bool split;
+  OpBuilder builder;
+  Names names;
+  /// In split form: what is written once all other adjoints are.
+  SmallVector<std::function<void()>> late;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Values of the forward step
+//===----------------------------------------------------------------------===//
+
+Value Copies::of(Value value, OpBuilder &builder) {
+  // Values around a stack are seen from both patterns.
+  if (!there || value.getParentBlock() != &from)
+    return value;
+  Value &copy = made[value];
+  if (copy)
+    return copy;
+  Operation *op = value.getDefiningOp();
+  if (isViewOrParameter(op)) {
+    IRMapping mapping;
+    for (Value operand : op->getOperands())
+      mapping.map(operand, of(operand, builder));
+    Value again = builder.clone(*op, mapping)->getResult(0);
+    return made[value] = again;
+  }
+  std::string name = names.unique(nameOf(value));
+  Location location = op ? op->getLoc() : from.getParentOp()->getLoc();
+  OpBuilder saver(value.getContext());
+  if (op)
+    saver.setInsertionPointAfter(op);
+  else
+    saver.setInsertionPointToStart(&from);
+  saver.create<SaveOp>(location, value, name);
+  ++counts.saved;
+  OpBuilder reader = OpBuilder::atBlockBegin(there);
+  return made[value] =
+             reader.create<SavedOp>(location, value.getType(), name);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+void Walk::add(Value operand, Value gradient) {
+  // Around a stack's pattern only what has no gradient is read.
+  Operation *maker = operand.getDefiningOp();
+  if (isa_and_nonnull<ParameterOp, RopeTableOp>(maker))
+    return;
+  if (operand.getParentBlock() != &block) {
+    if (succeeded(status))
+      status = emitError(location)
+               << "cannot be differentiated: a pattern reads a value from "
+                  "around its stack that depends on parameters";
+    return;
+  }
+  Value &sum = sums[operand];
+  sum = sum ? builder
+                  .create<AddOp>(location, sum.getType(), sum, gradient)
+                  .getResult()
+            : gradient;
+}
+
+void Walk::addSlice(Value operand, Value gradient, int64_t axis,
+                    int64_t offset) {
+  slices[operand].push_back({axis, offset, gradient});
+}
+
+Value Walk::gradient(Value result) {
+  if (auto found = slices.find(result); found != slices.end()) {
+    SmallVector<Slice> parts = std::move(found->second);
+    slices.erase(found);
+    llvm::sort(parts, [](const Slice &a, const Slice &b) {
+      return a.offset < b.offset;
+    });
+    int64_t end = 0;
+    SmallVector<Value> values;
+    for (const Slice &part : parts) {
+      if (part.axis != parts.front().axis || part.offset != end)
+        break;
+      end += typeOf(part.gradient).getDimension(part.axis);
+      values.push_back(part.gradient);
+    }
+    if (values.size() != parts.size() ||
+        end != typeOf(result).getDimension(parts.front().axis)) {
+      if (succeeded(status))
+        status = emitError(result.getLoc())
+                 << "cannot be differentiated: its slices overlap or leave out "
+                    "a part";
+      return {};
+    }
+    Value joined = values.front();
+    if (values.size() > 1)
+      joined = builder.create<JoinOp>(location, result.getType(), values,
+                                      parts.front().axis);
+    add(result, joined);
+  }
+  return sums.lookup(result);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+/// Whether a loss depends on any result, or the op is one.
+static bool hasGradient(Walk &walk, Operation *op) {
+  bool any = isa<CrossEntropyOp>(op);
+  for (Value result : op->getResults())
+    any |= walk.gradient(result) != nullptr;
+  return any;
+}
+
+LogicalResult Differentiator::walkBack(Walk &walk,
+                                       SmallVectorImpl<Pending> &pending) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : walk.block)
+    ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops)) {
+    walk.location = op->getLoc();
+    if (isa<ParameterOp, RopeTableOp, SaveOp, YieldOp, ReturnOp>(op))
+      continue;
+    bool needed = hasGradient(walk, op);
+    if (failed(walk.status))
+      return failure();
+    if (!needed)
+      continue;
+    if (auto stack = dyn_cast<StackOp>(op)) {
+      if (failed(walkStack(stack, walk)))
+        return failure();
+      continue;
+    }
+    auto differentiable = dyn_cast<Differentiable>(op);
+    if (!differentiable)
+      return op->emitOpError() << "cannot be differentiated: it has no adjoint";
+    differentiable.differentiateInputs(walk);
+    if (split) {
+      Pending late{differentiable, {}};
+      for (Value result : op->getResults())
+        if (Value gradient = walk.gradient(result))
+          late.gradients.push_back({result, gradient});
+      pending.push_back(late);
+    } else {
+      differentiable.differentiateParameters(walk);
+    }
+    if (failed(walk.status))
+      return failure();
+  }
+  return success();
+}
+
+/// Adjoints for parameters alone, of the gradients that were left.
+void Differentiator::finishParameters(Walk &walk, ArrayRef<Pending> pending) {
+  for (const Pending &entry : pending) {
+    Differentiable op = entry.op;
+    walk.location = op.getLoc();
+    for (auto [result, gradient] : entry.gradients)
+      walk.sums[result] = gradient;
+    op.differentiateParameters(walk);
+  }
+}
+
+namespace {
+/// Adjoints for parameters in a stack of their own read what the stack before
+/// them made of gradients as they read the forward step.
+class LateWalk : public Walk {
+public:
+  LateWalk(OpBuilder &builder, Block &block, Copies &copies, Copies &backward,
+           Counts &counts)
+      : Walk(builder, block, copies, counts), backward(backward) {}
+
+  Value gradient(Value result) override {
+    Value made = sums.lookup(result);
+    return made ? backward.of(made, builder) : made;
+  }
+
+private:
+  Copies &backward;
+};
+} // namespace
+
+LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
+  Location location = stack.getLoc();
+  SmallVector<Value> gradients;
+  for (Value result : stack.getResults()) {
+    gradients.push_back(outside.gradient(result));
+    if (!gradients.back())
+      return stack.emitOpError()
+             << "cannot be differentiated: no loss depends on one of its "
+                "results";
+  }
+  auto reversed = [&](ValueRange inits) {
+    auto made = builder.create<StackOp>(
+        location, TypeRange(inits), inits, stack.getRepeatAttr(),
+        stack.getFirstLayerAttr(), stack.getLayersPerIterationAttr(),
+        builder.getUnitAttr());
+    Block &block = made.getBody().emplaceBlock();
+    for (Value init : inits)
+      block.addArgument(init.getType(), location);
+    return made;
+  };
+  StackOp backward = reversed(gradients);
+  Block &from = stack.getBody().front(), &to = backward.getBody().front();
+  auto copies = std::make_shared<Copies>(from, &to, names, counts);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&to);
+  Walk walk(builder, from, *copies, counts);
+  for (auto [yielded, argument] :
+       llvm::zip(stack.getYield().getOperands(), to.getArguments()))
+    walk.add(yielded, argument);
+  SmallVector<Pending> pending;
+  if (failed(walkBack(walk, pending)))
+    return failure();
+  SmallVector<Value> carried;
+  for (BlockArgument argument : from.getArguments()) {
+    carried.push_back(walk.gradient(argument));
+    if (!carried.back())
+      return stack.emitOpError()
+             << "cannot be differentiated: what it makes does not depend on "
+                "what it carries";
+  }
+  builder.create<YieldOp>(location, carried);
+  for (auto [init, gradient] :
+       llvm::zip(stack.getInits(), backward.getResults()))
+    outside.add(init, gradient);
+  if (split && !pending.empty())
+    late.push_back([this, stack, backward, reversed, pending]() mutable {
+      StackOp parameters = reversed(ValueRange());
+      Block &from = stack.getBody().front();
+      Block &to = parameters.getBody().front();
+      Copies forward(from, &to, names, counts);
+      Copies made(backward.getBody().front(), &to, names, counts);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToEnd(&to);
+      LateWalk walk(builder, from, forward, made, counts);
+      finishParameters(walk, pending);
+      builder.create<YieldOp>(stack.getLoc(), ValueRange());
+    });
+  return success();
+}
+
+LogicalResult Differentiator::run() {
+  Block &block = program.getBody().front();
+  builder.setInsertionPoint(block.getTerminator());
+  Copies copies(block, nullptr, names, counts);
+  Walk walk(builder, block, copies, counts);
+  SmallVector<Pending> pending;
+  if (failed(walkBack(walk, pending)))
+    return failure();
+  finishParameters(walk, pending);
+  for (auto &write : late)
+    write();
+  program.walk([&](GradientOp) { ++counts.gradients; });
+  return success();
+}
+
+namespace {
+struct Differentiate : baton::training::impl::DifferentiateBase<Differentiate> {
+  using DifferentiateBase::DifferentiateBase;
+
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      if (!program.getTraining()) {
+        program.emitOpError() << "is no training program; training-form makes "
+                                 "one";
+        return signalPassFailure();
+      }
+      Differentiator differentiator(program, split);
+      if (failed(differentiator.run()))
+        return signalPassFailure();
+      numSaved += differentiator.counts.saved;
+      numGradients += differentiator.counts.gradients;
+    }
+  }
+};
+} // namespace

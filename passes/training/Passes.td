@@ -1,0 +1,91 @@
+//===- Passes.td - from a model to its training step ----------------------===//
+
+#ifndef BATON_PASSES_TRAINING
+#define BATON_PASSES_TRAINING
+
+include "mlir/Pass/PassBase.td"
+
+def TrainingForm : Pass<"training-form", "::mlir::ModuleOp"> {
+  let summary = "Make the forward step of training of a program that decodes";
+  let description = [{
+    ```mlir
+    model.program @p max_seq 64 {
+    ^bb0(%tokens: !model.tensor<rows x i32>):
+      ...
+      %k = model.kv_append %a to "k"
+      %v = model.kv_append %b to "v"
+      %y = model.attention %q, %k, %v
+      ...
+      %l = model.last_rows %x
+      %logits = model.linear %l, %w
+      model.return %logits
+    }
+    ```
+    becomes
+    ```mlir
+    model.program @p max_seq 64 training {
+    ^bb0(%tokens, %positions, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+      ...
+      %y, %s = model.sequence_attention %q, %a, %b, %positions
+      ...
+      %loss, %t = model.cross_entropy %x, %w, %targets, %weights
+      model.return %loss
+    }
+    ```
+    What takes a row's position takes it from `%positions`; a gate that attention
+    has becomes an op of its own again. Factors and a softcap after the last
+    linear become the cross-entropy's.
+
+    Refused: a state that anything but attention reads (attention in its
+    primitive form, too), linears that have norms or activations already, and
+    logits that no linear without a bias makes.
+  }];
+}
+
+def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+  let summary = "Append the gradients of a training program's loss";
+  let description = [{
+    Walks the program back and writes every op's adjoint (`Differentiable`). A
+    stack gets a reversed one, of the same depth; what its adjoints read of the
+    forward step is saved by name, views and parameters are made again instead.
+
+    ```mlir
+    %y = model.stack %x repeat 4 {
+    ^bb0(%a: ...):
+      %w = model.parameter ["l.{layer}.w"]
+      %b = model.linear %a, %w
+      %c = model.activate %b
+      model.yield %c
+    }
+    ```
+    gets
+    ```mlir
+    // in the stack: model.save %a to "layers.input"; model.save %b to "..."
+    %dx = model.stack %dy repeat 4 reverse {
+    ^bb0(%dc: ...):
+      %b = model.saved "..."
+      %db = model.activate_gradient %dc, %b
+      %w = model.parameter ["l.{layer}.w"]
+      %da = model.linear_input_gradient %db, %w
+      %a = model.saved "layers.input"
+      %dw = model.linear_weight_gradient %db, %a
+      model.gradient %dw of %w
+      model.yield %da
+    }
+    ```
+    With `split`, adjoints for parameters come after all others, in stacks of
+    their own, which what the others leave is saved for.
+
+    Refused: ops without an adjoint, values from outside of a stack that its
+    pattern would have to differentiate, slices that leave out a part.
+  }];
+  let options = [
+    Option<"split", "split", "bool", "false", "Adjoints for parameters apart from those for inputs">,
+  ];
+  let statistics = [
+    Statistic<"numSaved", "saved", "Values saved for the backward step">,
+    Statistic<"numGradients", "gradients", "Contributions to gradients of parameters">,
+  ];
+}
+
+#endif // BATON_PASSES_TRAINING

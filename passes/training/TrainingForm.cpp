@@ -1,0 +1,201 @@
+//===- TrainingForm.cpp - a program that decodes, as one that trains ------===//
+
+#include "passes/training/Passes.h"
+
+#include "dialects/Model/Model.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace baton::training {
+#define GEN_PASS_DEF_TRAININGFORM
+#include "passes/training/Passes.h.inc"
+} // namespace baton::training
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+
+namespace {
+
+/// Rewrites one program.
+class Former {
+public:
+  explicit Former(ProgramOp program)
+      : program(program), rewriter(program.getContext()) {}
+
+  LogicalResult run();
+
+private:
+  void addArguments();
+  void seeAllRows();
+  void readPositions();
+  LogicalResult attendWithinSequences();
+  LogicalResult returnLoss();
+
+  ProgramOp program;
+  IRRewriter rewriter;
+  Value tokens, positions, targets, weights;
+};
+
+} // namespace
+
+static StepTensorType typeOf(Value value) {
+  return cast<StepTensorType>(value.getType());
+}
+
+/// All ops of a kind; they may be erased meanwhile.
+template <typename OpT> static SmallVector<OpT> all(ProgramOp program) {
+  SmallVector<OpT> ops;
+  program.walk([&](OpT op) { ops.push_back(op); });
+  return ops;
+}
+
+void Former::addArguments() {
+  Block &block = program.getBody().front();
+  tokens = block.getArgument(0);
+  Type indices = tokens.getType();
+  Location location = program.getLoc();
+  positions = block.addArgument(indices, location);
+  targets = block.addArgument(indices, location);
+  weights = block.addArgument(
+      typeOf(tokens).withElementType(rewriter.getF32Type()), location);
+  program.setTraining(true);
+}
+
+/// All rows have losses, not the last ones alone.
+void Former::seeAllRows() {
+  for (auto op : all<LastRowsOp>(program))
+    rewriter.replaceOp(op, op.getX());
+  program.walk([](Operation *op) {
+    for (Value result : op->getResults()) {
+      auto type = typeOf(result);
+      SmallVector<int64_t> shape(type.getShape());
+      std::replace(shape.begin(), shape.end(), int64_t(kOutputs),
+                   int64_t(kRows));
+      result.setType(type.withShape(shape));
+    }
+  });
+}
+
+void Former::readPositions() {
+  for (auto op : all<RopeTableOp>(program))
+    op.getPositionsMutable().assign(positions);
+  for (auto op : all<PositionEmbeddingOp>(program)) {
+    rewriter.setInsertionPoint(op);
+    rewriter.replaceOpWithNewOp<EmbeddingOp>(op, op.getType(), positions,
+                                             op.getTable(),
+                                             llvm::APFloat(1.0f));
+  }
+}
+
+LogicalResult Former::attendWithinSequences() {
+  for (auto op : all<AttentionOp>(program)) {
+    auto keys = op.getK().getDefiningOp<KvAppendOp>();
+    auto values = op.getV().getDefiningOp<KvAppendOp>();
+    if (!keys || !values)
+      return op.emitOpError()
+             << "cannot be trained: keys or values are no state as it is";
+    rewriter.setInsertionPoint(op);
+    StepTensorType type = typeOf(op.getResult());
+    auto statistics = type.withShape({kRows, type.getDimension(1), 2});
+    auto attention = rewriter.create<SequenceAttentionOp>(
+        op.getLoc(), TypeRange({type, statistics}), op.getQ(), keys.getX(),
+        values.getX(), positions, op.getScaleAttr(), op.getSoftcapAttr(),
+        op.getWindowAttr());
+    Value result = attention.getResult();
+    if (op.getGate())
+      result =
+          rewriter.create<GateOp>(op.getLoc(), type, result, op.getGate());
+    rewriter.replaceOp(op, result);
+  }
+  for (auto op : all<KvAppendOp>(program)) {
+    if (!op.getResult().use_empty())
+      return op.emitOpError()
+             << "cannot be trained: '"
+             << op->getResult(0).getUsers().begin()->getName()
+             << "' reads the state, expected attention; "
+                "attention-fusion comes before training-form";
+    rewriter.eraseOp(op);
+  }
+  return success();
+}
+
+/// Factors and a softcap between the last linear and the logits, outermost
+/// first: cap(scale * x).
+static Value matchCap(Value logits, float &scale, float &softcap) {
+  auto factor = [&](Value value) { return value.getDefiningOp<ScaleOp>(); };
+  ScaleOp outer = factor(logits);
+  Value inside = outer ? outer.getX() : logits;
+  if (auto tanh = inside.getDefiningOp<TanhOp>()) {
+    // cap(s) = c tanh(s / c): what stands inside is s / c.
+    softcap = outer ? outer.getFactor().convertToFloat() : 1.0f;
+    scale = softcap;
+    inside = tanh.getX();
+    outer = factor(inside);
+    if (outer)
+      inside = outer.getX();
+  }
+  while (outer) {
+    scale *= outer.getFactor().convertToFloat();
+    outer = factor(inside);
+    if (outer)
+      inside = outer.getX();
+  }
+  return inside;
+}
+
+LogicalResult Former::returnLoss() {
+  auto end = cast<ReturnOp>(program.getBody().front().getTerminator());
+  float scale = 1.0f, softcap = 0.0f;
+  Value logits = matchCap(end.getOperand(0), scale, softcap);
+  auto linear = logits.getDefiningOp<LinearOp>();
+  if (!linear || linear.getBias() || linear.getResidual() ||
+      linear.getNorm() != Norm::identity ||
+      linear.getActivation() != Activation::identity)
+    return end.emitOpError() << "cannot be trained: no plain linear without a "
+                                "bias makes the logits";
+  rewriter.setInsertionPoint(end);
+  auto type = StepTensorType::get(program.getContext(), {kRows, 2},
+                                  rewriter.getF32Type());
+  auto loss = rewriter.create<CrossEntropyOp>(
+      linear.getLoc(), TypeRange({type.withShape({kRows}), type}),
+      linear.getX(), linear.getWeight(), targets, weights,
+      rewriter.getF32FloatAttr(scale), rewriter.getF32FloatAttr(softcap));
+  end.getOperandsMutable().assign(loss.getLoss());
+  // From the old logits inwards.
+  for (Operation &op : llvm::make_early_inc_range(
+           llvm::reverse(program.getBody().front().getOperations())))
+    if (isa<ScaleOp, TanhOp, LinearOp>(op) && op.use_empty())
+      rewriter.eraseOp(&op);
+  return success();
+}
+
+LogicalResult Former::run() {
+  for (auto op : all<LinearOp>(program))
+    if (op.getNorm() != Norm::identity || op.getResidual() ||
+        op.getActivation() != Activation::identity)
+      return op.emitOpError()
+             << "cannot be trained: it has a norm, activation or sum already; "
+                "training-form comes before norm-rewrites";
+  for (Operation *op : all<GatedLinearOp>(program))
+    return op->emitOpError()
+           << "cannot be trained: training-form comes before linear-grouping";
+  addArguments();
+  seeAllRows();
+  readPositions();
+  return success(succeeded(attendWithinSequences()) &&
+                 succeeded(returnLoss()));
+}
+
+namespace {
+struct TrainingForm : baton::training::impl::TrainingFormBase<TrainingForm> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      if (program.getTraining())
+        continue;
+      if (failed(Former(program).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace
