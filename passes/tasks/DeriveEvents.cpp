@@ -151,21 +151,29 @@ static SmallVector<Dependence> findDependences(event::ProgramOp program,
                                                bool wholePhase) {
   SmallVector<Dependence> dependences;
   SmallVector<PhaseOp> phases = event::phasesOf(program);
+  llvm::DenseMap<Attribute, event::BufferOp> buffers;
+  for (auto buffer : program.getBody().getOps<event::BufferOp>())
+    buffers[buffer.getSymNameAttr()] = buffer;
   for (PhaseOp later : phases)
     for (AccessAttr second : later.getAccessAttrs()) {
-      auto buffer = SymbolTable::lookupNearestSymbolFrom<event::BufferOp>(
-          later, second.getBuffer());
+      event::BufferOp buffer = buffers.lookup(second.getBuffer().getAttr());
       for (PhaseOp earlier : phases)
         for (AccessAttr first : earlier.getAccessAttrs()) {
-          if (first.getBuffer() != second.getBuffer() ||
-              !(first.getWrite() || second.getWrite()))
+          if (!(first.getWrite() || second.getWrite()))
+            continue;
+          // Of one buffer elements of equal index meet; of two shapes of one
+          // memory any two may.
+          bool isSame = first.getBuffer() == second.getBuffer();
+          if (!isSame && tasks::overlapOf(
+                             buffers.lookup(first.getBuffer().getAttr()),
+                             buffer) == tasks::Overlap::none)
             continue;
           std::optional<int64_t> distance =
               distanceBetween(earlier, later, buffer);
           if (!distance)
             continue;
           SmallVector<Range> ranges(earlier.getRank());
-          if (!wholePhase)
+          if (!wholePhase && isSame)
             ranges = overlap(earlier, first, later, second);
           if (auto separate = earlier.getSeparate())
             for (auto [d, range] : llvm::enumerate(ranges))

@@ -331,12 +331,13 @@ View PlanBuilder::tokens(Location location) {
   made.extents = {extent(model::kKv)};
   made.capacity = {bound(model::kKv)};
   // Seen by the program as [rows]: the step's own tokens come after the past.
-  return {buffer(uniqueName("tokens"), made, location),
-          model::StepTensorType::get(context(), {model::kRows},
-                                     builder.getI32Type()),
-          AffineMap::get(1, event::kStepSymbols,
-                         {getAffineDimExpr(0, context()) + symbol(event::kPast)},
-                         context())};
+  return {
+      buffer(uniqueName("tokens"), made, location),
+      model::StepTensorType::get(context(), {model::kRows},
+                                 builder.getI32Type()),
+      AffineMap::get(1, event::kStepSymbols,
+                     {getAffineDimExpr(0, context()) + symbol(event::kPast)},
+                     context())};
 }
 
 event::ParameterOp PlanBuilder::parameter(StringRef name, Type element,

@@ -2,6 +2,7 @@
 
 #include "passes/tasks/Passes.h"
 #include "passes/tasks/TilingRules.h"
+#include "passes/tasks/TrainingRules.h"
 
 namespace baton::tasks {
 #define GEN_PASS_DEF_TILETASKS
@@ -34,7 +35,7 @@ static bool mayYieldInto(BlockArgument argument, Value yielded) {
   Operation *producer = yielded.getDefiningOp();
   if (!producer || producer->getBlock() != argument.getOwner() ||
       isViewOp(producer) ||
-      isa<model::KvAppendOp, model::ParameterOp>(producer) ||
+      isa<model::KvAppendOp, model::ParameterOp, model::SavedOp>(producer) ||
       yielded.getType() != argument.getType())
     return false;
   // Views hand reads of the old value on to their users.
@@ -85,15 +86,19 @@ static LogicalResult tileStack(model::StackOp stack, Tiler &tiler,
     tiler.views[argument] = view;
   }
 
-  std::string name = "layers";
+  std::string name = stack.getReverse() ? "layers.backward" : "layers";
   if (number)
     name += "." + std::to_string(number + 1);
-  plan.beginSegment(name, stack.getRepeat(), stack.getLoc());
+  plan.beginSegment(name, stack.getRepeat(), stack.getLoc(),
+                    stack.getReverse());
   tiler.stack = stack;
   for (auto [argument, yielded, view] :
        llvm::zip(block.getArguments(), yield->getOperands(), carried))
     if (mayYieldInto(argument, yielded))
       tiler.destinations[yielded] = view;
+  if (tiler.training)
+    for (auto save : block.getOps<model::SaveOp>())
+      tiler.training->keep(save);
   if (failed(tileBlock(block, tiler)))
     return failure();
 
@@ -151,6 +156,12 @@ static LogicalResult tileBlock(Block &block, Tiler &tiler) {
                               1, stack.getLoc());
       continue;
     }
+    if (tiler.training)
+      if (auto tiled = tileTrainingOp(&op, tiler, *tiler.training)) {
+        if (failed(*tiled))
+          return failure();
+        continue;
+      }
     if (failed(tileOp(&op, tiler)))
       return failure();
   }
@@ -207,7 +218,11 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     Tiler tiler(plan);
     Block &block = model.getBody().front();
     plan.beginSegment("begin", 1, model.getLoc());
-    tiler.views[block.getArgument(0)] = plan.tokens(model.getLoc());
+    std::optional<Training> training;
+    if (model.getTraining())
+      tiler.training = &training.emplace(tiler, model);
+    else
+      tiler.views[block.getArgument(0)] = plan.tokens(model.getLoc());
     if (failed(tileBlock(block, tiler)))
       return failure();
     // Segments around stacks may have stayed empty.

@@ -1,6 +1,7 @@
 //===- TilingRules.cpp - how each model op becomes a task grid -----------===//
 
-#include "passes/tasks/TilingRules.h"
+#include "passes/tasks/TilingPieces.h"
+#include "passes/tasks/TrainingRules.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -65,9 +66,7 @@ int64_t Tiler::layersOf(ValueRange weights) const {
   return 1;
 }
 
-event::ParameterOp Tiler::make(StringRef kind, StringRef name,
-                               ValueRange weights,
-                               ArrayRef<NamedAttribute> more) {
+DictionaryAttr Tiler::describe(ValueRange weights) const {
   Builder builder(plan.context());
   SmallVector<Attribute> parts;
   for (Value weight : weights)
@@ -84,25 +83,32 @@ event::ParameterOp Tiler::make(StringRef kind, StringRef name,
         entries.push_back(builder.getNamedAttr("plus", part.getPlusAttr()));
       parts.push_back(builder.getDictionaryAttr(entries));
     }
-  int64_t layers = layersOf(weights);
+  SmallVector<NamedAttribute> entries = {
+      builder.getNamedAttr("parts", builder.getArrayAttr(parts))};
+  if (model::StackOp op = stack) {
+    entries.push_back(builder.getNamedAttr(
+        "first_layer", builder.getI64IntegerAttr(op.getFirstLayer())));
+    entries.push_back(builder.getNamedAttr(
+        "layer_step", builder.getI64IntegerAttr(op.getLayersPerIteration())));
+  }
+  return builder.getDictionaryAttr(entries);
+}
+
+event::ParameterOp Tiler::make(StringRef kind, StringRef name,
+                               ValueRange weights,
+                               ArrayRef<NamedAttribute> more) {
+  Builder builder(plan.context());
   SmallVector<NamedAttribute> entries(more);
   entries.push_back(builder.getNamedAttr("kind", builder.getStringAttr(kind)));
-  entries.push_back(builder.getNamedAttr("parts", builder.getArrayAttr(parts)));
-  if (layers > 1 || stack) {
-    entries.push_back(builder.getNamedAttr(
-        "first_layer",
-        builder.getI64IntegerAttr(stack ? stack.getFirstLayer() : 0)));
-    entries.push_back(builder.getNamedAttr(
-        "layer_step",
-        builder.getI64IntegerAttr(stack ? stack.getLayersPerIteration() : 1)));
-  }
+  llvm::append_range(entries, describe(weights));
   DictionaryAttr description = builder.getDictionaryAttr(entries);
   event::ParameterOp &parameter = made[description];
   if (!parameter) {
     Type element = kind == "vector" ? builder.getF32Type()
                                     : typeOf(weights.front()).getElementType();
-    parameter = plan.parameter(plan.uniqueName(name), element, layers,
-                               description, weights.front().getLoc());
+    parameter =
+        plan.parameter(plan.uniqueName(name), element, layersOf(weights),
+                       description, weights.front().getLoc());
   }
   return parameter;
 }
@@ -196,93 +202,18 @@ int64_t Tiler::columnsOf(Operation *op, int64_t otherwise) const {
   return tileSize(op, 1, otherwise);
 }
 
-View Tiler::resultFor(Operation *op, StringRef name) {
-  Value result = op->getResult(0);
+View Tiler::bufferFor(Value result, StringRef name) {
   View view = destinations.lookup(result);
   if (!view.buffer)
-    view = plan.transient(name, typeOf(result), op->getLoc());
+    view = plan.transient(name, typeOf(result), result.getLoc());
   views[result] = view;
   return view;
-}
-
-//===----------------------------------------------------------------------===//
-// Pieces of rules
-//===----------------------------------------------------------------------===//
-
-static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-/// Every dimension whole but one: [i * size, (i + 1) * size).
-static void narrow(Box &box, unsigned dimension, AffineExpr coordinate,
-                   int64_t size) {
-  box.low[dimension] = coordinate * size;
-  box.high[dimension] = coordinate * size + size;
-}
-
-/// Which dimension of a value holds the step's rows (or outputs).
-static std::optional<unsigned> rowDimension(model::StepTensorType type) {
-  for (auto [i, dimension] : llvm::enumerate(type.getShape()))
-    if (dimension == model::kRows || dimension == model::kOutputs)
-      return i;
-  return std::nullopt;
-}
-
-/// A value whose last dimension is contiguous, as every body wants it.
-static LogicalResult expectContiguous(Operation *op, StringRef what,
-                                      const View &view) {
-  if (view.fixedStrideOf(view.type.getRank() - 1) == 1)
-    return success();
-  return op->emitOpError() << "cannot be tiled: the last dimension of " << what
-                           << " is not contiguous in its buffer";
-}
-
-static LogicalResult expectStride(Operation *op, StringRef what,
-                                  const View &view, unsigned dimension) {
-  if (view.stepsOf(dimension))
-    return success();
-  return op->emitOpError() << "cannot be tiled: dimension " << dimension
-                           << " of " << what << " has no fixed stride";
-}
-
-/// [rows, heads, dim], or [rows, heads]; a body walks over `together` heads.
-static LogicalResult expectAdjacentHeads(Operation *op, StringRef what,
-                                         const View &view, int64_t together) {
-  int64_t width = view.type.getRank() == 3 ? view.type.getDimension(2) : 1;
-  if (together == 1 || view.fixedStrideOf(1) == width)
-    return success();
-  return op->emitOpError() << "cannot be tiled: the heads of " << what
-                           << " do not lie behind one another";
 }
 
 /// Weight suffix of a library body.
 static std::string suffix(event::ParameterOp parameter) {
   return "_" + elementName(parameter.getElement());
 }
-
-namespace {
-/// A phase over tiles of rows of a two-dimensional result.
-struct RowTiles {
-  int64_t size;
-  AffineExpr extent;
-  int64_t capacity;
-
-  RowTiles(Tiler &tiler, model::StepTensorType type, int64_t size)
-      : size(size),
-        extent(tiler.plan.extent(type.getDimension(*rowDimension(type)))
-                   .ceilDiv(size)),
-        capacity(ceilDiv(
-            tiler.plan.bound(type.getDimension(*rowDimension(type))), size)),
-        rows(tiler.plan.extent(type.getDimension(*rowDimension(type)))) {}
-
-  /// Rows of the tile at coordinate 0.
-  Attribute count(PhaseBuilder &phase) const {
-    return phase.count(
-        {phase.constant(size), rows - phase.coordinate(0) * size});
-  }
-
-private:
-  AffineExpr rows;
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Embeddings and tables
@@ -539,32 +470,7 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult tile(model::RopeOp op, Tiler &tiler) {
-  View x = tiler.viewOf(op.getX()), table = tiler.viewOf(op.getTable());
-  int64_t heads = x.type.getDimension(1), width = x.type.getDimension(2);
-  if (failed(expectContiguous(op, "x", x)) ||
-      failed(expectStride(op, "x", x, 0)))
-    return failure();
-  if (failed(expectAdjacentHeads(op, "x", x, heads)))
-    return failure();
-  std::string name = tiler.plan.uniqueName(nameOf(op));
-  View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type,
-                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
-  PhaseBuilder phase =
-      tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
-  Box box = phase.whole(out), angles = phase.whole(table);
-  narrow(box, 0, phase.coordinate(0), tiles.size);
-  narrow(angles, 0, phase.coordinate(0), tiles.size);
-  phase.reads(x, box);
-  phase.reads(table, angles);
-  phase.writes(out, box);
-  phase.call("rope",
-             {phase.address(out, box), phase.stride(out, 0),
-              phase.address(x, box), phase.stride(x, 0),
-              phase.address(table, angles), phase.stride(table, 0),
-              tiles.count(phase), phase.integer(heads), phase.integer(width),
-              phase.integer(table.type.getDimension(1) / 2)});
-  return success();
+  return tileRotation(op, op.getX(), op.getTable(), "rope", tiler);
 }
 
 /// Whether a state is read as fused attention's keys and nothing else, or as
@@ -620,16 +526,6 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
               phase.address(x, in), phase.stride(x, 0), tiles.count(phase),
               phase.integer(x.type.getDimension(2))});
   return success();
-}
-
-/// Bytes of scratch that baton_task_attention asks for (a test holds this
-/// against the library's header, which says what for).
-static int64_t attentionScratch(int64_t rows, int64_t group, int64_t width,
-                                int64_t valueWidth) {
-  return sizeof(float) *
-         (2 * rows * group +
-          std::max<int64_t>(70 * width,
-                            group * (llvm::alignTo<16>(valueWidth) + 130)));
 }
 
 namespace {
@@ -897,70 +793,6 @@ static LogicalResult tile(model::MatmulOp op, Tiler &tiler) {
 // Element-wise, and whole rows
 //===----------------------------------------------------------------------===//
 
-/// A phase over tiles of rows and every index of the dimensions between, whose
-/// body takes out, the inputs (each a pointer and a row stride), rows, width,
-/// and what `more` adds.
-static LogicalResult
-tileRows(Operation *op, const std::string &name, StringRef callee,
-         ArrayRef<View> inputs, const View &out, Tiler &tiler,
-         llvm::function_ref<void(PhaseBuilder &, const RowTiles &,
-                                 SmallVectorImpl<Attribute> &)>
-             more = nullptr) {
-  std::optional<unsigned> row = rowDimension(out.type);
-  unsigned last = out.type.getRank() - 1;
-  if (!row || *row == last)
-    return op->emitOpError() << "cannot be tiled: " << out.type
-                             << " has no rows before its last dimension";
-  SmallVector<View> all(inputs);
-  all.push_back(out);
-  for (const View &view : all)
-    if (failed(expectContiguous(op, "an operand", view)) ||
-        failed(expectStride(op, "an operand", view, *row)))
-      return failure();
-
-  RowTiles tiles(tiler, out.type,
-                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
-  SmallVector<AffineExpr> grid = {tiles.extent};
-  SmallVector<int64_t> capacity = {tiles.capacity};
-  for (unsigned i = 0; i < last; ++i)
-    if (i != *row) {
-      grid.push_back(tiler.plan.extent(out.type.getDimension(i)));
-      capacity.push_back(tiler.plan.bound(out.type.getDimension(i)));
-    }
-  PhaseBuilder phase = tiler.plan.phase(name, op->getLoc(), grid, capacity);
-  Box box = phase.whole(out);
-  narrow(box, *row, phase.coordinate(0), tiles.size);
-  unsigned next = 1;
-  for (unsigned i = 0; i < last; ++i)
-    if (i != *row)
-      narrow(box, i, phase.coordinate(next++), 1);
-
-  SmallVector<Attribute> operands = {phase.address(out, box),
-                                     phase.stride(out, *row)};
-  for (const View &input : inputs) {
-    phase.reads(input, box);
-    operands.push_back(phase.address(input, box));
-    operands.push_back(phase.stride(input, *row));
-  }
-  phase.writes(out, box);
-  operands.push_back(tiles.count(phase));
-  operands.push_back(
-      phase.count(tiler.plan.extent(out.type.getDimension(last))));
-  if (more)
-    more(phase, tiles, operands);
-  phase.call(callee, operands);
-  return success();
-}
-
-static LogicalResult tileElementwise(Operation *op, StringRef callee,
-                                     Tiler &tiler) {
-  std::string name = tiler.plan.uniqueName(nameOf(op));
-  SmallVector<View> inputs;
-  for (Value operand : op->getOperands())
-    inputs.push_back(tiler.viewOf(operand));
-  return tileRows(op, name, callee, inputs, tiler.resultFor(op, name), tiler);
-}
-
 static LogicalResult tile(model::ScaleOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View x = tiler.viewOf(op.getX());
@@ -1010,6 +842,8 @@ LogicalResult tasks::tileCopy(Operation *at, const std::string &name,
 
 static LogicalResult tile(model::ReturnOp op, Tiler &tiler) {
   View logits = tiler.viewOf(op.getOperand(0));
+  if (tiler.training)
+    return tiler.training->finish(logits, op.getLoc());
   // The runtime gets a pointer and a row stride.
   bool plain = logits.fixedStrideOf(1) == 1 &&
                logits.buffer.getCapacity().size() == 2 &&

@@ -29,6 +29,8 @@ std::string checkTileSizes(llvm::ArrayRef<int64_t> sizes);
 /// a block's.
 std::string checkTileSizes(mlir::Operation *op, llvm::ArrayRef<int64_t> sizes);
 
+class Training;
+
 /// What rules see while a program is tiled in order.
 class Tiler {
 public:
@@ -42,6 +44,8 @@ public:
   llvm::DenseMap<mlir::Value, View> destinations;
   /// The stack whose pattern is being tiled, if any.
   model::StackOp stack;
+  /// Of a training program.
+  Training *training = nullptr;
 
   View viewOf(mlir::Value value) const { return views.lookup(value); }
 
@@ -49,8 +53,11 @@ public:
   int64_t rowsOf(mlir::Operation *op, int64_t otherwise) const;
   int64_t columnsOf(mlir::Operation *op, int64_t otherwise) const;
 
-  /// A buffer for an op's result: its destination, or a new one.
-  View resultFor(mlir::Operation *op, llvm::StringRef name);
+  /// A buffer for a result: its destination, or a new one. Of an op the first.
+  View bufferFor(mlir::Value result, llvm::StringRef name);
+  View resultFor(mlir::Operation *op, llvm::StringRef name) {
+    return bufferFor(op->getResult(0), name);
+  }
 
   /// Parameters, made once for each way in which they are stored.
   event::ParameterOp panels(llvm::StringRef name, mlir::ValueRange weights,
@@ -61,11 +68,14 @@ public:
                                llvm::ArrayRef<float> values,
                                mlir::Location location);
 
+  /// What the loader makes a parameter of, and its layers' numbers.
+  mlir::DictionaryAttr describe(mlir::ValueRange weights) const;
+  int64_t layersOf(mlir::ValueRange weights) const;
+
 private:
   event::ParameterOp make(llvm::StringRef kind, llvm::StringRef name,
                           mlir::ValueRange weights,
                           llvm::ArrayRef<mlir::NamedAttribute> more);
-  int64_t layersOf(mlir::ValueRange weights) const;
   llvm::DenseMap<mlir::Attribute, event::ParameterOp> made;
 };
 

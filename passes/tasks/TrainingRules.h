@@ -27,7 +27,7 @@ struct Trainable {
   int64_t layers;
   /// Memory of all layers' weights and gradients, one after the other.
   mlir::StringAttr weightStorage, gradientStorage;
-  mlir::Location location;
+  mlir::LocationAttr location;
   /// Whether a contribution to the gradient is there already.
   bool hasGradient = false;
 };
@@ -42,6 +42,9 @@ public:
 
   /// Values that stacks have saved, by name.
   llvm::StringMap<View> saved;
+  /// Makes room for one of the stack that is being tiled; whoever computes it
+  /// writes it there, if that can be.
+  void keep(model::SaveOp save);
 
   /// Adds what follows the backward step: the gradients' norm, the updates, and
   /// the end of the step. `loss` is [rows].
@@ -55,14 +58,13 @@ private:
   Tiler &tiler;
   View scalars;
   llvm::SmallVector<View> inputs;
-  llvm::MapVector<mlir::Attribute, Trainable> trainables;
+  llvm::MapVector<mlir::Attribute, std::unique_ptr<Trainable>> trainables;
 };
 
 /// Adds the phases of an op in a training program; nothing for ops that have
 /// the same rule as elsewhere.
-std::optional<mlir::LogicalResult> tileTrainingOp(mlir::Operation *op,
-                                                  Tiler &tiler,
-                                                  Training &training);
+std::optional<mlir::LogicalResult>
+tileTrainingOp(mlir::Operation *op, Tiler &tiler, Training &training);
 
 } // namespace baton::tasks
 

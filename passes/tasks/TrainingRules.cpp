@@ -1,0 +1,1224 @@
+//===- TrainingRules.cpp - task grids of training's ops -------------------===//
+
+#include "passes/tasks/TrainingRules.h"
+
+#include "passes/tasks/TilingPieces.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+static model::StepTensorType typeOf(Value value) {
+  return cast<model::StepTensorType>(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters, inputs
+//===----------------------------------------------------------------------===//
+
+/// The memory that a value of this type takes, in bytes.
+static int64_t bytesOf(model::StepTensorType type, PlanBuilder &plan) {
+  int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  for (int64_t dimension : type.getShape())
+    bytes *= plan.bound(dimension);
+  return bytes;
+}
+
+Training::Training(Tiler &tiler, model::ProgramOp model) : tiler(tiler) {
+  PlanBuilder &plan = tiler.plan;
+  Builder builder(plan.context());
+  Location location = model.getLoc();
+  auto provided = [&](StringRef name, model::StepTensorType type) {
+    View view = plan.persistent(plan.uniqueName(name), type, 1, StringAttr(),
+                                builder.getDictionaryAttr(builder.getNamedAttr(
+                                    "role", builder.getStringAttr("input"))),
+                                location);
+    inputs.push_back(view);
+    return view;
+  };
+  Block &block = model.getBody().front();
+  for (auto [name, argument] :
+       llvm::zip(ArrayRef<StringRef>{"tokens", "positions", "targets",
+                                     "target_weights"},
+                 block.getArguments()))
+    tiler.views[argument] = provided(name, typeOf(argument));
+  auto numbers = [&](StringRef name, int64_t count, Type element) {
+    return provided(
+        name, model::StepTensorType::get(plan.context(), {count}, element));
+  };
+  accumulate = numbers("accumulate", 1, builder.getI32Type());
+  // Of the update; see baton_task_adamw.
+  scalars = numbers("scalars", 8, builder.getF32Type());
+}
+
+Trainable &Training::trainable(Value value) {
+  PlanBuilder &plan = tiler.plan;
+  auto parameter = value.getDefiningOp<model::ParameterOp>();
+  DictionaryAttr description = tiler.describe(value);
+  std::unique_ptr<Trainable> &entry = trainables[description];
+  if (entry)
+    return *entry;
+  entry = std::make_unique<Trainable>();
+  Trainable &made = *entry;
+  Builder builder(plan.context());
+  made.location = value.getLoc();
+  made.name = plan.uniqueName(nameOf(parameter));
+  made.layers = tiler.layersOf(value);
+  auto type = typeOf(value).withElementType(builder.getF32Type());
+  int64_t bytes = bytesOf(type, plan) * made.layers;
+  auto shaped = [&](StringRef name, StringRef role, StringAttr &storage) {
+    storage = plan.storage((name + "_memory").str(), bytes, made.location);
+    SmallVector<NamedAttribute> entries(description.getValue());
+    entries.push_back(
+        builder.getNamedAttr("role", builder.getStringAttr(role)));
+    return plan.persistent(plan.uniqueName(name), type, made.layers, storage,
+                           builder.getDictionaryAttr(entries), made.location);
+  };
+  made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage);
+  made.gradient =
+      shaped(made.name + ".gradient", "gradient", made.gradientStorage);
+  return made;
+}
+
+void Training::keep(model::SaveOp save) {
+  Value x = save.getX();
+  View view = tiler.plan.transient(
+      tiler.plan.uniqueName(save.getName().str() + ".saved"), typeOf(x),
+      save.getLoc(), tiler.stack.getRepeat());
+  saved[save.getName()] = view;
+  Operation *maker = x.getDefiningOp();
+  if (maker && !isViewOp(maker))
+    tiler.destinations.try_emplace(x, view);
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces of rules
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Writes the phases of one op.
+class Rules {
+public:
+  Rules(Tiler &tiler, Training &training)
+      : tiler(tiler), training(training), plan(tiler.plan) {}
+
+  LogicalResult tile(model::EmbeddingOp op);
+  LogicalResult tile(model::RopeTableOp op);
+  LogicalResult tile(model::LinearOp op);
+  LogicalResult tile(model::RmsNormOp op);
+  LogicalResult tile(model::LayerNormOp op);
+  LogicalResult tile(model::SequenceAttentionOp op);
+  LogicalResult tile(model::CrossEntropyOp op);
+  LogicalResult tile(model::SaveOp op);
+  LogicalResult tile(model::SavedOp op);
+  LogicalResult tile(model::GradientOp op);
+  LogicalResult tile(model::LinearInputGradientOp op);
+  LogicalResult tile(model::LinearWeightGradientOp op);
+  LogicalResult tile(model::BiasGradientOp op);
+  LogicalResult tile(model::EmbeddingGradientOp op);
+  LogicalResult tile(model::NormStatisticsOp op);
+  LogicalResult tile(model::NormInputGradientOp op);
+  LogicalResult tile(model::NormWeightGradientOp op);
+  LogicalResult tile(model::AttentionDeltaOp op);
+  LogicalResult tile(model::AttentionQueryGradientOp op);
+  LogicalResult tile(model::AttentionKeyValueGradientOp op);
+  LogicalResult tile(model::GateGradientOp op);
+  LogicalResult tile(model::CrossEntropyInputGradientOp op);
+  LogicalResult tile(model::CrossEntropyWeightGradientOp op);
+  LogicalResult tile(model::JoinOp op);
+
+private:
+  Tiler &tiler;
+  Training &training;
+  PlanBuilder &plan;
+};
+} // namespace
+
+/// Bytes of scratch that baton_task_product asks for (a test holds this against
+/// the library's header).
+static int64_t productScratch(int64_t columns) {
+  return sizeof(float) *
+         (258 * 256 + 256 * 16 + 258 * llvm::alignTo(columns, 16));
+}
+
+namespace {
+/// A matrix in memory: element (i, j) is at pointer + i * first + j * second.
+struct Matrix {
+  Attribute pointer, first, second;
+
+  Matrix transposed() const { return {pointer, second, first}; }
+};
+} // namespace
+
+/// A tile of a value of two dimensions, which the task reads.
+static Matrix readMatrix(PhaseBuilder &phase, const View &view,
+                         const Box &tile) {
+  phase.reads(view, tile);
+  return {phase.address(view, tile), phase.stride(view, 0), phase.integer(1)};
+}
+
+static LogicalResult expectRows(Operation *op, StringRef what,
+                                const View &view) {
+  return success(succeeded(expectContiguous(op, what, view)) &&
+                 succeeded(expectStride(op, what, view, 0)));
+}
+
+/// The parameter whose gradient a result contributes to.
+static Trainable *targetOf(Operation *op, Training &training) {
+  for (Operation *user : op->getUsers())
+    if (auto gradient = dyn_cast<model::GradientOp>(user))
+      return &training.trainable(gradient.getParameter());
+  op->emitOpError() << "cannot be tiled: its result is no parameter's gradient";
+  return nullptr;
+}
+
+/// A contribution's tile of a gradient. Returns what says whether it is added:
+/// the first one of a step asks the runtime, others are.
+static Attribute contribute(Trainable &target, PhaseBuilder &phase,
+                            const Box &tile, Training &training) {
+  phase.reads(target.gradient, tile);
+  phase.writes(target.gradient, tile);
+  if (std::exchange(target.hasGradient, true))
+    return phase.null();
+  Box all = phase.whole(training.accumulate);
+  phase.reads(training.accumulate, all);
+  return phase.address(training.accumulate, all);
+}
+
+/// All of a value.
+static Attribute readAll(PhaseBuilder &phase, const View &view) {
+  Box box = phase.whole(view);
+  phase.reads(view, box);
+  return phase.address(view, box);
+}
+
+/// Columns [c * width, ...) of a vector, c the coordinate `d`.
+static Attribute readColumns(PhaseBuilder &phase, const View &vector,
+                             unsigned d, int64_t width) {
+  Box box = phase.whole(vector);
+  narrow(box, 0, phase.coordinate(d), width);
+  phase.reads(vector, box);
+  return phase.address(vector, box);
+}
+
+/// How many of `all` a tile at coordinate `d` has.
+static Attribute countOf(PhaseBuilder &phase, unsigned d, int64_t size,
+                         int64_t all) {
+  return phase.count(
+      {phase.constant(size), phase.constant(all) - phase.coordinate(d) * size});
+}
+
+//===----------------------------------------------------------------------===//
+// Embeddings, tables, linears
+//===----------------------------------------------------------------------===//
+
+LogicalResult Rules::tile(model::EmbeddingOp op) {
+  std::string name = plan.uniqueName(nameOf(op));
+  View indices = tiler.viewOf(op.getTokens());
+  View out = tiler.resultFor(op, name);
+  Trainable &table = training.trainable(op.getTable());
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().plainRows));
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box box = phase.whole(out), in = phase.whole(indices);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  narrow(in, 0, phase.coordinate(0), tiles.size);
+  phase.reads(indices, in);
+  Attribute weight = readAll(phase, table.weight);
+  phase.writes(out, box);
+  phase.call("embedding_f32",
+             {phase.address(out, box), phase.stride(out, 0),
+              phase.address(indices, in), weight, tiles.count(phase),
+              phase.integer(table.weight.type.getDimension(1)),
+              phase.integer(table.weight.type.getDimension(0)),
+              phase.real(op.getMultiplier())});
+  return success();
+}
+
+LogicalResult Rules::tile(model::RopeTableOp op) {
+  std::string name = plan.uniqueName(nameOf(op));
+  View positions = tiler.viewOf(op.getPositions());
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().plainRows));
+  event::ParameterOp frequencies =
+      tiler.constants(name + ".frequencies", op.getFrequencies(), op.getLoc());
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box box = phase.whole(out), in = phase.whole(positions);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  narrow(in, 0, phase.coordinate(0), tiles.size);
+  phase.reads(positions, in);
+  phase.writes(out, box);
+  phase.call("rope_table_at", {phase.address(out, box), phase.stride(out, 0),
+                               phase.weight(frequencies, phase.constant(0)),
+                               phase.integer(op.getFrequencies().size()),
+                               phase.address(positions, in), tiles.count(phase),
+                               phase.real(op.getScale())});
+  return success();
+}
+
+namespace {
+/// Tiles of rows by columns.
+struct ProductTiles {
+  RowTiles rows;
+  int64_t width, columns;
+
+  PhaseBuilder phase(PlanBuilder &plan, const std::string &name,
+                     Location location) const {
+    int64_t count = ceilDiv(columns, width);
+    return plan.phase(name, location, {rows.extent, plan.constant(count)},
+                      {rows.capacity, count});
+  }
+};
+} // namespace
+
+LogicalResult Rules::tile(model::LinearOp op) {
+  View x = tiler.viewOf(op.getX()), residual;
+  if (failed(expectRows(op, "x", x)))
+    return failure();
+  if (op.getResidual()) {
+    residual = tiler.viewOf(op.getResidual());
+    if (failed(expectRows(op, "the residual", residual)))
+      return failure();
+  }
+  std::string name = plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  Trainable &weight = training.trainable(op.getWeight());
+  int64_t k = x.type.getDimension(1), n = out.type.getDimension(1);
+  ProductTiles tiles{
+      RowTiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().linearRows)),
+      tiler.columnsOf(op, plan.tiles().linearColumns), n};
+  PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
+  Box in = phase.whole(x), panel = phase.whole(weight.weight),
+      box = phase.whole(out);
+  narrow(in, 0, phase.coordinate(0), tiles.rows.size);
+  narrow(panel, 0, phase.coordinate(1), tiles.width);
+  narrow(box, 0, phase.coordinate(0), tiles.rows.size);
+  narrow(box, 1, phase.coordinate(1), tiles.width);
+  Matrix a = readMatrix(phase, x, in);
+  Matrix b = readMatrix(phase, weight.weight, panel).transposed();
+  Attribute bias = phase.null();
+  if (op.getBias())
+    bias = readColumns(phase, training.trainable(op.getBias()).weight, 1,
+                       tiles.width);
+  if (residual.buffer)
+    phase.reads(residual, box);
+  phase.writes(out, box);
+  phase.needsScratch(productScratch(tiles.width));
+  phase.call("product",
+             {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
+              a.second, b.pointer, b.first, b.second, bias,
+              residual.buffer ? phase.address(residual, box) : phase.null(),
+              residual.buffer ? phase.stride(residual, 0) : phase.integer(0),
+              tiles.rows.count(phase), countOf(phase, 1, tiles.width, n),
+              phase.integer(k), phase.scratch(0)});
+  return success();
+}
+
+LogicalResult Rules::tile(model::LinearInputGradientOp op) {
+  View dy = tiler.viewOf(op.getDy());
+  if (failed(expectRows(op, "dy", dy)))
+    return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".input_gradient");
+  View out = tiler.resultFor(op, name);
+  Trainable &weight = training.trainable(op.getWeight());
+  int64_t n = dy.type.getDimension(1), k = out.type.getDimension(1);
+  ProductTiles tiles{
+      RowTiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().linearRows)),
+      tiler.columnsOf(op, plan.tiles().linearColumns), k};
+  PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
+  Box in = phase.whole(dy), panel = phase.whole(weight.weight),
+      box = phase.whole(out);
+  narrow(in, 0, phase.coordinate(0), tiles.rows.size);
+  narrow(panel, 1, phase.coordinate(1), tiles.width);
+  narrow(box, 0, phase.coordinate(0), tiles.rows.size);
+  narrow(box, 1, phase.coordinate(1), tiles.width);
+  Matrix a = readMatrix(phase, dy, in);
+  Matrix b = readMatrix(phase, weight.weight, panel);
+  phase.writes(out, box);
+  phase.needsScratch(productScratch(tiles.width));
+  phase.call("product",
+             {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
+              a.second, b.pointer, b.first, b.second, phase.null(),
+              phase.null(), phase.integer(0), tiles.rows.count(phase),
+              countOf(phase, 1, tiles.width, k), phase.integer(n),
+              phase.scratch(0)});
+  return success();
+}
+
+LogicalResult Rules::tile(model::LinearWeightGradientOp op) {
+  View dy = tiler.viewOf(op.getDy()), x = tiler.viewOf(op.getX());
+  Trainable *target = targetOf(op, training);
+  if (!target || failed(expectRows(op, "dy", dy)) ||
+      failed(expectRows(op, "x", x)))
+    return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".weight_gradient");
+  const View &out = target->gradient;
+  int64_t n = dy.type.getDimension(1), k = x.type.getDimension(1);
+  int64_t height = plan.tiles().linearColumns;
+  int64_t width = tiler.columnsOf(op, plan.tiles().linearColumns);
+  PhaseBuilder phase = plan.phase(
+      name, op.getLoc(),
+      {plan.constant(ceilDiv(n, height)), plan.constant(ceilDiv(k, width))},
+      {ceilDiv(n, height), ceilDiv(k, width)});
+  Box left = phase.whole(dy), right = phase.whole(x), box = phase.whole(out);
+  narrow(left, 1, phase.coordinate(0), height);
+  narrow(right, 1, phase.coordinate(1), width);
+  narrow(box, 0, phase.coordinate(0), height);
+  narrow(box, 1, phase.coordinate(1), width);
+  Matrix a = readMatrix(phase, dy, left).transposed();
+  Matrix b = readMatrix(phase, x, right);
+  Attribute adds = contribute(*target, phase, box, training);
+  phase.needsScratch(productScratch(width));
+  phase.call("product_gradient",
+             {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
+              a.second, b.pointer, b.first, b.second,
+              countOf(phase, 0, height, n), countOf(phase, 1, width, k),
+              phase.count(plan.extent(dy.type.getDimension(0))), adds,
+              phase.scratch(0)});
+  return success();
+}
+
+/// Columns of a sum over all rows, for one task.
+static constexpr int64_t kSummedColumns = 64;
+
+LogicalResult Rules::tile(model::BiasGradientOp op) {
+  View dy = tiler.viewOf(op.getDy());
+  Trainable *target = targetOf(op, training);
+  if (!target || failed(expectRows(op, "dy", dy)))
+    return failure();
+  int64_t n = dy.type.getDimension(1), tiles = ceilDiv(n, kSummedColumns);
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName(nameOf(op) + ".bias_gradient"), op.getLoc(),
+                 {plan.constant(tiles)}, {tiles});
+  Box in = phase.whole(dy), box = phase.whole(target->gradient);
+  narrow(in, 1, phase.coordinate(0), kSummedColumns);
+  narrow(box, 0, phase.coordinate(0), kSummedColumns);
+  phase.reads(dy, in);
+  Attribute adds = contribute(*target, phase, box, training);
+  phase.call("sum_rows", {phase.address(target->gradient, box),
+                          phase.address(dy, in), phase.stride(dy, 0),
+                          phase.count(plan.extent(dy.type.getDimension(0))),
+                          countOf(phase, 0, kSummedColumns, n), adds});
+  return success();
+}
+
+LogicalResult Rules::tile(model::EmbeddingGradientOp op) {
+  View dy = tiler.viewOf(op.getDy()), indices = tiler.viewOf(op.getIndices());
+  Trainable *target = targetOf(op, training);
+  if (!target || failed(expectRows(op, "dy", dy)))
+    return failure();
+  const View &out = target->gradient;
+  int64_t k = dy.type.getDimension(1), tiles = ceilDiv(k, kSummedColumns);
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName(nameOf(op) + ".table_gradient"), op.getLoc(),
+                 {plan.constant(tiles)}, {tiles});
+  Box in = phase.whole(dy), box = phase.whole(out);
+  narrow(in, 1, phase.coordinate(0), kSummedColumns);
+  narrow(box, 1, phase.coordinate(0), kSummedColumns);
+  phase.reads(dy, in);
+  Attribute rows = readAll(phase, indices);
+  Attribute adds = contribute(*target, phase, box, training);
+  phase.call("embedding_gradient",
+             {phase.address(out, box), phase.stride(out, 0),
+              phase.address(dy, in), phase.stride(dy, 0), rows,
+              phase.count(plan.extent(model::kRows)),
+              countOf(phase, 0, kSummedColumns, k),
+              phase.integer(out.type.getDimension(0)),
+              phase.real(op.getMultiplier()), adds});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Norms
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A grid over tiles of rows, and over heads where a row has a norm for each.
+struct NormTiles {
+  RowTiles rows;
+  int64_t heads;
+
+  NormTiles(Operation *op, model::StepTensorType type, Tiler &tiler)
+      : rows(tiler, type, tiler.rowsOf(op, tiler.plan.tiles().plainRows)),
+        heads(type.getRank() == 3 ? type.getDimension(1) : 0) {}
+
+  PhaseBuilder phase(PlanBuilder &plan, const std::string &name,
+                     Location location) const {
+    SmallVector<AffineExpr> grid = {rows.extent};
+    SmallVector<int64_t> capacity = {rows.capacity};
+    if (heads) {
+      grid.push_back(plan.constant(heads));
+      capacity.push_back(heads);
+    }
+    return plan.phase(name, location, grid, capacity);
+  }
+  Box tile(PhaseBuilder &phase, const View &view) const {
+    Box box = phase.whole(view);
+    narrow(box, 0, phase.coordinate(0), rows.size);
+    if (heads)
+      narrow(box, 1, phase.coordinate(1), 1);
+    return box;
+  }
+};
+} // namespace
+
+template <typename OpT>
+static LogicalResult tileNorm(OpT op, StringRef callee, Value bias,
+                              Tiler &tiler, Training &training) {
+  View x = tiler.viewOf(op.getX());
+  if (failed(expectRows(op, "x", x)))
+    return failure();
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  NormTiles tiles(op, out.type, tiler);
+  PhaseBuilder phase = tiles.phase(tiler.plan, name, op.getLoc());
+  Box box = tiles.tile(phase, out);
+  phase.reads(x, box);
+  SmallVector<Attribute> operands = {
+      phase.address(out, box), phase.stride(out, 0), phase.address(x, box),
+      phase.stride(x, 0),
+      readAll(phase, training.trainable(op.getWeight()).weight)};
+  if (callee == "layer_norm")
+    operands.push_back(bias ? readAll(phase, training.trainable(bias).weight)
+                            : phase.null());
+  phase.writes(out, box);
+  operands.append({tiles.rows.count(phase),
+                   phase.integer(x.type.getShape().back()),
+                   phase.real(op.getEpsilon())});
+  phase.call(callee, operands);
+  return success();
+}
+
+LogicalResult Rules::tile(model::RmsNormOp op) {
+  return tileNorm(op, "rms_norm", Value(), tiler, training);
+}
+
+LogicalResult Rules::tile(model::LayerNormOp op) {
+  return tileNorm(op, "layer_norm", op.getBias(), tiler, training);
+}
+
+LogicalResult Rules::tile(model::NormStatisticsOp op) {
+  View x = tiler.viewOf(op.getX());
+  if (failed(expectRows(op, "x", x)))
+    return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".statistics");
+  View out = tiler.resultFor(op, name);
+  NormTiles tiles(op, out.type, tiler);
+  PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
+  Box in = tiles.tile(phase, x), box = tiles.tile(phase, out);
+  phase.reads(x, in);
+  phase.writes(out, box);
+  phase.call("norm_statistics",
+             {phase.address(out, box), phase.stride(out, 0),
+              phase.address(x, in), phase.stride(x, 0), tiles.rows.count(phase),
+              phase.integer(x.type.getShape().back()),
+              phase.real(op.getEpsilon()),
+              phase.integer32(op.getNorm() == model::Norm::layer)});
+  return success();
+}
+
+LogicalResult Rules::tile(model::NormInputGradientOp op) {
+  View dy = tiler.viewOf(op.getDy()), x = tiler.viewOf(op.getX());
+  View statistics = tiler.viewOf(op.getStatistics());
+  if (failed(expectRows(op, "dy", dy)) || failed(expectRows(op, "x", x)))
+    return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".input_gradient");
+  View out = tiler.resultFor(op, name);
+  NormTiles tiles(op, out.type, tiler);
+  PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
+  Box box = tiles.tile(phase, out), sums = tiles.tile(phase, statistics);
+  phase.reads(dy, box);
+  phase.reads(x, box);
+  phase.reads(statistics, sums);
+  Attribute weight = readAll(phase, training.trainable(op.getWeight()).weight);
+  phase.writes(out, box);
+  phase.call("norm_gradient",
+             {phase.address(out, box), phase.stride(out, 0),
+              phase.address(dy, box), phase.stride(dy, 0),
+              phase.address(x, box), phase.stride(x, 0), weight,
+              phase.address(statistics, sums), phase.stride(statistics, 0),
+              tiles.rows.count(phase), phase.integer(x.type.getShape().back()),
+              phase.integer32(op.getNorm() == model::Norm::layer)});
+  return success();
+}
+
+LogicalResult Rules::tile(model::NormWeightGradientOp op) {
+  View dy = tiler.viewOf(op.getDy()), x = tiler.viewOf(op.getX());
+  View statistics = tiler.viewOf(op.getStatistics());
+  Trainable *target = targetOf(op, training);
+  if (!target || failed(expectRows(op, "dy", dy)) ||
+      failed(expectRows(op, "x", x)))
+    return failure();
+  unsigned last = x.type.getRank() - 1;
+  int64_t heads = last == 2 ? x.type.getDimension(1) : 1;
+  if (failed(expectAdjacentHeads(op, "dy", dy, heads)) ||
+      failed(expectAdjacentHeads(op, "x", x, heads)))
+    return failure();
+  int64_t k = x.type.getDimension(last), tiles = ceilDiv(k, kSummedColumns);
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName(nameOf(op) + ".weight_gradient"), op.getLoc(),
+                 {plan.constant(tiles)}, {tiles});
+  Box in = phase.whole(x), box = phase.whole(target->gradient);
+  narrow(in, last, phase.coordinate(0), kSummedColumns);
+  narrow(box, 0, phase.coordinate(0), kSummedColumns);
+  phase.reads(dy, in);
+  phase.reads(x, in);
+  Attribute sums = readAll(phase, statistics);
+  Attribute adds = contribute(*target, phase, box, training);
+  phase.call("norm_weight_gradient",
+             {phase.address(target->gradient, box), phase.null(),
+              phase.address(dy, in), phase.stride(dy, 0), phase.address(x, in),
+              phase.stride(x, 0), sums, phase.stride(statistics, 0),
+              phase.count(plan.extent(x.type.getDimension(0))),
+              phase.integer(heads), phase.integer(k),
+              countOf(phase, 0, kSummedColumns, k), adds});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// Bytes of scratch that bodies of sequence attention and its adjoints ask for
+/// (a test holds this against the library's header).
+static int64_t sequenceScratch(int64_t rows, int64_t group, int64_t width,
+                               int64_t valueWidth) {
+  return std::max<int64_t>(attentionScratch(rows, group, width, valueWidth),
+                           sizeof(float) * kAttentionBlock *
+                               (width + llvm::alignTo<16>(width) + valueWidth +
+                                llvm::alignTo<16>(valueWidth)));
+}
+
+namespace {
+/// A grid over tiles of rows and key/value heads.
+struct SequenceTiles {
+  RowTiles rows;
+  int64_t groups, group, width, valueWidth;
+
+  template <typename OpT>
+  SequenceTiles(OpT op, Tiler &tiler)
+      : rows(tiler, typeOf(op.getQ()),
+             tiler.rowsOf(op, tiler.plan.tiles().attentionRows)),
+        groups(typeOf(op.getK()).getDimension(1)),
+        group(typeOf(op.getQ()).getDimension(1) / groups),
+        width(typeOf(op.getQ()).getDimension(2)),
+        valueWidth(typeOf(op.getV()).getDimension(2)) {}
+
+  PhaseBuilder phase(PlanBuilder &plan, const std::string &name,
+                     Location location) const {
+    PhaseBuilder phase =
+        plan.phase(name, location, {rows.extent, plan.constant(groups)},
+                   {rows.capacity, groups});
+    phase.needsScratch(sequenceScratch(rows.size, group, width, valueWidth));
+    return phase;
+  }
+  AffineExpr first(PhaseBuilder &phase) const {
+    return phase.coordinate(0) * rows.size;
+  }
+  /// Of heads, query heads or key/value heads, those of the task's group.
+  void narrowHeads(PhaseBuilder &phase, Box &box, const View &view) const {
+    bool queries = view.type.getDimension(1) != groups;
+    narrow(box, 1, phase.coordinate(1), queries ? group : 1);
+  }
+  /// The task's rows.
+  Box tile(PhaseBuilder &phase, const View &view) const {
+    Box box = phase.whole(view);
+    narrow(box, 0, phase.coordinate(0), rows.size);
+    narrowHeads(phase, box, view);
+    return box;
+  }
+  /// Rows that rows of the task may see, from the step's first on; a body
+  /// counts from there.
+  Box before(PhaseBuilder &phase, const View &view) const {
+    Box box = phase.whole(view);
+    box.high[0] = first(phase) + rows.size;
+    if (view.type.getRank() > 1)
+      narrowHeads(phase, box, view);
+    return box;
+  }
+  /// Rows that may see rows of the task.
+  Box after(PhaseBuilder &phase, const View &view) const {
+    Box box = phase.whole(view);
+    box.low[0] = first(phase);
+    narrowHeads(phase, box, view);
+    return box;
+  }
+};
+} // namespace
+
+/// What the bodies' last operands are.
+template <typename OpT>
+static void appendForm(OpT op, const SequenceTiles &tiles, PhaseBuilder &phase,
+                       SmallVectorImpl<Attribute> &operands) {
+  operands.append({phase.integer(tiles.group), phase.integer(tiles.width),
+                   phase.integer(tiles.valueWidth), phase.real(op.getScale()),
+                   phase.real(op.getSoftcap()), phase.integer(op.getWindow()),
+                   phase.scratch(0)});
+}
+
+/// States that a task reads a part of a value; its pointer and row stride.
+static void appendRead(PhaseBuilder &phase, const View &view, const Box &box,
+                       SmallVectorImpl<Attribute> &operands) {
+  phase.reads(view, box);
+  operands.append({phase.address(view, box), phase.stride(view, 0)});
+}
+
+/// The same for a part that a body counts from the step's first row on.
+static void appendReadFromFirst(PhaseBuilder &phase, const View &view,
+                                const Box &box,
+                                SmallVectorImpl<Attribute> &operands) {
+  phase.reads(view, box);
+  Box whole = box;
+  whole.low[0] = phase.constant(0);
+  operands.append({phase.address(view, whole), phase.stride(view, 0)});
+}
+
+static void appendWrite(PhaseBuilder &phase, const View &view, const Box &box,
+                        SmallVectorImpl<Attribute> &operands) {
+  phase.writes(view, box);
+  operands.append({phase.address(view, box), phase.stride(view, 0)});
+}
+
+template <typename OpT>
+static LogicalResult expectHeads(OpT op, const SequenceTiles &tiles,
+                                 Tiler &tiler) {
+  View q = tiler.viewOf(op.getQ());
+  return success(succeeded(expectRows(op, "q", q)) &&
+                 succeeded(expectAdjacentHeads(op, "q", q, tiles.group)) &&
+                 succeeded(expectRows(op, "k", tiler.viewOf(op.getK()))) &&
+                 succeeded(expectRows(op, "v", tiler.viewOf(op.getV()))));
+}
+
+LogicalResult Rules::tile(model::SequenceAttentionOp op) {
+  SequenceTiles tiles(op, tiler);
+  if (failed(expectHeads(op, tiles, tiler)))
+    return failure();
+  std::string name = plan.uniqueName(nameOf(op));
+  View q = tiler.viewOf(op.getQ()), k = tiler.viewOf(op.getK()),
+       v = tiler.viewOf(op.getV()), positions = tiler.viewOf(op.getPositions());
+  View out = tiler.resultFor(op, name);
+  View statistics = tiler.bufferFor(op.getStatistics(),
+                                    plan.uniqueName(name + ".statistics"));
+  PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
+  SmallVector<Attribute> operands;
+  appendWrite(phase, out, tiles.tile(phase, out), operands);
+  appendWrite(phase, statistics, tiles.tile(phase, statistics), operands);
+  appendRead(phase, q, tiles.tile(phase, q), operands);
+  appendRead(phase, k, tiles.before(phase, k), operands);
+  appendRead(phase, v, tiles.before(phase, v), operands);
+  Box places = tiles.before(phase, positions);
+  phase.reads(positions, places);
+  operands.append({phase.address(positions, places),
+                   phase.count(tiles.first(phase)), tiles.rows.count(phase)});
+  appendForm(op, tiles, phase, operands);
+  phase.call("sequence_attention", operands);
+  return success();
+}
+
+LogicalResult Rules::tile(model::AttentionDeltaOp op) {
+  View dy = tiler.viewOf(op.getDy()), y = tiler.viewOf(op.getY());
+  int64_t heads = dy.type.getDimension(1);
+  for (auto [what, view] : {std::pair<StringRef, View>{"dy", dy}, {"y", y}})
+    if (failed(expectRows(op, what, view)) ||
+        failed(expectAdjacentHeads(op, what, view, heads)))
+      return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".delta");
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().plainRows));
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box in = phase.whole(dy), box = phase.whole(out);
+  narrow(in, 0, phase.coordinate(0), tiles.size);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  SmallVector<Attribute> operands;
+  appendWrite(phase, out, box, operands);
+  appendRead(phase, dy, in, operands);
+  appendRead(phase, y, in, operands);
+  operands.append({tiles.count(phase), phase.integer(heads),
+                   phase.integer(dy.type.getDimension(2))});
+  phase.call("attention_delta", operands);
+  return success();
+}
+
+LogicalResult Rules::tile(model::AttentionQueryGradientOp op) {
+  SequenceTiles tiles(op, tiler);
+  View dy = tiler.viewOf(op.getDy());
+  if (failed(expectHeads(op, tiles, tiler)) ||
+      failed(expectRows(op, "dy", dy)) ||
+      failed(expectAdjacentHeads(op, "dy", dy, tiles.group)))
+    return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".query_gradient");
+  View q = tiler.viewOf(op.getQ()), k = tiler.viewOf(op.getK()),
+       v = tiler.viewOf(op.getV()), delta = tiler.viewOf(op.getDelta()),
+       statistics = tiler.viewOf(op.getStatistics()),
+       positions = tiler.viewOf(op.getPositions());
+  View out = tiler.resultFor(op, name);
+  PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
+  SmallVector<Attribute> operands;
+  appendWrite(phase, out, tiles.tile(phase, out), operands);
+  appendRead(phase, dy, tiles.tile(phase, dy), operands);
+  appendRead(phase, q, tiles.tile(phase, q), operands);
+  appendRead(phase, k, tiles.before(phase, k), operands);
+  appendRead(phase, v, tiles.before(phase, v), operands);
+  appendRead(phase, delta, tiles.tile(phase, delta), operands);
+  appendRead(phase, statistics, tiles.tile(phase, statistics), operands);
+  Box places = tiles.before(phase, positions);
+  phase.reads(positions, places);
+  operands.append({phase.address(positions, places),
+                   phase.count(tiles.first(phase)), tiles.rows.count(phase)});
+  appendForm(op, tiles, phase, operands);
+  phase.call("attention_query_gradient", operands);
+  return success();
+}
+
+LogicalResult Rules::tile(model::AttentionKeyValueGradientOp op) {
+  SequenceTiles tiles(op, tiler);
+  View dy = tiler.viewOf(op.getDy());
+  if (failed(expectHeads(op, tiles, tiler)) ||
+      failed(expectRows(op, "dy", dy)) ||
+      failed(expectAdjacentHeads(op, "dy", dy, tiles.group)))
+    return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".key_value_gradient");
+  View q = tiler.viewOf(op.getQ()), k = tiler.viewOf(op.getK()),
+       v = tiler.viewOf(op.getV()), delta = tiler.viewOf(op.getDelta()),
+       statistics = tiler.viewOf(op.getStatistics()),
+       positions = tiler.viewOf(op.getPositions());
+  View keys = tiler.bufferFor(op.getKeys(), name);
+  View values =
+      tiler.bufferFor(op.getValues(), plan.uniqueName(name + ".values"));
+  PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
+  SmallVector<Attribute> operands;
+  appendWrite(phase, keys, tiles.tile(phase, keys), operands);
+  appendWrite(phase, values, tiles.tile(phase, values), operands);
+  for (const View &view : {dy, q})
+    appendReadFromFirst(phase, view, tiles.after(phase, view), operands);
+  for (const View &view : {k, v})
+    appendReadFromFirst(phase, view, tiles.tile(phase, view), operands);
+  for (const View &view : {delta, statistics})
+    appendReadFromFirst(phase, view, tiles.after(phase, view), operands);
+  operands.append({readAll(phase, positions), phase.count(tiles.first(phase)),
+                   tiles.rows.count(phase),
+                   phase.count(plan.extent(model::kRows))});
+  appendForm(op, tiles, phase, operands);
+  phase.call("attention_key_value_gradient", operands);
+  return success();
+}
+
+LogicalResult Rules::tile(model::GateGradientOp op) {
+  View dy = tiler.viewOf(op.getDy()), x = tiler.viewOf(op.getX()),
+       gate = tiler.viewOf(op.getGate());
+  int64_t heads = x.type.getDimension(1), width = x.type.getDimension(2);
+  for (auto [what, view] :
+       {std::pair<StringRef, View>{"dy", dy}, {"x", x}, {"the gate", gate}})
+    if (failed(expectRows(op, what, view)) ||
+        failed(expectAdjacentHeads(op, what, view, heads)))
+      return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".gate_gradient");
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().plainRows));
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  auto tile = [&](const View &view) {
+    Box box = phase.whole(view);
+    narrow(box, 0, phase.coordinate(0), tiles.size);
+    return box;
+  };
+  SmallVector<Attribute> operands;
+  appendWrite(phase, out, tile(out), operands);
+  for (const View &view : {dy, x, gate})
+    appendRead(phase, view, tile(view), operands);
+  operands.append({tiles.count(phase), phase.integer(heads),
+                   phase.integer(width),
+                   phase.integer(gate.type.getRank() == 3 ? width : 1)});
+  phase.call("gate_gradient", operands);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The loss
+//===----------------------------------------------------------------------===//
+
+/// Bytes of scratch that bodies of the loss ask for (a test holds this against
+/// the library's header).
+static int64_t lossScratch(int64_t rows, int64_t columns, int64_t width) {
+  return productScratch(columns) +
+         sizeof(float) * (rows * llvm::alignTo<16>(columns) +
+                          llvm::alignTo<6>(std::max(rows, columns)) *
+                              llvm::alignTo<16>(width));
+}
+
+namespace {
+/// Operands of the loss and its adjoints.
+struct LossViews {
+  View x, weight, targets, weights;
+  int64_t width, vocabulary;
+  /// Rows of a tile, and tokens.
+  int64_t rows, columns;
+
+  template <typename OpT>
+  LossViews(OpT op, Tiler &tiler, Training &training)
+      : x(tiler.viewOf(op.getX())),
+        weight(training.trainable(op.getWeight()).weight),
+        targets(tiler.viewOf(op.getTargets())),
+        weights(tiler.viewOf(op.getWeights())), width(x.type.getDimension(1)),
+        vocabulary(weight.type.getDimension(0)),
+        rows(tiler.rowsOf(op, tiler.plan.tiles().linearRows)),
+        columns(tiler.columnsOf(op, tiler.plan.tiles().linearColumns)) {}
+
+  int64_t tokenTiles() const { return ceilDiv(vocabulary, columns); }
+  int64_t scratch() const { return lossScratch(rows, columns, width); }
+};
+} // namespace
+
+/// The part of a value that belongs to the task's rows.
+static Box rowsOfTask(PhaseBuilder &phase, const View &view, int64_t rows) {
+  Box box = phase.whole(view);
+  narrow(box, 0, phase.coordinate(0), rows);
+  return box;
+}
+
+static Attribute readRows(PhaseBuilder &phase, const View &view, int64_t rows) {
+  Box box = rowsOfTask(phase, view, rows);
+  phase.reads(view, box);
+  return phase.address(view, box);
+}
+
+LogicalResult Rules::tile(model::CrossEntropyOp op) {
+  LossViews views(op, tiler, training);
+  if (failed(expectRows(op, "x", views.x)))
+    return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".loss");
+  View loss = tiler.bufferFor(op.getLoss(), name);
+  View statistics = tiler.bufferFor(op.getStatistics(),
+                                    plan.uniqueName(name + ".statistics"));
+  // Maximum, sum and target's logit of every tile of the vocabulary.
+  std::string partialName = plan.uniqueName(name + ".partial");
+  View partials = plan.transient(
+      partialName,
+      views.x.type.withShape({model::kRows, views.tokenTiles() * 3}),
+      op.getLoc());
+  {
+    RowTiles tiles(tiler, views.x.type, views.rows);
+    PhaseBuilder phase =
+        plan.phase(partialName, op.getLoc(),
+                   {tiles.extent, plan.constant(views.tokenTiles())},
+                   {tiles.capacity, views.tokenTiles()});
+    phase.needsScratch(views.scratch());
+    Box out = rowsOfTask(phase, partials, tiles.size),
+        panel = phase.whole(views.weight);
+    narrow(out, 1, phase.coordinate(1), 3);
+    narrow(panel, 0, phase.coordinate(1), views.columns);
+    SmallVector<Attribute> operands;
+    appendWrite(phase, partials, out, operands);
+    appendRead(phase, views.x, rowsOfTask(phase, views.x, tiles.size),
+               operands);
+    appendRead(phase, views.weight, panel, operands);
+    operands.append({readRows(phase, views.targets, tiles.size),
+                     tiles.count(phase),
+                     phase.count(phase.coordinate(1) * views.columns),
+                     countOf(phase, 1, views.columns, views.vocabulary),
+                     phase.integer(views.width), phase.real(op.getScale()),
+                     phase.real(op.getSoftcap()), phase.scratch(0)});
+    phase.call("cross_entropy_partial", operands);
+  }
+  RowTiles tiles(tiler, views.x.type, plan.tiles().plainRows);
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  SmallVector<Attribute> operands;
+  appendWrite(phase, loss, rowsOfTask(phase, loss, tiles.size), operands);
+  appendWrite(phase, statistics, rowsOfTask(phase, statistics, tiles.size),
+              operands);
+  appendRead(phase, partials, rowsOfTask(phase, partials, tiles.size),
+             operands);
+  operands.append({phase.integer(views.tokenTiles()),
+                   readRows(phase, views.weights, tiles.size),
+                   tiles.count(phase)});
+  phase.call("cross_entropy_merge", operands);
+  return success();
+}
+
+LogicalResult Rules::tile(model::CrossEntropyInputGradientOp op) {
+  LossViews views(op, tiler, training);
+  View statistics = tiler.viewOf(op.getStatistics());
+  if (failed(expectRows(op, "x", views.x)))
+    return failure();
+  std::string name = plan.uniqueName(nameOf(op) + ".loss_input_gradient");
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, views.x.type, views.rows);
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  phase.needsScratch(views.scratch());
+  SmallVector<Attribute> operands;
+  appendWrite(phase, out, rowsOfTask(phase, out, tiles.size), operands);
+  appendRead(phase, views.x, rowsOfTask(phase, views.x, tiles.size), operands);
+  appendRead(phase, views.weight, phase.whole(views.weight), operands);
+  operands.append({readRows(phase, views.targets, tiles.size),
+                   readRows(phase, views.weights, tiles.size)});
+  appendRead(phase, statistics, rowsOfTask(phase, statistics, tiles.size),
+             operands);
+  operands.append({tiles.count(phase), phase.integer(views.vocabulary),
+                   phase.integer(views.columns), phase.integer(views.width),
+                   phase.real(op.getScale()), phase.real(op.getSoftcap()),
+                   phase.scratch(0)});
+  phase.call("cross_entropy_input_gradient", operands);
+  return success();
+}
+
+LogicalResult Rules::tile(model::CrossEntropyWeightGradientOp op) {
+  LossViews views(op, tiler, training);
+  View statistics = tiler.viewOf(op.getStatistics());
+  Trainable *target = targetOf(op, training);
+  if (!target || failed(expectRows(op, "x", views.x)))
+    return failure();
+  const View &out = target->gradient;
+  PhaseBuilder phase = plan.phase(
+      plan.uniqueName(nameOf(op) + ".loss_weight_gradient"), op.getLoc(),
+      {plan.constant(views.tokenTiles())}, {views.tokenTiles()});
+  phase.needsScratch(views.scratch());
+  Box panel = phase.whole(out);
+  narrow(panel, 0, phase.coordinate(0), views.columns);
+  Attribute adds = contribute(*target, phase, panel, training);
+  SmallVector<Attribute> operands = {phase.address(out, panel),
+                                     phase.stride(out, 0)};
+  appendRead(phase, views.x, phase.whole(views.x), operands);
+  appendRead(phase, views.weight, panel, operands);
+  operands.append(
+      {readAll(phase, views.targets), readAll(phase, views.weights)});
+  appendRead(phase, statistics, phase.whole(statistics), operands);
+  operands.append({phase.count(plan.extent(model::kRows)),
+                   phase.integer(views.rows),
+                   phase.count(phase.coordinate(0) * views.columns),
+                   countOf(phase, 0, views.columns, views.vocabulary),
+                   phase.integer(views.width), phase.real(op.getScale()),
+                   phase.real(op.getSoftcap()), adds, phase.scratch(0)});
+  phase.call("cross_entropy_weight_gradient", operands);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Saved values, gradients, joins
+//===----------------------------------------------------------------------===//
+
+LogicalResult Rules::tile(model::SaveOp op) {
+  View x = tiler.viewOf(op.getX());
+  const View &saved = training.saved[op.getName()];
+  if (x.buffer == saved.buffer)
+    return success();
+  return tileCopy(op, plan.uniqueName(op.getName().str() + ".save"), x, saved,
+                  tiler);
+}
+
+LogicalResult Rules::tile(model::SavedOp op) {
+  tiler.views[op.getResult()] = training.saved[op.getName()];
+  return success();
+}
+
+LogicalResult Rules::tile(model::GradientOp op) {
+  if (isa_and_nonnull<model::LinearWeightGradientOp, model::BiasGradientOp,
+                      model::EmbeddingGradientOp, model::NormWeightGradientOp,
+                      model::CrossEntropyWeightGradientOp>(
+          op.getGradient().getDefiningOp()))
+    return success();
+  return op.emitOpError() << "cannot be tiled: no op that sums over rows makes "
+                             "it";
+}
+
+LogicalResult Rules::tile(model::JoinOp op) {
+  std::string name = plan.uniqueName(nameOf(op) + ".join");
+  View out = tiler.resultFor(op, name);
+  int64_t offset = 0;
+  for (Value part : op.getParts()) {
+    View place = out;
+    place.type = typeOf(part);
+    SmallVector<AffineExpr> index;
+    for (unsigned d = 0; d < place.type.getRank(); ++d)
+      index.push_back(getAffineDimExpr(d, op.getContext()) +
+                      (d == op.getAxis() ? offset : 0));
+    place.map =
+        simplifyAffineMap(AffineMap::get(index.size(), event::kStepSymbols,
+                                         out.indexOf(index), op.getContext()));
+    if (failed(tileCopy(op, plan.uniqueName(name + ".part"), tiler.viewOf(part),
+                        place, tiler)))
+      return failure();
+    offset += place.type.getDimension(op.getAxis());
+  }
+  return success();
+}
+
+std::optional<LogicalResult> tasks::tileTrainingOp(Operation *op, Tiler &tiler,
+                                                   Training &training) {
+  Rules rules(tiler, training);
+  return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
+      .Case<model::EmbeddingOp, model::RopeTableOp, model::LinearOp,
+            model::RmsNormOp, model::LayerNormOp, model::SequenceAttentionOp,
+            model::CrossEntropyOp, model::SaveOp, model::SavedOp,
+            model::GradientOp, model::LinearInputGradientOp,
+            model::LinearWeightGradientOp, model::BiasGradientOp,
+            model::EmbeddingGradientOp, model::NormStatisticsOp,
+            model::NormInputGradientOp, model::NormWeightGradientOp,
+            model::AttentionDeltaOp, model::AttentionQueryGradientOp,
+            model::AttentionKeyValueGradientOp, model::GateGradientOp,
+            model::CrossEntropyInputGradientOp,
+            model::CrossEntropyWeightGradientOp, model::JoinOp>(
+          [&](auto typed) { return rules.tile(typed); })
+      .Case([&](model::RopeGradientOp rope) {
+        return tileRotation(op, rope.getDy(), rope.getTable(), "rope_back",
+                            tiler);
+      })
+      .Case([&](model::ActivateGradientOp activate) {
+        std::string name = tiler.plan.uniqueName(nameOf(op) + ".gradient");
+        return tileRows(
+            op, name, "activate_gradient",
+            {tiler.viewOf(activate.getDy()), tiler.viewOf(activate.getX())},
+            tiler.resultFor(op, name), tiler,
+            [&](PhaseBuilder &phase, const RowTiles &,
+                SmallVectorImpl<Attribute> &operands) {
+              operands.push_back(phase.integer32(
+                  static_cast<int32_t>(activate.getActivation())));
+            });
+      })
+      .Case([&](model::TanhGradientOp) {
+        return tileElementwise(op, "tanh_gradient", tiler);
+      })
+      .Case([&](model::SoftmaxGradientOp) {
+        return tileElementwise(op, "softmax_gradient", tiler);
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+//===----------------------------------------------------------------------===//
+// The update
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A parameter of all layers as a matrix, cut into tiles of rows.
+struct Flat {
+  Trainable *trainable;
+  int64_t rows, columns, size;
+
+  explicit Flat(Trainable &trainable) : trainable(&trainable) {
+    ArrayRef<int64_t> shape = trainable.weight.type.getShape();
+    columns = shape.back();
+    rows = trainable.layers * (shape.size() == 2 ? shape[0] : 1);
+    // As many elements as a core's cache holds a few times.
+    size = std::max<int64_t>(1, 16384 / columns);
+  }
+  int64_t tiles() const { return ceilDiv(rows, size); }
+};
+} // namespace
+
+LogicalResult Training::finish(const View &loss, Location location) {
+  PlanBuilder &plan = tiler.plan;
+  Builder builder(plan.context());
+  plan.beginSegment("update", 1, location);
+  auto f32 = [&](ArrayRef<int64_t> shape) {
+    return model::StepTensorType::get(plan.context(), shape,
+                                      builder.getF32Type());
+  };
+  // Steps that only add to gradients have no outputs, and no tasks below.
+  AffineExpr updates = plan.symbol(event::kOutputs);
+  SmallVector<Flat> all;
+  int64_t count = 0;
+  for (auto &[key, trainable] : trainables) {
+    if (!trainable->hasGradient)
+      continue;
+    all.push_back(Flat(*trainable));
+    count += all.back().tiles();
+  }
+  auto flatView = [&](const Flat &flat, StringRef name, StringAttr storage) {
+    return plan.persistent(plan.uniqueName(name),
+                           f32({flat.rows, flat.columns}), 1, storage,
+                           DictionaryAttr(), flat.trainable->location);
+  };
+  auto updatePhase = [&](const Flat &flat, StringRef what) {
+    return plan.phase(plan.uniqueName((flat.trainable->name + what).str()),
+                      flat.trainable->location, {updates * flat.tiles()},
+                      {flat.tiles()});
+  };
+
+  View partials =
+      plan.transient(plan.uniqueName("norm.partial"), f32({count}), location);
+  int64_t first = 0;
+  SmallVector<View> gradients;
+  for (const Flat &flat : all) {
+    View gradient = flatView(flat, flat.trainable->name + ".gradients",
+                             flat.trainable->gradientStorage);
+    gradients.push_back(gradient);
+    PhaseBuilder phase = updatePhase(flat, ".sum_squares");
+    Box in = rowsOfTask(phase, gradient, flat.size),
+        out = phase.whole(partials);
+    out.low[0] = phase.coordinate(0) + first;
+    out.high[0] = out.low[0] + 1;
+    phase.reads(gradient, in);
+    phase.writes(partials, out);
+    phase.call("sum_squares",
+               {phase.address(partials, out), phase.address(gradient, in),
+                phase.stride(gradient, 0),
+                countOf(phase, 0, flat.size, flat.rows),
+                phase.integer(flat.columns)});
+    first += flat.tiles();
+  }
+
+  // Loss, gradient's norm, and the factor that clips it.
+  View summary =
+      plan.transient(plan.uniqueName("summary"), f32({1, 4}), location);
+  {
+    PhaseBuilder phase = plan.phase(plan.uniqueName("summary.sum"), location,
+                                    {plan.constant(1)}, {1});
+    Box box = phase.whole(partials), out = phase.whole(summary);
+    box.high[0] = updates * count;
+    SmallVector<Attribute> operands;
+    phase.writes(summary, out);
+    operands.push_back(phase.address(summary, out));
+    appendRead(phase, loss, phase.whole(loss), operands);
+    operands.push_back(phase.count(plan.extent(model::kRows)));
+    phase.reads(partials, box);
+    operands.append({phase.address(partials, box), phase.count(box.high[0]),
+                     readAll(phase, scalars)});
+    phase.call("step_summary", operands);
+  }
+
+  SmallVector<View> changed;
+  for (auto [flat, gradient] : llvm::zip(all, gradients)) {
+    Trainable &trainable = *flat.trainable;
+    View weight =
+        flatView(flat, trainable.name + ".flat", trainable.weightStorage);
+    changed.push_back(weight);
+    PhaseBuilder phase = updatePhase(flat, ".update");
+    SmallVector<Attribute> operands;
+    auto change = [&](const View &view) {
+      Box box = rowsOfTask(phase, view, flat.size);
+      phase.reads(view, box);
+      appendWrite(phase, view, box, operands);
+    };
+    change(weight);
+    for (StringRef name : {"exp_avg", "exp_avg_sq"})
+      change(plan.persistent(
+          plan.uniqueName((trainable.name + "." + name).str()),
+          f32({flat.rows, flat.columns}), 1, StringAttr(),
+          builder.getDictionaryAttr(
+              {builder.getNamedAttr("role", builder.getStringAttr("optimizer")),
+               builder.getNamedAttr("of",
+                                    builder.getStringAttr(trainable.name))}),
+          trainable.location));
+    appendRead(phase, gradient, rowsOfTask(phase, gradient, flat.size),
+               operands);
+    operands.append({countOf(phase, 0, flat.size, flat.rows),
+                     phase.integer(flat.columns), readAll(phase, scalars),
+                     readAll(phase, summary),
+                     phase.integer32(trainable.weight.type.getRank() > 1)});
+    phase.call("adamw", operands);
+  }
+
+  // What the runtime writes for the next step, nobody reads any more.
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName("advance"), location, {plan.constant(1)}, {1});
+  phase.reads(summary, phase.whole(summary));
+  for (const View &input : inputs)
+    phase.writes(input, phase.whole(input));
+  phase.advance(summary);
+  return success();
+}
