@@ -1,6 +1,7 @@
 //===- product.cpp - products of matrices as training stores them ---------===//
 
 #include "codegen/cpu/library/product.h"
+#include "codegen/cpu/library/row_sums.h"
 
 using namespace baton::cpu;
 
@@ -30,7 +31,7 @@ BATON_TASK void baton_task_product_gradient(
     int64_t a_depth_stride, const float *b, int64_t b_depth_stride,
     int64_t b_column_stride, int64_t rows, int64_t columns, int64_t depth,
     const int32_t *accumulate, float *scratch) {
-  const bool adds = !accumulate || *accumulate;
+  const bool adds = joins(accumulate);
   multiply_sides(
       scratch, {a, a_row_stride, a_depth_stride},
       {b, b_depth_stride, b_column_stride}, rows, columns, depth,
