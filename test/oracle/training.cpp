@@ -169,4 +169,114 @@ GateGradient gate_gradient(const Matrix &dy, const Matrix &x,
   return out;
 }
 
+namespace {
+
+/// The first row that `row` sees; it sees all up to itself.
+int64_t first_seen(const SequenceAttention &shape, int64_t row) {
+  const int64_t position = shape.positions[row];
+  const int64_t seen = shape.window > 0
+                           ? std::min<int64_t>(position, shape.window - 1)
+                           : position;
+  return row - seen;
+}
+
+/// Of one query head and one row: scores of the rows that are seen, and their
+/// derivatives by the inner product of query and key.
+struct Scores {
+  std::vector<double> values;
+  std::vector<double> slopes;
+  double maximum;
+  double sum;
+};
+
+Scores scores_of(const SequenceAttention &shape, const Matrix &q,
+                 const Matrix &keys, int64_t row, int64_t head) {
+  Scores out;
+  for (int64_t key = first_seen(shape, row); key <= row; ++key) {
+    double score = 0.0;
+    for (int64_t d = 0; d < shape.head_dim; ++d)
+      score += q.at(row, head * shape.head_dim + d) * keys.at(key, d);
+    score *= shape.scale;
+    double slope = shape.scale;
+    if (shape.softcap != 0.0) {
+      const double bent = std::tanh(score / shape.softcap);
+      score = shape.softcap * bent;
+      slope *= 1.0 - bent * bent;
+    }
+    out.values.push_back(score);
+    out.slopes.push_back(slope);
+  }
+  out.maximum = *std::max_element(out.values.begin(), out.values.end());
+  out.sum = 0.0;
+  for (double score : out.values)
+    out.sum += std::exp(score - out.maximum);
+  return out;
+}
+
+} // namespace
+
+Matrix SequenceAttention::forward(const Matrix &q, const Matrix &keys,
+                                  const Matrix &values) const {
+  Matrix out(q.rows, group * value_dim);
+  for (int64_t row = 0; row < q.rows; ++row)
+    for (int64_t head = 0; head < group; ++head) {
+      const Scores scores = scores_of(*this, q, keys, row, head);
+      const int64_t first = first_seen(*this, row);
+      for (int64_t key = first; key <= row; ++key)
+        for (int64_t e = 0; e < value_dim; ++e)
+          out.at(row, head * value_dim + e) +=
+              std::exp(scores.values[key - first] - scores.maximum) /
+              scores.sum * values.at(key, e);
+    }
+  return out;
+}
+
+Matrix SequenceAttention::statistics(const Matrix &q,
+                                     const Matrix &keys) const {
+  Matrix out(q.rows, 2 * group);
+  for (int64_t row = 0; row < q.rows; ++row)
+    for (int64_t head = 0; head < group; ++head) {
+      const Scores scores = scores_of(*this, q, keys, row, head);
+      out.at(row, 2 * head) = scores.maximum;
+      out.at(row, 2 * head + 1) = scores.sum;
+    }
+  return out;
+}
+
+SequenceAttention::Gradient
+SequenceAttention::gradient(const Matrix &dout, const Matrix &q,
+                            const Matrix &keys, const Matrix &values) const {
+  Gradient out = {Matrix(q.rows, q.columns), Matrix(keys.rows, keys.columns),
+                  Matrix(values.rows, values.columns)};
+  for (int64_t row = 0; row < q.rows; ++row)
+    for (int64_t head = 0; head < group; ++head) {
+      const Scores scores = scores_of(*this, q, keys, row, head);
+      const int64_t first = first_seen(*this, row);
+      std::vector<double> weights, dweights;
+      double mean = 0.0;
+      for (int64_t key = first; key <= row; ++key) {
+        double dweight = 0.0;
+        for (int64_t e = 0; e < value_dim; ++e)
+          dweight += dout.at(row, head * value_dim + e) * values.at(key, e);
+        weights.push_back(
+            std::exp(scores.values[key - first] - scores.maximum) / scores.sum);
+        dweights.push_back(dweight);
+        mean += weights.back() * dweight;
+      }
+      for (int64_t key = first; key <= row; ++key) {
+        const int64_t i = key - first;
+        for (int64_t e = 0; e < value_dim; ++e)
+          out.dv.at(key, e) += weights[i] * dout.at(row, head * value_dim + e);
+        const double dproduct =
+            weights[i] * (dweights[i] - mean) * scores.slopes[i];
+        for (int64_t d = 0; d < head_dim; ++d) {
+          const int64_t place = head * head_dim + d;
+          out.dq.at(row, place) += dproduct * keys.at(key, d);
+          out.dk.at(key, d) += dproduct * q.at(row, place);
+        }
+      }
+    }
+  return out;
+}
+
 } // namespace baton::oracle

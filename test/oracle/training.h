@@ -59,6 +59,33 @@ struct GateGradient {
 GateGradient gate_gradient(const Matrix &dy, const Matrix &x,
                            const Matrix &gates, int64_t heads);
 
+/// Rows of several sequences, one behind the other, whose queries share one
+/// key/value head.
+struct SequenceAttention {
+  /// Of each row in its own sequence.
+  std::vector<int32_t> positions;
+  int64_t group;
+  int64_t head_dim;
+  int64_t value_dim;
+  double scale;
+  double softcap; // 0: none
+  int64_t window; // 0: none
+
+  Matrix forward(const Matrix &q, const Matrix &keys,
+                 const Matrix &values) const;
+  /// Per query head the maximum of its scores and the sum of e^(score -
+  /// maximum).
+  Matrix statistics(const Matrix &q, const Matrix &keys) const;
+
+  struct Gradient {
+    Matrix dq;
+    Matrix dk;
+    Matrix dv;
+  };
+  Gradient gradient(const Matrix &dout, const Matrix &q, const Matrix &keys,
+                    const Matrix &values) const;
+};
+
 } // namespace baton::oracle
 
 #endif // BATON_TEST_ORACLE_TRAINING_H

@@ -21,7 +21,7 @@
 #ifndef BATON_CODEGEN_CPU_LIBRARY_TRAINING_H
 #define BATON_CODEGEN_CPU_LIBRARY_TRAINING_H
 
-#include <stdint.h>
+#include "codegen/cpu/library/library.h"
 
 #ifdef __cplusplus
 #define BATON_CONSTEXPR constexpr
@@ -121,10 +121,17 @@ void baton_task_norm_weight_gradient(
 //===- Attention of sequences ---------------------------------------------===//
 
 /// Bytes of `scratch` that the three bodies below need for tiles of up to
-/// `rows` rows.
-int64_t baton_sequence_attention_scratch_bytes(int64_t rows, int64_t group,
-                                               int64_t head_dim,
-                                               int64_t value_dim);
+/// `rows` rows: baton_attention_scratch_bytes, or blocks of 64 rows of two
+/// matrices in two orders.
+BATON_CONSTEXPR int64_t baton_sequence_attention_scratch_bytes(
+    int64_t rows, int64_t group, int64_t head_dim, int64_t value_dim) {
+  const int64_t forward =
+      baton_attention_scratch_bytes(rows, group, head_dim, value_dim);
+  const int64_t gradient = 4 * 64 *
+                           (head_dim + (head_dim + 15) / 16 * 16 + value_dim +
+                            (value_dim + 15) / 16 * 16);
+  return forward > gradient ? forward : gradient;
+}
 
 /// Attention of rows [row, row + rows) of all rows of the step. q, out,
 /// statistics begin at that tile, keys, values and positions at row 0 of the
