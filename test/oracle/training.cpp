@@ -279,4 +279,79 @@ SequenceAttention::gradient(const Matrix &dout, const Matrix &q,
   return out;
 }
 
+namespace {
+
+/// A row's logits, their derivatives by the inner product, and what makes
+/// probabilities of them.
+Scores logits_of(const CrossEntropy &loss, const Matrix &x,
+                 const Matrix &weight, int64_t row) {
+  Scores out;
+  for (int64_t token = 0; token < weight.rows; ++token) {
+    double logit = 0.0;
+    for (int64_t d = 0; d < x.columns; ++d)
+      logit += x.at(row, d) * weight.at(token, d);
+    logit *= loss.scale;
+    double slope = loss.scale;
+    if (loss.softcap != 0.0) {
+      const double bent = std::tanh(logit / loss.softcap);
+      logit = loss.softcap * bent;
+      slope *= 1.0 - bent * bent;
+    }
+    out.values.push_back(logit);
+    out.slopes.push_back(slope);
+  }
+  out.maximum = *std::max_element(out.values.begin(), out.values.end());
+  out.sum = 0.0;
+  for (double logit : out.values)
+    out.sum += std::exp(logit - out.maximum);
+  return out;
+}
+
+} // namespace
+
+Matrix CrossEntropy::forward(const Matrix &x, const Matrix &weight) const {
+  Matrix out(x.rows, 1);
+  for (int64_t row = 0; row < x.rows; ++row) {
+    if (weights[row] == 0.0)
+      continue;
+    const Scores logits = logits_of(*this, x, weight, row);
+    out.at(row, 0) = weights[row] * (logits.maximum + std::log(logits.sum) -
+                                     logits.values[targets[row]]);
+  }
+  return out;
+}
+
+Matrix CrossEntropy::statistics(const Matrix &x, const Matrix &weight) const {
+  Matrix out(x.rows, 2);
+  for (int64_t row = 0; row < x.rows; ++row) {
+    const Scores logits = logits_of(*this, x, weight, row);
+    out.at(row, 0) = logits.maximum;
+    out.at(row, 1) = logits.sum;
+  }
+  return out;
+}
+
+CrossEntropy::Gradient CrossEntropy::gradient(const Matrix &x,
+                                              const Matrix &weight) const {
+  Gradient out = {Matrix(x.rows, x.columns),
+                  Matrix(weight.rows, weight.columns)};
+  for (int64_t row = 0; row < x.rows; ++row) {
+    if (weights[row] == 0.0)
+      continue;
+    const Scores logits = logits_of(*this, x, weight, row);
+    for (int64_t token = 0; token < weight.rows; ++token) {
+      const double share =
+          std::exp(logits.values[token] - logits.maximum) / logits.sum;
+      const double dproduct = weights[row] *
+                              (share - (token == targets[row] ? 1.0 : 0.0)) *
+                              logits.slopes[token];
+      for (int64_t d = 0; d < x.columns; ++d) {
+        out.dx.at(row, d) += dproduct * weight.at(token, d);
+        out.dweight.at(token, d) += dproduct * x.at(row, d);
+      }
+    }
+  }
+  return out;
+}
+
 } // namespace baton::oracle

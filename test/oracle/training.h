@@ -86,6 +86,26 @@ struct SequenceAttention {
                     const Matrix &values) const;
 };
 
+/// Weighted losses of rows whose logits are products of x and weight.
+struct CrossEntropy {
+  std::vector<int32_t> targets;
+  std::vector<double> weights;
+  double scale;
+  double softcap; // 0: none
+
+  /// [rows, 1].
+  Matrix forward(const Matrix &x, const Matrix &weight) const;
+  /// Maximum of the logits, sum of e^(logit - maximum).
+  Matrix statistics(const Matrix &x, const Matrix &weight) const;
+
+  struct Gradient {
+    Matrix dx;
+    Matrix dweight;
+  };
+  /// Of the sum of all losses.
+  Gradient gradient(const Matrix &x, const Matrix &weight) const;
+};
+
 } // namespace baton::oracle
 
 #endif // BATON_TEST_ORACLE_TRAINING_H

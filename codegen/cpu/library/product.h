@@ -39,10 +39,13 @@ struct RightSide {
   const float *data;
   int64_t depth_stride;
   int64_t column_stride;
+  /// If not null, depths where it is 0 are taken as zeros, whatever they hold;
+  /// only with a column_stride of 1.
+  const float *weights = nullptr;
 
   BATON_INLINE RightSide at(int64_t depth, int64_t column) const {
     return {data + depth * depth_stride + column * column_stride, depth_stride,
-            column_stride};
+            column_stride, weights ? weights + depth : nullptr};
   }
 };
 
@@ -94,7 +97,9 @@ BATON_INLINE void pack_right(float *__restrict panel, RightSide right,
   if (right.column_stride == 1)
     for (int64_t d = 0; d < depth; ++d)
       store(panel + d * lanes,
-            load(right.data + d * right.depth_stride, count));
+            right.weights && right.weights[d] == 0.0f
+                ? splat(0.0f)
+                : load(right.data + d * right.depth_stride, count));
   else
     transpose_to_panel(panel, right.data, right.column_stride, 0, count, depth);
 }
@@ -140,76 +145,94 @@ BATON_INLINE Fetcher fetcher(RightSide right, int64_t depth, int64_t columns) {
              : Fetcher(right.data, right.column_stride, columns, depth);
 }
 
-/// The chains of left times right, [rows, columns]. They start at
-/// begin(row, column, count) and end in finish(row, column, count, chains), 16
-/// columns at a time, the last panel `count` of them. `scratch`:
-/// baton_product_scratch_bytes.
-template <typename Begin, typename Finish>
-BATON_INLINE void multiply_sides(float *__restrict scratch, LeftSide left,
+/// Where a product packs and sums: baton_product_scratch_bytes, or parts of
+/// other scratch.
+struct ProductSpace {
+  float *packed; // [rows][depth], product_rows by product_depth at most
+  float *panel;  // [depth][16]
+  float *sums;   // [columns / 16][rows][16]
+};
+
+constexpr int64_t product_packed_size =
+    product_rows * product_depth + product_depth * lanes;
+
+BATON_INLINE ProductSpace product_space(float *scratch) {
+  return {scratch, scratch + product_rows * product_depth,
+          scratch + product_packed_size};
+}
+
+/// One piece of depth of up to product_rows rows. Chains start at +0 in the
+/// first piece and rest in space.sums between two; the last gives them to
+/// finish(row, column, count, chains), 16 columns at a time, of the last panel
+/// `count`. `next_depth` more depths behind this piece are fetched.
+template <typename Finish>
+BATON_INLINE void multiply_piece(ProductSpace space, LeftSide left,
                                  RightSide right, int64_t rows, int64_t columns,
-                                 int64_t depth, Begin begin, Finish finish) {
-  float *packed = scratch;                              // [rows][depth]
-  float *panel = packed + product_rows * product_depth; // [depth][16]
-  float *all_sums = panel + product_depth * lanes;      // [panels][rows][16]
-  for (int64_t first_row = 0; first_row < rows; first_row += product_rows) {
-    const int64_t count =
-        rows - first_row < product_rows ? rows - first_row : product_rows;
-    const int64_t blocks = (count + tile_rows - 1) / tile_rows;
-    const int64_t panels = (columns + lanes - 1) / lanes;
-    for (int64_t first = 0; first < depth; first += product_depth) {
-      const int64_t size =
-          depth - first < product_depth ? depth - first : product_depth;
-      const int64_t next_size = depth - first - size < product_depth
-                                    ? depth - first - size
-                                    : product_depth;
-      pack_left(packed, left.at(first_row, first), count, size);
-      Fetcher next_left =
-          fetcher(left.at(first_row, first + size), count, next_size);
-      const int64_t left_lines =
-          (count * next_size / lanes + blocks * panels - 1) / (blocks * panels);
-      const int64_t right_lines = (size + blocks - 1) / blocks;
-      for (int64_t column = 0; column < columns; column += lanes) {
-        const int64_t width =
-            columns - column < lanes ? columns - column : lanes;
-        float *sums = all_sums + column * product_rows;
-        if (first == 0)
-          for (int64_t row = 0; row < blocks * tile_rows; ++row)
-            store(sums + row * lanes,
-                  row < count ? begin(first_row + row, column, width)
-                              : splat(0.0f));
-        pack_right(panel, right.at(first, column), width, size);
-        const int64_t next = column + lanes;
-        Fetcher next_right =
-            next < columns
-                ? fetcher(right.at(first, next), size,
-                          columns - next < lanes ? columns - next : lanes)
-                : fetcher(right.at(first + size, 0), next_size,
-                          columns < lanes ? columns : lanes);
-        for (int64_t row = 0; row < count; row += tile_rows) {
-          next_left.fetch(left_lines);
-          next_right.fetch(right_lines);
-          const float *pointers[tile_rows];
-          Vector sum[tile_rows][1];
-          BATON_UNROLL
-          for (int i = 0; i < tile_rows; ++i) {
-            pointers[i] = packed + row * size + i;
-            sum[i][0] = load(sums + (row + i) * lanes);
-          }
-          accumulate<tile_rows, 1, 4, tile_rows>(
-              sum, pointers, 0, size,
-              [&](int64_t d, int)
-                  BATON_INLINE_LAMBDA { return load(panel + d * lanes); },
-              [](int64_t) BATON_INLINE_LAMBDA {});
-          BATON_UNROLL
-          for (int i = 0; i < tile_rows; ++i)
-            store(sums + (row + i) * lanes, sum[i][0]);
-        }
-        if (first + size == depth)
-          for (int64_t row = 0; row < count; ++row)
-            finish(first_row + row, column, width, load(sums + row * lanes));
+                                 int64_t depth, int64_t next_depth,
+                                 bool is_first, bool is_last, Finish finish) {
+  const int64_t blocks = (rows + tile_rows - 1) / tile_rows;
+  const int64_t panels = (columns + lanes - 1) / lanes;
+  pack_left(space.packed, left, rows, depth);
+  Fetcher next_left = fetcher(left.at(0, depth), rows, next_depth);
+  const int64_t left_lines =
+      (rows * next_depth / lanes + blocks * panels - 1) / (blocks * panels);
+  const int64_t right_lines = (depth + blocks - 1) / blocks;
+  for (int64_t column = 0; column < columns; column += lanes) {
+    const int64_t width = columns - column < lanes ? columns - column : lanes;
+    float *sums = space.sums + column * blocks * tile_rows;
+    pack_right(space.panel, right.at(0, column), width, depth);
+    const int64_t next = column + lanes;
+    Fetcher next_right =
+        next < columns
+            ? fetcher(right.at(0, next), depth,
+                      columns - next < lanes ? columns - next : lanes)
+            : fetcher(right.at(depth, 0), next_depth,
+                      columns < lanes ? columns : lanes);
+    for (int64_t row = 0; row < rows; row += tile_rows) {
+      next_left.fetch(left_lines);
+      next_right.fetch(right_lines);
+      const float *pointers[tile_rows];
+      Vector sum[tile_rows][1];
+      BATON_UNROLL
+      for (int i = 0; i < tile_rows; ++i) {
+        pointers[i] = space.packed + row * depth + i;
+        sum[i][0] = is_first ? splat(0.0f) : load(sums + (row + i) * lanes);
       }
+      accumulate<tile_rows, 1, 4, tile_rows>(
+          sum, pointers, 0, depth,
+          [&](int64_t d, int)
+              BATON_INLINE_LAMBDA { return load(space.panel + d * lanes); },
+          [](int64_t) BATON_INLINE_LAMBDA {});
+      BATON_UNROLL
+      for (int i = 0; i < tile_rows; ++i)
+        store(sums + (row + i) * lanes, sum[i][0]);
     }
+    if (is_last)
+      for (int64_t row = 0; row < rows; ++row)
+        finish(row, column, width, load(sums + row * lanes));
   }
+}
+
+/// All pieces, of any number of rows.
+template <typename Finish>
+BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left,
+                                 RightSide right, int64_t rows, int64_t columns,
+                                 int64_t depth, Finish finish) {
+  for (int64_t row = 0; row < rows; row += product_rows)
+    for (int64_t first = 0; first < depth; first += product_depth) {
+      const int64_t left_over = depth - first;
+      const int64_t size =
+          left_over < product_depth ? left_over : product_depth;
+      const int64_t next =
+          left_over - size < product_depth ? left_over - size : product_depth;
+      multiply_piece(space, left.at(row, first), right.at(first, 0),
+                     rows - row < product_rows ? rows - row : product_rows,
+                     columns, size, next, first == 0, size == left_over,
+                     [&](int64_t place, int64_t column, int64_t count,
+                         Vector chains) BATON_INLINE_LAMBDA {
+                       finish(row + place, column, count, chains);
+                     });
+    }
 }
 
 } // namespace baton::cpu

@@ -211,8 +211,17 @@ void baton_task_gate_gradient(float *dgate, int64_t dgate_stride,
 // softcap) when softcap is not 0. Full logits never exist: tiles of them are
 // made where they are needed, each element the chain of baton_task_product.
 
-int64_t baton_cross_entropy_scratch_bytes(int64_t rows, int64_t columns,
-                                          int64_t width);
+/// Bytes of `scratch` for tiles of up to `rows` rows and `columns` tokens: what
+/// a product packs and sums, a tile of logits, and the chains of a gradient,
+/// [rows or columns, width].
+BATON_CONSTEXPR int64_t baton_cross_entropy_scratch_bytes(int64_t rows,
+                                                          int64_t columns,
+                                                          int64_t width) {
+  const int64_t tokens = (columns + 15) / 16 * 16;
+  const int64_t larger = rows > columns ? rows : columns;
+  return baton_product_scratch_bytes(columns) +
+         4 * (rows * tokens + (larger + 5) / 6 * 6 * ((width + 15) / 16 * 16));
+}
 
 /// Of a tile of rows and a tile of the vocabulary, which begins at token
 /// `first`: partials[r * partials_stride] = {maximum, sum of e^(l - maximum),
