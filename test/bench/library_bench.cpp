@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/training.h"
 
 #include <algorithm>
 #include <chrono>
@@ -32,6 +33,8 @@ constexpr int64_t matrices = 16;   // 256 MiB in F32
 constexpr int64_t tile_columns = 64;
 constexpr int64_t matrix_weights = features * features;
 constexpr int64_t context = 4096;
+constexpr int64_t product_tile = 256; // rows and columns
+constexpr int64_t product_depth = 768;
 
 typedef float Vector __attribute__((ext_vector_type(16)));
 
@@ -92,6 +95,18 @@ void attention(float *out, const float *q, const float *keys,
                        0, 0, scratch);
 }
 
+/// One tile of a training step's products: activations and weights as they lie,
+/// either of them by columns.
+template <bool LeftByColumns, bool RightByColumns>
+void product(float *out, const float *left, const float *right,
+             float *scratch) {
+  baton_task_product(out, features, left, LeftByColumns ? 1 : features,
+                     LeftByColumns ? features : 1, right,
+                     RightByColumns ? 1 : features,
+                     RightByColumns ? features : 1, nullptr, nullptr, 0,
+                     product_tile, product_tile, product_depth, scratch);
+}
+
 template <typename Body> double seconds(Body body) {
   auto begin = std::chrono::steady_clock::now();
   body();
@@ -126,11 +141,13 @@ int main(int argc, char **argv) {
   for (int64_t i = 0; i < matrices * matrix_weights; ++i)
     weights[i] = static_cast<float>(i % 251) * 0x1p-10f;
   float *x = allocate(48 * features);
-  float *out = allocate(48 * features);
+  float *out = allocate(product_tile * features);
   for (int64_t i = 0; i < 48 * features; ++i)
     x[i] = static_cast<float>(i % 127) * 0x1p-7f;
   std::vector<float> scratch(baton_attention_scratch_bytes(48, 4, 128, 128) /
                              4);
+  std::vector<float> product_scratch(baton_product_scratch_bytes(product_tile) /
+                                     4);
 
   // Every window reads the bytes that were left alone for longest. Halves of
   // these floats are ordinary numbers: subnormal ones would be slow.
@@ -147,8 +164,13 @@ int main(int argc, char **argv) {
   };
   auto states = [&](int64_t width) { return take((context + 64) * width); };
 
+  auto side = [&] { return take(product_depth * features); };
+
   constexpr double wide = 4.0 * matrix_weights, narrow = 2.0 * matrix_weights;
   constexpr double work = 2.0 * matrix_weights;
+  constexpr double product_bytes = 8.0 * product_tile * product_depth;
+  constexpr double product_work =
+      2.0 * product_tile * product_tile * product_depth;
   constexpr int64_t probe_iterations = 1000000;
   std::vector<Row> table = {
       {"read loop", wide, 0, 1e9},
@@ -170,6 +192,9 @@ int main(int argc, char **argv) {
        context * 128 * 4.0 * 2, 1e9},
       {"attention, 48 rows of 4 heads", context * 512.0,
        (context + 24) * 64 * 4.0 * 4 * 48, 1e9},
+      {"product with weights by columns", product_bytes, product_work, 1e9},
+      {"product with weights by rows", product_bytes, product_work, 1e9},
+      {"product for weights", product_bytes, product_work, 1e9},
   };
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < table.size(); ++i) {
@@ -222,6 +247,15 @@ int main(int argc, char **argv) {
         case 14:
           attention<48, 4, 64>(out, x, states(64), states(64), context,
                                scratch.data());
+          break;
+        case 15:
+          product<false, true>(out, side(), side(), product_scratch.data());
+          break;
+        case 16:
+          product<false, false>(out, side(), side(), product_scratch.data());
+          break;
+        case 17:
+          product<true, false>(out, side(), side(), product_scratch.data());
           break;
         }
       });

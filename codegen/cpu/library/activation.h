@@ -46,6 +46,46 @@ BATON_INLINE Vector activate(Vector x, int32_t activation) {
   }
 }
 
+/// The derivatives, at x.
+BATON_INLINE Vector silu_slope(Vector x) {
+  const Vector open = sigmoid(x);
+  return open * (1.0f + x * (1.0f - open));
+}
+
+BATON_INLINE Vector gelu_slope(Vector x) {
+  const Vector density = exp(x * x * -0.5f) * 0x1.988454p-2f;
+  return 0.5f * (1.0f + erf(x * 0x1.6a09e6p-1f)) + x * density;
+}
+
+BATON_INLINE Vector gelu_tanh_slope(Vector x) {
+  // Beyond 16 the slope is 0 or 1, and powers of x would overflow.
+  x = x > 16.0f ? splat(16.0f) : x;
+  x = x < -16.0f ? splat(-16.0f) : x;
+  const Vector square = x * x;
+  const Vector t = tanh(0x1.988454p-1f * (x + 0.044715f * (square * x)));
+  const Vector inner = 0x1.988454p-1f * (1.0f + 0.134145f * square);
+  return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * inner;
+}
+
+BATON_INLINE Vector relu_slope(Vector x) {
+  return x <= 0.0f ? splat(0.0f) : splat(1.0f);
+}
+
+BATON_INLINE Vector slope(Vector x, int32_t activation) {
+  switch (activation) {
+  case BATON_ACTIVATION_SILU:
+    return silu_slope(x);
+  case BATON_ACTIVATION_GELU:
+    return gelu_slope(x);
+  case BATON_ACTIVATION_GELU_TANH:
+    return gelu_tanh_slope(x);
+  case BATON_ACTIVATION_RELU:
+    return relu_slope(x);
+  default:
+    return splat(1.0f);
+  }
+}
+
 } // namespace baton::cpu
 
 #endif // BATON_CODEGEN_CPU_LIBRARY_ACTIVATION_H

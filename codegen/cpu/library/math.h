@@ -1,4 +1,4 @@
-//===- math.h - exp, tanh and erf on vectors ------------------------------===//
+//===- math.h - exp, log, tanh and erf on vectors -------------------------===//
 //
 // Own polynomials, so that a lane's bits depend neither on its position nor on
 // the C library of the machine. The coefficients interpolate the functions at
@@ -49,6 +49,45 @@ BATON_INLINE Vector exp(Vector x) {
 
 /// The same arithmetic for one value.
 BATON_INLINE float exp(float x) { return exp(splat(x)).x; }
+
+/// log x within 2 units in the last place, of subnormal x too; -infinity for
+/// zero, NaN below it.
+BATON_INLINE Vector log(Vector x) {
+  const IntegerVector is_subnormal = x < 0x1p-126f;
+  const Vector normal = is_subnormal ? x * 0x1p23f : x;
+  // x = 2^n m with m in [sqrt(1/2), sqrt(2)), the interval around 1 that needs
+  // the shortest polynomial.
+  const IntegerVector bits = __builtin_bit_cast(IntegerVector, normal);
+  const IntegerVector offset = bits - 0x3f3504f3;
+  const IntegerVector exponent =
+      (offset >> 23) - (is_subnormal ? IntegerVector(23) : IntegerVector(0));
+  const Vector n = __builtin_convertvector(exponent, Vector);
+  const Vector f =
+      __builtin_bit_cast(Vector, (offset & 0x7fffff) + 0x3f3504f3) - 1.0f;
+
+  // log(1 + f) = f - f^2 / 2 + f^3 q(f).
+  const Vector square = f * f;
+  Vector q = splat(0x1.1d8ea6p-4f);
+  q = fma(q, f, splat(-0x1.d635bcp-4f));
+  q = fma(q, f, splat(0x1.dea282p-4f));
+  q = fma(q, f, splat(-0x1.fcf4c6p-4f));
+  q = fma(q, f, splat(0x1.23d21ap-3f));
+  q = fma(q, f, splat(-0x1.555b4ap-3f));
+  q = fma(q, f, splat(0x1.999d5ap-3f));
+  q = fma(q, f, splat(-0x1.fffffcp-3f));
+  q = fma(q, f, splat(0x1.555554p-2f));
+  // ln 2 in two parts; products with the first are exact.
+  Vector small = fma(n, splat(0x1.0bfbe8p-15f), f * square * q);
+  small = fma(square, splat(-0.5f), small);
+  const Vector result = fma(n, splat(0x1.62ep-1f), f + small);
+
+  const Vector infinity = splat(__builtin_inff());
+  const Vector edge = x == 0.0f ? -infinity : splat(__builtin_nanf(""));
+  return x > 0.0f ? (x == infinity ? infinity : result) : edge;
+}
+
+/// The same arithmetic for one value.
+BATON_INLINE float log(float x) { return log(splat(x)).x; }
 
 /// tanh x within 3 units in the last place.
 BATON_INLINE Vector tanh(Vector x) {

@@ -17,10 +17,11 @@ namespace baton::cpu {
 /// registers, the most that leaves room for the operands.
 constexpr int64_t tile_rows = 6;
 
-/// sum[r][p] += x[r][d] * right(d, p) for d in [begin, end), ascending.
-/// `right` returns 16 columns of the right-hand side; `ahead(d)` is called
-/// before every `Step` depths to prefetch.
-template <int Rows, int Panels, int Step = 1, typename Right, typename Ahead>
+/// sum[r][p] += x[r][d * Spacing] * right(d, p) for d in [begin, end),
+/// ascending. `right` returns 16 columns of the right-hand side; `ahead(d)` is
+/// called before every `Step` depths to prefetch.
+template <int Rows, int Panels, int Step = 1, int Spacing = 1, typename Right,
+          typename Ahead>
 BATON_INLINE void accumulate(Vector (*sum)[Panels], const float *const *x,
                              int64_t begin, int64_t end, Right right,
                              Ahead ahead) {
@@ -30,7 +31,8 @@ BATON_INLINE void accumulate(Vector (*sum)[Panels], const float *const *x,
       Vector columns = right(depth, panel);
       BATON_UNROLL
       for (int row = 0; row < Rows; ++row)
-        sum[row][panel] = fma(splat(x[row][depth]), columns, sum[row][panel]);
+        sum[row][panel] =
+            fma(splat(x[row][depth * Spacing]), columns, sum[row][panel]);
     }
   };
   int64_t depth = begin;

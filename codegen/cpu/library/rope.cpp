@@ -5,45 +5,46 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/training.h"
 #include "codegen/cpu/library/vector.h"
 
 using namespace baton::cpu;
 
-BATON_TASK void
-baton_task_rope_table(float *__restrict out, int64_t out_stride,
-                      const float *__restrict inverse_frequencies, int64_t half,
-                      int64_t position, int64_t rows, float scale) {
-  for (int64_t row = 0; row < rows; ++row) {
-    float *cosines = out + row * out_stride;
-    float *sines = cosines + half;
-    float absolute = static_cast<float>(position + row);
-    for (int64_t i = 0; i < half; ++i) {
-      float angle = absolute * inverse_frequencies[i];
-      cosines[i] = __builtin_cosf(angle) * scale;
-      sines[i] = __builtin_sinf(angle) * scale;
-    }
+namespace {
+
+/// One row of the table.
+BATON_INLINE void angles(float *__restrict out,
+                         const float *__restrict inverse_frequencies,
+                         int64_t half, int64_t position, float scale) {
+  const float absolute = static_cast<float>(position);
+  for (int64_t i = 0; i < half; ++i) {
+    float angle = absolute * inverse_frequencies[i];
+    out[i] = __builtin_cosf(angle) * scale;
+    out[half + i] = __builtin_sinf(angle) * scale;
   }
 }
 
-BATON_TASK void baton_task_rope(float *out, int64_t out_stride, const float *x,
-                                int64_t x_stride, const float *__restrict table,
-                                int64_t table_stride, int64_t rows,
-                                int64_t heads, int64_t head_dim, int64_t half) {
+/// turn(low, high, cosine, sine) turns the pairs in place.
+template <typename Turn>
+BATON_INLINE void rotate(float *out, int64_t out_stride, const float *x,
+                         int64_t x_stride, const float *__restrict table,
+                         int64_t table_stride, int64_t rows, int64_t heads,
+                         int64_t head_dim, int64_t half, Turn turn) {
   for (int64_t row = 0; row < rows; ++row) {
     const float *cosines = table + row * table_stride;
     const float *sines = cosines + half;
     for (int64_t head = 0; head < heads; ++head) {
       const float *source = x + row * x_stride + head * head_dim;
       float *destination = out + row * out_stride + head * head_dim;
-      for_each_vector(half, [&](int64_t first,
-                                int64_t count) BATON_INLINE_LAMBDA {
-        Vector low = load(source + first, count);
-        Vector high = load(source + half + first, count);
-        Vector cosine = load(cosines + first, count);
-        Vector sine = load(sines + first, count);
-        store(destination + first, low * cosine - high * sine, count);
-        store(destination + half + first, high * cosine + low * sine, count);
-      });
+      for_each_vector(half,
+                      [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                        Vector low = load(source + first, count);
+                        Vector high = load(source + half + first, count);
+                        turn(low, high, load(cosines + first, count),
+                             load(sines + first, count));
+                        store(destination + first, low, count);
+                        store(destination + half + first, high, count);
+                      });
       for_each_vector(head_dim - 2 * half,
                       [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                         store(destination + 2 * half + first,
@@ -51,4 +52,55 @@ BATON_TASK void baton_task_rope(float *out, int64_t out_stride, const float *x,
                       });
     }
   }
+}
+
+} // namespace
+
+BATON_TASK void
+baton_task_rope_table(float *__restrict out, int64_t out_stride,
+                      const float *__restrict inverse_frequencies, int64_t half,
+                      int64_t position, int64_t rows, float scale) {
+  for (int64_t row = 0; row < rows; ++row)
+    angles(out + row * out_stride, inverse_frequencies, half, position + row,
+           scale);
+}
+
+BATON_TASK void
+baton_task_rope_table_at(float *__restrict out, int64_t out_stride,
+                         const float *__restrict inverse_frequencies,
+                         int64_t half, const int32_t *__restrict positions,
+                         int64_t rows, float scale) {
+  for (int64_t row = 0; row < rows; ++row)
+    angles(out + row * out_stride, inverse_frequencies, half, positions[row],
+           scale);
+}
+
+BATON_TASK void baton_task_rope(float *out, int64_t out_stride, const float *x,
+                                int64_t x_stride, const float *__restrict table,
+                                int64_t table_stride, int64_t rows,
+                                int64_t heads, int64_t head_dim, int64_t half) {
+  rotate(out, out_stride, x, x_stride, table, table_stride, rows, heads,
+         head_dim, half,
+         [](Vector &low, Vector &high, Vector cosine, Vector sine)
+             BATON_INLINE_LAMBDA {
+               const Vector turned = low * cosine - high * sine;
+               high = high * cosine + low * sine;
+               low = turned;
+             });
+}
+
+BATON_TASK void baton_task_rope_back(float *out, int64_t out_stride,
+                                     const float *dy, int64_t dy_stride,
+                                     const float *__restrict table,
+                                     int64_t table_stride, int64_t rows,
+                                     int64_t heads, int64_t head_dim,
+                                     int64_t half) {
+  rotate(out, out_stride, dy, dy_stride, table, table_stride, rows, heads,
+         head_dim, half,
+         [](Vector &low, Vector &high, Vector cosine, Vector sine)
+             BATON_INLINE_LAMBDA {
+               const Vector turned = low * cosine + high * sine;
+               high = high * cosine - low * sine;
+               low = turned;
+             });
 }

@@ -12,14 +12,19 @@
 
 namespace baton::cpu {
 
-/// panel[d * 16 + i] = source[i * stride + d] for i, d < 8.
+/// panel[d * Spacing + i] = source[i * stride + d] for i, d < 8, in ascending
+/// order of d; rows from `Rows` on are zero and not read.
+template <int64_t Spacing = lanes, int Rows = 8>
 BATON_INLINE void transpose_8x8(float *__restrict panel,
                                 const float *__restrict source,
                                 int64_t stride) {
-  HalfVector in[8], pairs[8], quads[8];
+  HalfVector in[8], pairs[8], quads[8], out[8];
   BATON_UNROLL
   for (int i = 0; i < 8; ++i)
-    __builtin_memcpy(&in[i], source + i * stride, sizeof in[i]);
+    if (i < Rows)
+      __builtin_memcpy(&in[i], source + i * stride, sizeof in[i]);
+    else
+      in[i] = HalfVector(0.0f);
   // Only shuffles within 128-bit halves until the last stage: they are the
   // cheap ones on AVX.
   BATON_UNROLL
@@ -41,13 +46,14 @@ BATON_INLINE void transpose_8x8(float *__restrict panel,
   }
   BATON_UNROLL
   for (int d = 0; d < 4; ++d) {
-    HalfVector low = __builtin_shufflevector(quads[d], quads[d + 4], 0, 1, 2, 3,
-                                             8, 9, 10, 11);
-    HalfVector high = __builtin_shufflevector(quads[d], quads[d + 4], 4, 5, 6,
-                                              7, 12, 13, 14, 15);
-    __builtin_memcpy(panel + d * lanes, &low, sizeof low);
-    __builtin_memcpy(panel + (d + 4) * lanes, &high, sizeof high);
+    out[d] = __builtin_shufflevector(quads[d], quads[d + 4], 0, 1, 2, 3, 8, 9,
+                                     10, 11);
+    out[d + 4] = __builtin_shufflevector(quads[d], quads[d + 4], 4, 5, 6, 7, 12,
+                                         13, 14, 15);
   }
+  BATON_UNROLL
+  for (int d = 0; d < 8; ++d)
+    __builtin_memcpy(panel + d * Spacing, &out[d], sizeof out[d]);
 }
 
 /// panel[d * 16 + i] = source[i * stride + d] for begin <= i < end (within 0 ..

@@ -1,4 +1,4 @@
-//===- MathTest.cpp - accuracy of exp, tanh and erf -----------------------===//
+//===- MathTest.cpp - accuracy of exp, log, tanh and erf ------------------===//
 //
 // Sweeps over F32 in steps that visit every binade, against the double
 // precision functions of the C library.
@@ -66,6 +66,22 @@ TEST(Math, ExpWithinTwoUlpsWhereResultsAreFinite) {
   }
 }
 
+TEST(Math, LogWithinTwoUlps) {
+  EXPECT_LE(worst_ulps([](auto x) { return baton::cpu::log(x); },
+                       [](double x) { return std::log(x); }),
+            2.0);
+}
+
+TEST(Math, LogWithinTwoUlpsAroundOne) {
+  for (double x = 0.5; x < 8.0; x += 0x1p-17 + 0x1p-22) {
+    float argument = static_cast<float>(x);
+    ASSERT_LE(ulps(baton::cpu::log(argument),
+                   std::log(static_cast<double>(argument))),
+              2.0)
+        << argument;
+  }
+}
+
 TEST(Math, TanhWithinThreeUlps) {
   EXPECT_LE(worst_ulps([](auto x) { return baton::cpu::tanh(x); },
                        [](double x) { return std::tanh(x); }),
@@ -86,6 +102,13 @@ TEST(Math, SpecialValues) {
   EXPECT_EQ(baton::cpu::exp(1e30f), infinity);
   EXPECT_EQ(baton::cpu::exp(-1e30f), 0.0f);
   EXPECT_TRUE(std::isnan(baton::cpu::exp(nan)));
+  EXPECT_EQ(baton::cpu::log(1.0f), 0.0f);
+  EXPECT_EQ(baton::cpu::log(infinity), infinity);
+  EXPECT_EQ(baton::cpu::log(0.0f), -infinity);
+  EXPECT_EQ(baton::cpu::log(-0.0f), -infinity);
+  EXPECT_TRUE(std::isnan(baton::cpu::log(-1.0f)));
+  EXPECT_TRUE(std::isnan(baton::cpu::log(-infinity)));
+  EXPECT_TRUE(std::isnan(baton::cpu::log(nan)));
   for (float sign : {1.0f, -1.0f}) {
     baton::cpu::Vector large(sign * infinity);
     EXPECT_EQ(baton::cpu::tanh(large).x, sign);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/codegen/cpu/library/Support.h"
+#include "test/codegen/cpu/library/Gradients.h"
 
 #include <dlfcn.h>
 
@@ -114,6 +114,115 @@ TEST_F(VectorWidth, NormsAndSoftmaxAgree) {
   BASELINE(baton_task_softmax)
   (other.data(), other.stride, x.data(), x.stride, rows, width);
   expect_same_bits(native, other);
+}
+
+/// Calls the body of this machine and that of the oldest, each with a buffer of
+/// its own, and compares what they wrote.
+#define EXPECT_AGREE(rows, width, body, ...)                                   \
+  do {                                                                         \
+    Buffer out(rows, width);                                                   \
+    (body)(out.data(), out.stride, __VA_ARGS__);                               \
+    const Buffer native = out;                                                 \
+    out = Buffer(rows, width);                                                 \
+    (*BASELINE(body))(out.data(), out.stride, __VA_ARGS__);                    \
+    expect_same_bits(native, out);                                             \
+  } while (false)
+
+TEST_F(VectorWidth, ProductsAgree) {
+  Random random(4);
+  const Buffer left = random.buffer(40, 40), right = random.buffer(40, 40);
+  Scratch scratch(baton_product_scratch_bytes(33));
+  EXPECT_AGREE(20, 33, baton_task_product, left.data(), left.stride, 1,
+               right.data(), 1, right.stride, left.data(), nullptr, 0, 20, 33,
+               37, scratch.data());
+  const int32_t replaces = 0;
+  EXPECT_AGREE(20, 33, baton_task_product_gradient, left.data(), 1, left.stride,
+               right.data(), right.stride, 1, 20, 33, 37, &replaces,
+               scratch.data());
+}
+
+TEST_F(VectorWidth, AdjointsWithinRowsAgree) {
+  Random random(5);
+  const Buffer x = random.buffer(3, 37, 4.0f), dy = random.buffer(3, 37);
+  const std::vector<float> weight = random.vector(37);
+  for (int32_t activation = 0; activation <= BATON_ACTIVATION_RELU;
+       ++activation)
+    EXPECT_AGREE(3, 37, baton_task_activate_gradient, dy.data(), dy.stride,
+                 x.data(), x.stride, 3, 37, activation);
+  EXPECT_AGREE(3, 37, baton_task_softmax_gradient, dy.data(), dy.stride,
+               x.data(), x.stride, 3, 37);
+  EXPECT_AGREE(3, 1, baton_task_gate_gradient, dy.data(), dy.stride, x.data(),
+               x.stride, x.data(), x.stride, 3, 1, 37, 1);
+  for (int32_t centered : {0, 1}) {
+    EXPECT_AGREE(3, 2, baton_task_norm_statistics, x.data(), x.stride, 3, 37,
+                 1e-5f, centered);
+    Buffer statistics(3, 2);
+    baton_task_norm_statistics(statistics.data(), statistics.stride, x.data(),
+                               x.stride, 3, 37, 1e-5f, centered);
+    EXPECT_AGREE(3, 37, baton_task_norm_gradient, dy.data(), dy.stride,
+                 x.data(), x.stride, weight.data(), statistics.data(),
+                 statistics.stride, 3, 37, centered);
+  }
+}
+
+TEST_F(VectorWidth, AdjointsOfAttentionAgree) {
+  Random random(6);
+  const int64_t rows = 90, width = 20;
+  const Buffer q = random.buffer(rows, width), k = random.buffer(rows, width);
+  const Buffer v = random.buffer(rows, width),
+               dout = random.buffer(rows, width);
+  std::vector<int32_t> positions(rows);
+  for (int32_t r = 0; r < rows; ++r)
+    positions[r] = r < 70 ? r : r - 70;
+  Scratch scratch(
+      baton_sequence_attention_scratch_bytes(rows, 1, width, width));
+  Buffer statistics(rows, 2), delta = random.buffer(rows, 1);
+  EXPECT_AGREE(rows, width, baton_task_sequence_attention, statistics.data(),
+               statistics.stride, q.data(), q.stride, k.data(), k.stride,
+               v.data(), v.stride, positions.data(), 0, rows, 1, width, width,
+               0.3f, 4.0f, 50, scratch.data());
+  EXPECT_AGREE(rows, width, baton_task_attention_query_gradient, dout.data(),
+               dout.stride, q.data(), q.stride, k.data(), k.stride, v.data(),
+               v.stride, delta.data(), delta.stride, statistics.data(),
+               statistics.stride, positions.data(), 0, rows, 1, width, width,
+               0.3f, 4.0f, 50, scratch.data());
+  Buffer dv(rows, width);
+  EXPECT_AGREE(rows, width, baton_task_attention_key_value_gradient, dv.data(),
+               dv.stride, dout.data(), dout.stride, q.data(), q.stride,
+               k.data(), k.stride, v.data(), v.stride, delta.data(),
+               delta.stride, statistics.data(), statistics.stride,
+               positions.data(), 0, rows, rows, 1, width, width, 0.3f, 4.0f, 50,
+               scratch.data());
+}
+
+TEST_F(VectorWidth, CrossEntropyAgrees) {
+  Random random(7);
+  const int64_t rows = 9, tokens = 37, width = 20;
+  const Buffer x = random.buffer(rows, width, 3.0f);
+  const Buffer weight = random.buffer(tokens, width);
+  const std::vector<float> weights = random.vector(rows);
+  const std::vector<int32_t> targets(rows, 5);
+  Scratch scratch(baton_cross_entropy_scratch_bytes(rows, tokens, width));
+  EXPECT_AGREE(rows, 3, baton_task_cross_entropy_partial, x.data(), x.stride,
+               weight.data(), weight.stride, targets.data(), rows, 0, tokens,
+               width, 1.0f, 4.0f, scratch.data());
+  Buffer partials(rows, 3), statistics(rows, 2);
+  baton_task_cross_entropy_partial(partials.data(), partials.stride, x.data(),
+                                   x.stride, weight.data(), weight.stride,
+                                   targets.data(), rows, 0, tokens, width, 1.0f,
+                                   4.0f, scratch.data());
+  EXPECT_AGREE(rows, 1, baton_task_cross_entropy_merge, statistics.data(),
+               statistics.stride, partials.data(), partials.stride, 1,
+               weights.data(), rows);
+  EXPECT_AGREE(rows, width, baton_task_cross_entropy_input_gradient, x.data(),
+               x.stride, weight.data(), weight.stride, targets.data(),
+               weights.data(), statistics.data(), statistics.stride, rows,
+               tokens, tokens, width, 1.0f, 4.0f, scratch.data());
+  const int32_t replaces = 0;
+  EXPECT_AGREE(tokens, width, baton_task_cross_entropy_weight_gradient,
+               x.data(), x.stride, weight.data(), weight.stride, targets.data(),
+               weights.data(), statistics.data(), statistics.stride, rows, rows,
+               0, tokens, width, 1.0f, 4.0f, &replaces, scratch.data());
 }
 
 } // namespace

@@ -29,6 +29,10 @@ def inner_loops(lines):
 
 def check(name, lines, expected, unpacked):
     problems = []
+    # Without a frame pointer %rbp is a register like any other.
+    stack = ["%rsp"]
+    if any(re.match(r"\s+movq\s+%rsp, %rbp", line) for line in lines):
+        stack.append("%rbp")
     loops = [
         loop
         for loop in inner_loops(lines)
@@ -43,7 +47,7 @@ def check(name, lines, expected, unpacked):
         for line in loop:
             loads_unpacked = unpacked and re.match(
                 r"vmov[au]ps\s+-?\d*\(%rsp,%r\w+,4\), %[yz]mm\d+$", line)
-            if ("%rsp" in line or "%rbp" in line) and not loads_unpacked:
+            if any(name in line for name in stack) and not loads_unpacked:
                 problems.append(f"{name}: touches the stack: {line}")
             if re.match(r"vmov\w+\s+%[xyz]mm\d+, .*\(", line):
                 problems.append(f"{name}: stores: {line}")

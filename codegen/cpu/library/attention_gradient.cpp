@@ -1,0 +1,353 @@
+//===- attention_gradient.cpp - adjoints of attention ---------------------===//
+//
+// With P = e^(score - maximum) / sum and dP = dout . v, a score's gradient is
+// dS = P (dP - delta), delta = dout . out (FlashAttention-2, Dao 2023,
+// algorithm 2). The gradient of queries and that of keys and values have one
+// shape: six rows - of queries, or of keys - meet a block of 64 of the other
+// side, whose rows are packed in both orders, transposed for the products that
+// give scores and dP, as they are for those that sum. Both take P and dS from
+// the same arithmetic.
+//
+// A chain covers exactly the rows that see each other, wherever blocks and
+// tiles begin: neither bits nor a neighbour's NaN come through a mask.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/library/attention_blocks.h"
+#include "codegen/cpu/library/sequences.h"
+#include "codegen/cpu/library/training.h"
+
+using namespace baton::cpu;
+
+namespace {
+
+/// `width` in whole panels.
+BATON_INLINE int64_t padded(int64_t width) {
+  return (width + lanes - 1) / lanes * lanes;
+}
+
+/// One block of 64 rows of a matrix.
+struct PackedBlock {
+  float *transposed; // [4][width][16]
+  float *panels;     // [width / 16][64][16]
+  int64_t width;
+
+  BATON_INLINE void transpose(const float *__restrict source, int64_t stride,
+                              Range seen) const {
+    for (int64_t first = 0; first < block_positions; first += lanes)
+      transpose_to_panel(transposed + first * width, source + first * stride,
+                         stride, larger(seen.begin - first, 0),
+                         smaller(seen.end - first, lanes), width);
+  }
+  BATON_INLINE void copy(const float *__restrict source, int64_t stride,
+                         Range seen) const {
+    for (int64_t row = seen.begin; row < seen.end; ++row)
+      for_each_vector(width,
+                      [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                        store(panels + first * block_positions + row * lanes,
+                              load(source + row * stride + first, count));
+                      });
+  }
+};
+
+/// Products of six rows with a block.
+struct Products {
+  alignas(64) float values[tile_rows * block_positions];
+
+  BATON_INLINE float *row(int64_t i) { return values + i * block_positions; }
+  BATON_INLINE const float *row(int64_t i) const {
+    return values + i * block_positions;
+  }
+};
+
+/// The inner products of rows of `left` with those of the block, for the panels
+/// that hold `seen`. Fewer than six rows compute the last one repeatedly.
+BATON_INLINE void multiply_block(Products &products,
+                                 const float *__restrict left, int64_t stride,
+                                 int64_t rows, const PackedBlock &block,
+                                 Range seen) {
+  const float *pointers[tile_rows];
+  BATON_UNROLL
+  for (int i = 0; i < tile_rows; ++i)
+    pointers[i] = left + smaller(i, rows - 1) * stride;
+  for (int64_t first = seen.begin / lanes * lanes; first < seen.end;
+       first += lanes) {
+    const float *right = block.transposed + first * block.width;
+    Vector sum[tile_rows][1];
+    BATON_UNROLL
+    for (int i = 0; i < tile_rows; ++i)
+      sum[i][0] = splat(0.0f);
+    accumulate<tile_rows, 1, 4>(
+        sum, pointers, 0, block.width,
+        [&](int64_t d, int)
+            BATON_INLINE_LAMBDA { return load(right + d * lanes); },
+        [](int64_t) BATON_INLINE_LAMBDA {});
+    BATON_UNROLL
+    for (int i = 0; i < tile_rows; ++i)
+      store(products.row(i) + first, sum[i][0]);
+  }
+}
+
+/// out[i] += the chain over d in seen[i] of left[i][d] * the block's row d.
+BATON_INLINE void add_block(float *__restrict out, int64_t out_stride,
+                            int64_t rows, const Products &left,
+                            const Range *seen, const PackedBlock &block) {
+  Range common = {0, block_positions};
+  for (int64_t i = 0; i < rows; ++i)
+    common = intersection(common, seen[i]);
+  common.end = larger(common.begin, common.end);
+  const float *pointers[tile_rows];
+  BATON_UNROLL
+  for (int i = 0; i < tile_rows; ++i)
+    pointers[i] = left.row(smaller(i, rows - 1));
+
+  alignas(64) float tile[tile_rows * lanes];
+  for_each_vector(block.width, [&](int64_t column,
+                                   int64_t width) BATON_INLINE_LAMBDA {
+    const float *right = block.panels + column * block_positions;
+    auto add_range = [&](int64_t i, Range range,
+                         Vector sum) BATON_INLINE_LAMBDA {
+      for (int64_t d = range.begin; d < range.end; ++d)
+        sum = fma(splat(left.row(i)[d]), load(right + d * lanes), sum);
+      return sum;
+    };
+    // Ascending: what only some rows see, what all see, and again what
+    // only some see.
+    for (int64_t i = 0; i < tile_rows; ++i)
+      store(tile + i * lanes,
+            i < rows
+                ? add_range(i,
+                            {seen[i].begin, smaller(common.begin, seen[i].end)},
+                            load(out + i * out_stride + column, width))
+                : splat(0.0f));
+    Vector sum[tile_rows][1];
+    BATON_UNROLL
+    for (int i = 0; i < tile_rows; ++i)
+      sum[i][0] = load(tile + i * lanes);
+    accumulate<tile_rows, 1, 4>(
+        sum, pointers, common.begin, common.end,
+        [&](int64_t d, int)
+            BATON_INLINE_LAMBDA { return load(right + d * lanes); },
+        [](int64_t) BATON_INLINE_LAMBDA {});
+    BATON_UNROLL
+    for (int i = 0; i < tile_rows; ++i)
+      store(tile + i * lanes, sum[i][0]);
+    for (int64_t i = 0; i < rows; ++i)
+      store(out + i * out_stride + column,
+            add_range(i, {larger(common.end, seen[i].begin), seen[i].end},
+                      load(tile + i * lanes)),
+            width);
+  });
+}
+
+/// What is known of a query from the forward pass, of 16 of them or of one.
+struct Known {
+  Vector maximum;
+  Vector inverse; // 1 / sum
+  Vector delta;
+};
+
+/// In place: inner products of queries and keys become P, those of dout and
+/// values dS times the slopes of what made scores of the former. What nobody
+/// sees becomes anything. known(i, first) tells of row i and of the block's
+/// rows from `first` on.
+template <typename Knows>
+BATON_INLINE void weigh(Products &scores, Products &gradients, int64_t rows,
+                        Range seen, float scale, float softcap, Knows known) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t first = seen.begin / lanes * lanes; first < seen.end;
+         first += lanes) {
+      float *score_place = scores.row(i) + first;
+      float *gradient_place = gradients.row(i) + first;
+      const Known of = known(i, first);
+      Vector score = load(score_place) * scale;
+      Vector slope = splat(scale);
+      if (softcap != 0.0f) {
+        const Vector bent = tanh(score / softcap);
+        score = softcap * bent;
+        slope = (1.0f - bent * bent) * scale;
+      }
+      const Vector weight = exp(score - of.maximum) * of.inverse;
+      store(score_place, weight);
+      store(gradient_place, weight * (load(gradient_place) - of.delta) * slope);
+    }
+}
+
+BATON_INLINE void clear(float *out, int64_t stride, int64_t rows,
+                        int64_t width) {
+  for (int64_t row = 0; row < rows; ++row)
+    for_each_vector(width,
+                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                      store(out + row * stride + first, splat(0.0f), count);
+                    });
+}
+
+} // namespace
+
+BATON_TASK void
+baton_task_attention_delta(float *__restrict delta, int64_t delta_stride,
+                           const float *__restrict dout, int64_t dout_stride,
+                           const float *__restrict out, int64_t out_stride,
+                           int64_t rows, int64_t heads, int64_t width) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t head = 0; head < heads; ++head) {
+      const float *left = dout + row * dout_stride + head * width;
+      const float *right = out + row * out_stride + head * width;
+      Vector products = splat(0.0f);
+      for_each_vector(width,
+                      [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                        products = fma(load(left + first, count),
+                                       load(right + first, count), products);
+                      });
+      delta[row * delta_stride + head] = reduce_sum(products);
+    }
+}
+
+BATON_TASK void baton_task_attention_query_gradient(
+    float *__restrict dq, int64_t dq_stride, const float *__restrict dout,
+    int64_t dout_stride, const float *__restrict q, int64_t q_stride,
+    const float *__restrict keys, int64_t key_stride,
+    const float *__restrict values, int64_t value_stride,
+    const float *__restrict delta, int64_t delta_stride,
+    const float *__restrict statistics, int64_t statistics_stride,
+    const int32_t *__restrict positions, int64_t row, int64_t rows,
+    int64_t group, int64_t head_dim, int64_t value_dim, float scale,
+    float softcap, int64_t window, float *__restrict scratch) {
+  const PackedBlock key_block = {scratch, scratch + block_positions * head_dim,
+                                 head_dim};
+  const PackedBlock value_block = {key_block.panels +
+                                       block_positions * padded(head_dim),
+                                   nullptr, value_dim};
+  Products scores, gradients;
+  clear(dq, dq_stride, rows, group * head_dim);
+  for_each_run(
+      positions, row, rows,
+      [&](int64_t first_row, int64_t count, int64_t begin, int64_t position)
+          BATON_INLINE_LAMBDA {
+            const Range seen_by_run = {visible_to(position, window).begin,
+                                       position + count};
+            for (int64_t block =
+                     seen_by_run.begin / block_positions * block_positions;
+                 block < seen_by_run.end; block += block_positions) {
+              const Range seen_in_block = within_block(seen_by_run, block);
+              const float *block_keys = keys + (begin + block) * key_stride;
+              key_block.transpose(block_keys, key_stride, seen_in_block);
+              key_block.copy(block_keys, key_stride, seen_in_block);
+              value_block.transpose(values + (begin + block) * value_stride,
+                                    value_stride, seen_in_block);
+              for (int64_t head = 0; head < group; ++head)
+                for (int64_t first = 0; first < count; first += tile_rows) {
+                  const int64_t size = smaller(tile_rows, count - first);
+                  Range seen[tile_rows];
+                  for (int64_t i = 0; i < size; ++i)
+                    seen[i] = within_block(
+                        visible_to(position + first + i, window), block);
+                  const Range any = {seen[0].begin, seen[size - 1].end};
+                  if (any.begin >= any.end)
+                    continue;
+                  const int64_t place = first_row + first;
+                  multiply_block(scores, q + place * q_stride + head * head_dim,
+                                 q_stride, size, key_block, any);
+                  multiply_block(gradients,
+                                 dout + place * dout_stride + head * value_dim,
+                                 dout_stride, size, value_block, any);
+                  weigh(scores, gradients, size, any, scale, softcap,
+                        [&](int64_t i, int64_t) BATON_INLINE_LAMBDA {
+                          const float *of = statistics +
+                                            (place + i) * statistics_stride +
+                                            2 * head;
+                          return Known{
+                              splat(of[0]), splat(1.0f / of[1]),
+                              splat(delta[(place + i) * delta_stride + head])};
+                        });
+                  add_block(dq + place * dq_stride + head * head_dim, dq_stride,
+                            size, gradients, seen, key_block);
+                }
+            }
+          });
+}
+
+BATON_TASK void baton_task_attention_key_value_gradient(
+    float *__restrict dk, int64_t dk_stride, float *__restrict dv,
+    int64_t dv_stride, const float *__restrict dout, int64_t dout_stride,
+    const float *__restrict q, int64_t q_stride, const float *__restrict keys,
+    int64_t key_stride, const float *__restrict values, int64_t value_stride,
+    const float *__restrict delta, int64_t delta_stride,
+    const float *__restrict statistics, int64_t statistics_stride,
+    const int32_t *__restrict positions, int64_t row, int64_t rows,
+    int64_t all_rows, int64_t group, int64_t head_dim, int64_t value_dim,
+    float scale, float softcap, int64_t window, float *__restrict scratch) {
+  const PackedBlock query_block = {
+      scratch, scratch + block_positions * head_dim, head_dim};
+  float *rest = query_block.panels + block_positions * padded(head_dim);
+  const PackedBlock dout_block = {rest, rest + block_positions * value_dim,
+                                  value_dim};
+  Products scores, gradients;
+  alignas(64) float maxima[block_positions];
+  alignas(64) float inverses[block_positions];
+  alignas(64) float deltas[block_positions];
+  clear(dk, dk_stride, rows, head_dim);
+  clear(dv, dv_stride, rows, value_dim);
+  for_each_run(
+      positions, row, rows,
+      [&](int64_t first_row, int64_t count, int64_t begin,
+          int64_t position) BATON_INLINE_LAMBDA {
+        const int64_t length =
+            end_of_sequence(positions, row + first_row + count, all_rows) -
+            begin;
+        auto seen_from = [&](int64_t key) BATON_INLINE_LAMBDA {
+          return Range{key,
+                       window > 0 ? smaller(key + window, length) : length};
+        };
+        const Range seen_from_run = {position,
+                                     seen_from(position + count - 1).end};
+        for (int64_t head = 0; head < group; ++head)
+          for (int64_t block =
+                   seen_from_run.begin / block_positions * block_positions;
+               block < seen_from_run.end; block += block_positions) {
+            const Range seen_in_block = within_block(seen_from_run, block);
+            const float *block_queries =
+                q + (begin + block) * q_stride + head * head_dim;
+            const float *block_dout =
+                dout + (begin + block) * dout_stride + head * value_dim;
+            query_block.transpose(block_queries, q_stride, seen_in_block);
+            query_block.copy(block_queries, q_stride, seen_in_block);
+            dout_block.transpose(block_dout, dout_stride, seen_in_block);
+            dout_block.copy(block_dout, dout_stride, seen_in_block);
+            for (int64_t i = 0; i < block_positions; ++i) {
+              const bool is_seen =
+                  i >= seen_in_block.begin && i < seen_in_block.end;
+              const int64_t query = begin + block + i;
+              const float *of =
+                  statistics + query * statistics_stride + 2 * head;
+              maxima[i] = is_seen ? of[0] : 0.0f;
+              inverses[i] = is_seen ? 1.0f / of[1] : 0.0f;
+              deltas[i] = is_seen ? delta[query * delta_stride + head] : 0.0f;
+            }
+            for (int64_t first = 0; first < count; first += tile_rows) {
+              const int64_t size = smaller(tile_rows, count - first);
+              Range seen[tile_rows];
+              for (int64_t i = 0; i < size; ++i)
+                seen[i] = within_block(seen_from(position + first + i), block);
+              const Range any = {seen[0].begin, seen[size - 1].end};
+              if (any.begin >= any.end)
+                continue;
+              const int64_t key = begin + position + first;
+              multiply_block(scores, keys + key * key_stride, key_stride, size,
+                             query_block, any);
+              multiply_block(gradients, values + key * value_stride,
+                             value_stride, size, dout_block, any);
+              weigh(scores, gradients, size, any, scale, softcap,
+                    [&](int64_t, int64_t from) BATON_INLINE_LAMBDA {
+                      return Known{load(maxima + from), load(inverses + from),
+                                   load(deltas + from)};
+                    });
+              const int64_t place = first_row + first;
+              add_block(dk + place * dk_stride, dk_stride, size, gradients,
+                        seen, query_block);
+              add_block(dv + place * dv_stride, dv_stride, size, scores, seen,
+                        dout_block);
+            }
+          }
+      });
+}

@@ -1,0 +1,240 @@
+//===- product.h - products of matrices that nobody has packed ------------===//
+//
+// Training multiplies by weights that change at every step and by activations
+// in both orders, so both sides are packed on the fly, a piece of the depth at
+// a time: the left-hand side of all rows, which stays in L2, and one panel of
+// the right-hand side, which stays in L1 while all rows pass by. Packed rows
+// are read as one stream; where they lie, six streams or a stride of pages
+// compete for few cache sets.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CPU_LIBRARY_PRODUCT_H
+#define BATON_CODEGEN_CPU_LIBRARY_PRODUCT_H
+
+#include "codegen/cpu/library/microkernel.h"
+#include "codegen/cpu/library/training.h"
+#include "codegen/cpu/library/transpose.h"
+
+namespace baton::cpu {
+
+/// Rows and depths of the left-hand side that are packed at once.
+constexpr int64_t product_rows = 43 * tile_rows;
+constexpr int64_t product_depth = 256;
+
+/// Element (row, d) lies at data[row * row_stride + d * depth_stride].
+struct LeftSide {
+  const float *data;
+  int64_t row_stride;
+  int64_t depth_stride;
+
+  BATON_INLINE LeftSide at(int64_t row, int64_t depth) const {
+    return {data + row * row_stride + depth * depth_stride, row_stride,
+            depth_stride};
+  }
+};
+
+/// Element (d, column) lies at data[d * depth_stride + column * column_stride].
+struct RightSide {
+  const float *data;
+  int64_t depth_stride;
+  int64_t column_stride;
+  /// If not null, depths where it is 0 are taken as zeros, whatever they hold;
+  /// only with a column_stride of 1.
+  const float *weights = nullptr;
+
+  BATON_INLINE RightSide at(int64_t depth, int64_t column) const {
+    return {data + depth * depth_stride + column * column_stride, depth_stride,
+            column_stride, weights ? weights + depth : nullptr};
+  }
+};
+
+/// Blocks of six rows, each [depth][6], one behind the other; rows that the
+/// last block lacks are zero. A lone last row would take as long as four: it
+/// could not hide the latency of an FMA.
+BATON_INLINE void pack_left(float *__restrict packed, LeftSide left,
+                            int64_t rows, int64_t depth) {
+  const float *__restrict source = left.data;
+  const int64_t whole = rows / tile_rows * tile_rows;
+  if (left.row_stride == 1) {
+    // Eight depths of all rows: whole lines are read and written while they
+    // are near.
+    for (int64_t begin = 0; begin < depth; begin += 8) {
+      const int64_t end = begin + 8 < depth ? begin + 8 : depth;
+      for (int64_t row = 0; row < whole; row += tile_rows)
+        for (int64_t d = begin; d < end; ++d)
+          __builtin_memcpy(packed + row * depth + d * tile_rows,
+                           source + d * left.depth_stride + row,
+                           tile_rows * sizeof(float));
+    }
+  } else {
+    for (int64_t row = 0; row < whole; row += tile_rows) {
+      float *block = packed + row * depth;
+      const float *place = source + row * left.row_stride;
+      int64_t d = 0;
+      // Eight elements are written where six are meant: only where others
+      // follow, which come later.
+      for (; d + 9 <= depth; d += 8)
+        transpose_8x8<tile_rows, tile_rows>(block + d * tile_rows, place + d,
+                                            left.row_stride);
+      for (; d < depth; ++d)
+        for (int64_t i = 0; i < tile_rows; ++i)
+          block[d * tile_rows + i] = place[i * left.row_stride + d];
+    }
+  }
+  if (whole < rows)
+    for (int64_t d = 0; d < depth; ++d)
+      for (int64_t i = 0; i < tile_rows; ++i)
+        packed[whole * depth + d * tile_rows + i] =
+            whole + i < rows
+                ? source[(whole + i) * left.row_stride + d * left.depth_stride]
+                : 0.0f;
+}
+
+/// `count` columns as one panel, [depth][16]; the other columns are zero.
+BATON_INLINE void pack_right(float *__restrict panel, RightSide right,
+                             int64_t count, int64_t depth) {
+  if (right.column_stride == 1)
+    for (int64_t d = 0; d < depth; ++d)
+      store(panel + d * lanes,
+            right.weights && right.weights[d] == 0.0f
+                ? splat(0.0f)
+                : load(right.data + d * right.depth_stride, count));
+  else
+    transpose_to_panel(panel, right.data, right.column_stride, 0, count, depth);
+}
+
+/// Asks memory for a part of a matrix, a few lines at a time: all at once, the
+/// arithmetic would wait.
+class Fetcher {
+public:
+  /// `strips` of `width` elements behind one another, `stride` apart.
+  BATON_INLINE Fetcher(const float *data, int64_t stride, int64_t strips,
+                       int64_t width)
+      : strip(data), stride(stride), strips(strips), width(width) {}
+
+  BATON_INLINE void fetch(int64_t lines) {
+    for (; lines > 0 && strips > 0; --lines) {
+      __builtin_prefetch(strip + place, 0, 2);
+      place += lanes;
+      if (place >= width) {
+        place = 0;
+        strip += stride;
+        --strips;
+      }
+    }
+  }
+
+private:
+  const float *strip;
+  int64_t stride;
+  int64_t strips;
+  int64_t width;
+  int64_t place = 0;
+};
+
+BATON_INLINE Fetcher fetcher(LeftSide left, int64_t rows, int64_t depth) {
+  return left.row_stride == 1
+             ? Fetcher(left.data, left.depth_stride, depth, rows)
+             : Fetcher(left.data, left.row_stride, rows, depth);
+}
+
+BATON_INLINE Fetcher fetcher(RightSide right, int64_t depth, int64_t columns) {
+  return right.column_stride == 1
+             ? Fetcher(right.data, right.depth_stride, depth, columns)
+             : Fetcher(right.data, right.column_stride, columns, depth);
+}
+
+/// Where a product packs and sums: baton_product_scratch_bytes, or parts of
+/// other scratch.
+struct ProductSpace {
+  float *packed; // [rows][depth], product_rows by product_depth at most
+  float *panel;  // [depth][16]
+  float *sums;   // [columns / 16][rows][16]
+};
+
+constexpr int64_t product_packed_size =
+    product_rows * product_depth + product_depth * lanes;
+
+BATON_INLINE ProductSpace product_space(float *scratch) {
+  return {scratch, scratch + product_rows * product_depth,
+          scratch + product_packed_size};
+}
+
+/// One piece of depth of up to product_rows rows. Chains start at +0 in the
+/// first piece and rest in space.sums between two; the last gives them to
+/// finish(row, column, count, chains), 16 columns at a time, of the last panel
+/// `count`. `next_depth` more depths behind this piece are fetched.
+template <typename Finish>
+BATON_INLINE void multiply_piece(ProductSpace space, LeftSide left,
+                                 RightSide right, int64_t rows, int64_t columns,
+                                 int64_t depth, int64_t next_depth,
+                                 bool is_first, bool is_last, Finish finish) {
+  const int64_t blocks = (rows + tile_rows - 1) / tile_rows;
+  const int64_t panels = (columns + lanes - 1) / lanes;
+  pack_left(space.packed, left, rows, depth);
+  Fetcher next_left = fetcher(left.at(0, depth), rows, next_depth);
+  const int64_t left_lines =
+      (rows * next_depth / lanes + blocks * panels - 1) / (blocks * panels);
+  const int64_t right_lines = (depth + blocks - 1) / blocks;
+  for (int64_t column = 0; column < columns; column += lanes) {
+    const int64_t width = columns - column < lanes ? columns - column : lanes;
+    float *sums = space.sums + column * blocks * tile_rows;
+    pack_right(space.panel, right.at(0, column), width, depth);
+    const int64_t next = column + lanes;
+    Fetcher next_right =
+        next < columns
+            ? fetcher(right.at(0, next), depth,
+                      columns - next < lanes ? columns - next : lanes)
+            : fetcher(right.at(depth, 0), next_depth,
+                      columns < lanes ? columns : lanes);
+    for (int64_t row = 0; row < rows; row += tile_rows) {
+      next_left.fetch(left_lines);
+      next_right.fetch(right_lines);
+      const float *pointers[tile_rows];
+      Vector sum[tile_rows][1];
+      BATON_UNROLL
+      for (int i = 0; i < tile_rows; ++i) {
+        pointers[i] = space.packed + row * depth + i;
+        sum[i][0] = is_first ? splat(0.0f) : load(sums + (row + i) * lanes);
+      }
+      accumulate<tile_rows, 1, 4, tile_rows>(
+          sum, pointers, 0, depth,
+          [&](int64_t d, int)
+              BATON_INLINE_LAMBDA { return load(space.panel + d * lanes); },
+          [](int64_t) BATON_INLINE_LAMBDA {});
+      BATON_UNROLL
+      for (int i = 0; i < tile_rows; ++i)
+        store(sums + (row + i) * lanes, sum[i][0]);
+    }
+    if (is_last)
+      for (int64_t row = 0; row < rows; ++row)
+        finish(row, column, width, load(sums + row * lanes));
+  }
+}
+
+/// All pieces, of any number of rows.
+template <typename Finish>
+BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left,
+                                 RightSide right, int64_t rows, int64_t columns,
+                                 int64_t depth, Finish finish) {
+  for (int64_t row = 0; row < rows; row += product_rows)
+    for (int64_t first = 0; first < depth; first += product_depth) {
+      const int64_t left_over = depth - first;
+      const int64_t size =
+          left_over < product_depth ? left_over : product_depth;
+      const int64_t next =
+          left_over - size < product_depth ? left_over - size : product_depth;
+      multiply_piece(space, left.at(row, first), right.at(first, 0),
+                     rows - row < product_rows ? rows - row : product_rows,
+                     columns, size, next, first == 0, size == left_over,
+                     [&](int64_t place, int64_t column, int64_t count,
+                         Vector chains) BATON_INLINE_LAMBDA {
+                       finish(row + place, column, count, chains);
+                     });
+    }
+}
+
+} // namespace baton::cpu
+
+#endif // BATON_CODEGEN_CPU_LIBRARY_PRODUCT_H

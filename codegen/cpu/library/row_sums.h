@@ -1,0 +1,55 @@
+//===- row_sums.h - sums over rows, a column a lane -----------------------===//
+//
+// What gradients of everything that all rows share are made of.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CPU_LIBRARY_ROW_SUMS_H
+#define BATON_CODEGEN_CPU_LIBRARY_ROW_SUMS_H
+
+#include "codegen/cpu/library/vector.h"
+
+namespace baton::cpu {
+
+/// Whether a gradient joins what is there; see training.h.
+BATON_INLINE bool joins(const int32_t *accumulate) {
+  return !accumulate || *accumulate;
+}
+
+/// out[c] (+)= the chain of add(sum, row, c, count) over ascending rows, from
+/// +0 on.
+template <typename Add>
+BATON_INLINE void sum_over_rows(float *__restrict out, int64_t rows,
+                                int64_t columns, const int32_t *accumulate,
+                                Add add) {
+  const bool adds = joins(accumulate);
+  auto run = [&]<int Vectors>(int64_t column,
+                              int64_t count) BATON_INLINE_LAMBDA {
+    Vector sums[Vectors];
+    BATON_UNROLL
+    for (int i = 0; i < Vectors; ++i)
+      sums[i] = splat(0.0f);
+    for (int64_t row = 0; row < rows; ++row)
+      BATON_UNROLL
+    for (int i = 0; i < Vectors; ++i)
+      sums[i] = add(sums[i], row, column + i * lanes, count);
+    BATON_UNROLL
+    for (int i = 0; i < Vectors; ++i) {
+      float *place = out + column + i * lanes;
+      store(place, adds ? sums[i] + load(place, count) : sums[i], count);
+    }
+  };
+  // Several at once hide the latency of an addition.
+  constexpr int wide = 4;
+  int64_t column = 0;
+  for (; column + wide * lanes <= columns; column += wide * lanes)
+    run.template operator()<wide>(column, lanes);
+  for_each_vector(columns - column,
+                  [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                    run.template operator()<1>(column + first, count);
+                  });
+}
+
+} // namespace baton::cpu
+
+#endif // BATON_CODEGEN_CPU_LIBRARY_ROW_SUMS_H

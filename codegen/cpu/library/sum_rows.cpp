@@ -1,0 +1,17 @@
+//===- sum_rows.cpp - gradients of biases ---------------------------------===//
+
+#include "codegen/cpu/library/row_sums.h"
+#include "codegen/cpu/library/training.h"
+
+using namespace baton::cpu;
+
+BATON_TASK void baton_task_sum_rows(float *out, const float *__restrict dy,
+                                    int64_t dy_stride, int64_t rows,
+                                    int64_t columns,
+                                    const int32_t *accumulate) {
+  sum_over_rows(out, rows, columns, accumulate,
+                [&](Vector sum, int64_t row, int64_t column, int64_t count)
+                    BATON_INLINE_LAMBDA {
+                      return sum + load(dy + row * dy_stride + column, count);
+                    });
+}

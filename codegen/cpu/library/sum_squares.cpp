@@ -1,0 +1,22 @@
+//===- sum_squares.cpp - norms of gradients -------------------------------===//
+
+#include "codegen/cpu/library/training.h"
+#include "codegen/cpu/library/vector.h"
+
+using namespace baton::cpu;
+
+BATON_TASK void baton_task_sum_squares(float *out, const float *x,
+                                       int64_t x_stride, int64_t rows,
+                                       int64_t columns) {
+  float sum = 0.0f;
+  for (int64_t row = 0; row < rows; ++row) {
+    Vector squares = splat(0.0f);
+    for_each_vector(columns,
+                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                      Vector value = load(x + row * x_stride + first, count);
+                      squares = fma(value, value, squares);
+                    });
+    sum += reduce_sum(squares);
+  }
+  out[0] = sum;
+}

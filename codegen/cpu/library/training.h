@@ -1,0 +1,278 @@
+//===- training.h - the tile bodies of training, on the CPU ---------------===//
+//
+// What a training program calls beside the bodies of library.h, whose
+// conventions and numeric contract hold here too. Differences:
+// - Weights, gradients and optimizer states are F32, row-major, as a
+//   checkpoint stores them: nothing is packed between steps.
+// - A step's rows are tokens of several sequences, one behind the other.
+//   `positions[r]` is row r's place in its own sequence: the row r -
+//   positions[r] is the first of it. positions[r] <= r, and it is 0 or one more
+//   than that of the row before.
+// - `accumulate` says whether a gradient is added to what is there: null or
+//   *accumulate != 0: added; else it takes its place. It never aliases an
+//   output.
+// - A sum over rows ascends in rows, one after the other, and is a chain of
+//   additions (or fused multiply-adds where the terms are products) that starts
+//   at +0; the old value, if any, is added last. Tiles of columns or depth
+//   change no bits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CPU_LIBRARY_TRAINING_H
+#define BATON_CODEGEN_CPU_LIBRARY_TRAINING_H
+
+#include "codegen/cpu/library/library.h"
+
+#ifdef __cplusplus
+#define BATON_CONSTEXPR constexpr
+#else
+#define BATON_CONSTEXPR static inline
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+//===- Matrix products ----------------------------------------------------===//
+
+/// Bytes of `scratch` for products of up to `columns` columns: a part of the
+/// left-hand side of 258 rows and 256 depths, one panel of the right-hand side,
+/// and sums of 258 rows.
+BATON_CONSTEXPR int64_t baton_product_scratch_bytes(int64_t columns) {
+  return 4 * (258 * 256 + 256 * 16 + 258 * ((columns + 15) / 16 * 16));
+}
+
+/// out[r][c] = sum over d of a(r, d) b(d, c) + bias[c] + residual[r][c], with
+/// a(r, d) = a[r * a_row_stride + d * a_depth_stride] and b(d, c) = b[d *
+/// b_depth_stride + c * b_column_stride]; one of each pair of strides is 1.
+/// `bias` and `residual` may be null, `residual` may be `out` in place. The
+/// bits are those of baton_task_linear_f32.
+void baton_task_product(float *out, int64_t out_stride, const float *a,
+                        int64_t a_row_stride, int64_t a_depth_stride,
+                        const float *b, int64_t b_depth_stride,
+                        int64_t b_column_stride, const float *bias,
+                        const float *residual, int64_t residual_stride,
+                        int64_t rows, int64_t columns, int64_t depth,
+                        float *scratch);
+
+/// The same without bias and residual, for gradients of weights: out (+)= a b.
+void baton_task_product_gradient(float *out, int64_t out_stride, const float *a,
+                                 int64_t a_row_stride, int64_t a_depth_stride,
+                                 const float *b, int64_t b_depth_stride,
+                                 int64_t b_column_stride, int64_t rows,
+                                 int64_t columns, int64_t depth,
+                                 const int32_t *accumulate, float *scratch);
+
+/// out[c] (+)= sum over r of dy[r][c].
+void baton_task_sum_rows(float *out, const float *dy, int64_t dy_stride,
+                         int64_t rows, int64_t columns,
+                         const int32_t *accumulate);
+
+//===- Embeddings, positions ----------------------------------------------===//
+
+/// dtable[t][c] (+)= multiplier * sum of dy[r][c] over the rows r with
+/// indices[r] == t, for all t < vocabulary and c < columns (a tile of the
+/// table's columns). An index outside the table contributes nothing.
+void baton_task_embedding_gradient(float *dtable, int64_t table_stride,
+                                   const float *dy, int64_t dy_stride,
+                                   const int32_t *indices, int64_t rows,
+                                   int64_t columns, int64_t vocabulary,
+                                   float multiplier, const int32_t *accumulate);
+
+/// As baton_task_rope_table, of rows at these positions.
+void baton_task_rope_table_at(float *out, int64_t out_stride,
+                              const float *inverse_frequencies, int64_t half,
+                              const int32_t *positions, int64_t rows,
+                              float scale);
+
+/// The transpose of baton_task_rope, its adjoint. In place allowed.
+void baton_task_rope_back(float *out, int64_t out_stride, const float *dy,
+                          int64_t dy_stride, const float *table,
+                          int64_t table_stride, int64_t rows, int64_t heads,
+                          int64_t head_dim, int64_t half);
+
+//===- Norms --------------------------------------------------------------===//
+
+/// statistics[r] = {mean, 1 / sqrt(variance + epsilon)}; with `centered` 0, as
+/// rms_norm: {0, 1 / sqrt(mean of squares + epsilon)}. Rows are those of
+/// baton_task_rms_norm or baton_task_layer_norm, with the bits of their sums.
+void baton_task_norm_statistics(float *statistics, int64_t statistics_stride,
+                                const float *x, int64_t x_stride, int64_t rows,
+                                int64_t width, float epsilon, int32_t centered);
+
+/// dx = the adjoint of the norm for dy. In place allowed (dx == dy).
+void baton_task_norm_gradient(float *dx, int64_t dx_stride, const float *dy,
+                              int64_t dy_stride, const float *x,
+                              int64_t x_stride, const float *weight,
+                              const float *statistics,
+                              int64_t statistics_stride, int64_t rows,
+                              int64_t width, int32_t centered);
+
+/// dweight[c] (+)= sum over r and h of dy * (x - mean) * rstd for `columns`
+/// columns; every row has `heads` norms, `head_stride` elements apart in dy and
+/// x alike, whose statistics are 2 elements apart. `dbias` may be null.
+/// Rows outside, heads inside.
+void baton_task_norm_weight_gradient(
+    float *dweight, float *dbias, const float *dy, int64_t dy_stride,
+    const float *x, int64_t x_stride, const float *statistics,
+    int64_t statistics_stride, int64_t rows, int64_t heads, int64_t head_stride,
+    int64_t columns, const int32_t *accumulate);
+
+//===- Attention of sequences ---------------------------------------------===//
+
+/// Bytes of `scratch` that the three bodies below need for tiles of up to
+/// `rows` rows: baton_attention_scratch_bytes, or blocks of 64 rows of two
+/// matrices in two orders.
+BATON_CONSTEXPR int64_t baton_sequence_attention_scratch_bytes(
+    int64_t rows, int64_t group, int64_t head_dim, int64_t value_dim) {
+  const int64_t forward =
+      baton_attention_scratch_bytes(rows, group, head_dim, value_dim);
+  const int64_t gradient = 4 * 64 *
+                           (head_dim + (head_dim + 15) / 16 * 16 + value_dim +
+                            (value_dim + 15) / 16 * 16);
+  return forward > gradient ? forward : gradient;
+}
+
+/// Attention of rows [row, row + rows) of all rows of the step. q, out,
+/// statistics begin at that tile, keys, values and positions at row 0 of the
+/// step; q and out at the group's first head. Row r sees the rows r -
+/// positions[r] .. r, of them the last `window` if that is not 0. The result
+/// has the bits of baton_task_attention on a state of the row's own sequence.
+/// statistics[r * statistics_stride + 2 * i] = the maximum m of query head i's
+/// (scaled, capped) scores, and + 1 = the sum of e^(score - m).
+void baton_task_sequence_attention(
+    float *out, int64_t out_stride, float *statistics,
+    int64_t statistics_stride, const float *q, int64_t q_stride,
+    const float *keys, int64_t key_stride, const float *values,
+    int64_t value_stride, const int32_t *positions, int64_t row, int64_t rows,
+    int64_t group, int64_t head_dim, int64_t value_dim, float scale,
+    float softcap, int64_t window, float *scratch);
+
+/// delta[r][h] = sum over e of dout * out, for `heads` heads of `width`
+/// elements behind one another.
+void baton_task_attention_delta(float *delta, int64_t delta_stride,
+                                const float *dout, int64_t dout_stride,
+                                const float *out, int64_t out_stride,
+                                int64_t rows, int64_t heads, int64_t width);
+
+/// dq of the tile's rows; dq, q, dout, delta, statistics begin at the tile and
+/// the group's first head (delta has 1, statistics 2 elements a head).
+void baton_task_attention_query_gradient(
+    float *dq, int64_t dq_stride, const float *dout, int64_t dout_stride,
+    const float *q, int64_t q_stride, const float *keys, int64_t key_stride,
+    const float *values, int64_t value_stride, const float *delta,
+    int64_t delta_stride, const float *statistics, int64_t statistics_stride,
+    const int32_t *positions, int64_t row, int64_t rows, int64_t group,
+    int64_t head_dim, int64_t value_dim, float scale, float softcap,
+    int64_t window, float *scratch);
+
+/// dk and dv of rows [row, row + rows) of one key/value head, summed over the
+/// queries that see them, of all heads of the group: heads outside, rows
+/// inside, ascending. dk, dv begin at the tile; dout, q, delta, statistics at
+/// row 0 of the step; `all_rows` is how many rows the step has.
+void baton_task_attention_key_value_gradient(
+    float *dk, int64_t dk_stride, float *dv, int64_t dv_stride,
+    const float *dout, int64_t dout_stride, const float *q, int64_t q_stride,
+    const float *keys, int64_t key_stride, const float *values,
+    int64_t value_stride, const float *delta, int64_t delta_stride,
+    const float *statistics, int64_t statistics_stride,
+    const int32_t *positions, int64_t row, int64_t rows, int64_t all_rows,
+    int64_t group, int64_t head_dim, int64_t value_dim, float scale,
+    float softcap, int64_t window, float *scratch);
+
+//===- Element-wise adjoints: [rows, width], dx may be dy in place --------===//
+
+/// dx = dy * activation'(x); `activation` is a BatonActivation.
+void baton_task_activate_gradient(float *dx, int64_t dx_stride, const float *dy,
+                                  int64_t dy_stride, const float *x,
+                                  int64_t x_stride, int64_t rows, int64_t width,
+                                  int32_t activation);
+/// dx = dy * (1 - y^2), y the result of tanh.
+void baton_task_tanh_gradient(float *dx, int64_t dx_stride, const float *dy,
+                              int64_t dy_stride, const float *y,
+                              int64_t y_stride, int64_t rows, int64_t width);
+/// dx = y * (dy - sum(dy * y)), y the result of softmax, per row.
+void baton_task_softmax_gradient(float *dx, int64_t dx_stride, const float *dy,
+                                 int64_t dy_stride, const float *y,
+                                 int64_t y_stride, int64_t rows, int64_t width);
+/// Of out = x * sigmoid(gate), as baton_task_gate: dx = dy * sigmoid(gate).
+/// That is baton_task_gate itself; dgate = dy * x * s * (1 - s), summed over
+/// the head's elements where gate_width is 1.
+void baton_task_gate_gradient(float *dgate, int64_t dgate_stride,
+                              const float *dy, int64_t dy_stride,
+                              const float *x, int64_t x_stride,
+                              const float *gate, int64_t gate_stride,
+                              int64_t rows, int64_t heads, int64_t width,
+                              int64_t gate_width);
+
+//===- Cross-entropy, fused with the output projection --------------------===//
+//
+// logits[r][t] = cap(scale * x[r] . weight[t]), cap(l) = softcap * tanh(l /
+// softcap) when softcap is not 0. Full logits never exist: tiles of them are
+// made where they are needed, each element the chain of baton_task_product.
+
+/// Bytes of `scratch` for tiles of up to `rows` rows and `columns` tokens: what
+/// a product packs and sums, a tile of logits, and the chains of a gradient,
+/// [rows or columns, width].
+BATON_CONSTEXPR int64_t baton_cross_entropy_scratch_bytes(int64_t rows,
+                                                          int64_t columns,
+                                                          int64_t width) {
+  const int64_t tokens = (columns + 15) / 16 * 16;
+  const int64_t larger = rows > columns ? rows : columns;
+  return baton_product_scratch_bytes(columns) +
+         4 * (rows * tokens + (larger + 5) / 6 * 6 * ((width + 15) / 16 * 16));
+}
+
+/// Of a tile of rows and a tile of the vocabulary, which begins at token
+/// `first`: partials[r * partials_stride] = {maximum, sum of e^(l - maximum),
+/// logit of the row's target or 0 if that lies outside the tile}. x, targets
+/// and partials begin at the tile's row, weight at the tile's token.
+void baton_task_cross_entropy_partial(
+    float *partials, int64_t partials_stride, const float *x, int64_t x_stride,
+    const float *weight, int64_t weight_stride, const int32_t *targets,
+    int64_t rows, int64_t first, int64_t columns, int64_t width, float scale,
+    float softcap, float *scratch);
+
+/// Merges `tiles` partials of 3 elements a row, ascending: statistics[r] =
+/// {maximum, sum}, loss[r] = weights[r] * (maximum + log(sum) - target's
+/// logit), or 0 if weights[r] is 0.
+void baton_task_cross_entropy_merge(float *loss, int64_t loss_stride,
+                                    float *statistics,
+                                    int64_t statistics_stride,
+                                    const float *partials,
+                                    int64_t partials_stride, int64_t tiles,
+                                    const float *weights, int64_t rows);
+
+/// dx[r] = sum over tokens t, in tiles of `columns` of them, of dlogits[r][t] *
+/// weight[t], for a tile of rows, with dlogits = weights[r] * (e^(l - maximum)
+/// / sum - (t == targets[r])) * cap' * scale. A row of weight 0 gives zeros.
+void baton_task_cross_entropy_input_gradient(
+    float *dx, int64_t dx_stride, const float *x, int64_t x_stride,
+    const float *weight, int64_t weight_stride, const int32_t *targets,
+    const float *weights, const float *statistics, int64_t statistics_stride,
+    int64_t rows, int64_t vocabulary, int64_t columns, int64_t width,
+    float scale, float softcap, float *scratch);
+
+/// dweight[t] (+)= sum over all rows of dlogits[r][t] * x[r], for the tile of
+/// `columns` tokens from `first` on (dweight and weight begin at it), in tiles
+/// of `row_tile` rows.
+void baton_task_cross_entropy_weight_gradient(
+    float *dweight, int64_t dweight_stride, const float *x, int64_t x_stride,
+    const float *weight, int64_t weight_stride, const int32_t *targets,
+    const float *weights, const float *statistics, int64_t statistics_stride,
+    int64_t rows, int64_t row_tile, int64_t first, int64_t columns,
+    int64_t width, float scale, float softcap, const int32_t *accumulate,
+    float *scratch);
+
+//===- Sums of squares ----------------------------------------------------===//
+
+/// out[0] = sum of squares of `rows` rows of `columns` elements: each row by
+/// the rule for sums (16 lanes), rows added in ascending order.
+void baton_task_sum_squares(float *out, const float *x, int64_t x_stride,
+                            int64_t rows, int64_t columns);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+
+#endif // BATON_CODEGEN_CPU_LIBRARY_TRAINING_H

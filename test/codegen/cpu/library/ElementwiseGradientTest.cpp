@@ -1,0 +1,181 @@
+//===- ElementwiseGradientTest.cpp - adjoints within a row, sums of rows --===//
+
+#include "test/codegen/cpu/library/Gradients.h"
+
+using namespace baton;
+using namespace baton::test;
+
+namespace {
+
+TEST(ActivationGradient, OracleMatchesDifferences) {
+  for (int kind = 0; kind <= BATON_ACTIVATION_RELU; ++kind) {
+    const auto activation = static_cast<oracle::Activation>(kind);
+    for (double x = -6.0; x < 6.0; x += 0.37)
+      EXPECT_NEAR(oracle::activation_slope(x, activation),
+                  (oracle::activate(x + 1e-5, activation) -
+                   oracle::activate(x - 1e-5, activation)) /
+                      2e-5,
+                  1e-8);
+  }
+}
+
+TEST(ActivationGradient, MatchesOracle) {
+  Random random(1);
+  for (int32_t activation = 0; activation <= BATON_ACTIVATION_RELU;
+       ++activation)
+    for (float magnitude : {1.0f, 12.0f, 1e20f}) {
+      const int64_t rows = 3, width = 37;
+      // exp(-x^2 / 2) of an infinite square is 0, but the oracle has no limit.
+      Buffer x = random.buffer(rows, width, magnitude);
+      Buffer dy = random.buffer(rows, width);
+      Buffer dx(rows, width);
+      baton_task_activate_gradient(dx.data(), dx.stride, dy.data(), dy.stride,
+                                   x.data(), x.stride, rows, width, activation);
+      oracle::Matrix expected = dy.matrix();
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < width; ++c) {
+          const double at = std::clamp<double>(x.at(r, c), -1e9, 1e9);
+          expected.at(r, c) *= oracle::activation_slope(
+              at, static_cast<oracle::Activation>(activation));
+        }
+      // Slopes are sums of terms up to 12 times the sigmoid or the like.
+      expect_within(dx, expected, [&](int64_t r, int64_t c) {
+        return 100.0 * rounding * std::fabs(dy.at(r, c));
+      });
+      Buffer in_place = dy;
+      baton_task_activate_gradient(in_place.data(), in_place.stride,
+                                   in_place.data(), in_place.stride, x.data(),
+                                   x.stride, rows, width, activation);
+      expect_same_bits(in_place, dx);
+    }
+}
+
+TEST(TanhGradient, MatchesOracle) {
+  Random random(2);
+  const int64_t rows = 3, width = 37;
+  Buffer y = random.buffer(rows, width), dy = random.buffer(rows, width);
+  Buffer dx(rows, width);
+  baton_task_tanh_gradient(dx.data(), dx.stride, dy.data(), dy.stride, y.data(),
+                           y.stride, rows, width);
+  oracle::Matrix expected = dy.matrix();
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < width; ++c)
+      expected.at(r, c) *= 1.0 - double(y.at(r, c)) * y.at(r, c);
+  expect_within(dx, expected, [](int64_t, int64_t) { return 3 * rounding; });
+  baton_task_tanh_gradient(dy.data(), dy.stride, dy.data(), dy.stride, y.data(),
+                           y.stride, rows, width);
+  expect_same_bits(dy, dx);
+}
+
+TEST(SoftmaxGradient, OracleMatchesDifferences) {
+  Random random(3);
+  const oracle::Matrix x = random.buffer(3, 13, 3.0f).matrix();
+  const oracle::Matrix dy = random.buffer(3, 13).matrix();
+  expect_adjoint(x, dy, oracle::softmax_gradient(dy, oracle::softmax(x)),
+                 oracle::softmax);
+}
+
+TEST(SoftmaxGradient, MatchesOracle) {
+  Random random(4);
+  for (int64_t width : {1, 13, 16, 100}) {
+    Buffer x = random.buffer(4, width, 3.0f), dy = random.buffer(4, width);
+    Buffer y(4, width), dx(4, width);
+    baton_task_softmax(y.data(), y.stride, x.data(), x.stride, 4, width);
+    baton_task_softmax_gradient(dx.data(), dx.stride, dy.data(), dy.stride,
+                                y.data(), y.stride, 4, width);
+    expect_within(dx, oracle::softmax_gradient(dy.matrix(), y.matrix()),
+                  [&](int64_t r, int64_t c) {
+                    return (static_cast<double>(width) / 16 + 8) * rounding *
+                           2.0 * y.at(r, c);
+                  });
+    baton_task_softmax_gradient(dy.data(), dy.stride, dy.data(), dy.stride,
+                                y.data(), y.stride, 4, width);
+    expect_same_bits(dy, dx);
+  }
+}
+
+TEST(GateGradient, MatchesOracleAndDifferences) {
+  Random random(5);
+  const int64_t rows = 3, heads = 2;
+  for (int64_t width : {1, 5, 20, 33})
+    for (int64_t gate_width : {int64_t(1), width}) {
+      Buffer x = random.buffer(rows, heads * width);
+      Buffer dy = random.buffer(rows, heads * width);
+      Buffer gates = random.buffer(rows, heads * gate_width, 4.0f);
+      const oracle::GateGradient expected =
+          oracle::gate_gradient(dy.matrix(), x.matrix(), gates.matrix(), heads);
+      expect_adjoint(gates.matrix(), dy.matrix(), expected.dgates,
+                     [&](const oracle::Matrix &moved) {
+                       return oracle::gate(x.matrix(), moved, heads);
+                     });
+      expect_adjoint(x.matrix(), dy.matrix(), expected.dx,
+                     [&](const oracle::Matrix &moved) {
+                       return oracle::gate(moved, gates.matrix(), heads);
+                     });
+      Buffer dgates(rows, heads * gate_width);
+      baton_task_gate_gradient(dgates.data(), dgates.stride, dy.data(),
+                               dy.stride, x.data(), x.stride, gates.data(),
+                               gates.stride, rows, heads, width, gate_width);
+      expect_within(dgates, expected.dgates, [&](int64_t, int64_t) {
+        return (12.0 + static_cast<double>(width)) * rounding *
+               (gate_width == 1 ? static_cast<double>(width) : 1.0);
+      });
+      Buffer dx(rows, heads * width);
+      baton_task_gate(dx.data(), dx.stride, dy.data(), dy.stride, gates.data(),
+                      gates.stride, rows, heads, width, gate_width);
+      expect_within(dx, expected.dx,
+                    [](int64_t, int64_t) { return 8.0 * rounding; });
+    }
+}
+
+TEST(SumRows, IsOneAscendingChain) {
+  Random random(6);
+  for (int64_t rows : {1, 2, 100})
+    for (int64_t columns : {1, 16, 70, 150}) {
+      Buffer dy = random.buffer(rows, columns);
+      const Buffer old = random.buffer(1, columns);
+      std::vector<float> chain(columns, 0.0f), sum(columns);
+      for (int64_t c = 0; c < columns; ++c) {
+        for (int64_t r = 0; r < rows; ++r)
+          chain[c] += dy.at(r, c);
+        sum[c] = chain[c] + old.at(0, c);
+      }
+      const int32_t replaces = 0, adds = 1;
+      for (int64_t tile : {int64_t(20), columns}) {
+        auto run = [&](Buffer out, const int32_t *accumulate,
+                       const std::vector<float> &expected) {
+          for (int64_t c = 0; c < columns; c += tile)
+            baton_task_sum_rows(out.data() + c, dy.data() + c, dy.stride, rows,
+                                std::min(tile, columns - c), accumulate);
+          expect_same_bits(out.data(), expected.data(), columns);
+          expect_guards_intact(out);
+        };
+        run(old, &replaces, chain);
+        run(old, &adds, sum);
+        run(old, nullptr, sum);
+      }
+    }
+}
+
+TEST(SumSquares, MatchesOracleRowByRow) {
+  Random random(7);
+  for (int64_t rows : {1, 2, 9})
+    for (int64_t columns : {1, 16, 70}) {
+      Buffer x = random.buffer(rows, columns);
+      float out[2] = {not_a_number, Buffer::guard};
+      baton_task_sum_squares(out, x.data(), x.stride, rows, columns);
+      EXPECT_NEAR(out[0], oracle::inner_product(x.matrix(), x.matrix()),
+                  static_cast<double>(rows + columns) * rounding *
+                      static_cast<double>(rows * columns));
+      EXPECT_EQ(out[1], Buffer::guard);
+      float sum = 0.0f;
+      for (int64_t r = 0; r < rows; ++r) {
+        float row;
+        baton_task_sum_squares(&row, x.row(r), 0, 1, columns);
+        sum += row;
+      }
+      expect_same_bits(out, &sum, 1);
+    }
+}
+
+} // namespace
