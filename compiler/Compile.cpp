@@ -364,7 +364,8 @@ compiler::readTarget(const CompileOptions &options,
   std::string usual = installation.target(isCuda(options) ? "cuda" : "cpu");
   auto descriptions = TargetDescription::read(
       options.targetFile.empty() ? usual : options.targetFile,
-      isCuda(options) ? std::optional(architecture) : std::nullopt, usual);
+      isCuda(options) ? std::optional(architecture) : std::nullopt, usual,
+      options.training);
   if (!descriptions)
     return isCuda(options)
                ? createStringError("--target=" + options.target + ": " +

@@ -48,6 +48,8 @@ struct CompileOptions {
   std::set<std::string> disabledPasses;
   /// A schedule to use instead of the default one; empty without.
   std::string schedule;
+  /// The executable trains; else it decodes.
+  bool training = false;
   /// Folder that compiled kernels for GPUs are kept in; empty: none are.
   std::string kernelCache;
   bool quiet = false;

@@ -2,7 +2,9 @@
 
 #include "compiler/Pipeline.h"
 
+#include "passes/fusion/Passes.h"
 #include "passes/tasks/Passes.h"
+#include "passes/training/Passes.h"
 
 #include "mlir/Transforms/Passes.h"
 
@@ -21,6 +23,16 @@ void compiler::addModelPasses(mlir::PassManager &manager,
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
   manager.addPass(schedule.createPass("model", program));
+  manager.addPass(mlir::createCanonicalizerPass());
+}
+
+void compiler::addTrainingPasses(mlir::PassManager &manager) {
+  manager.addPass(mlir::createCanonicalizerPass());
+  manager.addPass(mlir::createCSEPass());
+  manager.addPass(fusion::createAttentionFusion());
+  manager.addPass(training::createTrainingForm());
+  manager.addPass(training::createDifferentiate());
+  manager.addPass(mlir::createCSEPass());
   manager.addPass(mlir::createCanonicalizerPass());
 }
 

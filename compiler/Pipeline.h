@@ -21,6 +21,9 @@ std::vector<std::string> allPasses();
 void addModelPasses(mlir::PassManager &manager,
                     const schedule::Schedule &schedule, size_t program);
 
+/// The same for a program that trains: its loss and the gradients.
+void addTrainingPasses(mlir::PassManager &manager);
+
 /// A plan that is there already: only its proof.
 void addVerification(mlir::PassManager &manager);
 

@@ -163,7 +163,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
       return createStringError("--emit=model: " + options.model +
                                " holds a plan already");
     mlir::PassManager manager(plan.context.get());
-    if (plan.tiled)
+    if (plan.tiled && options.training)
+      addTrainingPasses(manager);
+    else if (plan.tiled)
       addModelPasses(manager, *schedule, i);
     else
       addVerification(manager);

@@ -104,7 +104,7 @@ static Error specialize(nlohmann::json &json, llvm::StringRef architecture,
 Expected<std::vector<TargetDescription>>
 TargetDescription::read(const std::string &path,
                         std::optional<llvm::StringRef> architecture,
-                        const std::string &usualPath) {
+                        const std::string &usualPath, bool training) {
   auto json = parseFile(path);
   if (!json)
     return json.takeError();
@@ -118,6 +118,14 @@ TargetDescription::read(const std::string &path,
     }
     if (Error error = specialize(*json, *architecture, named))
       return std::move(error);
+  }
+  if (training) {
+    auto entries = json->find("training");
+    if (entries == json->end() || !entries->is_object())
+      return createStringError(path + ": has no 'training', the sizes of a "
+                                      "training step");
+    json->update(nlohmann::json(*entries));
+    json->erase("few_rows");
   }
   auto usual = describe(*json, path);
   if (!usual)

@@ -41,11 +41,12 @@ struct TargetDescription {
   /// and, where it has "few_rows", one that takes the entries of that instead,
   /// for steps of no more than its max_rows rows. A device's architecture is
   /// one of the file's "architectures", or of those at `usualPath` where it
-  /// has none, with entries of its own; hosts have none. Errors name the file
-  /// and the entry.
+  /// has none, with entries of its own; hosts have none. A program that trains
+  /// takes the entries of "training" instead. Errors name the file and the
+  /// entry.
   static llvm::Expected<std::vector<TargetDescription>>
   read(const std::string &path, std::optional<llvm::StringRef> architecture,
-       const std::string &usualPath);
+       const std::string &usualPath, bool training);
 };
 
 } // namespace baton::compiler

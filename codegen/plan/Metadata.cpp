@@ -108,7 +108,8 @@ static json storagesOf(Layouts layouts) {
   llvm::MapVector<mlir::StringAttr, int64_t> bytes;
   for (const baton::plan::ProgramLayout &layout : layouts) {
     for (auto [name, buffer] : layout.buffers)
-      if (buffer.getStorage() && buffer.getKind() == BufferKind::state)
+      if (buffer.getStorage() && (buffer.getKind() == BufferKind::state ||
+                                  buffer.getKind() == BufferKind::persistent))
         states.insert(buffer.getStorageAttr().getAttr());
     for (const auto &[name, storage] : layout.storages) {
       StorageOp op = storage.op;
@@ -120,6 +121,25 @@ static json storagesOf(Layouts layouts) {
     result.push_back({{"name", name.str()},
                       {"bytes", size},
                       {"kind", states.contains(name) ? "state" : "transient"}});
+  return result;
+}
+
+/// What the runtime loads before the first step, provides for each, or keeps.
+static json persistentOf(const baton::plan::ProgramLayout &layout) {
+  json result = json::array();
+  for (auto [name, buffer] : layout.buffers) {
+    BufferOp op = buffer;
+    if (op.getKind() != BufferKind::persistent || !op.getDescription())
+      continue;
+    json entry = toJson(*op.getDescription());
+    entry["name"] = name.str();
+    entry["element"] = print(op.getElement());
+    entry["storage"] =
+        layout.storages.find(op.getStorageAttr().getAttr())->second.index;
+    entry["shape"] = op.getCapacity().vec();
+    entry["layers"] = op.getLayers();
+    result.push_back(std::move(entry));
+  }
   return result;
 }
 
@@ -211,7 +231,11 @@ json baton::plan::planMetadata(Layouts layouts) {
                         {"logits", logitsOf(program, layout)}});
   }
   ProgramOp first = layouts.front().program;
-  json proof;
+  json proof, training;
+  if (auto longest = first->getAttrOfType<mlir::IntegerAttr>(
+          "event.longest_sequence"))
+    training = {{"longest_sequence", longest.getInt()},
+                {"tensors", persistentOf(layouts.front())}};
   if (std::optional<mlir::DictionaryAttr> attribute = first.getProof())
     proof = toJson(*attribute);
   return {{"max_rows", rows},
@@ -224,5 +248,6 @@ json baton::plan::planMetadata(Layouts layouts) {
           {"logits", programs.front()["logits"]},
           {"programs", std::move(programs)},
           {"phases", std::move(phases)},
-          {"proof", std::move(proof)}};
+          {"proof", std::move(proof)},
+          {"training", std::move(training)}};
 }

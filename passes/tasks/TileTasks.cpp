@@ -205,7 +205,9 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
 
   LogicalResult run(model::ProgramOp model) {
     OpBuilder builder(model);
-    int64_t positions = model.getMaxSeq();
+    // A training step has rows of several sequences and no past.
+    int64_t positions = model.getTraining() ? int64_t(maxRows)
+                                            : int64_t(model.getMaxSeq());
     int64_t rows = std::min<int64_t>(maxRows, positions);
     auto program = builder.create<event::ProgramOp>(
         model.getLoc(), model.getSymName(), rows, positions,
@@ -233,6 +235,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     program.setScratchBytes(plan.scratchBytes);
     if (model.getFamily())
       program->setAttr("event.family", model.getFamilyAttr());
+    if (model.getTraining())
+      program->setAttr("event.longest_sequence", model.getMaxSeqAttr());
     model.erase();
     return success();
   }
