@@ -30,8 +30,8 @@
 //   that starts at +0 and ascends in depth.
 // - Every other sum keeps 16 partial sums, element i in partial sum i mod 16,
 //   and adds these lanes 8 apart, then 4, 2 and 1.
-// - Nothing else is fused, reassociated or approximated; exp, tanh and erf are
-//   the polynomials of math.h.
+// - Nothing else is fused, reassociated or approximated; exp, log, tanh and erf
+//   are the polynomials of math.h.
 // Callers must not set fast-math flags, nor contract multiplications.
 //
 //===----------------------------------------------------------------------===//

@@ -72,7 +72,8 @@ void baton_task_sum_rows(float *out, const float *dy, int64_t dy_stride,
 
 /// dtable[t][c] (+)= multiplier * sum of dy[r][c] over the rows r with
 /// indices[r] == t, for all t < vocabulary and c < columns (a tile of the
-/// table's columns). An index outside the table contributes nothing.
+/// table's columns). An index outside the table contributes nothing. Tokens
+/// that no row has get +0, or keep what is there.
 void baton_task_embedding_gradient(float *dtable, int64_t table_stride,
                                    const float *dy, int64_t dy_stride,
                                    const int32_t *indices, int64_t rows,
@@ -147,6 +148,11 @@ void baton_task_sequence_attention(
     int64_t value_stride, const int32_t *positions, int64_t row, int64_t rows,
     int64_t group, int64_t head_dim, int64_t value_dim, float scale,
     float softcap, int64_t window, float *scratch);
+
+// The gradients of a score and of what it weighs: P = e^(score - maximum) * (1
+// / sum), dS = P * (dP - delta) * slope with dP = dout . v and slope = scale,
+// with a softcap (1 - tanh^2) * scale. A chain over rows covers those that see
+// each other and no others.
 
 /// delta[r][h] = sum over e of dout * out, for `heads` heads of `width`
 /// elements behind one another.
@@ -234,8 +240,8 @@ void baton_task_cross_entropy_partial(
     float softcap, float *scratch);
 
 /// Merges `tiles` partials of 3 elements a row, ascending: statistics[r] =
-/// {maximum, sum}, loss[r] = weights[r] * (maximum + log(sum) - target's
-/// logit), or 0 if weights[r] is 0.
+/// {maximum, sum}, loss[r] = weights[r] * ((maximum - target's logit) +
+/// log(sum)), or 0 if weights[r] is 0.
 void baton_task_cross_entropy_merge(float *loss, int64_t loss_stride,
                                     float *statistics,
                                     int64_t statistics_stride,
@@ -246,6 +252,7 @@ void baton_task_cross_entropy_merge(float *loss, int64_t loss_stride,
 /// dx[r] = sum over tokens t, in tiles of `columns` of them, of dlogits[r][t] *
 /// weight[t], for a tile of rows, with dlogits = weights[r] * (e^(l - maximum)
 /// / sum - (t == targets[r])) * cap' * scale. A row of weight 0 gives zeros.
+/// Tiles change no bits.
 void baton_task_cross_entropy_input_gradient(
     float *dx, int64_t dx_stride, const float *x, int64_t x_stride,
     const float *weight, int64_t weight_stride, const int32_t *targets,
@@ -255,7 +262,8 @@ void baton_task_cross_entropy_input_gradient(
 
 /// dweight[t] (+)= sum over all rows of dlogits[r][t] * x[r], for the tile of
 /// `columns` tokens from `first` on (dweight and weight begin at it), in tiles
-/// of `row_tile` rows.
+/// of `row_tile` rows, which change no bits. A row of weight 0 contributes
+/// nothing, whatever x is there.
 void baton_task_cross_entropy_weight_gradient(
     float *dweight, int64_t dweight_stride, const float *x, int64_t x_stride,
     const float *weight, int64_t weight_stride, const int32_t *targets,
