@@ -161,6 +161,15 @@ void TemporaryFile::clear() const {
     fail(final_path, errno);
 }
 
+void TemporaryFile::sync() const {
+  int descriptor = open(entry->path.c_str(), O_WRONLY | O_CLOEXEC);
+  int error = descriptor < 0 || fsync(descriptor) != 0 ? errno : 0;
+  if (descriptor >= 0)
+    close(descriptor);
+  if (error)
+    fail(final_path, error);
+}
+
 void TemporaryFile::publish() {
   Uninterrupted guard;
   if (rename(entry->path.c_str(), final_path.c_str()) != 0)
@@ -185,6 +194,16 @@ TemporaryFolder::TemporaryFolder(std::filesystem::path path) {
 }
 
 TemporaryFolder::~TemporaryFolder() { discard(entry); }
+
+void sync_folder(const std::filesystem::path &path) {
+  int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int error = descriptor < 0 || fsync(descriptor) != 0 ? errno : 0;
+  if (descriptor >= 0)
+    close(descriptor);
+  // What a file system answers that has no such thing to do.
+  if (error && error != EINVAL && error != ENOTSUP)
+    fail(path, error);
+}
 
 void TemporaryFolder::keep() {
   if (!entry)

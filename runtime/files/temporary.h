@@ -40,6 +40,9 @@ public:
   /// May be called by several threads at a time.
   void write(const void *data, uint64_t bytes, uint64_t offset) const;
   void clear() const;
+  /// Returns once what was written is on the disk. Some file systems report a
+  /// full disk only now.
+  void sync() const;
   /// Renames it; nothing else may be called afterwards.
   void publish();
 
@@ -63,6 +66,10 @@ public:
 private:
   std::unique_ptr<TemporaryEntry> entry;
 };
+
+/// Returns once the names in a folder, as they were created, changed and
+/// removed up to now, are on the disk. Throws Error.
+void sync_folder(const std::filesystem::path &path);
 
 /// While one exists, SIGINT, SIGTERM and SIGHUP wait: files that belong
 /// together are published together. For moments only.

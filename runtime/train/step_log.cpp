@@ -1,0 +1,73 @@
+//===- step_log.cpp - what a training step reports -----------------------===//
+
+#include "runtime/train/step_log.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include <unistd.h>
+
+namespace baton {
+
+std::string step_line(const StepReport &report) {
+  nlohmann::ordered_json line;
+  line["step"] = report.step;
+  line["loss"] = report.loss;
+  line["grad_norm"] = report.gradient_norm;
+  line["lr"] = report.learning_rate;
+  line["tokens_per_s"] = report.tokens_per_second;
+  return line.dump() + "\n";
+}
+
+std::string step_progress(const StepReport &report, uint64_t steps) {
+  double done = steps ? std::min(1.0, double(report.step) / double(steps)) : 1;
+  constexpr int width = 20;
+  int filled = static_cast<int>(done * width);
+  char text[256];
+  std::snprintf(text, sizeof(text),
+                "step %llu/%llu [%.*s%.*s] %3d %%  loss %.5g  %.0f tokens/s",
+                static_cast<unsigned long long>(report.step),
+                static_cast<unsigned long long>(steps), filled,
+                "####################", width - filled, "....................",
+                static_cast<int>(done * 100), report.loss,
+                std::clamp(report.tokens_per_second, 0.0, 1e12));
+  // A line that wraps could not be cleared.
+  constexpr size_t columns = 79;
+  return std::string(text).substr(0, columns);
+}
+
+StepLog::StepLog(uint64_t steps, bool quiet, Print print)
+    : steps(steps), print(std::move(print)),
+      shows_progress(!quiet && isatty(STDERR_FILENO)),
+      shares_terminal(isatty(STDOUT_FILENO)) {}
+
+StepLog::~StepLog() { clear(); }
+
+void StepLog::clear() {
+  // Return to the first column and clear the line.
+  if (is_shown)
+    std::fputs("\r\033[K", stderr);
+  is_shown = false;
+}
+
+void StepLog::add(const StepReport &report) {
+  if (shares_terminal)
+    clear();
+  print(step_line(report));
+  if (!shows_progress)
+    return;
+  // Steps may take less than a terminal does.
+  constexpr auto interval = std::chrono::milliseconds(100);
+  auto now = std::chrono::steady_clock::now();
+  if (is_shown && now - shown_at < interval && report.step < steps)
+    return;
+  std::fprintf(stderr, "\r\033[K%s", step_progress(report, steps).c_str());
+  std::fflush(stderr);
+  is_shown = true;
+  shown_at = now;
+}
+
+} // namespace baton

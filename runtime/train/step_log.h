@@ -1,0 +1,64 @@
+//===- step_log.h - what a training step reports -------------------------===//
+
+#ifndef BATON_RUNTIME_TRAIN_STEP_LOG_H
+#define BATON_RUNTIME_TRAIN_STEP_LOG_H
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace baton {
+
+struct StepReport {
+  /// Steps that are finished: 1 after the first.
+  uint64_t step = 0;
+  /// Mean over the step's targets, in nats.
+  double loss = 0;
+  /// Euclidean norm of all gradients, before clipping.
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  double tokens_per_second = 0;
+};
+
+/// One line of JSON, with its line feed:
+///   {"step":1,"loss":5.54,"grad_norm":1.2,"lr":0.001,"tokens_per_s":8100.0}
+/// What is infinite or not a number is null.
+std::string step_line(const StepReport &report);
+
+/// What a terminal shows, less than 80 columns:
+///   step 120/1000 [###...........]  12 %  loss 3.2104  8123 tokens/s
+std::string step_progress(const StepReport &report, uint64_t steps);
+
+/// Prints a line a step, and keeps a line on standard error up to date when
+/// that is a terminal. Used by one thread at a time.
+class StepLog {
+public:
+  /// Prints a text to standard output, or throws Error.
+  using Print = std::function<void(std::string_view)>;
+
+  /// `steps`: of the whole run. `quiet`: nothing on standard error.
+  StepLog(uint64_t steps, bool quiet, Print print);
+  StepLog(const StepLog &) = delete;
+  StepLog &operator=(const StepLog &) = delete;
+  /// Clears the line.
+  ~StepLog();
+
+  void add(const StepReport &report);
+  /// Clears the line until the next step, for whoever else has something to
+  /// say on the terminal.
+  void clear();
+
+private:
+  uint64_t steps;
+  Print print;
+  bool shows_progress;
+  bool shares_terminal;
+  bool is_shown = false;
+  std::chrono::steady_clock::time_point shown_at;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_TRAIN_STEP_LOG_H
