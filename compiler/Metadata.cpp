@@ -31,12 +31,15 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
       stateBytes += buffer.getElement().getIntOrFloatBitWidth() / 8 *
                     buffer.getLayers() * buffer.getLayerStride() /
                     buffer.getCapacity()[0];
+  nlohmann::json vocabulary = 0;
+  if (json["training"].is_object())
+    vocabulary = json["training"]["vocabulary"];
+  else if (json["logits"].is_object())
+    vocabulary = json["logits"]["vocabulary"];
   json["model"] = {{"name", llvm::sys::path::filename(path).str()},
                    {"family", family ? family.str() : ""},
                    {"layers", layers},
-                   {"vocabulary", json["logits"].is_object()
-                                      ? json["logits"]["vocabulary"]
-                                      : nlohmann::json(0)},
+                   {"vocabulary", vocabulary},
                    {"dtype", linears.dtype}};
   json["target"] = {{"triple", target.triple},
                     {"cpu", target.cpu},

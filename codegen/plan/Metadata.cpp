@@ -232,9 +232,10 @@ json baton::plan::planMetadata(Layouts layouts) {
   }
   ProgramOp first = layouts.front().program;
   json proof, training;
-  if (auto longest = first->getAttrOfType<mlir::IntegerAttr>(
-          "event.longest_sequence"))
+  if (auto longest =
+          first->getAttrOfType<mlir::IntegerAttr>("event.longest_sequence"))
     training = {{"longest_sequence", longest.getInt()},
+                {"vocabulary", toJson(first->getAttr("event.vocabulary"))},
                 {"tensors", persistentOf(layouts.front())}};
   if (std::optional<mlir::DictionaryAttr> attribute = first.getProof())
     proof = toJson(*attribute);

@@ -206,8 +206,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
   LogicalResult run(model::ProgramOp model) {
     OpBuilder builder(model);
     // A training step has rows of several sequences and no past.
-    int64_t positions = model.getTraining() ? int64_t(maxRows)
-                                            : int64_t(model.getMaxSeq());
+    int64_t positions =
+        model.getTraining() ? int64_t(maxRows) : int64_t(model.getMaxSeq());
     int64_t rows = std::min<int64_t>(maxRows, positions);
     auto program = builder.create<event::ProgramOp>(
         model.getLoc(), model.getSymName(), rows, positions,
@@ -235,8 +235,14 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     program.setScratchBytes(plan.scratchBytes);
     if (model.getFamily())
       program->setAttr("event.family", model.getFamilyAttr());
-    if (model.getTraining())
+    if (model.getTraining()) {
       program->setAttr("event.longest_sequence", model.getMaxSeqAttr());
+      model.walk([&](model::CrossEntropyOp loss) {
+        auto weight = cast<model::StepTensorType>(loss.getWeight().getType());
+        program->setAttr("event.vocabulary",
+                         builder.getI64IntegerAttr(weight.getDimension(0)));
+      });
+    }
     model.erase();
     return success();
   }

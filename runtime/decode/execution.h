@@ -31,6 +31,8 @@ public:
   virtual ~Execution() = default;
 
   virtual unsigned workers() const = 0;
+  /// The storages' base pointers, on the host; null on a device.
+  virtual void *const *storages() const { return nullptr; }
 
   /// Starts the persistent kernel on every worker and returns. With `observed`
   /// the driver sees the values of every phase; that takes exactly one worker.

@@ -21,6 +21,7 @@ public:
   ~HostExecution() override;
 
   unsigned workers() const override { return team.size(); }
+  void *const *storages() const override { return memory.storages(); }
   void start(StepDriver &driver, bool observed = false) override;
   void wait() override;
 

@@ -19,12 +19,6 @@ namespace baton {
 
 namespace {
 
-/// Throws Error when it is reached: a flag or a command that has a meaning in
-/// Baton, but not yet in this program.
-[[noreturn]] void refuse(const std::string &name) {
-  throw Error(name + " is not built yet");
-}
-
 /// Joins lines, so that every complaint is one.
 std::string one_line(std::string text) {
   while (!text.empty() && text.back() == '\n')
@@ -76,6 +70,89 @@ void add_run_options(CLI::App &command, RunOptions &options,
       .add_option("--trace", options.trace,
                   "Write when each task ran, as JSON for ui.perfetto.dev")
       ->type_name("OUT.json");
+}
+
+void add_train_options(CLI::App &command, TrainOptions &options,
+                       const std::string &program) {
+  command
+      .add_option("--weights", options.run.weights,
+                  "The folder with the weights to begin with")
+      ->type_name("DIR");
+  command
+      .add_option("--init-seed", options.init_seed,
+                  "Begin with random weights; the same seed gives the same")
+      ->type_name("S");
+  command
+      .add_option("--model", options.model,
+                  "With --init-seed: the folder with config.json, and a "
+                  "tokenizer.json if text is not read byte by byte")
+      ->type_name("DIR");
+  command
+      .add_option("--data", options.data,
+                  "A text, a folder of texts, or tokens (.u16, .u32)")
+      ->type_name("PATH")
+      ->required();
+  command.add_option("--steps", options.steps, "Steps of the whole run")
+      ->type_name("N")
+      ->required()
+      ->check(positive());
+  command
+      .add_option("--out", options.out,
+                  "Where checkpoints and the loss curve go")
+      ->type_name("DIR")
+      ->required();
+  auto number = [&](const char *flag, auto &value, const char *type,
+                    const char *text) {
+    return command.add_option(flag, value, text)
+        ->type_name(type)
+        ->capture_default_str();
+  };
+  number("--batch", options.batch, "B", "Sequences of a microbatch")
+      ->check(positive());
+  command
+      .add_option("--seq", options.sequence,
+                  "Tokens of a sequence (default: as many as the model takes, "
+                  "at most 256)")
+      ->type_name("T")
+      ->check(positive());
+  number("--accumulate", options.accumulate, "A", "Microbatches of a step")
+      ->check(positive());
+  number("--lr", options.learning_rate, "X", "The largest learning rate")
+      ->check(positive());
+  number("--lr-schedule", options.schedule, "NAME",
+         "How it falls: constant, linear, cosine");
+  number("--warmup", options.warm_up, "N", "Steps until it is reached");
+  number("--weight-decay", options.weight_decay, "X",
+         "Of matrices; vectors do not decay");
+  number("--clip", options.clip, "X", "Largest norm of the gradients; 0: any");
+  command
+      .add_option("--save-every", options.save_every,
+                  "Steps from one checkpoint to the next (default: only one, "
+                  "at the end)")
+      ->type_name("N");
+  number("--keep", options.keep, "K", "Checkpoints that stay; 0: all");
+  number("--seed", options.seed, "S", "Of the order of sequences");
+  number("--validation-fraction", options.validation_fraction, "X",
+         "Of the sequences, set aside");
+  command.add_flag("--resume", options.resume,
+                   "Go on from the newest intact checkpoint in --out");
+  command
+      .add_option("--workers", options.run.workers,
+                  "Threads (default: one for each core)")
+      ->type_name("N")
+      ->check(positive());
+  command.add_flag("--quiet", options.run.quiet,
+                   "Nothing but results and errors");
+  command
+      .add_option("--trace", options.run.trace,
+                  "Write when each task ran, as JSON for ui.perfetto.dev")
+      ->type_name("OUT.json");
+  command.add_flag("--json", options.json, "One JSON object a step, as always");
+  command.footer("Examples:\n  " + program +
+                 " train --weights DIR --data texts --steps 100 --out run\n  " +
+                 program +
+                 " train --init-seed 1 --model DIR --data texts --steps 1000 "
+                 "--warmup 50 --save-every 200 --out run --resume");
 }
 
 /// CLI11 takes "--flag=" without a value as "--flag" and swallows the next
@@ -244,9 +321,12 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   describing->callback(
       [&] { command = [&] { info_command(metadata, info); }; });
 
-  CLI::App *training = application.add_subcommand("train", "")->group("");
-  training->allow_extras();
-  training->callback([] { refuse("train"); });
+  TrainOptions train;
+  CLI::App *training = application.add_subcommand(
+      "train", "Train the model; of programs compiled with --mode=train");
+  add_train_options(*training, train, program);
+  training->callback(
+      [&] { command = [&] { train_command(metadata, train); }; });
 
   try {
     // CLI11 takes them last one first.

@@ -48,6 +48,33 @@ struct BenchOptions {
 };
 void bench_command(const Metadata &metadata, const BenchOptions &options);
 
+struct TrainOptions {
+  RunOptions run;
+  /// Instead of weights: random ones.
+  std::optional<uint64_t> init_seed;
+  /// Whose config.json and tokenizer go with checkpoints of random weights.
+  std::optional<std::string> model;
+  std::string data;
+  uint64_t steps = 0;
+  std::string out;
+  uint64_t batch = 8;
+  uint64_t sequence = 0;
+  uint64_t accumulate = 1;
+  double learning_rate = 3e-4;
+  std::string schedule = "cosine";
+  uint64_t warm_up = 0;
+  double weight_decay = 0.1;
+  double clip = 1;
+  uint64_t save_every = 0;
+  uint64_t keep = 2;
+  uint64_t seed = 0;
+  double validation_fraction = 0.1;
+  bool resume = false;
+  /// What is printed either way.
+  bool json = false;
+};
+void train_command(const Metadata &metadata, const TrainOptions &options);
+
 struct InfoOptions {
   bool json = false;
 };

@@ -15,16 +15,16 @@ Batches::Batches(const Dataset &dataset, const BatchShape &shape,
                  const BatchOrigin &origin, double validation_fraction)
     : dataset(dataset), batch(shape), origin(origin) {
   if (shape.rows == 0)
-    throw Error("--batch-size: expected a number above 0");
+    throw Error("--batch: expected a number above 0");
   if (shape.accumulation == 0)
-    throw Error("--accumulation: expected a number above 0");
+    throw Error("--accumulate: expected a number above 0");
   sequences = dataset.split(shape.length, validation_fraction);
   uint64_t targets;
   if (__builtin_mul_overflow(shape.rows, shape.accumulation, &targets) ||
       __builtin_mul_overflow(targets, shape.length, &targets) || targets >> 48)
-    throw Error("--batch-size: " + std::to_string(shape.rows) +
-                " sequences of " + std::to_string(shape.length) +
-                " tokens, accumulated " + std::to_string(shape.accumulation) +
+    throw Error("--batch: " + std::to_string(shape.rows) + " sequences of " +
+                std::to_string(shape.length) + " tokens, accumulated " +
+                std::to_string(shape.accumulation) +
                 " times, are too many for one step");
 }
 

@@ -44,7 +44,7 @@ struct BatchOrigin {
 /// Immutable; threads may use one at once. The data set must outlive it.
 class Batches {
 public:
-  /// Throws Error, naming the flag (--batch-size, --accumulation, and those of
+  /// Throws Error, naming the flag (--batch, --accumulate, and those of
   /// Dataset::split), for shapes with a zero, more targets in a step than there
   /// are numbers, and fractions and data that Dataset::split refuses.
   Batches(const Dataset &dataset, const BatchShape &shape,

@@ -277,13 +277,13 @@ void Dataset::write(const fs::path &path) const {
 
 SequenceSplit Dataset::split(uint64_t length, double fraction) const {
   if (length == 0)
-    throw Error("--sequence-length: expected a number above 0");
+    throw Error("--seq: expected a number above 0");
   if (!(fraction >= 0 && fraction < 1))
     throw Error("--validation-fraction: expected a number of at least 0 and "
                 "below 1");
   if (token_count <= length)
     throw Error("--data: " + name + ": its " + std::to_string(token_count) +
-                " tokens are fewer than the one sequence of --sequence-length "
+                " tokens are fewer than the one sequence of --seq "
                 "and a target for its last token, " +
                 std::to_string(length) + " + 1");
   uint64_t sequences = token_count / (length + 1);

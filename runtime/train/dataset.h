@@ -90,7 +90,7 @@ public:
   /// sets the last ones aside for validation: `fraction` of them, rounded, but
   /// at least one when the fraction is not 0 and there are two. What is left
   /// behind the last whole sequence is not used. Throws Error, naming the flag
-  /// (--data, --sequence-length, --validation-fraction), when there is not one
+  /// (--data, --seq, --validation-fraction), when there is not one
   /// sequence to train with, or the fraction is not in [0, 1).
   SequenceSplit split(uint64_t length, double fraction = 0.1) const;
 

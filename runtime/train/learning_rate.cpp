@@ -19,7 +19,7 @@ ScheduleKind parse_schedule(std::string_view name) {
     return ScheduleKind::Linear;
   if (name == "cosine")
     return ScheduleKind::Cosine;
-  throw Error("--schedule: " + quote_name(name) +
+  throw Error("--lr-schedule: " + quote_name(name) +
               " is none; expected constant, linear or cosine");
 }
 
@@ -37,11 +37,11 @@ double usual_final_fraction(ScheduleKind kind) {
 
 void check(const LearningRateSchedule &schedule) {
   if (!(schedule.peak > 0) || !std::isfinite(schedule.peak))
-    throw Error("--learning-rate: expected a number above 0");
+    throw Error("--lr: expected a number above 0");
   if (schedule.steps == 0)
     throw Error("--steps: expected a number above 0");
   if (schedule.warm_up > schedule.steps)
-    throw Error("--warm-up: " + std::to_string(schedule.warm_up) +
+    throw Error("--warmup: " + std::to_string(schedule.warm_up) +
                 " steps are more than the whole run's --steps " +
                 std::to_string(schedule.steps));
   if (!(schedule.final_fraction >= 0 && schedule.final_fraction <= 1))

@@ -17,7 +17,7 @@ enum class ScheduleKind {
   Cosine,
 };
 
-/// "constant", "linear" or "cosine". Throws Error, naming --schedule, for
+/// "constant", "linear" or "cosine". Throws Error, naming --lr-schedule, for
 /// another word.
 ScheduleKind parse_schedule(std::string_view name);
 
@@ -35,7 +35,7 @@ struct LearningRateSchedule {
   double final_fraction = usual_final_fraction(ScheduleKind::Cosine);
 };
 
-/// Throws Error, naming the flag (--learning-rate, --warm-up, --steps,
+/// Throws Error, naming the flag (--lr, --warmup, --steps,
 /// --final-fraction), for a schedule that breaks a rule above.
 void check(const LearningRateSchedule &schedule);
 

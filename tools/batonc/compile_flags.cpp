@@ -63,7 +63,7 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                "CUDA: only bodies whose results do not depend on how many "
                "tokens share a step; on the CPU that is always so");
   app.add_flag("--quiet", quiet, "say nothing but errors");
-  app.add_option("--mode", mode.value, "what the executable does: decode");
+  app.add_option("--mode", mode.value, "what the executable does: decode, train");
   app.add_option("--target", target,
                  "machine to compile for: cpu, cuda:sm_80, cuda:sm_90a (any of "
                  "\"architectures\" in the target description), or "
@@ -126,6 +126,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   options.dtype = dtype.value;
   if (isFile)
     options.schedule = order.value;
+  options.training = mode.value == "train";
   options.target = target;
   options.targetCpu = targetCpu;
   options.sanitize = sanitize.value;

@@ -33,7 +33,7 @@ public:
 
 private:
   std::string model, targetCpu = "native", targetFile;
-  Choice mode{"--mode", "decode", {"decode"}, {"train", "score"}};
+  Choice mode{"--mode", "decode", {"decode", "train"}, {"score"}};
   std::string target = "cpu";
   Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16"}, {"f64"}};
   Choice order{

@@ -180,10 +180,10 @@ TEST_F(BatchesTest, Refuses) {
   auto refusal = [&](const BatchShape &shape) {
     return error_of([&] { Batches(dataset, shape, {}); });
   };
-  expect_contains(refusal({.rows = 0, .length = 4}), "--batch-size");
+  expect_contains(refusal({.rows = 0, .length = 4}), "--batch");
   expect_contains(refusal({.rows = 1, .length = 4, .accumulation = 0}),
-                  "--accumulation");
-  expect_contains(refusal({.rows = 1, .length = 0}), "--sequence-length");
+                  "--accumulate");
+  expect_contains(refusal({.rows = 1, .length = 0}), "--seq");
   expect_contains(refusal({.rows = 1, .length = 118}), "fewer than");
   uint64_t many = uint64_t(1) << 40;
   expect_contains(refusal({.rows = many, .length = 4, .accumulation = many}),

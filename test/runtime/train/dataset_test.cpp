@@ -302,10 +302,10 @@ TEST_F(DatasetTest, Splits) {
   };
   expect_contains(refused(1000, 0.1),
                   "data: its 1000 tokens are fewer than the one sequence of "
-                  "--sequence-length and a target for its last token, "
+                  "--seq and a target for its last token, "
                   "1000 + 1");
   expect_contains(refused(~uint64_t(0), 0.1), "fewer than");
-  expect_contains(refused(0, 0.1), "--sequence-length");
+  expect_contains(refused(0, 0.1), "--seq");
   for (double fraction : {-0.1, 1.0, 2.0, std::nan("")})
     expect_contains(refused(9, fraction), "--validation-fraction");
   int32_t token;

@@ -60,7 +60,7 @@ TEST(LearningRate, Names) {
   EXPECT_EQ(parse_schedule("linear"), ScheduleKind::Linear);
   EXPECT_EQ(parse_schedule("cosine"), ScheduleKind::Cosine);
   expect_contains(error_of([] { parse_schedule("Cosine"); }),
-                  "--schedule: \"Cosine\"");
+                  "--lr-schedule: \"Cosine\"");
 }
 
 TEST(LearningRate, Refuses) {
@@ -72,7 +72,7 @@ TEST(LearningRate, Refuses) {
   };
   using Schedule = LearningRateSchedule;
   expect_contains(refusal([](Schedule &it) { it.warm_up = 111; }),
-                  "--warm-up: 111 steps are more than");
+                  "--warmup: 111 steps are more than");
   expect_contains(refusal([](Schedule &it) { it.steps = 0; }), "--steps");
   for (auto change :
        {+[](Schedule &it) { it.peak = 0; }, +[](Schedule &it) { it.peak = -1; },
@@ -80,7 +80,7 @@ TEST(LearningRate, Refuses) {
         +[](Schedule &it) {
           it.peak = std::numeric_limits<double>::infinity();
         }})
-    expect_contains(refusal(change), "--learning-rate");
+    expect_contains(refusal(change), "--lr");
   for (auto change : {+[](Schedule &it) { it.final_fraction = -0.1; },
                       +[](Schedule &it) { it.final_fraction = 1.1; },
                       +[](Schedule &it) { it.final_fraction = std::nan(""); }})

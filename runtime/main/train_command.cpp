@@ -1,0 +1,232 @@
+//===- train_command.cpp - trains the model -------------------------------===//
+
+#include "runtime/main/commands.h"
+
+#include "runtime/decode/execution.h"
+#include "runtime/error.h"
+#include "runtime/main/interrupt.h"
+#include "runtime/main/output.h"
+#include "runtime/main/progress.h"
+#include "runtime/main/run_trace.h"
+#include "runtime/main/weights.h"
+#include "runtime/train/batches.h"
+#include "runtime/train/dataset.h"
+#include "runtime/train/learning_rate.h"
+#include "runtime/train/loss_curve.h"
+#include "runtime/train/run_folder.h"
+#include "runtime/train/step_log.h"
+#include "runtime/train/training_tensors.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace baton {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What AdamW takes beside the learning rate and the decay.
+constexpr double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+
+/// Feeds the program with microbatches, until a step that a checkpoint is due
+/// after.
+class Trainer : public StepDriver {
+public:
+  Trainer(const TrainOptions &options, const Batches &batches,
+          const LearningRateSchedule &schedule, TrainingTensors &tensors,
+          StepLog &log)
+      : options(options), batches(batches), schedule(schedule), log(log),
+        tokens(tensors.find("tokens").integers()),
+        positions(tensors.find("positions").integers()),
+        targets(tensors.find("targets").integers()),
+        weights(tensors.find("target_weights").floats()),
+        accumulate(tensors.find("accumulate").integers()),
+        scalars(tensors.find("scalars").floats()) {}
+
+  /// Steps that are finished, and where the next run ends.
+  uint64_t step = 0, end = 0;
+  std::vector<LossPoint> losses;
+
+  BatonStep begin(std::span<int32_t>) override {
+    microbatch = 0;
+    loss = 0;
+    started = Clock::now();
+    return prepare();
+  }
+
+  BatonStep advance(const BatonStep &current, const Logits &summary) override {
+    std::span<const float> values = summary.row(0);
+    loss += values[0];
+    if (!std::isfinite(loss))
+      throw Error("step " + std::to_string(step + 1) +
+                  ": the loss is not a number; the last checkpoint is as it "
+                  "was");
+    if (!current.outputs) {
+      ++microbatch;
+      return prepare();
+    }
+    if (!std::isfinite(values[1]))
+      throw Error("step " + std::to_string(step + 1) +
+                  ": the norm of the gradients is not a number; the last "
+                  "checkpoint is as it was");
+    Clock::time_point now = Clock::now();
+    double seconds = std::chrono::duration<double>(now - started).count();
+    const BatchShape &shape = batches.shape();
+    log.add({step + 1, loss, values[1], learning_rate(schedule, step),
+             double(shape.sequences_per_step() * shape.length) / seconds});
+    losses.push_back({step + 1, loss});
+    started = now;
+    ++step;
+    microbatch = 0;
+    loss = 0;
+    return step == end ? BatonStep{} : prepare();
+  }
+
+private:
+  BatonStep prepare() {
+    const BatchShape &shape = batches.shape();
+    batches.fill(step, microbatch, tokens, targets, positions, weights);
+    *accumulate = microbatch != 0;
+    double number = double(step) + 1;
+    const double values[] = {learning_rate(schedule, step),
+                             beta1,
+                             beta2,
+                             epsilon,
+                             options.weight_decay,
+                             1 - std::pow(beta1, number),
+                             std::sqrt(1 - std::pow(beta2, number)),
+                             options.clip};
+    std::copy(std::begin(values), std::end(values), scalars);
+    bool updates = microbatch + 1 == shape.accumulation;
+    return {static_cast<uint32_t>(shape.rows * shape.length), 0, updates, 0};
+  }
+
+  const TrainOptions &options;
+  const Batches &batches;
+  const LearningRateSchedule &schedule;
+  StepLog &log;
+  int32_t *tokens, *positions, *targets;
+  float *weights;
+  int32_t *accumulate;
+  float *scalars;
+  uint64_t microbatch = 0;
+  double loss = 0;
+  Clock::time_point started;
+};
+
+/// The folder whose config and tokenizer the model has.
+std::filesystem::path model_folder(const TrainOptions &options) {
+  if (options.init_seed.has_value() == options.run.weights.has_value())
+    throw Error("give --weights DIR to begin with, or --init-seed S for random "
+                "weights; one of the two");
+  if (options.run.weights) {
+    if (options.model)
+      throw Error("--model is for --init-seed; --weights names the model");
+    return weights_folder(options.run);
+  }
+  if (!options.model)
+    throw Error("--init-seed: --model DIR has to say which folder's "
+                "config.json goes with the checkpoints");
+  std::error_code failure;
+  if (!std::filesystem::is_directory(*options.model, failure))
+    throw Error("--model: " + *options.model + ": no such folder");
+  return *options.model;
+}
+
+BatchShape batch_shape(const Metadata &metadata, const TrainOptions &options) {
+  uint64_t longest = longest_sequence(metadata);
+  uint64_t length = options.sequence
+                        ? options.sequence
+                        : std::min<uint64_t>({longest, 256, metadata.max_rows});
+  if (length > longest)
+    throw Error("--seq " + std::to_string(length) +
+                ": the model takes sequences of at most " +
+                std::to_string(longest) + " tokens");
+  if (options.batch > metadata.max_rows / length)
+    throw Error("--batch " + std::to_string(options.batch) + " with --seq " +
+                std::to_string(length) + ": a step takes at most " +
+                std::to_string(metadata.max_rows) +
+                " tokens; --accumulate makes one of several");
+  return {options.batch, length, options.accumulate};
+}
+
+} // namespace
+
+void train_command(const Metadata &metadata, const TrainOptions &options) {
+  std::filesystem::path folder = model_folder(options);
+  BatchShape shape = batch_shape(metadata, options);
+  ScheduleKind kind = parse_schedule(options.schedule);
+  LearningRateSchedule schedule{kind, options.learning_rate, options.steps,
+                                options.warm_up, usual_final_fraction(kind)};
+  check(schedule);
+
+  std::optional<Tokenizer> tokenizer;
+  DatasetOptions dataset_options;
+  dataset_options.vocabulary = metadata.vocabulary;
+  std::error_code failure;
+  if (std::filesystem::exists(folder / "tokenizer.json", failure)) {
+    tokenizer = Tokenizer::load(folder / "tokenizer.json");
+    dataset_options.tokenizer = &*tokenizer;
+    dataset_options.end_of_text = end_of_text_token(*tokenizer);
+  }
+  Dataset dataset = Dataset::open(options.data, dataset_options);
+
+  TrainingState state;
+  state.seed = options.seed;
+  std::optional<ResumePoint> point;
+  if (options.resume) {
+    point = resume(options.out);
+    state = point->state;
+  }
+  Batches batches(dataset, shape, {state.seed, state.step, state.sequence},
+                  options.validation_fraction);
+  if (state.step >= options.steps)
+    throw Error("--steps " + std::to_string(options.steps) +
+                ": the checkpoint in " + options.out + " is of step " +
+                std::to_string(state.step) + " already");
+  RunFolder run(options.out, folder, options.keep,
+                options.resume ? RunStart::Continued : RunStart::New);
+
+  Parameters none = Parameters::random(metadata.json, 0, 1);
+  std::unique_ptr<Execution> execution =
+      make_execution(metadata, none,
+                     {program_workers(options.run, metadata),
+                      static_cast<uint32_t>(options.run.event_origin)});
+  if (!execution->storages())
+    throw Error("train: programs for devices do not train yet");
+  TrainingTensors tensors(metadata, execution->storages());
+  std::optional<Checkpoint> checkpoint;
+  if (point)
+    checkpoint = Checkpoint::open(point->folder);
+  else if (options.run.weights)
+    checkpoint = Checkpoint::open(folder);
+  if (checkpoint)
+    tensors.load(metadata.json, *checkpoint, chosen_workers(options.run));
+  else
+    tensors.initialize(*options.init_seed);
+  if (point)
+    tensors.load_optimizer(*point->optimizer);
+
+  StepLog log(options.steps, options.run.quiet, print);
+  Trainer trainer(options, batches, schedule, tensors, log);
+  trainer.step = state.step;
+  RunTrace trace(metadata, options.run, *execution);
+  Interruptible interruptible(execution->stop);
+  const Checkpoint *like = checkpoint ? &*checkpoint : nullptr;
+  while (trainer.step < options.steps) {
+    uint64_t every = options.save_every ? options.save_every : options.steps;
+    trainer.end = std::min(options.steps, (trainer.step / every + 1) * every);
+    execution->run(trainer);
+    check_interrupted();
+    log.clear();
+    run.save({trainer.step, state.seed, batches.first_sequence(trainer.step)},
+             tensors.sources(like), tensors.optimizer());
+    write_loss_curve(run.path() / "loss.svg",
+                     {"training loss", trainer.losses, {}});
+  }
+  trace.publish();
+}
+
+} // namespace baton

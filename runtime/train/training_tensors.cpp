@@ -1,0 +1,235 @@
+//===- training_tensors.cpp - what a program that trains keeps -----------===//
+
+#include "runtime/train/training_tensors.h"
+
+#include "runtime/error.h"
+#include "runtime/weights/message.h"
+#include "runtime/weights/packing.h"
+#include "runtime/weights/parameters.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numbers>
+
+namespace baton {
+
+namespace {
+
+const nlohmann::json &training_of(const nlohmann::json &description) {
+  auto found = description.find("training");
+  if (found == description.end() || !found->is_object())
+    throw Error("this program does not train; compile one with "
+                "batonc --mode=train");
+  return *found;
+}
+
+/// What the loader of weights makes the same values of, as a panel of one
+/// column or of all.
+nlohmann::json as_parameter(const nlohmann::json &tensor) {
+  nlohmann::json entry = tensor;
+  entry["dtype"] = "f32";
+  entry["kind"] = tensor.at("shape").size() == 1 ? "vector" : "panels";
+  entry["n"] = tensor.at("shape").at(0);
+  if (tensor.at("shape").size() == 2)
+    entry["k"] = tensor.at("shape").at(1);
+  return entry;
+}
+
+/// splitmix64 (Steele, Lea and Flood, 2014).
+uint64_t mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
+/// A number in (0, 1] of every key.
+double uniform(uint64_t key) { return (double(mix(key) >> 11) + 1) * 0x1p-53; }
+
+/// Element `index` of a row-major [outputs, columns], as it is stored.
+struct StoredPlace {
+  const ParameterPart &part;
+  uint64_t columns;
+
+  uint64_t of(uint64_t output, uint64_t column) const {
+    uint64_t stored = part.blocks.stored(output);
+    return part.transposed ? column * part.stored_outputs() + stored
+                           : stored * columns + column;
+  }
+};
+
+} // namespace
+
+uint64_t TrainingTensor::elements() const {
+  uint64_t count = 1;
+  for (uint64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+uint64_t longest_sequence(const Metadata &metadata) {
+  return training_of(metadata.json).at("longest_sequence").get<uint64_t>();
+}
+
+TrainingTensors::TrainingTensors(const Metadata &metadata,
+                                 void *const *storages) {
+  for (const nlohmann::json &entry : training_of(metadata.json).at("tensors")) {
+    TrainingTensor tensor;
+    tensor.name = entry.at("name");
+    tensor.role = entry.at("role");
+    tensor.shape = entry.at("shape").get<std::vector<uint64_t>>();
+    tensor.layers = entry.at("layers");
+    tensor.first_layer = entry.value("first_layer", uint64_t(0));
+    tensor.layer_step = entry.value("layer_step", uint64_t(1));
+    tensor.data =
+        static_cast<std::byte *>(storages[entry.at("storage").get<size_t>()]);
+    if (entry.contains("parts"))
+      tensor.part =
+          parse_parameters({{"parameters", {as_parameter(entry)}}})[0].parts[0];
+    tensors.push_back(std::move(tensor));
+  }
+}
+
+const TrainingTensor &TrainingTensors::find(const std::string &name) const {
+  for (const TrainingTensor &tensor : tensors)
+    if (tensor.name == name)
+      return tensor;
+  throw Error("the compiled program has no tensor " + quote_name(name));
+}
+
+void TrainingTensors::load(const nlohmann::json &description,
+                           const Checkpoint &checkpoint, unsigned threads) {
+  // One at a time: what is loaded is copied out of its panels.
+  LoadOptions options;
+  options.use_cache = false;
+  options.threads = threads;
+  size_t index = 0;
+  for (const nlohmann::json &entry : training_of(description).at("tensors")) {
+    const TrainingTensor &tensor = tensors[index++];
+    if (tensor.role != "parameter")
+      continue;
+    Parameters loaded = Parameters::load(
+        {{"parameters", {as_parameter(entry)}}}, checkpoint, options);
+    uint64_t columns = tensor.shape.size() == 2 ? tensor.shape[1] : 1;
+    for (uint64_t layer = 0; layer < tensor.layers; ++layer) {
+      auto panels = static_cast<const float *>(loaded.table()[layer]);
+      float *place = tensor.floats(layer);
+      for (uint64_t row = 0; row < tensor.shape[0]; ++row)
+        for (uint64_t column = 0; column < columns; ++column)
+          place[row * columns + column] =
+              panels[(row / panel_lanes * columns + column) * panel_lanes +
+                     row % panel_lanes];
+    }
+  }
+}
+
+void TrainingTensors::initialize(uint64_t seed) {
+  uint64_t number = 0;
+  for (const TrainingTensor &tensor : tensors) {
+    if (tensor.role != "parameter")
+      continue;
+    uint64_t stream = mix(seed + mix(++number));
+    bool vector = tensor.shape.size() == 1;
+    bool bias = vector && tensor.part->sources[0].ends_with("bias");
+    uint64_t count = tensor.elements() * tensor.layers;
+    float *place = tensor.floats();
+    for (uint64_t i = 0; i < count; ++i) {
+      if (vector) {
+        place[i] = bias ? 0.0f : 1.0f;
+        continue;
+      }
+      // Box and Muller (1958).
+      double radius = std::sqrt(-2 * std::log(uniform(stream + 2 * i)));
+      double angle = 2 * std::numbers::pi * uniform(stream + 2 * i + 1);
+      place[i] = static_cast<float>(0.02 * radius * std::cos(angle));
+    }
+  }
+}
+
+std::vector<TensorSource> TrainingTensors::sources(const Checkpoint *like,
+                                                   const char *role) const {
+  struct Source {
+    const TrainingTensor *tensor;
+    uint64_t layer;
+  };
+  // Several parameters may be parts of one stored tensor.
+  std::map<std::string, std::vector<Source>> stored;
+  for (const TrainingTensor &tensor : tensors)
+    if (tensor.role == role)
+      for (uint64_t layer = 0; layer < tensor.layers; ++layer) {
+        std::vector<std::string> names =
+            tensor.part->names(tensor.first_layer + layer * tensor.layer_step);
+        std::string name = names[0];
+        for (const std::string &other : names)
+          if (like && like->contains(other)) {
+            name = other;
+            break;
+          }
+        stored[name].push_back({&tensor, layer});
+      }
+  bool gradients = std::string_view(role) == "gradient";
+  std::vector<TensorSource> result;
+  for (auto &[name, parts] : stored) {
+    TensorSource source;
+    source.name = name;
+    source.type = DataType::F32;
+    source.shape = parts[0].tensor->part->shape;
+    source.read = [parts, gradients, whole = std::vector<float>()](
+                      uint64_t first, uint64_t count,
+                      std::byte *destination) mutable {
+      const std::vector<uint64_t> &shape = parts[0].tensor->part->shape;
+      uint64_t row = shape.size() == 2 ? shape[1] : 1;
+      if (first == 0) {
+        whole.assign(shape[0] * row, 0.0f);
+        for (const Source &part : parts) {
+          uint64_t columns =
+              part.tensor->shape.size() == 2 ? part.tensor->shape[1] : 1;
+          StoredPlace place{*part.tensor->part, columns};
+          const float *values = part.tensor->floats(part.layer);
+          float plus = gradients ? 0 : part.tensor->part->plus;
+          for (uint64_t output = 0; output < part.tensor->shape[0]; ++output)
+            for (uint64_t column = 0; column < columns; ++column)
+              whole[place.of(output, column)] =
+                  values[output * columns + column] - plus;
+        }
+      }
+      std::memcpy(destination, whole.data() + first * row,
+                  count * row * sizeof(float));
+      if (first + count == shape[0])
+        whole = {};
+    };
+    result.push_back(std::move(source));
+  }
+  return result;
+}
+
+std::vector<TensorSource> TrainingTensors::optimizer() const {
+  std::vector<TensorSource> result;
+  for (const TrainingTensor &tensor : tensors)
+    if (tensor.role == "optimizer")
+      result.push_back({tensor.name, DataType::F32, tensor.shape, tensor.data});
+  return result;
+}
+
+void TrainingTensors::load_optimizer(const SafetensorsFile &file) {
+  for (const TrainingTensor &tensor : tensors) {
+    if (tensor.role != "optimizer")
+      continue;
+    auto found = file.tensors().find(tensor.name);
+    const Tensor *stored =
+        found == file.tensors().end() ? nullptr : &found->second;
+    if (!stored || stored->shape != tensor.shape ||
+        stored->type != DataType::F32)
+      throw Error(file.path().string() + ": no tensor " +
+                  quote_name(tensor.name) + " of the shape " +
+                  shape_text(tensor.shape) +
+                  " in F32; the checkpoint is of another program");
+    std::memcpy(tensor.data, stored->data, stored->bytes);
+  }
+}
+
+} // namespace baton

@@ -1,0 +1,91 @@
+//===- training_tensors.h - what a program that trains keeps --------------===//
+//
+// A program that trains holds its weights, their gradients and the optimizer's
+// states in storages of its own, in F32 and row-major, all layers behind one
+// another. Its description names them under "training":
+//
+//   {"longest_sequence": 512, "vocabulary": 256, "tensors": [
+//     {"name": "layers.mlp.up_proj", "role": "parameter", "element": "f32",
+//      "storage": 3, "shape": [100, 60], "layers": 4, "first_layer": 0,
+//      "layer_step": 1, "parts": [as in weights/description.h]},
+//     {"name": "layers.mlp.up_proj.gradient", "role": "gradient", ...},
+//     {"name": "layers.mlp.up_proj.exp_avg", "role": "optimizer", ...},
+//     {"name": "tokens", "role": "input", ...}]}
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
+#define BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
+
+#include "runtime/decode/metadata.h"
+#include "runtime/train/safetensors_writer.h"
+#include "runtime/weights/checkpoint.h"
+#include "runtime/weights/description.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// One of them, where it lies.
+struct TrainingTensor {
+  std::string name;
+  std::string role;
+  /// Of one layer.
+  std::vector<uint64_t> shape;
+  uint64_t layers = 1;
+  std::byte *data = nullptr;
+  /// Of a parameter and its gradient: what the checkpoint calls it.
+  uint64_t first_layer = 0;
+  uint64_t layer_step = 1;
+  std::optional<ParameterPart> part;
+
+  /// Of one layer.
+  uint64_t elements() const;
+  float *floats(uint64_t layer = 0) const {
+    return reinterpret_cast<float *>(data) + layer * elements();
+  }
+  int32_t *integers() const { return reinterpret_cast<int32_t *>(data); }
+};
+
+/// All of a program's, in the storages that it runs with. These outlive it.
+class TrainingTensors {
+public:
+  /// Throws Error when the program does not train.
+  TrainingTensors(const Metadata &metadata, void *const *storages);
+
+  const std::vector<TrainingTensor> &all() const { return tensors; }
+  /// The only one of this name; throws Error when there is none.
+  const TrainingTensor &find(const std::string &name) const;
+
+  /// Reads all parameters. Throws Error for a tensor that is missing, of
+  /// another shape, or no weights.
+  void load(const nlohmann::json &description, const Checkpoint &checkpoint,
+            unsigned threads);
+  /// Draws them: matrices from a normal distribution of the standard deviation
+  /// 0.02, vectors 1, or 0 if their name ends in "bias". The same seed gives
+  /// the same weights.
+  void initialize(uint64_t seed);
+
+  /// Parameters as a checkpoint stores them, under their first name, or the one
+  /// that `like` has. They are read while they are written.
+  std::vector<TensorSource> sources(const Checkpoint *like,
+                                    const char *role = "parameter") const;
+  /// The optimizer's states, under their own names.
+  std::vector<TensorSource> optimizer() const;
+  /// Reads these back. Throws Error for one that is missing or of another
+  /// shape.
+  void load_optimizer(const SafetensorsFile &file);
+
+private:
+  std::vector<TrainingTensor> tensors;
+};
+
+/// The longest sequence that the model takes, in tokens.
+uint64_t longest_sequence(const Metadata &metadata);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
