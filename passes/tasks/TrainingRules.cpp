@@ -1140,7 +1140,7 @@ LogicalResult Training::finish(const View &loss, Location location) {
   };
 
   View partials =
-      plan.transient(plan.uniqueName("norm.partial"), f32({count}), location);
+      plan.transient(plan.uniqueName("norm.partial"), f32({1, count}), location);
   int64_t first = 0;
   SmallVector<View> gradients;
   for (const Flat &flat : all) {
@@ -1150,8 +1150,8 @@ LogicalResult Training::finish(const View &loss, Location location) {
     PhaseBuilder phase = updatePhase(flat, ".sum_squares");
     Box in = rowsOfTask(phase, gradient, flat.size),
         out = phase.whole(partials);
-    out.low[0] = phase.coordinate(0) + first;
-    out.high[0] = out.low[0] + 1;
+    out.low[1] = phase.coordinate(0) + first;
+    out.high[1] = out.low[1] + 1;
     phase.reads(gradient, in);
     phase.writes(partials, out);
     phase.call("sum_squares",
@@ -1169,14 +1169,14 @@ LogicalResult Training::finish(const View &loss, Location location) {
     PhaseBuilder phase = plan.phase(plan.uniqueName("summary.sum"), location,
                                     {plan.constant(1)}, {1});
     Box box = phase.whole(partials), out = phase.whole(summary);
-    box.high[0] = updates * count;
+    box.high[1] = updates * count;
     SmallVector<Attribute> operands;
     phase.writes(summary, out);
     operands.push_back(phase.address(summary, out));
     appendRead(phase, loss, phase.whole(loss), operands);
     operands.push_back(phase.count(plan.extent(model::kRows)));
     phase.reads(partials, box);
-    operands.append({phase.address(partials, box), phase.count(box.high[0]),
+    operands.append({phase.address(partials, box), phase.count(box.high[1]),
                      readAll(phase, scalars)});
     phase.call("step_summary", operands);
   }

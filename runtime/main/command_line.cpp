@@ -134,6 +134,11 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   number("--seed", options.seed, "S", "Of the order of sequences");
   number("--validation-fraction", options.validation_fraction, "X",
          "Of the sequences, set aside");
+  command
+      .add_option("--gradients", options.gradients,
+                  "Also write the gradients of the last step, under the "
+                  "names of their parameters")
+      ->type_name("OUT.safetensors");
   command.add_flag("--resume", options.resume,
                    "Go on from the newest intact checkpoint in --out");
   command

@@ -70,6 +70,8 @@ struct TrainOptions {
   uint64_t seed = 0;
   double validation_fraction = 0.1;
   bool resume = false;
+  /// Where the gradients of the last step go.
+  std::optional<std::string> gradients;
   /// What is printed either way.
   bool json = false;
 };

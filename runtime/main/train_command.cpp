@@ -226,6 +226,11 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
     write_loss_curve(run.path() / "loss.svg",
                      {"training loss", trainer.losses, {}});
   }
+  if (options.gradients) {
+    SafetensorsWriter writer(*options.gradients);
+    writer.write(tensors.sources(like, "gradient"));
+    writer.publish();
+  }
   trace.publish();
 }
 
