@@ -177,7 +177,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
       plan.owned = std::move(*module);
     else
       join(plan.module(), **module);
-    if (!plan.tiled)
+    // A model is of one program: a plan for steps of few rows is made from the
+    // same one. A file of plans has them all.
+    if (!plan.tiled || options.stage == Stage::model)
       break;
   }
   return plan;

@@ -19,9 +19,9 @@ namespace baton::compiler {
 /// A module on its way from model to plan, with the context that it lives in.
 class Plan {
 public:
-  /// Reads the model and takes it to the stage: `model` (after fusion), or any
-  /// other (a proved plan). For each description the module then has a program;
-  /// or those that it had, when it is a plan already.
+  /// Reads the model and takes it to the stage: `model` (after the first
+  /// description's fusion), or any other (a proved plan, of a program for each
+  /// description, or of those that the module had, when it is a plan already).
   static llvm::Expected<Plan> build(const CompileOptions &options,
                                     llvm::ArrayRef<TargetDescription> targets);
 

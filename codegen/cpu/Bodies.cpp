@@ -24,7 +24,6 @@
 using namespace mlir;
 using namespace baton;
 using namespace baton::event;
-using llvm::createStringError;
 using llvm::Expected;
 
 static void addLowering(PassManager &manager, bool checked) {
@@ -87,22 +86,15 @@ baton::cpu::lowerBodies(ProgramOp program, bool checked,
   linalg::registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   context->appendDialectRegistry(registry);
 
-  std::string problem;
-  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
-        problem.empty())
-      problem = diagnostic.str();
-    return success();
-  });
-  PassManager manager(context);
-  addLowering(manager, checked);
   std::unique_ptr<llvm::Module> code;
-  if (succeeded(manager.run(*module)))
-    code = translateModuleToLLVMIR(*module, llvmContext, "bodies");
-  if (!code)
-    return createStringError("the bodies beside program @" +
-                             program.getSymName() +
-                             " cannot be compiled: " + problem);
+  if (llvm::Error error = plan::compileBodies(program, [&] {
+        PassManager manager(context);
+        addLowering(manager, checked);
+        if (succeeded(manager.run(*module)))
+          code = translateModuleToLLVMIR(*module, llvmContext, "bodies");
+        return success(code != nullptr);
+      }))
+    return std::move(error);
   reportUnbuffered(*code);
   return code;
 }

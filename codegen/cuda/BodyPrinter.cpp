@@ -2,18 +2,14 @@
 
 #include "codegen/cuda/BodyPrinter.h"
 
+#include "codegen/cuda/BodyLowering.h"
 #include "codegen/plan/BodyFunctions.h"
 
-#include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Index/IR/IndexOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -29,98 +25,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
 using llvm::Twine;
-
-//===----------------------------------------------------------------------===//
-// Lowering
-//===----------------------------------------------------------------------===//
-
-/// Marks loops that are proved to be parallel.
-static constexpr llvm::StringLiteral kProved = "baton.parallel";
-
-/// What a memref is a part of.
-static Value rootOf(Value value) {
-  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
-    value = view.getViewSource();
-  return value;
-}
-
-/// Whether every element is written by one point of the parallel dimensions,
-/// and read by that point alone. Different arguments of a body are different
-/// memory: a task writes nothing that it reads through another buffer.
-static bool isParallel(linalg::LinalgOp op) {
-  for (Operation &inside : op->getRegion(0).front())
-    if (!isMemoryEffectFree(&inside))
-      return false;
-  SmallVector<unsigned> dimensions;
-  op.getParallelDims(dimensions);
-  for (OpOperand &output : op.getDpsInitsMutable()) {
-    AffineMap map = op.getMatchingIndexingMap(&output);
-    if (!map.isProjectedPermutation() ||
-        llvm::any_of(dimensions, [&](unsigned dimension) {
-          return !map.isFunctionOfDim(dimension);
-        }))
-      return false;
-    for (OpOperand &other : op->getOpOperands()) {
-      if (&other == &output || !isa<MemRefType>(other.get().getType()) ||
-          rootOf(other.get()) != rootOf(output.get()))
-        continue;
-      if (other.get() != output.get() ||
-          op.getMatchingIndexingMap(&other) != map)
-        return false;
-    }
-  }
-  return !dimensions.empty();
-}
-
-namespace {
-
-/// Structured ops as loops, those over parallel dimensions as such.
-struct LinalgToMarkedLoops
-    : public PassWrapper<LinalgToMarkedLoops, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LinalgToMarkedLoops)
-  StringRef getArgument() const override { return "linalg-to-marked-loops"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<affine::AffineDialect, arith::ArithDialect,
-                    memref::MemRefDialect, scf::SCFDialect>();
-  }
-
-  void runOnOperation() override {
-    SmallVector<linalg::LinalgOp> ops;
-    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
-    IRRewriter rewriter(&getContext());
-    for (linalg::LinalgOp op : ops) {
-      rewriter.setInsertionPoint(op);
-      bool parallel = isParallel(op);
-      auto loops = parallel ? linalg::linalgOpToParallelLoops(rewriter, op)
-                            : linalg::linalgOpToLoops(rewriter, op);
-      if (failed(loops)) {
-        op->emitOpError("cannot be lowered to loops");
-        return signalPassFailure();
-      }
-      for (Operation *loop : *loops)
-        if (isa_and_nonnull<scf::ParallelOp>(loop))
-          loop->setAttr(kProved, rewriter.getUnitAttr());
-      rewriter.eraseOp(op);
-    }
-  }
-};
-
-} // namespace
-
-/// As for the CPU (codegen/cpu/Bodies.cpp), as far as loops and arithmetic.
-static void addLowering(PassManager &manager) {
-  OpPassManager &functions = manager.nest<func::FuncOp>();
-  functions.addPass(std::make_unique<LinalgToMarkedLoops>());
-  functions.addPass(createConvertVectorToSCFPass());
-  functions.addPass(createLowerAffinePass());
-  functions.addPass(plan::createApproximateFunctionsPass());
-  manager.addPass(memref::createExpandStridedMetadataPass());
-  manager.addPass(createLowerAffinePass());
-}
-
-//===----------------------------------------------------------------------===//
-// Printing
-//===----------------------------------------------------------------------===//
 
 /// The C++ type of a value, empty when there is none. F16 and BF16 are bits.
 static std::string typeName(Type type) {
@@ -344,7 +248,7 @@ void FunctionPrinter::printDealt(Block &block) {
     }
     hasRead |= effects.reads;
     hasWritten |= effects.writes;
-    if (op.hasAttr(kProved))
+    if (op.hasAttr(cuda::kParallelLoop))
       printParallel(cast<scf::ParallelOp>(op), /*dealt=*/true);
     else if (effects.writes)
       printByFirst({&op});
@@ -828,20 +732,12 @@ Expected<cuda::PrintedBodies> cuda::printBodies(event::ProgramOp program) {
   OwningOpRef<ModuleOp> module = plan::makeBodyFunctions(program);
   if (!module)
     return printed;
-  MLIRContext *context = program.getContext();
-  std::string problem;
-  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
-        problem.empty())
-      problem = diagnostic.str();
-    return success();
-  });
-  PassManager manager(context);
-  addLowering(manager);
-  if (failed(manager.run(*module)))
-    return createStringError("the bodies beside program @" +
-                             program.getSymName() +
-                             " cannot be compiled: " + problem);
+  if (Error error = plan::compileBodies(program, [&] {
+        PassManager manager(program.getContext());
+        addBodyLowering(manager);
+        return manager.run(*module);
+      }))
+    return std::move(error);
   llvm::raw_string_ostream os(printed.text);
   os << "#include \"codegen/cuda/library/body.h\"\n";
   auto bodies = program->getParentOfType<ModuleOp>().getOps<event::BodyOp>();

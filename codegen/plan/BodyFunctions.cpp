@@ -55,3 +55,21 @@ OwningOpRef<ModuleOp> baton::plan::makeBodyFunctions(ProgramOp program) {
     addFunction(*module, body);
   return module;
 }
+
+llvm::Error
+baton::plan::compileBodies(ProgramOp program,
+                           llvm::function_ref<LogicalResult()> compile) {
+  std::string problem;
+  ScopedDiagnosticHandler handler(
+      program.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+            problem.empty())
+          problem = diagnostic.str();
+        return success();
+      });
+  if (succeeded(compile()))
+    return llvm::Error::success();
+  return llvm::createStringError("the bodies beside program @" +
+                                 program.getSymName() +
+                                 " cannot be compiled: " + problem);
+}

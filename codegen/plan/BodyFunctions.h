@@ -11,6 +11,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
 
 #include <memory>
 
@@ -28,6 +30,11 @@ mlir::OwningOpRef<mlir::ModuleOp> makeBodyFunctions(event::ProgramOp program);
 /// which has the same bits on all targets; a call of a library per element has
 /// neither.
 std::unique_ptr<mlir::Pass> createApproximateFunctionsPass();
+
+/// Runs `compile` on the bodies beside `program`. Where it fails, the first
+/// error that it emitted says why, in one line.
+llvm::Error compileBodies(event::ProgramOp program,
+                          llvm::function_ref<mlir::LogicalResult()> compile);
 
 } // namespace baton::plan
 

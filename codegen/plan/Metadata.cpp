@@ -85,13 +85,13 @@ static json extentOf(mlir::AffineExpr expression) {
 
 using Layouts = llvm::ArrayRef<baton::plan::ProgramLayout>;
 
-/// One of each name, in the order of their numbers.
+/// In the order of their numbers.
 static json parametersOf(Layouts layouts) {
   json result = json::array();
-  llvm::SmallDenseSet<mlir::Attribute> seen;
+  llvm::SmallDenseSet<int64_t> seen;
   for (const baton::plan::ProgramLayout &layout : layouts)
     for (const auto &[name, parameter] : layout.parameters) {
-      if (!seen.insert(name).second)
+      if (!seen.insert(parameter.first).second)
         continue;
       ParameterOp op = parameter.op;
       json entry = toJson(op.getDescription());

@@ -198,17 +198,6 @@ Error baton::plan::checkTogether(ArrayRef<ProgramLayout> layouts) {
       return createStringError("program @" + other.getSymName() +
                                " takes no fewer rows a step than @" +
                                one.getSymName());
-    for (auto &[name, parameter] : layout.parameters) {
-      auto found = first.parameters.find(name);
-      ParameterOp op = parameter.op;
-      if (found == first.parameters.end())
-        continue;
-      ParameterOp known = found->second.op;
-      if (known.getElement() != op.getElement() ||
-          known.getLayers() != op.getLayers() ||
-          known.getDescription() != op.getDescription())
-        return differ("parameter @" + name.getValue());
-    }
     SmallVector<BufferOp> states = statesOf(layout);
     if (states.size() != statesOf(first).size())
       return differ("the number of states");

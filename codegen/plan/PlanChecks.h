@@ -22,8 +22,8 @@ using Signatures = llvm::function_ref<llvm::FunctionType *(llvm::StringRef)>;
 /// A proof, and no explicit schedule.
 llvm::Error checkProgram(event::ProgramOp program);
 
-/// Programs that share memory mean the same by a parameter or a state: weights
-/// are packed once, and each program goes on where another one ended.
+/// Programs that share memory mean the same by a state: each goes on where
+/// another one ended.
 llvm::Error checkTogether(llvm::ArrayRef<ProgramLayout> layouts);
 
 /// Every op is a task body, every call fits the library's function that it

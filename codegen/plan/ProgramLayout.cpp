@@ -22,14 +22,20 @@ ProgramLayout::together(llvm::ArrayRef<ProgramOp> programs) {
 
 ProgramLayout::ProgramLayout(ProgramOp program, Numbers &numbers)
     : program(program), firstPhase(numbers.nextPhase) {
+  llvm::DenseMap<mlir::Attribute, size_t> turns;
   for (mlir::Operation &op : program.getBody().front()) {
     if (auto parameter = mlir::dyn_cast<ParameterOp>(op)) {
-      mlir::StringAttr name = parameter.getSymNameAttr();
-      auto [found, added] =
-          numbers.parameters.try_emplace(name, numbers.nextParameter);
-      if (added)
+      auto content = mlir::ArrayAttr::get(parameter.getContext(),
+                                          {parameter.getElementAttr(),
+                                           parameter.getLayersAttr(),
+                                           parameter.getDescription()});
+      auto &alike = numbers.parameters[content];
+      size_t turn = turns[content]++;
+      if (turn == alike.size()) {
+        alike.push_back(numbers.nextParameter);
         numbers.nextParameter += parameter.getLayers();
-      parameters[name] = {parameter, found->second};
+      }
+      parameters[parameter.getSymNameAttr()] = {parameter, alike[turn]};
     } else if (auto storage = mlir::dyn_cast<StorageOp>(op)) {
       mlir::StringAttr name = storage.getSymNameAttr();
       int64_t next = numbers.storages.size();

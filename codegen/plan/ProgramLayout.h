@@ -5,8 +5,9 @@
 // them from here.
 //
 // An executable may have several programs of one model, of which each step
-// takes one: they number as one, share parameters, and have storages of the
-// same name in common, the states as well as memory that is free between steps.
+// takes one: they number as one, share parameters that the loader makes alike,
+// whatever their names, and have storages of the same name in common, the
+// states as well as memory that is free between steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +61,9 @@ struct ProgramLayout {
 
 private:
   struct Numbers {
-    llvm::DenseMap<mlir::StringAttr, int64_t> parameters, storages;
+    /// By what the loader makes of the checkpoint, in the order of a program.
+    llvm::DenseMap<mlir::Attribute, llvm::SmallVector<int64_t, 1>> parameters;
+    llvm::DenseMap<mlir::StringAttr, int64_t> storages;
     int64_t nextParameter = 0, nextWord = 0, nextPhase = 0;
   };
   ProgramLayout(event::ProgramOp program, Numbers &numbers);

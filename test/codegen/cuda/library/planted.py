@@ -1,48 +1,156 @@
-"""Attention on tensor cores under ThreadSanitizer: nothing to report as it is, and a
-race without any one of its barriers, each of which is left out in turn.
+"""Faults planted in bodies on tensor cores, one at a time: each is noticed, by
+ThreadSanitizer, the emulation or a wrong result, and the headers as they are give
+right results in silence. Every barrier of a header is left out in turn, too.
 
-Usage: planted.py PROGRAM HEADER
+Usage: planted.py --clang CLANG --emulation ARCHIVE --source FOLDER
 """
 
+import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections import namedtuple
 
-# The first report is enough, and worth 66 as exit status.
+TESTS, LIBRARY = "test/codegen/cuda/library", "codegen/cuda/library"
+SEEDS = (0, 1, 2)
+BARRIER = re.compile(r"__sync(threads|warp)\(\);")
+
+RACE, WRONG, MISUSE, STUCK = "a race", "a wrong result", "misuse", "no end"
+# A fault is what is planted, what the header says, what it says with the fault, and
+# how that may show. It runs in the first shape, of which the macros are listed.
+Body = namedtuple("Body", "header program shapes faults")
+
+MATRIX_WARPS = (
+    ("no wait for copies", "baton_copies_wait<stages - 2>();", "", RACE, WRONG),
+    ("a wait for one stage too few", "baton_copies_wait<stages - 2>();",
+     "baton_copies_wait<stages - 1>();", RACE, WRONG),
+    ("a stage that is copied to the next one's place",
+     "unsigned char *const to = weights + stage % stages",
+     "unsigned char *const to = weights + (stage + 1) % stages", RACE, WRONG),
+    ("activations stored where they are read", "activations.store(shared + (stage + 1) % 2",
+     "activations.store(shared + (stage + 2) % 2", RACE),
+)
+COPY = "if (thread == 0)\n        copy(stage + stages - 1);"
+STORE = "activations.store(shared + (stage + 1) % 3 * shape.activation_bytes());"
+FENCE = "baton_shared_proxy_fence();"
+MATRIX_WARPGROUPS = (
+    ("copies before the barrier", f"__syncthreads();\n      {COPY}",
+     f"{COPY}\n      __syncthreads();", RACE, WRONG),
+    ("the wrong parity", "stage / stages % 2", "(stage / stages + 1) % 2",
+     RACE, WRONG, MISUSE, STUCK),
+    ("no wait for copies", "baton_barrier_wait(&full[slot], stage / stages % 2);", "", RACE, MISUSE),
+    ("no proxy fence behind stores", f"{STORE}\n      {FENCE}", STORE, RACE),
+    ("a proxy fence before the stores", f"{STORE}\n      {FENCE}", f"{FENCE}\n      {STORE}", RACE),
+    ("two stages of activations", "(stage + 1) % 3", "(stage + 1) % 2", RACE, WRONG),
+    ("fragments overwritten while they are read", "baton_warpgroup_wait<steps - 1>();",
+     "baton_warpgroup_wait<steps>();", WRONG),
+    ("no wait before the product is read", "baton_warpgroup_wait<0>();", "", WRONG),
+    ("a wait for all but the last group", "baton_warpgroup_wait<0>();",
+     "baton_warpgroup_wait<1>();", WRONG),
+    ("no fence of registers", "baton_warpgroup_fence();", "", MISUSE),
+    ("multiplications that are not committed", "baton_warpgroup_commit();", "", WRONG, MISUSE),
+    ("registers that are not exchanged", "upper ? loaded[i ^ 1] : loaded[i]", "loaded[i]", WRONG),
+    ("a descriptor of rows 64 bytes apart", "uint64_t{1024 >> 4} << 32",
+     "uint64_t{512 >> 4} << 32", MISUSE),
+    ("a descriptor without a swizzle", "uint64_t{1} << 62", "uint64_t{0} << 62", MISUSE),
+)
+BODIES = (
+    # Two warps, and one warpgroup.
+    Body("matrix_warps.h", "matrix_program.cpp",
+         [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80")], MATRIX_WARPS),
+    Body("matrix_warpgroups.h", "matrix_program.cpp",
+         [("THREADS=128", "ROWS=64", "COLUMNS=64", "ARCHITECTURE=90")], MATRIX_WARPGROUPS),
+    Body("attention_matrix.h", "attention_program.cpp", [("THREADS=64",), ("THREADS=32",)], ()),
+)
 ENVIRONMENT = {**os.environ, "TSAN_OPTIONS": "halt_on_error=1:exitcode=66:atexit_sleep_ms=0"}
 
 
-def run(program, *arguments):
-    return subprocess.run([program, *map(str, arguments)], env=ENVIRONMENT, capture_output=True,
-                          text=True)
+def build(arguments, folder, body, shape, sanitizer):
+    """The program's path; headers in the folder come first."""
+    program = os.path.join(folder, "program")
+    subprocess.run([arguments.clang, "-std=c++20", "-g", "-w", "-ffp-contract=off",
+                    "-pthread", "-fuse-ld=lld", "-DBATON_EMULATION",
+                    *(f"-D{macro}" for macro in shape),
+                    *([f"-fsanitize={sanitizer}"] if sanitizer else []),
+                    f"-I{folder}", f"-I{arguments.source}", "-o", program,
+                    os.path.join(arguments.source, TESTS, body.program), arguments.emulation],
+                   check=True)
+    return program
 
 
-def main(program, header):
+def run(program, seed):
+    """What is noticed, None if nothing is, and what it says."""
+    try:
+        result = subprocess.run([program, str(seed)], env=ENVIRONMENT, capture_output=True,
+                                text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return STUCK, ""
+    text = result.stdout + result.stderr
+    if result.returncode == 66 and re.search(r"ThreadSanitizer: data race(.|\n)*#\d+ .*matrix", text):
+        return RACE, text
+    if result.returncode == 1:
+        return WRONG, text
+    if result.returncode < 0 and "emulation: " in text:
+        return STUCK if "is stuck" in text else MISUSE, text
+    return (None if result.returncode == 0 and not text else "something else"), text
+
+
+def planted(body, sound):
+    """What is planted, the header with it, and how it may show."""
+    for barrier in BARRIER.finditer(sound):
+        line = sound.count("\n", 0, barrier.start()) + 1
+        yield (f"without {barrier[0]} in line {line}",
+               sound[:barrier.start()] + ";" + sound[barrier.end():], (RACE, MISUSE))
+    for what, right, wrong, *kinds in body.faults:
+        yield what, sound.replace(right, wrong) if sound.count(right) == 1 else None, kinds
+
+
+def test(arguments, folder, body):
+    """Failures, in words."""
     failures = []
-    for threads in (32, 64):
-        for seed in (0, 1, 2):
-            result = run(program, 0, threads, seed)
-            if result.returncode != 0 or result.stderr:
-                failures.append(f"{threads} threads, seed {seed}: {result.returncode}\n"
-                                f"{result.stderr}")
-    with open(header) as file:
-        barriers = [(number, line.strip()) for number, line in enumerate(file, 1)
-                    if re.search(r"__sync(threads|warp)\(\);", line)]
-    if len(barriers) != 3:
-        failures.append(f"other barriers than three in {header}: {barriers}")
-    for number, barrier in barriers:
-        for seed in (0, 1):
-            result = run(program, number, 64, seed)
-            race = "ThreadSanitizer: data race" in result.stderr
-            if result.returncode != 66 or not race:
-                failures.append(f"without {barrier} in line {number}, seed {seed}: "
-                                f"{result.returncode}\n{result.stderr}")
-            else:
-                print(f"without {barrier} in line {number}, seed {seed}: a race")
+    for shape in body.shapes:
+        for sanitizer in (None, "thread"):
+            program = build(arguments, folder, body, shape, sanitizer)
+            for seed in SEEDS:
+                noticed, text = run(program, seed)
+                if noticed:
+                    failures.append(f"{body.header}, {shape}, seed {seed}: {noticed}\n{text}")
+    place = os.path.join(folder, LIBRARY, body.header)
+    with open(place) as file:
+        sound = file.read()
+    if not BARRIER.search(sound):
+        failures.append(f"{body.header} has no barrier")
+    for what, header, kinds in planted(body, sound):
+        if header is None:
+            failures.append(f"{body.header} has no one place for {what}")
+            continue
+        with open(place, "w") as file:
+            file.write(header)
+        program = build(arguments, folder, body, body.shapes[0], "thread" if RACE in kinds else None)
+        for seed in SEEDS:
+            noticed, text = run(program, seed)
+            print(f"{body.header}, {what}, seed {seed}: {noticed}", flush=True)
+            if noticed not in kinds:
+                failures.append(f"{body.header}, {what}, seed {seed}: {noticed}\n{text}")
+    with open(place, "w") as file:
+        file.write(sound)
+    return failures
+
+
+def main(arguments, folder):
+    shutil.copytree(os.path.join(arguments.source, LIBRARY), os.path.join(folder, LIBRARY))
+    failures = [failure for body in BODIES for failure in test(arguments, folder, body)]
     print("\n".join(failures))
     return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clang", required=True)
+    parser.add_argument("--emulation", required=True)
+    parser.add_argument("--source", required=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        sys.exit(main(parser.parse_args(), scratch))

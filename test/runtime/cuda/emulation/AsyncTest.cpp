@@ -1,29 +1,17 @@
 //===- AsyncTest.cpp - asynchronous copies and tensor cores on the host ---===//
 
 #include "test/runtime/cuda/emulation/CopyKernels.h"
+#include "test/runtime/cuda/emulation/Launch.h"
 
 #include <cmath>
 #include <csignal>
 #include <cstring>
-#include <functional>
 #include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-using baton::emulation::Launch;
-
 namespace {
-
-/// Launches a lambda.
-void launch(const Launch &shape, const std::function<void()> &kernel) {
-  baton::emulation::launch(
-      shape,
-      [](void *argument) {
-        (*static_cast<const std::function<void()> *>(argument))();
-      },
-      const_cast<std::function<void()> *>(&kernel));
-}
 
 TEST(Copies, KernelsAreRight) {
   for (uint64_t seed : {0, 1, 2, 3, 4})

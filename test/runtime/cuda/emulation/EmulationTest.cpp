@@ -1,30 +1,18 @@
 //===- EmulationTest.cpp - kernels on the host ----------------------------===//
 
+#include "test/runtime/cuda/emulation/Launch.h"
 #include "test/runtime/cuda/emulation/PersistentKernel.h"
 
 #include <cmath>
 #include <csignal>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-using baton::emulation::Launch;
-
 namespace {
-
-/// Launches a lambda.
-void launch(const Launch &shape, const std::function<void()> &kernel) {
-  baton::emulation::launch(
-      shape,
-      [](void *argument) {
-        (*static_cast<const std::function<void()> *>(argument))();
-      },
-      const_cast<std::function<void()> *>(&kernel));
-}
 
 constexpr unsigned all_lanes = 0xffffffffu;
 

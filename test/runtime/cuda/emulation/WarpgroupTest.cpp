@@ -7,26 +7,14 @@
 
 #include <cmath>
 #include <csignal>
-#include <functional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/library/matrix_warpgroups.h"
-
-using baton::emulation::Launch;
+#include "test/runtime/cuda/emulation/Launch.h"
 
 namespace {
-
-/// Launches a lambda.
-void launch(const Launch &shape, const std::function<void()> &kernel) {
-  baton::emulation::launch(
-      shape,
-      [](void *argument) {
-        (*static_cast<const std::function<void()> *>(argument))();
-      },
-      const_cast<std::function<void()> *>(&kernel));
-}
 
 /// PTX's figure of the 128-byte swizzle: the eight chunks of 16 bytes of a row
 /// of 128 bytes, for each of the eight rows of the pattern.

@@ -1,26 +1,18 @@
-//===- planted.cpp - attention on tensor cores, less one barrier ----------===//
+//===- attention_program.cpp - attention on tensor cores, emulated --------===//
 //
-// Usage: planted LINE THREADS SEED
+// Usage: attention_program SEED
 //
-// Runs baton_matrix_attention without the barrier in this line of
-// attention_matrix.h; line 0 has none. For planted.py.
+// One block's attention of several tiles of queries, by as many threads as the
+// macro THREADS says. Its result is compared elsewhere
+// (MatrixAttentionTest.cpp).
 //
 //===----------------------------------------------------------------------===//
 
-#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
-#include "codegen/cuda/library/attention_copies.h"
-
-static int missing_line;
-
-// Within their own expansion the names stay as they are.
-#define __syncthreads() (__LINE__ == missing_line ? void() : __syncthreads())
-#define __syncwarp() (__LINE__ == missing_line ? void() : __syncwarp())
+// Behind the standard headers, whose attributes it redefines.
 #include "codegen/cuda/library/attention_matrix.h"
-#undef __syncthreads
-#undef __syncwarp
 
 namespace {
 
@@ -41,10 +33,10 @@ struct Tensors {
   std::vector<float> out = ramp(rows * group * value_dim);
 };
 
-template <int Threads> void kernel(void *argument) {
+void kernel(void *argument) {
   Tensors &tensors = *static_cast<Tensors *>(argument);
   BATON_DYNAMIC_SHARED(shared);
-  baton_matrix_attention<Threads>(shared, tensors.out.data(), group * value_dim,
+  baton_matrix_attention<THREADS>(shared, tensors.out.data(), group * value_dim,
                                   tensors.q.data(), group * head_dim,
                                   tensors.keys.data(), 0, tensors.values.data(),
                                   0, rows, position, group, head_dim, value_dim,
@@ -54,18 +46,12 @@ template <int Threads> void kernel(void *argument) {
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 4) {
-    fprintf(stderr, "usage: planted LINE THREADS SEED\n");
-    return 2;
-  }
-  missing_line = atoi(argv[1]);
-  const unsigned threads = atoi(argv[2]);
   Tensors tensors;
   baton::emulation::launch(
-      {1, threads,
+      {1, THREADS,
        static_cast<size_t>(
-           baton_matrix_attention_shared_bytes(threads, head_dim, value_dim)),
-       static_cast<uint64_t>(atoi(argv[3]))},
-      threads == 32 ? kernel<32> : kernel<64>, &tensors);
+           baton_matrix_attention_shared_bytes(THREADS, head_dim, value_dim)),
+       argc > 1 ? strtoull(argv[1], nullptr, 10) : 0},
+      kernel, &tensors);
   return 0;
 }
