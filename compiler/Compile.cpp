@@ -387,6 +387,9 @@ Error compiler::compile(const CompileOptions &options,
   if (options.stage == Stage::cuda && !isCuda(options))
     return createStringError("--emit=cuda: --target=" + options.target +
                              " has no kernel in CUDA C++");
+  if (options.stage == Stage::schedule && options.training)
+    return createStringError("--emit=schedule with --mode=train is not built "
+                             "yet");
   if (options.stage == Stage::llvm && isCuda(options))
     return createStringError("--emit=llvm: --target=" + options.target +
                              " has a kernel in CUDA C++; use --emit=cuda");

@@ -348,9 +348,16 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   } catch (const CLI::ParseError &failure) {
     throw Error(one_line(failure.what()) + "; try " + program + " --help");
   }
+  bool trains = metadata.json.value("training", nlohmann::json()).is_object();
   if (!command)
-    throw Error("name a command: generate, logits, bench or info; try " +
-                program + " --help");
+    throw Error(std::string("name a command: ") +
+                (trains ? "train or info" : "generate, logits, bench or info") +
+                "; try " + program + " --help");
+  for (CLI::App *named : application.get_subcommands())
+    if (named != describing && trains != (named == training))
+      throw Error(named->get_name() + ": this program " +
+                  (trains ? "trains; compile one with --mode=decode"
+                          : "decodes; compile one with --mode=train"));
   command();
   return 0;
 }

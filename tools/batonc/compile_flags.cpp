@@ -63,7 +63,8 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                "CUDA: only bodies whose results do not depend on how many "
                "tokens share a step; on the CPU that is always so");
   app.add_flag("--quiet", quiet, "say nothing but errors");
-  app.add_option("--mode", mode.value, "what the executable does: decode, train");
+  app.add_option("--mode", mode.value,
+                 "what the executable does: decode, train");
   app.add_option("--target", target,
                  "machine to compile for: cpu, cuda:sm_80, cuda:sm_90a (any of "
                  "\"architectures\" in the target description), or "
@@ -103,6 +104,15 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
         {"--recompute", recompute}})
     if (!value.empty())
       return std::string(flag) + " is not built yet";
+  if (mode.value == "train")
+    for (auto [set, flag] :
+         {std::pair<bool, std::string>{target != "cpu", "--target=" + target},
+          {isFile, "--schedule=" + order.value},
+          {!disabled.empty(), "--disable-pass"},
+          {dtype.value == "bf16" || dtype.value == "f16",
+           "--dtype=" + dtype.value}})
+      if (set)
+        return flag + " with --mode=train is not built yet";
   if (maxBatch != 1)
     return "--max-batch=" + std::to_string(maxBatch) +
            (maxBatch < 1 ? " is less than 1" : " is not built yet; there is 1");

@@ -201,8 +201,16 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 // buffer: layers
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.storage @s bytes 60
-  // expected-error @+1 {{has layers but is no state}}
-  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] {layers = 2 : i64}
+  // expected-error @+1 {{has layers but is an input}}
+  event.buffer @x input : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1] {layers = 2 : i64}
+}
+
+// -----
+
+// buffer: only a persistent one has a description
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has a description but is not persistent}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] {description = {role = "parameter"}}
 }
 
 // -----

@@ -1,0 +1,749 @@
+// One case for every line under **Constraints:** in TrainingOps.td, in its order
+// of ops; "..." continues the line above.
+//
+// RUN: baton-opt %s --allow-unregistered-dialect -verify-diagnostics -split-input-file
+
+// -----
+
+// sequence_attention: q is rows x H x D
+%v0 = "test.value"() : () -> !model.tensor<4 x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{expected [rows, heads, dim]}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32} : (!model.tensor<4 x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// ... k is rows x G x D
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<kv x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{k has shape [kv, 2, 8], expected [rows, 2, 8]}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<kv x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// ... v is rows x G x E
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 3 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{v has shape [rows, 3, 6], expected [rows, 2, 6]}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 3 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// ... the result is rows x H x E
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{the result has shape [rows, 4, 8], expected [rows, 4, 6]}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// ... the statistics rows x H x 2
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{the statistics has shape [rows, 4, 3], expected [rows, 4, 2]}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 3 x f32>)
+
+// -----
+
+// ... all f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f16>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{q has 'f16' elements, expected f32}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f16>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// sequence_attention: G divides H
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 3 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 3 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{4 query heads are no multiple of 3 key/value heads}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 3 x 8 x f32>, !model.tensor<rows x 3 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// sequence_attention: positions are rows x i32
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{positions are not i32}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// sequence_attention: scale is finite
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{scale is not finite}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 0x7F800000 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// ... softcap is not negative
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{softcap is negative or not finite}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32, softcap = -1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// ... window is 0 or at least 1
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{window is negative}}
+%r:2 = "model.sequence_attention"(%v0, %v1, %v2, %v3) {scale = 1.0 : f32, window = -1 : i64} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// cross_entropy: x is rows x K
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{x has shape [rows, 9], expected [rows, 8]}}
+%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// ... the weight is static
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{the weight has a dimension that only a step knows}}
+%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// cross_entropy: targets are rows x i32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{targets are not i32}}
+%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x f32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// ... weights rows x f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{weights has shape [8], expected [rows]}}
+%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<8 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// cross_entropy: the loss is rows x f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{the loss has shape [rows, 2], expected [rows]}}
+%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x 2 x f32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// ... the statistics rows x 2
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{the statistics has shape [rows], expected [rows, 2]}}
+%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x f32>)
+
+// -----
+
+// cross_entropy: scale is finite
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{scale is not finite}}
+%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {scale = 0x7F800000 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// ... softcap is not negative
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{softcap is negative or not finite}}
+%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {softcap = -1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// gradient: the parameter is a model.parameter
+%v0 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+// expected-error @below {{is not of a parameter}}
+"model.gradient"(%v0, %v1) {} : (!model.tensor<16 x 8 x f32>, !model.tensor<16 x 8 x f32>) -> ()
+
+// -----
+
+// gradient: has the parameter's shape
+%v0 = "test.value"() : () -> !model.tensor<8 x 16 x f32>
+%v1 = model.parameter ["p"] : !model.tensor<16 x 8 x f32>
+// expected-error @below {{the gradient has shape [8, 16], expected [16, 8]}}
+"model.gradient"(%v0, %v1) {} : (!model.tensor<8 x 16 x f32>, !model.tensor<16 x 8 x f32>) -> ()
+
+// -----
+
+// ... with f32 elements
+%v0 = "test.value"() : () -> !model.tensor<16 x 8 x bf16>
+%v1 = model.parameter ["p"] : !model.tensor<16 x 8 x f32>
+// expected-error @below {{the gradient has 'bf16' elements, expected f32}}
+"model.gradient"(%v0, %v1) {} : (!model.tensor<16 x 8 x bf16>, !model.tensor<16 x 8 x f32>) -> ()
+
+// -----
+
+// linear_input_gradient: dy is [R, N]
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+// expected-error @below {{dy has width 9, but the weight makes 16}}
+%r = "model.linear_input_gradient"(%v0, %v1) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// ... the weight is static
+%v0 = "test.value"() : () -> !model.tensor<rows x 16 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the weight has a dimension that only a step knows}}
+%r = "model.linear_input_gradient"(%v0, %v1) {} : (!model.tensor<rows x 16 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// ... the result is [R, K]
+%v0 = "test.value"() : () -> !model.tensor<rows x 16 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+// expected-error @below {{the result has shape [rows, 16], expected [rows, 8]}}
+%r = "model.linear_input_gradient"(%v0, %v1) {} : (!model.tensor<rows x 16 x f32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 16 x f32>
+
+// -----
+
+// linear_weight_gradient: R of both
+%v0 = "test.value"() : () -> !model.tensor<outputs x 16 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{dy has outputs, x has rows}}
+%r = "model.linear_weight_gradient"(%v0, %v1) {} : (!model.tensor<outputs x 16 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<16 x 8 x f32>
+
+// -----
+
+// ... the result is [N, K]
+%v0 = "test.value"() : () -> !model.tensor<rows x 16 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the result has shape [8, 16], expected [16, 8]}}
+%r = "model.linear_weight_gradient"(%v0, %v1) {} : (!model.tensor<rows x 16 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<8 x 16 x f32>
+
+// -----
+
+// bias_gradient: dy is [R, N]
+%v0 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+// expected-error @below {{x has 3 dimensions, expected 2}}
+%r = "model.bias_gradient"(%v0) {} : (!model.tensor<rows x 2 x 8 x f32>) -> !model.tensor<8 x f32>
+
+// -----
+
+// ... the result is [N]
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the result has shape [9], expected [8]}}
+%r = "model.bias_gradient"(%v0) {} : (!model.tensor<rows x 8 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// embedding_gradient: dy is rows x K
+%v0 = "test.value"() : () -> !model.tensor<outputs x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{expected rows}}
+%r = "model.embedding_gradient"(%v0, %v1) {} : (!model.tensor<outputs x 8 x f32>, !model.tensor<rows x i32>) -> !model.tensor<16 x 8 x f32>
+
+// -----
+
+// ... indices are rows x i32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{indices are not i32}}
+%r = "model.embedding_gradient"(%v0, %v1) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x f32>) -> !model.tensor<16 x 8 x f32>
+
+// -----
+
+// ... the result is static [N, K]
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{the result has shape [16, 9], expected [16, 8]}}
+%r = "model.embedding_gradient"(%v0, %v1) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x i32>) -> !model.tensor<16 x 9 x f32>
+
+// -----
+
+// embedding_gradient: the multiplier is finite
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{the multiplier is not finite}}
+%r = "model.embedding_gradient"(%v0, %v1) {multiplier = 0x7F800000 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x i32>) -> !model.tensor<16 x 8 x f32>
+
+// -----
+
+// norm_statistics: x is [R, K] or [R, H, K]
+%v0 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{expected [R, K] or [R, H, K]}}
+%r = "model.norm_statistics"(%v0) {norm = #model.norm<rms>, epsilon = 1.0e-5 : f32} : (!model.tensor<8 x f32>) -> !model.tensor<2 x f32>
+
+// -----
+
+// ... the result has 2 in the place of K
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the result has shape [rows, 8], expected [rows, 2]}}
+%r = "model.norm_statistics"(%v0) {norm = #model.norm<rms>, epsilon = 1.0e-5 : f32} : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// norm_statistics: the norm is rms or layer
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the norm is 'identity'}}
+%r = "model.norm_statistics"(%v0) {norm = #model.norm<identity>, epsilon = 1.0e-5 : f32} : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 2 x f32>
+
+// -----
+
+// norm_statistics: epsilon is not negative
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{epsilon is negative or not finite}}
+%r = "model.norm_statistics"(%v0) {norm = #model.norm<rms>, epsilon = -1.0 : f32} : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 2 x f32>
+
+// -----
+
+// norm_input_gradient: x, dy and the result have one type
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<8 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{dy has type}}
+%r = "model.norm_input_gradient"(%v0, %v1, %v2, %v3) {norm = #model.norm<rms>} : (!model.tensor<rows x 9 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// ... the statistics are those of x
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<8 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the statistics has shape [rows, 8], expected [rows, 2]}}
+%r = "model.norm_input_gradient"(%v0, %v1, %v2, %v3) {norm = #model.norm<rms>} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// ... the weight is [K]
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{the weight has shape [9], expected [8]}}
+%r = "model.norm_input_gradient"(%v0, %v1, %v2, %v3) {norm = #model.norm<rms>} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<9 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// norm_input_gradient: the norm is rms or layer
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<8 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{the norm is 'identity'}}
+%r = "model.norm_input_gradient"(%v0, %v1, %v2, %v3) {norm = #model.norm<identity>} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// norm_weight_gradient: dy and x have one type
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{dy has type}}
+%r = "model.norm_weight_gradient"(%v0, %v1, %v2) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<8 x f32>
+
+// -----
+
+// ... the result is [K]
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{the result has shape [9], expected [8]}}
+%r = "model.norm_weight_gradient"(%v0, %v1, %v2) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// rope_gradient: as model.rope
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 10 x f32>
+// expected-error @below {{the table rotates 10 dimensions of heads that have 8}}
+%r = "model.rope_gradient"(%v0, %v1) {} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 10 x f32>) -> !model.tensor<rows x 4 x 8 x f32>
+
+// -----
+
+// ... the result has dy's type
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{types differ}}
+%r = "model.rope_gradient"(%v0, %v1) {} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 2 x 8 x f32>
+
+// -----
+
+// attention_delta: dy and y are rows x H x E
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+// expected-error @below {{y has type}}
+%r = "model.attention_delta"(%v0, %v1) {} : (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 8 x f32>) -> !model.tensor<rows x 4 x f32>
+
+// -----
+
+// ... the result is rows x H
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
+// expected-error @below {{the result has shape [rows, 6], expected [rows, 4]}}
+%r = "model.attention_delta"(%v0, %v1) {} : (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 6 x f32>) -> !model.tensor<rows x 6 x f32>
+
+// -----
+
+// attention_query_gradient: as for model.sequence_attention
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 9 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 4 x 2 x f32>
+%v6 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{k has shape [rows, 2, 9], expected [rows, 2, 8]}}
+%r = "model.attention_query_gradient"(%v0, %v1, %v2, %v3, %v4, %v5, %v6) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 9 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x 4 x f32>, !model.tensor<rows x 4 x 2 x f32>, !model.tensor<rows x i32>) -> !model.tensor<rows x 4 x 8 x f32>
+
+// -----
+
+// ... dy has its result's type
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 4 x 2 x f32>
+%v6 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{dy has shape [rows, 4, 8], expected [rows, 4, 6]}}
+%r = "model.attention_query_gradient"(%v0, %v1, %v2, %v3, %v4, %v5, %v6) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x 4 x f32>, !model.tensor<rows x 4 x 2 x f32>, !model.tensor<rows x i32>) -> !model.tensor<rows x 4 x 8 x f32>
+
+// -----
+
+// ... delta is rows x H
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 4 x 2 x f32>
+%v6 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{delta has shape [rows, 2], expected [rows, 4]}}
+%r = "model.attention_query_gradient"(%v0, %v1, %v2, %v3, %v4, %v5, %v6) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x 2 x f32>, !model.tensor<rows x 4 x 2 x f32>, !model.tensor<rows x i32>) -> !model.tensor<rows x 4 x 8 x f32>
+
+// -----
+
+// attention_query_gradient: the result has q's type
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 4 x 2 x f32>
+%v6 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{the result has type}}
+%r = "model.attention_query_gradient"(%v0, %v1, %v2, %v3, %v4, %v5, %v6) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x 4 x f32>, !model.tensor<rows x 4 x 2 x f32>, !model.tensor<rows x i32>) -> !model.tensor<rows x 4 x 6 x f32>
+
+// -----
+
+// attention_key_value_gradient: the results have the types of k and v
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 4 x 2 x f32>
+%v6 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{the second result has type}}
+%r:2 = "model.attention_key_value_gradient"(%v0, %v1, %v2, %v3, %v4, %v5, %v6) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x 4 x f32>, !model.tensor<rows x 4 x 2 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>)
+
+// -----
+
+// ...
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v3 = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 4 x 2 x f32>
+%v6 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{the first result has type}}
+%r:2 = "model.attention_key_value_gradient"(%v0, %v1, %v2, %v3, %v4, %v5, %v6) {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x 4 x f32>, !model.tensor<rows x 4 x 2 x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x 2 x 6 x f32>, !model.tensor<rows x 2 x 6 x f32>)
+
+// -----
+
+// gate_gradient: dy and x have one type
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+// expected-error @below {{dy has type}}
+%r = "model.gate_gradient"(%v0, %v1, %v2) {} : (!model.tensor<rows x 4 x 6 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+
+// -----
+
+// ... the gate as for model.gate
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the gate has shape [rows, 8], expected [rows, 4] or [rows, 4, 8]}}
+%r = "model.gate_gradient"(%v0, %v1, %v2) {} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// ... the result has the gate's type
+%v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+// expected-error @below {{the result has type}}
+%r = "model.gate_gradient"(%v0, %v1, %v2) {} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 4 x 8 x f32>
+
+// -----
+
+// cross_entropy_input_gradient: operands are as for model.cross_entropy
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{the statistics has shape [rows], expected [rows, 2]}}
+%r = "model.cross_entropy_input_gradient"(%v0, %v1, %v2, %v3, %v4) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// cross_entropy_input_gradient: the result has x's type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{the result has type}}
+%r = "model.cross_entropy_input_gradient"(%v0, %v1, %v2, %v3, %v4) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<16 x 8 x f32>
+
+// -----
+
+// cross_entropy_weight_gradient: the result is [vocabulary, K]
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{the result has shape [rows, 8], expected [16, 8]}}
+%r = "model.cross_entropy_weight_gradient"(%v0, %v1, %v2, %v3, %v4) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// activate_gradient: both operands have the same type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{x has type}}
+%r = "model.activate_gradient"(%v0, %v1) {activation = #model.activation<silu>} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// ... and the result
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{types differ}}
+%r = "model.activate_gradient"(%v0, %v1) {activation = #model.activation<silu>} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 2 x f32>
+
+// -----
+
+// ... elements are floating-point
+%v0 = "test.value"() : () -> !model.tensor<rows x i32>
+%v1 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{operand has 'i32' elements, expected floating-point}}
+%r = "model.activate_gradient"(%v0, %v1) {activation = #model.activation<silu>} : (!model.tensor<rows x i32>, !model.tensor<rows x i32>) -> !model.tensor<rows x i32>
+
+// -----
+
+// tanh_gradient: both operands have the same type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{y has type}}
+%r = "model.tanh_gradient"(%v0, %v1) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// softmax_gradient: both operands have the same type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{y has type}}
+%r = "model.softmax_gradient"(%v0, %v1) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// join: there are at least two parts
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{joins fewer than two parts}}
+%r = "model.join"(%v0) {axis = 1 : i64} : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// join: axis names a dimension that is a number
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{axis 0 of [rows, 16] is no dimension with a number}}
+%r = "model.join"(%v0, %v1) {axis = 0 : i64} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 16 x f32>
+
+// -----
+
+// ... parts and result agree in everything else
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<outputs x 8 x f32>
+// expected-error @below {{joins '!model.tensor<outputs x 8 x f32>' into '!model.tensor<rows x 16 x f32>'}}
+%r = "model.join"(%v0, %v1) {axis = 1 : i64} : (!model.tensor<rows x 8 x f32>, !model.tensor<outputs x 8 x f32>) -> !model.tensor<rows x 16 x f32>
+
+// -----
+
+// ... and there the parts add up
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the parts add up to 16, not 17}}
+%r = "model.join"(%v0, %v1) {axis = 1 : i64} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 17 x f32>
+
+// -----
+
+// save: the name is not empty
+model.program @p max_seq 8 training {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
+  %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+  %y = model.stack %x repeat 2 : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    // expected-error @below {{has an empty name}}
+    model.save %a to "" : !model.tensor<rows x 8 x f32>
+    model.yield %a : !model.tensor<rows x 8 x f32>
+  }
+  model.return %w : !model.tensor<rows x f32>
+}
+
+// -----
+
+// ... and no other op of the program saves to it
+model.program @p max_seq 8 training {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
+  %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+  %y = model.stack %x repeat 2 : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    // expected-error @below {{saves to 'a', which another op saves to already}}
+    model.save %a to "a" : !model.tensor<rows x 8 x f32>
+    model.save %a to "a" : !model.tensor<rows x 8 x f32>
+    model.yield %a : !model.tensor<rows x 8 x f32>
+  }
+  model.return %w : !model.tensor<rows x f32>
+}
+
+// -----
+
+// save: stands in a stack
+model.program @p max_seq 8 training {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
+  %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+  // expected-error @below {{stands outside a stack}}
+  model.save %x to "a" : !model.tensor<rows x 8 x f32>
+  model.return %w : !model.tensor<rows x f32>
+}
+
+// -----
+
+// save: x has rows as its first dimension
+model.program @p max_seq 8 training {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
+  %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+  %y = model.stack %x repeat 2 : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    %b = "test.value"() : () -> !model.tensor<8 x f32>
+    // expected-error @below {{saves '!model.tensor<8 x f32>', whose first dimension is not 'rows'}}
+    model.save %b to "a" : !model.tensor<8 x f32>
+    model.yield %a : !model.tensor<rows x 8 x f32>
+  }
+  model.return %w : !model.tensor<rows x f32>
+}
+
+// -----
+
+// saved: an earlier model.save to this name
+model.program @p max_seq 8 training {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
+  %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+  %y = model.stack %x repeat 2 : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    model.save %a to "b" : !model.tensor<rows x 8 x f32>
+    model.yield %a : !model.tensor<rows x 8 x f32>
+  }
+  %z = model.stack %y repeat 2 reverse : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    // expected-error @below {{no earlier stack saves 'a'}}
+    %b = model.saved "a" : !model.tensor<rows x 8 x f32>
+    model.yield %a : !model.tensor<rows x 8 x f32>
+  }
+  model.return %w : !model.tensor<rows x f32>
+}
+
+// -----
+
+// ... has a value of this type
+model.program @p max_seq 8 training {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
+  %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+  %y = model.stack %x repeat 2 : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    model.save %a to "a" : !model.tensor<rows x 8 x f32>
+    model.yield %a : !model.tensor<rows x 8 x f32>
+  }
+  %z = model.stack %y repeat 2 reverse : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    // expected-error @below {{'a' has type '!model.tensor<rows x 8 x f32>'}}
+    %b = model.saved "a" : !model.tensor<rows x 9 x f32>
+    model.yield %a : !model.tensor<rows x 8 x f32>
+  }
+  model.return %w : !model.tensor<rows x f32>
+}
+
+// -----
+
+// ... in a stack of as many iterations
+model.program @p max_seq 8 training {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
+  %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+  %y = model.stack %x repeat 2 : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    model.save %a to "a" : !model.tensor<rows x 8 x f32>
+    model.yield %a : !model.tensor<rows x 8 x f32>
+  }
+  %z = model.stack %y repeat 3 reverse : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    // expected-error @below {{'a' is saved 2 times, for 3 iterations}}
+    %b = model.saved "a" : !model.tensor<rows x 8 x f32>
+    model.yield %a : !model.tensor<rows x 8 x f32>
+  }
+  model.return %w : !model.tensor<rows x f32>
+}

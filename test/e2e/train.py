@@ -1,0 +1,102 @@
+"""A training run from beginning to end: it learns, stops, goes on, is refused.
+
+A run that is interrupted after any checkpoint and resumed prints the lines and
+leaves the weights of an uninterrupted one. Its checkpoints are read by programs
+that decode, and give other logits than before.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import struct
+
+import programs
+from programs import Program, expect, run
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    case = programs.golden(arguments.folder)
+    # A text that can be learnt: the next token is the one after.
+    tokens = [(7 * i) % 97 for i in range(4096)]
+    with open(path("tokens.u16"), "wb") as file:
+        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+    program = path("program")
+    run([arguments.batonc, arguments.folder, "--mode=train", "--quiet", "-o", program])
+    flags = ["--data", path("tokens.u16"), "--batch", 4, "--seq", 32, "--lr", 3e-3,
+             "--warmup", 3, "--quiet"]
+    weights = ["--weights", arguments.folder]
+
+    def train(out, *more, check=True):
+        result = run([program, "train", *flags, "--out", path(out), *more], check=check)
+        if not check:
+            return result
+        return [{key: value for key, value in json.loads(line).items() if key != "tokens_per_s"}
+                for line in result.stdout.splitlines()]
+
+    whole = train("whole", *weights, "--steps", 30, "--save-every", 10, "--keep", 2)
+    expect([line["step"] for line in whole] == list(range(1, 31)), f"steps: {whole}")
+    expect(whole[-1]["loss"] < 0.3 * whole[0]["loss"], f"learns nothing: {whole}")
+    expect(sorted(os.listdir(path("whole"))) == ["latest", "loss.svg", "step-20", "step-30"],
+           f"leaves {os.listdir(path('whole'))}")
+    print(f"30 steps: {whole[0]['loss']:.3f} to {whole[-1]['loss']:.3f}")
+
+    # As killed after the second checkpoint, and damaged in it.
+    shutil.copytree(path("whole"), path("parts"))
+    shutil.rmtree(path("parts/step-30"))
+    rest = train("parts", *weights, "--steps", 30, "--save-every", 10, "--resume")
+    expect(rest == whole[20:], f"goes on with {rest}, expected {whole[20:]}")
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        with open(path(f"whole/step-30/{name}"), "rb") as one, \
+                open(path(f"parts/step-30/{name}"), "rb") as other:
+            expect(one.read() == other.read(), f"{name} differs after a resume")
+    print("a resumed run is the uninterrupted one")
+
+    decoder = Program(arguments.batonc, arguments.folder, path("decoder"))
+    before = decoder.logits(case["tokens"][:16], path("before.npy"))
+    decoder.weights = path("whole/step-30")
+    expect(decoder.logits(case["tokens"][:16], path("after.npy")) != before,
+           "the checkpoint decodes as the weights before")
+
+    random = train("random", "--init-seed", 5, "--model", arguments.folder, "--steps", 4)
+    expect(random == train("random-2", "--init-seed", 5, "--model", arguments.folder,
+                           "--steps", 4, "--workers", 1), "random weights differ")
+
+    def refused(message, *more, out="refused"):
+        result = train(out, *more, check=False)
+        lines = result.stderr.strip().splitlines()
+        expect(result.returncode == 1 and len(lines) == 1 and message in lines[0],
+               f"{more}: expected '{message}', got {result}")
+        expect(not os.path.exists(path("refused/step-1")), f"{more}: leaves a checkpoint")
+
+    refused("--weights DIR to begin with, or --init-seed S", "--steps", 1)
+    refused("--model DIR has to say", "--init-seed", 1, "--steps", 1)
+    refused("no such folder", "--weights", path("nothing"), "--steps", 1)
+    refused("a step takes at most", *weights, "--steps", 1, "--batch", 100000)
+    refused("the model takes sequences of at most", *weights, "--steps", 1, "--seq", 100000)
+    refused("--lr-schedule", *weights, "--steps", 1, "--lr-schedule", "steep")
+    refused("--resume", *weights, "--steps", 40, out="whole")
+    refused("is of step 30 already", *weights, "--steps", 30, "--resume", out="whole")
+    refused("the loss is not a number", *weights, "--steps", 20, "--lr", 1e30, "--clip", 0)
+    result = run([program, "generate", *weights, "--tokens", "1", "--max-new-tokens", 1],
+                 check=False)
+    expect(result.returncode == 1 and "compile one with --mode=decode" in result.stderr,
+           f"a program that trains decodes: {result}")
+    result = run([decoder.path, "train", *weights, "--data", "x", "--steps", 1, "--out", "y"],
+                 check=False)
+    expect(result.returncode == 1 and "compile one with --mode=train" in result.stderr,
+           f"a program that decodes trains: {result}")
+    for flag in ("--target=cuda:sm_90a", "--dtype=bf16", "--disable-pass=attention-fusion"):
+        result = run([arguments.batonc, arguments.folder, "--mode=train", flag, "-o",
+                      path("none")], check=False)
+        expect(result.returncode == 1 and "with --mode=train is not built yet" in result.stderr,
+               f"{flag}: {result}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))

@@ -1,0 +1,98 @@
+// What cannot be trained, and why.
+//
+// RUN: baton-opt %s --split-input-file --training-form --differentiate -verify-diagnostics
+
+!rows = !model.tensor<rows x i32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @primitive max_seq 64 {
+^bb0(%tokens: !rows):
+  %wte = model.parameter ["wte"] : !w
+  %e = model.embedding %tokens, %wte : (!rows, !w) -> !x
+  %h = model.reshape %e : (!x) -> !model.tensor<rows x 2 x 4 x f32>
+  // expected-error @+1 {{cannot be trained: 'model.transpose' reads the state, expected attention; attention-fusion comes before training-form}}
+  %k = model.kv_append %h to "k" : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<kv x 2 x 4 x f32>
+  %t = model.transpose %k {permutation = array<i64: 1, 2, 0>} : (!model.tensor<kv x 2 x 4 x f32>) -> !model.tensor<2 x 4 x kv x f32>
+  %last = model.last_rows %e : (!x) -> !model.tensor<outputs x 8 x f32>
+  %l = model.linear %last, %wte : (!model.tensor<outputs x 8 x f32>, !w) -> !model.tensor<outputs x 16 x f32>
+  model.return %l : !model.tensor<outputs x 16 x f32>
+}
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @fused max_seq 64 {
+^bb0(%tokens: !rows):
+  %wte = model.parameter ["wte"] : !w
+  %e = model.embedding %tokens, %wte : (!rows, !w) -> !model.tensor<rows x 8 x f32>
+  %last = model.last_rows %e : (!model.tensor<rows x 8 x f32>) -> !model.tensor<outputs x 8 x f32>
+  // expected-error @+1 {{cannot be trained: it has a norm, activation or sum already; training-form comes before norm-rewrites}}
+  %l = model.linear %last, %wte {activation = #model.activation<relu>} : (!model.tensor<outputs x 8 x f32>, !w) -> !model.tensor<outputs x 16 x f32>
+  model.return %l : !model.tensor<outputs x 16 x f32>
+}
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @biased max_seq 64 {
+^bb0(%tokens: !rows):
+  %wte = model.parameter ["wte"] : !w
+  %bias = model.parameter ["bias"] : !model.tensor<16 x f32>
+  %e = model.embedding %tokens, %wte : (!rows, !w) -> !model.tensor<rows x 8 x f32>
+  %last = model.last_rows %e : (!model.tensor<rows x 8 x f32>) -> !model.tensor<outputs x 8 x f32>
+  %l = model.linear %last, %wte bias %bias : (!model.tensor<outputs x 8 x f32>, !w, !model.tensor<16 x f32>) -> !model.tensor<outputs x 16 x f32>
+  // expected-error @+1 {{cannot be trained: no plain linear without a bias makes the logits}}
+  model.return %l : !model.tensor<outputs x 16 x f32>
+}
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @custom max_seq 64 training {
+^bb0(%tokens: !rows, %positions: !rows, %targets: !rows, %weights: !model.tensor<rows x f32>):
+  %wte = model.parameter ["wte"] : !w
+  %e = model.embedding %tokens, %wte : (!rows, !w) -> !x
+  // expected-error @+1 {{cannot be differentiated: it has no adjoint}}
+  %c = model.custom @body(%e) : (!x) -> !x
+  %loss, %s = model.cross_entropy %c, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  model.return %loss : !model.tensor<rows x f32>
+}
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 4 x f32>
+model.program @slices max_seq 64 training {
+^bb0(%tokens: !rows, %positions: !rows, %targets: !rows, %weights: !model.tensor<rows x f32>):
+  %table = model.parameter ["table"] : !model.tensor<16 x 8 x f32>
+  %wte = model.parameter ["wte"] : !w
+  // expected-error @+1 {{cannot be differentiated: its slices overlap or leave out a part}}
+  %e = model.embedding %tokens, %table : (!rows, !model.tensor<16 x 8 x f32>) -> !x
+  %c = model.slice %e {axis = 1 : i64, offset = 4 : i64} : (!x) -> !model.tensor<rows x 4 x f32>
+  %loss, %s = model.cross_entropy %c, %wte, %targets, %weights : (!model.tensor<rows x 4 x f32>, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  model.return %loss : !model.tensor<rows x f32>
+}
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @captured max_seq 64 training {
+^bb0(%tokens: !rows, %positions: !rows, %targets: !rows, %weights: !model.tensor<rows x f32>):
+  %wte = model.parameter ["wte"] : !w
+  %e = model.embedding %tokens, %wte : (!rows, !w) -> !x
+  %y = model.stack %e repeat 2 : (!x) -> !x {
+  ^bb1(%a: !x):
+    // expected-error @+1 {{cannot be differentiated: a pattern reads a value from around its stack that depends on parameters}}
+    %b = model.add %a, %e : (!x, !x) -> !x
+    model.yield %b : !x
+  }
+  %loss, %s = model.cross_entropy %y, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  model.return %loss : !model.tensor<rows x f32>
+}
