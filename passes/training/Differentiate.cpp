@@ -131,6 +131,7 @@ public:
 
 private:
   LogicalResult walkBack(Walk &walk, SmallVectorImpl<Pending> &pending);
+  StackOp reversed(StackOp stack, ValueRange inits);
   LogicalResult walkStack(StackOp stack, Walk &outside);
   void finishParameters(Walk &walk, ArrayRef<Pending> pending);
 
@@ -173,8 +174,7 @@ Value Copies::of(Value value, OpBuilder &builder) {
   saver.create<SaveOp>(location, value, name);
   ++counts.saved;
   OpBuilder reader = OpBuilder::atBlockBegin(there);
-  return made[value] =
-             reader.create<SavedOp>(location, value.getType(), name);
+  return made[value] = reader.create<SavedOp>(location, value.getType(), name);
 }
 
 //===----------------------------------------------------------------------===//
@@ -194,8 +194,7 @@ void Walk::add(Value operand, Value gradient) {
     return;
   }
   Value &sum = sums[operand];
-  sum = sum ? builder
-                  .create<AddOp>(location, sum.getType(), sum, gradient)
+  sum = sum ? builder.create<AddOp>(location, sum.getType(), sum, gradient)
                   .getResult()
             : gradient;
 }
@@ -317,6 +316,18 @@ private:
 };
 } // namespace
 
+/// A stack of the same layers, last ones first.
+StackOp Differentiator::reversed(StackOp stack, ValueRange inits) {
+  auto made = builder.create<StackOp>(
+      stack.getLoc(), TypeRange(inits), inits, stack.getRepeatAttr(),
+      stack.getFirstLayerAttr(), stack.getLayersPerIterationAttr(),
+      builder.getUnitAttr());
+  Block &block = made.getBody().emplaceBlock();
+  for (Value init : inits)
+    block.addArgument(init.getType(), stack.getLoc());
+  return made;
+}
+
 LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
   Location location = stack.getLoc();
   SmallVector<Value> gradients;
@@ -327,17 +338,7 @@ LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
              << "cannot be differentiated: no loss depends on one of its "
                 "results";
   }
-  auto reversed = [&](ValueRange inits) {
-    auto made = builder.create<StackOp>(
-        location, TypeRange(inits), inits, stack.getRepeatAttr(),
-        stack.getFirstLayerAttr(), stack.getLayersPerIterationAttr(),
-        builder.getUnitAttr());
-    Block &block = made.getBody().emplaceBlock();
-    for (Value init : inits)
-      block.addArgument(init.getType(), location);
-    return made;
-  };
-  StackOp backward = reversed(gradients);
+  StackOp backward = reversed(stack, gradients);
   Block &from = stack.getBody().front(), &to = backward.getBody().front();
   auto copies = std::make_shared<Copies>(from, &to, names, counts);
   OpBuilder::InsertionGuard guard(builder);
@@ -362,8 +363,8 @@ LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
        llvm::zip(stack.getInits(), backward.getResults()))
     outside.add(init, gradient);
   if (split && !pending.empty())
-    late.push_back([this, stack, backward, reversed, pending]() mutable {
-      StackOp parameters = reversed(ValueRange());
+    late.push_back([this, stack, backward, pending]() mutable {
+      StackOp parameters = reversed(stack, ValueRange());
       Block &from = stack.getBody().front();
       Block &to = parameters.getBody().front();
       Copies forward(from, &to, names, counts);

@@ -82,9 +82,8 @@ void Former::readPositions() {
     op.getPositionsMutable().assign(positions);
   for (auto op : all<PositionEmbeddingOp>(program)) {
     rewriter.setInsertionPoint(op);
-    rewriter.replaceOpWithNewOp<EmbeddingOp>(op, op.getType(), positions,
-                                             op.getTable(),
-                                             llvm::APFloat(1.0f));
+    rewriter.replaceOpWithNewOp<EmbeddingOp>(
+        op, op.getType(), positions, op.getTable(), llvm::APFloat(1.0f));
   }
 }
 
@@ -104,17 +103,15 @@ LogicalResult Former::attendWithinSequences() {
         op.getWindowAttr());
     Value result = attention.getResult();
     if (op.getGate())
-      result =
-          rewriter.create<GateOp>(op.getLoc(), type, result, op.getGate());
+      result = rewriter.create<GateOp>(op.getLoc(), type, result, op.getGate());
     rewriter.replaceOp(op, result);
   }
   for (auto op : all<KvAppendOp>(program)) {
     if (!op.getResult().use_empty())
-      return op.emitOpError()
-             << "cannot be trained: '"
-             << op->getResult(0).getUsers().begin()->getName()
-             << "' reads the state, expected attention; "
-                "attention-fusion comes before training-form";
+      return op.emitOpError() << "cannot be trained: '"
+                              << op->getResult(0).getUsers().begin()->getName()
+                              << "' reads the state, expected attention; "
+                                 "attention-fusion comes before training-form";
     rewriter.eraseOp(op);
   }
   return success();
@@ -183,8 +180,7 @@ LogicalResult Former::run() {
   addArguments();
   seeAllRows();
   readPositions();
-  return success(succeeded(attendWithinSequences()) &&
-                 succeeded(returnLoss()));
+  return success(succeeded(attendWithinSequences()) && succeeded(returnLoss()));
 }
 
 namespace {

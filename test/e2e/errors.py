@@ -161,7 +161,7 @@ def configs(bench):
 
 def flags(bench):
     folder = bench.copy("llama-gqa")
-    for flag in ["--mode=train", "--mode=score", "--dtype=f64", "--mesh=tp=2",
+    for flag in ["--mode=score", "--dtype=f64", "--mesh=tp=2",
                  "--sharding=x.mlir", "--pipeline=gpipe", "--optimizer=adamw", "--recompute=full",
                  "--schedule=dynamic", "--max-batch=4", "--emit=dist"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
@@ -220,7 +220,8 @@ def flags(bench):
         ("new tokens -1", run + ["--tokens", "1", "--max-new-tokens", "-1"], "--max-new-tokens"),
         ("trace nowhere", run + tokens + ["--trace", "/nowhere/t.json"], "/nowhere/t.json: cannot be written"),
         ("trace to a device", run + tokens + ["--trace", "/dev/null"], "/dev/null: is not a plain file"),
-        ("train", [bench.llama, "train"], "train is not built yet"),
+        ("train", [bench.llama, "train", "--data", "x", "--steps", "1", "--out", "y"],
+         "train: this program decodes; compile one with --mode=train"),
         ("unknown command", [bench.llama, "frobnicate"], "frobnicate"),
         ("no command", [bench.llama], "command"),
         ("logits out", [bench.llama, "logits", "--weights", folder, "--tokens", "1", "--out", "missing/x.npy"], "missing"),

@@ -1,6 +1,7 @@
 //===- ScratchTest.cpp - plans reserve what task bodies ask for -----------===//
 
 #include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/training.h"
 #include "dialects/Event/Event.h"
 #include "dialects/Model/Model.h"
 #include "passes/tasks/Passes.h"
@@ -83,6 +84,52 @@ TEST(Scratch, OfAttentionIsWhatTheLibraryAsksFor) {
               << rows << " rows, " << heads << " heads on " << groups << " of "
               << width << " and " << valueWidth << ", split " << split;
         }
+}
+
+namespace {
+/// {0} heads of {1}, and a vocabulary of {3}.
+constexpr const char *kTraining = R"mlir(
+model.program @training max_seq 80 training {{
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %table = model.parameter ["t"] : !model.tensor<{3} x {2} x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<{3} x {2} x f32>) -> !model.tensor<rows x {2} x f32>
+  %q = model.reshape %e : (!model.tensor<rows x {2} x f32>) -> !model.tensor<rows x {0} x {1} x f32>
+  %a, %s = model.sequence_attention %q, %q, %q, %positions {{scale = 1.0 : f32} : (!model.tensor<rows x {0} x {1} x f32>, !model.tensor<rows x {0} x {1} x f32>, !model.tensor<rows x {0} x {1} x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x {0} x {1} x f32>, !model.tensor<rows x {0} x 2 x f32>)
+  %f = model.reshape %a : (!model.tensor<rows x {0} x {1} x f32>) -> !model.tensor<rows x {2} x f32>
+  %l, %t = model.cross_entropy %f, %table, %targets, %weights : (!model.tensor<rows x {2} x f32>, !model.tensor<{3} x {2} x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  model.return %l : !model.tensor<rows x f32>
+}
+)mlir";
+} // namespace
+
+TEST(Scratch, OfTrainingIsWhatTheLibraryAsksFor) {
+  // Attention needs most in the first, the loss in the others.
+  for (auto [heads, width, rows, columns] :
+       {std::tuple<int64_t, int64_t, int64_t, int64_t>{1, 2048, 16, 16},
+        {2, 20, 7, 48},
+        {4, 64, 128, 256}}) {
+    mlir::MLIRContext context;
+    context.loadDialect<model::ModelDialect, event::EventDialect>();
+    std::string text =
+        llvm::formatv(kTraining, heads, width, heads * width, 300).str();
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    ASSERT_TRUE(module);
+    mlir::PassManager manager(&context);
+    tasks::TileTasksOptions options;
+    options.linearRows = rows;
+    options.linearColumns = columns;
+    options.attentionRows = 16;
+    options.maxRows = 256;
+    manager.addPass(tasks::createTileTasks(options));
+    ASSERT_TRUE(succeeded(manager.run(*module)));
+    EXPECT_EQ(
+        programOf(*module).getScratchBytes(),
+        std::max(
+            baton_sequence_attention_scratch_bytes(16, 1, width, width),
+            baton_cross_entropy_scratch_bytes(rows, columns, heads * width)))
+        << heads << " heads of " << width << ", tiles of " << rows << " by "
+        << columns;
+  }
 }
 
 TEST(Scratch, PartsOfAttentionAreAsWideAsTheLibrarysAre) {

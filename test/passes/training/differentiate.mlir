@@ -29,9 +29,9 @@
 // CHECK-NEXT: model.gradient %[[DDOWN]] of %[[DOWN]]
 // CHECK: %[[DB:.+]] = model.activate_gradient %[[DC]], %[[B2]] {activation = #model.activation<gelu>}
 // CHECK: %[[DA:.+]] = model.linear_input_gradient %[[DB]]
-// CHECK: %[[DBIAS:.+]] = model.bias_gradient %[[DB]]
 // The residual's gradient and that through the linears add up.
 // CHECK: %[[SUM:.+]] = model.add %[[DOUT]], %[[DA]]
+// CHECK: %[[DBIAS:.+]] = model.bias_gradient %[[DB]]
 // CHECK: model.yield %[[SUM]]
 // CHECK: %[[DE:.+]] = model.embedding_gradient %[[DX]], %[[TOKENS]]
 // CHECK-NEXT: model.gradient %[[DE]] of %[[TABLE]]

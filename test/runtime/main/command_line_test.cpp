@@ -248,7 +248,8 @@ TEST_F(CommandLineTest, GenerateNamesWhatIsWrong) {
 TEST_F(CommandLineTest, OtherErrorsNameWhatIsWrong) {
   expect_error(run({}), "name a command: generate, logits");
   expect_error(run({"dance"}), "dance");
-  expect_error(run({"train", "--steps=3"}), "train is not built yet");
+  expect_error(run({"train", "--data=x", "--steps=3", "--out=y"}),
+               "train: this program decodes; compile one with --mode=train");
   expect_error(run({"generate", "--tokens=1", "--max-new-tokens=1"}),
                "--weights");
   expect_error(run({"generate", "--tokens=1", "--max-new-tokens=1", "--weights",
