@@ -175,7 +175,9 @@ compileForEmulation(const cuda::Source &source, const CompileOptions &options,
       "-I" + installation.headers(),
       // As in the task library of the CPU: nothing is fused but where written.
       "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-w",
-      "-march=" + options.targetCpu};
+      // Nor is anything inlined but what asks for it: phases apart take half
+      // the time to compile.
+      "-fno-inline-functions", "-march=" + options.targetCpu};
   if (!options.sanitize.empty())
     flags.insert(flags.end(), {"-fsanitize=" + options.sanitize, "-g",
                                "-fno-omit-frame-pointer"});
