@@ -104,13 +104,13 @@ static json parametersOf(Layouts layouts) {
 
 /// One of each name, as large as any of that name.
 static json storagesOf(Layouts layouts) {
-  llvm::SmallDenseSet<mlir::Attribute> states;
+  llvm::SmallDenseMap<mlir::Attribute, const char *> kinds;
   llvm::MapVector<mlir::StringAttr, int64_t> bytes;
   for (const baton::plan::ProgramLayout &layout : layouts) {
     for (auto [name, buffer] : layout.buffers)
-      if (buffer.getStorage() && (buffer.getKind() == BufferKind::state ||
-                                  buffer.getKind() == BufferKind::persistent))
-        states.insert(buffer.getStorageAttr().getAttr());
+      if (buffer.getStorage() && buffer.getKind() != BufferKind::transient)
+        kinds[buffer.getStorageAttr().getAttr()] =
+            buffer.getKind() == BufferKind::state ? "state" : "persistent";
     for (const auto &[name, storage] : layout.storages) {
       StorageOp op = storage.op;
       bytes[name] = std::max<int64_t>(bytes[name], op.getBytes());
@@ -120,7 +120,7 @@ static json storagesOf(Layouts layouts) {
   for (auto [name, size] : bytes)
     result.push_back({{"name", name.str()},
                       {"bytes", size},
-                      {"kind", states.contains(name) ? "state" : "transient"}});
+                      {"kind", kinds.count(name) ? kinds[name] : "transient"}});
   return result;
 }
 

@@ -109,7 +109,9 @@ Metadata parse_checked(const nlohmann::json &json) {
     StorageDescription storage;
     storage.name = entry.at("name").get<std::string>();
     storage.bytes = entry.at("bytes").get<uint64_t>();
-    storage.state = entry.at("kind").get<std::string>() == "state";
+    std::string kind = entry.at("kind");
+    storage.state = kind == "state";
+    storage.persistent = kind == "persistent";
     metadata.storages.push_back(std::move(storage));
   }
   for (const nlohmann::json &entry : json.at("phases")) {

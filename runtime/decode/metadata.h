@@ -25,6 +25,9 @@ struct StorageDescription {
   uint64_t bytes;
   /// Keeps its values from step to step (keys and values of past tokens).
   bool state;
+  /// The same, of a program that trains (weights, gradients, an optimizer's
+  /// states, and what each step is provided with).
+  bool persistent = false;
 };
 
 /// How far one dimension of a buffer reaches in a given step.

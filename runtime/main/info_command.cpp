@@ -18,6 +18,8 @@ struct MemoryNeeds {
   uint64_t weights = 0;
   uint64_t kv = 0;
   uint64_t activations = 0;
+  /// Of a program that trains: weights, gradients, optimizer.
+  uint64_t persistent = 0;
   /// Of one worker.
   uint64_t scratch = 0;
 };
@@ -27,7 +29,9 @@ MemoryNeeds memory_needs(const Metadata &metadata) {
   for (const ParameterDescription &parameter : parse_parameters(metadata.json))
     needs.weights += parameter.layer_bytes() * parameter.layers;
   for (const StorageDescription &storage : metadata.storages)
-    (storage.state ? needs.kv : needs.activations) += storage.bytes;
+    (storage.state        ? needs.kv
+     : storage.persistent ? needs.persistent
+                          : needs.activations) += storage.bytes;
   needs.scratch = metadata.scratch_bytes;
   return needs;
 }
@@ -132,15 +136,20 @@ void print_text(const Metadata &metadata) {
   text += summary.text(2);
 
   Table memory({1});
-  memory.add({"weights", bytes_text(double(needs.weights)), ""});
-  memory.add({"keys and values", bytes_text(double(needs.kv)),
-              "at " + std::to_string(metadata.max_seq) + " positions"});
+  if (needs.persistent) {
+    memory.add({"kept", bytes_text(double(needs.persistent)),
+                "weights, gradients, the optimizer's states"});
+  } else {
+    memory.add({"weights", bytes_text(double(needs.weights)), ""});
+    memory.add({"keys and values", bytes_text(double(needs.kv)),
+                "at " + std::to_string(metadata.max_seq) + " positions"});
+  }
   memory.add({"activations", bytes_text(double(needs.activations)), ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n" + memory.text(2);
   text += "phases\n" + phases_text(metadata);
   text += proof_text(member(metadata, "proof"));
-  if (metadata.costs)
+  if (metadata.costs && !needs.persistent)
     text += costs_text(metadata);
   print(text);
 }
@@ -173,6 +182,8 @@ void print_json(const Metadata &metadata) {
                       {"kv", needs.kv},
                       {"activations", needs.activations},
                       {"scratch", needs.scratch}};
+  if (needs.persistent)
+    result["memory"]["persistent"] = needs.persistent;
   result["proof"] = std::move(proof);
   result["costs"] = member(metadata, "costs");
   print(result.dump() + "\n");

@@ -79,6 +79,11 @@ def test(arguments, scratch):
     refused("--resume", *weights, "--steps", 40, out="whole")
     refused("is of step 30 already", *weights, "--steps", 30, "--resume", out="whole")
     refused("the loss is not a number", *weights, "--steps", 20, "--lr", 1e30, "--clip", 0)
+    memory = json.loads(run([program, "info", "--json"]).stdout)["memory"]
+    checkpoint = os.path.getsize(path("whole/step-30/model.safetensors"))
+    # Weights, gradients and two moments.
+    expect(memory["kv"] == 0 and memory["persistent"] >= 4 * (checkpoint - 10000),
+           f"info: {memory}, of {checkpoint} bytes of weights")
     result = run([program, "generate", *weights, "--tokens", "1", "--max-new-tokens", 1],
                  check=False)
     expect(result.returncode == 1 and "compile one with --mode=decode" in result.stderr,

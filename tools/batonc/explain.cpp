@@ -176,6 +176,8 @@ chooseSteps(const ExplainOptions &options, event::ProgramOp program,
 
 static Error explainModel(ExplainOptions &options,
                           const Installation &installation) {
+  if (options.compile.training)
+    return createStringError("explain: --mode=train is not built yet");
   // Before work that may take long.
   if (!options.html.empty())
     if (Error error = checkOutput(options.html))

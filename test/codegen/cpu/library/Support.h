@@ -212,6 +212,15 @@ template <typename Type> struct Weight {
   std::vector<typename Type::Storage> stored;
 };
 
+/// Rotary inverse frequencies of a base of 10,000.
+inline std::vector<float> frequencies(int64_t half) {
+  std::vector<float> result(half);
+  for (int64_t i = 0; i < half; ++i)
+    result[i] = static_cast<float>(
+        std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(half)));
+  return result;
+}
+
 } // namespace baton::test
 
 #endif // BATON_TEST_CODEGEN_CPU_LIBRARY_SUPPORT_H
