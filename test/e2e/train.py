@@ -24,12 +24,13 @@ def test(arguments, scratch):
         file.write(struct.pack(f"<{len(tokens)}H", *tokens))
     program = path("program")
     run([arguments.batonc, arguments.folder, "--mode=train", "--quiet", "-o", program])
-    flags = ["--data", path("tokens.u16"), "--batch", 4, "--seq", 32, "--lr", 3e-3,
-             "--warmup", 3, "--quiet"]
+    usual = {"--data": path("tokens.u16"), "--batch": 4, "--seq": 32, "--lr": 3e-3, "--warmup": 3}
     weights = ["--weights", arguments.folder]
 
     def train(out, *more, check=True):
-        result = run([program, "train", *flags, "--out", path(out), *more], check=check)
+        flags = [word for flag in usual if flag not in more for word in (flag, usual[flag])]
+        result = run([program, "train", *flags, "--out", path(out), "--quiet", *more],
+                     check=check)
         if not check:
             return result
         return [{key: value for key, value in json.loads(line).items() if key != "tokens_per_s"}
