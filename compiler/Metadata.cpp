@@ -32,7 +32,7 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                     buffer.getLayers() * buffer.getLayerStride() /
                     buffer.getCapacity()[0];
   nlohmann::json vocabulary = 0;
-  if (json["training"].is_object())
+  if (json.contains("training"))
     vocabulary = json["training"]["vocabulary"];
   else if (json["logits"].is_object())
     vocabulary = json["logits"]["vocabulary"];

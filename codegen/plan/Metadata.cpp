@@ -239,16 +239,18 @@ json baton::plan::planMetadata(Layouts layouts) {
                 {"tensors", persistentOf(layouts.front())}};
   if (std::optional<mlir::DictionaryAttr> attribute = first.getProof())
     proof = toJson(*attribute);
-  return {{"max_rows", rows},
-          {"max_seq", first.getMaxSeq()},
-          {"max_outputs", outputs},
-          {"scratch_bytes", scratch},
-          {"parameters", parametersOf(layouts)},
-          {"storages", storagesOf(layouts)},
-          {"events", eventsOf(layouts)},
-          {"logits", programs.front()["logits"]},
-          {"programs", std::move(programs)},
-          {"phases", std::move(phases)},
-          {"proof", std::move(proof)},
-          {"training", std::move(training)}};
+  json result = {{"max_rows", rows},
+                 {"max_seq", first.getMaxSeq()},
+                 {"max_outputs", outputs},
+                 {"scratch_bytes", scratch},
+                 {"parameters", parametersOf(layouts)},
+                 {"storages", storagesOf(layouts)},
+                 {"events", eventsOf(layouts)},
+                 {"logits", programs.front()["logits"]},
+                 {"programs", std::move(programs)},
+                 {"phases", std::move(phases)},
+                 {"proof", std::move(proof)}};
+  if (training.is_object())
+    result["training"] = std::move(training);
+  return result;
 }

@@ -1128,6 +1128,10 @@ LogicalResult Training::finish(const View &loss, Location location) {
     all.push_back(Flat(*trainable));
     count += all.back().tiles();
   }
+  if (all.empty())
+    return emitError(location) << "cannot be tiled: no parameter has a "
+                                  "gradient; differentiate comes before "
+                                  "tile-tasks";
   auto flatView = [&](const Flat &flat, StringRef name, StringAttr storage) {
     return plan.persistent(plan.uniqueName(name),
                            f32({flat.rows, flat.columns}), 1, storage,

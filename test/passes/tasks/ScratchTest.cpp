@@ -97,6 +97,8 @@ model.program @training max_seq 80 training {{
   %a, %s = model.sequence_attention %q, %q, %q, %positions {{scale = 1.0 : f32} : (!model.tensor<rows x {0} x {1} x f32>, !model.tensor<rows x {0} x {1} x f32>, !model.tensor<rows x {0} x {1} x f32>, !model.tensor<rows x i32>) -> (!model.tensor<rows x {0} x {1} x f32>, !model.tensor<rows x {0} x 2 x f32>)
   %f = model.reshape %a : (!model.tensor<rows x {0} x {1} x f32>) -> !model.tensor<rows x {2} x f32>
   %l, %t = model.cross_entropy %f, %table, %targets, %weights : (!model.tensor<rows x {2} x f32>, !model.tensor<{3} x {2} x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  %g = model.cross_entropy_weight_gradient %f, %table, %targets, %weights, %t : (!model.tensor<rows x {2} x f32>, !model.tensor<{3} x {2} x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<{3} x {2} x f32>
+  model.gradient %g of %table : !model.tensor<{3} x {2} x f32>, !model.tensor<{3} x {2} x f32>
   model.return %l : !model.tensor<rows x f32>
 }
 )mlir";

@@ -119,3 +119,14 @@ model.program @tile_words max_seq 8 {
   %l = model.last_rows %e : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
   model.return %l : !model.tensor<outputs x 4 x f32>
 }
+
+// -----
+
+model.program @no_gradients max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<16 x 8 x f32>
+  %x = model.embedding %tokens, %w : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %loss, %s = model.cross_entropy %x, %w, %targets, %weights : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  // expected-error @+1 {{cannot be tiled: no parameter has a gradient; differentiate comes before tile-tasks}}
+  model.return %loss : !model.tensor<rows x f32>
+}
