@@ -80,7 +80,6 @@ def Model_SavedOp : Model_PlainOp<"saved", []> {
   let description = [{
     **Constraints:**
     - an earlier `model.save` to this name has a value of this type, in a stack of as many iterations
-    - one of the two stacks is reversed, or both or none, as layers match
   }];
   let arguments = (ins StrAttr:$name);
   let results = (outs Model_TensorType:$result);
