@@ -155,3 +155,33 @@ int64_t tasks::attentionScratch(int64_t rows, int64_t group, int64_t width,
           std::max<int64_t>(70 * width,
                             group * (llvm::alignTo<16>(valueWidth) + 130)));
 }
+
+Attribute tasks::readAll(PhaseBuilder &phase, const View &view) {
+  Box box = phase.whole(view);
+  phase.reads(view, box);
+  return phase.address(view, box);
+}
+
+Attribute tasks::countOf(PhaseBuilder &phase, unsigned d, int64_t size,
+                         int64_t all) {
+  return phase.count(
+      {phase.constant(size), phase.constant(all) - phase.coordinate(d) * size});
+}
+
+void tasks::appendRead(PhaseBuilder &phase, const View &view, const Box &box,
+                       SmallVectorImpl<Attribute> &operands) {
+  phase.reads(view, box);
+  operands.append({phase.address(view, box), phase.stride(view, 0)});
+}
+
+void tasks::appendWrite(PhaseBuilder &phase, const View &view, const Box &box,
+                        SmallVectorImpl<Attribute> &operands) {
+  phase.writes(view, box);
+  operands.append({phase.address(view, box), phase.stride(view, 0)});
+}
+
+Box tasks::rowsOfTask(PhaseBuilder &phase, const View &view, int64_t rows) {
+  Box box = phase.whole(view);
+  narrow(box, 0, phase.coordinate(0), rows);
+  return box;
+}

@@ -48,6 +48,23 @@ private:
   mlir::AffineExpr rows;
 };
 
+/// States that every task reads all of a value; its pointer.
+mlir::Attribute readAll(PhaseBuilder &phase, const View &view);
+
+/// How many of `all` a tile of `size` at coordinate `d` has.
+mlir::Attribute countOf(PhaseBuilder &phase, unsigned d, int64_t size,
+                        int64_t all);
+
+/// The part of a value that belongs to the rows of coordinate 0.
+Box rowsOfTask(PhaseBuilder &phase, const View &view, int64_t rows);
+
+/// State that a task reads, or writes, a part of a value; append its pointer
+/// and row stride.
+void appendRead(PhaseBuilder &phase, const View &view, const Box &box,
+                llvm::SmallVectorImpl<mlir::Attribute> &operands);
+void appendWrite(PhaseBuilder &phase, const View &view, const Box &box,
+                 llvm::SmallVectorImpl<mlir::Attribute> &operands);
+
 /// A phase over tiles of rows and every index of the dimensions between, whose
 /// body takes out, the inputs (each a pointer and a row stride), rows, width,
 /// and what `more` adds.
