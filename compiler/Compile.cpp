@@ -14,6 +14,7 @@
 #include "compiler/Plan.h"
 #include "compiler/schedule/Schedule.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
@@ -383,8 +384,23 @@ compiler::readTarget(const CompileOptions &options,
   return descriptions;
 }
 
-Error compiler::compile(const CompileOptions &options,
+/// The file that --optimizer means.
+static Expected<std::string> optimizerFile(const CompileOptions &options,
+                                           const Installation &installation) {
+  llvm::StringRef name = options.optimizer;
+  if (name.ends_with(".mlir"))
+    return name.str();
+  auto known = installation.optimizers();
+  if (name.empty() || llvm::is_contained(known, name))
+    return installation.optimizer(name.empty() ? "adamw" : name.str());
+  return createStringError("--optimizer=" + name + " is unknown; there is " +
+                           llvm::join(known, ", ") +
+                           ", and FILE.mlir of rules and groups");
+}
+
+Error compiler::compile(const CompileOptions &given,
                         const Installation &installation) {
+  CompileOptions options = given;
   // Everything the flags name is looked at before work starts.
   if (options.stage == Stage::cuda && !isCuda(options))
     return createStringError("--emit=cuda: --target=" + options.target +
@@ -406,6 +422,12 @@ Error compiler::compile(const CompileOptions &options,
   if (!descriptions)
     return descriptions.takeError();
 
+  if (options.training) {
+    auto file = optimizerFile(options, installation);
+    if (!file)
+      return file.takeError();
+    options.optimizerFile = *file;
+  }
   if (options.stage == Stage::schedule)
     return writeOutput(
         options.output,

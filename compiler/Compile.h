@@ -50,6 +50,11 @@ struct CompileOptions {
   std::string schedule;
   /// The executable trains; else it decodes.
   bool training = false;
+  /// How parameters change in training: an optimizer of the installation's, or
+  /// an .mlir file of rules and groups. Empty: the model's own, or AdamW.
+  std::string optimizer;
+  /// The file that this means; compile() finds it.
+  std::string optimizerFile;
   /// Folder that compiled kernels for GPUs are kept in; empty: none are.
   std::string kernelCache;
   bool quiet = false;

@@ -5,6 +5,7 @@
 #include "compiler/schedule/ScheduleOps.h"
 #include "dialects/Event/Event.h"
 #include "dialects/Model/Model.h"
+#include "dialects/Update/Update.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,10 +17,11 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 void baton::compiler::registerDialects(mlir::DialectRegistry &registry) {
-  registry.insert<event::EventDialect, model::ModelDialect,
-                  mlir::affine::AffineDialect, mlir::arith::ArithDialect,
-                  mlir::index::IndexDialect, mlir::linalg::LinalgDialect,
-                  mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+  registry
+      .insert<event::EventDialect, model::ModelDialect, update::UpdateDialect,
+              mlir::affine::AffineDialect, mlir::arith::ArithDialect,
+              mlir::index::IndexDialect, mlir::linalg::LinalgDialect,
+              mlir::math::MathDialect, mlir::memref::MemRefDialect,
+              mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   schedule::registerScheduleOps(registry);
 }

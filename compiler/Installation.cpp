@@ -2,6 +2,7 @@
 
 #include "compiler/Installation.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -37,6 +38,23 @@ std::string Installation::cpuLibrary() const {
 
 std::string Installation::target(const std::string &name) const {
   return join(root, "targets", name + ".json");
+}
+
+std::string Installation::optimizer(const std::string &name) const {
+  return join(root, "optimizers", name + ".mlir");
+}
+
+std::vector<std::string> Installation::optimizers() const {
+  std::vector<std::string> names;
+  std::error_code failure;
+  for (llvm::sys::fs::directory_iterator
+           file(join(root, "optimizers"), failure),
+       end;
+       !failure && file != end; file.increment(failure))
+    if (llvm::sys::path::extension(file->path()) == ".mlir")
+      names.push_back(llvm::sys::path::stem(file->path()).str());
+  llvm::sort(names);
+  return names;
 }
 
 std::vector<std::string>

@@ -29,6 +29,9 @@ struct Installation {
   std::string cpuLibrary() const;
   /// Description of a target by its name, for example "cpu".
   std::string target(const std::string &name) const;
+  /// An optimizer by its name, for example "adamw", and all names.
+  std::string optimizer(const std::string &name) const;
+  std::vector<std::string> optimizers() const;
   /// Runtime archives built for a sanitizer ("", "thread" or "address"), and
   /// the emulation of devices, which is the same for all.
   std::vector<std::string> archives(const std::string &sanitize) const;

@@ -7,6 +7,7 @@
 #include "compiler/SourceFile.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/Model/Model.h"
+#include "dialects/Update/Update.h"
 #include "models/Importer.h"
 
 #include "mlir/Dialect/Transform/IR/TransformDialect.h"
@@ -87,14 +88,53 @@ static Error run(mlir::PassManager &manager, mlir::ModuleOp module,
   return diagnostics.take("a pass failed without saying why");
 }
 
+/// Puts the rules and groups of --optimizer beside the program, before it.
+/// A file may have its own.
+static Error addOptimizer(mlir::ModuleOp module, const CompileOptions &options,
+                          Diagnostics &diagnostics) {
+  bool own = !module.getOps<update::GroupOp>().empty();
+  if (own && options.optimizer.empty())
+    return Error::success();
+  if (own)
+    return createStringError("--optimizer: " + options.model +
+                             " has groups of its own; leave the flag out");
+  auto buffer = readSourceFile(options.optimizerFile);
+  if (!buffer)
+    return buffer.takeError();
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  auto rules =
+      mlir::parseSourceFile<mlir::ModuleOp>(sources, module.getContext());
+  if (!rules)
+    return diagnostics.take(options.optimizerFile + ": cannot be parsed");
+  if (rules->getBody()->empty() || rules->getOps<update::GroupOp>().empty())
+    return createStringError(options.optimizerFile + ": has no update.group");
+  mlir::Block *body = module.getBody();
+  auto first = body->begin();
+  for (mlir::Operation &op :
+       llvm::make_early_inc_range(rules->getBody()->getOperations())) {
+    if (!llvm::isa<update::RuleOp, update::GroupOp>(op))
+      return createStringError(options.optimizerFile + ": holds " +
+                               op.getName().getStringRef() +
+                               ", expected update.rule and update.group");
+    auto rule = llvm::dyn_cast<update::RuleOp>(op);
+    if (rule && module.lookupSymbol(rule.getSymName()))
+      return createStringError(options.optimizerFile + ": " + options.model +
+                               " has a @" + rule.getSymName() + " already");
+    op.moveBefore(body, first);
+  }
+  return Error::success();
+}
+
 Plan::Plan()
     : context(std::make_unique<mlir::MLIRContext>(
           mlir::MLIRContext::Threading::DISABLED)) {
   mlir::DialectRegistry registry;
   registerDialects(registry);
   context->appendDialectRegistry(registry);
-  context->loadDialect<model::ModelDialect, event::EventDialect,
-                       mlir::transform::TransformDialect>();
+  context
+      ->loadDialect<model::ModelDialect, event::EventDialect,
+                    update::UpdateDialect, mlir::transform::TransformDialect>();
   diagnostics = std::make_unique<Diagnostics>(context.get());
 }
 
@@ -162,6 +202,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && options.stage == Stage::model)
       return createStringError("--emit=model: " + options.model +
                                " holds a plan already");
+    if (plan.tiled && options.training)
+      if (Error error = addOptimizer(**module, options, *plan.diagnostics))
+        return error;
     mlir::PassManager manager(plan.context.get());
     if (plan.tiled && options.training)
       addTrainingPasses(manager);

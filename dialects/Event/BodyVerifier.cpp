@@ -26,9 +26,11 @@ static bool isTile(Type type, int64_t rank) {
   if (!element.isF32() && !element.isF16() && !element.isBF16())
     return false;
   auto layout = dyn_cast<StridedLayoutAttr>(memref.getLayout());
-  return layout && layout.getOffset() == 0 &&
+  return layout && layout.getOffset() == 0 && rank > 0 &&
          llvm::all_of(memref.getShape(), ShapedType::isDynamic) &&
-         llvm::all_of(layout.getStrides(), ShapedType::isDynamic);
+         llvm::all_of(layout.getStrides().drop_back(), ShapedType::isDynamic) &&
+         (ShapedType::isDynamic(layout.getStrides().back()) ||
+          layout.getStrides().back() == 1);
 }
 
 LogicalResult BodyOp::verify() {
@@ -54,13 +56,24 @@ LogicalResult BodyOp::verify() {
                            << access.getLow().getNumSymbols()
                            << " symbols, expected " << grid.getNumResults()
                            << " and rows, past, outputs";
-    if (access.getWrite() != (i + 1 == getAccesses().size()))
-      return emitOpError() << "access " << i
-                           << (access.getWrite()
-                                   ? " writes, but only the last one may"
-                                   : " is the last one and does not write");
   }
+  if (llvm::none_of(getAccessAttrs(),
+                    [](AccessAttr access) { return access.getWrite(); }))
+    return emitOpError() << "states no access that writes";
   return success();
+}
+
+SmallVector<BodyOp::Argument> BodyOp::getStatedArguments() {
+  SmallVector<Argument> arguments;
+  for (AccessAttr access : getAccessAttrs()) {
+    auto *found = llvm::find_if(arguments, [&](const Argument &argument) {
+      return argument.access.getBuffer() == access.getBuffer();
+    });
+    if (found == arguments.end())
+      found = &arguments.emplace_back(Argument{access, false});
+    found->written |= access.getWrite();
+  }
+  return arguments;
 }
 
 /// What a memref is a part of.
@@ -130,32 +143,34 @@ static LogicalResult verifyEffects(Operation *op, BodyOp body) {
     if (!argument || argument.getOwner() != &block)
       return op->emitOpError() << "writes to memory that cannot be traced to "
                                << "an argument";
-    if (argument.getArgNumber() + 1 != block.getNumArguments()) {
-      auto access =
-          cast<AccessAttr>(body.getAccesses()[argument.getArgNumber()]);
+    BodyOp::Argument stated =
+        body.getStatedArguments()[argument.getArgNumber()];
+    if (!stated.written)
       return op->emitOpError()
              << "writes to argument " << argument.getArgNumber() << ", "
-             << access.getBuffer() << ", which the body states to read";
-    }
+             << stated.access.getBuffer() << ", which the body states to read";
   }
   return success();
 }
 
 LogicalResult BodyOp::verifyRegions() {
   Block &block = getBody().front();
-  if (block.getNumArguments() != getAccesses().size())
+  SmallVector<Argument> stated = getStatedArguments();
+  if (block.getNumArguments() != stated.size())
     return emitOpError() << "has " << block.getNumArguments()
-                         << " arguments and states " << getAccesses().size()
-                         << " accesses";
-  for (auto [argument, access] :
-       llvm::zip(block.getArguments(), getAccessAttrs()))
+                         << " arguments and states accesses to "
+                         << stated.size();
+  for (auto [argument, statement] : llvm::zip(block.getArguments(), stated)) {
+    AccessAttr access = statement.access;
     if (!isTile(argument.getType(), access.getLow().getNumResults()))
       return emitOpError()
              << "argument " << argument.getArgNumber() << ", "
              << access.getBuffer() << ", is " << argument.getType()
              << ", expected a memref of rank "
              << access.getLow().getNumResults()
-             << " of f32, f16 or bf16 with dynamic sizes and strides";
+             << " of f32, f16 or bf16 with dynamic sizes and strides (the last "
+                "stride may be 1)";
+  }
   WalkResult result = getBody().walk([&](Operation *op) {
     return failed(verifyEffects(op, *this)) ? WalkResult::interrupt()
                                             : WalkResult::advance();

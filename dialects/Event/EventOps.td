@@ -378,10 +378,11 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
   let summary = "a task body of the user's, beside those of the task library";
   let description = [{
     Stands in a module beside its programs. `grid` is the grid of tasks;
-    argument i is the part of a value that access i states, cut to the value's
-    extents: a memref whose sizes and strides are known when the task runs. The
-    symbols of the accesses name the arguments for people. The last one is the
-    value that the body makes, all of it; the others are read.
+    accesses to one name state what becomes of one argument, numbered as names
+    first come: the part of a value, cut to the value's extents, as a memref
+    whose sizes and strides are known when the task runs. A body that an op of a
+    model names reads the op's operands and writes its result, all of it, which
+    is the last argument.
 
     ```mlir
     event.body @relu_squared grid ()[rows, past, outputs] -> (rows ceildiv 16)
@@ -398,11 +399,10 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
 
     **Constraints:**
     - `grid` has the symbols rows, past, outputs and no dimensions, at least one result
-    - there are as many arguments as accesses, at least two
-    - argument i is a memref of the access's rank, with dynamic sizes and strides, of 32- or 16-bit floating-point numbers
+    - there are at least two accesses, one of which writes, and as many arguments as names of them
+    - an argument is a memref of its access's rank, with dynamic sizes and strides (the last stride may be 1), of 32- or 16-bit floating-point numbers
     - the access's maps have the grid's coordinates
-    - the last access writes, the others read
-    - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, no atomics and no scalable vectors, allocates nothing but on the stack, and writes to no argument but the last
+    - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, no atomics and no scalable vectors, allocates nothing but on the stack, and writes to no argument that no access writes
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, AffineMapAttr:$grid, ArrayAttr:$accesses);
   let regions = (region SizedRegion<1>:$body);
@@ -413,6 +413,13 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     auto getAccessAttrs() { return getAccesses().getAsRange<AccessAttr>(); }
+    /// Arguments as accesses state them: the first access, and whether any
+    /// writes.
+    struct Argument {
+      ::baton::event::AccessAttr access;
+      bool written;
+    };
+    ::llvm::SmallVector<Argument> getStatedArguments();
   }];
 }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tasks/TilingRules.h"
+#include "passes/tasks/TilingPieces.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -28,15 +28,6 @@ static SmallVector<int64_t> capacityOf(AffineMap grid,
   return most;
 }
 
-/// Operands of one argument: what a memref descriptor holds.
-static void passMemref(PhaseBuilder &phase, Attribute pointer,
-                       ArrayRef<Attribute> sizes, ArrayRef<Attribute> strides,
-                       SmallVectorImpl<Attribute> &operands) {
-  operands.append({pointer, pointer, phase.integer(0)});
-  operands.append(sizes.begin(), sizes.end());
-  operands.append(strides.begin(), strides.end());
-}
-
 namespace {
 /// One argument of a body, and the value that it gets.
 struct Argument {
@@ -47,6 +38,10 @@ struct Argument {
   Box box() const {
     return {SmallVector<AffineExpr>(access.getLow().getResults()),
             SmallVector<AffineExpr>(access.getHigh().getResults())};
+  }
+  /// Whether neighbours in the last dimension have to lie side by side.
+  bool isDense() const {
+    return cast<StridedLayoutAttr>(type.getLayout()).getStrides().back() == 1;
   }
 };
 } // namespace
@@ -77,21 +72,18 @@ static LogicalResult passValue(model::CustomOp op, const Argument &argument,
   if (failed(expectFit(op, argument, view.type, view.buffer.getElement())))
     return failure();
   Box box = argument.box();
-  SmallVector<Attribute> sizes, strides;
-  for (unsigned d = 0; d < box.low.size(); ++d) {
+  for (unsigned d = 0; d < box.low.size(); ++d)
     if (!view.stepsOf(d))
       return complain(op, argument)
              << "cannot be passed: dimension " << d << " has no fixed stride";
-    sizes.push_back(phase.count(
-        {box.high[d] - box.low[d],
-         tiler.plan.extent(view.type.getDimension(d)) - box.low[d]}));
-    strides.push_back(phase.stride(view, d));
-  }
+  if (argument.isDense() && view.fixedStrideOf(box.low.size() - 1) != 1)
+    return complain(op, argument)
+           << "cannot be passed: its last dimension is not contiguous";
   if (argument.access.getWrite())
     phase.writes(view, box);
   else
     phase.reads(view, box);
-  passMemref(phase, phase.address(view, box), sizes, strides, operands);
+  appendMemref(phase, view, box, operands);
   return success();
 }
 
@@ -126,7 +118,10 @@ static LogicalResult passParameter(model::CustomOp op, const Argument &argument,
                      tiler.plan.constant(type.getDimension(d)) - box.low[d]}));
     strides.push_back(phase.integer(stride));
   }
-  passMemref(phase, phase.weight(stored, offset), sizes, strides, operands);
+  Attribute pointer = phase.weight(stored, offset);
+  operands.append({pointer, pointer, phase.integer(0)});
+  operands.append(sizes);
+  operands.append(strides);
   return success();
 }
 
@@ -141,6 +136,13 @@ LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
            << "has " << op.getInputs().size() << " operands and a result, "
            << op.getBodyAttr() << " takes " << body.getAccesses().size()
            << " arguments";
+  for (auto [i, access] : llvm::enumerate(body.getAccessAttrs()))
+    if (access.getWrite() != (i == op.getInputs().size()))
+      return op.emitOpError()
+             << op.getBodyAttr() << " states to "
+             << (access.getWrite() ? "write " : "read ") << access.getBuffer()
+             << ": of a model's op it writes the result, which comes last, and "
+                "reads the others";
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
   SmallVector<int64_t> capacity =

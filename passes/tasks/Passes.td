@@ -11,7 +11,9 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     Every `model.program` becomes an `event.program`: each op that computes is a
     phase, whose tasks compute tiles of its result; views (reshape, transpose,
     slice, broadcast, concat, last_rows) become part of index maps. Tasks state
-    what they read and write, and do not wait yet.
+    what they read and write, and do not wait yet. A training program ends with
+    the phases that the module's `update.group`s give its parameters; passes of
+    their rules become `event.body`s.
 
     With `attention-split`, attention of programs whose rows all fit into one of
     its tiles is two phases: the first computes so many positions a task, each
@@ -31,7 +33,10 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     Option<"attentionSplit", "attention-split", "int64_t", "0", "Positions of an attention task, a multiple of 64; 0 for all">,
     Option<"plainRows", "plain-rows", "int64_t", "16", "Rows of any other tile">,
   ];
-  let dependentDialects = ["::baton::event::EventDialect"];
+  // Bodies of update rules are written in the others.
+  let dependentDialects = ["::baton::event::EventDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def DeriveEvents : Pass<"derive-events", "::mlir::ModuleOp"> {

@@ -47,6 +47,10 @@ AffineExpr PhaseBuilder::outputs() const {
   return plan.symbol(event::kOutputs);
 }
 
+AffineExpr PhaseBuilder::extent(int64_t dimension) const {
+  return plan.extent(dimension);
+}
+
 Box PhaseBuilder::whole(const View &view) const {
   Box box;
   for (int64_t dimension : view.type.getShape()) {

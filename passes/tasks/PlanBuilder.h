@@ -30,6 +30,8 @@ public:
   mlir::AffineExpr coordinate(unsigned d) const;
   mlir::AffineExpr constant(int64_t value) const;
   mlir::AffineExpr rows() const, past() const, outputs() const;
+  /// The extent of a model dimension.
+  mlir::AffineExpr extent(int64_t dimension) const;
 
   /// The whole of a value.
   Box whole(const View &view) const;

@@ -4,6 +4,14 @@
 #include "passes/tasks/TilingRules.h"
 #include "passes/tasks/TrainingRules.h"
 
+#include "dialects/Update/Update.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 namespace baton::tasks {
 #define GEN_PASS_DEF_TILETASKS
 #include "passes/tasks/Passes.h.inc"
@@ -201,6 +209,10 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
          llvm::make_early_inc_range(getOperation().getOps<model::ProgramOp>()))
       if (failed(run(model)))
         return signalPassFailure();
+    // What they say is in the plans now.
+    for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
+      if (isa<update::GroupOp, update::RuleOp>(op))
+        op.erase();
   }
 
   LogicalResult run(model::ProgramOp model) {

@@ -44,6 +44,19 @@ LogicalResult tasks::expectAdjacentHeads(Operation *op, StringRef what,
                            << " do not lie behind one another";
 }
 
+void tasks::appendMemref(PhaseBuilder &phase, const View &view, const Box &box,
+                         SmallVectorImpl<Attribute> &operands) {
+  Attribute pointer = phase.address(view, box);
+  operands.append({pointer, pointer, phase.integer(0)});
+  unsigned rank = box.low.size();
+  for (unsigned d = 0; d < rank; ++d)
+    operands.push_back(
+        phase.count({box.high[d] - box.low[d],
+                     phase.extent(view.type.getDimension(d)) - box.low[d]}));
+  for (unsigned d = 0; d < rank; ++d)
+    operands.push_back(phase.stride(view, d));
+}
+
 static int64_t rowsOf(model::StepTensorType type) {
   return type.getDimension(*rowDimension(type));
 }

@@ -65,6 +65,11 @@ void appendRead(PhaseBuilder &phase, const View &view, const Box &box,
 void appendWrite(PhaseBuilder &phase, const View &view, const Box &box,
                  llvm::SmallVectorImpl<mlir::Attribute> &operands);
 
+/// Append what a memref over this part of a value holds, as bodies in MLIR take
+/// it: the pointer twice, 0, sizes, strides. Each dimension has a fixed stride.
+void appendMemref(PhaseBuilder &phase, const View &view, const Box &box,
+                  llvm::SmallVectorImpl<mlir::Attribute> &operands);
+
 /// A phase over tiles of rows and every index of the dimensions between, whose
 /// body takes out, the inputs (each a pointer and a row stride), rows, width,
 /// and what `more` adds.

@@ -3,6 +3,7 @@
 #include "passes/tasks/TrainingRules.h"
 
 #include "passes/tasks/TilingPieces.h"
+#include "passes/tasks/Updates.h"
 
 using namespace mlir;
 using namespace baton;
@@ -24,15 +25,22 @@ static int64_t bytesOf(model::StepTensorType type, PlanBuilder &plan) {
   return bytes;
 }
 
-Training::Training(Tiler &tiler, model::ProgramOp model) : tiler(tiler) {
+Training::~Training() = default;
+
+Training::Training(Tiler &tiler, model::ProgramOp model)
+    : tiler(tiler), optimizer(std::make_unique<Optimizer>(
+                        model->getParentOfType<ModuleOp>())) {
   PlanBuilder &plan = tiler.plan;
   Builder builder(plan.context());
   Location location = model.getLoc();
-  auto provided = [&](StringRef name, model::StepTensorType type) {
+  auto provided = [&](StringRef name, model::StepTensorType type,
+                      ArrayAttr names = {}) {
+    SmallVector<NamedAttribute> entries = {
+        builder.getNamedAttr("role", builder.getStringAttr("input"))};
+    if (names)
+      entries.push_back(builder.getNamedAttr("numbers", names));
     View view = plan.persistent(plan.uniqueName(name), type, 1, StringAttr(),
-                                builder.getDictionaryAttr(builder.getNamedAttr(
-                                    "role", builder.getStringAttr("input"))),
-                                location);
+                                builder.getDictionaryAttr(entries), location);
     inputs.push_back(view);
     return view;
   };
@@ -42,13 +50,13 @@ Training::Training(Tiler &tiler, model::ProgramOp model) : tiler(tiler) {
                                      "target_weights"},
                  block.getArguments()))
     tiler.views[argument] = provided(name, typeOf(argument));
-  auto numbers = [&](StringRef name, int64_t count, Type element) {
-    return provided(
-        name, model::StepTensorType::get(plan.context(), {count}, element));
+  auto vector = [&](int64_t count, Type element) {
+    return model::StepTensorType::get(plan.context(), {count}, element);
   };
-  accumulate = numbers("accumulate", 1, builder.getI32Type());
-  // Of the update; see baton_task_adamw.
-  scalars = numbers("scalars", 8, builder.getF32Type());
+  accumulate = provided("accumulate", vector(1, builder.getI32Type()));
+  numbers =
+      provided("numbers", vector(optimizer->count(), builder.getF32Type()),
+               optimizer->describe());
 }
 
 Trainable &Training::trainable(Value value) {
@@ -64,6 +72,7 @@ Trainable &Training::trainable(Value value) {
   made.location = value.getLoc();
   made.name = plan.uniqueName(nameOf(parameter));
   made.layers = tiler.layersOf(value);
+  made.description = description;
   auto type = typeOf(value).withElementType(builder.getF32Type());
   int64_t bytes = bytesOf(type, plan) * made.layers;
   auto shaped = [&](StringRef name, StringRef role, StringAttr &storage) {
@@ -96,64 +105,54 @@ void Training::keep(model::SaveOp save) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A parameter of all layers as a matrix, cut into tiles of rows.
+/// A gradient of all layers as a matrix, cut into tiles of rows.
 struct Flat {
   Trainable *trainable;
   int64_t rows, columns, size;
 
   explicit Flat(Trainable &trainable) : trainable(&trainable) {
-    ArrayRef<int64_t> shape = trainable.weight.type.getShape();
+    ArrayRef<int64_t> shape = trainable.gradient.type.getShape();
     columns = shape.back();
     rows = trainable.layers * (shape.size() == 2 ? shape[0] : 1);
-    // As many elements as a core's cache holds a few times.
-    size = std::max<int64_t>(1, 16384 / columns);
+    size = std::max<int64_t>(1, kTileElements / columns);
   }
   int64_t tiles() const { return ceilDiv(rows, size); }
 };
 } // namespace
 
-LogicalResult Training::finish(const View &loss, Location location) {
+/// What a parameter is called: in the checkpoint, and in the program.
+static std::vector<std::string> namesOf(const Trainable &trainable) {
+  std::vector<std::string> names = {trainable.name};
+  DictionaryAttr description = trainable.description;
+  description.walk([&](StringAttr text) { names.push_back(text.str()); });
+  return names;
+}
+
+View Training::squares(Location location) {
   PlanBuilder &plan = tiler.plan;
-  Builder builder(plan.context());
-  plan.beginSegment("update", 1, location);
-  auto f32 = [&](ArrayRef<int64_t> shape) {
-    return model::StepTensorType::get(plan.context(), shape,
-                                      builder.getF32Type());
-  };
-  // Steps that only add to gradients have no outputs, and no tasks below.
-  AffineExpr updates = plan.symbol(event::kOutputs);
+  auto f32 = Float32Type::get(plan.context());
   SmallVector<Flat> all;
   int64_t count = 0;
-  for (auto &[key, trainable] : trainables) {
-    if (!trainable->hasGradient)
-      continue;
-    all.push_back(Flat(*trainable));
-    count += all.back().tiles();
-  }
-  if (all.empty())
-    return emitError(location) << "cannot be tiled: no parameter has a "
-                                  "gradient; differentiate comes before "
-                                  "tile-tasks";
-  auto flatView = [&](const Flat &flat, StringRef name, StringAttr storage) {
-    return plan.persistent(plan.uniqueName(name),
-                           f32({flat.rows, flat.columns}), 1, storage,
-                           DictionaryAttr(), flat.trainable->location);
-  };
-  auto updatePhase = [&](const Flat &flat, StringRef what) {
-    return plan.phase(plan.uniqueName((flat.trainable->name + what).str()),
-                      flat.trainable->location, {updates * flat.tiles()},
-                      {flat.tiles()});
-  };
-
-  View partials = plan.transient(plan.uniqueName("norm.partial"),
-                                 f32({1, count}), location);
+  for (auto &[key, trainable] : trainables)
+    if (trainable->hasGradient) {
+      all.push_back(Flat(*trainable));
+      count += all.back().tiles();
+    }
+  View partials = plan.transient(
+      plan.uniqueName("norm.partial"),
+      model::StepTensorType::get(plan.context(), {1, count}, f32), location);
   int64_t first = 0;
-  SmallVector<View> gradients;
   for (const Flat &flat : all) {
-    View gradient = flatView(flat, flat.trainable->name + ".gradients",
-                             flat.trainable->gradientStorage);
-    gradients.push_back(gradient);
-    PhaseBuilder phase = updatePhase(flat, ".sum_squares");
+    Trainable &trainable = *flat.trainable;
+    View gradient = plan.persistent(
+        plan.uniqueName(trainable.name + ".gradients"),
+        model::StepTensorType::get(plan.context(), {flat.rows, flat.columns},
+                                   f32),
+        1, trainable.gradientStorage, DictionaryAttr(), trainable.location);
+    // Steps that only add to gradients have no outputs, and no tasks here.
+    PhaseBuilder phase = plan.phase(
+        plan.uniqueName(trainable.name + ".sum_squares"), trainable.location,
+        {plan.symbol(event::kOutputs) * flat.tiles()}, {flat.tiles()});
     Box in = rowsOfTask(phase, gradient, flat.size),
         out = phase.whole(partials);
     out.low[1] = phase.coordinate(0) + first;
@@ -167,57 +166,79 @@ LogicalResult Training::finish(const View &loss, Location location) {
                 phase.integer(flat.columns)});
     first += flat.tiles();
   }
+  return partials;
+}
 
-  // Loss, gradient's norm, and the factor that clips it.
-  View summary =
-      plan.transient(plan.uniqueName("summary"), f32({1, 4}), location);
-  {
-    PhaseBuilder phase = plan.phase(plan.uniqueName("summary.sum"), location,
-                                    {plan.constant(1)}, {1});
-    Box box = phase.whole(partials), out = phase.whole(summary);
-    box.high[1] = updates * count;
-    SmallVector<Attribute> operands;
-    phase.writes(summary, out);
-    operands.push_back(phase.address(summary, out));
-    appendRead(phase, loss, phase.whole(loss), operands);
-    operands.push_back(phase.count(plan.extent(model::kRows)));
-    phase.reads(partials, box);
-    operands.append({phase.address(partials, box), phase.count(box.high[1]),
-                     readAll(phase, scalars)});
-    phase.call("step_summary", operands);
-  }
+/// Loss, the gradients' norm, the factor that clips them, whether all is
+/// finite.
+View Training::summarize(const View &loss, const View &partials,
+                         Location location) {
+  PlanBuilder &plan = tiler.plan;
+  View summary = plan.transient(
+      plan.uniqueName("summary"),
+      model::StepTensorType::get(plan.context(), {1, 4},
+                                 Float32Type::get(plan.context())),
+      location);
+  PhaseBuilder phase = plan.phase(plan.uniqueName("summary.sum"), location,
+                                  {plan.constant(1)}, {1});
+  Box box = phase.whole(partials), out = phase.whole(summary),
+      limit = phase.whole(numbers);
+  box.high[1] = plan.symbol(event::kOutputs) * partials.type.getDimension(1);
+  limit.low[0] = phase.constant(Optimizer::kClip);
+  limit.high[0] = phase.constant(Optimizer::kClip + 1);
+  SmallVector<Attribute> operands;
+  phase.writes(summary, out);
+  operands.push_back(phase.address(summary, out));
+  appendRead(phase, loss, phase.whole(loss), operands);
+  operands.push_back(phase.count(plan.extent(model::kRows)));
+  phase.reads(partials, box);
+  phase.reads(numbers, limit);
+  operands.append({phase.address(partials, box), phase.count(box.high[1]),
+                   phase.address(numbers, limit)});
+  phase.call("step_summary", operands);
+  return summary;
+}
 
-  SmallVector<View> changed;
-  for (auto [flat, gradient] : llvm::zip(all, gradients)) {
-    Trainable &trainable = *flat.trainable;
-    View weight =
-        flatView(flat, trainable.name + ".flat", trainable.weightStorage);
-    changed.push_back(weight);
-    PhaseBuilder phase = updatePhase(flat, ".update");
-    SmallVector<Attribute> operands;
-    auto change = [&](const View &view) {
-      Box box = rowsOfTask(phase, view, flat.size);
-      phase.reads(view, box);
-      appendWrite(phase, view, box, operands);
-    };
-    change(weight);
-    for (StringRef name : {"exp_avg", "exp_avg_sq"})
-      change(plan.persistent(
-          plan.uniqueName((trainable.name + "." + name).str()),
-          f32({flat.rows, flat.columns}), 1, StringAttr(),
-          builder.getDictionaryAttr(
-              {builder.getNamedAttr("role", builder.getStringAttr("optimizer")),
-               builder.getNamedAttr("of",
-                                    builder.getStringAttr(trainable.name))}),
-          trainable.location));
-    appendRead(phase, gradient, rowsOfTask(phase, gradient, flat.size),
-               operands);
-    operands.append({countOf(phase, 0, flat.size, flat.rows),
-                     phase.integer(flat.columns), readAll(phase, scalars),
-                     readAll(phase, summary),
-                     phase.integer32(trainable.weight.type.getRank() > 1)});
-    phase.call("adamw", operands);
+LogicalResult Training::finish(const View &loss, Location location) {
+  PlanBuilder &plan = tiler.plan;
+  // Parameters whose layers are updated together, and the others by how many
+  // layers they have.
+  SmallVector<std::pair<Trainable *, update::GroupOp>> together;
+  llvm::MapVector<int64_t, decltype(together)> apart;
+  for (auto &[key, trainable] : trainables) {
+    if (!trainable->hasGradient)
+      continue;
+    update::GroupOp group = optimizer->groupOf(
+        namesOf(*trainable), trainable->weight.type.getRank());
+    if (!group)
+      return emitError(location)
+             << "cannot be tiled: no update.group fits the parameter "
+             << trainable->name << ", which has a gradient";
+    auto &list = takesLayersTogether(optimizer->ruleOf(group))
+                     ? together
+                     : apart[trainable->layers];
+    list.push_back({trainable.get(), group});
   }
+  if (together.empty() && apart.empty())
+    return emitError(location) << "cannot be tiled: no parameter has a "
+                                  "gradient; differentiate comes before "
+                                  "tile-tasks";
+
+  plan.beginSegment("update", 1, location);
+  View partials = squares(location);
+  View summary = summarize(loss, partials, location);
+  UpdateInputs read{*optimizer, numbers, summary};
+  for (auto [trainable, group] : together)
+    if (failed(tileUpdate(*trainable, group, read, plan)))
+      return failure();
+  for (auto &[layers, list] : apart) {
+    plan.beginSegment("update." + std::to_string(layers), layers, location);
+    for (auto [trainable, group] : list)
+      if (failed(tileUpdate(*trainable, group, read, plan)))
+        return failure();
+  }
+  if (!apart.empty())
+    plan.beginSegment("advance", 1, location);
 
   // What the runtime writes for the next step, nobody reads any more.
   PhaseBuilder phase =

@@ -2,7 +2,7 @@
 
 #include "passes/tasks/TrainingRules.h"
 
-#include "passes/tasks/TilingPieces.h"
+#include "passes/tasks/Products.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -57,24 +57,12 @@ private:
 };
 } // namespace
 
-/// Bytes of scratch that baton_task_product asks for (a test holds this against
-/// the library's header).
-static int64_t productScratch(int64_t columns) {
+int64_t tasks::productScratch(int64_t columns) {
   return sizeof(float) *
          (258 * 256 + 256 * 16 + 258 * llvm::alignTo(columns, 16));
 }
 
-namespace {
-/// A matrix in memory: element (i, j) is at pointer + i * first + j * second.
-struct Matrix {
-  Attribute pointer, first, second;
-
-  Matrix transposed() const { return {pointer, second, first}; }
-};
-} // namespace
-
-/// A tile of a value of two dimensions, which the task reads.
-static Matrix readMatrix(PhaseBuilder &phase, const View &view,
+Matrix tasks::readMatrix(PhaseBuilder &phase, const View &view,
                          const Box &tile) {
   phase.reads(view, tile);
   return {phase.address(view, tile), phase.stride(view, 0), phase.integer(1)};

@@ -19,12 +19,16 @@
 
 namespace baton::tasks {
 
+class Optimizer;
+
 /// A parameter that training changes.
 struct Trainable {
   std::string name;
   /// One layer's: [n] or [n, k].
   View weight, gradient;
   int64_t layers;
+  /// What the loader makes it of.
+  mlir::DictionaryAttr description;
   /// Memory of all layers' weights and gradients, one after the other.
   mlir::StringAttr weightStorage, gradientStorage;
   mlir::LocationAttr location;
@@ -36,6 +40,7 @@ struct Trainable {
 class Training {
 public:
   Training(Tiler &tiler, model::ProgramOp model);
+  ~Training();
 
   /// The buffers of a parameter, made when it is first asked for.
   Trainable &trainable(mlir::Value parameter);
@@ -55,8 +60,15 @@ public:
   View accumulate;
 
 private:
+  /// Sums of squares of all gradients, tile by tile.
+  View squares(mlir::Location location);
+  View summarize(const View &loss, const View &partials,
+                 mlir::Location location);
+
   Tiler &tiler;
-  View scalars;
+  std::unique_ptr<Optimizer> optimizer;
+  /// What the optimizer reads of the run.
+  View numbers;
   llvm::SmallVector<View> inputs;
   llvm::MapVector<mlir::Attribute, std::unique_ptr<Trainable>> trainables;
 };

@@ -122,8 +122,20 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   number("--lr-schedule", options.schedule, "NAME",
          "How it falls: constant, linear, cosine");
   number("--warmup", options.warm_up, "N", "Steps until it is reached");
-  number("--weight-decay", options.weight_decay, "X",
-         "Of matrices; vectors do not decay");
+  command
+      .add_option("--set", options.numbers,
+                  "A number of the optimizer's, for example beta2=0.95, or "
+                  "muon.momentum=0.9 of one rule; info lists them")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option_function<std::string>(
+          "--weight-decay",
+          [&options](const std::string &value) {
+            options.numbers.push_back("weight_decay=" + value);
+          },
+          "As --set weight_decay=X")
+      ->type_name("X");
   number("--clip", options.clip, "X", "Largest norm of the gradients; 0: any");
   command
       .add_option("--save-every", options.save_every,

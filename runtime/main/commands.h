@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace baton {
 
@@ -63,7 +64,8 @@ struct TrainOptions {
   double learning_rate = 3e-4;
   std::string schedule = "cosine";
   uint64_t warm_up = 0;
-  double weight_decay = 0.1;
+  /// Of the optimizer: NAME=VALUE.
+  std::vector<std::string> numbers;
   double clip = 1;
   uint64_t save_every = 0;
   uint64_t keep = 2;

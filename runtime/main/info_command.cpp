@@ -4,6 +4,7 @@
 
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
+#include "runtime/train/optimizer_numbers.h"
 #include "runtime/weights/description.h"
 
 #include <algorithm>
@@ -133,6 +134,8 @@ void print_text(const Metadata &metadata) {
   size_t tensors = events.contains("tensors") ? events["tensors"].size() : 0;
   summary.add({"events", std::to_string(metadata.event_words) + " words in " +
                              std::to_string(tensors) + " event tensors"});
+  if (needs.persistent)
+    summary.add({"optimizer", OptimizerNumbers(metadata.json).text()});
   text += summary.text(2);
 
   Table memory({1});
@@ -184,6 +187,8 @@ void print_json(const Metadata &metadata) {
                       {"scratch", needs.scratch}};
   if (needs.persistent)
     result["memory"]["persistent"] = needs.persistent;
+  if (needs.persistent)
+    result["optimizer"] = OptimizerNumbers(metadata.json).json();
   result["proof"] = std::move(proof);
   result["costs"] = member(metadata, "costs");
   print(result.dump() + "\n");

@@ -13,6 +13,7 @@
 #include "runtime/train/dataset.h"
 #include "runtime/train/learning_rate.h"
 #include "runtime/train/loss_curve.h"
+#include "runtime/train/optimizer_numbers.h"
 #include "runtime/train/run_folder.h"
 #include "runtime/train/step_log.h"
 #include "runtime/train/training_tensors.h"
@@ -27,23 +28,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What AdamW takes beside the learning rate and the decay.
-constexpr double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-
 /// Feeds the program with microbatches, until a step that a checkpoint is due
 /// after.
 class Trainer : public StepDriver {
 public:
   Trainer(const TrainOptions &options, const Batches &batches,
-          const LearningRateSchedule &schedule, TrainingTensors &tensors,
+          const LearningRateSchedule &schedule,
+          const OptimizerNumbers &optimizer, TrainingTensors &tensors,
           StepLog &log)
-      : options(options), batches(batches), schedule(schedule), log(log),
+      : options(options), batches(batches), schedule(schedule),
+        optimizer(optimizer), log(log),
         tokens(tensors.find("tokens").integers()),
         positions(tensors.find("positions").integers()),
         targets(tensors.find("targets").integers()),
         weights(tensors.find("target_weights").floats()),
         accumulate(tensors.find("accumulate").integers()),
-        scalars(tensors.find("scalars").floats()) {}
+        numbers(tensors.find("numbers").floats()) {}
 
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;
@@ -89,16 +89,8 @@ private:
     const BatchShape &shape = batches.shape();
     batches.fill(step, microbatch, tokens, targets, positions, weights);
     *accumulate = microbatch != 0;
-    double number = double(step) + 1;
-    const double values[] = {learning_rate(schedule, step),
-                             beta1,
-                             beta2,
-                             epsilon,
-                             options.weight_decay,
-                             1 - std::pow(beta1, number),
-                             std::sqrt(1 - std::pow(beta2, number)),
-                             options.clip};
-    std::copy(std::begin(values), std::end(values), scalars);
+    optimizer.write(numbers, step + 1, learning_rate(schedule, step),
+                    options.clip);
     bool updates = microbatch + 1 == shape.accumulation;
     return {static_cast<uint32_t>(shape.rows * shape.length), 0, updates, 0};
   }
@@ -106,11 +98,12 @@ private:
   const TrainOptions &options;
   const Batches &batches;
   const LearningRateSchedule &schedule;
+  const OptimizerNumbers &optimizer;
   StepLog &log;
   int32_t *tokens, *positions, *targets;
   float *weights;
   int32_t *accumulate;
-  float *scalars;
+  float *numbers;
   uint64_t microbatch = 0;
   double loss = 0;
   Clock::time_point started;
@@ -161,6 +154,9 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
   LearningRateSchedule schedule{kind, options.learning_rate, options.steps,
                                 options.warm_up, usual_final_fraction(kind)};
   check(schedule);
+  OptimizerNumbers optimizer(metadata.json);
+  for (const std::string &assignment : options.numbers)
+    optimizer.set(assignment);
 
   std::optional<Tokenizer> tokenizer;
   DatasetOptions dataset_options;
@@ -210,7 +206,7 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
     tensors.load_optimizer(*point->optimizer);
 
   StepLog log(options.steps, options.run.quiet, print);
-  Trainer trainer(options, batches, schedule, tensors, log);
+  Trainer trainer(options, batches, schedule, optimizer, tensors, log);
   trainer.step = state.step;
   RunTrace trace(metadata, options.run, *execution);
   Interruptible interruptible(execution->stop);

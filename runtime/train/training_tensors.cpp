@@ -50,6 +50,13 @@ uint64_t mix(uint64_t value) {
 /// A number in (0, 1] of every key.
 double uniform(uint64_t key) { return (double(mix(key) >> 11) + 1) * 0x1p-53; }
 
+/// The shape of all layers, one behind the other.
+std::vector<uint64_t> stacked(const TrainingTensor &tensor) {
+  std::vector<uint64_t> shape = tensor.shape;
+  shape[0] *= tensor.layers;
+  return shape;
+}
+
 /// Element `index` of a row-major [outputs, columns], as it is stored.
 struct StoredPlace {
   const ParameterPart &part;
@@ -211,7 +218,8 @@ std::vector<TensorSource> TrainingTensors::optimizer() const {
   std::vector<TensorSource> result;
   for (const TrainingTensor &tensor : tensors)
     if (tensor.role == "optimizer")
-      result.push_back({tensor.name, DataType::F32, tensor.shape, tensor.data});
+      result.push_back(
+          {tensor.name, DataType::F32, stacked(tensor), tensor.data});
   return result;
 }
 
@@ -222,11 +230,11 @@ void TrainingTensors::load_optimizer(const SafetensorsFile &file) {
     auto found = file.tensors().find(tensor.name);
     const Tensor *stored =
         found == file.tensors().end() ? nullptr : &found->second;
-    if (!stored || stored->shape != tensor.shape ||
+    if (!stored || stored->shape != stacked(tensor) ||
         stored->type != DataType::F32)
       throw Error(file.path().string() + ": no tensor " +
                   quote_name(tensor.name) + " of the shape " +
-                  shape_text(tensor.shape) +
+                  shape_text(stacked(tensor)) +
                   " in F32; the checkpoint is of another program");
     std::memcpy(tensor.data, stored->data, stored->bytes);
   }

@@ -162,7 +162,7 @@ def configs(bench):
 def flags(bench):
     folder = bench.copy("llama-gqa")
     for flag in ["--mode=score", "--dtype=f64", "--mesh=tp=2",
-                 "--sharding=x.mlir", "--pipeline=gpipe", "--optimizer=adamw", "--recompute=full",
+                 "--sharding=x.mlir", "--pipeline=gpipe", "--recompute=full",
                  "--schedule=dynamic", "--max-batch=4", "--emit=dist"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
     for flag in ["--max-seq=0", "--max-seq=-1", "--max-seq=abc", "--max-seq=99999999999999999999",

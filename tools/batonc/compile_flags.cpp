@@ -73,12 +73,14 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   app.add_option("--schedule", order.value,
                  "what decides about fusion, tiles and events: auto (as "
                  "--emit=schedule prints it), or FILE.mlir");
+  app.add_option("--optimizer", optimizer,
+                 "--mode=train: adamw (the usual one), lion, muon, sgd, or "
+                 "FILE.mlir of update rules and groups");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
   for (auto [flag, value] :
        {std::pair<const char *, std::string *>{"--mesh", &mesh},
         {"--sharding", &sharding},
         {"--pipeline", &pipeline},
-        {"--optimizer", &optimizer},
         {"--recompute", &recompute}})
     app.add_option(flag, *value)->group("");
 }
@@ -100,10 +102,11 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
        {std::pair<const char *, const std::string &>{"--mesh", mesh},
         {"--sharding", sharding},
         {"--pipeline", pipeline},
-        {"--optimizer", optimizer},
         {"--recompute", recompute}})
     if (!value.empty())
       return std::string(flag) + " is not built yet";
+  if (!optimizer.empty() && mode.value != "train")
+    return "--optimizer is for --mode=train";
   if (mode.value == "train")
     for (auto [set, flag] :
          {std::pair<bool, std::string>{target != "cpu", "--target=" + target},
@@ -137,6 +140,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile)
     options.schedule = order.value;
   options.training = mode.value == "train";
+  options.optimizer = optimizer;
   options.target = target;
   options.targetCpu = targetCpu;
   options.sanitize = sanitize.value;

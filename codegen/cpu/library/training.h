@@ -282,27 +282,12 @@ void baton_task_sum_squares(float *out, const float *x, int64_t x_stride,
 //===- The end of a step --------------------------------------------------===//
 
 /// summary = {sum of the losses of all rows, the gradients' norm: the root of
-/// the sum of `count` squares, the factor that clips them: limit / norm where
-/// scalars[7], the limit, is not 0 and less, 0}.
+/// the sum of `count` squares, the factor that clips them: *limit / norm where
+/// the limit is not 0 and less, 1 if loss and norm are finite and else 0}.
 void baton_task_step_summary(float *summary, const float *loss,
                              int64_t loss_stride, int64_t rows,
                              const float *squares, int64_t count,
-                             const float *scalars);
-
-/// AdamW (Loshchilov and Hutter, 2019) on a tile of a parameter, with g =
-/// summary[2] * gradient and scalars = {learning rate, beta1, beta2, epsilon,
-/// weight decay, 1 - beta1^t, sqrt(1 - beta2^t), the norm's limit}:
-///   average = beta1 average + (1 - beta1) g
-///   square = beta2 square + (1 - beta2) g^2
-///   weight = (1 - rate decay) weight
-///            - rate / scalars[5] average / (sqrt(square) / scalars[6] + epsilon)
-/// Without `decays` the decay is 0.
-void baton_task_adamw(float *weight, int64_t weight_stride, float *average,
-                      int64_t average_stride, float *square,
-                      int64_t square_stride, const float *gradient,
-                      int64_t gradient_stride, int64_t rows, int64_t columns,
-                      const float *scalars, const float *summary,
-                      int32_t decays);
+                             const float *limit);
 
 #ifdef __cplusplus
 } // extern "C"

@@ -1,0 +1,217 @@
+//===- UpdateOps.td - the update dialect: optimizers -----------------------===//
+
+#ifndef BATON_DIALECTS_UPDATE_OPS
+#define BATON_DIALECTS_UPDATE_OPS
+
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Update_Dialect : Dialect {
+  let name = "update";
+  let cppNamespace = "::baton::update";
+  let summary = "Optimizers: what becomes of a parameter when its gradient is known";
+  let description = [{
+    A rule is a program over whole tensors: the parameter, its gradient, the
+    states that it keeps from step to step. `update.map` is one pass over them,
+    element by element; `update.sum` adds something up over all elements;
+    `update.product` multiplies matrices. What stands around these are numbers,
+    computed with ops of arith and math.
+
+    ```mlir
+    // Sutskever, Martens, Dahl and Hinton, 2013.
+    update.rule @momentum states ["momentum"] {
+    ^bb0(%parameter: tensor<?x?xf32>, %gradient: tensor<?x?xf32>, %momentum: tensor<?x?xf32>):
+      %rate = update.number "learning_rate"
+      %keep = update.number "momentum" default 0.9
+      %p, %m = update.map (%w = %parameter, %g = %gradient, %old = %momentum) {
+        %kept = arith.mulf %old, %keep : f32
+        %new = arith.addf %kept, %g : f32
+        %change = arith.mulf %new, %rate : f32
+        %next = arith.subf %w, %change : f32
+        update.yield %next, %new
+      }
+      update.return %p, %m
+    }
+    update.group @momentum
+    ```
+
+    Groups say which parameter takes which rule: the first group that fits. A
+    map is a phase of tasks, a sum two, a product one: what a rule costs can be
+    read off it. A parameter is a matrix of one layer, a vector one of one row.
+    The gradient is the one of the whole step, already clipped.
+
+    A step whose loss or gradients are not finite changes nothing.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+class Update_Op<string mnemonic, list<Trait> traits = []> : Op<Update_Dialect, mnemonic, traits>;
+
+/// A matrix of any size.
+def Update_Tensor : Type<CPred<"::baton::update::isWhole($_self)">, "tensor<?x?xf32>">,
+                    BuildableType<"::baton::update::wholeType($_builder.getContext())">;
+
+//===----------------------------------------------------------------------===//
+// Rules and groups
+//===----------------------------------------------------------------------===//
+
+def Update_RuleOp : Update_Op<"rule", [Symbol, IsolatedFromAbove, SingleBlock]> {
+  let summary = "how a parameter and its states change";
+  let description = [{
+    The arguments are the parameter, its gradient and the states, in that order;
+    states begin as zeros. With `wide`, a matrix that has more rows than columns
+    is taken transposed, in all that the rule says of it.
+
+    **Constraints:**
+    - there is one argument more than the parameter and one for each state, all tensor<?x?xf32>
+    - states have different names, which are not empty
+    - ends in `update.return`; other ops are those of update, and such ops of arith and math that compute one number from numbers
+    - a number has one default wherever it stands
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DefaultValuedAttr<StrArrayAttr, "{}">:$states,
+                       UnitAttr:$wide);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name (`states` $states^)? (`wide` $wide^)? attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument getParameter() { return getBody().getArgument(0); }
+    ::mlir::BlockArgument getGradient() { return getBody().getArgument(1); }
+    ::baton::update::ReturnOp getReturn();
+  }];
+}
+
+def Update_ReturnOp : Update_Op<"return", [HasParent<"RuleOp">, Pure, Terminator]> {
+  let summary = "the parameter and the states after the step";
+  let description = [{
+    They are written where the old ones lie.
+
+    **Constraints:**
+    - there is a value for the parameter and each state; each is a result of a map, all different
+    - no op after that map reads the old value
+  }];
+  let arguments = (ins Variadic<Update_Tensor>:$values);
+  let assemblyFormat = "$values attr-dict";
+  let hasVerifier = 1;
+}
+
+def Update_GroupOp : Update_Op<"group", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "which parameters take a rule";
+  let description = [{
+    The first group of the module that fits a parameter says what becomes of it.
+    A group fits if any of `names` does, a pattern with `*` and `?` for the name
+    in the checkpoint or in the program, and the rank, if it has one. `numbers`
+    are fixed for the group's parameters; others have the values that the run
+    gives them.
+
+    **Constraints:**
+    - the rule exists, and has every number of `numbers`
+    - `numbers` are of f32
+    - the rank is 1 or 2
+    - patterns can be parsed
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$rule, OptionalAttr<StrArrayAttr>:$names,
+                       OptionalAttr<I64Attr>:$rank, OptionalAttr<DictionaryAttr>:$numbers);
+  let assemblyFormat = [{
+    $rule (`names` $names^)? (`rank` $rank^)? (`numbers` $numbers^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+def Update_NumberOp : Update_Op<"number", [Pure]> {
+  let summary = "a number that the run sets";
+  let description = [{
+    `step` counts the updates from 1 on, `learning_rate` is what the schedule
+    says of this step. Others have defaults, which the run may replace.
+
+    **Constraints:**
+    - the name is not empty
+    - there is a default, a finite one, unless the name is `step` or `learning_rate`
+  }];
+  let arguments = (ins StrAttr:$name, OptionalAttr<F32Attr>:$initial);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$name (`default` $initial^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Update_ExtentOp : Update_Op<"extent", [Pure]> {
+  let summary = "rows (0) or columns (1) of a tensor";
+  let description = [{
+    **Constraints:**
+    - the dimension is 0 or 1
+  }];
+  let arguments = (ins Update_Tensor:$tensor, I64Attr:$dimension);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$tensor `,` $dimension attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Whole tensors
+//===----------------------------------------------------------------------===//
+
+class Update_Pass<string mnemonic> : Update_Op<mnemonic, [Pure, SingleBlock]> {
+  let arguments = (ins Variadic<Update_Tensor>:$inputs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::baton::update::YieldOp getYield();
+  }];
+}
+
+def Update_MapOp : Update_Pass<"map"> {
+  let summary = "computes tensors, element by element";
+  let description = [{
+    The region gets an element of each input; what it yields are elements of the
+    results. Numbers of the rule are seen from inside.
+
+    **Constraints:**
+    - reads at least one tensor and makes at least one
+    - the region's arguments are f32, one for each input; it yields an f32 for each result
+    - ops are those of arith and math that compute one number from numbers
+  }];
+  let results = (outs Variadic<Update_Tensor>:$results);
+}
+
+def Update_SumOp : Update_Pass<"sum"> {
+  let summary = "adds up what a region computes of every element";
+  let description = [{
+    In one order for each shape, whatever the number of workers.
+
+    **Constraints:**
+    - reads at least one tensor and makes at least one number
+    - the region's arguments are f32, one for each input; it yields an f32 for each result
+    - ops are those of arith and math that compute one number from numbers
+  }];
+  let results = (outs Variadic<F32>:$results);
+}
+
+def Update_YieldOp : Update_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "SumOp"]>]> {
+  let summary = "what a region makes of one element";
+  let arguments = (ins Variadic<F32>:$values);
+  let assemblyFormat = "$values attr-dict";
+}
+
+def Update_ProductOp : Update_Op<"product", [Pure]> {
+  let summary = "a product of matrices, either of them transposed or not";
+  let description = [{
+    **Constraints:**
+    - the operands are not the gradient, which only maps and sums scale
+  }];
+  let arguments = (ins Update_Tensor:$left, Update_Tensor:$right,
+                       UnitAttr:$transpose_left, UnitAttr:$transpose_right);
+  let results = (outs Update_Tensor:$result);
+  let assemblyFormat = [{
+    $left (`transposed` $transpose_left^)? `,` $right (`transposed` $transpose_right^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // BATON_DIALECTS_UPDATE_OPS

@@ -1,0 +1,184 @@
+//===- UpdateVerifiers.cpp - what makes an update rule well-formed --------===//
+
+#include "dialects/Update/Update.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/GlobPattern.h"
+
+using namespace mlir;
+using namespace baton::update;
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+/// Whether an op computes one number from numbers, and nothing else.
+static bool isNumeric(Operation &op) {
+  StringRef dialect = op.getName().getDialectNamespace();
+  auto isNumber = [](Type type) { return type.isIntOrFloat(); };
+  return (dialect == "arith" || dialect == "math") && op.getNumRegions() == 0 &&
+         op.getNumResults() == 1 && isMemoryEffectFree(&op) &&
+         llvm::all_of(op.getOperandTypes(), isNumber) &&
+         llvm::all_of(op.getResultTypes(), isNumber);
+}
+
+LogicalResult NumberOp::verify() {
+  if (getName().empty())
+    return emitOpError() << "has an empty name";
+  bool given = getName() == kStep || getName() == kLearningRate;
+  if (given == getInitial().has_value())
+    return emitOpError() << '"' << getName() << "\" "
+                         << (given ? "is set by the trainer and has a default"
+                                   : "has no default");
+  if (getInitial() && !getInitial()->isFinite())
+    return emitOpError() << "the default of \"" << getName()
+                         << "\" is not finite";
+  return success();
+}
+
+LogicalResult ExtentOp::verify() {
+  if (getDimension() != 0 && getDimension() != 1)
+    return emitOpError() << "dimension is " << int64_t(getDimension())
+                         << ", expected 0 or 1";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Whole tensors
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyPass(Operation *op) {
+  Block &block = op->getRegion(0).front();
+  if (!op->getNumOperands() || !op->getNumResults())
+    return op->emitOpError()
+           << "reads " << op->getNumOperands() << " tensors and makes "
+           << op->getNumResults() << " results, expected at least one of each";
+  if (block.getNumArguments() != op->getNumOperands() ||
+      !llvm::all_of(block.getArgumentTypes(),
+                    [](Type type) { return type.isF32(); }))
+    return op->emitOpError() << "the region's arguments are no f32 for each of "
+                             << op->getNumOperands() << " tensors";
+  for (Operation &inner : block.without_terminator())
+    if (!isNumeric(inner))
+      return inner.emitOpError()
+             << "may not stand in " << op->getName()
+             << ": it is none of arith or math that computes one number from "
+                "numbers";
+  auto yield = dyn_cast<YieldOp>(block.back());
+  if (!yield || yield.getNumOperands() != op->getNumResults())
+    return op->emitOpError()
+           << "the region does not yield " << op->getNumResults() << " values";
+  return success();
+}
+
+LogicalResult MapOp::verifyRegions() { return verifyPass(*this); }
+LogicalResult SumOp::verifyRegions() { return verifyPass(*this); }
+
+LogicalResult ProductOp::verify() {
+  auto rule = (*this)->getParentOfType<RuleOp>();
+  for (Value operand : getOperands())
+    if (rule && operand == Value(rule.getGradient()))
+      return emitOpError() << "multiplies the gradient, which only maps and "
+                              "sums scale; multiply a map's result";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rules and groups
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReturnOp::verify() {
+  auto rule = cast<RuleOp>((*this)->getParentOp());
+  size_t count = 1 + rule.getStates().size();
+  if (getValues().size() != count)
+    return emitOpError() << "returns " << getValues().size()
+                         << " values, expected the parameter and " << count - 1
+                         << " states";
+  llvm::SmallPtrSet<void *, 4> seen;
+  for (auto [i, value] : llvm::enumerate(getValues())) {
+    auto map = value.getDefiningOp<MapOp>();
+    if (!map || !seen.insert(value.getAsOpaquePointer()).second)
+      return emitOpError() << "value " << i
+                           << (map ? " is returned twice"
+                                   : " is no result of a map");
+    // Argument 1 is the gradient.
+    unsigned number = i ? unsigned(i) + 1 : 0;
+    if (number >= rule.getBody().getNumArguments())
+      continue;
+    BlockArgument old = rule.getBody().getArgument(number);
+    for (Operation *user : old.getUsers())
+      if (map->isBeforeInBlock(user))
+        return user->emitOpError()
+               << "reads argument " << old.getArgNumber()
+               << " after the map that makes its new value, which is written "
+                  "over it";
+  }
+  return success();
+}
+
+LogicalResult RuleOp::verifyRegions() {
+  Block &block = getBody().front();
+  llvm::StringSet<> names;
+  for (auto state : getStates().getAsRange<StringAttr>())
+    if (state.empty() || !names.insert(state.getValue()).second)
+      return emitOpError() << "state \"" << state.getValue()
+                           << "\" has no name or one that another has";
+  if (block.getNumArguments() != 2 + getStates().size() ||
+      !llvm::all_of(block.getArgumentTypes(), isWhole))
+    return emitOpError() << "takes " << block.getNumArguments()
+                         << " arguments, expected the parameter, its gradient "
+                            "and "
+                         << getStates().size() << " states, of tensor<?x?xf32>";
+  if (!isa<ReturnOp>(block.back()))
+    return emitOpError() << "does not end in update.return";
+  llvm::StringMap<NumberOp> numbers;
+  for (Operation &op : block.without_terminator()) {
+    if (!isNumeric(op) && op.getDialect() != (*this)->getDialect())
+      return op.emitOpError()
+             << "may not stand in a rule: it is neither of update nor an op of "
+                "arith or math that computes one number from numbers";
+    auto number = dyn_cast<NumberOp>(op);
+    if (!number)
+      continue;
+    auto [found, made] = numbers.try_emplace(number.getName(), number);
+    if (!made && found->second.getInitialAttr() != number.getInitialAttr())
+      return number.emitOpError()
+             << '"' << number.getName() << "\" has another default above";
+  }
+  return success();
+}
+
+LogicalResult GroupOp::verify() {
+  if (getRank() && *getRank() != 1 && *getRank() != 2)
+    return emitOpError() << "rank is " << int64_t(*getRank())
+                         << ", expected 1 or 2";
+  if (getNames())
+    for (auto text : getNames()->getAsRange<StringAttr>())
+      if (auto pattern = llvm::GlobPattern::create(text.getValue()); !pattern)
+        return emitOpError() << "pattern \"" << text.getValue()
+                             << "\": " << llvm::toString(pattern.takeError());
+  if (std::optional<DictionaryAttr> numbers = getNumbers())
+    for (NamedAttribute number : *numbers) {
+      auto value = dyn_cast<FloatAttr>(number.getValue());
+      if (!value || !value.getType().isF32())
+        return emitOpError() << "number " << number.getName() << " is no f32";
+    }
+  return success();
+}
+
+LogicalResult GroupOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto rule = symbols.lookupNearestSymbolFrom<RuleOp>(*this, getRuleAttr());
+  if (!rule)
+    return emitOpError() << "names " << getRuleAttr()
+                         << ", and there is no update.rule of that name";
+  if (std::optional<DictionaryAttr> numbers = getNumbers())
+    for (NamedAttribute number : *numbers) {
+      auto isIt = [&](NumberOp op) { return op.getName() == number.getName(); };
+      if (!llvm::any_of(rule.getBody().getOps<NumberOp>(), isIt))
+        return emitOpError()
+               << getRuleAttr() << " has no number " << number.getName();
+    }
+  return success();
+}

@@ -1,0 +1,52 @@
+//===- optimizer_numbers.h - what an optimizer reads of the run ----------===//
+//
+// The description of a program that trains names them, in their order in
+// memory, with the rule that they belong to:
+//
+//   {"name": "numbers", "role": "input", "numbers": [{"name": "step"},
+//    {"name": "learning_rate"}, {"name": "clip"},
+//    {"name": "adamw.beta1", "default": 0.9}, ...]}
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_TRAIN_OPTIMIZER_NUMBERS_H
+#define BATON_RUNTIME_TRAIN_OPTIMIZER_NUMBERS_H
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+class OptimizerNumbers {
+public:
+  /// Of a program's description. Throws Error when it names none.
+  explicit OptimizerNumbers(const nlohmann::json &description);
+
+  /// Sets NAME=VALUE, of all rules that have a number of this name or, as
+  /// RULE.NAME, of one. Throws Error for text of another form, a name that no
+  /// rule has, and a value that is no finite number.
+  void set(const std::string &assignment);
+
+  /// Writes all of them as a step reads them; `step` counts from 1.
+  void write(float *numbers, uint64_t step, double learning_rate,
+             double clip) const;
+
+  /// Those of rules: "adamw.beta1 = 0.9, ...", or an object.
+  std::string text() const;
+  nlohmann::json json() const;
+
+private:
+  struct Number {
+    std::string name;
+    double value;
+  };
+  /// Those of rules come behind the trainer's own.
+  std::vector<Number> numbers;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_TRAIN_OPTIMIZER_NUMBERS_H

@@ -1,0 +1,242 @@
+// What the update dialect's verifiers reject, in the order of their
+// **Constraints:**.
+//
+// RUN: baton-opt %s --split-input-file -verify-diagnostics
+
+!t = tensor<?x?xf32>
+// expected-error @+1 {{takes 2 arguments, expected the parameter, its gradient and 1 states, of tensor<?x?xf32>}}
+update.rule @arguments states ["m"] {
+^bb0(%p: !t, %g: !t):
+  %n = update.map (%w = %p) {
+    update.yield %w
+  }
+  update.return %n, %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+// expected-error @+1 {{takes 2 arguments, expected the parameter, its gradient and 0 states, of tensor<?x?xf32>}}
+update.rule @types {
+^bb0(%p: !t, %g: tensor<?xf32>):
+  %n = update.map (%w = %p) {
+    update.yield %w
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+// expected-error @+1 {{state "m" has no name or one that another has}}
+update.rule @states states ["m", "m"] {
+^bb0(%p: !t, %g: !t, %a: !t, %b: !t):
+  %n, %c, %d = update.map (%w = %p) {
+    update.yield %w, %w, %w
+  }
+  update.return %n, %c, %d
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+// expected-error @+1 {{does not end in update.return}}
+update.rule @endless {
+^bb0(%p: !t, %g: !t):
+  %n = update.map (%w = %p) {
+    update.yield %w
+  }
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @stranger {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{may not stand in a rule: it is neither of update nor an op of arith or math that computes one number from numbers}}
+  %sum = arith.addf %p, %g : !t
+  %n = update.map (%w = %sum) {
+    update.yield %w
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @defaults {
+^bb0(%p: !t, %g: !t):
+  %a = update.number "beta" default 0.5
+  // expected-error @+1 {{"beta" has another default above}}
+  %b = update.number "beta" default 0.25
+  %n = update.map (%w = %p) {
+    update.yield %w
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @few states ["m"] {
+^bb0(%p: !t, %g: !t, %m: !t):
+  %n = update.map (%w = %p) {
+    update.yield %w
+  }
+  // expected-error @+1 {{returns 1 values, expected the parameter and 1 states}}
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @argument {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{value 0 is no result of a map}}
+  update.return %p
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @twice states ["m"] {
+^bb0(%p: !t, %g: !t, %m: !t):
+  %n = update.map (%w = %p) {
+    update.yield %w
+  }
+  // expected-error @+1 {{value 1 is returned twice}}
+  update.return %n, %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @late states ["m"] {
+^bb0(%p: !t, %g: !t, %m: !t):
+  %m1 = update.map (%w = %m) {
+    update.yield %w
+  }
+  // expected-error @+1 {{reads argument 2 after the map that makes its new value, which is written over it}}
+  %n = update.map (%w = %p, %old = %m) {
+    update.yield %old
+  }
+  update.return %n, %m1
+}
+
+// -----
+
+// expected-error @+1 {{names @nobody, and there is no update.rule of that name}}
+update.group @nobody
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @plain {
+^bb0(%p: !t, %g: !t):
+  %n = update.map (%w = %p) {
+    update.yield %w
+  }
+  update.return %n
+}
+// expected-error @+1 {{@plain has no number beta}}
+update.group @plain numbers {beta = 0.5 : f32}
+
+// -----
+
+// expected-error @+1 {{number beta is no f32}}
+update.group @plain numbers {beta = 0.5 : f64}
+
+// -----
+
+// expected-error @+1 {{rank is 3, expected 1 or 2}}
+update.group @plain rank 3
+
+// -----
+
+// expected-error @+1 {{pattern "[": invalid glob pattern, unmatched '['}}
+update.group @plain names ["["]
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @nameless {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{has an empty name}}
+  %a = update.number "" default 0.5
+  update.return %p
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @given {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{"step" is set by the trainer and has a default}}
+  %a = update.number "step" default 0.5
+  update.return %p
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @unset {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{"beta" has no default}}
+  %a = update.number "beta"
+  update.return %p
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @infinite {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{the default of "beta" is not finite}}
+  %a = update.number "beta" default 0x7F800000
+  update.return %p
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @third {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{dimension is 2, expected 0 or 1}}
+  %a = update.extent %p, 2
+  update.return %p
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @nothing {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{reads 1 tensors and makes 0 results, expected at least one of each}}
+  update.sum (%w = %p) {
+    update.yield
+  }
+  update.return %p
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @effects {
+^bb0(%p: !t, %g: !t):
+  %n = update.map (%w = %p) {
+    // expected-error @+1 {{may not stand in update.map: it is none of arith or math that computes one number from numbers}}
+    %b = update.number "beta" default 0.5
+    update.yield %b
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @product {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{multiplies the gradient, which only maps and sums scale; multiply a map's result}}
+  %x = update.product %g, %p transposed
+  update.return %p
+}
