@@ -75,6 +75,7 @@ def Update_RuleOp : Update_Op<"rule", [Symbol, IsolatedFromAbove, SingleBlock]> 
                        UnitAttr:$wide);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name (`states` $states^)? (`wide` $wide^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::BlockArgument getParameter() { return getBody().getArgument(0); }

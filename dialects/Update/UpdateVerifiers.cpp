@@ -118,7 +118,7 @@ LogicalResult ReturnOp::verify() {
   return success();
 }
 
-LogicalResult RuleOp::verifyRegions() {
+LogicalResult RuleOp::verify() {
   Block &block = getBody().front();
   llvm::StringSet<> names;
   for (auto state : getStates().getAsRange<StringAttr>())
@@ -131,6 +131,11 @@ LogicalResult RuleOp::verifyRegions() {
                          << " arguments, expected the parameter, its gradient "
                             "and "
                          << getStates().size() << " states, of tensor<?x?xf32>";
+  return success();
+}
+
+LogicalResult RuleOp::verifyRegions() {
+  Block &block = getBody().front();
   if (!isa<ReturnOp>(block.back()))
     return emitOpError() << "does not end in update.return";
   llvm::StringMap<NumberOp> numbers;

@@ -385,9 +385,9 @@ LogicalResult Update::tile(update::SumOp op) {
     body.sum(op.getBody(), readTiles(op, pass, size), gradientOf(op), part);
     call(body, pass, tiles, name);
   }
-  name += ".total";
-  View total = plan.transient(plan.uniqueName(trainable.name + name),
+  View total = plan.transient(plan.uniqueName(trainable.name + name + ".sums"),
                               matrix(1, width), trainable.location);
+  name += ".total";
   PhaseBuilder pass = phase(name, 1);
   UpdateBody body(pass, *this, op.getLoc(), plan.context());
   body.total({"partials", partials, pass.whole(partials), true}, tiles, width,

@@ -28,18 +28,7 @@ event.body @nothing_read grid ()[r, p, o] -> (r) accesses [#write] {
 #read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
 #write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
 
-// expected-error @below {{access 0 writes, but only the last one may}}
-event.body @two_writes grid ()[r, p, o] -> (r) accesses [#write, #write] {
-^bb0(%x: !m, %y: !m):
-}
-
-// -----
-
-!m = memref<?xf32, strided<[?]>>
-#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
-#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
-
-// expected-error @below {{access 1 is the last one and does not write}}
+// expected-error @below {{states no access that writes}}
 event.body @no_write grid ()[r, p, o] -> (r) accesses [#read, #read] {
 ^bb0(%x: !m, %y: !m):
 }
@@ -61,7 +50,7 @@ event.body @other_rank grid ()[r, p, o] -> (r, 2) accesses [#read, #write] {
 #read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
 #write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
 
-// expected-error @below {{has 1 arguments and states 2 accesses}}
+// expected-error @below {{has 1 arguments and states accesses to 2}}
 event.body @too_few_arguments grid ()[r, p, o] -> (r) accesses [#read, #write] {
 ^bb0(%x: !m):
 }
@@ -179,4 +168,32 @@ event.body @scalable grid ()[r, p, o] -> (r) accesses [#read, #write] {
 ^bb0(%x: !m, %y: !m):
   // expected-error @below {{may not stand in a task body: its vectors have no fixed size}}
   %value = arith.constant dense<0.0> : vector<[4]xf32>
+}
+
+// -----
+
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16, 0) to (t)[r, p, o] -> (t * 16 + 16, 8)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16, 0) to (t)[r, p, o] -> (t * 16 + 16, 8)>
+!dense = memref<?x?xf32, strided<[?, 1]>>
+
+// expected-error @below {{argument 1, @y, is 'memref<?x?xf32, strided<[1, ?]>>', expected a memref of rank 2 of f32, f16 or bf16 with dynamic sizes and strides (the last stride may be 1)}}
+event.body @other_stride grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !dense, %y: memref<?x?xf32, strided<[1, ?]>>):
+}
+
+// -----
+
+// Accesses of one name are to one argument, which may be read and written.
+
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#more = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+!m = memref<?xf32, strided<[1]>>
+
+event.body @in_place grid ()[r, p, o] -> (r) accesses [#read, #write, #more] {
+^bb0(%x: !m, %y: !m):
+  %zero = arith.constant 0 : index
+  %value = memref.load %x[%zero] : !m
+  memref.store %value, %x[%zero] : !m
+  memref.store %value, %y[%zero] : !m
 }

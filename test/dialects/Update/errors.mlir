@@ -40,9 +40,9 @@ update.rule @states states ["m", "m"] {
 // -----
 
 !t = tensor<?x?xf32>
-// expected-error @+1 {{does not end in update.return}}
 update.rule @endless {
 ^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{block with no terminator}}
   %n = update.map (%w = %p) {
     update.yield %w
   }
@@ -138,12 +138,12 @@ update.rule @plain {
   }
   update.return %n
 }
-// expected-error @+1 {{@plain has no number beta}}
+// expected-error @+1 {{@plain has no number "beta"}}
 update.group @plain numbers {beta = 0.5 : f32}
 
 // -----
 
-// expected-error @+1 {{number beta is no f32}}
+// expected-error @+1 {{number "beta" is no f32}}
 update.group @plain numbers {beta = 0.5 : f64}
 
 // -----
