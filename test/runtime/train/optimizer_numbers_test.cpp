@@ -50,8 +50,8 @@ TEST(OptimizerNumbers, RefuseWhatIsNoneOfTheirs) {
 }
 
 TEST(OptimizerNumbers, NeedAProgramThatTrains) {
-  EXPECT_THROW(OptimizerNumbers(nlohmann::json::object()), Error);
-  EXPECT_THROW(OptimizerNumbers({{"training", nullptr}}), Error);
+  EXPECT_THROW(OptimizerNumbers{nlohmann::json::object()}, Error);
+  EXPECT_THROW((OptimizerNumbers{nlohmann::json{{"training", nullptr}}}), Error);
 }
 
 } // namespace
