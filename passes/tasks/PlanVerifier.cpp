@@ -203,53 +203,69 @@ LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
          << symbolNames(point->symbols);
 }
 
-/// Of all buffers, or of two only.
-LogicalResult PlanVerifier::verifyConflicts(BufferOp one, BufferOp other) {
-  for (PhaseOp later : plan.phases()) {
-    SegmentOp segment = HappensBefore::segmentOf(later);
-    for (PhaseOp earlier : plan.phases().take_front(plan.indexOf(later) + 1)) {
-      bool isSame = HappensBefore::segmentOf(earlier) == segment;
+/// Two accesses, the earlier phase's first; in all iterations.
+LogicalResult PlanVerifier::verifyAccesses(PhaseOp earlier, AccessAttr before,
+                                           PhaseOp later, AccessAttr after) {
+  if (!before.getWrite() && !after.getWrite())
+    return success();
+  BufferOp first = plan.lookUpBuffer(before.getBuffer());
+  BufferOp second = plan.lookUpBuffer(after.getBuffer());
+  if (overlapOf(first, second) == Overlap::none)
+    return success();
+  SegmentOp segment = HappensBefore::segmentOf(later);
+  if (HappensBefore::segmentOf(earlier) != segment)
+    return verifyPair(earlier, before, later, after, Distance::laterSegment);
+  if (failed(earlier == later ? verifyWithinPhase(later, before, after)
+                              : verifyPair(earlier, before, later, after,
+                                           Distance::sameIteration)))
+    return failure();
+  if (segment.getRepeat() < 2 || isLayered(first))
+    return success();
+  if (failed(
+          verifyPair(earlier, before, later, after, Distance::nextIteration)))
+    return failure();
+  return earlier == later ? success()
+                          : verifyPair(later, after, earlier, before,
+                                       Distance::nextIteration);
+}
+
+LogicalResult PlanVerifier::verifyConflicts() {
+  for (PhaseOp later : plan.phases())
+    for (PhaseOp earlier : plan.phases().take_front(plan.indexOf(later) + 1))
       for (AccessAttr before : earlier.getAccessAttrs())
-        for (AccessAttr after : later.getAccessAttrs()) {
-          if (!before.getWrite() && !after.getWrite())
-            continue;
-          BufferOp first = plan.lookUpBuffer(before.getBuffer());
-          BufferOp second = plan.lookUpBuffer(after.getBuffer());
-          bool isAsked = !one || (first == one && second == other) ||
-                         (first == other && second == one);
-          if (!isAsked || overlapOf(first, second) == Overlap::none)
-            continue;
-          if (!isSame) {
-            if (failed(verifyPair(earlier, before, later, after,
-                                  Distance::laterSegment)))
-              return failure();
-            continue;
-          }
-          if (earlier == later) {
-            if (failed(verifyWithinPhase(later, before, after)))
-              return failure();
-          } else if (failed(verifyPair(earlier, before, later, after,
-                                       Distance::sameIteration))) {
+        for (AccessAttr after : later.getAccessAttrs())
+          if (failed(verifyAccesses(earlier, before, later, after)))
             return failure();
-          }
-          if (segment.getRepeat() < 2 || isLayered(first))
-            continue;
-          if (failed(verifyPair(earlier, before, later, after,
-                                Distance::nextIteration)))
-            return failure();
-          if (earlier != later &&
-              failed(verifyPair(later, after, earlier, before,
-                                Distance::nextIteration)))
-            return failure();
-        }
+  return success();
+}
+
+/// The same of two buffers, from lists of what touches them: plan-memory asks
+/// for every pair that might share.
+LogicalResult PlanVerifier::verifyConflicts(BufferOp one, BufferOp other) {
+  for (auto [phase, access] : uses.lookup(one))
+    for (auto [otherPhase, otherAccess] : uses.lookup(other)) {
+      unsigned index = plan.indexOf(phase),
+               otherIndex = plan.indexOf(otherPhase);
+      if (index <= otherIndex &&
+          failed(verifyAccesses(phase, access, otherPhase, otherAccess)))
+        return failure();
+      if (otherIndex <= index &&
+          failed(verifyAccesses(otherPhase, otherAccess, phase, access)))
+        return failure();
     }
-  }
   return success();
 }
 
 //===----------------------------------------------------------------------===//
 // The whole
 //===----------------------------------------------------------------------===//
+
+PlanVerifier::PlanVerifier(ProgramOp program)
+    : program(program), plan(program) {
+  for (PhaseOp phase : plan.phases())
+    for (AccessAttr access : phase.getAccessAttrs())
+      uses[plan.lookUpBuffer(access.getBuffer())].push_back({phase, access});
+}
 
 LogicalResult PlanVerifier::verify() {
   if (failed(verifyMaps()) || failed(verifyCapacities()) ||

@@ -40,8 +40,7 @@ bool isQuasiAffine(mlir::AffineExpr expression);
 /// storages may change.
 class PlanVerifier {
 public:
-  explicit PlanVerifier(event::ProgramOp program)
-      : program(program), plan(program) {}
+  explicit PlanVerifier(event::ProgramOp program);
 
   /// The whole proof.
   mlir::LogicalResult verify();
@@ -67,7 +66,10 @@ private:
   mlir::LogicalResult verifyAdvance(PhaseOp phase, event::AdvanceOp advance);
   mlir::LogicalResult verifyCounts();
   mlir::LogicalResult verifyWordOrder();
-  mlir::LogicalResult verifyConflicts(BufferOp one = {}, BufferOp other = {});
+  mlir::LogicalResult verifyAccesses(PhaseOp earlier, AccessAttr before,
+                                     PhaseOp later, AccessAttr after);
+  mlir::LogicalResult verifyConflicts();
+  mlir::LogicalResult verifyConflicts(BufferOp one, BufferOp other);
   mlir::LogicalResult verifyReads(BufferOp one = {}, BufferOp other = {});
   mlir::LogicalResult verifyGrowth(BufferOp state);
 
@@ -96,6 +98,10 @@ private:
 
   event::ProgramOp program;
   HappensBefore plan;
+  /// What touches a buffer.
+  llvm::DenseMap<mlir::Operation *,
+                 llvm::SmallVector<std::pair<PhaseOp, AccessAttr>>>
+      uses;
   int64_t proved = 0;
 };
 
