@@ -1,7 +1,8 @@
 """What batonc writes depends on its input alone, and does not grow with depth.
 
 - the same model with 4 and with 96 layers: objects of the same size to within
-  1 %, and plans that differ in nothing but the numbers of layers;
+  1 %, and plans that differ in nothing but the numbers of layers (of a program
+  that trains: plans of the same phases);
 - compiled twice, from another folder and under another name: the same bytes.
 
 batonc never reads weights, so that a config.json is a checkpoint here.
@@ -43,35 +44,43 @@ def without_depth(plan):
                   r"\1 N", plan)
 
 
+def phases_of(plan):
+    return re.findall(r'event\.(?:segment|phase) "([^"]*)"', plan)
+
+
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
-    batonc = os.path.abspath(arguments.batonc)
+    batonc = [os.path.abspath(arguments.batonc), f"--mode={arguments.mode}"]
     folders = {layers: with_layers(arguments.folder, layers, scratch)
                for layers in (SHALLOW, DEEP)}
 
     sizes, plans = {}, {}
     for layers, folder in folders.items():
         start = time.monotonic()
-        run([batonc, folder, "--emit=object", "-o", path("object.o")])
+        run([*batonc, folder, "--emit=object", "-o", path("object.o")])
         seconds = time.monotonic() - start
         sizes[layers] = os.path.getsize(path("object.o"))
-        plans[layers] = run([batonc, folder, "--emit=event"]).stdout
+        plans[layers] = run([*batonc, folder, "--emit=event"]).stdout
         print(f"{layers} layers: {sizes[layers]} bytes of object, {seconds:.2f} s")
     expect(abs(sizes[DEEP] - sizes[SHALLOW]) <= 0.01 * sizes[SHALLOW],
            f"objects grow with depth: {sizes}")
     expect(plans[DEEP] != plans[SHALLOW] and f"repeat {DEEP}" in plans[DEEP],
            "the plans do not state their depth")
-    pairs = zip(without_depth(plans[SHALLOW]).split("\n"), without_depth(plans[DEEP]).split("\n"))
-    for shallow, deep in pairs:
-        expect(shallow == deep, f"plans differ with depth:\n{shallow}\n{deep}")
-    expect(plans[SHALLOW].count("\n") == plans[DEEP].count("\n"), "the deep plan is longer")
+    phases = {layers: phases_of(plan) for layers, plan in plans.items()}
+    expect(phases[SHALLOW] and phases[SHALLOW] == phases[DEEP], f"phases differ: {phases}")
+    # (An update takes all layers together: its tiles are of their number.)
+    if arguments.mode == "decode":
+        lines = {layers: without_depth(plan).split("\n") for layers, plan in plans.items()}
+        for shallow, deep in zip(lines[SHALLOW], lines[DEEP]):
+            expect(shallow == deep, f"plans differ with depth:\n{shallow}\n{deep}")
+        expect(len(lines[SHALLOW]) == len(lines[DEEP]), "the deep plan is longer")
 
     written = []
     for number, (folder, output) in enumerate(
             [("a", "program"), ("b", "program"), ("b", "another-name")]):
         working = path(f"{number}-{folder}")
         os.makedirs(working)
-        run([batonc, folders[SHALLOW], "-o", output, "--quiet"], cwd=working)
+        run([*batonc, folders[SHALLOW], "-o", output, "--quiet"], cwd=working)
         with open(os.path.join(working, output), "rb") as file:
             written.append(file.read())
     for other in written[1:]:
@@ -82,6 +91,7 @@ def test(arguments, scratch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--mode", default="decode")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))
