@@ -404,6 +404,10 @@ struct Differentiate : baton::training::impl::DifferentiateBase<Differentiate> {
                                  "one";
         return signalPassFailure();
       }
+      auto gradient =
+          program.walk([](GradientOp) { return WalkResult::interrupt(); });
+      if (gradient.wasInterrupted())
+        continue;
       Differentiator differentiator(program, split);
       if (failed(differentiator.run()))
         return signalPassFailure();

@@ -73,8 +73,9 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
       model.yield %da
     }
     ```
-    With `split`, adjoints for parameters come after all others, in stacks of
-    their own, which what the others leave is saved for.
+    A program that has gradients stays as it is. With `split`, adjoints for
+    parameters come after all others, in stacks of their own, which what the
+    others leave is saved for.
 
     Refused: ops without an adjoint, values from outside of a stack that its
     pattern would have to differentiate, slices that leave out a part.

@@ -233,6 +233,70 @@ def flags(bench):
         bench.refuses(name, command, pattern)
 
 
+RULE = """
+update.rule @plain {
+^bb0(%p: tensor<?x?xf32>, %g: tensor<?x?xf32>):
+  %rate = update.number "learning_rate"
+  BODY
+  update.return %n
+}
+"""
+DESCENT = """%n = update.map (%w = %p, %d = %g) {
+    %c = arith.mulf %d, %rate : f32
+    %x = arith.subf %w, %c : f32
+    update.yield %x
+  }"""
+GRAM = """%x = update.map (%d = %g) {
+    update.yield %d
+  }
+  %y = update.product PRODUCT
+  %n = update.map (%w = %p, %d = %y) {
+    update.yield %d
+  }"""
+
+
+def optimizers(bench):
+    folder = bench.copy("llama-gqa")
+    train = ["--mode=train"]
+    rules = os.path.join(bench.scratch, "rules.mlir")
+    rule = lambda body: RULE.replace("BODY", body)
+    gram = lambda product: rule(GRAM.replace("PRODUCT", product)) + 'update.group @plain rank 2\n' \
+        + rule(DESCENT).replace("@plain", "@other") + "update.group @other\n"
+    for name, text, pattern in [
+        ("empty", "", "rules.mlir: has no update.group"),
+        ("no group", rule(DESCENT), "rules.mlir: has no update.group"),
+        ("a module of something else", "module { event.body }", r"rules.mlir:1:\d+: "),
+        ("no IR", "learning rate = 3", r"rules.mlir:1:\d+: "),
+        ("a program", "func.func @f() { return }", r"rules.mlir:1:\d+: "),
+        ("half a rule", rule(DESCENT)[:-40], r"rules.mlir:\d+:\d+: "),
+        ("no such rule", rule(DESCENT) + "update.group @nobody", "no update.rule of that name"),
+        ("not all fit", rule(DESCENT) + "update.group @plain rank 1",
+         "no update.group fits the parameter embed_tokens"),
+        ("inner dimensions", gram("%x, %x"), "inner dimensions are 60 and 131"),
+        ("shapes", gram("%x, %x transposed"), "tensors of different shapes.*embed_tokens"
+         "|embed_tokens.*tensors of different shapes"),
+        ("the same name", rule(DESCENT) * 2 + "update.group @plain", "redefinition of symbol named 'plain'"),
+        ("deep", "(" * 1000, "nests more than 200"),
+    ]:
+        write(rules, text)
+        bench.compile_refuses(f"optimizer: {name}", folder, pattern, *train, f"--optimizer={rules}")
+    for flag, pattern in (("--optimizer=nothing", "there is adamw, lion, muon, sgd"),
+                          ("--optimizer=nowhere.mlir", "nowhere.mlir"),
+                          ("--optimizer=/dev/zero.mlir", "zero.mlir"),
+                          ("--optimizer=", "--optimizer")):
+        bench.compile_refuses(flag, folder, pattern, *train, flag)
+    bench.compile_refuses("--optimizer alone", folder, "--optimizer is for --mode=train", "--optimizer=adamw")
+    # What is printed has them, and compiles to the same plan.
+    model, plans = os.path.join(bench.scratch, "model.mlir"), []
+    write(rules, rule(DESCENT) + "update.group @plain")
+    programs.run([bench.batonc, folder, *train, f"--optimizer={rules}", "--emit=model", "-o", model])
+    for command in ([folder, f"--optimizer={rules}"], [model]):
+        plan = programs.run([bench.batonc, *command, *train, "--emit=event"]).stdout
+        plans.append(re.findall(r'event\.(?:call "|body @)[^ "]*', plan))
+    expect(plans[0] == plans[1], "a printed training step becomes another plan")
+    bench.compile_refuses("two optimizers", model, "groups of its own", *train, "--optimizer=sgd")
+
+
 def first_tensor(header):
     return next(name for name in sorted(header) if name != "__metadata__")
 
@@ -388,7 +452,7 @@ def main():
     parser.add_argument("groups", nargs="*")
     arguments = parser.parse_args()
     everything = {"configs": configs, "flags": flags, "safetensors": safetensors, "mlir": mlir,
-                  "cache": cache}
+                  "cache": cache, "optimizers": optimizers}
 
     def test(scratch):
         bench = Bench(arguments, scratch)

@@ -1,6 +1,7 @@
 // A stack's backward is a reversed stack; what it reads is saved by name.
 //
 // RUN: baton-opt %s --differentiate --cse | FileCheck %s
+// RUN: baton-opt %s --differentiate --cse --differentiate | FileCheck %s
 // RUN: baton-opt %s --differentiate=split --cse | FileCheck %s --check-prefix=SPLIT
 
 // CHECK-LABEL: model.program @mlp
