@@ -384,18 +384,20 @@ compiler::readTarget(const CompileOptions &options,
   return descriptions;
 }
 
-/// The file that --optimizer means.
-static Expected<std::string> optimizerFile(const CompileOptions &options,
-                                           const Installation &installation) {
+Error compiler::findOptimizer(CompileOptions &options,
+                              const Installation &installation) {
   llvm::StringRef name = options.optimizer;
-  if (name.ends_with(".mlir"))
-    return name.str();
   auto known = installation.optimizers();
-  if (name.empty() || llvm::is_contained(known, name))
-    return installation.optimizer(name.empty() ? "adamw" : name.str());
-  return createStringError("--optimizer=" + name + " is unknown; there is " +
-                           llvm::join(known, ", ") +
-                           ", and FILE.mlir of rules and groups");
+  if (name.ends_with(".mlir"))
+    options.optimizerFile = name.str();
+  else if (name.empty() || llvm::is_contained(known, name))
+    options.optimizerFile =
+        installation.optimizer(name.empty() ? "adamw" : name.str());
+  else
+    return createStringError("--optimizer=" + name + " is unknown; there is " +
+                             llvm::join(known, ", ") +
+                             ", and FILE.mlir of rules and groups");
+  return Error::success();
 }
 
 Error compiler::compile(const CompileOptions &given,
@@ -422,12 +424,8 @@ Error compiler::compile(const CompileOptions &given,
   if (!descriptions)
     return descriptions.takeError();
 
-  if (options.training) {
-    auto file = optimizerFile(options, installation);
-    if (!file)
-      return file.takeError();
-    options.optimizerFile = *file;
-  }
+  if (Error error = findOptimizer(options, installation))
+    return error;
   if (options.stage == Stage::schedule)
     return writeOutput(
         options.output,

@@ -53,7 +53,7 @@ struct CompileOptions {
   /// How parameters change in training: an optimizer of the installation's, or
   /// an .mlir file of rules and groups. Empty: the model's own, or AdamW.
   std::string optimizer;
-  /// The file that this means; compile() finds it.
+  /// The file that this means: see findOptimizer().
   std::string optimizerFile;
   /// Folder that compiled kernels for GPUs are kept in; empty: none are.
   std::string kernelCache;
@@ -63,6 +63,10 @@ struct CompileOptions {
 /// What the target is: a description for each program of an executable.
 llvm::Expected<std::vector<TargetDescription>>
 readTarget(const CompileOptions &options, const Installation &installation);
+
+/// Sets `optimizerFile`; fails for a name that the installation does not have.
+llvm::Error findOptimizer(CompileOptions &options,
+                          const Installation &installation);
 
 /// Compiles; on failure the error is one line that says what is at fault, and
 /// `output` is untouched.

@@ -1,9 +1,8 @@
 //===- Costs.cpp - what tasks compute and move ----------------------------===//
 
-#include "compiler/explain/Costs.h"
+#include "compiler/explain/BodyCosts.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -50,9 +49,8 @@ static int64_t packedColumns(int64_t columns) {
   return static_cast<int64_t>(llvm::alignTo(columns, 16));
 }
 
-/// The sum over rows of how many positions of [begin, end) each sees.
-static double positionsSeen(int64_t rows, int64_t position, int64_t window,
-                            int64_t begin, int64_t end) {
+double explain::positionsSeen(int64_t rows, int64_t position, int64_t window,
+                              int64_t begin, int64_t end) {
   double sum = 0;
   for (int64_t row = 0; row < rows; ++row) {
     int64_t seen = position + row + 1;
@@ -175,11 +173,7 @@ static BodyCost elements(const CallOperands &call) {
 
 std::optional<BodyCost> explain::bodyCost(llvm::StringRef callee,
                                           const CallOperands &operands) {
-  struct Entry {
-    BodyCost (*cost)(const CallOperands &);
-    size_t operands;
-  };
-  static const llvm::StringMap<Entry> table = {
+  static const llvm::StringMap<BodyFormula> table = {
       {"linear", {linear, 12}},
       {"gated_linear", {gatedLinear, 11}},
       {"attention", {attention, 20}},
@@ -214,10 +208,9 @@ std::optional<BodyCost> explain::bodyCost(llvm::StringRef callee,
   for (llvm::StringRef type : {"_f32", "_bf16", "_f16"})
     if (name.consume_back(type))
       break;
-  auto found = table.find(name);
-  if (found == table.end() || found->second.operands != operands.size())
-    return std::nullopt;
-  return found->second.cost(operands);
+  if (auto cost = lookUpBody(table, name, operands))
+    return cost;
+  return trainingBodyCost(callee, operands);
 }
 
 //===----------------------------------------------------------------------===//
@@ -349,10 +342,19 @@ void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
   }
 }
 
+/// A parameter of a program that trains.
+static bool isKeptWeight(event::BufferOp buffer) {
+  std::optional<mlir::DictionaryAttr> description = buffer.getDescription();
+  auto role = description ? description->getAs<mlir::StringAttr>("role")
+                          : mlir::StringAttr();
+  return role && role.getValue() == "parameter";
+}
+
 void PhaseSum::addAccess(unsigned index, event::AccessAttr access,
                          ArrayRef<int64_t> coordinates, Cost &cost) {
   auto buffer = lookup<event::BufferOp>(phase, access.getBuffer());
   bool isState = buffer.getKind() == event::BufferKind::state;
+  bool isWeight = isKeptWeight(buffer) && !access.getWrite();
   Box box;
   SmallVector<int64_t> low =
       event::evaluate(access.getLow(), coordinates, symbols);
@@ -369,7 +371,8 @@ void PhaseSum::addAccess(unsigned index, event::AccessAttr access,
     return;
   double bytes = box.elements() * bytesOf(buffer.getElement());
   double &part =
-      isState
+      isWeight ? cost.weightBytes
+      : isState
           ? (access.getWrite() ? cost.stateWrittenBytes : cost.stateReadBytes)
           : (access.getWrite() ? cost.writtenBytes : cost.readBytes);
   part += bytes;
@@ -404,9 +407,6 @@ PhaseCost PhaseSum::run(const std::vector<SmallVector<int64_t, 3>> &tasks) {
   result.once.weightBytes = gatheredBytes;
   for (auto [key, bytes] : weights)
     result.once.weightBytes += bytes;
-  if (result.once.weightBytes > 0)
-    result.weightReads = allWeightBytes / result.once.weightBytes;
-
   // Two accesses to the same elements read them once.
   std::map<std::pair<std::pair<const void *, bool>, Box>, bool> seen;
   for (auto [index, access] : llvm::enumerate(phase.getAccessAttrs())) {
@@ -420,11 +420,17 @@ PhaseCost PhaseSum::run(const std::vector<SmallVector<int64_t, 3>> &tasks) {
     auto buffer = lookup<event::BufferOp>(phase, access.getBuffer());
     double bytes = hulls[index]->elements() * bytesOf(buffer.getElement());
     bool isState = buffer.getKind() == event::BufferKind::state;
+    if (isKeptWeight(buffer) && !access.getWrite()) {
+      result.once.weightBytes += bytes;
+      continue;
+    }
     (isState ? (access.getWrite() ? result.once.stateWrittenBytes
                                   : result.once.stateReadBytes)
              : (access.getWrite() ? result.once.writtenBytes
                                   : result.once.readBytes)) += bytes;
   }
+  if (result.once.weightBytes > 0)
+    result.weightReads = allWeightBytes / result.once.weightBytes;
   return std::move(result);
 }
 

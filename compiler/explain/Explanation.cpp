@@ -7,6 +7,10 @@
 using namespace baton;
 using namespace baton::explain;
 
+bool explain::trains(event::ProgramOp program) {
+  return program->hasAttr("event.longest_sequence");
+}
+
 double StepExplanation::predicted() const {
   double sum = 0;
   for (const PhaseAtStep &phase : phases)
@@ -72,9 +76,11 @@ static StepExplanation explainStep(const Explanation &explanation,
       if (like.count > 1 || like.shortest->step.past != named.step.past)
         result.notes.push_back(
             "measured is the shortest of " +
-            plural(static_cast<int64_t>(like.count), "such step") + " after " +
-            std::to_string(like.leastPast) + " to " +
-            std::to_string(like.mostPast) + " positions");
+            plural(static_cast<int64_t>(like.count), "such step") +
+            (trains(explanation.program)
+                 ? ""
+                 : " after " + std::to_string(like.leastPast) + " to " +
+                       std::to_string(like.mostPast) + " positions"));
       result.step = like.shortest->step;
       result.measured = like.shortest->timeline;
     } else {

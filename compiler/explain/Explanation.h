@@ -79,6 +79,9 @@ struct NamedStep {
   Step step;
 };
 
+/// Whether a program trains.
+bool trains(event::ProgramOp program);
+
 /// Explains a plan at some steps. `target` is null when the plan was given as
 /// it is; `traced` may be empty.
 Explanation explainPlan(const compiler::Plan &plan, const std::string &model,

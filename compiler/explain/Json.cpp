@@ -211,6 +211,7 @@ std::string explain::explanationJson(const Explanation &explanation) {
                  {"memory",
                   {{"weights", explanation.memory.weights},
                    {"states", explanation.memory.states},
+                   {"kept", explanation.memory.kept},
                    {"transients", explanation.memory.transients},
                    {"scratch", explanation.memory.scratch}}},
                  {"phases", std::move(phases)},

@@ -16,12 +16,17 @@ MemoryUse explain::memoryUse(event::ProgramOp program) {
       use.weights += static_cast<double>(*elements) *
                      static_cast<double>(parameter.getLayers()) *
                      (parameter.getElement().getIntOrFloatBitWidth() / 8);
-  llvm::StringSet<> states;
+  llvm::StringSet<> states, kept;
   for (auto buffer : program.getBody().getOps<event::BufferOp>())
     if (buffer.getKind() == event::BufferKind::state && buffer.getStorage())
       states.insert(*buffer.getStorage());
+    else if (buffer.getKind() == event::BufferKind::persistent &&
+             buffer.getStorage())
+      kept.insert(*buffer.getStorage());
   for (auto storage : program.getBody().getOps<event::StorageOp>())
-    (states.contains(storage.getSymName()) ? use.states : use.transients) +=
+    (kept.contains(storage.getSymName())     ? use.kept
+     : states.contains(storage.getSymName()) ? use.states
+                                             : use.transients) +=
         static_cast<double>(storage.getBytes());
   return use;
 }

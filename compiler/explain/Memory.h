@@ -13,6 +13,8 @@ namespace baton::explain {
 /// Bytes that a program has for as long as it runs.
 struct MemoryUse {
   double weights = 0, states = 0, transients = 0;
+  /// Of a program that trains: weights, gradients, the optimizer's states.
+  double kept = 0;
   /// Of one worker.
   double scratch = 0;
 };

@@ -190,10 +190,12 @@ static std::string tableText(const Explanation &explanation,
 
 static std::string stepText(const Explanation &explanation,
                             const StepExplanation &step) {
-  std::string text = "\n" + step.name +
-                     " step: " + plural(step.step.rows, "row") + " after " +
-                     plural(step.step.past, "position") + ", " +
-                     plural(step.step.outputs, "row") + " of logits\n";
+  std::string text =
+      "\n" + step.name + " step: " + plural(step.step.rows, "row");
+  if (!trains(explanation.program))
+    text += " after " + plural(step.step.past, "position") + ", " +
+            plural(step.step.outputs, "row") + " of logits";
+  text += "\n";
   for (const std::string &note : step.notes)
     text += paragraph("  note:", note, 9);
   text += tableText(explanation, step);
@@ -237,12 +239,15 @@ std::string explain::explanationText(const Explanation &explanation) {
       " rows a step and " + std::to_string(program.getMaxSeq()) +
       " positions\n";
   const MemoryUse &memory = explanation.memory;
-  text += paragraph("memory",
-                    bytesText(memory.weights) + " weights, " +
-                        bytesText(memory.states) + " keys and values, " +
-                        bytesText(memory.transients) + " activations, " +
-                        bytesText(memory.scratch) + " scratch for each worker",
-                    10);
+  text += paragraph(
+      "memory",
+      (memory.kept > 0 ? bytesText(memory.kept) + " weights, gradients and "
+                                                  "the optimizer's states, "
+                       : bytesText(memory.weights) + " weights, " +
+                             bytesText(memory.states) + " keys and values, ") +
+          bytesText(memory.transients) + " activations, " +
+          bytesText(memory.scratch) + " scratch for each worker",
+      10);
   text += machineText(explanation.machine);
   if (!explanation.measuredFrom.empty())
     text += paragraph("measured", explanation.measuredFrom, 10);

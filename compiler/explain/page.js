@@ -100,7 +100,7 @@ const stateBytes = bytes => bytes.state_read + bytes.state_written;
 // ------------------------------------------------------------------ header
 
 function stepTitle(step) {
-  return `${step.rows} row${step.rows === 1 ? "" : "s"} after ${step.past}`;
+  return `${step.rows} row${step.rows === 1 ? "" : "s"}` + (data.memory.kept ? "" : ` after ${step.past}`);
 }
 
 function header() {
@@ -540,7 +540,8 @@ function memory(step) {
   const sum = data.memory;
   return element("section", { id: "memory" },
     element("h2", {}, "Memory"),
-    element("p", { class: "hint" }, `${bytesText(sum.weights)} of weights, ${bytesText(sum.states)} for keys and values of ${data.max_seq} positions, ` +
+    element("p", { class: "hint" }, (sum.kept ? `${bytesText(sum.kept)} for weights, gradients and the optimizer's states, `
+      : `${bytesText(sum.weights)} of weights, ${bytesText(sum.states)} for keys and values of ${data.max_seq} positions, `) +
       `${bytesText(sum.transients)} for activations of ${data.max_rows} rows, ${bytesText(sum.scratch)} of scratch for each worker. ` +
       "Below, the activations of this step: buffers of one colour share a storage, where the proof allows it row by row."),
     element("div", { class: "scroll" }, svg));

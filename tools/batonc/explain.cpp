@@ -26,7 +26,7 @@ namespace {
 
 struct ExplainOptions {
   CompileOptions compile;
-  std::optional<int64_t> context, prefill, past;
+  std::optional<int64_t> context, prefill, past, rows;
   MachineFigures machine;
   std::string trace, html;
   bool measure = false, json = false;
@@ -52,7 +52,9 @@ static const char *const kFooter =
     "  batonc explain ./llama --measure --workers 8     compile, run and "
     "compare\n"
     "  ./program generate ... --trace t.json; batonc explain ./llama --trace "
-    "t.json\n";
+    "t.json\n"
+    "  batonc explain ./llama --mode=train --rows 1024  a training step of so "
+    "many tokens\n";
 
 /// Adds explain's own flags.
 static void addFlags(CLI::App &app, ExplainOptions &options) {
@@ -66,6 +68,10 @@ static void addFlags(CLI::App &app, ExplainOptions &options) {
          "explain a chunk of so many rows of a prompt", "N");
   number("--past", options.past, "positions before that chunk (default 0)",
          "P");
+  number("--rows", options.rows,
+         "--mode=train: explain a step of so many tokens (default 1024, or as "
+         "many as a step takes)",
+         "N");
   number("--trace", options.trace,
          "compare with this trace, which a program of the same model wrote "
          "with --trace",
@@ -94,6 +100,20 @@ static std::string checkFlags(const ExplainOptions &options) {
     return "--trace and --measure are two sources of the same times; name one";
   if (options.json && !options.html.empty())
     return "--json and --html are two forms of the same; name one";
+  if (options.compile.training) {
+    for (auto [flag, set] : {std::pair<const char *, bool>{
+                                 "--context", options.context.has_value()},
+                             {"--prefill", options.prefill.has_value()},
+                             {"--past", options.past.has_value()}})
+      if (set)
+        return std::string(flag) + " is for programs that decode; --rows N is "
+                                   "how many tokens a training step has";
+    if (options.measure)
+      return "--measure with --mode=train is not built yet; train with --trace "
+             "FILE.json and explain that";
+  } else if (options.rows) {
+    return "--rows is for --mode=train";
+  }
   if (options.past && !options.prefill)
     return "--past is about a chunk of a prompt; --prefill N says how long "
            "the chunk is";
@@ -119,6 +139,25 @@ static std::string checkFlags(const ExplainOptions &options) {
   if (machine.workers && *machine.workers != std::floor(*machine.workers))
     return "--workers is no whole number";
   return "";
+}
+
+/// The training step that the flags name, or the largest of a trace.
+static Expected<std::vector<NamedStep>>
+trainingSteps(const ExplainOptions &options, event::ProgramOp program,
+              llvm::ArrayRef<TracedStep> traced) {
+  int64_t maxRows = program.getMaxRows();
+  int64_t rows = std::min<int64_t>(1024, maxRows);
+  if (!options.rows && !traced.empty())
+    rows =
+        llvm::max_element(traced, [](const TracedStep &a, const TracedStep &b) {
+          return a.step.rows < b.step.rows;
+        })->step.rows;
+  rows = options.rows.value_or(rows);
+  if (rows < 1 || rows > maxRows)
+    return createStringError(
+        "--rows " + llvm::Twine(rows) + " is out of range, expected 1 to " +
+        llvm::Twine(maxRows) + " rows, the most of one step");
+  return std::vector<NamedStep>{{"training", {rows, 0, 1}}};
 }
 
 /// Steps that a trace holds: one of decoding, and the largest of a prompt.
@@ -176,8 +215,6 @@ chooseSteps(const ExplainOptions &options, event::ProgramOp program,
 
 static Error explainModel(ExplainOptions &options,
                           const Installation &installation) {
-  if (options.compile.training)
-    return createStringError("explain: --mode=train is not built yet");
   // Before work that may take long.
   if (!options.html.empty())
     if (Error error = checkOutput(options.html))
@@ -189,6 +226,8 @@ static Error explainModel(ExplainOptions &options,
   auto targets = readTarget(options.compile, installation);
   if (!targets)
     return targets.takeError();
+  if (Error error = findOptimizer(options.compile, installation))
+    return error;
   options.compile.stage = Stage::event;
   options.compile.kernelCache = cuda::CubinCache::userFolder();
   auto plan = Plan::build(options.compile, *targets);
@@ -213,7 +252,9 @@ static Error explainModel(ExplainOptions &options,
       return read.takeError();
     traced = std::move(*read);
   }
-  auto steps = traced.empty() || options.context || options.prefill
+  auto steps = options.compile.training
+                   ? trainingSteps(options, plan->program(), traced)
+               : traced.empty() || options.context || options.prefill
                    ? chooseSteps(options, plan->program(), chosen == 0)
                    : stepsOf(traced);
   if (!steps)
