@@ -10,6 +10,7 @@
 #include "compiler/Installation.h"
 #include "compiler/TargetDescription.h"
 #include "dialects/Event/Event.h"
+#include "passes/training/RecomputeMode.h"
 
 #include "llvm/Support/Error.h"
 
@@ -50,6 +51,8 @@ struct CompileOptions {
   std::string schedule;
   /// The executable trains; else it decodes.
   bool training = false;
+  /// Of a program that trains: what is computed again instead of kept.
+  training::RecomputeMode recompute = training::RecomputeMode::none;
   /// Folder that compiled kernels for GPUs are kept in; empty: none are.
   std::string kernelCache;
   bool quiet = false;

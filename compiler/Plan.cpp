@@ -159,12 +159,15 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && !options.schedule.empty())
       return createStringError("--schedule: " + options.model +
                                " holds a plan, of which all is decided");
+    if (!plan.tiled && options.recompute != training::RecomputeMode::none)
+      return createStringError("--recompute: " + options.model +
+                               " holds a plan, of which all is decided");
     if (!plan.tiled && options.stage == Stage::model)
       return createStringError("--emit=model: " + options.model +
                                " holds a plan already");
     mlir::PassManager manager(plan.context.get());
     if (plan.tiled && options.training)
-      addTrainingPasses(manager);
+      addTrainingPasses(manager, options.recompute);
     else if (plan.tiled)
       addModelPasses(manager, *schedule, i);
     else

@@ -236,6 +236,7 @@ json baton::plan::planMetadata(Layouts layouts) {
           first->getAttrOfType<mlir::IntegerAttr>("event.longest_sequence"))
     training = {{"longest_sequence", longest.getInt()},
                 {"vocabulary", toJson(first->getAttr("event.vocabulary"))},
+                {"recompute", toJson(first->getAttr("event.recompute"))},
                 {"tensors", persistentOf(layouts.front())}};
   if (std::optional<mlir::DictionaryAttr> attribute = first.getProof())
     proof = toJson(*attribute);
