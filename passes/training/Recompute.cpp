@@ -161,7 +161,7 @@ void Recomputation::keepFewestBytes() {
   for (Value value : needed)
     graph.addEdge(addToGraph(value, graph, vertices), CutGraph::kSink);
   auto cut = graph.minimumCut();
-  // There is none only where a file saves views.
+  // There is none only where a file saves views of what cannot be saved.
   if (!cut)
     kept.insert(needed.begin(), needed.end());
   else
