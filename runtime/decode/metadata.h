@@ -69,7 +69,7 @@ struct PhaseDescription {
   int64_t repeat;
   std::vector<WrittenBuffer> writes;
   /// What it reads besides; nothing but in programs of --sanitize=address.
-  std::optional<std::vector<WrittenBuffer>> reads;
+  std::optional<std::vector<WrittenBuffer>> reads = {};
 };
 
 /// Attention of one row to one of the positions that it sees, the last `window`

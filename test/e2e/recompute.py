@@ -78,6 +78,13 @@ def test(arguments, scratch):
             expect(other < one, f"{mode}: {other} bytes, {info['recompute']['mode']} has {one}")
         info = less
 
+    plan = path("plan.mlir")
+    run([arguments.batonc, model, "--mode=train", "--emit=event", "-o", plan])
+    result = run([arguments.batonc, plan, "--mode=train", "--recompute=full", "-o", path("none")],
+                 check=False)
+    expect(result.returncode == 1 and "--recompute: " in result.stderr and
+           "holds a plan, of which all is decided" in result.stderr, f"a plan: {result}")
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
