@@ -8,6 +8,7 @@ include(AddLLVM)
 include(AddMLIR)
 
 find_package(Threads REQUIRED)
+find_package(Boost 1.74 REQUIRED)
 find_package(CLI11 REQUIRED CONFIG)
 find_package(nlohmann_json 3.11 REQUIRED CONFIG)
 find_package(GTest REQUIRED)

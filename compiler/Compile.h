@@ -10,6 +10,7 @@
 #include "compiler/Installation.h"
 #include "compiler/TargetDescription.h"
 #include "dialects/Event/Event.h"
+#include "passes/training/RecomputeMode.h"
 
 #include "llvm/Support/Error.h"
 
@@ -55,6 +56,8 @@ struct CompileOptions {
   std::string optimizer;
   /// The file that this means: see findOptimizer().
   std::string optimizerFile;
+  /// Of a program that trains: what is computed again instead of kept.
+  training::RecomputeMode recompute = training::RecomputeMode::none;
   /// Folder that compiled kernels for GPUs are kept in; empty: none are.
   std::string kernelCache;
   bool quiet = false;

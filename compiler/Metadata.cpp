@@ -15,7 +15,8 @@ using namespace baton::compiler;
 nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                   const CompileOptions &options,
                                   const cpu::Target &target) {
-  nlohmann::json json = plan::planMetadata(layouts);
+  nlohmann::json json =
+      plan::planMetadata(layouts, /*withReads=*/options.sanitize == "address");
   event::ProgramOp program = layouts.front().program;
   json["format"] = 1;
   llvm::SmallString<128> path(options.model);

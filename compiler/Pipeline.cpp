@@ -12,10 +12,10 @@ using namespace baton;
 using namespace baton::compiler;
 
 std::vector<std::string> compiler::allPasses() {
-  return {"attention-fusion", "training-form", "differentiate",
-          "linear-grouping",  "norm-rewrites", "tile-tasks",
-          "schedule-static",  "derive-events", "plan-memory",
-          "event-verify"};
+  return {"attention-fusion", "training-form",   "differentiate",
+          "recompute",        "linear-grouping", "norm-rewrites",
+          "tile-tasks",       "schedule-static", "derive-events",
+          "plan-memory",      "event-verify"};
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,
@@ -27,12 +27,15 @@ void compiler::addModelPasses(mlir::PassManager &manager,
   manager.addPass(mlir::createCanonicalizerPass());
 }
 
-void compiler::addTrainingPasses(mlir::PassManager &manager) {
+void compiler::addTrainingPasses(mlir::PassManager &manager,
+                                 training::RecomputeMode recompute) {
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
   manager.addPass(fusion::createAttentionFusion());
   manager.addPass(training::createTrainingForm());
   manager.addPass(training::createDifferentiate());
+  manager.addPass(
+      training::createRecompute(training::RecomputeOptions{recompute}));
   manager.addPass(mlir::createCSEPass());
   manager.addPass(mlir::createCanonicalizerPass());
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/TargetDescription.h"
 #include "compiler/schedule/Schedule.h"
+#include "passes/training/RecomputeMode.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -21,8 +22,10 @@ std::vector<std::string> allPasses();
 void addModelPasses(mlir::PassManager &manager,
                     const schedule::Schedule &schedule, size_t program);
 
-/// The same for a program that trains: its loss and the gradients.
-void addTrainingPasses(mlir::PassManager &manager);
+/// The same for a program that trains: its loss, the gradients, and what is
+/// kept for them.
+void addTrainingPasses(mlir::PassManager &manager,
+                       training::RecomputeMode recompute);
 
 /// A plan that is there already: only its proof.
 void addVerification(mlir::PassManager &manager);

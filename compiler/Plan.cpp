@@ -199,6 +199,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && !options.schedule.empty())
       return createStringError("--schedule: " + options.model +
                                " holds a plan, of which all is decided");
+    if (!plan.tiled && options.recompute != training::RecomputeMode::none)
+      return createStringError("--recompute: " + options.model +
+                               " holds a plan, of which all is decided");
     if (!plan.tiled && options.stage == Stage::model)
       return createStringError("--emit=model: " + options.model +
                                " holds a plan already");
@@ -207,7 +210,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
         return error;
     mlir::PassManager manager(plan.context.get());
     if (plan.tiled && options.training)
-      addTrainingPasses(manager);
+      addTrainingPasses(manager, options.recompute);
     else if (plan.tiled)
       addModelPasses(manager, *schedule, i);
     else

@@ -175,19 +175,26 @@ static json bufferOf(BufferOp op, const baton::plan::ProgramLayout &layout) {
           {"extents", std::move(extents)}};
 }
 
-static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
+static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout,
+                    bool withReads) {
   auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
-  llvm::SmallSetVector<mlir::StringAttr, 4> written;
+  llvm::SmallSetVector<mlir::StringAttr, 4> written, read;
   for (AccessAttr access : phase.getAccessAttrs())
-    if (access.getWrite())
-      written.insert(access.getBuffer().getAttr());
-  json writes = json::array();
+    (access.getWrite() ? written : read).insert(access.getBuffer().getAttr());
+  json writes = json::array(), reads = json::array();
   for (mlir::StringAttr name : written)
     writes.push_back(bufferOf(layout.buffers.find(name)->second, layout));
+  for (mlir::StringAttr name : read) {
+    BufferOp buffer = layout.buffers.find(name)->second;
+    if (buffer.getStorage() && !written.contains(name))
+      reads.push_back(bufferOf(buffer, layout));
+  }
   json result = {{"name", phase.getName().str()},
                  {"segment", segment.getName().str()},
                  {"repeat", segment.getRepeat()},
                  {"writes", std::move(writes)}};
+  if (withReads)
+    result["reads"] = std::move(reads);
   if (mlir::Attribute flops = phase->getDiscardableAttr("event.flops"))
     result["flops"] = toJson(flops);
   return result;
@@ -214,13 +221,13 @@ static json logitsOf(ProgramOp program,
   return nullptr;
 }
 
-json baton::plan::planMetadata(Layouts layouts) {
+json baton::plan::planMetadata(Layouts layouts, bool withReads) {
   json phases = json::array(), programs = json::array();
   uint64_t rows = 0, outputs = 0, scratch = 0;
   for (const ProgramLayout &layout : layouts) {
     ProgramOp program = layout.program;
     for (PhaseOp phase : phasesOf(program))
-      phases.push_back(phaseOf(phase, layout));
+      phases.push_back(phaseOf(phase, layout, withReads));
     rows = std::max<uint64_t>(rows, program.getMaxRows());
     outputs = std::max<uint64_t>(outputs, program.getMaxOutputs());
     scratch = std::max<uint64_t>(scratch, program.getScratchBytes());
@@ -236,6 +243,7 @@ json baton::plan::planMetadata(Layouts layouts) {
           first->getAttrOfType<mlir::IntegerAttr>("event.longest_sequence"))
     training = {{"longest_sequence", longest.getInt()},
                 {"vocabulary", toJson(first->getAttr("event.vocabulary"))},
+                {"recompute", toJson(first->getAttr("event.recompute"))},
                 {"tensors", persistentOf(layouts.front())}};
   if (std::optional<mlir::DictionaryAttr> attribute = first.getProof())
     proof = toJson(*attribute);

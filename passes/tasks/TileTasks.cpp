@@ -249,6 +249,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       program->setAttr("event.family", model.getFamilyAttr());
     if (model.getTraining()) {
       program->setAttr("event.longest_sequence", model.getMaxSeqAttr());
+      if (Attribute recompute = model->getAttr("model.recompute"))
+        program->setAttr("event.recompute", recompute);
       model.walk([&](model::CrossEntropyOp loss) {
         auto weight = cast<model::StepTensorType>(loss.getWeight().getType());
         program->setAttr("event.vocabulary",

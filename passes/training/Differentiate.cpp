@@ -7,11 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/training/Passes.h"
-
-#include "dialects/Model/Model.h"
+#include "passes/training/SavedValues.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/StringSet.h"
 
 #include <functional>
 #include <memory>
@@ -24,75 +22,37 @@ namespace baton::training {
 using namespace mlir;
 using namespace baton;
 using namespace baton::model;
+using namespace baton::training;
 
 static StepTensorType typeOf(Value value) {
   return cast<StepTensorType>(value.getType());
 }
 
-static bool isViewOrParameter(Operation *op) {
-  return isa_and_nonnull<ParameterOp, ReshapeOp, TransposeOp, SliceOp>(op);
-}
-
-/// What a value is called, for its saved copy.
-static std::string nameOf(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto stack = cast<StackOp>(argument.getOwner()->getParentOp());
-    auto name = dyn_cast<NameLoc>(stack.getLoc());
-    return (name ? name.getName().str() : std::string("stack")) +
-           (stack.getReverse() ? ".output_gradient" : ".input");
-  }
-  auto name = dyn_cast<NameLoc>(value.getDefiningOp()->getLoc());
-  std::string text =
-      name ? name.getName().str()
-           : value.getDefiningOp()->getName().stripDialect().str();
-  unsigned number = cast<OpResult>(value).getResultNumber();
-  return number ? text + "." + std::to_string(number) : text;
-}
-
 namespace {
-
-struct Counts {
-  int64_t saved = 0, gradients = 0;
-};
-
-/// Names of saved values, each once in a program.
-class Names {
-public:
-  std::string unique(const std::string &base) {
-    std::string name = base;
-    for (unsigned i = 2; !taken.insert(name).second; ++i)
-      name = base + "." + std::to_string(i);
-    return name;
-  }
-
-private:
-  llvm::StringSet<> taken;
-};
 
 /// Values of one block as another one, which runs later, reads them: the block
 /// itself, or the pattern of a stack as deep.
 class Copies {
 public:
   /// `there` is null where the later ops stand in `from` itself.
-  Copies(Block &from, Block *there, Names &names, Counts &counts)
-      : from(from), there(there), names(names), counts(counts) {}
+  Copies(Block &from, Block *there, SavedValues &saved)
+      : from(from), there(there), saved(saved) {}
 
   Value of(Value value, OpBuilder &builder);
 
 private:
   Block &from;
   Block *there;
-  Names &names;
-  Counts &counts;
+  SavedValues &saved;
   llvm::DenseMap<Value, Value> made;
 };
 
 /// The walk back over one block.
 class Walk : public Adjoint {
 public:
-  Walk(OpBuilder &builder, Block &block, Copies &copies, Counts &counts)
+  Walk(OpBuilder &builder, Block &block, Copies &copies)
       : Adjoint(builder, UnknownLoc::get(builder.getContext())), block(block),
-        copies(copies), counts(counts) {}
+        copies(copies) {}
 
   Value value(Value forward) override { return copies.of(forward, builder); }
   Value gradient(Value result) override;
@@ -105,7 +65,6 @@ public:
 
   Block &block;
   Copies &copies;
-  Counts &counts;
   /// Sums so far, and parts of sums of slices.
   llvm::DenseMap<Value, Value> sums;
   struct Slice {
@@ -124,10 +83,10 @@ struct Pending {
 class Differentiator {
 public:
   Differentiator(ProgramOp program, bool split)
-      : program(program), split(split), builder(program.getContext()) {}
+      : program(program), split(split), builder(program.getContext()),
+        saved(program) {}
 
   LogicalResult run();
-  Counts counts;
 
 private:
   LogicalResult walkBack(Walk &walk, SmallVectorImpl<Pending> &pending);
@@ -138,7 +97,7 @@ private:
   ProgramOp program;
   bool split;
   OpBuilder builder;
-  Names names;
+  SavedValues saved;
   /// In split form: what is written once all other adjoints are.
   SmallVector<std::function<void()>> late;
 };
@@ -164,17 +123,7 @@ Value Copies::of(Value value, OpBuilder &builder) {
     Value again = builder.clone(*op, mapping)->getResult(0);
     return made[value] = again;
   }
-  std::string name = names.unique(nameOf(value));
-  Location location = op ? op->getLoc() : from.getParentOp()->getLoc();
-  OpBuilder saver(value.getContext());
-  if (op)
-    saver.setInsertionPointAfter(op);
-  else
-    saver.setInsertionPointToStart(&from);
-  saver.create<SaveOp>(location, value, name);
-  ++counts.saved;
-  OpBuilder reader = OpBuilder::atBlockBegin(there);
-  return made[value] = reader.create<SavedOp>(location, value.getType(), name);
+  return made[value] = saved.read(value, *there);
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,9 +251,8 @@ namespace {
 /// them made of gradients as they read the forward step.
 class LateWalk : public Walk {
 public:
-  LateWalk(OpBuilder &builder, Block &block, Copies &copies, Copies &backward,
-           Counts &counts)
-      : Walk(builder, block, copies, counts), backward(backward) {}
+  LateWalk(OpBuilder &builder, Block &block, Copies &copies, Copies &backward)
+      : Walk(builder, block, copies), backward(backward) {}
 
   Value gradient(Value result) override {
     Value made = sums.lookup(result);
@@ -340,10 +288,10 @@ LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
   }
   StackOp backward = reversed(stack, gradients);
   Block &from = stack.getBody().front(), &to = backward.getBody().front();
-  auto copies = std::make_shared<Copies>(from, &to, names, counts);
+  auto copies = std::make_shared<Copies>(from, &to, saved);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&to);
-  Walk walk(builder, from, *copies, counts);
+  Walk walk(builder, from, *copies);
   for (auto [yielded, argument] :
        llvm::zip(stack.getYield().getOperands(), to.getArguments()))
     walk.add(yielded, argument);
@@ -367,11 +315,11 @@ LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
       StackOp parameters = reversed(stack, ValueRange());
       Block &from = stack.getBody().front();
       Block &to = parameters.getBody().front();
-      Copies forward(from, &to, names, counts);
-      Copies made(backward.getBody().front(), &to, names, counts);
+      Copies forward(from, &to, saved);
+      Copies made(backward.getBody().front(), &to, saved);
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToEnd(&to);
-      LateWalk walk(builder, from, forward, made, counts);
+      LateWalk walk(builder, from, forward, made);
       finishParameters(walk, pending);
       builder.create<YieldOp>(stack.getLoc(), ValueRange());
     });
@@ -381,15 +329,14 @@ LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
 LogicalResult Differentiator::run() {
   Block &block = program.getBody().front();
   builder.setInsertionPoint(block.getTerminator());
-  Copies copies(block, nullptr, names, counts);
-  Walk walk(builder, block, copies, counts);
+  Copies copies(block, nullptr, saved);
+  Walk walk(builder, block, copies);
   SmallVector<Pending> pending;
   if (failed(walkBack(walk, pending)))
     return failure();
   finishParameters(walk, pending);
   for (auto &write : late)
     write();
-  program.walk([&](GradientOp) { ++counts.gradients; });
   return success();
 }
 
@@ -411,8 +358,8 @@ struct Differentiate : baton::training::impl::DifferentiateBase<Differentiate> {
       Differentiator differentiator(program, split);
       if (failed(differentiator.run()))
         return signalPassFailure();
-      numSaved += differentiator.counts.saved;
-      numGradients += differentiator.counts.gradients;
+      program.walk([&](SaveOp) { ++numSaved; });
+      program.walk([&](GradientOp) { ++numGradients; });
     }
   }
 };

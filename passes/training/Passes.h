@@ -1,12 +1,14 @@
 //===- Passes.h - from a model to its training step -----------------------===//
 //
 // The passes meet in this order: training-form (after attention-fusion, before
-// any other fusion), differentiate.
+// any other fusion), differentiate, recompute.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_PASSES_TRAINING_PASSES_H
 #define BATON_PASSES_TRAINING_PASSES_H
+
+#include "passes/training/RecomputeMode.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -47,7 +47,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let description = [{
     Walks the program back and writes every op's adjoint (`Differentiable`). A
     stack gets a reversed one, of the same depth; what its adjoints read of the
-    forward step is saved by name, views and parameters are made again instead.
+    forward step is saved by name, once, views and parameters are made again
+    instead.
 
     ```mlir
     %y = model.stack %x repeat 4 {
@@ -86,6 +87,69 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numSaved", "saved", "Values saved for the backward step">,
     Statistic<"numGradients", "gradients", "Contributions to gradients of parameters">,
+  ];
+}
+
+def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
+  let summary = "Decide which values of the forward step are kept for the backward one";
+  let description = [{
+    A value that a forward stack saves is kept for all layers until the backward
+    step reads it. Instead, a reversed stack may repeat the ops that make it:
+
+    ```mlir
+    // in the stack
+    %b = model.linear %a, %w
+    model.save %b to "b"
+    %c = model.activate %b
+    model.save %c to "c"
+    // in the reversed stack
+    %b2 = model.saved "b"
+    %c2 = model.saved "c"
+    %dw = model.linear_weight_gradient %dd, %c2
+    ```
+    becomes with `mode=selective`
+    ```mlir
+    %b = model.linear %a, %w
+    model.save %b to "b"
+    %c = model.activate %b
+    // in the reversed stack
+    %b2 = model.saved "b"
+    %c2 = model.activate %b2
+    %dw = model.linear_weight_gradient %dd, %c2
+    ```
+
+    - `none`: everything that is read is kept.
+    - `selective`: no op is repeated whose `isCheapToRecompute` (`Differentiable`)
+      says no, which are products of matrices and attention. Under that condition
+      the bytes that are kept are the fewest: a minimum cut, of several the one
+      that repeats least. Views are never kept themselves, but their sources.
+    - `full`: of each iteration of the pattern only what the stack carries into it
+      is kept.
+
+    Copies of ops compute the bits that the ops did. They stand where their result
+    is first read; cse and canonicalize find them nothing to merge with, since the
+    forward ops are in another stack's pattern.
+
+    The program gets an attribute `model.recompute` that says what came of it:
+    mode, values saved, ops recomputed, and the bytes that the saved values of all
+    layers take for each row of a step.
+
+    What reversed stacks save (`differentiate=split`) stays saved.
+  }];
+  let options = [
+    Option<"mode", "mode", "::baton::training::RecomputeMode",
+           "::baton::training::RecomputeMode::none", "What is recomputed",
+           [{::llvm::cl::values(
+               clEnumValN(::baton::training::RecomputeMode::none, "none", "Nothing"),
+               clEnumValN(::baton::training::RecomputeMode::selective, "selective",
+                          "What saves most memory without a second product of matrices"),
+               clEnumValN(::baton::training::RecomputeMode::full, "full",
+                          "All but what a stack carries"))}]>,
+  ];
+  let statistics = [
+    Statistic<"numSaved", "saved", "Values that forward stacks save">,
+    Statistic<"numRecomputed", "recomputed", "Ops that are repeated">,
+    Statistic<"numRowBytes", "row-bytes", "Bytes that saved values take for each row">,
   ];
 }
 

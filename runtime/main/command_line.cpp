@@ -151,6 +151,12 @@ void add_train_options(CLI::App &command, TrainOptions &options,
                   "Also write the gradients of the last step, under the "
                   "names of their parameters")
       ->type_name("OUT.safetensors");
+  command
+      .add_option("--check-memory", options.check_memory,
+                  "Of programs compiled with --sanitize=address, with one "
+                  "worker: watch that phases touch their buffers only, and "
+                  "write how much memory they did touch")
+      ->type_name("OUT.json");
   command.add_flag("--resume", options.resume,
                    "Go on from the newest intact checkpoint in --out");
   command

@@ -74,6 +74,8 @@ struct TrainOptions {
   bool resume = false;
   /// Where the gradients of the last step go.
   std::optional<std::string> gradients;
+  /// Where a report about touched memory goes.
+  std::optional<std::string> check_memory;
   /// What is printed either way.
   bool json = false;
 };

@@ -43,6 +43,12 @@ Json member(const Metadata &metadata, const char *name) {
   return found == metadata.json.end() ? Json() : Json(*found);
 }
 
+/// What a program that trains computes again, or null.
+Json recompute_of(const Metadata &metadata) {
+  Json training = member(metadata, "training");
+  return training.is_object() ? training.value("recompute", Json()) : Json();
+}
+
 std::string plain_text(const Json &value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
@@ -124,6 +130,8 @@ void print_text(const Metadata &metadata) {
   Table summary;
   summary.add({"model", scalars_text(model, {"name"})});
   summary.add({"target", scalars_text(member(metadata, "target"), {})});
+  if (Json recompute = recompute_of(metadata); recompute.is_object())
+    summary.add({"recompute", scalars_text(recompute, {})});
   if (!metadata.device.is_null())
     for (const Json kernel : metadata.device.at("kernels"))
       summary.add({"kernel", scalars_text(kernel, {"name"})});
@@ -189,6 +197,8 @@ void print_json(const Metadata &metadata) {
     result["memory"]["persistent"] = needs.persistent;
   if (needs.persistent)
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
+  if (Json recompute = recompute_of(metadata); recompute.is_object())
+    result["recompute"] = std::move(recompute);
   result["proof"] = std::move(proof);
   result["costs"] = member(metadata, "costs");
   print(result.dump() + "\n");

@@ -3,7 +3,9 @@
 #include "runtime/main/commands.h"
 
 #include "runtime/decode/execution.h"
+#include "runtime/decode/memory_guard.h"
 #include "runtime/error.h"
+#include "runtime/files/temporary.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
@@ -48,6 +50,13 @@ public:
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;
   std::vector<LossPoint> losses;
+  /// Watches phases, if there is one.
+  MemoryGuard *guard = nullptr;
+
+  void observe(const BatonStep &, uint32_t phase, uint32_t iteration,
+               void *const *) override {
+    guard->passed(phase, iteration);
+  }
 
   BatonStep begin(std::span<int32_t>) override {
     microbatch = 0;
@@ -108,6 +117,39 @@ private:
   double loss = 0;
   Clock::time_point started;
 };
+
+/// A guard of the execution's memory.
+std::unique_ptr<MemoryGuard> watch(const Metadata &metadata,
+                                   const Execution &execution) {
+  if (execution.workers() != 1)
+    throw Error("--check-memory: several workers run several phases at a time; "
+                "give --workers 1");
+  try {
+    return std::make_unique<MemoryGuard>(metadata, execution.storages());
+  } catch (const Error &error) {
+    throw Error("--check-memory: " + std::string(error.what()));
+  }
+}
+
+void write_touched(MemoryGuard &guard, const std::string &path) {
+  nlohmann::ordered_json storages = nlohmann::ordered_json::array();
+  uint64_t planned = 0, touched = 0;
+  for (const MemoryGuard::Storage &storage : guard.touched()) {
+    planned += storage.planned;
+    touched += storage.touched;
+    storages.push_back({{"name", storage.name},
+                        {"planned", storage.planned},
+                        {"touched", storage.touched}});
+  }
+  std::string text = nlohmann::ordered_json{{"planned", planned},
+                                            {"touched", touched},
+                                            {"storages", std::move(storages)}}
+                         .dump(1) +
+                     "\n";
+  TemporaryFile file(path);
+  file.write(text.data(), text.size(), 0);
+  file.publish();
+}
 
 /// The folder whose config and tokenizer the model has.
 std::filesystem::path model_folder(const TrainOptions &options) {
@@ -209,12 +251,16 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
   Trainer trainer(options, batches, schedule, optimizer, tensors, log);
   trainer.step = state.step;
   RunTrace trace(metadata, options.run, *execution);
+  std::unique_ptr<MemoryGuard> guard;
+  if (options.check_memory)
+    guard = watch(metadata, *execution);
+  trainer.guard = guard.get();
   Interruptible interruptible(execution->stop);
   const Checkpoint *like = checkpoint ? &*checkpoint : nullptr;
   while (trainer.step < options.steps) {
     uint64_t every = options.save_every ? options.save_every : options.steps;
     trainer.end = std::min(options.steps, (trainer.step / every + 1) * every);
-    execution->run(trainer);
+    execution->run(trainer, /*observed=*/guard != nullptr);
     check_interrupted();
     log.clear();
     run.save({trainer.step, state.seed, batches.first_sequence(trainer.step)},
@@ -227,6 +273,8 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
     writer.write(tensors.sources(like, "gradient"));
     writer.publish();
   }
+  if (guard)
+    write_touched(*guard, *options.check_memory);
   trace.publish();
 }
 

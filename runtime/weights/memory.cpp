@@ -29,19 +29,21 @@ namespace {
 /// knows of malloc's blocks, of mapped memory only what it is told.
 constexpr uint64_t fence = BATON_ADDRESS_SANITIZER ? HugeRegion::alignment : 0;
 
-void poison(const std::byte *address, uint64_t bytes) {
+} // namespace
+
+bool is_watched() { return BATON_ADDRESS_SANITIZER; }
+
+void forbid(const std::byte *address, uint64_t bytes) {
 #if BATON_ADDRESS_SANITIZER
   __asan_poison_memory_region(address, bytes);
 #endif
 }
 
-void unpoison(const std::byte *address, uint64_t bytes) {
+void allow(const std::byte *address, uint64_t bytes) {
 #if BATON_ADDRESS_SANITIZER
   __asan_unpoison_memory_region(address, bytes);
 #endif
 }
-
-} // namespace
 
 HugeRegion::HugeRegion(uint64_t bytes) : requested(bytes) {
   if (bytes == 0)
@@ -70,8 +72,8 @@ HugeRegion::HugeRegion(uint64_t bytes) : requested(bytes) {
     munmap(first, lead);
   if (uint64_t tail = alignment - lead)
     munmap(base + mapped + fence, tail);
-  poison(base - fence, fence);
-  poison(base + requested, mapped - requested + fence);
+  baton::forbid(base - fence, fence);
+  baton::forbid(base + requested, mapped - requested + fence);
   // Only advice: a kernel without huge pages runs the same program slower.
   madvise(base, mapped, MADV_HUGEPAGE);
 }
@@ -86,17 +88,13 @@ HugeRegion &HugeRegion::operator=(HugeRegion &&other) noexcept {
 HugeRegion::~HugeRegion() {
   if (!base)
     return;
-  unpoison(base - fence, mapped + 2 * fence);
+  allow(base - fence, mapped + 2 * fence);
   munmap(base - fence, mapped + 2 * fence);
 }
 
 void HugeRegion::clear() {
   if (base && madvise(base, mapped, MADV_DONTNEED) != 0)
     std::memset(base, 0, requested);
-}
-
-void HugeRegion::forbid(uint64_t offset, uint64_t bytes) {
-  poison(base + offset, bytes);
 }
 
 } // namespace baton

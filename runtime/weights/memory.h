@@ -8,6 +8,14 @@
 
 namespace baton {
 
+/// Whether the address sanitizer watches this program.
+bool is_watched();
+
+/// States that nobody touches these bytes from now on, or that one may again.
+/// The address sanitizer reports who does; without it nothing happens.
+void forbid(const std::byte *address, uint64_t bytes);
+void allow(const std::byte *address, uint64_t bytes);
+
 /// Anonymous memory, aligned to 2 MiB and backed by transparent huge pages
 /// where the kernel has them: streaming weights from 4 KiB pages costs a
 /// quarter of the read bandwidth. Zero until written; owned, not copyable.
@@ -29,10 +37,10 @@ public:
   uint64_t size() const { return requested; }
   /// Makes the region read as zeros again and gives its pages back.
   void clear();
-  /// States that nobody touches these bytes from now on. The address sanitizer
-  /// reports who does, as it reports accesses just outside the region; without
-  /// it nothing happens.
-  void forbid(uint64_t offset, uint64_t bytes);
+  /// The same of a part. Just outside a region nothing may be touched either.
+  void forbid(uint64_t offset, uint64_t bytes) {
+    baton::forbid(base + offset, bytes);
+  }
 
 private:
   std::byte *base = nullptr;

@@ -162,12 +162,13 @@ def configs(bench):
 def flags(bench):
     folder = bench.copy("llama-gqa")
     for flag in ["--mode=score", "--dtype=f64", "--mesh=tp=2",
-                 "--sharding=x.mlir", "--pipeline=gpipe", "--recompute=full",
+                 "--sharding=x.mlir", "--pipeline=gpipe",
                  "--schedule=dynamic", "--max-batch=4", "--emit=dist"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
     for flag in ["--max-seq=0", "--max-seq=-1", "--max-seq=abc", "--max-seq=99999999999999999999",
                  "--max-seq=100000", "--frobnicate", "--disable-pass=nothing", "--disable-pass=event-verify",
-                 "--target-cpu=abacus", "--sanitize=memory", "--dtype=int4", "--emit=poem",
+                 "--target-cpu=abacus", "--sanitize=memory", "--dtype=int4", "--recompute=some",
+                 "--recompute=full", "--emit=poem",
                  "--target-file=nowhere.json"]:
         named = flag.split("=")[0] if flag != "--target-cpu=abacus" else "abacus"
         bench.compile_refuses(flag, folder, "nowhere" if "nowhere" in flag else named, flag)

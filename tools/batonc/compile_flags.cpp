@@ -65,6 +65,10 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   app.add_flag("--quiet", quiet, "say nothing but errors");
   app.add_option("--mode", mode.value,
                  "what the executable does: decode, train");
+  app.add_option("--recompute", recompute.value,
+                 "training: what the backward step computes again instead of "
+                 "keeping it: none, selective (fewest bytes without a second "
+                 "product of matrices), full (all but each layer's input)");
   app.add_option("--target", target,
                  "machine to compile for: cpu, cuda:sm_80, cuda:sm_90a (any of "
                  "\"architectures\" in the target description), or "
@@ -80,8 +84,7 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   for (auto [flag, value] :
        {std::pair<const char *, std::string *>{"--mesh", &mesh},
         {"--sharding", &sharding},
-        {"--pipeline", &pipeline},
-        {"--recompute", &recompute}})
+        {"--pipeline", &pipeline}})
     app.add_option(flag, *value)->group("");
 }
 
@@ -90,7 +93,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice : {&mode, &dtype, &sanitize})
+  for (const Choice *choice : {&mode, &dtype, &sanitize, &recompute})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -101,12 +104,15 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   for (auto [flag, value] :
        {std::pair<const char *, const std::string &>{"--mesh", mesh},
         {"--sharding", sharding},
-        {"--pipeline", pipeline},
-        {"--recompute", recompute}})
+        {"--pipeline", pipeline}})
     if (!value.empty())
       return std::string(flag) + " is not built yet";
   if (!optimizer.empty() && mode.value != "train")
     return "--optimizer is for --mode=train";
+  if (recompute.value != "none" && mode.value != "train")
+    return "--recompute=" + recompute.value +
+           ": a program that decodes keeps nothing for a backward step; "
+           "--mode=train does";
   if (mode.value == "train")
     for (auto [set, flag] :
          {std::pair<bool, std::string>{target != "cpu", "--target=" + target},
@@ -141,6 +147,12 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     options.schedule = order.value;
   options.training = mode.value == "train";
   options.optimizer = optimizer;
+  for (auto [name, value] :
+       {std::pair<const char *, training::RecomputeMode>{
+            "selective", training::RecomputeMode::selective},
+        {"full", training::RecomputeMode::full}})
+    if (recompute.value == name)
+      options.recompute = value;
   options.target = target;
   options.targetCpu = targetCpu;
   options.sanitize = sanitize.value;

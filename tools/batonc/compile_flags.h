@@ -41,7 +41,8 @@ private:
   Choice sanitize{"--sanitize", "", {"", "thread", "address"}, {}};
   CLI::Option *maxSeqOption = nullptr;
   int64_t maxSeq = 0, maxBatch = 1;
-  std::string mesh, sharding, pipeline, optimizer, recompute;
+  Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
+  std::string mesh, sharding, pipeline, optimizer;
   std::vector<std::string> disabled;
   bool batchInvariant = false;
   bool quiet = false;

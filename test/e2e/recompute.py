@@ -1,0 +1,95 @@
+"""What is computed again has the bits that it had: losses, gradients and weights.
+
+Programs that keep everything, the least without a second product of matrices,
+and the input of each layer only are run side by side; each plans less memory
+than the one before. With --layers the model has that many, and random weights.
+"""
+
+import argparse
+import json
+import os
+import struct
+
+import programs
+from programs import expect, run
+
+
+def with_layers(folder, layers, out):
+    """A folder with the same model's config, but deeper."""
+    os.mkdir(out)
+    with open(os.path.join(folder, "config.json")) as file:
+        config = json.load(file)
+    expect("num_hidden_layers" in config, f"{folder}: other names for its layers")
+    config["num_hidden_layers"] = layers
+    with open(os.path.join(out, "config.json"), "w") as file:
+        json.dump(config, file)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    with open(os.path.join(arguments.folder, "gradients.json")) as file:
+        sequences = json.load(file)["sequences"]
+    tokens = [token for sequence in sequences for token in sequence]
+    with open(path("tokens.u16"), "wb") as file:
+        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+    model, weights = arguments.folder, ["--weights", arguments.folder]
+    if arguments.layers:
+        model = path("deep")
+        with_layers(arguments.folder, arguments.layers, model)
+        weights = ["--init-seed", 3, "--model", model]
+
+    def results(mode, workers):
+        program = path(mode)
+        run([arguments.batonc, model, "--mode=train", f"--recompute={mode}", "--quiet", "-o",
+             program])
+        info = json.loads(run([program, "info", "--json"]).stdout)
+        recompute = info["recompute"]
+        expect(recompute["mode"] == mode, f"{mode}: info says {recompute}")
+        expect((recompute["recomputed"] > 0) == (mode != "none"), f"{mode}: info says {recompute}")
+
+        def train(*flags):
+            result = run([program, "train", *weights, "--data", path("tokens.u16"),
+                          "--seq", len(sequences[0]) - 1, "--batch", len(sequences),
+                          "--validation-fraction", 0, "--workers", workers, "--quiet",
+                          *flags])
+            return [{key: value for key, value in json.loads(line).items()
+                     if key != "tokens_per_s"} for line in result.stdout.splitlines()]
+
+        one = train("--steps", 1, "--out", path(f"{mode}-one"), "--gradients", path("gradients"))
+        some = train("--steps", 5, "--lr", 1e-3, "--out", path(f"{mode}-some"))
+        step = path(f"{mode}-some/step-5")
+        print(f"{mode}: {recompute}, {info['memory']['activations']} bytes of activations")
+        return {"loss": one, "gradients": read(path("gradients")), "losses": some,
+                "weights": read(os.path.join(step, "model.safetensors")),
+                "moments": read(os.path.join(step, "optimizer.safetensors"))}, info
+
+    kept, info = results("none", 2)
+    for mode, workers in (("selective", 1), ("full", 3)):
+        others, less = results(mode, workers)
+        for what, value in kept.items():
+            expect(others[what] == value, f"{mode}: other {what}")
+        for one, other in ((info["memory"]["activations"], less["memory"]["activations"]),
+                           (info["recompute"]["row_bytes"], less["recompute"]["row_bytes"])):
+            expect(other < one, f"{mode}: {other} bytes, {info['recompute']['mode']} has {one}")
+        info = less
+
+    plan = path("plan.mlir")
+    run([arguments.batonc, model, "--mode=train", "--emit=event", "-o", plan])
+    result = run([arguments.batonc, plan, "--mode=train", "--recompute=full", "-o", path("none")],
+                 check=False)
+    expect(result.returncode == 1 and "--recompute: " in result.stderr and
+           "holds a plan, of which all is decided" in result.stderr, f"a plan: {result}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--layers", type=int)
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
