@@ -188,6 +188,8 @@ static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
                  {"segment", segment.getName().str()},
                  {"repeat", segment.getRepeat()},
                  {"writes", std::move(writes)}};
+  if (segment.getReverse())
+    result["reverse"] = true;
   if (mlir::Attribute flops = phase->getDiscardableAttr("event.flops"))
     result["flops"] = toJson(flops);
   return result;
