@@ -14,7 +14,7 @@
 #include "runtime/train/batches.h"
 #include "runtime/train/dataset.h"
 #include "runtime/train/learning_rate.h"
-#include "runtime/train/loss_curve.h"
+#include "runtime/train/loss_history.h"
 #include "runtime/train/run_folder.h"
 #include "runtime/train/step_inputs.h"
 #include "runtime/train/step_log.h"
@@ -39,15 +39,20 @@ class Trainer : public StepDriver {
 public:
   Trainer(const TrainOptions &options, const Batches &batches,
           const LearningRateSchedule &schedule, TrainingTensors &tensors,
-          StepLog &log)
+          StepLog &log, LossHistory &history)
       : options(options), batches(batches), schedule(schedule), log(log),
-        inputs(tensors), scalars(tensors.find("scalars").floats()) {}
+        history(history), inputs(tensors),
+        scalars(tensors.find("scalars").floats()) {}
 
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;
-  std::vector<LossPoint> losses;
-  /// Of the last step, which whoever stopped there hands to the log.
+  /// Of the last step, which whoever stopped there hands to add().
   StepReport report;
+
+  void add(const StepReport &finished) {
+    log.add(finished);
+    history.add(finished);
+  }
 
   BatonStep begin(std::span<int32_t>) override {
     microbatch = 0;
@@ -72,14 +77,13 @@ public:
     const BatchShape &shape = batches.shape();
     report = {step + 1, loss, values[1], learning_rate(schedule, step),
               double(shape.sequences_per_step() * shape.length) / seconds};
-    losses.push_back({step + 1, loss});
     started = now;
     ++step;
     microbatch = 0;
     loss = 0;
     if (step == end)
       return {};
-    log.add(report);
+    add(report);
     return prepare();
   }
 
@@ -103,6 +107,7 @@ private:
   const Batches &batches;
   const LearningRateSchedule &schedule;
   StepLog &log;
+  LossHistory &history;
   StepInputs inputs;
   float *scalars;
   uint64_t microbatch = 0;
@@ -234,13 +239,13 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
     tensors.load_optimizer(*point->optimizer);
 
   StepLog log(options.steps, options.run.quiet, print);
-  Trainer trainer(options, batches, schedule, tensors, log);
+  LossHistory history(run.path(), state.step);
+  Trainer trainer(options, batches, schedule, tensors, log, history);
   trainer.step = state.step;
   RunTrace trace(metadata, options.run, *execution);
   Interruptible interruptible(execution->stop);
   const Checkpoint *like = checkpoint ? &*checkpoint : nullptr;
   Validation validation(batches, tensors);
-  LossCurve curve = {"training loss", {}, {}};
   while (trainer.step < options.steps) {
     uint64_t save_at =
         next_stop(trainer.step, options.save_every, options.steps);
@@ -262,7 +267,6 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
           throw NonFiniteStep(trainer.step,
                               NonFiniteStep::Number::ValidationLoss);
         trainer.report.validation_loss = loss;
-        curve.validation.push_back({trainer.step, loss});
       }
     } catch (NonFiniteStep &failure) {
       if (auto found = find_non_finite(tensors, like))
@@ -270,17 +274,16 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
       failure.parameters = copy_parameters(tensors);
       throw;
     }
-    log.add(trainer.report);
+    trainer.add(trainer.report);
     if (trainer.step != save_at)
       continue;
     log.clear();
     if (auto found = find_non_finite(tensors, like))
       throw Error("step " + std::to_string(trainer.step) +
                   ": after its update " + *found);
+    history.write();
     run.save({trainer.step, state.seed, batches.first_sequence(trainer.step)},
              tensors.sources(like), tensors.optimizer());
-    curve.training = trainer.losses;
-    write_loss_curve(run.path() / "loss.svg", curve);
   }
   trace.publish();
 }

@@ -40,7 +40,7 @@ def test(arguments, scratch):
     whole = train("whole", *weights, "--steps", 30, "--save-every", 10, "--keep", 2)
     expect([line["step"] for line in whole] == list(range(1, 31)), f"steps: {whole}")
     expect(whole[-1]["loss"] < 0.3 * whole[0]["loss"], f"learns nothing: {whole}")
-    expect(sorted(os.listdir(path("whole"))) == ["latest", "loss.svg", "step-20", "step-30"],
+    expect(sorted(os.listdir(path("whole"))) == ["latest", "loss.svg", "losses.jsonl", "step-20", "step-30"],
            f"leaves {os.listdir(path('whole'))}")
     print(f"30 steps: {whole[0]['loss']:.3f} to {whole[-1]['loss']:.3f}")
 

@@ -131,10 +131,16 @@ def kills(fixture):
                 expect(line == by_step[line["step"]], f"after {start} kills: {line}, expected {by_step[line['step']]}")
         else:
             expect(False, "a run that is killed never ends")
+        with open(os.path.join(out, "losses.jsonl")) as file:
+            expect(parse(file.read()) == whole, "the history of losses differs after kills")
         for number in (STEPS - 1, STEPS):
             name = f"step-{number}"
             expect(checkpoint(os.path.join(out, name)) == checkpoint(os.path.join(fixture.path("whole"), name)),
                    f"{name} differs after kills")
+        run(fixture.command(out, "--resume", steps=STEPS + 1))
+        left = sorted(os.listdir(out))
+        expect(left == ["latest", "loss.svg", "losses.jsonl", f"step-{STEPS}", f"step-{STEPS + 1}"],
+               f"kills leave {left}")
     expect(killed >= 8 and within_save >= 2, f"{killed} kills, {within_save} of them within a save")
     print(f"{killed} kills, {within_save} within a save: the lines and checkpoints of an undisturbed run")
 
@@ -152,10 +158,10 @@ def disk(fixture):
     status, printed, said, left = small.run(
         ":", ["bash", "-c", f'"$@"; status=$?; cp -r {folder} {kept}; exit $status', "-", *command], folder)
     steps = steps_of(kept)
-    expect(status == 1 and re.fullmatch(rf"error: {folder}/(step-{len(steps) + 1}\S*|latest|loss.svg): cannot be written: .*\n", said),
+    expect(status == 1 and re.fullmatch(rf"error: {folder}/(step-{len(steps) + 1}\S*|latest|loss.svg|losses.jsonl): cannot be written: .*\n", said),
            f"full disk: {status}, {said}")
     expect(steps == list(range(1, len(steps) + 1)) and bool(steps) == small.real, f"full disk: left {left}")
-    expect(set(left) <= {"latest", "loss.svg", *(f"step-{step}" for step in steps)}, f"full disk: left {left}")
+    expect(set(left) <= {"latest", "loss.svg", "losses.jsonl", *(f"step-{step}" for step in steps)}, f"full disk: left {left}")
     expect(parse(printed) == whole[:len(parse(printed))], f"full disk: {printed}")
     if steps:
         rest = parse(run(fixture.command(kept, "--resume", steps=40)).stdout)
