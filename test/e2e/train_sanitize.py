@@ -81,6 +81,9 @@ def test(arguments, scratch):
     phase, event = waiting[len(waiting) // 2]
     planted("thread", f"{phase} without its wait for {event}", without_wait(plan, phase, event),
             "ThreadSanitizer: data race")
+    # Of the 4096 rows that it has room for.
+    beyond = substitute(r"(#event\.address<@norm, .*?-> \()", r"\g<1>4096 + ", plan)
+    planted("address", "a norm 4096 rows too far", beyond, "AddressSanitizer: use-after-poison")
 
 
 if __name__ == "__main__":
