@@ -195,6 +195,8 @@ static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout,
                  {"writes", std::move(writes)}};
   if (withReads)
     result["reads"] = std::move(reads);
+  if (segment.getReverse())
+    result["reverse"] = true;
   if (mlir::Attribute flops = phase->getDiscardableAttr("event.flops"))
     result["flops"] = toJson(flops);
   return result;

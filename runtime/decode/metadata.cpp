@@ -119,6 +119,7 @@ Metadata parse_checked(const nlohmann::json &json) {
     phase.name = entry.at("name").get<std::string>();
     phase.segment = entry.at("segment").get<std::string>();
     phase.repeat = entry.at("repeat").get<int64_t>();
+    phase.reverse = entry.value("reverse", false);
     for (const nlohmann::json &written :
          entry.value("writes", nlohmann::json::array()))
       phase.writes.push_back(

@@ -70,6 +70,13 @@ struct PhaseDescription {
   std::vector<WrittenBuffer> writes;
   /// What it reads besides; nothing but in programs of --sanitize=address.
   std::optional<std::vector<WrittenBuffer>> reads = {};
+  /// Iterations begin with the last layer.
+  bool reverse = false;
+
+  /// Whose copies of parameters and buffers an iteration works on.
+  uint32_t layer(uint32_t iteration) const {
+    return reverse ? static_cast<uint32_t>(repeat) - 1 - iteration : iteration;
+  }
 };
 
 /// Attention of one row to one of the positions that it sees, the last `window`

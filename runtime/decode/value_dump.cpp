@@ -2,9 +2,6 @@
 
 #include "runtime/decode/value_dump.h"
 
-#include "runtime/error.h"
-#include "runtime/weights/convert.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -13,38 +10,6 @@
 namespace baton {
 
 namespace {
-
-struct Element {
-  const char *name;
-  size_t bytes;
-  NpyType stored_as;
-};
-
-constexpr Element elements[] = {
-    {"f32", 4, NpyType::F32}, {"bf16", 2, NpyType::F32},
-    {"f16", 2, NpyType::F32}, {"f64", 8, NpyType::F64},
-    {"i32", 4, NpyType::I32}, {"i64", 8, NpyType::I64},
-};
-
-const Element &element_of(const WrittenBuffer &buffer) {
-  for (const Element &element : elements)
-    if (buffer.element == element.name)
-      return element;
-  throw Error("--dump: buffer \"" + buffer.buffer + "\" has elements of type " +
-              buffer.element + ", which no .npy file is written for");
-}
-
-void convert_element(const std::string &element, const std::byte *from,
-                     std::byte *to, size_t bytes) {
-  if (bytes != 2) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  uint16_t bits;
-  std::memcpy(&bits, from, sizeof(bits));
-  float value = element == "bf16" ? f32_from_bf16(bits) : f32_from_f16(bits);
-  std::memcpy(to, &value, sizeof(value));
-}
 
 /// Letters that file systems and shells take as they are.
 std::string file_name_part(const std::string &name) {
@@ -87,54 +52,6 @@ bool is_appendable(const WrittenBuffer &buffer) {
                      });
 }
 
-bool can_be_evaluated(const WrittenBuffer &buffer) {
-  return std::none_of(
-      buffer.extents.begin(), buffer.extents.end(),
-      [](const Extent &extent) { return extent.kind == Extent::Kind::Other; });
-}
-
-using Index = std::vector<uint64_t>;
-
-/// Calls visit(index) for every index of a box, in row-major order.
-template <typename Visit>
-void for_each_index(const std::vector<uint64_t> &extents, Visit visit) {
-  uint64_t count = 1;
-  for (uint64_t extent : extents)
-    count *= extent;
-  Index index(extents.size());
-  for (uint64_t i = 0; i < count; ++i) {
-    visit(index);
-    for (size_t dimension = index.size(); dimension-- > 0;) {
-      if (++index[dimension] < extents[dimension])
-        break;
-      index[dimension] = 0;
-    }
-  }
-}
-
-int64_t position_of(const Index &index, const std::vector<int64_t> &strides) {
-  int64_t position = 0;
-  for (size_t i = 0; i < index.size(); ++i)
-    position += static_cast<int64_t>(index[i]) * strides[i];
-  return position;
-}
-
-/// As event.buffer defines it.
-int64_t position_of(const Index &index, const WrittenBuffer &buffer) {
-  int64_t position = position_of(index, buffer.strides);
-  const auto first = static_cast<int64_t>(index.front());
-  const int64_t in_run = first % buffer.interleave;
-  position -= in_run * buffer.strides.front();
-  const int64_t columns = buffer.interleave_columns;
-  if (columns == 1)
-    return position + in_run;
-  const auto last = static_cast<int64_t>(index.back());
-  const int64_t column = last % columns;
-  const int64_t width =
-      std::min(columns, buffer.capacity.back() - (last - column));
-  return position - column * buffer.strides.back() + in_run * width + column;
-}
-
 std::vector<uint64_t> without_first(const std::vector<uint64_t> &extents) {
   return {extents.begin() + 1, extents.end()};
 }
@@ -160,7 +77,7 @@ void ValueDump::add_program(const ProgramDescription &program, size_t digits) {
     for (const WrittenBuffer &buffer : description.writes) {
       if (!can_be_evaluated(buffer))
         continue;
-      NpyType type = element_of(buffer).stored_as;
+      NpyType type = stored_type(buffer);
       auto same =
           std::find_if(values.begin(), values.end(), [&](const Value &value) {
             return value.iteration == iteration &&
@@ -189,31 +106,6 @@ void ValueDump::add_program(const ProgramDescription &program, size_t digits) {
   }
 }
 
-ValueDump::Piece ValueDump::copy(const WrittenBuffer &buffer,
-                                 const BatonStep &step, uint32_t iteration,
-                                 const std::byte *storage) const {
-  const Element &element = element_of(buffer);
-  size_t stored_bytes = npy_element_bytes(element.stored_as);
-  Piece piece;
-  uint64_t count = 1;
-  for (const Extent &extent : buffer.extents) {
-    piece.extents.push_back(static_cast<uint64_t>(extent.evaluate(step)));
-    count *= piece.extents.back();
-  }
-  piece.bytes.resize(count * stored_bytes);
-  int64_t origin =
-      buffer.offset + (buffer.layers > 1 ? iteration * buffer.layer_stride : 0);
-  std::byte *to = piece.bytes.data();
-  for_each_index(piece.extents, [&](const Index &index) {
-    convert_element(buffer.element,
-                    storage + (origin + position_of(index, buffer)) *
-                                  static_cast<int64_t>(element.bytes),
-                    to, element.bytes);
-    to += stored_bytes;
-  });
-  return piece;
-}
-
 void ValueDump::record(const BatonStep &step, uint32_t phase,
                        uint32_t iteration, void *const *storages) {
   for (const Addition &addition : additions[{phase, iteration}]) {
@@ -221,7 +113,8 @@ void ValueDump::record(const BatonStep &step, uint32_t phase,
     const WrittenBuffer &buffer = *addition.buffer;
     const auto *storage =
         static_cast<const std::byte *>(storages[buffer.storage]);
-    Piece piece = copy(buffer, step, iteration, storage);
+    uint32_t layer = metadata.phases[phase].layer(iteration);
+    WrittenValues piece = copy_values(buffer, step, layer, storage);
     if (is_appendable(buffer)) {
       value.writer.append(piece.bytes.data(), piece.extents[0]);
       continue;
@@ -238,7 +131,7 @@ void ValueDump::join(Value &value) {
     return;
   std::optional<size_t> joined = joined_dimension(*value.buffer);
   std::vector<uint64_t> extents(value.buffer->extents.size());
-  for (const Piece &piece : value.pieces)
+  for (const WrittenValues &piece : value.pieces)
     for (size_t i = 0; i < extents.size(); ++i)
       extents[i] = i == joined ? extents[i] + piece.extents[i]
                                : std::max(extents[i], piece.extents[i]);
@@ -250,14 +143,14 @@ void ValueDump::join(Value &value) {
 
   std::vector<std::byte> bytes(count * element_bytes);
   uint64_t done = 0;
-  for (const Piece &piece : value.pieces) {
+  for (const WrittenValues &piece : value.pieces) {
     std::byte *base = bytes.data();
     if (joined) {
       base += done * static_cast<uint64_t>(strides[*joined]) * element_bytes;
       done += piece.extents[*joined];
     }
     const std::byte *from = piece.bytes.data();
-    for_each_index(piece.extents, [&](const Index &index) {
+    for_each_index(piece.extents, [&](const ValueIndex &index) {
       std::memcpy(base + position_of(index, strides) *
                              static_cast<int64_t>(element_bytes),
                   from, element_bytes);

@@ -22,6 +22,7 @@
 
 #include "runtime/decode/metadata.h"
 #include "runtime/decode/npy.h"
+#include "runtime/decode/written_values.h"
 #include "runtime/files/temporary.h"
 
 #include <cstdint>
@@ -48,23 +49,17 @@ public:
   void publish();
 
 private:
-  /// What one step added, contiguous.
-  struct Piece {
-    std::vector<uint64_t> extents;
-    std::vector<std::byte> bytes;
-  };
   struct Value {
     uint32_t phase;
     uint32_t iteration;
     const WrittenBuffer *buffer;
     NpyType type;
     NpyWriter writer;
-    /// Of values that cannot be appended to a file as they come.
-    std::vector<Piece> pieces;
+    /// What each step added, of values that cannot be appended to a file as
+    /// they come.
+    std::vector<WrittenValues> pieces;
   };
   void add_program(const ProgramDescription &program, size_t digits);
-  Piece copy(const WrittenBuffer &buffer, const BatonStep &step,
-             uint32_t iteration, const std::byte *storage) const;
   static void join(Value &value);
 
   const Metadata &metadata;

@@ -147,6 +147,11 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   number("--validation-fraction", options.validation_fraction, "X",
          "Of the sequences, set aside");
   command
+      .add_option("--validate-every", options.validate_every,
+                  "Steps from one measurement of the validation loss to the "
+                  "next, and after the last one (default: none)")
+      ->type_name("N");
+  command
       .add_option("--gradients", options.gradients,
                   "Also write the gradients of the last step, under the "
                   "names of their parameters")

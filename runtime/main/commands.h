@@ -71,6 +71,8 @@ struct TrainOptions {
   uint64_t keep = 2;
   uint64_t seed = 0;
   double validation_fraction = 0.1;
+  /// Steps from one validation to the next; 0: none.
+  uint64_t validate_every = 0;
   bool resume = false;
   /// Where the gradients of the last step go.
   std::optional<std::string> gradients;

@@ -7,16 +7,19 @@
 #include "runtime/error.h"
 #include "runtime/files/temporary.h"
 #include "runtime/main/interrupt.h"
+#include "runtime/main/non_finite.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/run_trace.h"
+#include "runtime/main/validation.h"
 #include "runtime/main/weights.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/dataset.h"
 #include "runtime/train/learning_rate.h"
-#include "runtime/train/loss_curve.h"
+#include "runtime/train/loss_history.h"
 #include "runtime/train/optimizer_numbers.h"
 #include "runtime/train/run_folder.h"
+#include "runtime/train/step_inputs.h"
 #include "runtime/train/step_log.h"
 #include "runtime/train/training_tensors.h"
 
@@ -30,32 +33,33 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Feeds the program with microbatches, until a step that a checkpoint is due
-/// after.
+/// Feeds the program with microbatches, until a step that something is due
+/// after: a checkpoint, or a validation.
 class Trainer : public StepDriver {
 public:
   Trainer(const TrainOptions &options, const Batches &batches,
           const LearningRateSchedule &schedule,
           const OptimizerNumbers &optimizer, TrainingTensors &tensors,
-          StepLog &log)
+          StepLog &log, LossHistory &history)
       : options(options), batches(batches), schedule(schedule),
-        optimizer(optimizer), log(log),
-        tokens(tensors.find("tokens").integers()),
-        positions(tensors.find("positions").integers()),
-        targets(tensors.find("targets").integers()),
-        weights(tensors.find("target_weights").floats()),
-        accumulate(tensors.find("accumulate").integers()),
+        optimizer(optimizer), log(log), history(history), inputs(tensors),
         numbers(tensors.find("numbers").floats()) {}
 
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;
-  std::vector<LossPoint> losses;
   /// Watches phases, if there is one.
   MemoryGuard *guard = nullptr;
+  /// Of the last step, which whoever stopped there hands to add().
+  StepReport report;
 
   void observe(const BatonStep &, uint32_t phase, uint32_t iteration,
                void *const *) override {
     guard->passed(phase, iteration);
+  }
+
+  void add(const StepReport &finished) {
+    log.add(finished);
+    history.add(finished);
   }
 
   BatonStep begin(std::span<int32_t>) override {
@@ -69,39 +73,34 @@ public:
     std::span<const float> values = summary.row(0);
     loss += values[0];
     if (!std::isfinite(loss))
-      throw Error("step " + std::to_string(step + 1) +
-                  ": the loss is not a number; the last checkpoint is as it "
-                  "was");
+      throw NonFiniteStep(step + 1, NonFiniteStep::Number::Loss);
     if (!current.outputs) {
       ++microbatch;
       return prepare();
     }
     if (!std::isfinite(values[1]))
-      throw Error("step " + std::to_string(step + 1) +
-                  ": the norm of the gradients is not a number; the last "
-                  "checkpoint is as it was");
+      throw NonFiniteStep(step + 1, NonFiniteStep::Number::GradientNorm);
     Clock::time_point now = Clock::now();
     double seconds = std::chrono::duration<double>(now - started).count();
     const BatchShape &shape = batches.shape();
-    log.add({step + 1, loss, values[1], learning_rate(schedule, step),
-             double(shape.sequences_per_step() * shape.length) / seconds});
-    losses.push_back({step + 1, loss});
+    report = {step + 1, loss, values[1], learning_rate(schedule, step),
+              double(shape.sequences_per_step() * shape.length) / seconds};
     started = now;
     ++step;
     microbatch = 0;
     loss = 0;
-    return step == end ? BatonStep{} : prepare();
+    if (step == end)
+      return {};
+    add(report);
+    return prepare();
   }
 
 private:
   BatonStep prepare() {
-    const BatchShape &shape = batches.shape();
-    batches.fill(step, microbatch, tokens, targets, positions, weights);
-    *accumulate = microbatch != 0;
     optimizer.write(numbers, step + 1, learning_rate(schedule, step),
                     options.clip);
-    bool updates = microbatch + 1 == shape.accumulation;
-    return {static_cast<uint32_t>(shape.rows * shape.length), 0, updates, 0};
+    bool updates = microbatch + 1 == batches.shape().accumulation;
+    return inputs.fill(batches, step, microbatch, updates);
   }
 
   const TrainOptions &options;
@@ -109,9 +108,8 @@ private:
   const LearningRateSchedule &schedule;
   const OptimizerNumbers &optimizer;
   StepLog &log;
-  int32_t *tokens, *positions, *targets;
-  float *weights;
-  int32_t *accumulate;
+  LossHistory &history;
+  StepInputs inputs;
   float *numbers;
   uint64_t microbatch = 0;
   double loss = 0;
@@ -187,6 +185,18 @@ BatchShape batch_shape(const Metadata &metadata, const TrainOptions &options) {
   return {options.batch, length, options.accumulate};
 }
 
+/// The next multiple of `every`, 0 for none, that is at most the last step.
+uint64_t next_stop(uint64_t step, uint64_t every, uint64_t last) {
+  return every ? std::min(last, (step / every + 1) * every) : last;
+}
+
+/// Throws Error, and NonFiniteStep once all memory of the run is free again.
+void run_steps(const Metadata &metadata, const TrainOptions &options,
+               const std::filesystem::path &folder,
+               const LearningRateSchedule &schedule, const Batches &batches,
+               const TrainingState &state,
+               const std::optional<ResumePoint> &point);
+
 } // namespace
 
 void train_command(const Metadata &metadata, const TrainOptions &options) {
@@ -224,6 +234,24 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
     throw Error("--steps " + std::to_string(options.steps) +
                 ": the checkpoint in " + options.out + " is of step " +
                 std::to_string(state.step) + " already");
+  if (options.validate_every && batches.split().validation == 0)
+    throw Error("--validate-every " + std::to_string(options.validate_every) +
+                ": no sequence is set aside for it; the data has one only, or "
+                "--validation-fraction is 0");
+  try {
+    run_steps(metadata, options, folder, schedule, batches, state, point);
+  } catch (const NonFiniteStep &failure) {
+    throw Error(explain_non_finite(metadata, batches, failure));
+  }
+}
+
+namespace {
+
+void run_steps(const Metadata &metadata, const TrainOptions &options,
+               const std::filesystem::path &folder,
+               const LearningRateSchedule &schedule, const Batches &batches,
+               const TrainingState &state,
+               const std::optional<ResumePoint> &point) {
   RunFolder run(options.out, folder, options.keep,
                 options.resume ? RunStart::Continued : RunStart::New);
 
@@ -248,7 +276,8 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
     tensors.load_optimizer(*point->optimizer);
 
   StepLog log(options.steps, options.run.quiet, print);
-  Trainer trainer(options, batches, schedule, optimizer, tensors, log);
+  LossHistory history(run.path(), state.step);
+  Trainer trainer(options, batches, schedule, optimizer, tensors, log, history);
   trainer.step = state.step;
   RunTrace trace(metadata, options.run, *execution);
   std::unique_ptr<MemoryGuard> guard;
@@ -257,25 +286,51 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
   trainer.guard = guard.get();
   Interruptible interruptible(execution->stop);
   const Checkpoint *like = checkpoint ? &*checkpoint : nullptr;
+  Validation validation(batches, tensors);
   while (trainer.step < options.steps) {
-    uint64_t every = options.save_every ? options.save_every : options.steps;
-    trainer.end = std::min(options.steps, (trainer.step / every + 1) * every);
-    execution->run(trainer, /*observed=*/guard != nullptr);
-    check_interrupted();
+    uint64_t save_at =
+        next_stop(trainer.step, options.save_every, options.steps);
+    uint64_t validate_at =
+        next_stop(trainer.step, options.validate_every, options.steps);
+    trainer.end = std::min(save_at, validate_at);
+    try {
+      execution->run(trainer, /*observed=*/guard != nullptr);
+      check_interrupted();
+      if (options.gradients && trainer.step == options.steps) {
+        SafetensorsWriter writer(*options.gradients);
+        writer.write(tensors.sources(like, "gradient"));
+        writer.publish();
+      }
+      if (options.validate_every && trainer.step == validate_at) {
+        double loss = validation.measure(*execution);
+        check_interrupted();
+        if (!std::isfinite(loss))
+          throw NonFiniteStep(trainer.step,
+                              NonFiniteStep::Number::ValidationLoss);
+        trainer.report.validation_loss = loss;
+      }
+    } catch (NonFiniteStep &failure) {
+      if (auto found = find_non_finite(tensors, like))
+        throw Error(std::string(failure.what()) + ": " + *found);
+      failure.parameters = copy_parameters(tensors);
+      throw;
+    }
+    trainer.add(trainer.report);
+    if (trainer.step != save_at)
+      continue;
     log.clear();
+    if (auto found = find_non_finite(tensors, like))
+      throw Error("step " + std::to_string(trainer.step) +
+                  ": after its update " + *found);
+    history.write();
     run.save({trainer.step, state.seed, batches.first_sequence(trainer.step)},
              tensors.sources(like), tensors.optimizer());
-    write_loss_curve(run.path() / "loss.svg",
-                     {"training loss", trainer.losses, {}});
-  }
-  if (options.gradients) {
-    SafetensorsWriter writer(*options.gradients);
-    writer.write(tensors.sources(like, "gradient"));
-    writer.publish();
   }
   if (guard)
     write_touched(*guard, *options.check_memory);
   trace.publish();
 }
+
+} // namespace
 
 } // namespace baton

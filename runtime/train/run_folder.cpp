@@ -37,6 +37,9 @@ constexpr std::string_view checksums_name = "checksums.json";
 constexpr std::string_view model_name = "model.safetensors";
 constexpr std::string_view optimizer_name = "optimizer.safetensors";
 constexpr std::string_view state_name = "state.json";
+/// Of LossHistory.
+constexpr std::string_view lines_name = "losses.jsonl";
+constexpr std::string_view picture_name = "loss.svg";
 
 std::string step_name(uint64_t step) {
   return std::string(step_prefix) + std::to_string(step);
@@ -62,8 +65,12 @@ bool is_leftover(std::string_view name) {
     if (name.ends_with(suffix))
       return parse_step_name(name.substr(0, name.size() - suffix.size()))
           .has_value();
-  return name.ends_with(temporary_suffix) &&
-         name.starts_with(std::string(latest_name) + ".");
+  if (!name.ends_with(temporary_suffix))
+    return false;
+  for (std::string_view file : {latest_name, lines_name, picture_name})
+    if (name.starts_with(std::string(file) + "."))
+      return true;
+  return false;
 }
 
 /// Numbers of the checkpoints in a folder, ascending. Throws Error.

@@ -16,6 +16,8 @@ std::string step_line(const StepReport &report) {
   nlohmann::ordered_json line;
   line["step"] = report.step;
   line["loss"] = report.loss;
+  if (report.validation_loss)
+    line["validation_loss"] = *report.validation_loss;
   line["grad_norm"] = report.gradient_norm;
   line["lr"] = report.learning_rate;
   line["tokens_per_s"] = report.tokens_per_second;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,11 +21,15 @@ struct StepReport {
   double gradient_norm = 0;
   double learning_rate = 0;
   double tokens_per_second = 0;
+  /// Mean over the validation sequences, with the weights after the step; of
+  /// steps that it is measured after.
+  std::optional<double> validation_loss = {};
 };
 
 /// One line of JSON, with its line feed:
 ///   {"step":1,"loss":5.54,"grad_norm":1.2,"lr":0.001,"tokens_per_s":8100.0}
-/// What is infinite or not a number is null.
+/// with "validation_loss" behind the loss where there is one. What is infinite
+/// or not a number is null.
 std::string step_line(const StepReport &report);
 
 /// What a terminal shows, less than 80 columns:

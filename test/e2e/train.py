@@ -1,8 +1,9 @@
 """A training run from beginning to end: it learns, stops, goes on, is refused.
 
 A run that is interrupted after any checkpoint and resumed prints the lines and
-leaves the weights of an uninterrupted one. Its checkpoints are read by programs
-that decode, and give other logits than before.
+leaves the weights of an uninterrupted one; so does one that validates of one that
+does not. Its checkpoints are read by programs that decode, and give other logits
+than before.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def test(arguments, scratch):
     whole = train("whole", *weights, "--steps", 30, "--save-every", 10, "--keep", 2)
     expect([line["step"] for line in whole] == list(range(1, 31)), f"steps: {whole}")
     expect(whole[-1]["loss"] < 0.3 * whole[0]["loss"], f"learns nothing: {whole}")
-    expect(sorted(os.listdir(path("whole"))) == ["latest", "loss.svg", "step-20", "step-30"],
+    expect(sorted(os.listdir(path("whole"))) == ["latest", "loss.svg", "losses.jsonl", "step-20", "step-30"],
            f"leaves {os.listdir(path('whole'))}")
     print(f"30 steps: {whole[0]['loss']:.3f} to {whole[-1]['loss']:.3f}")
 
@@ -53,6 +54,29 @@ def test(arguments, scratch):
                 open(path(f"parts/step-30/{name}"), "rb") as other:
             expect(one.read() == other.read(), f"{name} differs after a resume")
     print("a resumed run is the uninterrupted one")
+
+    # Measured or not, also when it goes on after a checkpoint: the same steps.
+    measured = train("measured", *weights, "--steps", 30, "--save-every", 10, "--validate-every", 4)
+    shutil.rmtree(path("measured/step-30"))
+    rest = train("measured", *weights, "--steps", 30, "--save-every", 10, "--validate-every", 4, "--resume")
+    expect(rest == measured[20:], f"goes on with {rest}, expected {measured[20:]}")
+    losses = {line["step"]: line.pop("validation_loss") for line in measured if "validation_loss" in line}
+    expect(sorted(losses) == [4, 8, 12, 16, 20, 24, 28, 30], f"validates after {sorted(losses)}")
+    expect(measured == whole, f"a run that validates: {measured}, one that does not: {whole}")
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        with open(path(f"whole/step-30/{name}"), "rb") as one, \
+                open(path(f"measured/step-30/{name}"), "rb") as other:
+            expect(one.read() == other.read(), f"{name} differs after validations")
+    with open(path("measured/loss.svg")) as file:
+        expect(">validation<" in file.read(), "the picture shows no validation loss")
+    # What is measured is a step's loss over the sequences that are set aside: the
+    # last twelve, of a text of 124.
+    with open(path("last.u16"), "wb") as file:
+        file.write(struct.pack(f"<{12 * 33}H", *tokens[112 * 33:124 * 33]))
+    last = train("last", "--weights", path("whole/step-30"), "--data", path("last.u16"), "--batch", 12,
+                 "--steps", 1, "--warmup", 0, "--validation-fraction", 0)
+    expect(abs(losses[30] / last[0]["loss"] - 1) < 1e-6, f"validation: {losses[30]}, a step: {last[0]['loss']}")
+    print(f"validation: {losses[4]:.3f} to {losses[30]:.3f}")
 
     decoder = Program(arguments.batonc, arguments.folder, path("decoder"))
     before = decoder.logits(case["tokens"][:16], path("before.npy"))
@@ -76,10 +100,12 @@ def test(arguments, scratch):
     refused("no such folder", "--weights", path("nothing"), "--steps", 1)
     refused("a step takes at most", *weights, "--steps", 1, "--batch", 100000)
     refused("the model takes sequences of at most", *weights, "--steps", 1, "--seq", 100000)
+    refused("--validate-every 1: no sequence is set aside", *weights, "--steps", 1, "--validate-every", 1,
+            "--validation-fraction", 0, "--warmup", 0)
     refused("--lr-schedule", *weights, "--steps", 1, "--lr-schedule", "steep")
     refused("--resume", *weights, "--steps", 40, out="whole")
     refused("is of step 30 already", *weights, "--steps", 30, "--resume", out="whole")
-    refused("is not a number; the last checkpoint is as it was", *weights, "--steps", 20, "--lr", 1e30, "--clip", 0)
+    refused("is not finite: ", *weights, "--steps", 20, "--lr", 1e30, "--clip", 0)
     memory = json.loads(run([program, "info", "--json"]).stdout)["memory"]
     checkpoint = os.path.getsize(path("whole/step-30/model.safetensors"))
     # Weights, gradients and two moments.

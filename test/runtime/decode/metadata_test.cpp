@@ -66,6 +66,15 @@ TEST(Metadata, RefusesDamage) {
   EXPECT_THROW(Metadata::parse(""), Error);
 }
 
+TEST(Metadata, LayersOfIterations) {
+  PhaseDescription forward = {"a", "layers", 3, {}};
+  PhaseDescription backward = {"a", "layers.backward", 3, {}, true};
+  EXPECT_EQ(forward.layer(0), 0u);
+  EXPECT_EQ(forward.layer(2), 2u);
+  EXPECT_EQ(backward.layer(0), 2u);
+  EXPECT_EQ(backward.layer(2), 0u);
+}
+
 TEST(ProgramOrder, RepeatsSegmentsNotPhases) {
   std::vector<PhaseDescription> phases = {{"a", "start", 1, {}},
                                           {"b", "layers", 2, {}},

@@ -1,0 +1,207 @@
+//===- non_finite.cpp - where infinities and NaNs of a step begin ---------===//
+
+#include "runtime/main/non_finite.h"
+
+#include "runtime/decode/execution.h"
+#include "runtime/decode/written_values.h"
+#include "runtime/train/step_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace baton {
+
+namespace {
+
+constexpr const char *untouched = "; the last checkpoint is as it was";
+
+bool is_finite(const float *values, uint64_t count) {
+  return std::all_of(values, values + count,
+                     [](float value) { return std::isfinite(value); });
+}
+
+/// Counts what is not finite, and remembers the first.
+struct Finding {
+  uint64_t first = 0, bad = 0, count = 0;
+  float value = 0;
+
+  void look(const float *values, uint64_t size) {
+    for (uint64_t i = 0; i < size; ++i) {
+      if (std::isfinite(values[i]))
+        continue;
+      if (bad++ == 0) {
+        first = count + i;
+        value = values[i];
+      }
+    }
+    count += size;
+  }
+
+  /// "holds nan at [2, 5], the first of 7 of its 4096 values that are not
+  /// finite"
+  std::string text(const std::vector<uint64_t> &shape) const {
+    std::string place;
+    uint64_t rest = first;
+    for (size_t i = shape.size(); i-- > 0; rest /= shape[i])
+      place =
+          std::to_string(rest % shape[i]) + (place.empty() ? "" : ", ") + place;
+    std::string what = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+    return "holds " + what + " at [" + place + "], the first of " +
+           std::to_string(bad) + " of its " + std::to_string(count) +
+           " values that are not finite";
+  }
+};
+
+std::optional<std::string> find_in(const std::vector<TensorSource> &sources,
+                                   const char *kind) {
+  for (const TensorSource &source : sources) {
+    uint64_t rows = source.shape.empty() ? 1 : source.shape[0], columns = 1;
+    for (size_t i = 1; i < source.shape.size(); ++i)
+      columns *= source.shape[i];
+    Finding finding;
+    if (source.read) {
+      std::vector<float> values(rows * columns);
+      source.read(0, rows, reinterpret_cast<std::byte *>(values.data()));
+      finding.look(values.data(), values.size());
+    } else {
+      finding.look(static_cast<const float *>(source.data), rows * columns);
+    }
+    if (finding.bad)
+      return kind + source.name + " " + finding.text(source.shape);
+  }
+  return std::nullopt;
+}
+
+/// Looks at what every phase of a step leaves, up to the first that is not
+/// finite. Nothing is updated.
+class Search : public StepDriver {
+public:
+  Search(const Metadata &metadata, const Batches &batches,
+         const TrainingTensors &tensors, const NonFiniteStep &failure)
+      : metadata(metadata), batches(batches), inputs(tensors),
+        failure(failure) {}
+
+  /// What was found.
+  std::string text;
+
+  BatonStep begin(std::span<int32_t>) override { return prepare(); }
+
+  BatonStep advance(const BatonStep &, const Logits &) override {
+    ++number;
+    bool validates = failure.number == NonFiniteStep::Number::ValidationLoss;
+    uint64_t end =
+        validates ? batches.validation_batches() : batches.shape().accumulation;
+    return text.empty() && number < end ? prepare() : BatonStep{};
+  }
+
+  void observe(const BatonStep &step, uint32_t phase, uint32_t iteration,
+               void *const *storages) override {
+    if (!text.empty())
+      return;
+    const PhaseDescription &description = metadata.phases[phase];
+    uint32_t layer = description.layer(iteration);
+    for (const WrittenBuffer &buffer : description.writes) {
+      if (buffer.element != "f32" || !can_be_evaluated(buffer))
+        continue;
+      WrittenValues values =
+          copy_values(buffer, step, layer,
+                      static_cast<const std::byte *>(storages[buffer.storage]));
+      Finding finding;
+      finding.look(reinterpret_cast<const float *>(values.bytes.data()),
+                   values.bytes.size() / sizeof(float));
+      if (finding.bad == 0)
+        continue;
+      text = "it begins in the op " + description.name;
+      if (description.repeat > 1)
+        text += " of layer " + std::to_string(layer);
+      text += ", whose result " + buffer.buffer + " " +
+              finding.text(values.extents) + "; all parameters are finite";
+      return;
+    }
+  }
+
+private:
+  BatonStep prepare() {
+    if (failure.number == NonFiniteStep::Number::ValidationLoss)
+      return inputs.fill_validation(batches, number);
+    return inputs.fill(batches, failure.step - 1, number, false);
+  }
+
+  const Metadata &metadata;
+  const Batches &batches;
+  StepInputs inputs;
+  const NonFiniteStep &failure;
+  uint64_t number = 0;
+};
+
+const char *name_of(NonFiniteStep::Number number) {
+  switch (number) {
+  case NonFiniteStep::Number::Loss:
+    return "the loss";
+  case NonFiniteStep::Number::GradientNorm:
+    return "the norm of the gradients";
+  case NonFiniteStep::Number::ValidationLoss:
+    break;
+  }
+  return "the validation loss";
+}
+
+} // namespace
+
+NonFiniteStep::NonFiniteStep(uint64_t step, Number number)
+    : Error("step " + std::to_string(step) + ": " + name_of(number) +
+            " is not finite"),
+      step(step), number(number) {}
+
+std::optional<std::string> find_non_finite(const TrainingTensors &tensors,
+                                           const Checkpoint *like) {
+  bool finite = true;
+  for (const TrainingTensor &tensor : tensors.all())
+    if (tensor.role == "parameter" || tensor.role == "optimizer")
+      finite = finite &&
+               is_finite(tensor.floats(), tensor.elements() * tensor.layers);
+  if (finite)
+    return std::nullopt;
+  if (auto found = find_in(tensors.sources(like), "the parameter "))
+    return *found + untouched;
+  if (auto found = find_in(tensors.optimizer(), "the optimizer's state "))
+    return *found + untouched;
+  return std::nullopt;
+}
+
+std::vector<std::vector<float>>
+copy_parameters(const TrainingTensors &tensors) {
+  std::vector<std::vector<float>> result;
+  for (const TrainingTensor &tensor : tensors.all())
+    if (tensor.role == "parameter")
+      result.emplace_back(tensor.floats(),
+                          tensor.floats() + tensor.elements() * tensor.layers);
+  return result;
+}
+
+std::string explain_non_finite(const Metadata &metadata, const Batches &batches,
+                               const NonFiniteStep &failure) {
+  // The values of a phase are complete after it only when one worker runs all.
+  Parameters none = Parameters::random(metadata.json, 0, 1);
+  std::unique_ptr<Execution> execution = make_execution(metadata, none, {1, 0});
+  TrainingTensors tensors(metadata, execution->storages());
+  auto values = failure.parameters.begin();
+  for (const TrainingTensor &tensor : tensors.all())
+    if (tensor.role == "parameter") {
+      std::copy(values->begin(), values->end(), tensor.floats());
+      ++values;
+    }
+  Search search(metadata, batches, tensors, failure);
+  execution->run(search, /*observed=*/true);
+  std::string text = std::string(failure.what()) + ": ";
+  if (!search.text.empty())
+    text += search.text;
+  else if (failure.number == NonFiniteStep::Number::GradientNorm)
+    text += "every gradient is finite, but the sum of their squares is not";
+  else
+    text += "but every value is finite when the step runs again";
+  return text + untouched;
+}
+
+} // namespace baton

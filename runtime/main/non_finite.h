@@ -1,0 +1,51 @@
+//===- non_finite.h - where infinities and NaNs of a step begin -----------===//
+//
+// A step whose loss or gradients are not finite ends the run. What is at fault
+// is a parameter, or else the first phase whose output is not finite: the step
+// runs again, on one worker, which looks at the output of every phase.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_MAIN_NON_FINITE_H
+#define BATON_RUNTIME_MAIN_NON_FINITE_H
+
+#include "runtime/decode/metadata.h"
+#include "runtime/error.h"
+#include "runtime/train/batches.h"
+#include "runtime/train/training_tensors.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// Thrown where a run meets one.
+struct NonFiniteStep : Error {
+  enum class Number { Loss, GradientNorm, ValidationLoss };
+  /// `step` counts from 1.
+  NonFiniteStep(uint64_t step, Number number);
+
+  uint64_t step;
+  Number number;
+  /// What every parameter held, by copy_parameters().
+  std::vector<std::vector<float>> parameters;
+};
+
+/// Says which tensor of parameters, under the name that `like` has for it, or
+/// of the optimizer's states, holds an infinity or a NaN, where, and how many;
+/// nothing when all are finite.
+std::optional<std::string> find_non_finite(const TrainingTensors &tensors,
+                                           const Checkpoint *like);
+
+/// All layers of each parameter.
+std::vector<std::vector<float>> copy_parameters(const TrainingTensors &tensors);
+
+/// Runs the step again, in memory of its own, and says where it went wrong.
+std::string explain_non_finite(const Metadata &metadata, const Batches &batches,
+                               const NonFiniteStep &failure);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_MAIN_NON_FINITE_H

@@ -1,0 +1,61 @@
+"""README's first command, with what is built already and few steps: it trains,
+what it trains decodes, and the files that it names are there and well-formed.
+Another checkpoint takes the other way. Losses of the first steps are the same
+each time."""
+
+import argparse
+import json
+import os
+import xml.etree.ElementTree
+
+import programs
+from programs import expect, run
+
+STEPS = 40
+
+
+def test(arguments, scratch):
+    path = lambda *names: os.path.join(scratch, *names)
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    demo = [os.path.join(root, "tools/demo"), "--build", os.path.dirname(os.path.dirname(arguments.batonc))]
+
+    def lines_of(folder):
+        with open(path(folder, "run", "losses.jsonl")) as file:
+            lines = [json.loads(line) for line in file]
+        for line in lines:
+            del line["tokens_per_s"]
+        return lines
+
+    result = run([*demo, "--scratch", path("demo"), "--steps", STEPS])
+    lines = lines_of("demo")
+    expect([line["step"] for line in lines] == list(range(1, STEPS + 1)), f"steps: {lines}")
+    expect(5.4 < lines[0]["loss"] < 5.7, f"random weights know something: {lines[0]}")
+    expect(lines[-1]["loss"] < 0.8 * lines[0]["loss"], f"learns nothing: {lines[-1]}")
+    expect(sum("validation_loss" in line for line in lines) == 4, f"validations: {lines}")
+    expect(result.stdout.count("####") >= 10, f"no losses are shown: {result.stdout}")
+
+    named = [line.split()[0] for line in result.stdout.split("To open:")[1].splitlines()[1:]]
+    expect(len(named) == 4, f"names {named}")
+    for name in named:
+        expect(os.path.getsize(name) > 1000, f"{name} is empty")
+    svg, page, *traces = named
+    xml.etree.ElementTree.parse(svg)
+    with open(page) as file:
+        expect("</html>" in file.read(), f"{page} is cut off")
+    for trace, steps in zip(traces, (3, 1)):
+        with open(trace) as file:
+            events = json.load(file)["traceEvents"]
+        found = sum(event.get("cat") == "step" for event in events)
+        expect(found >= steps, f"{trace} holds {found} steps")
+    print(f"{STEPS} steps: {lines[0]['loss']:.2f} to {lines[-1]['loss']:.2f}; {len(named)} files to open")
+
+    run([os.path.join(root, "tools/random-checkpoint"), path("checkpoint"), "--hidden", 64, "--layers", 2])
+    answer = run([*demo, "--scratch", path("other"), path("checkpoint")]).stdout
+    expect("tokens/s" in answer, f"a checkpoint of one's own: {answer}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
