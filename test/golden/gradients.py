@@ -12,12 +12,13 @@ from pathlib import Path
 import torch
 import transformers
 
+import hyper_connections
 from gated_qwen3 import GatedQwen3ForCausalLM, has_gates
 from projections import project
 
 HERE = Path(__file__).resolve().parent
 SEQUENCES = 3
-STEPS = {"llama-gqa", "gpt2-small"}
+STEPS = {"llama-gqa", "gpt2-small", "llama-hyper-sinkhorn"}
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.1}
 CLIP = 1.0
 
@@ -25,6 +26,8 @@ CLIP = 1.0
 def model_of(folder, dtype):
     config = transformers.AutoConfig.from_pretrained(folder)
     kind = GatedQwen3ForCausalLM if has_gates(config) else transformers.AutoModelForCausalLM
+    if hyper_connections.form_of(config):
+        kind = hyper_connections.class_of(getattr(transformers, config.architectures[0]))
     model = kind.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager")
     return model.to(dtype).eval()
 
