@@ -218,11 +218,11 @@ Sums worst_sums(int64_t count, double deviation, int64_t iterations) {
   for (int64_t r = 0; r < count; ++r)
     for (int64_t i = 0; i < maps; ++i)
       logits.row(r)[i] = static_cast<float>(normal(engine));
-  const float scale[] = {1.0f, 1.0f, 1.0f};
+  const std::vector<float> scale(3, 1.0f);
   const std::vector<float> base(maps, 0.0f);
   baton_task_hyper_maps(out.data(), out.stride, logits.data(), logits.stride,
-                        scale, base.data(), count, n, BATON_MIXING_SINKHORN,
-                        iterations, 1e-6f);
+                        scale.data(), base.data(), count, n,
+                        BATON_MIXING_SINKHORN, iterations, 1e-6f);
   Sums worst;
   for (int64_t r = 0; r < count; ++r)
     for (int64_t i = 0; i < n; ++i) {
@@ -264,15 +264,15 @@ double gain(BatonMixing mixing, float noise) {
   Buffer x = random.buffer(rows, n * width), start = x;
   const Buffer nothing(rows, width);
   Buffer weights(rows, maps);
-  const float scale[] = {1.0f, 1.0f, 1.0f};
+  const std::vector<float> scale(3, 1.0f);
   std::vector<float> base(maps, 0.0f);
   for (int64_t i = 0; i < n; ++i)
     base[2 * n + i * n + i] = 1.0f;
   for (int layer = 0; layer < 60; ++layer) {
     const Buffer logits = random.buffer(rows, maps, noise);
     baton_task_hyper_maps(weights.data(), weights.stride, logits.data(),
-                          logits.stride, scale, base.data(), rows, n, mixing,
-                          10, 1e-6f);
+                          logits.stride, scale.data(), base.data(), rows, n,
+                          mixing, 10, 1e-6f);
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t i = n; i < 2 * n; ++i)
         weights.row(r)[i] = 0.0f;
