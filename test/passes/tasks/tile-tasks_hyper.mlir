@@ -11,7 +11,7 @@
 // CHECK-DAG: event.parameter @hyper_enter.scale : f32 layers 3 {{.*}}kind = "vector"
 
 // The carried value has all streams of a row.
-// CHECK: event.buffer @carried transient : f32 {{.*}} capacity [16, 64]
+// CHECK-DAG: event.buffer @carried transient : f32 {{.*}} capacity [16, 64]
 
 // CHECK: event.phase "hyper_enter"
 // CHECK-SAME: #event.access<read @carried, (d0)[s0, s1, s2] -> (d0 * 4, 0) to (d0)[s0, s1, s2] -> (d0 * 4 + 4, 64)>
@@ -41,7 +41,7 @@
 // PARTS: event.call "hyper_pre" {{.*}}, 2, 32]
 // PARTS: event.call "hyper_post"
 
-// PROVED: event.proof
+// PROVED: event.program @hyper_connections {{.*}} proof {
 
 // A gradient that sums over everything is one task's.
 // TRAIN: event.segment "layers.backward" repeat 3 reverse
