@@ -1,7 +1,7 @@
 //===- hyper.cpp - hyper-connections --------------------------------------===//
 //
-// What comes after another for a row comes before the next row: its streams
-// are in the first- or second-level cache when they are read again.
+// A few rows at a time go through all that is done to them: their streams are
+// in the second-level cache when they are read again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,9 +14,11 @@ baton_task_hyper_project(float *__restrict out, int64_t out_stride,
                          const float *__restrict x, int64_t x_stride,
                          const float *__restrict phi, int64_t rows,
                          int64_t width, int64_t outputs, float epsilon) {
-  for (int64_t row = 0; row < rows; ++row)
-    project_row(out + row * out_stride, x + row * x_stride, phi, width, outputs,
-                epsilon);
+  for_rows_together(
+      rows, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+        project_rows(out + first * out_stride, out_stride, x + first * x_stride,
+                     x_stride, phi, count, width, outputs, epsilon);
+      });
 }
 
 BATON_TASK void baton_task_hyper_maps(
@@ -50,17 +52,34 @@ baton_task_hyper_post(float *out, int64_t out_stride, const float *x,
              weights + row * weights_stride, streams, width, mixes);
 }
 
-/// The maps of a row's streams, and what the next sublayer reads.
-BATON_INLINE void enter_row(float *out, float *maps, const float *x,
-                            const float *phi, const float *scale,
-                            const float *base, int64_t streams, int64_t width,
-                            float norm_epsilon, int32_t mixing,
-                            int64_t iterations, float epsilon) {
-  float logits[most_maps];
-  project_row(logits, x, phi, streams * width, maps_of(streams, mixing),
-              norm_epsilon);
-  maps_row(maps, logits, scale, base, streams, mixing, iterations, epsilon);
-  pre_row(out, x, maps, streams, width);
+namespace {
+/// What hyper_enter and hyper_turn take alike.
+struct Entry {
+  const float *phi, *scale, *base;
+  int64_t streams, width;
+  float norm_epsilon;
+  int32_t mixing;
+  int64_t iterations;
+  float epsilon;
+};
+} // namespace
+
+/// The maps of at most rows_together rows, and what the next sublayer reads.
+BATON_INLINE void enter_rows(float *out, int64_t out_stride, float *maps,
+                             int64_t maps_stride, const float *x,
+                             int64_t x_stride, int64_t rows,
+                             const Entry &entry) {
+  float logits[rows_together * most_maps];
+  project_rows(logits, most_maps, x, x_stride, entry.phi, rows,
+               entry.streams * entry.width,
+               maps_of(entry.streams, entry.mixing), entry.norm_epsilon);
+  for (int64_t row = 0; row < rows; ++row) {
+    maps_row(maps + row * maps_stride, logits + row * most_maps, entry.scale,
+             entry.base, entry.streams, entry.mixing, entry.iterations,
+             entry.epsilon);
+    pre_row(out + row * out_stride, x + row * x_stride,
+            maps + row * maps_stride, entry.streams, entry.width);
+  }
 }
 
 BATON_TASK void baton_task_hyper_enter(
@@ -69,10 +88,13 @@ BATON_TASK void baton_task_hyper_enter(
     const float *__restrict phi, const float *__restrict scale,
     const float *__restrict base, int64_t rows, int64_t streams, int64_t width,
     float norm_epsilon, int32_t mixing, int64_t iterations, float epsilon) {
-  for (int64_t row = 0; row < rows; ++row)
-    enter_row(out + row * out_stride, maps + row * maps_stride,
-              x + row * x_stride, phi, scale, base, streams, width,
-              norm_epsilon, mixing, iterations, epsilon);
+  const Entry entry = {phi,          scale,  base,       streams, width,
+                       norm_epsilon, mixing, iterations, epsilon};
+  for_rows_together(rows, [&](int64_t first,
+                              int64_t count) BATON_INLINE_LAMBDA {
+    enter_rows(out + first * out_stride, out_stride, maps + first * maps_stride,
+               maps_stride, x + first * x_stride, x_stride, count, entry);
+  });
 }
 
 BATON_TASK void baton_task_hyper_turn(
@@ -84,12 +106,16 @@ BATON_TASK void baton_task_hyper_turn(
     const float *__restrict base, int64_t rows, int64_t streams, int64_t width,
     int32_t mixes, float norm_epsilon, int32_t mixing, int64_t iterations,
     float epsilon) {
-  for (int64_t row = 0; row < rows; ++row) {
-    float *after = streams_out + row * streams_stride;
-    post_row(after, x + row * x_stride, y + row * y_stride,
-             weights + row * weights_stride, streams, width, mixes);
-    enter_row(out + row * out_stride, maps + row * maps_stride, after, phi,
-              scale, base, streams, width, norm_epsilon, mixing, iterations,
-              epsilon);
-  }
+  const Entry entry = {phi,          scale,  base,       streams, width,
+                       norm_epsilon, mixing, iterations, epsilon};
+  for_rows_together(rows, [&](int64_t first,
+                              int64_t count) BATON_INLINE_LAMBDA {
+    for (int64_t row = first; row < first + count; ++row)
+      post_row(streams_out + row * streams_stride, x + row * x_stride,
+               y + row * y_stride, weights + row * weights_stride, streams,
+               width, mixes);
+    enter_rows(out + first * out_stride, out_stride, maps + first * maps_stride,
+               maps_stride, streams_out + first * streams_stride,
+               streams_stride, count, entry);
+  });
 }

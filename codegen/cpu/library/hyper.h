@@ -30,41 +30,74 @@ BATON_INLINE int64_t maps_of(int64_t streams, int32_t mixing) {
 
 //===- The product and its norm -------------------------------------------===//
 
-/// `Outputs` products of x with rows of phi.
+/// Rows that share one reading of phi, and how many columns of it at a time: as
+/// many as stay in the first-level cache for all of them.
+constexpr int64_t rows_together = 8;
+constexpr int64_t columns_together = 256;
+
+/// Adds products of `count` elements of x with `Outputs` rows of phi.
 template <int Outputs>
-BATON_INLINE void multiply_row(float *out, const float *x, const float *phi,
-                               int64_t width, float inverse) {
-  Vector sums[Outputs];
+BATON_INLINE void add_products(Vector *sums, const float *x, const float *phi,
+                               int64_t width, int64_t count) {
+  Vector own[Outputs];
   BATON_UNROLL
   for (int i = 0; i < Outputs; ++i)
-    sums[i] = splat(0.0f);
-  for_each_vector(width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-    const Vector value = load(x + first, count);
+    own[i] = sums[i];
+  for_each_vector(count, [&](int64_t first, int64_t lanes) BATON_INLINE_LAMBDA {
+    const Vector value = load(x + first, lanes);
     BATON_UNROLL
     for (int i = 0; i < Outputs; ++i)
-      sums[i] = fma(value, load(phi + i * width + first, count), sums[i]);
+      own[i] = fma(value, load(phi + i * width + first, lanes), own[i]);
   });
   BATON_UNROLL
   for (int i = 0; i < Outputs; ++i)
-    out[i] = reduce_sum(sums[i]) * inverse;
+    sums[i] = own[i];
 }
 
-/// out[i] = (x · phi[i]) / sqrt(mean(x^2) + epsilon) for all i < outputs;
-/// `width` is that of all streams.
-BATON_INLINE void project_row(float *out, const float *x, const float *phi,
-                              int64_t width, int64_t outputs, float epsilon) {
-  Vector squares = splat(0.0f);
-  for_each_vector(width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-    const Vector value = load(x + first, count);
-    squares = fma(value, value, squares);
-  });
-  const float mean = reduce_sum(squares) / static_cast<float>(width);
-  const float inverse = 1.0f / __builtin_elementwise_sqrt(mean + epsilon);
-  int64_t first = 0;
-  for (; first + 4 <= outputs; first += 4)
-    multiply_row<4>(out + first, x, phi + first * width, width, inverse);
-  for (; first < outputs; ++first)
-    multiply_row<1>(out + first, x, phi + first * width, width, inverse);
+/// out[r][i] = (x[r] · phi[i]) / sqrt(mean(x[r]^2) + epsilon) for all i <
+/// outputs and at most rows_together rows; `width` is that of all streams.
+BATON_INLINE void project_rows(float *out, int64_t out_stride, const float *x,
+                               int64_t x_stride, const float *phi, int64_t rows,
+                               int64_t width, int64_t outputs, float epsilon) {
+  Vector sums[rows_together][most_maps];
+  Vector squares[rows_together];
+  for (int64_t row = 0; row < rows; ++row) {
+    squares[row] = splat(0.0f);
+    for (int64_t i = 0; i < outputs; ++i)
+      sums[row][i] = splat(0.0f);
+  }
+  for (int64_t column = 0; column < width; column += columns_together) {
+    const int64_t rest = width - column;
+    const int64_t count = rest < columns_together ? rest : columns_together;
+    for (int64_t row = 0; row < rows; ++row) {
+      const float *source = x + row * x_stride + column;
+      for_each_vector(count,
+                      [&](int64_t first, int64_t lanes) BATON_INLINE_LAMBDA {
+                        const Vector value = load(source + first, lanes);
+                        squares[row] = fma(value, value, squares[row]);
+                      });
+      int64_t first = 0;
+      for (; first + 4 <= outputs; first += 4)
+        add_products<4>(&sums[row][first], source, phi + first * width + column,
+                        width, count);
+      for (; first < outputs; ++first)
+        add_products<1>(&sums[row][first], source, phi + first * width + column,
+                        width, count);
+    }
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    const float mean = reduce_sum(squares[row]) / static_cast<float>(width);
+    const float inverse = 1.0f / __builtin_elementwise_sqrt(mean + epsilon);
+    for (int64_t i = 0; i < outputs; ++i)
+      out[row * out_stride + i] = reduce_sum(sums[row][i]) * inverse;
+  }
+}
+
+/// Calls body(first, count) for as many rows at a time.
+template <typename Body>
+BATON_INLINE void for_rows_together(int64_t rows, Body body) {
+  for (int64_t first = 0; first < rows; first += rows_together)
+    body(first, rows - first < rows_together ? rows - first : rows_together);
 }
 
 //===- The maps -----------------------------------------------------------===//

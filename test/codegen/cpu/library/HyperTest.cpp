@@ -69,13 +69,14 @@ struct Problem {
   std::vector<float> phi, scale, base;
 };
 
-/// Every mixing with one, few and most streams, and widths around a vector's.
+/// Every mixing with one, few and most streams, widths around a vector's, and
+/// more rows and columns than share a reading of phi.
 template <typename Check> void for_each_problem(uint32_t seed, Check check) {
   Random random(seed);
   for (BatonMixing mixing : mixings)
     for (int64_t streams : {1, 2, 4, 5, 8})
-      for (int64_t width : {1, 15, 16, 37})
-        check(Problem(random, 3, streams, width, mixing));
+      for (int64_t width : {1, 15, 16, 37, 130})
+        check(Problem(random, width == 37 ? 19 : 3, streams, width, mixing));
 }
 
 TEST(Hyper, ProjectMatchesOracle) {
@@ -188,18 +189,21 @@ TEST(Hyper, FusedBodiesHaveTheBitsOfTheirParts) {
 
 TEST(Hyper, RowsAloneHaveTheBitsOfTheirTile) {
   Random random(6);
-  const Problem problem(random, 5, 4, 37, BATON_MIXING_SINKHORN);
-  Buffer all(5, 37), maps(5, problem.maps), alone(5, 37), alone_maps = maps;
-  auto enter = [&](Buffer &out, Buffer &out_maps, int64_t first, int64_t rows) {
+  constexpr int64_t rows = 21;
+  const Problem problem(random, rows, 4, 130, BATON_MIXING_SINKHORN);
+  Buffer all(rows, 130), maps(rows, problem.maps), alone(rows, 130),
+      alone_maps = maps;
+  auto enter = [&](Buffer &out, Buffer &out_maps, int64_t first,
+                   int64_t count) {
     baton_task_hyper_enter(out.row(first), out.stride, out_maps.row(first),
                            out_maps.stride, problem.x.row(first),
                            problem.x.stride, problem.phi.data(),
-                           problem.scale.data(), problem.base.data(), rows, 4,
-                           37, Problem::norm_epsilon, problem.mixing,
+                           problem.scale.data(), problem.base.data(), count, 4,
+                           130, Problem::norm_epsilon, problem.mixing,
                            Problem::iterations, Problem::epsilon);
   };
-  enter(all, maps, 0, 5);
-  for (int64_t row = 0; row < 5; ++row)
+  enter(all, maps, 0, rows);
+  for (int64_t row = 0; row < rows; ++row)
     enter(alone, alone_maps, row, 1);
   expect_same_bits(alone, all);
   expect_same_bits(alone_maps, maps);

@@ -37,7 +37,7 @@ template <typename Check> void for_each_problem(uint32_t seed, Check check) {
                          BATON_MIXING_FREE, BATON_MIXING_SINKHORN})
     for (int64_t streams : {1, 4, 8})
       for (int64_t width : {1, 33})
-        for (int64_t rows : {0, 1, 5})
+        for (int64_t rows : {0, 1, 10})
           check(Problem(random, rows, streams, width, mixing));
 }
 
