@@ -13,7 +13,8 @@ using namespace baton::compiler;
 
 std::vector<std::string> compiler::allPasses() {
   return {"attention-fusion", "training-form",   "differentiate",
-          "recompute",        "linear-grouping", "norm-rewrites",
+           "recompute",        "hyper-fusion",    "linear-grouping",
+           "norm-rewrites",
           "tile-tasks",       "schedule-static", "derive-events",
           "plan-memory",      "event-verify"};
 }

@@ -82,6 +82,7 @@ DecoderShape models::readDecoderShape(const Config &config,
       activationField(config, defaults.activationField, defaults.activation);
   shape.tiedEmbeddings =
       config.boolean("tie_word_embeddings", defaults.tiedEmbeddings);
+  shape.hyper = readHyperConnections(config, shape.width, shape.epsilon);
   checkTotals(config, shape);
   shape.angles = ropeAngles(config, shape.headDim, shape.maxSeq, defaults.rope);
   return shape;
@@ -199,14 +200,14 @@ Decoder::Decoder(MLIRContext &context, const Config &config,
                  const DecoderShape &shape)
     : builder(context, family, shape.maxSeq,
               weightTypeOption(context, config, options), "model."),
-      shape(shape) {}
+      shape(shape), residual(builder, shape.hyper) {}
 
 Value Decoder::embed(float multiplier) {
   table = builder.weight("embed_tokens", {shape.vocabulary, shape.width});
   Value x = builder.embedding("embed_tokens", table, multiplier);
   angles = builder.ropeTable("rotary_emb", shape.angles.frequencies,
                              shape.angles.scale);
-  return x;
+  return residual.begin(x);
 }
 
 Value Decoder::blocks(Value x, const Windows &windows,
@@ -227,7 +228,7 @@ Value Decoder::blocks(Value x, const Windows &windows,
 }
 
 Value Decoder::head(Value x, NormWeight weight) {
-  x = builder.lastRows("last_rows", x);
+  x = residual.end(x);
   x = builder.rmsNorm("norm", x, shape.epsilon, weight);
   return shape.tiedEmbeddings ? builder.linear("lm_head", x, table)
                               : builder.linear("lm_head", x, shape.vocabulary,
@@ -242,12 +243,14 @@ Value Decoder::preNormBlock(const Layer &layer, Value x,
                             function_ref<Value(Value normed)> attention,
                             function_ref<Value(Value normed)> feedForward,
                             NormWeight weight) {
-  Value normed = builder.rmsNorm(layer.name + ".input_layernorm", x,
-                                 shape.epsilon, weight);
-  x = residual(layer, "self_attn.o_proj", x, attention(normed));
-  normed = builder.rmsNorm(layer.name + ".post_attention_layernorm", x,
-                           shape.epsilon, weight);
-  return residual(layer, "mlp.down_proj", x, feedForward(normed));
+  x = attentionHalf(layer, x, [&](Value read) {
+    return attention(builder.rmsNorm(layer.name + ".input_layernorm", read,
+                                     shape.epsilon, weight));
+  });
+  return feedForwardHalf(layer, x, [&](Value read) {
+    return feedForward(builder.rmsNorm(layer.name + ".post_attention_layernorm",
+                                       read, shape.epsilon, weight));
+  });
 }
 
 Value Decoder::attention(const Layer &layer, Value normed, bool inputBias,
@@ -292,7 +295,14 @@ Value Decoder::feedForward(const Layer &layer, Value normed, bool hasBias) {
   return builder.linear(module + ".down_proj", product, shape.width, hasBias);
 }
 
-Value Decoder::residual(const Layer &layer, StringRef module, Value x,
-                        Value change) {
-  return builder.add(layer.name + "." + module.str() + ".residual", x, change);
+Value Decoder::attentionHalf(const Layer &layer, Value x,
+                             function_ref<Value(Value)> make) {
+  return residual.sublayer(layer.name + ".self_attn.o_proj.residual",
+                           layer.name + ".attn_hc", x, make);
+}
+
+Value Decoder::feedForwardHalf(const Layer &layer, Value x,
+                               function_ref<Value(Value)> make) {
+  return residual.sublayer(layer.name + ".mlp.down_proj.residual",
+                           layer.name + ".mlp_hc", x, make);
 }

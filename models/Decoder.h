@@ -11,6 +11,7 @@
 #define BATON_MODELS_DECODER_H
 
 #include "models/Config.h"
+#include "models/HyperConnections.h"
 #include "models/Importer.h"
 #include "models/ProgramBuilder.h"
 #include "models/RopeFrequencies.h"
@@ -28,6 +29,7 @@ struct DecoderShape {
   model::Activation activation;
   bool tiedEmbeddings;
   RopeAngles angles;
+  std::optional<HyperConnections> hyper;
 
   int64_t queryWidth() const { return heads * headDim; }
   int64_t keyValueWidth() const { return keyValueHeads * headDim; }
@@ -93,8 +95,8 @@ public:
 
   // Pieces of blocks. Each `module` is below the layer's name.
 
-  /// x + attention(norm x), and to that sum what the feed-forward layer makes
-  /// of its norm.
+  /// x and attention(norm x), joined, and that and what the feed-forward layer
+  /// makes of its norm.
   mlir::Value
   preNormBlock(const Layer &layer, mlir::Value x,
                llvm::function_ref<mlir::Value(mlir::Value normed)> attention,
@@ -114,12 +116,17 @@ public:
   /// What queries, keys and values attend to, and its output projection.
   mlir::Value attend(const Layer &layer, mlir::Value q, mlir::Value k,
                      mlir::Value v, AttentionForm form, bool outputBias);
-  /// The sum of x and what a block's half has made of it.
-  mlir::Value residual(const Layer &layer, llvm::StringRef module,
-                       mlir::Value x, mlir::Value change);
+  /// x after half of a block: attention, whose last linear is
+  /// `self_attn.o_proj`, or the feed-forward layer.
+  mlir::Value attentionHalf(const Layer &layer, mlir::Value x,
+                            llvm::function_ref<mlir::Value(mlir::Value)> make);
+  mlir::Value
+  feedForwardHalf(const Layer &layer, mlir::Value x,
+                  llvm::function_ref<mlir::Value(mlir::Value)> make);
 
 private:
   mlir::Value table, angles;
+  Residual residual;
 };
 
 } // namespace baton::models

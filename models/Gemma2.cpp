@@ -53,15 +53,16 @@ static OwningOpRef<ModuleOp> buildGemma2(MLIRContext &context,
                            NormWeight::lessOne);
   };
   auto block = [&](Value x, const Layer &layer) {
-    Value normed = norm(layer, "input_layernorm", x);
-    Value projected = decoder.attention(layer, normed, bias, bias, form);
-    projected = norm(layer, "post_attention_layernorm", projected);
-    x = decoder.residual(layer, "self_attn.o_proj", x, projected);
-
-    normed = norm(layer, "pre_feedforward_layernorm", x);
-    Value down = decoder.feedForward(layer, normed);
-    down = norm(layer, "post_feedforward_layernorm", down);
-    return decoder.residual(layer, "mlp.down_proj", x, down);
+    x = decoder.attentionHalf(layer, x, [&](Value read) {
+      Value normed = norm(layer, "input_layernorm", read);
+      Value projected = decoder.attention(layer, normed, bias, bias, form);
+      return norm(layer, "post_attention_layernorm", projected);
+    });
+    return decoder.feedForwardHalf(layer, x, [&](Value read) {
+      Value normed = norm(layer, "pre_feedforward_layernorm", read);
+      Value down = decoder.feedForward(layer, normed);
+      return norm(layer, "post_feedforward_layernorm", down);
+    });
   };
   Value x = decoder.embed(std::sqrt(static_cast<float>(shape.width)));
   x = decoder.blocks(x, windows, block);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "models/Family.h"
+#include "models/HyperConnections.h"
 #include "models/ProgramBuilder.h"
 
 #include <cmath>
@@ -22,6 +23,7 @@ struct Gpt2Shape {
   float epsilon;
   model::Activation activation;
   bool scaledScores, tiedEmbeddings;
+  std::optional<HyperConnections> hyper;
 };
 } // namespace
 
@@ -66,18 +68,22 @@ static Gpt2Shape readShape(const Config &config, const ImportOptions &options) {
     config.fail("add_cross_attention", "false");
   // Changes rounding in F16 only; attention is F32 here.
   config.boolean("reorder_and_upcast_attn", false);
+  shape.hyper = readHyperConnections(config, shape.width, shape.epsilon);
   checkTotals(config, shape);
   return shape;
 }
 
-static Value buildBlock(ProgramBuilder &builder, const Gpt2Shape &shape,
-                        Value x) {
-  auto linear = [&](StringRef module, Value x, int64_t outputs) {
-    return builder.linear(module, x, outputs, /*hasBias=*/true,
-                          /*transposed=*/true);
-  };
+/// Weights are stored transposed.
+static Value linear(ProgramBuilder &builder, StringRef module, Value x,
+                    int64_t outputs) {
+  return builder.linear(module, x, outputs, /*hasBias=*/true,
+                        /*transposed=*/true);
+}
+
+static Value buildAttention(ProgramBuilder &builder, const Gpt2Shape &shape,
+                            Value x) {
   Value normed = builder.layerNorm("h.{layer}.ln_1", x, shape.epsilon);
-  Value qkv = linear("h.{layer}.attn.c_attn", normed, 3 * shape.width);
+  Value qkv = linear(builder, "h.{layer}.attn.c_attn", normed, 3 * shape.width);
   auto part = [&](const std::string &name, int64_t index) {
     Value flat = builder.columns("h.attn." + name + "_columns", qkv,
                                  index * shape.width, shape.width);
@@ -89,14 +95,16 @@ static Value buildBlock(ProgramBuilder &builder, const Gpt2Shape &shape,
     scale =
         static_cast<float>(1 / std::sqrt(double(shape.width / shape.heads)));
   Value attended = builder.causalAttention("h.attn", q, k, v, {.scale = scale});
-  Value projected = linear("h.{layer}.attn.c_proj", attended, shape.width);
-  x = builder.add("h.attn.c_proj.residual", projected, x);
+  return linear(builder, "h.{layer}.attn.c_proj", attended, shape.width);
+}
 
-  normed = builder.layerNorm("h.{layer}.ln_2", x, shape.epsilon);
-  Value wide = linear("h.{layer}.mlp.c_fc", normed, shape.feedForwardWidth);
+static Value buildFeedForward(ProgramBuilder &builder, const Gpt2Shape &shape,
+                              Value x) {
+  Value normed = builder.layerNorm("h.{layer}.ln_2", x, shape.epsilon);
+  Value wide =
+      linear(builder, "h.{layer}.mlp.c_fc", normed, shape.feedForwardWidth);
   wide = builder.activate("h.mlp.act", wide, shape.activation);
-  Value narrow = linear("h.{layer}.mlp.c_proj", wide, shape.width);
-  return builder.add("h.mlp.c_proj.residual", x, narrow);
+  return linear(builder, "h.{layer}.mlp.c_proj", wide, shape.width);
 }
 
 static OwningOpRef<ModuleOp> buildGpt2(MLIRContext &context,
@@ -112,9 +120,16 @@ static OwningOpRef<ModuleOp> buildGpt2(MLIRContext &context,
   Value positions =
       builder.positionEmbedding("wpe", shape.positions, shape.width);
   x = builder.add("embeddings", x, positions);
-  x = builder.stack("h", x, shape.layers,
-                    [&](Value x) { return buildBlock(builder, shape, x); });
-  x = builder.lastRows("last_rows", x);
+  Residual residual(builder, shape.hyper);
+  x = builder.stack("h", residual.begin(x), shape.layers, [&](Value x) {
+    x = residual.sublayer(
+        "h.attn.c_proj.residual", "h.{layer}.attn_hc", x,
+        [&](Value read) { return buildAttention(builder, shape, read); });
+    return residual.sublayer(
+        "h.mlp.c_proj.residual", "h.{layer}.mlp_hc", x,
+        [&](Value read) { return buildFeedForward(builder, shape, read); });
+  });
+  x = residual.end(x);
   x = builder.layerNorm("ln_f", x, shape.epsilon);
   Value logits =
       shape.tiedEmbeddings

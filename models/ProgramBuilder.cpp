@@ -2,6 +2,8 @@
 
 #include "models/ProgramBuilder.h"
 
+#include "models/HyperConnections.h"
+
 using namespace mlir;
 using namespace baton;
 using namespace baton::model;
@@ -272,4 +274,62 @@ Value ProgramBuilder::causalAttention(StringRef module, Value q, Value k,
                                     result, form.gate);
   return builder.create<ReshapeOp>(locate(module + ".merge_heads"),
                                    type({kRows, heads * valueDim}), result);
+}
+
+//===----------------------------------------------------------------------===//
+// Hyper-connections
+//===----------------------------------------------------------------------===//
+
+Value ProgramBuilder::repeatAsStreams(StringRef name, Value x,
+                                      int64_t streams) {
+  int64_t width = shapeOf(x)[1];
+  x = builder.create<ReshapeOp>(locate(name + ".one"), type({kRows, 1, width}),
+                                x);
+  return builder.create<BroadcastOp>(
+      locate(name), type({kRows, streams, width}), x,
+      builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(streams));
+}
+
+Value ProgramBuilder::hyperMaps(StringRef module, Value x,
+                                const HyperConnections &form, Mixing mixing) {
+  ArrayRef<int64_t> shape = shapeOf(x);
+  int64_t maps = countMaps(form.streams, mixing);
+  Value phi = parameter(module + ".fn", type({maps, shape[1] * shape[2]}));
+  Value scale = parameter(module + ".scale", type({countParts(mixing)}));
+  Value base = parameter(module + ".base", type({maps}));
+  Value logits = builder.create<HyperProjectOp>(
+      locate(module + ".fn"), type({shape[0], maps}), x, phi,
+      builder.getF32FloatAttr(form.normEpsilon));
+  return builder.create<HyperMapsOp>(
+      locate(module + ".maps"), logits.getType(), logits, scale, base,
+      builder.getI64IntegerAttr(form.streams),
+      MixingAttr::get(builder.getContext(), mixing),
+      builder.getI64IntegerAttr(form.iterations),
+      builder.getF32FloatAttr(form.epsilon));
+}
+
+Value ProgramBuilder::hyperPre(StringRef module, Value x, Value maps) {
+  ArrayRef<int64_t> shape = shapeOf(x);
+  if (shapeOf(maps)[1] != shape[1])
+    maps = columns((module + ".read").str(), maps, 0, shape[1]);
+  return builder.create<HyperPreOp>(locate(module + ".pre"),
+                                    type({shape[0], shape[2]}), x, maps);
+}
+
+Value ProgramBuilder::hyperPost(StringRef module, Value x, Value y,
+                                Value maps) {
+  int64_t streams = shapeOf(x)[1];
+  Value weights = columns((module + ".write").str(), maps, streams,
+                          shapeOf(maps)[1] - streams);
+  return builder.create<HyperPostOp>(locate(module + ".post"), x.getType(), x,
+                                     y, weights);
+}
+
+Value ProgramBuilder::lastStreams(StringRef name, Value x) {
+  int64_t streams = shapeOf(x)[1], width = shapeOf(x)[2];
+  x = builder.create<ReshapeOp>(locate(name + ".joined"),
+                                type({kRows, streams * width}), x);
+  x = lastRows(name, x);
+  return builder.create<ReshapeOp>(locate(name + ".streams"),
+                                   type({kOutputs, streams, width}), x);
 }

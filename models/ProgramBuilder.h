@@ -43,6 +43,8 @@ struct AttentionForm {
   mlir::Value gate = {};
 };
 
+struct HyperConnections;
+
 class ProgramBuilder {
 public:
   /// Tensors are looked up as `prefix` + name, then without the prefix, as
@@ -116,6 +118,24 @@ public:
 
   /// The rows that get logits, [outputs, K] of [rows, K].
   mlir::Value lastRows(llvm::StringRef name, mlir::Value x);
+
+  // Hyper-connections; [rows, streams, width] below is x. Each `module` has the
+  // parameters `fn` [maps, streams · width], `base` [maps], and `scale`, one
+  // number for each part of the maps.
+
+  /// `streams` copies of [rows, width].
+  mlir::Value repeatAsStreams(llvm::StringRef name, mlir::Value x,
+                              int64_t streams);
+  /// [rows, maps]
+  mlir::Value hyperMaps(llvm::StringRef module, mlir::Value x,
+                        const HyperConnections &form, model::Mixing mixing);
+  /// [rows, width], by the maps' first part.
+  mlir::Value hyperPre(llvm::StringRef module, mlir::Value x, mlir::Value maps);
+  /// x after y [rows, width], by the maps' other parts.
+  mlir::Value hyperPost(llvm::StringRef module, mlir::Value x, mlir::Value y,
+                        mlir::Value maps);
+  /// Those of the rows that get logits.
+  mlir::Value lastStreams(llvm::StringRef name, mlir::Value x);
 
 private:
   mlir::Location locate(llvm::Twine name);

@@ -164,6 +164,75 @@ static BodyCost gate(const CallOperands &call) {
   return {2.0 * call.integer(6) * call.integer(7) * call.integer(8), {}};
 }
 
+/// What a row's maps take after the product: a division and a sum for each
+/// element, iteration and direction.
+static double mapsCost(int64_t streams, int32_t mixing, int64_t iterations) {
+  double cost = 6.0 * (mixing == 0 ? streams : 2 * streams);
+  if (mixing >= 2)
+    cost += 2.0 * streams * streams;
+  if (mixing == 3)
+    cost += 4.0 * iterations * streams * streams;
+  return cost;
+}
+
+static int64_t mapsOf(int64_t streams, int32_t mixing) {
+  return streams + (mixing >= 1 ? streams : 0) +
+         (mixing >= 2 ? streams * streams : 0);
+}
+
+/// The squares, and the products with a row of phi each.
+static BodyCost hyperProject(const CallOperands &call) {
+  int64_t rows = call.integer(5), width = call.integer(6),
+          outputs = call.integer(7);
+  return {2.0 * rows * width * (outputs + 1), {{4, width * outputs}}};
+}
+
+static BodyCost hyperMaps(const CallOperands &call) {
+  int64_t rows = call.integer(6), streams = call.integer(7);
+  auto mixing = static_cast<int32_t>(call.integer(8));
+  return {rows * mapsCost(streams, mixing, call.integer(9)),
+          {{4, mixing >= 2 ? 3 : mixing + 1}, {5, mapsOf(streams, mixing)}}};
+}
+
+static BodyCost hyperPre(const CallOperands &call) {
+  return {2.0 * call.integer(6) * call.integer(7) * call.integer(8), {}};
+}
+
+/// What is written, and how streams mix if they do.
+static BodyCost hyperPost(const CallOperands &call) {
+  int64_t streams = call.integer(9);
+  return {2.0 * call.integer(8) * streams * call.integer(10) *
+              (call.integer(11) ? streams + 1 : 1),
+          {}};
+}
+
+/// hyper_project, hyper_maps and hyper_pre, whose operands begin with phi at
+/// `phi`; hyper_turn has one more among them.
+static BodyCost hyperEntry(const CallOperands &call, unsigned phi,
+                           unsigned norm) {
+  int64_t rows = call.integer(phi + 3), streams = call.integer(phi + 4),
+          width = call.integer(phi + 5) * streams;
+  auto mixing = static_cast<int32_t>(call.integer(norm + 1));
+  int64_t maps = mapsOf(streams, mixing);
+  return {rows * (2.0 * width * (maps + 2) +
+                  mapsCost(streams, mixing, call.integer(norm + 2))),
+          {{phi, width * maps},
+           {phi + 1, mixing >= 2 ? 3 : mixing + 1},
+           {phi + 2, maps}}};
+}
+
+static BodyCost hyperEnter(const CallOperands &call) {
+  return hyperEntry(call, 6, 12);
+}
+
+static BodyCost hyperTurn(const CallOperands &call) {
+  BodyCost cost = hyperEntry(call, 12, 19);
+  int64_t streams = call.integer(16);
+  cost.flops += 2.0 * call.integer(15) * streams * call.integer(17) *
+                (call.integer(18) ? streams + 1 : 1);
+  return cost;
+}
+
 /// `operations` for each element of a body whose rows and width stand at
 /// `rows` and behind it.
 template <int operations, unsigned rows>
@@ -188,6 +257,12 @@ std::optional<BodyCost> explain::bodyCost(llvm::StringRef callee,
       {"rope", {rope, 10}},
       {"matmul", {matmul, 10}},
       {"gate", {gate, 10}},
+      {"hyper_project", {hyperProject, 9}},
+      {"hyper_maps", {hyperMaps, 11}},
+      {"hyper_pre", {hyperPre, 9}},
+      {"hyper_post", {hyperPost, 12}},
+      {"hyper_enter", {hyperEnter, 16}},
+      {"hyper_turn", {hyperTurn, 23}},
       // The comparison with a row's own position.
       {"mask_causal", {elements<1, 4>, 8}},
       // Maximum, difference, exponential, sum, quotient.

@@ -31,13 +31,14 @@ struct Statement {
 } // namespace
 
 static const char *const kAttentionFusion = "attention-fusion";
+static const char *const kHyperFusion = "hyper-fusion";
 static const char *const kLinearGrouping = "linear-grouping";
 static const char *const kNormRewrites = "norm-rewrites";
 static const StringRef kNorms = "norms";
 
 const std::set<std::string> &schedule::optionalParts() {
-  static const std::set<std::string> parts = {kAttentionFusion, kLinearGrouping,
-                                              kNormRewrites};
+  static const std::set<std::string> parts = {kAttentionFusion, kHyperFusion,
+                                              kLinearGrouping, kNormRewrites};
   return parts;
 }
 
@@ -77,6 +78,11 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
        {"model.softmax"},
        "fuse %softmaxes"},
       {kAttentionFusion, nullptr, "gates", {"model.gate"}, "fuse %gates"},
+      {kHyperFusion,
+       "Streams are read once between two sublayers.",
+       "streams",
+       {"model.hyper_pre"},
+       "fuse %streams"},
       {kLinearGrouping,
        "Linears of the same rows are one.",
        "products",

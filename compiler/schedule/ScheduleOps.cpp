@@ -211,10 +211,12 @@ DiagnosedSilenceableFailure FuseOp::apply(TransformRewriter &rewriter,
       outcomes.push_back(fusion::fuseActivation(rewriter, activate));
     else if (auto sum = dyn_cast<model::AddOp>(op))
       outcomes.push_back(fusion::fuseSum(rewriter, sum));
+    else if (auto pre = dyn_cast<model::HyperPreOp>(op))
+      outcomes.push_back(fusion::fuseHyper(rewriter, pre));
     else
       return emitDefiniteFailure()
-             << "takes model.softmax, model.gate, model.mul, model.activate "
-                "and model.add, not "
+             << "takes model.softmax, model.gate, model.mul, model.activate, "
+                "model.add and model.hyper_pre, not "
              << describe(op);
   }
   return conclude(*this, outcomes, getRequired(), results);

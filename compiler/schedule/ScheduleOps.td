@@ -50,6 +50,7 @@ def Schedule_FuseOp : Schedule_Op<"fuse"> {
     | `model.gate` | is applied by the attention that makes its input |
     | `model.mul` | of an activated linear and a linear becomes one `model.gated_linear` |
     | `model.activate`, `model.add` | are applied by the linear that makes their input |
+    | `model.hyper_pre` | with what makes its weights, and the `model.hyper_post` before, becomes `model.hyper_enter` or `model.hyper_turn` |
 
     The result are the ops that now do the work. An op that cannot be fused
     stays as it is and a remark says why; with `required` that is an error.

@@ -262,6 +262,29 @@ void SliceOp::differentiateInputs(Adjoint &adjoint) {
                    getOffset());
 }
 
+/// The sum over what repeats an index: of every `times`-th slice.
+void BroadcastOp::differentiateInputs(Adjoint &adjoint) {
+  StepTensorType type = typeOf(getX());
+  int64_t axis = getAxis(), times = getTimes();
+  Value dy = adjoint.gradient(getResult());
+  SmallVector<Value> parts;
+  for (int64_t index = 0; index < type.getDimension(axis); ++index) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[axis] = 1;
+    Value sum;
+    for (int64_t i = 0; i < times; ++i) {
+      Value slice = create<SliceOp>(adjoint, type.withShape(shape), dy, axis,
+                                    index * times + i);
+      sum = sum ? create<AddOp>(adjoint, sum.getType(), sum, slice).getResult()
+                : slice;
+    }
+    parts.push_back(sum);
+  }
+  adjoint.add(getX(), parts.size() == 1
+                          ? parts.front()
+                          : create<JoinOp>(adjoint, type, parts, axis));
+}
+
 //===----------------------------------------------------------------------===//
 // Ops without parameters
 //===----------------------------------------------------------------------===//
@@ -280,4 +303,5 @@ NO_PARAMETERS(ScaleOp)
 NO_PARAMETERS(ReshapeOp)
 NO_PARAMETERS(TransposeOp)
 NO_PARAMETERS(SliceOp)
+NO_PARAMETERS(BroadcastOp)
 #undef NO_PARAMETERS

@@ -40,8 +40,8 @@ public:
   /// Adds to the gradient of an operand.
   virtual void add(mlir::Value operand, mlir::Value gradient) = 0;
   /// Adds to that of columns `offset` on of dimension `axis` of an operand.
-  virtual void addSlice(mlir::Value operand, mlir::Value gradient,
-                        int64_t axis, int64_t offset) = 0;
+  virtual void addSlice(mlir::Value operand, mlir::Value gradient, int64_t axis,
+                        int64_t offset) = 0;
 
 protected:
   Adjoint(mlir::OpBuilder &builder, mlir::Location location)
@@ -60,6 +60,14 @@ protected:
 #include "dialects/Model/ModelAttributes.h.inc"
 
 #include "dialects/Model/Differentiable.h.inc"
+
+namespace baton::model {
+
+/// Parts of the maps of hyper-connections, and how many numbers all have.
+int64_t countParts(Mixing mixing);
+int64_t countMaps(int64_t streams, Mixing mixing);
+
+} // namespace baton::model
 
 #define GET_OP_CLASSES
 #include "dialects/Model/ModelOps.h.inc"

@@ -599,7 +599,7 @@ def Model_ConcatOp : Model_PlainOp<"concat"> {
   let hasVerifier = 1;
 }
 
-def Model_BroadcastOp : Model_PlainOp<"broadcast"> {
+def Model_BroadcastOp : Model_PlainOp<"broadcast", [Pure, Model_Adjoint]> {
   let summary = "repeats every index of one dimension next to itself";
   let description = [{
     `result[..., i, ...] = x[..., i / times, ...]`: how grouped queries share
@@ -615,6 +615,7 @@ def Model_BroadcastOp : Model_PlainOp<"broadcast"> {
   let hasFolder = 1;
 }
 
+include "HyperOps.td"
 include "TrainingOps.td"
 
 #endif // BATON_DIALECTS_MODEL_OPS

@@ -1,8 +1,8 @@
 //===- Passes.h - from primitive model ops to fused ones ------------------===//
 //
-// The passes meet in this order: attention-fusion, linear-grouping,
-// norm-rewrites. Each leaves a program that computes the same, up to rounding,
-// so any of them may be left out.
+// The passes meet in this order: attention-fusion, hyper-fusion,
+// linear-grouping, norm-rewrites. Each leaves a program that computes the same,
+// up to rounding, so any of them may be left out.
 //
 //===----------------------------------------------------------------------===//
 

@@ -52,6 +52,48 @@ def AttentionFusion : Pass<"attention-fusion", "::mlir::ModuleOp"> {
   ];
 }
 
+def HyperFusion : Pass<"hyper-fusion", "::mlir::ModuleOp"> {
+  let summary = "Read the streams of hyper-connections once between two sublayers";
+  let description = [{
+    Two rules, for every `model.hyper_pre`:
+
+    1. the maps of the streams that it reads are computed with it,
+    ```mlir
+    %l = model.hyper_project %x, %phi
+    %m = model.hyper_maps %l, %scale, %base
+    %w = model.slice %m {axis = 1, offset = 0}
+    %h = model.hyper_pre %x, %w
+    ```
+    becomes
+    ```mlir
+    %h, %m = model.hyper_enter %x, %phi, %scale, %base
+    ```
+    2. and if a `model.hyper_post` makes these streams, that as well,
+    ```mlir
+    %x = model.hyper_post %before, %y, %weights
+    %h, %m = model.hyper_enter %x, %phi, %scale, %base
+    ```
+    becomes
+    ```mlir
+    %x, %h, %m = model.hyper_turn %before, %y, %weights, %phi, %scale, %base
+    ```
+
+    It is left alone where anything else reads the logits (in a training
+    program their adjoint does), where the weights are no first part of the
+    maps, or where the ops stand in different blocks: the first sublayer of a
+    stack's pattern enters what the last one of the iteration before has left.
+
+    The bits are the same.
+  }];
+  let options = [
+    Option<"explain", "explain", "bool", "false", "Say what was done, what not, and why, as remarks">,
+  ];
+  let statistics = [
+    Statistic<"numEntered", "entered", "hyper_enter ops that stayed">,
+    Statistic<"numTurned", "turned", "hyper_turn ops made">,
+  ];
+}
+
 def LinearGrouping : Pass<"linear-grouping", "::mlir::ModuleOp"> {
   let summary = "Make one linear of several that read the same rows";
   let description = [{

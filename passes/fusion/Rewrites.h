@@ -54,6 +54,10 @@ Outcome fuseActivation(mlir::RewriterBase &rewriter, model::ActivateOp op);
 /// A sum becomes the residual of a linear that makes one of its terms.
 Outcome fuseSum(mlir::RewriterBase &rewriter, model::AddOp sum);
 
+/// What a sublayer reads of its streams is computed with their maps, and where
+/// it can be with the end of the sublayer before.
+Outcome fuseHyper(mlir::RewriterBase &rewriter, model::HyperPreOp pre);
+
 } // namespace baton::fusion
 
 #endif // BATON_PASSES_FUSION_REWRITES_H

@@ -1,5 +1,6 @@
 //===- TilingRules.cpp - how each model op becomes a task grid -----------===//
 
+#include "passes/tasks/HyperRules.h"
 #include "passes/tasks/TilingPieces.h"
 #include "passes/tasks/TrainingRules.h"
 
@@ -883,6 +884,8 @@ LogicalResult tasks::tileOp(Operation *op, Tiler &tiler) {
     tiler.views[op->getResult(0)] = *view;
     return success();
   }
+  if (std::optional<LogicalResult> tiled = tileHyper(op, tiler))
+    return *tiled;
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<model::ParameterOp, model::ConcatOp>(
           [](Operation *) { return success(); })
@@ -920,6 +923,11 @@ bool tasks::mayWriteOver(Operation *op, OpOperand &operand) {
   if (auto linear = dyn_cast<model::LinearOp>(op))
     return linear.getResidual() == operand.get() &&
            linear.getX() != operand.get();
+  // All streams of its rows are what a task reads and what it writes.
+  if (auto post = dyn_cast<model::HyperPostOp>(op))
+    return &post.getXMutable() == &operand;
+  if (auto turn = dyn_cast<model::HyperTurnOp>(op))
+    return &turn.getXMutable() == &operand;
   return isa<model::AddOp, model::MulOp, model::ActivateOp, model::ScaleOp,
              model::TanhOp, model::RmsNormOp, model::LayerNormOp>(op);
 }

@@ -74,8 +74,7 @@ static LogicalResult expectRows(Operation *op, StringRef what,
                  succeeded(expectStride(op, what, view, 0)));
 }
 
-/// The parameter whose gradient a result contributes to.
-static Trainable *targetOf(Operation *op, Training &training) {
+Trainable *tasks::targetOf(Operation *op, Training &training) {
   for (Operation *user : op->getUsers())
     if (auto gradient = dyn_cast<model::GradientOp>(user))
       return &training.trainable(gradient.getParameter());
@@ -83,9 +82,7 @@ static Trainable *targetOf(Operation *op, Training &training) {
   return nullptr;
 }
 
-/// A contribution's tile of a gradient. Returns what says whether it is added:
-/// the first one of a step asks the runtime, others are.
-static Attribute contribute(Trainable &target, PhaseBuilder &phase,
+Attribute tasks::contribute(Trainable &target, PhaseBuilder &phase,
                             const Box &tile, Training &training) {
   phase.reads(target.gradient, tile);
   phase.writes(target.gradient, tile);
@@ -899,7 +896,8 @@ LogicalResult Rules::tile(model::SavedOp op) {
 LogicalResult Rules::tile(model::GradientOp op) {
   if (isa_and_nonnull<model::LinearWeightGradientOp, model::BiasGradientOp,
                       model::EmbeddingGradientOp, model::NormWeightGradientOp,
-                      model::CrossEntropyWeightGradientOp>(
+                      model::CrossEntropyWeightGradientOp,
+                      model::HyperScaleGradientOp>(
           op.getGradient().getDefiningOp()))
     return success();
   return op.emitOpError() << "cannot be tiled: no op that sums over rows makes "

@@ -73,6 +73,15 @@ private:
   llvm::MapVector<mlir::Attribute, std::unique_ptr<Trainable>> trainables;
 };
 
+/// The parameter whose gradient a result contributes to; reports at the op
+/// where it does to none.
+Trainable *targetOf(mlir::Operation *op, Training &training);
+
+/// States that a task adds to a tile of a gradient. Returns what says whether
+/// it does add: the first one of a step asks the runtime, others do.
+mlir::Attribute contribute(Trainable &target, PhaseBuilder &phase,
+                           const Box &tile, Training &training);
+
 /// Adds the phases of an op in a training program; nothing for ops that have
 /// the same rule as elsewhere.
 std::optional<mlir::LogicalResult>

@@ -2,7 +2,8 @@
 
 - every logit within 2e-4 of the largest, and 64 greedy tokens the same;
 - the same bits with 1, 2, 3 and 8 workers, twice, for any --prefill-chunk;
-- without attention-fusion, and without any optional pass, the model agrees.
+- without attention-fusion, and without any optional pass, the model agrees;
+  without hyper-fusion the bits are the same.
 """
 
 import argparse
@@ -44,11 +45,18 @@ def test(arguments, scratch):
     bits = fused.logits(tokens, path("wrap.npy"), "--event-origin", 2**32 - 5)
     expect(bits == reference, "counting across 2^32 changes the logits")
 
-    for passes in ("attention-fusion", "attention-fusion,linear-grouping,norm-rewrites"):
+    for passes in ("attention-fusion", "attention-fusion,hyper-fusion,linear-grouping,norm-rewrites"):
         unfused = Program(arguments.batonc, arguments.folder, path("unfused"),
                           f"--disable-pass={passes}")
         unfused.logits(tokens, path("unfused.npy"), "--workers", 2)
         print(f"without {passes}:", programs.check(path("unfused.npy"), arguments.folder))
+    with open(os.path.join(arguments.folder, "config.json")) as file:
+        if "hyper_connections" in json.load(file):
+            apart = Program(arguments.batonc, arguments.folder, path("apart"),
+                            "--disable-pass=hyper-fusion")
+            bits = apart.logits(tokens, path("apart.npy"))
+            expect(bits == reference, "hyper-fusion changes the logits' bits")
+            print("without hyper-fusion: the same bits")
 
 
 if __name__ == "__main__":

@@ -94,6 +94,38 @@ def check_costs(explainer, folder):
     close(at["bytes"]["activations_written"], LAYERS * 100 * HIDDEN * FLOAT, "o_proj writes")
 
 
+def check_streams(explainer, folder):
+    """Between two sublayers the streams are read once and written once."""
+    rows, layers, streams, width, iterations = 100, 3, 4, 44, 10
+    maps = streams * streams + 2 * streams
+    row = streams * width
+    explained = explainer.json(folder, "--prefill", rows)
+    (step,) = explained["steps"]
+    found = {phase["name"]: at for phase, at in zip(explained["phases"], step["phases"])}
+    # The product and the squares; sigmoids; sums and divisions; what is read.
+    enter = 2 * row * (maps + 1) + 2 * row + 12 * streams + (2 + 4 * iterations) * streams**2
+    post = 2 * row * (streams + 1)
+    weights = (maps * row + 3 + maps) * FLOAT
+    written = maps - streams
+    for name, flops, parameters, read, made in (
+        ("layers.attn_hc.pre", enter, weights, row, width + maps),
+        ("layers.mlp_hc.pre", enter + post, weights, row + width + written, row + width + maps),
+        ("layers.mlp_hc.post", post, 0, row + width + written, row),
+    ):
+        at = found[name]
+        close(at["flops"], layers * rows * flops, f"{name} FLOP")
+        close(at["bytes"]["weights"], layers * parameters, f"{name} weights")
+        close(at["bytes"]["activations_read"], layers * rows * read * FLOAT, f"{name} reads")
+        close(at["bytes"]["activations_written"], layers * rows * made * FLOAT, f"{name} writes")
+    (apart,) = explainer.json(folder, "--prefill", rows, "--disable-pass=hyper-fusion")["steps"]
+    moved = lambda step: sum(at["bytes"]["activations_read"] + at["bytes"]["activations_written"]
+                             for at in step["phases"])
+    # Two readings for the maps and one of what is written between sublayers less,
+    # and no logits, written and read; at the end one row and one map less.
+    less = layers * (3 * row + 4 * maps + 2 * streams) * rows + row + 3 * streams
+    close(moved(apart) - moved(step), less * FLOAT, "hyper-fusion saves")
+
+
 def tasks_of_workers(timeline):
     """How many tasks of a phase each worker runs."""
     counts = collections.Counter()
@@ -473,6 +505,7 @@ def test(arguments, scratch):
     folder = os.path.abspath(os.path.join(arguments.golden, "llama-gqa"))
     explainer = Explainer(arguments.batonc)
     check_costs(explainer, folder)
+    check_streams(explainer, os.path.join(arguments.golden, "llama-hyper-sinkhorn"))
     check_predictions(explainer, folder)
     check_reasons(explainer, folder)
     check_windows(explainer, os.path.join(arguments.golden, "mistral-window"))

@@ -23,6 +23,8 @@ import torch
 import transformers
 
 import gated_qwen3
+import gradients
+import hyper_connections
 
 HERE = Path(__file__).resolve().parent
 
@@ -30,6 +32,8 @@ HERE = Path(__file__).resolve().parent
 TOLERANCE = 2e-4
 # A planted error must be at least this many tolerances large.
 DETECTION = 10
+# Of a gradient, where a case asks for it: what F32 itself may be off by.
+GRADIENT_ROUNDING = 5e-6
 GREEDY_PROMPT = 12
 GREEDY_STEPS = 64
 # A model that repeats itself would forgive a wrong key/value cache.
@@ -242,6 +246,43 @@ CASES = {
         ),
         "stored": "F32", "tokens": 130, "eos": 1,
     },
+    "llama-hyper-sinkhorn": {
+        "config": llama(
+            dtype="float32", hidden_size=44, num_hidden_layers=3,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=14,
+            intermediate_size=70, vocab_size=137, rope_theta=10000.0,
+            hyper_connections={"streams": 4, "mode": "sinkhorn"},
+        ),
+        "stored": "F32", "tokens": 120, "eos": 1,
+    },
+    "llama-hyper-identity": {
+        # Linears in BF16; what is small stays F32 in the program.
+        "config": llama(
+            torch_dtype="bfloat16", hidden_size=48, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=4, head_dim=12,
+            intermediate_size=61, vocab_size=113, rope_theta=10000.0,
+            hyper_connections={"streams": 3, "mode": "identity", "norm_epsilon": 1e-3},
+        ),
+        "stored": "BF16", "tokens": 90, "eos": 1,
+    },
+    "llama-hyper-free": {
+        "config": llama(
+            dtype="float32", hidden_size=35, num_hidden_layers=3,
+            num_attention_heads=5, num_key_value_heads=1, head_dim=10,
+            intermediate_size=52, vocab_size=109, rope_theta=10000.0,
+            hyper_connections={"streams": 2, "mode": "free"},
+        ),
+        "stored": "F32", "tokens": 90, "eos": 1,
+    },
+    "gpt2-hyper-sinkhorn": {
+        "config": gpt2(
+            dtype="float32", n_embd=36, n_head=3, n_layer=2, n_positions=96,
+            vocab_size=151,
+            hyper_connections={"streams": 4, "mode": "sinkhorn", "iterations": 20,
+                               "epsilon": 1e-5},
+        ),
+        "stored": "F32", "tokens": 80, "eos": 1,
+    },
     "phi3-partial": {
         "config": decoder(
             "Phi3", "phi3", torch_dtype="bfloat16", hidden_size=64,
@@ -287,7 +328,9 @@ def draw_weights(config, seed):
         is_norm = "norm" in name or ".ln_" in name
         # These store how much a norm's weight differs from one.
         norm_offset = 1.0 if config.model_type in ("gemma2", "qwen3_next") else 0.0
-        if name.endswith(".bias"):
+        if "_hc." in name or "hc_head." in name:
+            value = hyper_connections.draw(name, parameter, config.hyper_connections, random)
+        elif name.endswith(".bias"):
             value = bias_deviation * normal
         elif name.endswith(("q_norm.weight", "k_norm.weight")):
             value = random.uniform(0.9, 1.9, shape) - norm_offset
@@ -323,7 +366,8 @@ def draw_weights(config, seed):
 def reference_class(config):
     if gated_qwen3.has_gates(config):
         return gated_qwen3.GatedQwen3ForCausalLM
-    return getattr(transformers, config.architectures[0])
+    base = getattr(transformers, config.architectures[0])
+    return hyper_connections.class_of(base) if hyper_connections.form_of(config) else base
 
 
 def write_checkpoint(folder, case, weights):
@@ -477,6 +521,9 @@ def planted_errors(folder, model, tokens, right):
         )
     if gated_qwen3.gate_modules(model):
         planted["gates_ignored"] = distance(gated_qwen3.without_gates(model, tokens, logits_of))
+    if hyper_connections.form_of(config):
+        for name, wrong in hyper_connections.planted(model, tokens, logits_of):
+            planted[name] = distance(wrong)
     for name in ("q_norm", "k_norm"):
         if hasattr(getattr(model, "model", model), "layers") and hasattr(
             model.model.layers[0].self_attn, name
@@ -572,6 +619,13 @@ def attempt(folder, case, seed):
     rounding = float((exact - logits).abs().max() / logits.abs().max())
     if rounding > TOLERANCE / 10:
         return f"F32 rounding alone moves the logits by {rounding:.2e}"
+
+    # A few numbers scale what all rows read and write: of their gradients nothing
+    # but rounding may be left.
+    if hyper_connections.form_of(config):
+        worst = gradients.worst_rounding(folder)
+        if worst > GRADIENT_ROUNDING:
+            return f"F32 rounding alone moves a gradient by {worst:.2e}"
 
     # Stop tokens are real, but never end the golden continuation.
     unused = [t for t in range(2, config.vocab_size) if t not in continuation["new_tokens"]]

@@ -64,7 +64,7 @@ def modeling_of(model):
     """The module whose functions the model's attention calls."""
     if isinstance(model, GatedQwen3ForCausalLM):
         return modeling_qwen3
-    return sys.modules[type(model).__module__]
+    return sys.modules[type(model.model.layers[0].self_attn).__module__]
 
 
 def gate_modules(model):

@@ -12,12 +12,13 @@ from pathlib import Path
 import torch
 import transformers
 
+import hyper_connections
 from gated_qwen3 import GatedQwen3ForCausalLM, has_gates
 from projections import project
 
 HERE = Path(__file__).resolve().parent
 SEQUENCES = 3
-STEPS = {"llama-gqa", "gpt2-small"}
+STEPS = {"llama-gqa", "gpt2-small", "llama-hyper-sinkhorn"}
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.1}
 CLIP = 1.0
 
@@ -25,6 +26,8 @@ CLIP = 1.0
 def model_of(folder, dtype):
     config = transformers.AutoConfig.from_pretrained(folder)
     kind = GatedQwen3ForCausalLM if has_gates(config) else transformers.AutoModelForCausalLM
+    if hyper_connections.form_of(config):
+        kind = hyper_connections.class_of(getattr(transformers, config.architectures[0]))
     model = kind.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager")
     return model.to(dtype).eval()
 
@@ -62,7 +65,7 @@ def losses(folder, sequences):
     return result
 
 
-def write(folder):
+def sequences_of(folder):
     config = transformers.AutoConfig.from_pretrained(folder)
     length = min(40, config.max_position_embeddings)
     generator = torch.Generator().manual_seed(1)
@@ -72,6 +75,23 @@ def write(folder):
     padding = getattr(config, "pad_token_id", None)
     if padding is not None:
         sequences[sequences == padding] = (padding + 1) % config.vocab_size
+    return sequences
+
+
+def relative_error(rounded, exact):
+    return (rounded - exact).norm().item() / exact.norm().item()
+
+
+def worst_rounding(folder):
+    """The largest relative error of a parameter's gradient in F32."""
+    sequences = sequences_of(folder)
+    _, exact = gradients(folder, torch.float64, sequences)
+    _, rounded = gradients(folder, torch.float32, sequences)
+    return max(relative_error(rounded[name], exact[name]) for name in exact)
+
+
+def write(folder):
+    sequences = sequences_of(folder)
     loss, exact = gradients(folder, torch.float64, sequences)
     _, rounded = gradients(folder, torch.float32, sequences)
     tensors = {}
@@ -79,7 +99,7 @@ def write(folder):
         norm = gradient.norm().item()
         tensors[name] = {
             "norm": norm,
-            "float32_error": (rounded[name] - gradient).norm().item() / norm,
+            "float32_error": relative_error(rounded[name], gradient),
             "projections": project(name, gradient.reshape(-1).tolist()),
         }
     result = {"sequences": sequences.tolist(), "loss": loss, "tensors": tensors}

@@ -233,6 +233,28 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Families, BadConfigTest,
     testing::Values(
+        BadConfig{"llama", R"({"hyper_connections": 4})",
+                  "'hyper_connections' is 4, expected an object or null"},
+        BadConfig{"llama", R"({"hyper_connections": {}})",
+                  "'hyper_connections.streams' is missing, expected an integer "
+                  "from 1 to 8"},
+        BadConfig{"gpt2", R"({"hyper_connections": {"streams": 9}})",
+                  "'hyper_connections.streams' is 9, expected 1 to 8"},
+        BadConfig{"qwen3",
+                  R"({"hyper_connections": {"streams": 4, "mode": "tanh"}})",
+                  "'hyper_connections.mode' is \"tanh\", expected sinkhorn, "
+                  "identity or free"},
+        BadConfig{"phi3",
+                  R"({"hyper_connections": {"streams": 4, "iterations": 65}})",
+                  "'hyper_connections.iterations' is 65, expected 1 to 64"},
+        BadConfig{"gemma2",
+                  R"({"hyper_connections": {"streams": 4, "epsilon": -1}})",
+                  "'hyper_connections.epsilon' is -1, expected 0 to 1"},
+        BadConfig{"llama",
+                  R"({"hidden_size": 262144, "num_attention_heads": 4096,
+                      "head_dim": 64, "hyper_connections": {"streams": 8}})",
+                  "'hyper_connections.streams' times the width is 2097152, "
+                  "expected at most 1048576"},
         BadConfig{"mistral", R"({"sliding_window": 0})",
                   "'sliding_window' is 0, expected 1 to 16777216"},
         BadConfig{"qwen2", R"({"use_sliding_window": 1})",

@@ -351,9 +351,66 @@ TEST_F(Importer, NormsMayStoreTheirWeightLessOne) {
   }
 }
 
-TEST_F(Importer, EveryOpHasANameThatReadsLikeItsModule) {
+TEST_F(Importer, EveryFamilyMayHaveHyperConnections) {
   for (const std::string &family : models::families()) {
-    auto module = importModel(validConfig(family));
+    SCOPED_TRACE(family);
+    auto module = importModel(
+        with(family.c_str(), {{"hyper_connections", {{"streams", 3}}}}));
+    StackOp stack = all<StackOp>(*module).front();
+    EXPECT_EQ(cast<StepTensorType>(stack.getResult(0).getType()).getShape()[1],
+              3);
+    // Both halves of a block read streams and write them; the end reads them.
+    int64_t layers = 0;
+    for (StackOp pattern : all<StackOp>(*module))
+      layers += pattern.getLayersPerIteration();
+    EXPECT_EQ(all<HyperPostOp>(*module).size(), size_t(2 * layers));
+    EXPECT_EQ(all<HyperPreOp>(*module).size(),
+              all<HyperPostOp>(*module).size() + 1);
+    // No sum is left that would pass the streams by, but for GPT-2's positions.
+    EXPECT_EQ(all<AddOp>(*module).size(), family == "gpt2" ? 1u : 0u);
+    for (HyperMapsOp maps : all<HyperMapsOp>(*module)) {
+      bool ends = isa<ProgramOp>(maps->getParentOp());
+      EXPECT_EQ(maps.getMixing(), ends ? Mixing::none : Mixing::sinkhorn);
+      EXPECT_EQ(maps.getIterations(), 10);
+    }
+  }
+}
+
+TEST_F(Importer, HyperConnectionsReadTheirSwitches) {
+  auto module = importModel(with("llama", {{"hyper_connections",
+                                            {{"streams", 2},
+                                             {"mode", "free"},
+                                             {"iterations", 20},
+                                             {"epsilon", 0.25},
+                                             {"norm_epsilon", 0.5}}}}));
+  HyperMapsOp maps = all<HyperMapsOp>(*module).front();
+  EXPECT_EQ(maps.getMixing(), Mixing::free);
+  EXPECT_EQ(maps.getIterations(), 20);
+  EXPECT_EQ(maps.getEpsilon().convertToFloat(), 0.25f);
+  HyperProjectOp project = all<HyperProjectOp>(*module).front();
+  EXPECT_EQ(project.getEpsilon().convertToFloat(), 0.5f);
+  auto phi = project.getPhi().getDefiningOp<ParameterOp>();
+  EXPECT_EQ(cast<StringAttr>(phi.getSources()[0]),
+            "model.layers.{layer}.attn_hc.fn");
+  // Small numbers that everything goes through stay F32.
+  EXPECT_TRUE(cast<StepTensorType>(phi.getType()).getElementType().isF32());
+  module = importModel(
+      with("llama",
+           {{"rms_norm_eps", 0.125},
+            {"hyper_connections", {{"streams", 2}, {"mode", "identity"}}}}));
+  EXPECT_EQ(all<HyperProjectOp>(*module).front().getEpsilon().convertToFloat(),
+            0.125f);
+  EXPECT_EQ(all<HyperMapsOp>(*module).front().getMixing(), Mixing::identity);
+}
+
+TEST_F(Importer, EveryOpHasANameThatReadsLikeItsModule) {
+  std::vector<json> configs = {
+      with("llama", {{"hyper_connections", {{"streams", 2}}}}),
+      with("gpt2", {{"hyper_connections", {{"streams", 2}}}})};
+  for (const std::string &family : models::families())
+    configs.push_back(validConfig(family));
+  for (const json &config : configs) {
+    auto module = importModel(config);
     programOf(*module).walk([](Operation *op) {
       auto location = dyn_cast<NameLoc>(op->getLoc());
       ASSERT_TRUE(location);

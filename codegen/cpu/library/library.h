@@ -52,6 +52,14 @@ enum BatonActivation {
   BATON_ACTIVATION_RELU = 4,
 };
 
+/// How residual streams mix from one sublayer to the next.
+enum BatonMixing {
+  BATON_MIXING_NONE = 0,
+  BATON_MIXING_IDENTITY = 1,
+  BATON_MIXING_FREE = 2,
+  BATON_MIXING_SINKHORN = 3,
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -325,6 +333,65 @@ void baton_task_gelu_tanh(float *out, int64_t out_stride, const float *x,
                           int64_t x_stride, int64_t rows, int64_t width);
 void baton_task_relu(float *out, int64_t out_stride, const float *x,
                      int64_t x_stride, int64_t rows, int64_t width);
+
+//===- Hyper-connections --------------------------------------------------===//
+
+// A row has `streams` (1 to 8) streams of `width` elements, one behind the
+// other. Its maps are `streams` weights of what is read; with a mixing other
+// than NONE as many of what is written; and with FREE or SINKHORN a matrix
+// [streams][streams] of how they mix. Sums over streams, and over rows and
+// columns of that matrix, ascend one by one.
+
+/// out[r][i] = (x[r] · phi[i]) / sqrt(mean(x[r]^2) + epsilon); phi is [outputs,
+/// width], and width that of all streams. The products are sums as a norm's:
+/// of 16 partial sums each.
+void baton_task_hyper_project(float *out, int64_t out_stride, const float *x,
+                              int64_t x_stride, const float *phi, int64_t rows,
+                              int64_t width, int64_t outputs, float epsilon);
+
+/// With z = scale * logits + base, each part of the maps with its own scale:
+/// sigmoid(z) + epsilon, 2 sigmoid(z), and z or sinkhorn(z), which is softmax
+/// of the rows plus epsilon; columns divided by their sums plus epsilon; then
+/// iterations - 1 times rows and columns so divided. In place allowed.
+void baton_task_hyper_maps(float *out, int64_t out_stride, const float *logits,
+                           int64_t logits_stride, const float *scale,
+                           const float *base, int64_t rows, int64_t streams,
+                           int32_t mixing, int64_t iterations, float epsilon);
+
+/// out = sum over j of weights[j] * x[j], ascending, fused from the second on.
+void baton_task_hyper_pre(float *out, int64_t out_stride, const float *x,
+                          int64_t x_stride, const float *weights,
+                          int64_t weights_stride, int64_t rows, int64_t streams,
+                          int64_t width);
+
+/// out[j] = weights[j] * y + sum over m of weights[streams + m * streams + j] *
+/// x[m], a chain of fused multiply-adds; or, where nothing mixes, weights[j] *
+/// y + x[j], fused. In place of x allowed.
+void baton_task_hyper_post(float *out, int64_t out_stride, const float *x,
+                           int64_t x_stride, const float *y, int64_t y_stride,
+                           const float *weights, int64_t weights_stride,
+                           int64_t rows, int64_t streams, int64_t width,
+                           int32_t mixes);
+
+/// hyper_project, hyper_maps and hyper_pre, with the same bits.
+void baton_task_hyper_enter(float *out, int64_t out_stride, float *maps,
+                            int64_t maps_stride, const float *x,
+                            int64_t x_stride, const float *phi,
+                            const float *scale, const float *base, int64_t rows,
+                            int64_t streams, int64_t width, float norm_epsilon,
+                            int32_t mixing, int64_t iterations, float epsilon);
+
+/// hyper_post into `streams_out`, and hyper_enter of that, with the same bits.
+/// `streams_out` in place of x allowed.
+void baton_task_hyper_turn(float *streams_out, int64_t streams_stride,
+                           float *out, int64_t out_stride, float *maps,
+                           int64_t maps_stride, const float *x,
+                           int64_t x_stride, const float *y, int64_t y_stride,
+                           const float *weights, int64_t weights_stride,
+                           const float *phi, const float *scale,
+                           const float *base, int64_t rows, int64_t streams,
+                           int64_t width, int32_t mixes, float norm_epsilon,
+                           int32_t mixing, int64_t iterations, float epsilon);
 
 //===- Measuring ----------------------------------------------------------===//
 

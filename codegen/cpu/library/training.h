@@ -211,6 +211,56 @@ void baton_task_gate_gradient(float *dgate, int64_t dgate_stride,
                               int64_t rows, int64_t heads, int64_t width,
                               int64_t gate_width);
 
+//===- Adjoints of hyper-connections --------------------------------------===//
+
+/// Most iterations of baton_task_hyper_maps_gradient.
+#define BATON_MOST_ITERATIONS 64
+
+/// out[r] = x[r] * statistics[r][1]. In place allowed.
+void baton_task_scale_rows(float *out, int64_t out_stride, const float *x,
+                           int64_t x_stride, const float *statistics,
+                           int64_t statistics_stride, int64_t rows,
+                           int64_t width);
+
+/// Of baton_task_hyper_project for x, given its result y and the streams'
+/// statistics; phi is [outputs, width].
+void baton_task_hyper_project_gradient(
+    float *dx, int64_t dx_stride, const float *dy, int64_t dy_stride,
+    const float *x, int64_t x_stride, const float *phi, const float *y,
+    int64_t y_stride, const float *statistics, int64_t statistics_stride,
+    int64_t rows, int64_t width, int64_t outputs);
+
+/// Of baton_task_hyper_maps: for logits, and for z = scale * logits + base.
+void baton_task_hyper_maps_gradient(
+    float *dlogits, int64_t dlogits_stride, float *dz, int64_t dz_stride,
+    const float *dy, int64_t dy_stride, const float *logits,
+    int64_t logits_stride, const float *scale, const float *base, int64_t rows,
+    int64_t streams, int32_t mixing, int64_t iterations, float epsilon);
+
+/// dscale[p] (+)= sum over rows and the elements of part p of dz * logits.
+void baton_task_hyper_scale_gradient(float *dscale, const float *dz,
+                                     int64_t dz_stride, const float *logits,
+                                     int64_t logits_stride, int64_t rows,
+                                     int64_t streams, int32_t mixing,
+                                     const int32_t *accumulate);
+
+/// dx[j] = weights[j] * dy and dweights[j] = dy . x[j].
+void baton_task_hyper_pre_gradient(float *dx, int64_t dx_stride,
+                                   float *dweights, int64_t dweights_stride,
+                                   const float *dy, int64_t dy_stride,
+                                   const float *x, int64_t x_stride,
+                                   const float *weights, int64_t weights_stride,
+                                   int64_t rows, int64_t streams,
+                                   int64_t width);
+
+/// Of baton_task_hyper_post, `dout` the gradient of its result.
+void baton_task_hyper_post_gradient(
+    float *dx, int64_t dx_stride, float *dy, int64_t dy_stride, float *dweights,
+    int64_t dweights_stride, const float *dout, int64_t dout_stride,
+    const float *x, int64_t x_stride, const float *y, int64_t y_stride,
+    const float *weights, int64_t weights_stride, int64_t rows, int64_t streams,
+    int64_t width, int32_t mixes);
+
 //===- Cross-entropy, fused with the output projection --------------------===//
 //
 // logits[r][t] = cap(scale * x[r] . weight[t]), cap(l) = softcap * tanh(l /

@@ -102,7 +102,7 @@ module attributes {transform.with_named_sequence} {
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
     %x = transform.baton.match ["model.embedding"] in %program
-    // expected-error @below {{takes model.softmax, model.gate, model.mul, model.activate and model.add, not 'embedding' (model.embedding)}}
+    // expected-error @below {{takes model.softmax, model.gate, model.mul, model.activate, model.add and model.hyper_pre, not 'embedding' (model.embedding)}}
     transform.baton.fuse %x
     transform.yield
   }

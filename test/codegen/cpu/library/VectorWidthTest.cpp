@@ -165,6 +165,35 @@ TEST_F(VectorWidth, AdjointsWithinRowsAgree) {
   }
 }
 
+TEST_F(VectorWidth, HyperConnectionsAgree) {
+  Random random(8);
+  const int64_t streams = 4, width = 37, maps = 24;
+  const Buffer x = random.buffer(3, streams * width), y = random.buffer(3, width);
+  const Buffer weights = random.buffer(3, maps);
+  const std::vector<float> phi = random.vector(maps * streams * width);
+  const std::vector<float> scale = random.vector(3), base = random.vector(maps);
+  Buffer read(3, width), found(3, maps);
+  EXPECT_AGREE(3, streams * width, baton_task_hyper_turn, read.data(),
+               read.stride, found.data(), found.stride, x.data(), x.stride,
+               y.data(), y.stride, weights.data(), weights.stride, phi.data(),
+               scale.data(), base.data(), 3, streams, width, 1, 1e-5f,
+               BATON_MIXING_SINKHORN, 10, 1e-6f);
+  EXPECT_AGREE(3, maps, baton_task_hyper_project, x.data(), x.stride,
+               phi.data(), 3, streams * width, maps, 1e-5f);
+  EXPECT_AGREE(3, maps, baton_task_hyper_maps, weights.data(), weights.stride,
+               scale.data(), base.data(), 3, streams, BATON_MIXING_SINKHORN, 10,
+               1e-6f);
+  Buffer dz(3, maps), dy(3, width), dweights(3, maps);
+  EXPECT_AGREE(3, maps, baton_task_hyper_maps_gradient, dz.data(), dz.stride,
+               found.data(), found.stride, weights.data(), weights.stride,
+               scale.data(), base.data(), 3, streams, BATON_MIXING_SINKHORN, 10,
+               1e-6f);
+  EXPECT_AGREE(3, streams * width, baton_task_hyper_post_gradient, dy.data(),
+               dy.stride, dweights.data(), dweights.stride, x.data(), x.stride,
+               x.data(), x.stride, y.data(), y.stride, weights.data(),
+               weights.stride, 3, streams, width, 1);
+}
+
 TEST_F(VectorWidth, AdjointsOfAttentionAgree) {
   Random random(6);
   const int64_t rows = 90, width = 20;

@@ -1,0 +1,62 @@
+//===- HyperConnections.cpp - how a block's halves join the residual ------===//
+
+#include "models/HyperConnections.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::models;
+
+static constexpr int64_t kMostStreams = 8, kMostIterations = 64;
+
+static model::Mixing readMode(const Config &config) {
+  std::string mode = config.text("mode", "sinkhorn");
+  if (mode == "sinkhorn")
+    return model::Mixing::sinkhorn;
+  if (mode == "identity")
+    return model::Mixing::identity;
+  if (mode == "free")
+    return model::Mixing::free;
+  config.fail("mode", "sinkhorn, identity or free");
+}
+
+std::optional<HyperConnections>
+models::readHyperConnections(const Config &config, int64_t width,
+                             float normEpsilon) {
+  std::optional<Config> field = config.object("hyper_connections");
+  if (!field)
+    return std::nullopt;
+  HyperConnections form;
+  form.streams = field->integer("streams", 1, kMostStreams);
+  form.mixing = readMode(*field);
+  form.iterations =
+      field->optionalInteger("iterations", 1, kMostIterations).value_or(10);
+  form.epsilon = static_cast<float>(field->number("epsilon", 0, 1, 1e-6));
+  form.normEpsilon =
+      static_cast<float>(field->number("norm_epsilon", 0, 1, normEpsilon));
+  if (form.streams * width > kMaxDimension)
+    config.fail("'hyper_connections.streams' times the width is " +
+                std::to_string(form.streams * width) + ", expected at most " +
+                std::to_string(kMaxDimension));
+  return form;
+}
+
+Value Residual::begin(Value x) {
+  return form ? builder.repeatAsStreams("streams", x, form->streams) : x;
+}
+
+Value Residual::sublayer(StringRef sum, StringRef module, Value x,
+                         function_ref<Value(Value)> make) {
+  if (!form)
+    return builder.add(sum, x, make(x));
+  Value maps = builder.hyperMaps(module, x, *form, form->mixing);
+  Value y = make(builder.hyperPre(module, x, maps));
+  return builder.hyperPost(module, x, y, maps);
+}
+
+Value Residual::end(Value x) {
+  if (!form)
+    return builder.lastRows("last_rows", x);
+  x = builder.lastStreams("last_rows", x);
+  Value maps = builder.hyperMaps("hc_head", x, *form, model::Mixing::none);
+  return builder.hyperPre("hc_head", x, maps);
+}
