@@ -79,7 +79,7 @@ class Search : public StepDriver {
 public:
   Search(const Metadata &metadata, const Batches &batches,
          const TrainingTensors &tensors, const NonFiniteStep &failure)
-      : metadata(metadata), batches(batches), inputs(tensors),
+      : metadata(metadata), batches(batches), tensors(tensors), inputs(tensors),
         failure(failure) {}
 
   /// What was found.
@@ -113,8 +113,7 @@ public:
       if (finding.bad == 0)
         continue;
       text = "it begins in the op " + description.name;
-      if (description.repeat > 1)
-        text += " of layer " + std::to_string(layer);
+      text += layer_text(description, layer);
       text += ", whose result " + buffer.buffer + " " +
               finding.text(values.extents) + "; all parameters are finite";
       return;
@@ -122,6 +121,23 @@ public:
   }
 
 private:
+  /// A segment repeats one layer, or several that take turns.
+  std::string layer_text(const PhaseDescription &phase, uint32_t layer) const {
+    uint64_t first = ~uint64_t(0), together = 1;
+    for (const TrainingTensor &tensor : tensors.all())
+      if (tensor.role == "parameter" && tensor.layers > 1 &&
+          tensor.layers == static_cast<uint64_t>(phase.repeat)) {
+        together = tensor.layer_step;
+        first = std::min(first, tensor.first_layer);
+      }
+    if (first == ~uint64_t(0))
+      return "";
+    first += layer * together;
+    return together == 1 ? " of layer " + std::to_string(first)
+                         : " of one of the layers " + std::to_string(first) +
+                               " to " + std::to_string(first + together - 1);
+  }
+
   BatonStep prepare() {
     if (failure.number == NonFiniteStep::Number::ValidationLoss)
       return inputs.fill_validation(batches, number);
@@ -130,6 +146,7 @@ private:
 
   const Metadata &metadata;
   const Batches &batches;
+  const TrainingTensors &tensors;
   StepInputs inputs;
   const NonFiniteStep &failure;
   uint64_t number = 0;
