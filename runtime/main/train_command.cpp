@@ -193,7 +193,8 @@ uint64_t next_stop(uint64_t step, uint64_t every, uint64_t last) {
 /// Throws Error, and NonFiniteStep once all memory of the run is free again.
 void run_steps(const Metadata &metadata, const TrainOptions &options,
                const std::filesystem::path &folder,
-               const LearningRateSchedule &schedule, const Batches &batches,
+               const LearningRateSchedule &schedule,
+               const OptimizerNumbers &optimizer, const Batches &batches,
                const TrainingState &state,
                const std::optional<ResumePoint> &point);
 
@@ -239,7 +240,8 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
                 ": no sequence is set aside for it; the data has one only, or "
                 "--validation-fraction is 0");
   try {
-    run_steps(metadata, options, folder, schedule, batches, state, point);
+    run_steps(metadata, options, folder, schedule, optimizer, batches, state,
+              point);
   } catch (const NonFiniteStep &failure) {
     throw Error(explain_non_finite(metadata, batches, failure));
   }
@@ -249,7 +251,8 @@ namespace {
 
 void run_steps(const Metadata &metadata, const TrainOptions &options,
                const std::filesystem::path &folder,
-               const LearningRateSchedule &schedule, const Batches &batches,
+               const LearningRateSchedule &schedule,
+               const OptimizerNumbers &optimizer, const Batches &batches,
                const TrainingState &state,
                const std::optional<ResumePoint> &point) {
   RunFolder run(options.out, folder, options.keep,
