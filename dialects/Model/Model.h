@@ -40,8 +40,8 @@ public:
   /// Adds to the gradient of an operand.
   virtual void add(mlir::Value operand, mlir::Value gradient) = 0;
   /// Adds to that of columns `offset` on of dimension `axis` of an operand.
-  virtual void addSlice(mlir::Value operand, mlir::Value gradient, int64_t axis,
-                        int64_t offset) = 0;
+  virtual void addSlice(mlir::Value operand, mlir::Value gradient,
+                        int64_t axis, int64_t offset) = 0;
 
 protected:
   Adjoint(mlir::OpBuilder &builder, mlir::Location location)
