@@ -28,5 +28,7 @@ if os.environ.get("BATON_TEST_ROUNDTRIP"):
     opt += " --verify-roundtrip"
 config.substitutions.append((r"\bbaton-opt\b", opt))
 config.substitutions.append(("%golden", os.path.join(config.test_source_root, "golden")))
+config.substitutions.append(("%optimizers",
+                             os.path.join(config.source_root, "compiler", "optimizers")))
 config.substitutions.append(("%examples", os.path.join(config.source_root, "models", "examples")))
 config.substitutions.append(("%python", config.python))

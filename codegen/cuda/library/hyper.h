@@ -25,33 +25,35 @@ namespace baton::cuda {
 constexpr int64_t most_streams = 8;
 
 /// Divides rows, or columns, of an n by n matrix by their sums plus epsilon.
-BATON_DEVICE void divide_by_sums(float *matrix, int64_t n, bool rows,
+BATON_DEVICE void divide_by_sums(float *matrix, int32_t n, bool rows,
                                  float epsilon) {
-  const int64_t line = rows ? n : 1, step = rows ? 1 : n;
-  for (int64_t i = 0; i < n; ++i) {
+  const int32_t line = rows ? n : 1, step = rows ? 1 : n;
+  for (int32_t i = 0; i < n; ++i) {
     float sum = matrix[i * line];
-    for (int64_t k = 1; k < n; ++k)
+    for (int32_t k = 1; k < n; ++k)
       sum += matrix[i * line + k * step];
     sum += epsilon;
-    for (int64_t k = 0; k < n; ++k)
+    for (int32_t k = 0; k < n; ++k)
       matrix[i * line + k * step] /= sum;
   }
 }
 
-BATON_DEVICE void sinkhorn(float *matrix, int64_t n, int64_t iterations,
+/// Called, with few arguments: divisions and what is live around them would
+/// spill registers of a body that has it inlined.
+BATON_CALLED void sinkhorn(float *matrix, int32_t n, int32_t iterations,
                            float epsilon) {
-  for (int64_t i = 0; i < n; ++i) {
+  for (int32_t i = 0; i < n; ++i) {
     float most = matrix[i * n];
-    for (int64_t k = 1; k < n; ++k)
+    for (int32_t k = 1; k < n; ++k)
       most = matrix[i * n + k] > most ? matrix[i * n + k] : most;
-    for (int64_t k = 0; k < n; ++k)
+    for (int32_t k = 0; k < n; ++k)
       matrix[i * n + k] = exp(matrix[i * n + k] - most);
   }
   divide_by_sums(matrix, n, /*rows=*/true, 0.0f);
-  for (int64_t i = 0; i < n * n; ++i)
+  for (int32_t i = 0; i < n * n; ++i)
     matrix[i] += epsilon;
   divide_by_sums(matrix, n, /*rows=*/false, epsilon);
-  for (int64_t i = 1; i < iterations; ++i) {
+  for (int32_t i = 1; i < iterations; ++i) {
     divide_by_sums(matrix, n, /*rows=*/true, epsilon);
     divide_by_sums(matrix, n, /*rows=*/false, epsilon);
   }
@@ -101,27 +103,25 @@ baton_task_hyper_maps(float *out, int64_t out_stride, const float *logits,
                       int64_t logits_stride, const float *scale,
                       const float *base, int64_t rows, int64_t streams,
                       int32_t mixing, int64_t iterations, float epsilon) {
-  for (int64_t row = baton_thread(); row < rows; row += baton_threads()) {
-    const float *source = logits + row * logits_stride;
-    float *maps = out + row * out_stride;
-    for (int64_t i = 0; i < streams; ++i)
-      maps[i] =
-          baton::cuda::sigmoid(fmaf(scale[0], source[i], base[i])) + epsilon;
-    if (mixing == BATON_MIXING_NONE)
-      continue;
-    for (int64_t i = streams; i < 2 * streams; ++i)
-      maps[i] = 2.0f * baton::cuda::sigmoid(fmaf(scale[1], source[i], base[i]));
-    if (mixing == BATON_MIXING_IDENTITY)
-      continue;
-    float matrix[baton::cuda::most_streams * baton::cuda::most_streams];
-    const int64_t first = 2 * streams;
-    for (int64_t i = 0; i < streams * streams; ++i)
-      matrix[i] = fmaf(scale[2], source[first + i], base[first + i]);
-    if (mixing == BATON_MIXING_SINKHORN)
-      baton::cuda::sinkhorn(matrix, streams, iterations, epsilon);
-    for (int64_t i = 0; i < streams * streams; ++i)
-      maps[first + i] = matrix[i];
-  }
+  baton::cuda::fill_rows(
+      out, out_stride, rows, baton::cuda::maps_of(streams, mixing),
+      [&](int64_t row, int64_t column) {
+        const int64_t part = column < streams       ? 0
+                             : column < 2 * streams ? 1
+                                                    : 2;
+        const float logit = fmaf(
+            scale[part], logits[row * logits_stride + column], base[column]);
+        return part == 0   ? baton::cuda::sigmoid(logit) + epsilon
+               : part == 1 ? 2.0f * baton::cuda::sigmoid(logit)
+                           : logit;
+      });
+  if (mixing != BATON_MIXING_SINKHORN)
+    return;
+  __syncthreads();
+  for (int64_t row = baton_thread(); row < rows; row += baton_threads())
+    baton::cuda::sinkhorn(out + row * out_stride + 2 * streams,
+                          static_cast<int32_t>(streams),
+                          static_cast<int32_t>(iterations), epsilon);
 }
 
 BATON_DEVICE void baton_task_hyper_pre(float *out, int64_t out_stride,

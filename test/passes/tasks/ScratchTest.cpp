@@ -4,6 +4,7 @@
 #include "codegen/cpu/library/training.h"
 #include "dialects/Event/Event.h"
 #include "dialects/Model/Model.h"
+#include "dialects/Update/Update.h"
 #include "passes/tasks/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -89,6 +90,14 @@ TEST(Scratch, OfAttentionIsWhatTheLibraryAsksFor) {
 namespace {
 /// {0} heads of {1}, and a vocabulary of {3}.
 constexpr const char *kTraining = R"mlir(
+update.rule @keep {{
+^bb0(%p: tensor<?x?xf32>, %g: tensor<?x?xf32>):
+  %n = update.map (%w = %p) {{
+    update.yield %w
+  }
+  update.return %n
+}
+update.group @keep
 model.program @training max_seq 80 training {{
 ^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
   %table = model.parameter ["t"] : !model.tensor<{3} x {2} x f32>
@@ -111,7 +120,8 @@ TEST(Scratch, OfTrainingIsWhatTheLibraryAsksFor) {
         {2, 20, 7, 48},
         {4, 64, 128, 256}}) {
     mlir::MLIRContext context;
-    context.loadDialect<model::ModelDialect, event::EventDialect>();
+    context.loadDialect<model::ModelDialect, event::EventDialect,
+                        update::UpdateDialect>();
     std::string text =
         llvm::formatv(kTraining, heads, width, heads * width, 300).str();
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);

@@ -4,7 +4,7 @@
 // RUN: baton-opt %examples/hyper-connections.mlir --hyper-fusion --tile-tasks="max-rows=16 plain-rows=4 max-outputs=2" | FileCheck %s
 // RUN: baton-opt %examples/hyper-connections.mlir --tile-tasks="max-rows=16 plain-rows=4 max-outputs=2" | FileCheck %s --check-prefix=PARTS
 // RUN: baton-opt %examples/hyper-connections.mlir --hyper-fusion --tile-tasks="max-rows=16 plain-rows=4 max-outputs=2" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=PROVED
-// RUN: baton-opt %examples/hyper-connections.mlir --training-form --differentiate --cse --canonicalize --tile-tasks="max-rows=16 plain-rows=4 max-outputs=2" | FileCheck %s --check-prefix=TRAIN
+// RUN: cat %optimizers/sgd.mlir %examples/hyper-connections.mlir | baton-opt --training-form --differentiate --cse --canonicalize --tile-tasks="max-rows=16 plain-rows=4 max-outputs=2" | FileCheck %s --check-prefix=TRAIN
 
 // Matrices are stored as they are, in one piece for each layer.
 // CHECK-DAG: event.parameter @hyper_enter.phi : f32 layers 3 {{.*}}columns = 64{{.*}}kind = "table"{{.*}}rows = 8
