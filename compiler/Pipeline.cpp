@@ -12,11 +12,10 @@ using namespace baton;
 using namespace baton::compiler;
 
 std::vector<std::string> compiler::allPasses() {
-  return {"attention-fusion", "training-form",   "differentiate",
-           "recompute",        "hyper-fusion",    "linear-grouping",
-           "norm-rewrites",
-          "tile-tasks",       "schedule-static", "derive-events",
-          "plan-memory",      "event-verify"};
+  return {"attention-fusion", "training-form", "differentiate",
+          "recompute",        "hyper-fusion",  "linear-grouping",
+          "norm-rewrites",    "tile-tasks",    "schedule-static",
+          "derive-events",    "plan-memory",   "event-verify"};
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,

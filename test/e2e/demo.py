@@ -35,13 +35,14 @@ def test(arguments, scratch):
     expect(result.stdout.count("####") >= 10, f"no losses are shown: {result.stdout}")
 
     named = [line.split()[0] for line in result.stdout.split("To open:")[1].splitlines()[1:]]
-    expect(len(named) == 4, f"names {named}")
+    expect(len(named) == 5, f"names {named}")
     for name in named:
         expect(os.path.getsize(name) > 1000, f"{name} is empty")
-    svg, page, *traces = named
+    svg, decoding, training, *traces = named
     xml.etree.ElementTree.parse(svg)
-    with open(page) as file:
-        expect("</html>" in file.read(), f"{page} is cut off")
+    for page in (decoding, training):
+        with open(page) as file:
+            expect("</html>" in file.read(), f"{page} is cut off")
     for trace, steps in zip(traces, (3, 1)):
         with open(trace) as file:
             events = json.load(file)["traceEvents"]
