@@ -2,7 +2,7 @@
 
 #include "passes/tasks/HyperRules.h"
 #include "passes/tasks/TilingPieces.h"
-#include "passes/tasks/TrainingRules.h"
+#include "passes/tasks/Training.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -1,6 +1,6 @@
 //===- Training.cpp - what a training program keeps, and its update -------===//
 
-#include "passes/tasks/TrainingRules.h"
+#include "passes/tasks/Training.h"
 
 #include "passes/tasks/TilingPieces.h"
 #include "passes/tasks/Updates.h"

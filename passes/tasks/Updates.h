@@ -11,7 +11,7 @@
 #ifndef BATON_PASSES_TASKS_UPDATES_H
 #define BATON_PASSES_TASKS_UPDATES_H
 
-#include "passes/tasks/TrainingRules.h"
+#include "passes/tasks/Training.h"
 
 #include "dialects/Update/Update.h"
 

@@ -78,6 +78,9 @@ model.program @step max_seq 64 training {
 // a number that a group fixes is a constant.
 // CHECK-NOT: update.
 // CHECK: event.body @signs.40x8 grid ()[{{.*}}] -> (s2) accesses [#event.access<read @parameter, {{.*}}>, #event.access<write @parameter, {{.*}}>, #event.access<read @gradient, {{.*}}>, #event.access<read @state.average, {{.*}}>, #event.access<write @state.average, {{.*}}>, #event.access<read @numbers,
+// A step that is not finite changes nothing.
+// CHECK: %[[FINITE:.*]] = arith.cmpf one
+// CHECK-NEXT: scf.if %[[FINITE]]
 // CHECK: scf.for
 // CHECK: vector.load
 // CHECK: vector.maskedstore

@@ -1,0 +1,86 @@
+//===- Training.h - what a training program keeps, and its update ---------===//
+//
+// In a training program parameters are persistent buffers that tasks read and
+// update, row-major as a checkpoint stores them, and each has a gradient of the
+// same shape. Both have a copy for every layer.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_PASSES_TASKS_TRAINING_H
+#define BATON_PASSES_TASKS_TRAINING_H
+
+#include "passes/tasks/TilingRules.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <memory>
+
+namespace baton::tasks {
+
+class Optimizer;
+
+/// A parameter that training changes.
+struct Trainable {
+  std::string name;
+  /// One layer's: [n] or [n, k].
+  View weight, gradient;
+  int64_t layers;
+  /// What the loader makes it of.
+  mlir::DictionaryAttr description;
+  /// Memory of all layers' weights and gradients, one after the other.
+  mlir::StringAttr weightStorage, gradientStorage;
+  mlir::LocationAttr location;
+  /// Whether a contribution to the gradient is there already.
+  bool hasGradient = false;
+};
+
+/// What rules see of a training program beside the Tiler's.
+class Training {
+public:
+  Training(Tiler &tiler, model::ProgramOp model);
+  ~Training();
+
+  /// The buffers of a parameter, made when it is first asked for.
+  Trainable &trainable(mlir::Value parameter);
+
+  /// Values that stacks have saved, by name.
+  llvm::StringMap<View> saved;
+  /// Makes room for one of the stack that is being tiled; whoever computes it
+  /// writes it there, if that can be.
+  void keep(model::SaveOp save);
+
+  /// Adds what follows the backward step: the gradients' norm, the updates, and
+  /// the end of the step. `loss` is [rows].
+  mlir::LogicalResult finish(const View &loss, mlir::Location location);
+
+  /// A number that says whether gradients are added to those of the step
+  /// before.
+  View accumulate;
+
+private:
+  /// Sums of squares of all gradients, tile by tile.
+  View squares(mlir::Location location);
+  View summarize(const View &loss, const View &partials,
+                 mlir::Location location);
+
+  Tiler &tiler;
+  std::unique_ptr<Optimizer> optimizer;
+  /// What the optimizer reads of the run.
+  View numbers;
+  llvm::SmallVector<View> inputs;
+  llvm::MapVector<mlir::Attribute, std::unique_ptr<Trainable>> trainables;
+};
+
+/// The parameter whose gradient a result contributes to; reports at the op
+/// where it does to none.
+Trainable *targetOf(mlir::Operation *op, Training &training);
+
+/// States that a task adds to a tile of a gradient. Returns what says whether
+/// it does add: the first one of a step asks the runtime, others do.
+mlir::Attribute contribute(Trainable &target, PhaseBuilder &phase,
+                           const Box &tile, Training &training);
+
+} // namespace baton::tasks
+
+#endif // BATON_PASSES_TASKS_TRAINING_H
