@@ -199,6 +199,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && !options.schedule.empty())
       return createStringError("--schedule: " + options.model +
                                " holds a plan, of which all is decided");
+    if (!plan.tiled && !options.optimizer.empty())
+      return createStringError("--optimizer: " + options.model +
+                               " holds a plan, of which all is decided");
     if (!plan.tiled && options.recompute != training::RecomputeMode::none)
       return createStringError("--recompute: " + options.model +
                                " holds a plan, of which all is decided");

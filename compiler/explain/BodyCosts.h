@@ -30,6 +30,14 @@ lookUpBody(const llvm::StringMap<BodyFormula> &table, llvm::StringRef name,
 double positionsSeen(int64_t rows, int64_t position, int64_t window,
                      int64_t begin, int64_t end);
 
+// Of a row of hyper-connections; `mixing` is a BatonMixing.
+
+/// What maps take after the product: a division and a sum for each element,
+/// iteration and direction.
+double mapsCost(int64_t streams, int32_t mixing, int64_t iterations);
+/// How many numbers they are.
+int64_t mapsOf(int64_t streams, int32_t mixing);
+
 /// Of bodies that only programs that train call.
 std::optional<BodyCost> trainingBodyCost(llvm::StringRef callee,
                                          const CallOperands &operands);

@@ -164,9 +164,7 @@ static BodyCost gate(const CallOperands &call) {
   return {2.0 * call.integer(6) * call.integer(7) * call.integer(8), {}};
 }
 
-/// What a row's maps take after the product: a division and a sum for each
-/// element, iteration and direction.
-static double mapsCost(int64_t streams, int32_t mixing, int64_t iterations) {
+double explain::mapsCost(int64_t streams, int32_t mixing, int64_t iterations) {
   double cost = 6.0 * (mixing == 0 ? streams : 2 * streams);
   if (mixing >= 2)
     cost += 2.0 * streams * streams;
@@ -175,7 +173,7 @@ static double mapsCost(int64_t streams, int32_t mixing, int64_t iterations) {
   return cost;
 }
 
-static int64_t mapsOf(int64_t streams, int32_t mixing) {
+int64_t explain::mapsOf(int64_t streams, int32_t mixing) {
   return streams + (mixing >= 1 ? streams : 0) +
          (mixing >= 2 ? streams * streams : 0);
 }

@@ -52,6 +52,27 @@ static BodyCost keyValueGradient(const CallOperands &call) {
                (call.integer(21) + call.integer(22)));
 }
 
+/// The product with phi, and what the norm's scale takes of every element.
+static BodyCost projectGradient(const CallOperands &call) {
+  return flops(2.0 * call.integer(11) * call.integer(12) *
+               (call.integer(13) + 2));
+}
+
+/// Maps are made again; their adjoint takes about twice as much.
+static BodyCost mapsGradient(const CallOperands &call) {
+  return flops(3.0 * call.integer(10) *
+               mapsCost(call.integer(11),
+                        static_cast<int32_t>(call.integer(12)),
+                        call.integer(13)));
+}
+
+/// For y and its weights, and, where streams mix, for streams and theirs.
+static BodyCost postGradient(const CallOperands &call) {
+  int64_t streams = call.integer(15);
+  return flops(4.0 * call.integer(14) * streams * call.integer(16) *
+               (call.integer(17) ? streams + 1 : 1));
+}
+
 /// `operations` for each of rows x width, which stand at `rows` and behind it.
 template <int operations, unsigned rows>
 static BodyCost elements(const CallOperands &call) {
@@ -123,6 +144,18 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
                        call.integer(14));
         },
         19}},
+      {"scale_rows", {elements<1, 6>, 8}},
+      {"hyper_project_gradient", {projectGradient, 14}},
+      {"hyper_maps_gradient", {mapsGradient, 15}},
+      {"hyper_scale_gradient",
+       {[](const CallOperands &call) {
+          return flops(
+              2.0 * call.integer(5) *
+              mapsOf(call.integer(6), static_cast<int32_t>(call.integer(7))));
+        },
+        9}},
+      {"hyper_pre_gradient", {heads<3, 10>, 13}},
+      {"hyper_post_gradient", {postGradient, 18}},
       {"sum_squares", {elements<2, 3>, 5}},
       {"step_summary",
        {[](const CallOperands &call) {

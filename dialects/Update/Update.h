@@ -1,5 +1,4 @@
-//===- Update.h - the update dialect
-//---------------------------------------===//
+//===- Update.h - the update dialect --------------------------------------===//
 
 #ifndef BATON_DIALECTS_UPDATE_UPDATE_H
 #define BATON_DIALECTS_UPDATE_UPDATE_H

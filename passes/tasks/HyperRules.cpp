@@ -134,16 +134,22 @@ static LogicalResult tile(model::HyperProjectOp op, Tiler &tiler) {
   return phase.call("hyper_project");
 }
 
-static LogicalResult tile(model::HyperMapsOp op, Tiler &tiler) {
-  if (failed(expectRows(op, tiler, {op.getLogits()})))
-    return failure();
-  RowPhase phase(op, "", {""}, tiler);
+/// What maps, and their adjoint, are made of.
+template <typename OpT>
+static void appendMaps(OpT op, RowPhase &phase, Tiler &tiler) {
   phase.read(tiler.viewOf(op.getLogits()));
   phase.parameter(op.getScale(), "scale");
   phase.parameter(op.getBase(), "base");
   phase.rows();
   phase.integer(op.getStreams());
   appendMixing(op, phase);
+}
+
+static LogicalResult tile(model::HyperMapsOp op, Tiler &tiler) {
+  if (failed(expectRows(op, tiler, {op.getLogits()})))
+    return failure();
+  RowPhase phase(op, "", {""}, tiler);
+  appendMaps(op, phase, tiler);
   return phase.call("hyper_maps");
 }
 
@@ -254,12 +260,7 @@ static LogicalResult tile(model::HyperMapsGradientOp op, Tiler &tiler) {
     return failure();
   RowPhase phase(op, ".gradient", {"", "sums"}, tiler);
   phase.read(tiler.viewOf(op.getDy()));
-  phase.read(tiler.viewOf(op.getLogits()));
-  phase.parameter(op.getScale(), "scale");
-  phase.parameter(op.getBase(), "base");
-  phase.rows();
-  phase.integer(op.getStreams());
-  appendMixing(op, phase);
+  appendMaps(op, phase, tiler);
   return phase.call("hyper_maps_gradient");
 }
 

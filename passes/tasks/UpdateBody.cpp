@@ -1,5 +1,4 @@
-//===- UpdateBody.cpp - task bodies of update rules
-//------------------------===//
+//===- UpdateBody.cpp - task bodies of update rules -----------------------===//
 //
 // Elements are computed in vectors of kLanes, in a row's whole vectors and one
 // masked rest: so sums have one order, which no compiler has to be asked for.

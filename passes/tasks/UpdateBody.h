@@ -1,5 +1,4 @@
-//===- UpdateBody.h - task bodies of update rules
-//--------------------------===//
+//===- UpdateBody.h - task bodies of update rules -------------------------===//
 //
 // A pass of a rule over whole tensors, as an event.body over one tile of them.
 //
@@ -13,7 +12,6 @@
 #include "dialects/Update/Update.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace baton::tasks {
 

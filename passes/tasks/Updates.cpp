@@ -1,5 +1,4 @@
-//===- Updates.cpp - the phases of update rules
-//----------------------------===//
+//===- Updates.cpp - the phases of update rules ---------------------------===//
 
 #include "passes/tasks/Updates.h"
 

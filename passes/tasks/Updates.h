@@ -1,5 +1,4 @@
-//===- Updates.h - the phases of update rules
-//------------------------------===//
+//===- Updates.h - the phases of update rules -----------------------------===//
 //
 // One pass of a rule over whole tensors is one phase, with a body of its own; a
 // sum has a second one, which adds up what tiles left. A rule that goes through

@@ -12,9 +12,6 @@ namespace baton {
 
 namespace {
 
-/// step, learning_rate, clip.
-constexpr size_t own_numbers = 3;
-
 const nlohmann::json &entries_of(const nlohmann::json &description) {
   if (auto training = description.find("training");
       training != description.end() && training->is_object())
@@ -28,9 +25,16 @@ const nlohmann::json &entries_of(const nlohmann::json &description) {
 } // namespace
 
 OptimizerNumbers::OptimizerNumbers(const nlohmann::json &description) {
-  const nlohmann::json &entries = entries_of(description);
-  for (size_t i = own_numbers; i < entries.size(); ++i)
-    numbers.push_back({entries[i].at("name"), entries[i].at("default")});
+  for (const nlohmann::json &entry : entries_of(description)) {
+    Number number{entry.at("name"), std::nullopt};
+    if (entry.contains("default"))
+      number.value = entry.at("default").get<double>();
+    else if (number.name != "step" && number.name != "learning_rate" &&
+             number.name != "clip")
+      throw Error("the compiled program wants the number " + number.name +
+                  " of each step, which this trainer does not know");
+    numbers.push_back(number);
+  }
 }
 
 void OptimizerNumbers::set(const std::string &assignment) {
@@ -48,7 +52,8 @@ void OptimizerNumbers::set(const std::string &assignment) {
                 "\" is no finite number");
   bool found = false;
   for (Number &number : numbers)
-    if (number.name == name || number.name.ends_with("." + name)) {
+    if (number.value &&
+        (number.name == name || number.name.ends_with("." + name))) {
       number.value = value;
       found = true;
     }
@@ -61,25 +66,32 @@ void OptimizerNumbers::set(const std::string &assignment) {
 
 void OptimizerNumbers::write(float *place, uint64_t step, double learning_rate,
                              double clip) const {
-  place[0] = static_cast<float>(step);
-  place[1] = static_cast<float>(learning_rate);
-  place[2] = static_cast<float>(clip);
-  for (size_t i = 0; i < numbers.size(); ++i)
-    place[own_numbers + i] = static_cast<float>(numbers[i].value);
+  for (const Number &number : numbers) {
+    double value = number.value            ? *number.value
+                   : number.name == "step" ? double(step)
+                   : number.name == "clip" ? clip
+                                           : learning_rate;
+    *place++ = static_cast<float>(value);
+  }
 }
 
 std::string OptimizerNumbers::text() const {
   std::ostringstream stream;
+  const char *between = "";
   for (const Number &number : numbers)
-    stream << (&number == &numbers.front() ? "" : ", ") << number.name << " = "
-           << static_cast<float>(number.value);
+    if (number.value) {
+      stream << between << number.name << " = "
+             << static_cast<float>(*number.value);
+      between = ", ";
+    }
   return stream.str();
 }
 
 nlohmann::json OptimizerNumbers::json() const {
   auto object = nlohmann::json::object();
   for (const Number &number : numbers)
-    object[number.name] = number.value;
+    if (number.value)
+      object[number.name] = *number.value;
   return object;
 }
 

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,9 @@ public:
 private:
   struct Number {
     std::string name;
-    double value;
+    /// None of those that the trainer says of each step.
+    std::optional<double> value;
   };
-  /// Those of rules come behind the trainer's own.
   std::vector<Number> numbers;
 };
 

@@ -295,6 +295,9 @@ def optimizers(bench):
         plan = programs.run([bench.batonc, *command, *train, "--emit=event"]).stdout
         plans.append(re.findall(r'event\.(?:call "|body @)[^ "]*', plan))
     expect(plans[0] == plans[1], "a printed training step becomes another plan")
+    plan = os.path.join(bench.scratch, "plan.mlir")
+    programs.run([bench.batonc, folder, *train, "--emit=event", "-o", plan])
+    bench.compile_refuses("an optimizer for a plan", plan, "--optimizer: .*holds a plan", *train, "--optimizer=sgd")
     bench.compile_refuses("two optimizers", model, "groups of its own", *train, "--optimizer=sgd")
 
 

@@ -49,9 +49,21 @@ TEST(OptimizerNumbers, RefuseWhatIsNoneOfTheirs) {
             (std::vector<float>{7, 0.125, 2, 0.5, 0.25, 0.75}));
 }
 
+TEST(OptimizerNumbers, StandWhereTheirNamesDo) {
+  auto json = nlohmann::json::parse(R"({"training": {"tensors": [
+      {"numbers": [{"name": "r.a", "default": 3}, {"name": "clip"},
+                   {"name": "step"}]}]}})");
+  std::vector<float> values(3, -1);
+  OptimizerNumbers(json).write(values.data(), 7, 0.125, 2);
+  EXPECT_EQ(values, (std::vector<float>{3, 2, 7}));
+  json["training"]["tensors"][0]["numbers"][2]["name"] = "weather";
+  EXPECT_THROW(OptimizerNumbers{json}, Error);
+}
+
 TEST(OptimizerNumbers, NeedAProgramThatTrains) {
   EXPECT_THROW(OptimizerNumbers{nlohmann::json::object()}, Error);
-  EXPECT_THROW((OptimizerNumbers{nlohmann::json{{"training", nullptr}}}), Error);
+  EXPECT_THROW((OptimizerNumbers{nlohmann::json{{"training", nullptr}}}),
+               Error);
 }
 
 } // namespace

@@ -43,13 +43,11 @@ inline void fill(Buffer &buffer, float value) {
     std::fill_n(buffer.row(r), buffer.width, value);
 }
 
-/// `gradient` is that of inner_product(dy, operate(x)) by x, up to the error
-/// of a central difference.
+/// The gradient of inner_product(dy, operate(x)) by x, by central differences.
 template <typename Operate>
-void expect_adjoint(oracle::Matrix x, const oracle::Matrix &dy,
-                    const oracle::Matrix &gradient, Operate operate) {
-  ASSERT_EQ(x.rows, gradient.rows);
-  ASSERT_EQ(x.columns, gradient.columns);
+oracle::Matrix differences(oracle::Matrix x, const oracle::Matrix &dy,
+                           Operate operate) {
+  oracle::Matrix result(x.rows, x.columns);
   const double step = 1e-5;
   for (size_t i = 0; i < x.values.size(); ++i) {
     const double middle = x.values[i];
@@ -58,10 +56,23 @@ void expect_adjoint(oracle::Matrix x, const oracle::Matrix &dy,
     x.values[i] = middle - step;
     const double below = oracle::inner_product(dy, operate(x));
     x.values[i] = middle;
-    ASSERT_NEAR(gradient.values[i], (above - below) / (2.0 * step),
+    result.values[i] = (above - below) / (2.0 * step);
+  }
+  return result;
+}
+
+/// `gradient` is that of inner_product(dy, operate(x)) by x, up to the error
+/// of a central difference.
+template <typename Operate>
+void expect_adjoint(const oracle::Matrix &x, const oracle::Matrix &dy,
+                    const oracle::Matrix &gradient, Operate operate) {
+  ASSERT_EQ(x.rows, gradient.rows);
+  ASSERT_EQ(x.columns, gradient.columns);
+  const oracle::Matrix expected = differences(x, dy, operate);
+  for (size_t i = 0; i < x.values.size(); ++i)
+    ASSERT_NEAR(gradient.values[i], expected.values[i],
                 1e-6 * (1.0 + std::fabs(gradient.values[i])))
         << "element " << i;
-  }
 }
 
 } // namespace baton::test

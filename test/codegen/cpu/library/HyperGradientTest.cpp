@@ -17,24 +17,6 @@ namespace {
 constexpr BatonMixing mixings[] = {BATON_MIXING_NONE, BATON_MIXING_IDENTITY,
                                    BATON_MIXING_FREE, BATON_MIXING_SINKHORN};
 
-/// The gradient of inner_product(dy, operate(x)) by x, by central differences.
-template <typename Operate>
-oracle::Matrix differences(oracle::Matrix x, const oracle::Matrix &dy,
-                           Operate operate) {
-  oracle::Matrix result(x.rows, x.columns);
-  const double step = 1e-5;
-  for (size_t i = 0; i < x.values.size(); ++i) {
-    const double middle = x.values[i];
-    x.values[i] = middle + step;
-    const double above = oracle::inner_product(dy, operate(x));
-    x.values[i] = middle - step;
-    const double below = oracle::inner_product(dy, operate(x));
-    x.values[i] = middle;
-    result.values[i] = (above - below) / (2.0 * step);
-  }
-  return result;
-}
-
 /// Within this many roundings of the largest element.
 void expect_near(const Buffer &found, const oracle::Matrix &expected,
                  double roundings) {
