@@ -141,7 +141,9 @@ public:
     for (auto call : phase.getBody().getOps<CallOp>()) {
       if (hasRing && cuda::canStream(call))
         streaming = call;
-      if (onTensorCores && mostRows > 1)
+      if (auto body = cuda::stagedProduct(call, options))
+        matrices.insert({call, *body});
+      else if (onTensorCores && mostRows > 1)
         if (auto body = cuda::matrixBody(call, options))
           matrices.insert({call, *body});
     }
@@ -150,14 +152,14 @@ public:
   void emit();
   /// The cases of the ring's source (emitRing) for a phase whose weights flow.
   bool isStreaming() const { return bool(streaming); }
-  /// Bytes of shared memory for bodies on tensor cores.
+  /// Bytes of shared memory for bodies that take it.
   int64_t matrixBytes() const {
     int64_t bytes = 0;
     for (auto &[call, body] : matrices)
       bytes = std::max(bytes, body.sharedBytes);
     return bytes;
   }
-  /// Whether a body on tensor cores reads scratch, which is global memory then.
+  /// Whether such a body reads scratch, which is global memory then.
   bool hasMatrixOfScratch() const {
     return any_of(matrices, [](auto &entry) {
       return any_of(mlir::cast<CallOp>(entry.first).getOperands_(),
@@ -198,7 +200,8 @@ private:
   raw_ostream &os;
   /// The call whose weights flow through the ring when a step has one row.
   CallOp streaming;
-  /// Calls that run on tensor cores when a step has more.
+  /// Calls whose bodies take shared memory, on tensor cores when a step has
+  /// more rows.
   DenseMap<mlir::Operation *, cuda::MatrixBody> matrices;
   /// The local pointers of buffers and parameters.
   DenseMap<mlir::Attribute, std::string> names;
@@ -613,6 +616,13 @@ static void emitRing(ProgramOp program, ArrayRef<PhaseEmitter *> streams,
      << options.ringStages << ", " << options.threads << ">;\n";
 }
 
+/// Whether the program keeps what it computes from step to step.
+static bool trains(ProgramOp program) {
+  return any_of(program.getBody().getOps<BufferOp>(), [](BufferOp buffer) {
+    return buffer.getKind() == BufferKind::persistent;
+  });
+}
+
 Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
                                         const SourceOptions &options,
                                         plan::Signatures signatures) {
@@ -669,6 +679,9 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         "// every phase in order, and events order the rest.\n\n"
         "#include \"codegen/cuda/library/kernel.h\"\n"
         "#include \"codegen/cuda/library/library.h\"\n"
+     << (trains(program)
+             ? "#include \"codegen/cuda/library/training.h\"\n"
+             : "")
      << bodies->text;
   if (hasRing)
     emitRing(program, streams, streamPhases, options, os);

@@ -11,12 +11,13 @@
 
 namespace baton {
 
-/// What the runtime provides for each step, but for the optimizer's numbers.
+/// What the runtime provides for each step. The optimizer's numbers, which lie
+/// there before, go with it.
 class StepInputs {
 public:
   /// Throws Error when the program does not train. `tensors` outlives it.
   explicit StepInputs(const TrainingTensors &tensors)
-      : tokens(tensors.find("tokens").integers()),
+      : tensors(tensors), tokens(tensors.find("tokens").integers()),
         positions(tensors.find("positions").integers()),
         targets(tensors.find("targets").integers()),
         weights(tensors.find("target_weights").floats()),
@@ -39,10 +40,12 @@ public:
 private:
   BatonStep finish(const Batches &batches, uint64_t number, bool updates) {
     *accumulate = number != 0;
+    tensors.send("input");
     const BatchShape &shape = batches.shape();
     return {static_cast<uint32_t>(shape.rows * shape.length), 0, updates, 0};
   }
 
+  const TrainingTensors &tensors;
   int32_t *tokens, *positions, *targets;
   float *weights;
   int32_t *accumulate;

@@ -115,8 +115,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
            "--mode=train does";
   if (mode.value == "train")
     for (auto [set, flag] :
-         {std::pair<bool, std::string>{target != "cpu", "--target=" + target},
-          {isFile, "--schedule=" + order.value},
+         {std::pair<bool, std::string>{isFile, "--schedule=" + order.value},
           {!disabled.empty(), "--disable-pass"},
           {dtype.value == "bf16" || dtype.value == "f16",
            "--dtype=" + dtype.value}})
