@@ -117,6 +117,13 @@ static std::string identifier(StringRef name) {
 // Phases
 //===----------------------------------------------------------------------===//
 
+/// Whether the program keeps what it computes from step to step.
+static bool trains(ProgramOp program) {
+  return any_of(program.getBody().getOps<BufferOp>(), [](BufferOp buffer) {
+    return buffer.getKind() == BufferKind::persistent;
+  });
+}
+
 /// Which copy of layered buffers and parameters the iteration works on.
 static std::string layerOf(PhaseOp phase) {
   auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
@@ -137,6 +144,7 @@ public:
       : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
         rank(rank), layout(layout), bodies(bodies), os(os) {
     mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
+    phasesAreCalled = trains(mlir::cast<ProgramOp>(segment->getParentOp()));
     bool hasRing = options.ringStages > 0 && options.firstRows == 1;
     for (auto call : phase.getBody().getOps<CallOp>()) {
       if (hasRing && cuda::canStream(call))
@@ -196,6 +204,9 @@ private:
   const plan::ProgramLayout &layout;
   /// Rows of a step, at most.
   int64_t mostRows;
+  /// Phases of training are many, and their tasks long: one by one they have
+  /// enough registers, together they would spill them.
+  bool phasesAreCalled;
   const cuda::PrintedBodies &bodies;
   raw_ostream &os;
   /// The call whose weights flow through the ring when a step has one row.
@@ -212,7 +223,8 @@ private:
 void PhaseEmitter::emit() {
   os << "\n// " << phase.getName() << ", tasks ("
      << join(spell(phase.getGrid()), ", ") << ")\n"
-     << "static __device__ bool " << function() << "(BatonWorkerState &worker, "
+     << (phasesAreCalled ? "BATON_CALLED" : "static __device__") << " bool "
+     << function() << "(BatonWorkerState &worker, "
      << (isStreaming() ? "Ring &ring, " : "")
      << "const BatonDeviceStep &step,\n"
      << "    int64_t rows, int64_t past, int64_t outputs, int64_t iteration) "
@@ -614,13 +626,6 @@ static void emitRing(ProgramOp program, ArrayRef<PhaseEmitter *> streams,
         "};\n"
         "using Ring = BatonRing<Weights, "
      << options.ringStages << ", " << options.threads << ">;\n";
-}
-
-/// Whether the program keeps what it computes from step to step.
-static bool trains(ProgramOp program) {
-  return any_of(program.getBody().getOps<BufferOp>(), [](BufferOp buffer) {
-    return buffer.getKind() == BufferKind::persistent;
-  });
 }
 
 Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
