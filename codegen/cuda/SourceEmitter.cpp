@@ -205,7 +205,8 @@ private:
   /// Rows of a step, at most.
   int64_t mostRows;
   /// Phases of training are many, and their tasks long: one by one they have
-  /// enough registers, together they would spill them.
+  /// enough registers, together they would spill them. They ask the step for its
+  /// numbers, which nobody then keeps across their calls.
   bool phasesAreCalled;
   const cuda::PrintedBodies &bodies;
   raw_ostream &os;
@@ -227,9 +228,13 @@ void PhaseEmitter::emit() {
      << function() << "(BatonWorkerState &worker, "
      << (isStreaming() ? "Ring &ring, " : "")
      << "const BatonDeviceStep &step,\n"
-     << "    int64_t rows, int64_t past, int64_t outputs, int64_t iteration) "
-        "{\n"
-     << "  worker.begin_phase(" << rank << ", iteration);\n";
+     << "    "
+     << (phasesAreCalled ? "" : "int64_t rows, int64_t past, int64_t outputs, ")
+     << "int64_t iteration) {\n";
+  if (phasesAreCalled)
+    os << "  const int64_t rows = step.rows, past = step.past, outputs = "
+          "step.outputs;\n";
+  os << "  worker.begin_phase(" << rank << ", iteration);\n";
   emitPointers();
   emitTiles();
   os << "  worker.end_phase();\n"
@@ -559,6 +564,12 @@ static void emitCountUp(const plan::ProgramLayout::EventTensor &tensor,
   os << "));\n";
 }
 
+static void emitCountUps(const plan::ProgramLayout &layout, raw_ostream &os) {
+  os << "    // Thresholds are running sums over steps.\n";
+  for (const auto &[name, tensor] : layout.events)
+    emitCountUp(tensor, os);
+}
+
 /// The ring's source: the weights of the worker's tasks of a step, phase by
 /// phase, layer by layer, tile by tile.
 static void emitRing(ProgramOp program, ArrayRef<PhaseEmitter *> streams,
@@ -693,6 +704,17 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   for (auto &emitter : emitters)
     emitter->emit();
 
+  bool phasesAreCalled = trains(program);
+  if (phasesAreCalled) {
+    os << "\nBATON_CALLED bool end_step(BatonWorkerState &worker, const "
+          "BatonDeviceStep &step,\n"
+          "    uint32_t number) {\n"
+          "    const int64_t rows = step.rows, past = step.past, outputs = "
+          "step.outputs;\n";
+    emitCountUps(layout, os);
+    os << "    return worker.border((number + 1) * worker.count);\n"
+          "}\n";
+  }
   int64_t mostRows = program.getMaxRows();
   os << "\nextern \"C\" __global__ void __launch_bounds__(" << options.threads
      << ", 1) " << options.kernel
@@ -712,10 +734,10 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
      << options.firstRows << " || step.rows > " << mostRows
      << ")\n"
         "      return worker.leave(step);\n"
-        "    worker.next = &device->steps[(number + 1) & 1];\n"
-        "    const int64_t rows = "
-     << (mostRows == 1 ? "1" : "step.rows")
-     << ", past = step.past, outputs = step.outputs;\n";
+        "    worker.next = &device->steps[(number + 1) & 1];\n";
+  if (!phasesAreCalled)
+    os << "    const int64_t rows = " << (mostRows == 1 ? "1" : "step.rows")
+       << ", past = step.past, outputs = step.outputs;\n";
   if (hasRing)
     os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
        << "ring.begin({&worker, rows, past, outputs, -1, 0, {0, 0, 1}});\n";
@@ -733,18 +755,21 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
     for ([[maybe_unused]] auto phase : segment.getBody().getOps<PhaseOp>()) {
       PhaseEmitter &emitter = *emitters[next++];
       os << "      if (!" << emitter.function() << "(worker, "
-         << (emitter.isStreaming() ? "ring, " : "")
-         << "step, rows, past, outputs, iteration))\n"
+         << (emitter.isStreaming() ? "ring, " : "") << "step, "
+         << (phasesAreCalled ? "" : "rows, past, outputs, ") << "iteration))\n"
             "        return;\n";
     }
     os << "    }\n";
   }
-  os << "    // Thresholds are running sums over steps.\n";
-  for (const auto &[name, tensor] : layout.events)
-    emitCountUp(tensor, os);
-  os << "    if (!worker.border((number + 1) * worker.count))\n"
-        "      return;\n"
-        "  }\n"
+  if (phasesAreCalled) {
+    os << "    if (!end_step(worker, step, number))\n"
+          "      return;\n";
+  } else {
+    emitCountUps(layout, os);
+    os << "    if (!worker.border((number + 1) * worker.count))\n"
+          "      return;\n";
+  }
+  os << "  }\n"
         "}\n";
   return source;
 }
