@@ -28,8 +28,8 @@ BATON_DEVICE Logit bend(float product, float scale, float softcap) {
 }
 
 /// The gradient of a row's loss by its product with a token. A row of weight 0
-/// has none, whatever its logits are.
-BATON_DEVICE float gradient_of(float product, bool is_target, float weight,
+/// has none, whatever its logits are. Called, as sinkhorn is (hyper.h).
+BATON_CALLED float gradient_of(float product, bool is_target, float weight,
                                const float *statistics, float scale,
                                float softcap) {
   if (weight == 0.0f)
