@@ -495,8 +495,7 @@ Value *PhaseEmitter::bufferBase(BufferOp op) {
   Value *offset = entry.getInt64(op.getOffset());
   if (op.getLayers() > 1)
     offset = entry.CreateAdd(
-        offset,
-        entry.CreateMul(layer(), entry.getInt64(op.getLayerStride())));
+        offset, entry.CreateMul(layer(), entry.getInt64(op.getLayerStride())));
   return base = entry.CreatePtrAdd(
              start,
              entry.CreateMul(offset, entry.getInt64(bytesOf(op.getElement()))),

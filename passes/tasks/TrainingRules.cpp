@@ -199,7 +199,7 @@ LogicalResult Rules::tile(model::LinearOp op) {
     phase.reads(residual, box);
   phase.writes(out, box);
   phase.needsScratch(productScratch(tiles.width));
-  phase.call("product",
+  phase.call(("product" + weight.products).str(),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
               a.second, b.pointer, b.first, b.second, bias,
               residual.buffer ? phase.address(residual, box) : phase.null(),
@@ -231,7 +231,7 @@ LogicalResult Rules::tile(model::LinearInputGradientOp op) {
   Matrix b = readMatrix(phase, weight.weight, panel);
   phase.writes(out, box);
   phase.needsScratch(productScratch(tiles.width));
-  phase.call("product",
+  phase.call(("product" + weight.products).str(),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
               a.second, b.pointer, b.first, b.second, phase.null(),
               phase.null(), phase.integer(0), tiles.rows.count(phase),
@@ -264,7 +264,7 @@ LogicalResult Rules::tile(model::LinearWeightGradientOp op) {
   Matrix b = readMatrix(phase, x, right);
   Attribute adds = contribute(*target, phase, box, training);
   phase.needsScratch(productScratch(width));
-  phase.call("product_gradient",
+  phase.call(("product_gradient" + target->products).str(),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
               a.second, b.pointer, b.first, b.second,
               countOf(phase, 0, height, n), countOf(phase, 1, width, k),

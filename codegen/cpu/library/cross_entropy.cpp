@@ -20,7 +20,7 @@ struct Logit {
   Vector slope;
 };
 
-BATON_INLINE Logit bend(Vector product, float scale, float softcap) {
+BATON_INLINE Logit bend(Vector product, Real scale, Real softcap) {
   const Vector value = product * scale;
   if (softcap == 0.0f)
     return {value, splat(scale)};
@@ -31,9 +31,9 @@ BATON_INLINE Logit bend(Vector product, float scale, float softcap) {
 /// The parts of baton_cross_entropy_scratch_bytes.
 struct Space {
   ProductSpace product;
-  float *logits; // [rows][stride]
+  Real *logits; // [rows][stride]
   int64_t stride;
-  float *chains;
+  Real *chains;
 
   /// The same packing, for products whose chains outlive a tile of logits.
   BATON_INLINE ProductSpace gradient() const {
@@ -41,17 +41,17 @@ struct Space {
   }
 };
 
-BATON_INLINE Space space_of(float *scratch, int64_t rows, int64_t columns) {
+BATON_INLINE Space space_of(Real *scratch, int64_t rows, int64_t columns) {
   const int64_t stride = (columns + lanes - 1) / lanes * lanes;
-  float *logits = scratch + product_packed_size + product_rows * stride;
+  Real *logits = scratch + product_packed_size + product_rows * stride;
   return {product_space(scratch), logits, stride, logits + rows * stride};
 }
 
 /// [rows, columns] products of x and weight; finish(row, column, count,
 /// products) gives what is kept of them in space.logits.
 template <typename Finish>
-BATON_INLINE void make_logits(const Space &space, const float *__restrict x,
-                              int64_t x_stride, const float *__restrict weight,
+BATON_INLINE void make_logits(const Space &space, const Real *__restrict x,
+                              int64_t x_stride, const Real *__restrict weight,
                               int64_t weight_stride, int64_t rows,
                               int64_t columns, int64_t width, Finish finish) {
   multiply_sides(space.product, {x, x_stride, 1}, {weight, 1, weight_stride},
@@ -66,17 +66,17 @@ BATON_INLINE void make_logits(const Space &space, const float *__restrict x,
 /// The gradient of a row's loss by its products with 16 tokens from `token` on.
 /// A row of weight 0 has none, whatever its logits are.
 BATON_INLINE Vector gradient_of(Vector products, int64_t token, int32_t target,
-                                float weight, const float *statistics,
-                                float scale, float softcap) {
+                                Real weight, const Real *statistics, Real scale,
+                                Real softcap) {
   const Logit logit = bend(products, scale, softcap);
   const Vector share =
       exp(logit.value - statistics[0]) * (1.0f / statistics[1]);
-  const IntegerVector tokens = lane_indices() + static_cast<int32_t>(token);
+  const IntegerVector tokens = lane_indices() + static_cast<Integer>(token);
   const Vector rest = tokens == target ? share - 1.0f : share;
   return weight == 0.0f ? splat(0.0f) : rest * weight * logit.slope;
 }
 
-BATON_INLINE bool any_weight(const float *weights, int64_t rows) {
+BATON_INLINE bool any_weight(const Real *weights, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row)
     if (weights[row] != 0.0f)
       return true;
@@ -86,12 +86,12 @@ BATON_INLINE bool any_weight(const float *weights, int64_t rows) {
 } // namespace
 
 BATON_TASK void baton_task_cross_entropy_partial(
-    float *__restrict partials, int64_t partials_stride,
-    const float *__restrict x, int64_t x_stride, const float *__restrict weight,
+    Real *__restrict partials, int64_t partials_stride,
+    const Real *__restrict x, int64_t x_stride, const Real *__restrict weight,
     int64_t weight_stride, const int32_t *__restrict targets, int64_t rows,
-    int64_t first, int64_t columns, int64_t width, float scale, float softcap,
-    float *__restrict scratch) {
-  const float negative_infinity = -__builtin_inff();
+    int64_t first, int64_t columns, int64_t width, Real scale, Real softcap,
+    Real *__restrict scratch) {
+  const Real negative_infinity = -__builtin_inff();
   const Space space = space_of(scratch, rows, columns);
   make_logits(space, x, x_stride, weight, weight_stride, rows, columns, width,
               [&](int64_t, int64_t, int64_t count, Vector products)
@@ -100,17 +100,17 @@ BATON_TASK void baton_task_cross_entropy_partial(
                                       count, negative_infinity);
                   });
   for (int64_t row = 0; row < rows; ++row) {
-    const float *logits = space.logits + row * space.stride;
+    const Real *logits = space.logits + row * space.stride;
     Vector maxima = splat(negative_infinity);
     for (int64_t i = 0; i < columns; i += lanes)
       maxima = maximum(load(logits + i), maxima);
-    const float largest = reduce_maximum(maxima);
+    const Real largest = reduce_maximum(maxima);
     // Shifting by -infinity would make NaN of a row without finite logits.
-    const float shift = largest == negative_infinity ? 0.0f : largest;
+    const Real shift = largest == negative_infinity ? 0.0f : largest;
     Vector sums = splat(0.0f);
     for (int64_t i = 0; i < columns; i += lanes)
       sums += exp(load(logits + i) - shift);
-    float *place = partials + row * partials_stride;
+    Real *place = partials + row * partials_stride;
     place[0] = largest;
     place[1] = reduce_sum(sums);
     const int64_t target = targets[row] - first;
@@ -119,14 +119,14 @@ BATON_TASK void baton_task_cross_entropy_partial(
 }
 
 BATON_TASK void baton_task_cross_entropy_merge(
-    float *__restrict loss, int64_t loss_stride, float *__restrict statistics,
-    int64_t statistics_stride, const float *__restrict partials,
-    int64_t partials_stride, int64_t tiles, const float *__restrict weights,
+    Real *__restrict loss, int64_t loss_stride, Real *__restrict statistics,
+    int64_t statistics_stride, const Real *__restrict partials,
+    int64_t partials_stride, int64_t tiles, const Real *__restrict weights,
     int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float *partial = partials + row * partials_stride;
-    float maximum, sum;
-    float target = 0.0f;
+    const Real *partial = partials + row * partials_stride;
+    Real maximum, sum;
+    Real target = 0.0f;
     for (int64_t tile = 0; tile < tiles; ++tile, partial += 3) {
       merge(maximum, sum, {partial[0], partial[1]}, tile == 0);
       target += partial[2];
@@ -141,19 +141,19 @@ BATON_TASK void baton_task_cross_entropy_merge(
 }
 
 BATON_TASK void baton_task_cross_entropy_input_gradient(
-    float *__restrict dx, int64_t dx_stride, const float *__restrict x,
-    int64_t x_stride, const float *__restrict weight, int64_t weight_stride,
-    const int32_t *__restrict targets, const float *__restrict weights,
-    const float *__restrict statistics, int64_t statistics_stride, int64_t rows,
-    int64_t vocabulary, int64_t columns, int64_t width, float scale,
-    float softcap, float *__restrict scratch) {
+    Real *__restrict dx, int64_t dx_stride, const Real *__restrict x,
+    int64_t x_stride, const Real *__restrict weight, int64_t weight_stride,
+    const int32_t *__restrict targets, const Real *__restrict weights,
+    const Real *__restrict statistics, int64_t statistics_stride, int64_t rows,
+    int64_t vocabulary, int64_t columns, int64_t width, Real scale,
+    Real softcap, Real *__restrict scratch) {
   // Neither limit shows in the result: a chain over tokens has no tiles.
   const int64_t tile = smaller(columns, product_depth);
   for (int64_t begin = 0; begin < rows; begin += product_rows) {
     const int64_t count = smaller(rows - begin, product_rows);
-    const float *row_weights = weights + begin;
-    float *destination = dx + begin * dx_stride;
-    const float *source = x + begin * x_stride;
+    const Real *row_weights = weights + begin;
+    Real *destination = dx + begin * dx_stride;
+    const Real *source = x + begin * x_stride;
     if (!any_weight(row_weights, count)) {
       for (int64_t row = 0; row < count; ++row)
         for_each_vector(
@@ -165,7 +165,7 @@ BATON_TASK void baton_task_cross_entropy_input_gradient(
     const Space space = space_of(scratch, count, tile);
     for (int64_t token = 0; token < vocabulary; token += tile) {
       const int64_t tokens = smaller(tile, vocabulary - token);
-      const float *tokens_weight = weight + token * weight_stride;
+      const Real *tokens_weight = weight + token * weight_stride;
       make_logits(space, source, x_stride, tokens_weight, weight_stride, count,
                   tokens, width,
                   [&](int64_t row, int64_t column, int64_t, Vector products)
@@ -190,24 +190,23 @@ BATON_TASK void baton_task_cross_entropy_input_gradient(
 }
 
 BATON_TASK void baton_task_cross_entropy_weight_gradient(
-    float *__restrict dweight, int64_t dweight_stride,
-    const float *__restrict x, int64_t x_stride, const float *__restrict weight,
-    int64_t weight_stride, const int32_t *__restrict targets,
-    const float *__restrict weights, const float *__restrict statistics,
-    int64_t statistics_stride, int64_t rows, int64_t row_tile, int64_t first,
-    int64_t columns, int64_t width, float scale, float softcap,
-    const int32_t *accumulate, float *__restrict scratch) {
+    Real *__restrict dweight, int64_t dweight_stride, const Real *__restrict x,
+    int64_t x_stride, const Real *__restrict weight, int64_t weight_stride,
+    const int32_t *__restrict targets, const Real *__restrict weights,
+    const Real *__restrict statistics, int64_t statistics_stride, int64_t rows,
+    int64_t row_tile, int64_t first, int64_t columns, int64_t width, Real scale,
+    Real softcap, const int32_t *accumulate, Real *__restrict scratch) {
   const bool adds = joins(accumulate);
   // As above, with rows for tokens.
   const int64_t tile = smaller(row_tile, product_depth);
   for (int64_t begin = 0; begin < columns; begin += product_rows) {
     const int64_t tokens = smaller(columns - begin, product_rows);
-    const float *tokens_weight = weight + begin * weight_stride;
-    float *destination = dweight + begin * dweight_stride;
+    const Real *tokens_weight = weight + begin * weight_stride;
+    Real *destination = dweight + begin * dweight_stride;
     const Space space = space_of(scratch, tile, tokens);
     for (int64_t row = 0; row < rows; row += tile) {
       const int64_t count = smaller(tile, rows - row);
-      const float *source = x + row * x_stride;
+      const Real *source = x + row * x_stride;
       // Rows without weight are common where prompts are not learnt; the first
       // and the last tile begin and end the chains in any case.
       if (row > 0 && row + count < rows && !any_weight(weights + row, count))
@@ -228,7 +227,7 @@ BATON_TASK void baton_task_cross_entropy_weight_gradient(
           row == 0, row + count == rows,
           [&](int64_t token, int64_t column, int64_t some, Vector chains)
               BATON_INLINE_LAMBDA {
-                float *place = destination + token * dweight_stride + column;
+                Real *place = destination + token * dweight_stride + column;
                 store(place, adds ? chains + load(place, some) : chains, some);
               });
     }

@@ -96,7 +96,7 @@ model.program @step max_seq 64 training {
 // CHECK: arith.constant 2.400000e+01 : f32
 // CHECK-NOT: event.body
 
-// CHECK: event.buffer @numbers {{.*}}numbers = [{name = "step"}, {name = "learning_rate"}, {name = "clip"}, {default = 5.000000e-01 : f32, name = "signs.keep"}]
+// CHECK: event.buffer @numbers {{.*}}numbers = [{name = "step"}, {name = "learning_rate"}, {name = "clip"}, {name = "loss_scale"}, {default = 5.000000e-01 : f32, name = "signs.keep"}]
 // CHECK: event.segment "update" repeat 1
 // CHECK: event.call "sum_squares"
 // CHECK: event.call "step_summary"
