@@ -12,31 +12,35 @@ baton_task_product(float *out, int64_t out_stride, const float *a,
                    const float *bias, const float *residual,
                    int64_t residual_stride, int64_t rows, int64_t columns,
                    int64_t depth, float *scratch) {
-  multiply_sides(product_space(scratch), {a, a_row_stride, a_depth_stride},
-                 {b, b_depth_stride, b_column_stride}, rows, columns, depth,
-                 [&](int64_t row, int64_t column, int64_t count,
-                     Vector value) BATON_INLINE_LAMBDA {
-                   if (bias)
-                     value += load(bias + column, count);
-                   if (residual)
-                     value +=
-                         load(residual + row * residual_stride + column, count);
-                   store(out + row * out_stride + column, value, count);
-                 });
+  multiply_sides(
+      product_space(scratch), {a, a_row_stride, a_depth_stride},
+      {b, b_depth_stride, b_column_stride}, rows, columns, depth,
+      [](int64_t, int64_t, int64_t) BATON_INLINE_LAMBDA { return splat(0.0f); },
+      [&](int64_t row, int64_t column, int64_t count, Vector value)
+          BATON_INLINE_LAMBDA {
+            if (bias)
+              value += load(bias + column, count);
+            if (residual)
+              value += load(residual + row * residual_stride + column, count);
+            store(out + row * out_stride + column, value, count);
+          });
 }
 
 BATON_TASK void baton_task_product_gradient(
     float *out, int64_t out_stride, const float *a, int64_t a_row_stride,
     int64_t a_depth_stride, const float *b, int64_t b_depth_stride,
-    int64_t b_column_stride, int64_t rows, int64_t columns, int64_t depth,
-    const int32_t *accumulate, float *scratch) {
+    int64_t b_column_stride, const float *weights, int64_t rows,
+    int64_t columns, int64_t depth, const int32_t *accumulate, float *scratch) {
   const bool adds = joins(accumulate);
-  multiply_sides(product_space(scratch), {a, a_row_stride, a_depth_stride},
-                 {b, b_depth_stride, b_column_stride}, rows, columns, depth,
-                 [&](int64_t row, int64_t column, int64_t count, Vector value)
-                     BATON_INLINE_LAMBDA {
-                       float *place = out + row * out_stride + column;
-                       store(place, adds ? value + load(place, count) : value,
-                             count);
-                     });
+  multiply_sides(
+      product_space(scratch), {a, a_row_stride, a_depth_stride},
+      {b, b_depth_stride, b_column_stride, weights}, rows, columns, depth,
+      [&](int64_t row, int64_t column, int64_t count) BATON_INLINE_LAMBDA {
+        return adds ? load(out + row * out_stride + column, count)
+                    : splat(0.0f);
+      },
+      [&](int64_t row, int64_t column, int64_t count, Vector value)
+          BATON_INLINE_LAMBDA {
+            store(out + row * out_stride + column, value, count);
+          });
 }

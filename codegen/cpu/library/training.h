@@ -14,7 +14,8 @@
 // - A sum over rows ascends in rows, one after the other, and is a chain of
 //   additions (or fused multiply-adds where the terms are products) that starts
 //   at +0; the old value, if any, is added last. Tiles of columns or depth
-//   change no bits.
+//   change no bits. baton_task_product_gradient begins with the old value
+//   instead, so that rows in parts make the chain of all rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,11 +57,14 @@ void baton_task_product(float *out, int64_t out_stride, const float *a,
                         float *scratch);
 
 /// The same without bias and residual, for gradients of weights: out (+)= a b.
+/// The chain of an element that joins what is there starts at that. If
+/// `weights` is not null, b(d, ...) counts as 0 where weights[d] is, whatever
+/// it is; then b_column_stride is 1.
 void baton_task_product_gradient(float *out, int64_t out_stride, const float *a,
                                  int64_t a_row_stride, int64_t a_depth_stride,
                                  const float *b, int64_t b_depth_stride,
-                                 int64_t b_column_stride, int64_t rows,
-                                 int64_t columns, int64_t depth,
+                                 int64_t b_column_stride, const float *weights,
+                                 int64_t rows, int64_t columns, int64_t depth,
                                  const int32_t *accumulate, float *scratch);
 
 /// out[c] (+)= sum over r of dy[r][c].
@@ -261,66 +265,19 @@ void baton_task_hyper_post_gradient(
     const float *weights, int64_t weights_stride, int64_t rows, int64_t streams,
     int64_t width, int32_t mixes);
 
-//===- Cross-entropy, fused with the output projection --------------------===//
-//
-// logits[r][t] = cap(scale * x[r] . weight[t]), cap(l) = softcap * tanh(l /
-// softcap) when softcap is not 0. Full logits never exist: tiles of them are
-// made where they are needed, each element the chain of baton_task_product.
+//===- Cross-entropy ------------------------------------------------------===//
 
-/// Bytes of `scratch` for tiles of up to `rows` rows and `columns` tokens: what
-/// a product packs and sums, a tile of logits, and the chains of a gradient,
-/// [rows or columns, width].
-BATON_CONSTEXPR int64_t baton_cross_entropy_scratch_bytes(int64_t rows,
-                                                          int64_t columns,
-                                                          int64_t width) {
-  const int64_t tokens = (columns + 15) / 16 * 16;
-  const int64_t larger = rows > columns ? rows : columns;
-  return baton_product_scratch_bytes(columns) +
-         4 * (rows * tokens + (larger + 5) / 6 * 6 * ((width + 15) / 16 * 16));
-}
-
-/// Of a tile of rows and a tile of the vocabulary, which begins at token
-/// `first`: partials[r * partials_stride] = {maximum, sum of e^(l - maximum),
-/// logit of the row's target or 0 if that lies outside the tile}. x, targets
-/// and partials begin at the tile's row, weight at the tile's token.
-void baton_task_cross_entropy_partial(
-    float *partials, int64_t partials_stride, const float *x, int64_t x_stride,
-    const float *weight, int64_t weight_stride, const int32_t *targets,
-    int64_t rows, int64_t first, int64_t columns, int64_t width, float scale,
-    float softcap, float *scratch);
-
-/// Merges `tiles` partials of 3 elements a row, ascending: statistics[r] =
-/// {maximum, sum}, loss[r] = weights[r] * ((maximum - target's logit) +
-/// log(sum)), or 0 if weights[r] is 0.
-void baton_task_cross_entropy_merge(float *loss, int64_t loss_stride,
-                                    float *statistics,
-                                    int64_t statistics_stride,
-                                    const float *partials,
-                                    int64_t partials_stride, int64_t tiles,
-                                    const float *weights, int64_t rows);
-
-/// dx[r] = sum over tokens t, in tiles of `columns` of them, of dlogits[r][t] *
-/// weight[t], for a tile of rows, with dlogits = weights[r] * (e^(l - maximum)
-/// / sum - (t == targets[r])) * cap' * scale. A row of weight 0 gives zeros.
-/// Tiles change no bits.
-void baton_task_cross_entropy_input_gradient(
-    float *dx, int64_t dx_stride, const float *x, int64_t x_stride,
-    const float *weight, int64_t weight_stride, const int32_t *targets,
-    const float *weights, const float *statistics, int64_t statistics_stride,
-    int64_t rows, int64_t vocabulary, int64_t columns, int64_t width,
-    float scale, float softcap, float *scratch);
-
-/// dweight[t] (+)= sum over all rows of dlogits[r][t] * x[r], for the tile of
-/// `columns` tokens from `first` on (dweight and weight begin at it), in tiles
-/// of `row_tile` rows, which change no bits. A row of weight 0 contributes
-/// nothing, whatever x is there.
-void baton_task_cross_entropy_weight_gradient(
-    float *dweight, int64_t dweight_stride, const float *x, int64_t x_stride,
-    const float *weight, int64_t weight_stride, const int32_t *targets,
-    const float *weights, const float *statistics, int64_t statistics_stride,
-    int64_t rows, int64_t row_tile, int64_t first, int64_t columns,
-    int64_t width, float scale, float softcap, const int32_t *accumulate,
-    float *scratch);
+/// With l = cap(scale * logits[r][t]), cap(l) = softcap * tanh(l / softcap)
+/// where softcap is not 0: loss[r] = weights[r] * ((maximum - l[targets[r]]) +
+/// log(sum)), sum that of e^(l - maximum); in the place of logits their
+/// gradients, weights[r] * (e^(l - maximum) / sum - (t == targets[r])) * cap' *
+/// scale. Maxima and sums are those of blocks of 256 tokens, merged in
+/// ascending order as blocks of attention are. A row of weight 0 gives zeros,
+/// whatever it holds.
+void baton_task_cross_entropy(float *loss, int64_t loss_stride, float *logits,
+                              int64_t logits_stride, const int32_t *targets,
+                              const float *weights, int64_t rows,
+                              int64_t vocabulary, float scale, float softcap);
 
 //===- Sums of squares ----------------------------------------------------===//
 
