@@ -73,8 +73,11 @@ baton::cpu::emitModule(ProgramOp program, StringRef metadata,
   plan::emitDescription(*module, metadata, "baton_make_host_execution");
   ProgramTypes types(context);
   plan::ProgramLayout layout(program);
-  if (Error error = emitProgram({*module, types, layout, *library}, program))
+  CalledBodies called(*module);
+  if (Error error =
+          emitProgram({*module, types, layout, *library, called}, program))
     return error;
+  called.finish();
   if (Error error = std::move(*library).linkInto(*module))
     return error;
   if (Error error = verify(*module))

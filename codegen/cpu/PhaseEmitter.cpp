@@ -427,7 +427,7 @@ void PhaseEmitter::emitCall(CallOp call) {
     for (auto [operand, type] :
          zip_equal(call.getOperands_(), callee->getFunctionType()->params()))
       arguments.push_back(emitOperand(operand, type));
-    builder.CreateCall(callee, arguments);
+    emission.bodies.call(builder, callee, arguments);
   };
   if (call.getInvariant())
     emitIf(builder, "invariant", changed, emitIt);

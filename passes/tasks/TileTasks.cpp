@@ -188,7 +188,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
           {"linear-rows", linearRows},
           {"linear-columns", linearColumns},
           {"attention-rows", attentionRows},
-          {"plain-rows", plainRows}})
+          {"plain-rows", plainRows},
+          {"logits-bytes", logitsBytes}})
       if (value < 1) {
         getOperation().emitError() << "tile-tasks: " << name << " is " << value
                                    << ", expected at least 1";
@@ -242,7 +243,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     program.getBody().emplaceBlock();
 
     PlanBuilder plan(program, {linearRows, linearColumns, attentionRows,
-                               attentionSplit, plainRows});
+                               attentionSplit, plainRows, logitsBytes});
     Tiler tiler(plan);
     Block &block = model.getBody().front();
     plan.beginSegment("begin", 1, model.getLoc());

@@ -1,8 +1,9 @@
 """Training whose products multiply in BF16 or F16, with weights in F32.
 
-Loss and gradients lie within 1e-3 of PyTorch's in F64 with operands rounded the
-same way, which is nearer than those of unrounded operands; they are the same
-bits for other numbers of workers. Losses fall as in F32. In F16 a scale that
+Loss and gradients lie within two units in the type's last place of PyTorch's in
+F64 with operands rounded the same way: an element that F32 moves across a tie is
+a whole unit off, and reaches others. They are nearer to those than to gradients
+of unrounded operands, and the same bits for other numbers of workers. Losses fall as in F32. In F16 a scale that
 makes gradients infinite is halved: the step changes nothing and counts as none
 for the optimizer, and a run that is resumed goes on with the scale.
 """
@@ -30,6 +31,10 @@ def fails(command):
     return lines[0]
 
 
+# Two units in the last place of a number just above 1.
+BOUND = {"bf16": 2**-6, "f16": 2**-9}
+
+
 class Case:
     def __init__(self, arguments, scratch):
         self.batonc, self.folder, self.scratch = arguments.batonc, arguments.folder, scratch
@@ -52,9 +57,10 @@ class Case:
         expect(info["model"]["dtype"] == dtype, f"info: {info['model']}")
 
     def command(self, out, *flags):
-        return [self.program, "train", "--weights", self.folder, "--data", self.path("tokens.u16"),
-                "--out", self.path(out), "--seq", len(self.sequences[0]) - 1,
-                "--batch", len(self.sequences), "--validation-fraction", 0, "--quiet", *flags]
+        data = () if "--data" in flags else ("--data", self.path("tokens.u16"),
+                                             "--batch", len(self.sequences))
+        return [self.program, "train", "--weights", self.folder, "--out", self.path(out), *data,
+                "--seq", len(self.sequences[0]) - 1, "--validation-fraction", 0, "--quiet", *flags]
 
     def train(self, out, *flags, keep=False):
         if not keep:
@@ -72,7 +78,7 @@ def gradients(case, dtype):
     again = case.train("run", "--steps", 1, "--gradients", case.path("three"), "--workers", 3)[0]
     expect(case.bytes("one") == case.bytes("three"), f"{dtype}: 3 workers: other gradients")
     expect(line["loss"] == again["loss"], f"{dtype}: 3 workers: another loss")
-    expect(abs(line["loss"] / reference["loss"] - 1) < 1e-4,
+    expect(abs(line["loss"] / reference["loss"] - 1) < BOUND[dtype] / 16,
            f"{dtype}: the loss is {line['loss']}, PyTorch's {reference['loss']}")
     found = read(case.path("one"))
     worst, nearer = 0.0, 0
@@ -81,7 +87,7 @@ def gradients(case, dtype):
         projections = project(tensor, next(found[name][2] for name in names if name in found))
         error = distance(projections, entry["projections"]) / entry["norm"]
         unrounded = distance(projections, case.golden["tensors"][tensor]["projections"]) / entry["norm"]
-        expect(error < 1e-3, f"{dtype}: {tensor} is off by {error:.2e}")
+        expect(error < BOUND[dtype], f"{dtype}: {tensor} is off by {error:.2e}")
         worst = max(worst, error)
         nearer += error < unrounded
     expect(nearer == len(reference["tensors"]),
@@ -101,11 +107,15 @@ def learning(case, dtype):
 
 
 def scaling(case):
-    flags = ("--lr-schedule", "constant", "--save-every", 1, "--keep", 0)
+    # One sequence, so that all steps have the same rows in the same order.
+    with open(case.path("one.u16"), "wb") as file:
+        file.write(struct.pack(f"<{len(case.sequences[0])}H", *case.sequences[0]))
+    data = ("--data", case.path("one.u16"), "--batch", 1)
+    flags = (*data, "--lr-schedule", "constant", "--save-every", 1, "--keep", 0)
     # The largest scale without an infinity in the first step.
     scale = 2.0**32
     while scale > 1:
-        line = case.train("search", "--steps", 1, "--loss-scale", scale)[0]
+        line = case.train("search", "--steps", 1, "--loss-scale", scale, *data)[0]
         expect(line["loss_scale"] == scale, f"the scale is {line['loss_scale']}, not {scale}")
         if not line.get("skipped"):
             break
@@ -123,8 +133,8 @@ def scaling(case):
         expect(values == stored[name], f"the skipped step changed {name}")
     for name, (_, _, values) in read(case.path("scaled/step-1/optimizer.safetensors")).items():
         expect(not any(values), f"the skipped step changed {name}")
-    # All sequences are one batch: the step after the skipped one is what the
-    # first would have been, to the bit, its number in AdamW's correction included.
+    # The step after the skipped one is what the first would have been, to the
+    # bit, its number in AdamW's correction included.
     plain = case.train("plain", "--steps", 3, "--loss-scale", scale, *flags)
     expect([line["loss"] for line in plain] == [line["loss"] for line in lines[1:]],
            "other losses than without the skipped step")
@@ -150,8 +160,9 @@ def test(arguments, scratch):
     for dtype in ("bf16", "f16"):
         case.compile(dtype)
         gradients(case, dtype)
-        if "losses" in case.golden:
-            learning(case, dtype)
+        if "losses" not in case.golden:
+            continue
+        learning(case, dtype)
         if dtype == "f16":
             scaling(case)
         else:

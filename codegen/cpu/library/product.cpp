@@ -15,6 +15,8 @@ using namespace baton::cpu;
     multiply_sides<Rounding>(                                                  \
         product_space(scratch), {a, a_row_stride, a_depth_stride},             \
         {b, b_depth_stride, b_column_stride}, rows, columns, depth,            \
+        [](int64_t, int64_t, int64_t)                                          \
+            BATON_INLINE_LAMBDA { return splat(0.0f); },                       \
         [&](int64_t row, int64_t column, int64_t count,                        \
             Vector value) BATON_INLINE_LAMBDA {                                \
           if (bias)                                                            \
@@ -26,19 +28,23 @@ using namespace baton::cpu;
   }
 
 #define BATON_PRODUCT_GRADIENT(name, Rounding)                                 \
-  BATON_TASK void name(                                                        \
-      Real *out, int64_t out_stride, const Real *a, int64_t a_row_stride,      \
-      int64_t a_depth_stride, const Real *b, int64_t b_depth_stride,           \
-      int64_t b_column_stride, int64_t rows, int64_t columns, int64_t depth,   \
-      const int32_t *accumulate, Real *scratch) {                              \
+  BATON_TASK void name(Real *out, int64_t out_stride, const Real *a,           \
+                       int64_t a_row_stride, int64_t a_depth_stride,           \
+                       const Real *b, int64_t b_depth_stride,                  \
+                       int64_t b_column_stride, const Real *weights,           \
+                       int64_t rows, int64_t columns, int64_t depth,           \
+                       const int32_t *accumulate, Real *scratch) {             \
     const bool adds = joins(accumulate);                                       \
     multiply_sides<Rounding>(                                                  \
         product_space(scratch), {a, a_row_stride, a_depth_stride},             \
-        {b, b_depth_stride, b_column_stride}, rows, columns, depth,            \
+        {b, b_depth_stride, b_column_stride, weights}, rows, columns, depth,   \
+        [&](int64_t row, int64_t column, int64_t count) BATON_INLINE_LAMBDA {  \
+          return adds ? load(out + row * out_stride + column, count)           \
+                      : splat(0.0f);                                           \
+        },                                                                     \
         [&](int64_t row, int64_t column, int64_t count, Vector value)          \
             BATON_INLINE_LAMBDA {                                              \
-              Real *place = out + row * out_stride + column;                   \
-              store(place, adds ? value + load(place, count) : value, count);  \
+              store(out + row * out_stride + column, value, count);            \
             });                                                                \
   }
 

@@ -162,15 +162,16 @@ BATON_INLINE ProductSpace product_space(Real *scratch) {
           scratch + product_packed_size};
 }
 
-/// One piece of depth of up to product_rows rows. Chains start at +0 in the
-/// first piece and rest in space.sums between two; the last gives them to
-/// finish(row, column, count, chains), 16 columns at a time, of the last panel
-/// `count`. `next_depth` more depths behind this piece are fetched.
-template <typename Rounding = Unrounded, typename Finish>
-BATON_INLINE void multiply_piece(ProductSpace space, LeftSide left,
-                                 RightSide right, int64_t rows, int64_t columns,
-                                 int64_t depth, int64_t next_depth,
-                                 bool is_first, bool is_last, Finish finish) {
+/// One piece of depth of up to product_rows rows. Chains start in the first
+/// piece at start(row, column, count), 16 columns at a time, of the last panel
+/// `count`, and rest in space.sums between two; the last gives them to
+/// finish(row, column, count, chains). `next_depth` more depths behind this
+/// piece are fetched. Both sides are rounded as they are packed.
+template <typename Rounding = Unrounded, typename Start, typename Finish>
+BATON_INLINE void
+multiply_piece(ProductSpace space, LeftSide left, RightSide right, int64_t rows,
+               int64_t columns, int64_t depth, int64_t next_depth,
+               bool is_first, bool is_last, Start start, Finish finish) {
   const int64_t blocks = (rows + tile_rows - 1) / tile_rows;
   const int64_t panels = (columns + lanes - 1) / lanes;
   pack_left(space.packed, left, rows, depth);
@@ -199,7 +200,9 @@ BATON_INLINE void multiply_piece(ProductSpace space, LeftSide left,
       BATON_UNROLL
       for (int i = 0; i < tile_rows; ++i) {
         pointers[i] = space.packed + row * depth + i;
-        sum[i][0] = is_first ? splat(0.0f) : load(sums + (row + i) * lanes);
+        sum[i][0] = !is_first        ? load(sums + (row + i) * lanes)
+                    : row + i < rows ? start(row + i, column, width)
+                                     : splat(0.0f);
       }
       accumulate<tile_rows, 1, 4, tile_rows>(
           sum, pointers, 0, depth,
@@ -217,10 +220,10 @@ BATON_INLINE void multiply_piece(ProductSpace space, LeftSide left,
 }
 
 /// All pieces, of any number of rows.
-template <typename Rounding = Unrounded, typename Finish>
+template <typename Rounding = Unrounded, typename Start, typename Finish>
 BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left,
                                  RightSide right, int64_t rows, int64_t columns,
-                                 int64_t depth, Finish finish) {
+                                 int64_t depth, Start start, Finish finish) {
   for (int64_t row = 0; row < rows; row += product_rows)
     for (int64_t first = 0; first < depth; first += product_depth) {
       const int64_t left_over = depth - first;
@@ -232,6 +235,8 @@ BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left,
           space, left.at(row, first), right.at(first, 0),
           rows - row < product_rows ? rows - row : product_rows, columns, size,
           next, first == 0, size == left_over,
+          [&](int64_t place, int64_t column, int64_t count)
+              BATON_INLINE_LAMBDA { return start(row + place, column, count); },
           [&](int64_t place, int64_t column, int64_t count, Vector chains)
               BATON_INLINE_LAMBDA {
                 finish(row + place, column, count, chains);

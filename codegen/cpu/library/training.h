@@ -14,7 +14,8 @@
 // - A sum over rows ascends in rows, one after the other, and is a chain of
 //   additions (or fused multiply-adds where the terms are products) that starts
 //   at +0; the old value, if any, is added last. Tiles of columns or depth
-//   change no bits.
+//   change no bits. baton_task_product_gradient begins with the old value
+//   instead, so that rows in parts make the chain of all rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +50,9 @@ BATON_CONSTEXPR int64_t baton_product_scratch_bytes(int64_t columns) {
 /// strides is 1. `bias` and `residual` may be null, `residual` may be `out` in
 /// place. The bits are those of baton_task_linear_f32.
 /// product_gradient: the same without bias and residual, for gradients of
-/// weights: out (+)= a b.
+/// weights: out (+)= a b. The chain of an element that joins what is there
+/// starts at that. If `weights` is not null, b(d, ...) counts as 0 where
+/// weights[d] is, whatever it is; then b_column_stride is 1.
 /// With a suffix, elements of a and b are rounded to that type first.
 #define BATON_DECLARE_PRODUCTS(suffix)                                         \
   void baton_task_product##suffix(                                             \
@@ -61,8 +64,9 @@ BATON_CONSTEXPR int64_t baton_product_scratch_bytes(int64_t columns) {
   void baton_task_product_gradient##suffix(                                    \
       Real *out, int64_t out_stride, const Real *a, int64_t a_row_stride,      \
       int64_t a_depth_stride, const Real *b, int64_t b_depth_stride,           \
-      int64_t b_column_stride, int64_t rows, int64_t columns, int64_t depth,   \
-      const int32_t *accumulate, Real *scratch);
+      int64_t b_column_stride, const Real *weights, int64_t rows,              \
+      int64_t columns, int64_t depth, const int32_t *accumulate,               \
+      Real *scratch);
 BATON_DECLARE_PRODUCTS()
 BATON_DECLARE_PRODUCTS(_bf16)
 BATON_DECLARE_PRODUCTS(_f16)
@@ -267,68 +271,19 @@ void baton_task_hyper_post_gradient(
     const Real *weights, int64_t weights_stride, int64_t rows, int64_t streams,
     int64_t width, int32_t mixes);
 
-//===- Cross-entropy, fused with the output projection --------------------===//
-//
-// logits[r][t] = cap(scale * x[r] . weight[t]), cap(l) = softcap * tanh(l /
-// softcap) when softcap is not 0. Full logits never exist: tiles of them are
-// made where they are needed, each element the chain of baton_task_product.
+//===- Cross-entropy ------------------------------------------------------===//
 
-/// Bytes of `scratch` for tiles of up to `rows` rows and `columns` tokens: what
-/// a product packs and sums, a tile of logits, and the chains of a gradient,
-/// [rows or columns, width].
-BATON_CONSTEXPR int64_t baton_cross_entropy_scratch_bytes(int64_t rows,
-                                                          int64_t columns,
-                                                          int64_t width) {
-  const int64_t tokens = (columns + 15) / 16 * 16;
-  const int64_t larger = rows > columns ? rows : columns;
-  return baton_product_scratch_bytes(columns) +
-         sizeof(Real) *
-             (rows * tokens + (larger + 5) / 6 * 6 * ((width + 15) / 16 * 16));
-}
-
-/// Of a tile of rows and a tile of the vocabulary, which begins at token
-/// `first`: partials[r * partials_stride] = {maximum, sum of e^(l - maximum),
-/// logit of the row's target or 0 if that lies outside the tile}. x, targets
-/// and partials begin at the tile's row, weight at the tile's token.
-void baton_task_cross_entropy_partial(Real *partials, int64_t partials_stride,
-                                      const Real *x, int64_t x_stride,
-                                      const Real *weight, int64_t weight_stride,
-                                      const int32_t *targets, int64_t rows,
-                                      int64_t first, int64_t columns,
-                                      int64_t width, Real scale, Real softcap,
-                                      Real *scratch);
-
-/// Merges `tiles` partials of 3 elements a row, ascending: statistics[r] =
-/// {maximum, sum}, loss[r] = weights[r] * ((maximum - target's logit) +
-/// log(sum)), or 0 if weights[r] is 0.
-void baton_task_cross_entropy_merge(Real *loss, int64_t loss_stride,
-                                    Real *statistics, int64_t statistics_stride,
-                                    const Real *partials,
-                                    int64_t partials_stride, int64_t tiles,
-                                    const Real *weights, int64_t rows);
-
-/// dx[r] = sum over tokens t, in tiles of `columns` of them, of dlogits[r][t] *
-/// weight[t], for a tile of rows, with dlogits = weights[r] * (e^(l - maximum)
-/// / sum - (t == targets[r])) * cap' * scale. A row of weight 0 gives zeros.
-/// Tiles change no bits.
-void baton_task_cross_entropy_input_gradient(
-    Real *dx, int64_t dx_stride, const Real *x, int64_t x_stride,
-    const Real *weight, int64_t weight_stride, const int32_t *targets,
-    const Real *weights, const Real *statistics, int64_t statistics_stride,
-    int64_t rows, int64_t vocabulary, int64_t columns, int64_t width,
-    Real scale, Real softcap, Real *scratch);
-
-/// dweight[t] (+)= sum over all rows of dlogits[r][t] * x[r], for the tile of
-/// `columns` tokens from `first` on (dweight and weight begin at it), in tiles
-/// of `row_tile` rows, which change no bits. A row of weight 0 contributes
-/// nothing, whatever x is there.
-void baton_task_cross_entropy_weight_gradient(
-    Real *dweight, int64_t dweight_stride, const Real *x, int64_t x_stride,
-    const Real *weight, int64_t weight_stride, const int32_t *targets,
-    const Real *weights, const Real *statistics, int64_t statistics_stride,
-    int64_t rows, int64_t row_tile, int64_t first, int64_t columns,
-    int64_t width, Real scale, Real softcap, const int32_t *accumulate,
-    Real *scratch);
+/// With l = cap(scale * logits[r][t]), cap(l) = softcap * tanh(l / softcap)
+/// where softcap is not 0: loss[r] = weights[r] * ((maximum - l[targets[r]]) +
+/// log(sum)), sum that of e^(l - maximum); in the place of logits their
+/// gradients, weights[r] * (e^(l - maximum) / sum - (t == targets[r])) * cap' *
+/// scale. Maxima and sums are those of blocks of 256 tokens, merged in
+/// ascending order as blocks of attention are. A row of weight 0 gives zeros,
+/// whatever it holds.
+void baton_task_cross_entropy(Real *loss, int64_t loss_stride, Real *logits,
+                              int64_t logits_stride, const int32_t *targets,
+                              const Real *weights, int64_t rows,
+                              int64_t vocabulary, Real scale, Real softcap);
 
 //===- Sums of squares ----------------------------------------------------===//
 

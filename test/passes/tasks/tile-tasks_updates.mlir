@@ -66,7 +66,7 @@ model.program @step max_seq 64 training {
     %b = model.linear_input_gradient %h, %w : (!model.tensor<rows x 24 x f32>, !wide) -> !x
     model.yield %b : !x
   }
-  %loss, %s = model.cross_entropy %y, %tied, %targets, %weights : (!x, !table, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %y, %tied, %targets, %weights : (!x, !table, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !table)
   %gt = model.embedding_gradient %y, %tokens : (!x, !rows) -> !table
   model.gradient %gt of %table : !table, !table
   %go = model.embedding_gradient %e, %tokens : (!x, !rows) -> !table

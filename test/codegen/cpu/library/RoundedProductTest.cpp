@@ -65,8 +65,8 @@ TEST(RoundedProduct, HasTheBitsOfOneOfRoundedOperands) {
                     right.data(), right.stride, 1, bias.data(), out.data(),
                     out.stride, rows, columns, depth, scratch.data());
             gradient(sum.data(), sum.stride, left.data(), left.stride, 1,
-                     right.data(), right.stride, 1, rows, columns, depth, &adds,
-                     scratch.data());
+                     right.data(), right.stride, 1, nullptr, rows, columns,
+                     depth, &adds, scratch.data());
           };
           Buffer found = old, found_sum = old, expected = old,
                  expected_sum = old;
