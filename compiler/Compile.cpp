@@ -59,6 +59,7 @@ static cpu::TargetOptions cpuOptions(const CompileOptions &options,
   result.cpu = options.targetCpu;
   result.sanitize = options.sanitize;
   result.library = installation.cpuLibrary();
+  result.libraryInF64 = installation.cpuLibraryInF64();
   return result;
 }
 

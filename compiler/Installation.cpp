@@ -36,6 +36,10 @@ std::string Installation::cpuLibrary() const {
   return join(root, "cpu-library.bc");
 }
 
+std::string Installation::cpuLibraryInF64() const {
+  return join(root, "cpu-library-f64.bc");
+}
+
 std::string Installation::target(const std::string &name) const {
   return join(root, "targets", name + ".json");
 }

@@ -27,6 +27,7 @@ struct Installation {
   std::string cuda() const;
   /// Bitcode of the CPU task library.
   std::string cpuLibrary() const;
+  std::string cpuLibraryInF64() const;
   /// Description of a target by its name, for example "cpu".
   std::string target(const std::string &name) const;
   /// An optimizer by its name, for example "adamw", and all names.

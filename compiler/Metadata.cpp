@@ -41,7 +41,9 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                    {"family", family ? family.str() : ""},
                    {"layers", layers},
                    {"vocabulary", vocabulary},
-                   {"dtype", linears.dtype}};
+                   {"dtype", json.contains("training")
+                                 ? json["training"]["compute"]
+                                 : nlohmann::json(linears.dtype)}};
   json["target"] = {{"triple", target.triple},
                     {"cpu", target.cpu},
                     {"sanitize", options.sanitize}};

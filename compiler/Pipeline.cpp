@@ -56,6 +56,7 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.attentionRows = target.attentionRows;
   tiles.attentionSplit = target.attentionSplit;
   tiles.plainRows = target.plainRows;
+  tiles.logitsBytes = target.logitsBytes;
   manager.addPass(tasks::createTileTasks(tiles));
   manager.addPass(tasks::createScheduleStatic());
   manager.addPass(schedule.createPass("plan", program));

@@ -73,9 +73,11 @@ FloatType models::weightTypeOption(MLIRContext &context, const Config &config,
     return FloatType::getBF16(&context);
   if (option == "f16")
     return FloatType::getF16(&context);
+  if (option == "f64")
+    return FloatType::getF64(&context);
   if (option != "auto")
     throw ConfigError("--dtype is '" + option +
-                      "', expected auto, f32, bf16 or f16");
+                      "', expected auto, f32, bf16, f16 or f64");
   const char *field = config.has("dtype") ? "dtype" : "torch_dtype";
   std::string stored = config.text(field, "float32");
   if (stored == "float32")

@@ -22,7 +22,7 @@ struct ImportOptions {
   /// Longest sequence, in tokens; the config's limit when absent.
   std::optional<int64_t> maxSeq;
   /// Element type of linear weights and embedding tables: "auto" (also when
-  /// absent) takes the config's, else "f32", "bf16" or "f16".
+  /// absent) takes the config's, else "f32", "bf16", "f16" or "f64".
   std::optional<std::string> dtype;
 };
 

@@ -28,6 +28,16 @@ static Error verify(const Module &module) {
                            StringRef(message).split('\n').first);
 }
 
+static bool computesInF64(ProgramOp program) {
+  return program
+      .walk([](CallOp call) {
+        return call.getCallee().ends_with("_f64")
+                   ? mlir::WalkResult::interrupt()
+                   : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 Expected<std::unique_ptr<Module>>
 baton::cpu::emitModule(ProgramOp program, StringRef metadata,
                        const Target &target, const TargetOptions &options,
@@ -49,6 +59,10 @@ baton::cpu::emitModule(ProgramOp program, StringRef metadata,
   if (!library)
     return library.takeError();
 
+  if (computesInF64(program))
+    if (Error error = library->addInF64(options.libraryInF64, *module))
+      return error;
+
   auto bodies = lowerBodies(program, !options.sanitize.empty(), context);
   if (!bodies)
     return bodies.takeError();
@@ -59,8 +73,11 @@ baton::cpu::emitModule(ProgramOp program, StringRef metadata,
   plan::emitDescription(*module, metadata, "baton_make_host_execution");
   ProgramTypes types(context);
   plan::ProgramLayout layout(program);
-  if (Error error = emitProgram({*module, types, layout, *library}, program))
+  CalledBodies called(*module);
+  if (Error error =
+          emitProgram({*module, types, layout, *library, called}, program))
     return error;
+  called.finish();
   if (Error error = std::move(*library).linkInto(*module))
     return error;
   if (Error error = verify(*module))

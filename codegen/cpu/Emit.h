@@ -39,6 +39,8 @@ struct TargetOptions {
   int optimization = 3;
   /// Path of the task library's bitcode.
   std::string library;
+  /// The same in F64, which few programs need.
+  std::string libraryInF64;
 };
 
 /// What it means on this machine.

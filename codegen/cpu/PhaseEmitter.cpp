@@ -427,7 +427,7 @@ void PhaseEmitter::emitCall(CallOp call) {
     for (auto [operand, type] :
          zip_equal(call.getOperands_(), callee->getFunctionType()->params()))
       arguments.push_back(emitOperand(operand, type));
-    builder.CreateCall(callee, arguments);
+    emission.bodies.call(builder, callee, arguments);
   };
   if (call.getInvariant())
     emitIf(builder, "invariant", changed, emitIt);
@@ -495,8 +495,7 @@ Value *PhaseEmitter::bufferBase(BufferOp op) {
   Value *offset = entry.getInt64(op.getOffset());
   if (op.getLayers() > 1)
     offset = entry.CreateAdd(
-        offset,
-        entry.CreateMul(layer(), entry.getInt64(op.getLayerStride())));
+        offset, entry.CreateMul(layer(), entry.getInt64(op.getLayerStride())));
   return base = entry.CreatePtrAdd(
              start,
              entry.CreateMul(offset, entry.getInt64(bytesOf(op.getElement()))),

@@ -3,6 +3,7 @@
 #ifndef BATON_CODEGEN_CPU_PHASEEMITTER_H
 #define BATON_CODEGEN_CPU_PHASEEMITTER_H
 
+#include "codegen/cpu/CalledBodies.h"
 #include "codegen/cpu/ProgramTypes.h"
 #include "codegen/cpu/TaskLibrary.h"
 #include "codegen/plan/ProgramLayout.h"
@@ -15,6 +16,7 @@ struct Emission {
   const ProgramTypes &types;
   const plan::ProgramLayout &layout;
   const TaskLibrary &library;
+  CalledBodies &bodies;
 };
 
 /// Parameters of a phase's function, in order. `first`, `last` and `stride`

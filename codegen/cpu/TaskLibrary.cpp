@@ -42,6 +42,22 @@ Error baton::cpu::TaskLibrary::add(std::unique_ptr<Module> more) {
   return Error::success();
 }
 
+Error baton::cpu::TaskLibrary::addInF64(StringRef path, Module &module) {
+  Expected<TaskLibrary> wide = load(path, module);
+  if (!wide)
+    return wide.takeError();
+  for (Function &function : *wide->bitcode) {
+    StringRef name = function.getName();
+    if (!name.starts_with("baton_task_"))
+      continue;
+    name.consume_back("_f32");
+    function.setName(name + "_f64");
+  }
+  if (Linker::linkModules(*bitcode, std::move(wide->bitcode)))
+    return createStringError("the task libraries do not link");
+  return Error::success();
+}
+
 Function *baton::cpu::TaskLibrary::declare(Module &module,
                                            StringRef name) const {
   Function *definition = bitcode->getFunction(name);

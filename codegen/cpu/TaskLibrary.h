@@ -21,6 +21,9 @@ public:
   /// Takes the functions of `more` in. Fails when it has one of that name.
   llvm::Error add(std::unique_ptr<llvm::Module> more);
 
+  /// Takes the functions of the library in F64 in, each with the suffix _f64.
+  llvm::Error addInF64(llvm::StringRef path, llvm::Module &module);
+
   /// `module`'s declaration of the library's function `name`, or null if the
   /// library has none of that name.
   llvm::Function *declare(llvm::Module &module, llvm::StringRef name) const;

@@ -232,8 +232,9 @@ static bool hasVectors(Operation &op) {
 static bool dealsInside(Operation &op) {
   auto branch = dyn_cast<scf::IfOp>(op);
   return branch && branch.getNumResults() == 0 &&
-         op.walk([](scf::ParallelOp) { return WalkResult::interrupt(); })
-             .wasInterrupted();
+         op.walk([](scf::ParallelOp) {
+             return WalkResult::interrupt();
+           }).wasInterrupted();
 }
 
 /// What only the first thread computes must not be needed by others.

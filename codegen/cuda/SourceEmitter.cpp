@@ -205,8 +205,8 @@ private:
   /// Rows of a step, at most.
   int64_t mostRows;
   /// Phases of training are many, and their tasks long: one by one they have
-  /// enough registers, together they would spill them. They ask the step for its
-  /// numbers, which nobody then keeps across their calls.
+  /// enough registers, together they would spill them. They ask the step for
+  /// its numbers, which nobody then keeps across their calls.
   bool phasesAreCalled;
   const cuda::PrintedBodies &bodies;
   raw_ostream &os;
@@ -695,9 +695,8 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         "// every phase in order, and events order the rest.\n\n"
         "#include \"codegen/cuda/library/kernel.h\"\n"
         "#include \"codegen/cuda/library/library.h\"\n"
-     << (trains(program)
-             ? "#include \"codegen/cuda/library/training.h\"\n"
-             : "")
+     << (trains(program) ? "#include \"codegen/cuda/library/training.h\"\n"
+                         : "")
      << bodies->text;
   if (hasRing)
     emitRing(program, streams, streamPhases, options, os);
@@ -756,7 +755,8 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
       PhaseEmitter &emitter = *emitters[next++];
       os << "      if (!" << emitter.function() << "(worker, "
          << (emitter.isStreaming() ? "ring, " : "") << "step, "
-         << (phasesAreCalled ? "" : "rows, past, outputs, ") << "iteration))\n"
+         << (phasesAreCalled ? "" : "rows, past, outputs, ")
+         << "iteration))\n"
             "        return;\n";
     }
     os << "    }\n";

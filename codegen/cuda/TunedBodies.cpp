@@ -112,14 +112,18 @@ std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,
 
 std::optional<cuda::MatrixBody>
 cuda::stagedProduct(CallOp call, const SourceOptions &options) {
-  if (call.getCallee() != "product" && call.getCallee() != "product_gradient")
+  StringRef callee = call.getCallee();
+  if (!callee.consume_front("product"))
+    return std::nullopt;
+  callee.consume_front("_gradient");
+  if (!callee.empty() && callee != "_bf16" && callee != "_f16")
     return std::nullopt;
   BatonProductShape shape{int(options.threads)};
   if (!shape.is_valid() || shape.shared_bytes() > options.sharedLimit)
     return std::nullopt;
-  return MatrixBody{formatv("baton_staged_{0}<{1}>", call.getCallee(),
-                            options.threads),
-                    shape.shared_bytes()};
+  return MatrixBody{
+      formatv("baton_staged_{0}<{1}>", call.getCallee(), options.threads),
+      shape.shared_bytes()};
 }
 
 bool cuda::hasMatrixLinears(ProgramOp program, const SourceOptions &options) {

@@ -245,6 +245,7 @@ json baton::plan::planMetadata(Layouts layouts, bool withReads) {
           first->getAttrOfType<mlir::IntegerAttr>("event.longest_sequence"))
     training = {{"longest_sequence", longest.getInt()},
                 {"vocabulary", toJson(first->getAttr("event.vocabulary"))},
+                {"compute", toJson(first->getAttr("event.compute"))},
                 {"recompute", toJson(first->getAttr("event.recompute"))},
                 {"tensors", persistentOf(layouts.front())}};
   if (std::optional<mlir::DictionaryAttr> attribute = first.getProof())

@@ -105,9 +105,10 @@ Error PhaseChecker::checkOperand(mlir::Attribute operand, Type *type) {
     unsigned width = integer.getType().getIntOrFloatBitWidth();
     expected = width == 32 ? "i32" : "i64";
     fits = type->isIntegerTy(width);
-  } else if (mlir::isa<mlir::FloatAttr>(operand)) {
-    expected = "f32";
-    fits = type->isFloatTy();
+  } else if (auto real = mlir::dyn_cast<mlir::FloatAttr>(operand)) {
+    bool isDouble = real.getType().isF64();
+    expected = isDouble ? "f64" : "f32";
+    fits = isDouble ? type->isDoubleTy() : type->isFloatTy();
   }
   if (fits)
     return Error::success();
@@ -144,8 +145,9 @@ Error PhaseChecker::checkAdvance(AdvanceOp advance) {
     return createStringError("phase '" + phase.getName() + "', advance of @" +
                              logits.getSymName() + ": " + problem);
   };
-  if (logits.getKind() == BufferKind::input || !logits.getElement().isF32())
-    return fail("logits are computed f32");
+  if (logits.getKind() == BufferKind::input ||
+      !(logits.getElement().isF32() || logits.getElement().isF64()))
+    return fail("logits are computed f32, or f64");
   if (logits.getStrides()[1] != 1)
     return fail("a row of logits must be contiguous");
   if (!mlir::isa<mlir::AffineConstantExpr>(logits.getExtents().getResult(1)))

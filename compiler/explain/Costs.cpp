@@ -278,12 +278,12 @@ std::optional<BodyCost> explain::bodyCost(llvm::StringRef callee,
       {"relu", {elements<1, 4>, 6}},
   };
   llvm::StringRef name = callee;
-  for (llvm::StringRef type : {"_f32", "_bf16", "_f16"})
+  for (llvm::StringRef type : {"_f32", "_f64", "_bf16", "_f16"})
     if (name.consume_back(type))
       break;
   if (auto cost = lookUpBody(table, name, operands))
     return cost;
-  return trainingBodyCost(callee, operands);
+  return trainingBodyCost(name, operands);
 }
 
 //===----------------------------------------------------------------------===//

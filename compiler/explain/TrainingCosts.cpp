@@ -93,7 +93,7 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
       {"product",
        {[](const CallOperands &call) { return product(call, 11); }, 15}},
       {"product_gradient",
-       {[](const CallOperands &call) { return product(call, 8); }, 13}},
+       {[](const CallOperands &call) { return product(call, 9); }, 14}},
       {"sum_rows", {elements<1, 3>, 6}},
       {"embedding_gradient", {elements<2, 5>, 10}},
       {"rope_table_at", {ropeTable, 7}},
@@ -119,31 +119,8 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
       {"tanh_gradient", {elements<3, 6>, 8}},
       {"softmax_gradient", {elements<4, 6>, 8}},
       {"gate_gradient", {heads<5, 8>, 12}},
-      {"cross_entropy_partial",
-       {[](const CallOperands &call) {
-          return flops(2.0 * call.integer(7) * call.integer(9) *
-                       call.integer(10));
-        },
-        14}},
-      // A maximum, a difference, an exponential, a product, a sum of each part.
-      {"cross_entropy_merge",
-       {[](const CallOperands &call) {
-          return flops(5.0 * call.integer(6) * call.integer(8));
-        },
-        9}},
-      // Logits again, and the product with them.
-      {"cross_entropy_input_gradient",
-       {[](const CallOperands &call) {
-          return flops(4.0 * call.integer(10) * call.integer(11) *
-                       call.integer(13));
-        },
-        17}},
-      {"cross_entropy_weight_gradient",
-       {[](const CallOperands &call) {
-          return flops(4.0 * call.integer(10) * call.integer(13) *
-                       call.integer(14));
-        },
-        19}},
+      // Maximum, exponential, share, and what is left of the gradient.
+      {"cross_entropy", {elements<8, 6>, 10}},
       {"scale_rows", {elements<1, 6>, 8}},
       {"hyper_project_gradient", {projectGradient, 14}},
       {"hyper_maps_gradient", {mapsGradient, 15}},

@@ -23,7 +23,8 @@ static bool isTile(Type type, int64_t rank) {
   if (!memref || memref.getRank() != rank || memref.getMemorySpace())
     return false;
   Type element = memref.getElementType();
-  if (!element.isF32() && !element.isF16() && !element.isBF16())
+  if (!element.isF64() && !element.isF32() && !element.isF16() &&
+      !element.isBF16())
     return false;
   auto layout = dyn_cast<StridedLayoutAttr>(memref.getLayout());
   return layout && layout.getOffset() == 0 && rank > 0 &&
@@ -163,13 +164,14 @@ LogicalResult BodyOp::verifyRegions() {
   for (auto [argument, statement] : llvm::zip(block.getArguments(), stated)) {
     AccessAttr access = statement.access;
     if (!isTile(argument.getType(), access.getLow().getNumResults()))
-      return emitOpError()
-             << "argument " << argument.getArgNumber() << ", "
-             << access.getBuffer() << ", is " << argument.getType()
-             << ", expected a memref of rank "
-             << access.getLow().getNumResults()
-             << " of f32, f16 or bf16 with dynamic sizes and strides (the last "
-                "stride may be 1)";
+      return emitOpError() << "argument " << argument.getArgNumber() << ", "
+                           << access.getBuffer() << ", is "
+                           << argument.getType()
+                           << ", expected a memref of rank "
+                           << access.getLow().getNumResults()
+                           << " of f64, f32, f16 or bf16 with dynamic sizes "
+                              "and strides (the last "
+                              "stride may be 1)";
   }
   WalkResult result = getBody().walk([&](Operation *op) {
     return failed(verifyEffects(op, *this)) ? WalkResult::interrupt()

@@ -357,7 +357,7 @@ def Event_CallOp : Event_Op<"call", [HasParent<"PhaseOp">]> {
   let description = [{
     Calls `baton_task_<callee>` with the operands in order. Operands are
     `#event.address`, `#event.stride`, `#event.weight`, `#event.count`,
-    `#event.scratch`, `#event.null`, and i32, i64, f32 constants.
+    `#event.scratch`, `#event.null`, and i32, i64, f32, f64 constants.
 
     `invariant` marks a call that writes scratch only and depends on no
     coordinate but the first: a worker repeats it only when the first
@@ -400,7 +400,7 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
     **Constraints:**
     - `grid` has the symbols rows, past, outputs and no dimensions, at least one result
     - there are at least two accesses, one of which writes, and as many arguments as names of them
-    - an argument is a memref of its access's rank, with dynamic sizes and strides (the last stride may be 1), of 32- or 16-bit floating-point numbers
+    - an argument is a memref of its access's rank, with dynamic sizes and strides (the last stride may be 1), of 64-, 32- or 16-bit floating-point numbers
     - the access's maps have the grid's coordinates
     - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, no atomics and no scalable vectors, allocates nothing but on the stack, and writes to no argument that no access writes
   }];

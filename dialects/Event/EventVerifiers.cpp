@@ -415,8 +415,8 @@ LogicalResult CallOp::verify() {
       if (!integer.getType().isInteger(32) && !integer.getType().isInteger(64))
         return emitOpError() << integer << " is neither i32 nor i64";
     } else if (auto real = dyn_cast<FloatAttr>(operand)) {
-      if (!real.getType().isF32())
-        return emitOpError() << real << " is not f32";
+      if (!real.getType().isF32() && !real.getType().isF64())
+        return emitOpError() << real << " is neither f32 nor f64";
     } else if (auto scratch = dyn_cast<ScratchAttr>(operand)) {
       int64_t bytes = (*this)->getParentOfType<ProgramOp>().getScratchBytes();
       if (scratch.getOffset() < 0 || scratch.getOffset() >= bytes)

@@ -39,9 +39,9 @@ void LinearOp::differentiateInputs(Adjoint &adjoint) {
   Value dy = adjoint.gradient(getResult());
   if (getResidual())
     adjoint.add(getResidual(), dy);
-  adjoint.add(getX(), create<LinearInputGradientOp>(
-                          adjoint, typeOf(getX()), dy,
-                          adjoint.value(getWeight())));
+  adjoint.add(getX(),
+              create<LinearInputGradientOp>(adjoint, typeOf(getX()), dy,
+                                            adjoint.value(getWeight())));
 }
 
 void LinearOp::differentiateParameters(Adjoint &adjoint) {
@@ -58,10 +58,10 @@ void EmbeddingOp::differentiateInputs(Adjoint &) {}
 
 void EmbeddingOp::differentiateParameters(Adjoint &adjoint) {
   contribute(adjoint, getTable(),
-             create<EmbeddingGradientOp>(
-                 adjoint, gradientType(getTable()),
-                 adjoint.gradient(getResult()), adjoint.value(getTokens()),
-                 getMultiplierAttr()));
+             create<EmbeddingGradientOp>(adjoint, gradientType(getTable()),
+                                         adjoint.gradient(getResult()),
+                                         adjoint.value(getTokens()),
+                                         getMultiplierAttr()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -140,9 +140,9 @@ bool SequenceAttentionOp::isCheapToRecompute() { return false; }
 void SequenceAttentionOp::differentiateInputs(Adjoint &adjoint) {
   Value dy = adjoint.gradient(getResult());
   SmallVector<int64_t> heads(typeOf(getResult()).getShape().drop_back());
-  Value delta = create<AttentionDeltaOp>(
-      adjoint, typeOf(getResult()).withShape(heads), dy,
-      adjoint.value(getResult()));
+  Value delta =
+      create<AttentionDeltaOp>(adjoint, typeOf(getResult()).withShape(heads),
+                               dy, adjoint.value(getResult()));
   SmallVector<Value> operands = {dy,
                                  adjoint.value(getQ()),
                                  adjoint.value(getK()),
@@ -151,10 +151,10 @@ void SequenceAttentionOp::differentiateInputs(Adjoint &adjoint) {
                                  adjoint.value(getStatistics()),
                                  adjoint.value(getPositions())};
   SmallVector<NamedAttribute> attributes((*this)->getAttrs());
-  adjoint.add(getQ(), create<AttentionQueryGradientOp>(
-                          adjoint, TypeRange(getQ().getType()), operands,
-                          attributes)
-                          .getResult());
+  adjoint.add(getQ(),
+              create<AttentionQueryGradientOp>(
+                  adjoint, TypeRange(getQ().getType()), operands, attributes)
+                  .getResult());
   auto both = create<AttentionKeyValueGradientOp>(
       adjoint, TypeRange({getK().getType(), getV().getType()}), operands,
       attributes);
@@ -176,25 +176,12 @@ void GateOp::differentiateInputs(Adjoint &adjoint) {
 
 bool CrossEntropyOp::isCheapToRecompute() { return false; }
 
-template <typename OpT>
-static Value differentiateLoss(CrossEntropyOp op, Type type, Adjoint &adjoint) {
-  return create<OpT>(adjoint, type, adjoint.value(op.getX()),
-                     adjoint.value(op.getWeight()),
-                     adjoint.value(op.getTargets()),
-                     adjoint.value(op.getWeights()),
-                     adjoint.value(op.getStatistics()), op.getScaleAttr(),
-                     op.getSoftcapAttr());
-}
-
 void CrossEntropyOp::differentiateInputs(Adjoint &adjoint) {
-  adjoint.add(getX(), differentiateLoss<CrossEntropyInputGradientOp>(
-                          *this, getX().getType(), adjoint));
+  adjoint.add(getX(), getDx());
 }
 
 void CrossEntropyOp::differentiateParameters(Adjoint &adjoint) {
-  contribute(adjoint, getWeight(),
-             differentiateLoss<CrossEntropyWeightGradientOp>(
-                 *this, gradientType(getWeight()), adjoint));
+  contribute(adjoint, getWeight(), getDweight());
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,10 +196,10 @@ void AddOp::differentiateInputs(Adjoint &adjoint) {
 
 void MulOp::differentiateInputs(Adjoint &adjoint) {
   Value dy = adjoint.gradient(getResult());
-  adjoint.add(getLhs(), create<MulOp>(adjoint, getType(), dy,
-                                      adjoint.value(getRhs())));
-  adjoint.add(getRhs(), create<MulOp>(adjoint, getType(), dy,
-                                      adjoint.value(getLhs())));
+  adjoint.add(getLhs(),
+              create<MulOp>(adjoint, getType(), dy, adjoint.value(getRhs())));
+  adjoint.add(getRhs(),
+              create<MulOp>(adjoint, getType(), dy, adjoint.value(getLhs())));
 }
 
 void TanhOp::differentiateInputs(Adjoint &adjoint) {
@@ -234,9 +221,9 @@ void ActivateOp::differentiateInputs(Adjoint &adjoint) {
 }
 
 void ScaleOp::differentiateInputs(Adjoint &adjoint) {
-  adjoint.add(getX(), create<ScaleOp>(adjoint, getType(),
-                                      adjoint.gradient(getResult()),
-                                      getFactorAttr()));
+  adjoint.add(getX(),
+              create<ScaleOp>(adjoint, getType(), adjoint.gradient(getResult()),
+                              getFactorAttr()));
 }
 
 //===----------------------------------------------------------------------===//

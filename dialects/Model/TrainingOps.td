@@ -38,23 +38,26 @@ def Model_SequenceAttentionOp : Model_PlainOp<"sequence_attention", [Pure, Model
 }
 
 def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_ProductAdjoint]> {
-  let summary = "an output projection and the loss of its logits, which are never stored";
+  let summary = "an output projection, the loss of its logits, and the gradients of that";
   let description = [{
     With `l = cap(scale * x[r] · weightᵀ)`, `cap` as in `model.attention`:
-    `loss[r] = weights[r] * (log(sum(exp(l))) - l[targets[r]])`. `statistics`
-    are the maximum of l and the sum of `exp(l - maximum)`.
+    `loss[r] = weights[r] * (log(sum(exp(l))) - l[targets[r]])`. `dx` and
+    `dweight` are the gradients of the sum of all losses, for x and for the
+    weight. A loss ends its program, so they are known as soon as the logits are,
+    which are made once, for some rows after the other, and never stored in full.
+    What nobody reads is not computed.
 
     **Constraints:**
     - x is `rows x K x f32`; the weight is static [vocabulary, K]
     - targets are `rows x i32`, weights `rows x f32`
-    - the loss is `rows x f32`, the statistics `rows x 2 x f32`
+    - the loss is `rows x f32`, dx has x's type, dweight is [vocabulary, K] in f32
     - scale is finite; softcap is not negative
   }];
   let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight,
                        Model_TensorType:$targets, Model_TensorType:$weights,
                        DefaultValuedAttr<F32Attr, "1.0f">:$scale,
                        DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
-  let results = (outs Model_TensorType:$loss, Model_TensorType:$statistics);
+  let results = (outs Model_TensorType:$loss, Model_TensorType:$dx, Model_TensorType:$dweight);
   let hasVerifier = 1;
 }
 
@@ -258,38 +261,6 @@ def Model_GateGradientOp : Model_PlainOp<"gate_gradient"> {
   let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_TensorType:$gate);
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
-}
-
-//===----------------------------------------------------------------------===//
-// Adjoints of the loss
-//===----------------------------------------------------------------------===//
-
-class Model_CrossEntropyAdjoint<string mnemonic> : Model_PlainOp<mnemonic> {
-  let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight,
-                       Model_TensorType:$targets, Model_TensorType:$weights,
-                       Model_TensorType:$statistics,
-                       DefaultValuedAttr<F32Attr, "1.0f">:$scale,
-                       DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
-  let results = (outs Model_TensorType:$result);
-  let hasVerifier = 1;
-}
-
-def Model_CrossEntropyInputGradientOp : Model_CrossEntropyAdjoint<"cross_entropy_input_gradient"> {
-  let summary = "the adjoint of the sum of all losses for x; computes logits again";
-  let description = [{
-    **Constraints:**
-    - operands are as for `model.cross_entropy`, whose result the statistics are
-    - the result has x's type
-  }];
-}
-
-def Model_CrossEntropyWeightGradientOp : Model_CrossEntropyAdjoint<"cross_entropy_weight_gradient"> {
-  let summary = "the adjoint of the sum of all losses for the weight; computes logits again";
-  let description = [{
-    **Constraints:**
-    - operands are as for `model.cross_entropy`, whose result the statistics are
-    - the result is [vocabulary, K] in f32
-  }];
 }
 
 //===----------------------------------------------------------------------===//

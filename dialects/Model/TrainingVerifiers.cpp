@@ -45,9 +45,9 @@ template <typename OpT> static LogicalResult verifySequences(OpT op) {
                     v = shapeOf(op.getV());
   if (q[0] != kRows || isSymbol(q[1]) || isSymbol(q[2]) || isSymbol(k[1]) ||
       isSymbol(v[2]))
-    return op.emitOpError() << "q, k and v have shapes " << text(q) << ", "
-                            << text(k) << " and " << text(v)
-                            << ", expected [rows, heads, dim]";
+    return op.emitOpError()
+           << "q, k and v have shapes " << text(q) << ", " << text(k) << " and "
+           << text(v) << ", expected [rows, heads, dim]";
   if (failed(expectValue(op, "q", op.getQ(), q)) ||
       failed(expectValue(op, "k", op.getK(), {kRows, k[1], q[2]})) ||
       failed(expectValue(op, "v", op.getV(), {kRows, k[1], v[2]})) ||
@@ -72,43 +72,24 @@ LogicalResult SequenceAttentionOp::verify() {
                      {kRows, shapeOf(getQ())[1], shapeOf(getV())[2]});
 }
 
-/// Operands of a projection and its loss.
-template <typename OpT> static LogicalResult verifyProjection(OpT op) {
-  if (failed(expectRowsByWidth(op, op.getX())) ||
-      failed(expectRank(op, "the weight", op.getWeight(), 2)) ||
-      failed(expectStatic(op, "the weight", op.getWeight())) ||
-      failed(expectFloating(op, "the weight", op.getWeight())))
-    return failure();
-  if (shapeOf(op.getX())[0] != kRows ||
-      shapeOf(op.getX())[1] != shapeOf(op.getWeight())[1])
-    return op.emitOpError() << "x has shape " << text(shapeOf(op.getX()))
-                            << ", expected [rows, "
-                            << shapeOf(op.getWeight())[1] << "]";
-  if (failed(expectIndices(op, "targets", op.getTargets())) ||
-      failed(expectValue(op, "weights", op.getWeights(), {kRows})) ||
-      failed(expectValue(op, "the statistics", op.getStatistics(),
-                         {kRows, 2})) ||
-      failed(expectFinite(op, "scale", op.getScale())))
-    return failure();
-  return expectNotNegative(op, "softcap", op.getSoftcap());
-}
-
 LogicalResult CrossEntropyOp::verify() {
-  if (failed(verifyProjection(*this)))
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(expectRank(*this, "the weight", getWeight(), 2)) ||
+      failed(expectStatic(*this, "the weight", getWeight())) ||
+      failed(expectFloating(*this, "the weight", getWeight())))
     return failure();
-  return expectValue(*this, "the loss", getLoss(), {kRows});
-}
-
-LogicalResult CrossEntropyInputGradientOp::verify() {
-  if (failed(verifyProjection(*this)))
+  ArrayRef<int64_t> weight = shapeOf(getWeight());
+  if (shapeOf(getX())[0] != kRows || shapeOf(getX())[1] != weight[1])
+    return emitOpError() << "x has shape " << text(shapeOf(getX()))
+                         << ", expected [rows, " << weight[1] << "]";
+  if (failed(expectIndices(*this, "targets", getTargets())) ||
+      failed(expectValue(*this, "weights", getWeights(), {kRows})) ||
+      failed(expectFinite(*this, "scale", getScale())) ||
+      failed(expectNotNegative(*this, "softcap", getSoftcap())) ||
+      failed(expectValue(*this, "the loss", getLoss(), {kRows})) ||
+      failed(expectTypeOf(*this, "dx", getDx(), "x", getX())))
     return failure();
-  return expectTypeOf(*this, "the result", getResult(), "x", getX());
-}
-
-LogicalResult CrossEntropyWeightGradientOp::verify() {
-  if (failed(verifyProjection(*this)))
-    return failure();
-  return expectValue(*this, "the result", getResult(), shapeOf(getWeight()));
+  return expectValue(*this, "dweight", getDweight(), weight);
 }
 
 //===----------------------------------------------------------------------===//

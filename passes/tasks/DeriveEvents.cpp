@@ -164,9 +164,9 @@ static SmallVector<Dependence> findDependences(event::ProgramOp program,
           // Of one buffer elements of equal index meet; of two shapes of one
           // memory any two may.
           bool isSame = first.getBuffer() == second.getBuffer();
-          if (!isSame && tasks::overlapOf(
-                             buffers.lookup(first.getBuffer().getAttr()),
-                             buffer) == tasks::Overlap::none)
+          if (!isSame &&
+              tasks::overlapOf(buffers.lookup(first.getBuffer().getAttr()),
+                               buffer) == tasks::Overlap::none)
             continue;
           std::optional<int64_t> distance =
               distanceBetween(earlier, later, buffer);

@@ -563,8 +563,8 @@ LogicalResult Checker::verifyConflicts() {
         auto [worker, position, writes] = *unordered;
         return report(id, worker, position, writes, access, earlier);
       };
-      if (failed(verify(cellsOf(access.buffer, task), access.box,
-                        access.buffer)))
+      if (failed(
+              verify(cellsOf(access.buffer, task), access.box, access.buffer)))
         return failure();
       for (BufferOp other : buffers) {
         if (other == access.buffer)

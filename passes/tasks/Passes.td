@@ -32,6 +32,7 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     Option<"attentionRows", "attention-rows", "int64_t", "16", "Rows of an attention tile">,
     Option<"attentionSplit", "attention-split", "int64_t", "0", "Positions of an attention task, a multiple of 64; 0 for all">,
     Option<"plainRows", "plain-rows", "int64_t", "16", "Rows of any other tile">,
+    Option<"logitsBytes", "logits-bytes", "int64_t", "134217728", "Most memory for logits of a training step, which are made for so many rows at a time">,
   ];
   // Bodies of update rules are written in the others.
   let dependentDialects = ["::baton::event::EventDialect", "::mlir::arith::ArithDialect",

@@ -124,6 +124,10 @@ void PhaseBuilder::call(StringRef callee, ArrayRef<Attribute> operands,
       invariant ? plan.builder.getUnitAttr() : UnitAttr());
 }
 
+void PhaseBuilder::isAwaitedWhole() {
+  phase.setSeparateAttr(plan.builder.getDenseI64ArrayAttr({}));
+}
+
 void PhaseBuilder::needsScratch(int64_t bytes) {
   plan.scratchBytes = std::max(plan.scratchBytes, bytes);
 }

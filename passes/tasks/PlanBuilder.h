@@ -10,9 +10,10 @@
 namespace baton::tasks {
 
 /// Tile sizes, from the target's description. Units: rows and columns; of
-/// attentionSplit positions, 0 for all of them.
+/// attentionSplit positions, 0 for all of them; of logitsBytes bytes.
 struct TileSizes {
-  int64_t linearRows, linearColumns, attentionRows, attentionSplit, plainRows;
+  int64_t linearRows, linearColumns, attentionRows, attentionSplit, plainRows,
+      logitsBytes;
 };
 
 /// Columns of a weight panel: packed weights are [N / 16][K][16].
@@ -55,6 +56,8 @@ public:
 
   void call(llvm::StringRef callee, llvm::ArrayRef<mlir::Attribute> operands,
             bool invariant = false);
+  /// Whoever waits for a task waits for all of the phase: one event word.
+  void isAwaitedWhole();
   /// Tasks need this much memory of their worker. Unit: bytes.
   void needsScratch(int64_t bytes);
   void advance(const View &logits);

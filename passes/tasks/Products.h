@@ -1,4 +1,5 @@
-//===- Products.h - matrices as bodies of products take them ---------------===//
+//===- Products.h - matrices as bodies of products take them
+//---------------===//
 
 #ifndef BATON_PASSES_TASKS_PRODUCTS_H
 #define BATON_PASSES_TASKS_PRODUCTS_H

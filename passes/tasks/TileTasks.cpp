@@ -1,5 +1,6 @@
 //===- TileTasks.cpp - model ops into task grids with access maps --------===//
 
+#include "passes/tasks/DoublePrecision.h"
 #include "passes/tasks/Passes.h"
 #include "passes/tasks/TilingRules.h"
 #include "passes/tasks/TrainingRules.h"
@@ -187,7 +188,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
           {"linear-rows", linearRows},
           {"linear-columns", linearColumns},
           {"attention-rows", attentionRows},
-          {"plain-rows", plainRows}})
+          {"plain-rows", plainRows},
+          {"logits-bytes", logitsBytes}})
       if (value < 1) {
         getOperation().emitError() << "tile-tasks: " << name << " is " << value
                                    << ", expected at least 1";
@@ -215,6 +217,19 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         op.erase();
   }
 
+  /// The type that the model's matrices are to be multiplied in.
+  static StringRef computeType(model::ProgramOp model) {
+    StringRef type = "f32";
+    model.walk([&](model::ParameterOp parameter) {
+      Type element =
+          cast<model::StepTensorType>(parameter.getResult().getType())
+              .getElementType();
+      if (!element.isF32())
+        type = elementName(element);
+    });
+    return type;
+  }
+
   LogicalResult run(model::ProgramOp model) {
     OpBuilder builder(model);
     // A training step has rows of several sequences and no past.
@@ -228,7 +243,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     program.getBody().emplaceBlock();
 
     PlanBuilder plan(program, {linearRows, linearColumns, attentionRows,
-                               attentionSplit, plainRows});
+                               attentionSplit, plainRows, logitsBytes});
     Tiler tiler(plan);
     Block &block = model.getBody().front();
     plan.beginSegment("begin", 1, model.getLoc());
@@ -249,6 +264,10 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       program->setAttr("event.family", model.getFamilyAttr());
     if (model.getTraining()) {
       program->setAttr("event.longest_sequence", model.getMaxSeqAttr());
+      StringRef compute = computeType(model);
+      program->setAttr("event.compute", builder.getStringAttr(compute));
+      if (compute == "f64")
+        makeDouble(program);
       if (Attribute recompute = model->getAttr("model.recompute"))
         program->setAttr("event.recompute", recompute);
       model.walk([&](model::CrossEntropyOp loss) {

@@ -34,7 +34,7 @@ std::string tasks::nameOf(Operation *op) {
 // Parameters
 //===----------------------------------------------------------------------===//
 
-static std::string elementName(Type type) {
+StringRef tasks::elementName(Type type) {
   return type.isBF16()  ? "bf16"
          : type.isF16() ? "f16"
          : type.isF64() ? "f64"
@@ -213,7 +213,7 @@ View Tiler::bufferFor(Value result, StringRef name) {
 
 /// Weight suffix of a library body.
 static std::string suffix(event::ParameterOp parameter) {
-  return "_" + elementName(parameter.getElement());
+  return ("_" + elementName(parameter.getElement())).str();
 }
 
 //===----------------------------------------------------------------------===//

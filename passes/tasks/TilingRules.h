@@ -97,6 +97,9 @@ bool mayWriteOver(mlir::Operation *op, mlir::OpOperand &operand);
 /// own.
 std::string nameOf(mlir::Operation *op);
 
+/// f32, bf16, f16 or f64.
+llvm::StringRef elementName(mlir::Type type);
+
 } // namespace baton::tasks
 
 #endif // BATON_PASSES_TASKS_TILINGRULES_H

@@ -73,6 +73,8 @@ Trainable &Training::trainable(Value value) {
   made.name = plan.uniqueName(nameOf(parameter));
   made.layers = tiler.layersOf(value);
   made.description = description;
+  Type stored = typeOf(value).getElementType();
+  made.products = stored.isBF16() ? "_bf16" : stored.isF16() ? "_f16" : "";
   auto type = typeOf(value).withElementType(builder.getF32Type());
   int64_t bytes = bytesOf(type, plan) * made.layers;
   auto shaped = [&](StringRef name, StringRef role, StringAttr &storage) {
@@ -185,7 +187,7 @@ View Training::summarize(const View &loss, const View &partials,
       limit = phase.whole(numbers);
   box.high[1] = plan.symbol(event::kOutputs) * partials.type.getDimension(1);
   limit.low[0] = phase.constant(Optimizer::kClip);
-  limit.high[0] = phase.constant(Optimizer::kClip + 1);
+  limit.high[0] = phase.constant(Optimizer::kLossScale + 1);
   SmallVector<Attribute> operands;
   phase.writes(summary, out);
   operands.push_back(phase.address(summary, out));

@@ -28,6 +28,9 @@ struct Trainable {
   int64_t layers;
   /// What the loader makes it of.
   mlir::DictionaryAttr description;
+  /// What names of the library's products end in that read it: nothing, or the
+  /// 16-bit type in which they multiply.
+  llvm::StringRef products;
   /// Memory of all layers' weights and gradients, one after the other.
   mlir::StringAttr weightStorage, gradientStorage;
   mlir::LocationAttr location;

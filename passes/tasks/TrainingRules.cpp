@@ -2,6 +2,7 @@
 
 #include "passes/tasks/TrainingRules.h"
 
+#include "passes/tasks/LossRules.h"
 #include "passes/tasks/Products.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -31,7 +32,6 @@ public:
   LogicalResult tile(model::RmsNormOp op);
   LogicalResult tile(model::LayerNormOp op);
   LogicalResult tile(model::SequenceAttentionOp op);
-  LogicalResult tile(model::CrossEntropyOp op);
   LogicalResult tile(model::SaveOp op);
   LogicalResult tile(model::SavedOp op);
   LogicalResult tile(model::GradientOp op);
@@ -46,8 +46,6 @@ public:
   LogicalResult tile(model::AttentionQueryGradientOp op);
   LogicalResult tile(model::AttentionKeyValueGradientOp op);
   LogicalResult tile(model::GateGradientOp op);
-  LogicalResult tile(model::CrossEntropyInputGradientOp op);
-  LogicalResult tile(model::CrossEntropyWeightGradientOp op);
   LogicalResult tile(model::JoinOp op);
 
 private:
@@ -199,7 +197,7 @@ LogicalResult Rules::tile(model::LinearOp op) {
     phase.reads(residual, box);
   phase.writes(out, box);
   phase.needsScratch(productScratch(tiles.width));
-  phase.call("product",
+  phase.call(("product" + weight.products).str(),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
               a.second, b.pointer, b.first, b.second, bias,
               residual.buffer ? phase.address(residual, box) : phase.null(),
@@ -231,7 +229,7 @@ LogicalResult Rules::tile(model::LinearInputGradientOp op) {
   Matrix b = readMatrix(phase, weight.weight, panel);
   phase.writes(out, box);
   phase.needsScratch(productScratch(tiles.width));
-  phase.call("product",
+  phase.call(("product" + weight.products).str(),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
               a.second, b.pointer, b.first, b.second, phase.null(),
               phase.null(), phase.integer(0), tiles.rows.count(phase),
@@ -264,9 +262,9 @@ LogicalResult Rules::tile(model::LinearWeightGradientOp op) {
   Matrix b = readMatrix(phase, x, right);
   Attribute adds = contribute(*target, phase, box, training);
   phase.needsScratch(productScratch(width));
-  phase.call("product_gradient",
+  phase.call(("product_gradient" + target->products).str(),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
-              a.second, b.pointer, b.first, b.second,
+              a.second, b.pointer, b.first, b.second, phase.null(),
               countOf(phase, 0, height, n), countOf(phase, 1, width, k),
               phase.count(plan.extent(dy.type.getDimension(0))), adds,
               phase.scratch(0)});
@@ -722,160 +720,6 @@ LogicalResult Rules::tile(model::GateGradientOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// The loss
-//===----------------------------------------------------------------------===//
-
-/// Bytes of scratch that bodies of the loss ask for (a test holds this against
-/// the library's header).
-static int64_t lossScratch(int64_t rows, int64_t columns, int64_t width) {
-  return productScratch(columns) +
-         sizeof(float) * (rows * llvm::alignTo<16>(columns) +
-                          llvm::alignTo<6>(std::max(rows, columns)) *
-                              llvm::alignTo<16>(width));
-}
-
-namespace {
-/// Operands of the loss and its adjoints.
-struct LossViews {
-  View x, weight, targets, weights;
-  int64_t width, vocabulary;
-  /// Rows of a tile, and tokens.
-  int64_t rows, columns;
-
-  template <typename OpT>
-  LossViews(OpT op, Tiler &tiler, Training &training)
-      : x(tiler.viewOf(op.getX())),
-        weight(training.trainable(op.getWeight()).weight),
-        targets(tiler.viewOf(op.getTargets())),
-        weights(tiler.viewOf(op.getWeights())), width(x.type.getDimension(1)),
-        vocabulary(weight.type.getDimension(0)),
-        rows(tiler.rowsOf(op, tiler.plan.tiles().linearRows)),
-        columns(tiler.columnsOf(op, tiler.plan.tiles().linearColumns)) {}
-
-  int64_t tokenTiles() const { return ceilDiv(vocabulary, columns); }
-  int64_t scratch() const { return lossScratch(rows, columns, width); }
-};
-} // namespace
-
-static Attribute readRows(PhaseBuilder &phase, const View &view, int64_t rows) {
-  Box box = rowsOfTask(phase, view, rows);
-  phase.reads(view, box);
-  return phase.address(view, box);
-}
-
-LogicalResult Rules::tile(model::CrossEntropyOp op) {
-  LossViews views(op, tiler, training);
-  if (failed(expectRows(op, "x", views.x)))
-    return failure();
-  std::string name = plan.uniqueName(nameOf(op) + ".loss");
-  View loss = tiler.bufferFor(op.getLoss(), name);
-  View statistics = tiler.bufferFor(op.getStatistics(),
-                                    plan.uniqueName(name + ".statistics"));
-  // Maximum, sum and target's logit of every tile of the vocabulary.
-  std::string partialName = plan.uniqueName(name + ".partial");
-  View partials = plan.transient(
-      partialName,
-      views.x.type.withShape({model::kRows, views.tokenTiles() * 3}),
-      op.getLoc());
-  {
-    RowTiles tiles(tiler, views.x.type, views.rows);
-    PhaseBuilder phase =
-        plan.phase(partialName, op.getLoc(),
-                   {tiles.extent, plan.constant(views.tokenTiles())},
-                   {tiles.capacity, views.tokenTiles()});
-    phase.needsScratch(views.scratch());
-    Box out = rowsOfTask(phase, partials, tiles.size),
-        panel = phase.whole(views.weight);
-    narrow(out, 1, phase.coordinate(1), 3);
-    narrow(panel, 0, phase.coordinate(1), views.columns);
-    SmallVector<Attribute> operands;
-    appendWrite(phase, partials, out, operands);
-    appendRead(phase, views.x, rowsOfTask(phase, views.x, tiles.size),
-               operands);
-    appendRead(phase, views.weight, panel, operands);
-    operands.append({readRows(phase, views.targets, tiles.size),
-                     tiles.count(phase),
-                     phase.count(phase.coordinate(1) * views.columns),
-                     countOf(phase, 1, views.columns, views.vocabulary),
-                     phase.integer(views.width), phase.real(op.getScale()),
-                     phase.real(op.getSoftcap()), phase.scratch(0)});
-    phase.call("cross_entropy_partial", operands);
-  }
-  RowTiles tiles(tiler, views.x.type, plan.tiles().plainRows);
-  PhaseBuilder phase =
-      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
-  SmallVector<Attribute> operands;
-  appendWrite(phase, loss, rowsOfTask(phase, loss, tiles.size), operands);
-  appendWrite(phase, statistics, rowsOfTask(phase, statistics, tiles.size),
-              operands);
-  appendRead(phase, partials, rowsOfTask(phase, partials, tiles.size),
-             operands);
-  operands.append({phase.integer(views.tokenTiles()),
-                   readRows(phase, views.weights, tiles.size),
-                   tiles.count(phase)});
-  phase.call("cross_entropy_merge", operands);
-  return success();
-}
-
-LogicalResult Rules::tile(model::CrossEntropyInputGradientOp op) {
-  LossViews views(op, tiler, training);
-  View statistics = tiler.viewOf(op.getStatistics());
-  if (failed(expectRows(op, "x", views.x)))
-    return failure();
-  std::string name = plan.uniqueName(nameOf(op) + ".loss_input_gradient");
-  View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, views.x.type, views.rows);
-  PhaseBuilder phase =
-      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
-  phase.needsScratch(views.scratch());
-  SmallVector<Attribute> operands;
-  appendWrite(phase, out, rowsOfTask(phase, out, tiles.size), operands);
-  appendRead(phase, views.x, rowsOfTask(phase, views.x, tiles.size), operands);
-  appendRead(phase, views.weight, phase.whole(views.weight), operands);
-  operands.append({readRows(phase, views.targets, tiles.size),
-                   readRows(phase, views.weights, tiles.size)});
-  appendRead(phase, statistics, rowsOfTask(phase, statistics, tiles.size),
-             operands);
-  operands.append({tiles.count(phase), phase.integer(views.vocabulary),
-                   phase.integer(views.columns), phase.integer(views.width),
-                   phase.real(op.getScale()), phase.real(op.getSoftcap()),
-                   phase.scratch(0)});
-  phase.call("cross_entropy_input_gradient", operands);
-  return success();
-}
-
-LogicalResult Rules::tile(model::CrossEntropyWeightGradientOp op) {
-  LossViews views(op, tiler, training);
-  View statistics = tiler.viewOf(op.getStatistics());
-  Trainable *target = targetOf(op, training);
-  if (!target || failed(expectRows(op, "x", views.x)))
-    return failure();
-  const View &out = target->gradient;
-  PhaseBuilder phase = plan.phase(
-      plan.uniqueName(nameOf(op) + ".loss_weight_gradient"), op.getLoc(),
-      {plan.constant(views.tokenTiles())}, {views.tokenTiles()});
-  phase.needsScratch(views.scratch());
-  Box panel = phase.whole(out);
-  narrow(panel, 0, phase.coordinate(0), views.columns);
-  Attribute adds = contribute(*target, phase, panel, training);
-  SmallVector<Attribute> operands = {phase.address(out, panel),
-                                     phase.stride(out, 0)};
-  appendRead(phase, views.x, phase.whole(views.x), operands);
-  appendRead(phase, views.weight, panel, operands);
-  operands.append(
-      {readAll(phase, views.targets), readAll(phase, views.weights)});
-  appendRead(phase, statistics, phase.whole(statistics), operands);
-  operands.append({phase.count(plan.extent(model::kRows)),
-                   phase.integer(views.rows),
-                   phase.count(phase.coordinate(0) * views.columns),
-                   countOf(phase, 0, views.columns, views.vocabulary),
-                   phase.integer(views.width), phase.real(op.getScale()),
-                   phase.real(op.getSoftcap()), adds, phase.scratch(0)});
-  phase.call("cross_entropy_weight_gradient", operands);
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // Saved values, gradients, joins
 //===----------------------------------------------------------------------===//
 
@@ -896,8 +740,7 @@ LogicalResult Rules::tile(model::SavedOp op) {
 LogicalResult Rules::tile(model::GradientOp op) {
   if (isa_and_nonnull<model::LinearWeightGradientOp, model::BiasGradientOp,
                       model::EmbeddingGradientOp, model::NormWeightGradientOp,
-                      model::CrossEntropyWeightGradientOp,
-                      model::HyperScaleGradientOp>(
+                      model::CrossEntropyOp, model::HyperScaleGradientOp>(
           op.getGradient().getDefiningOp()))
     return success();
   return op.emitOpError() << "cannot be tiled: no op that sums over rows makes "
@@ -932,16 +775,17 @@ std::optional<LogicalResult> tasks::tileTrainingOp(Operation *op, Tiler &tiler,
   return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
       .Case<model::EmbeddingOp, model::RopeTableOp, model::LinearOp,
             model::RmsNormOp, model::LayerNormOp, model::SequenceAttentionOp,
-            model::CrossEntropyOp, model::SaveOp, model::SavedOp,
-            model::GradientOp, model::LinearInputGradientOp,
-            model::LinearWeightGradientOp, model::BiasGradientOp,
-            model::EmbeddingGradientOp, model::NormStatisticsOp,
-            model::NormInputGradientOp, model::NormWeightGradientOp,
-            model::AttentionDeltaOp, model::AttentionQueryGradientOp,
-            model::AttentionKeyValueGradientOp, model::GateGradientOp,
-            model::CrossEntropyInputGradientOp,
-            model::CrossEntropyWeightGradientOp, model::JoinOp>(
+            model::SaveOp, model::SavedOp, model::GradientOp,
+            model::LinearInputGradientOp, model::LinearWeightGradientOp,
+            model::BiasGradientOp, model::EmbeddingGradientOp,
+            model::NormStatisticsOp, model::NormInputGradientOp,
+            model::NormWeightGradientOp, model::AttentionDeltaOp,
+            model::AttentionQueryGradientOp, model::AttentionKeyValueGradientOp,
+            model::GateGradientOp, model::JoinOp>(
           [&](auto typed) { return rules.tile(typed); })
+      .Case([&](model::CrossEntropyOp loss) {
+        return tileLoss(loss, tiler, training);
+      })
       .Case([&](model::RopeGradientOp rope) {
         return tileRotation(op, rope.getDy(), rope.getTable(), "rope_back",
                             tiler);

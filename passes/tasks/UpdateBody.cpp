@@ -308,22 +308,24 @@ void UpdateBody::sum(Region &region, ArrayRef<BodyArgument> inputs,
   size_t count = region.front().getTerminator()->getNumOperands();
   Value none = builder.create<arith::ConstantOp>(
       location, builder.getZeroAttr(vectorOf(builder.getF32Type())));
-  SmallVector<Value> sums = TileLoop(builder, location, sources.front()).run(
-      SmallVector<Value>(count, none),
-      [&](OpBuilder &inner, Value row, Value column, Value mask,
-          ValueRange carried) {
-        Values values = loadAll(inner, sources, row, column, mask);
-        scale(inner, values, gradient);
-        SmallVector<Value> next;
-        for (auto [value, sum] :
-             llvm::zip(elements(inner, region, values), carried)) {
-          Value term = value;
-          if (mask)
-            term = inner.create<arith::SelectOp>(location, mask, term, none);
-          next.push_back(inner.create<arith::AddFOp>(location, sum, term));
-        }
-        return next;
-      });
+  SmallVector<Value> sums =
+      TileLoop(builder, location, sources.front())
+          .run(SmallVector<Value>(count, none), [&](OpBuilder &inner, Value row,
+                                                    Value column, Value mask,
+                                                    ValueRange carried) {
+            Values values = loadAll(inner, sources, row, column, mask);
+            scale(inner, values, gradient);
+            SmallVector<Value> next;
+            for (auto [value, sum] :
+                 llvm::zip(elements(inner, region, values), carried)) {
+              Value term = value;
+              if (mask)
+                term =
+                    inner.create<arith::SelectOp>(location, mask, term, none);
+              next.push_back(inner.create<arith::AddFOp>(location, sum, term));
+            }
+            return next;
+          });
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value number = builder.create<vector::ReductionOp>(
         location, vector::CombiningKind::ADD, sum);

@@ -73,6 +73,7 @@ ArrayAttr Optimizer::describe() const {
   add(update::kStep, {});
   add(update::kLearningRate, {});
   add("clip", {});
+  add("loss_scale", {});
   for (update::NumberOp number : numbers)
     add((number->getParentOfType<update::RuleOp>().getSymName() + "." +
          number.getName())

@@ -36,8 +36,10 @@ public:
 
   /// Of the numbers: the limit of the gradients' norm, 0 for none.
   static constexpr int64_t kClip = 2;
+  /// What losses and gradients are multiplied by until they are summed up.
+  static constexpr int64_t kLossScale = 3;
   /// How many are the trainer's.
-  static constexpr int64_t kOwn = 3;
+  static constexpr int64_t kOwn = 4;
 
 private:
   /// Mutable because accessors of ops are not const.

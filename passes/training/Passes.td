@@ -28,7 +28,7 @@ def TrainingForm : Pass<"training-form", "::mlir::ModuleOp"> {
       ...
       %y, %s = model.sequence_attention %q, %a, %b, %positions
       ...
-      %loss, %t = model.cross_entropy %x, %w, %targets, %weights
+      %loss, %dx, %dw = model.cross_entropy %x, %w, %targets, %weights
       model.return %loss
     }
     ```
@@ -76,7 +76,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     ```
     A program that has gradients stays as it is. With `split`, adjoints for
     parameters come after all others, in stacks of their own, which what the
-    others leave is saved for.
+    others leave is saved for; but for `model.cross_entropy`'s, which has both
+    where its logits are.
 
     Refused: ops without an adjoint, values from outside of a stack that its
     pattern would have to differentiate, slices that leave out a part.

@@ -152,10 +152,11 @@ LogicalResult Former::returnLoss() {
     return end.emitOpError() << "cannot be trained: no plain linear without a "
                                 "bias makes the logits";
   rewriter.setInsertionPoint(end);
-  auto type = StepTensorType::get(program.getContext(), {kRows, 2},
-                                  rewriter.getF32Type());
+  StepTensorType weight = typeOf(linear.getWeight());
   auto loss = rewriter.create<CrossEntropyOp>(
-      linear.getLoc(), TypeRange({type.withShape({kRows}), type}),
+      linear.getLoc(),
+      TypeRange({weights.getType(), linear.getX().getType(),
+                 weight.withElementType(rewriter.getF32Type())}),
       linear.getX(), linear.getWeight(), targets, weights,
       rewriter.getF32FloatAttr(scale), rewriter.getF32FloatAttr(softcap));
   end.getOperandsMutable().assign(loss.getLoss());

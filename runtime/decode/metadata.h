@@ -126,8 +126,8 @@ struct Metadata {
   /// Reads a program's description. Throws Error when it is not one.
   static Metadata parse(std::string_view text);
 
-  /// Whether the program trains. Its logits are then one row in every step: what
-  /// the step comes to.
+  /// Whether the program trains. Its logits are then one row in every step:
+  /// what the step comes to.
   bool trains() const { return json.contains("training"); }
 
   uint64_t vocabulary;

@@ -138,6 +138,12 @@ void add_train_options(CLI::App &command, TrainOptions &options,
       ->type_name("X");
   number("--clip", options.clip, "X", "Largest norm of the gradients; 0: any");
   command
+      .add_option("--loss-scale", options.loss_scale,
+                  "Of programs compiled with --dtype=f16: what losses are "
+                  "multiplied by at first, a power of two; halved whenever a "
+                  "gradient is infinite (default: 65536)")
+      ->type_name("X");
+  command
       .add_option("--save-every", options.save_every,
                   "Steps from one checkpoint to the next (default: only one, "
                   "at the end)")

@@ -67,6 +67,8 @@ struct TrainOptions {
   /// Of the optimizer: NAME=VALUE.
   std::vector<std::string> numbers;
   double clip = 1;
+  /// Of programs in F16: the scale to begin with.
+  std::optional<double> loss_scale;
   uint64_t save_every = 0;
   uint64_t keep = 2;
   uint64_t seed = 0;

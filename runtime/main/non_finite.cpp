@@ -16,23 +16,27 @@ namespace {
 
 constexpr const char *untouched = "; the last checkpoint is as it was";
 
-bool is_finite(const float *values, uint64_t count) {
-  return std::all_of(values, values + count,
-                     [](float value) { return std::isfinite(value); });
+bool is_finite(const TrainingTensor &tensor) {
+  uint64_t count = tensor.elements() * tensor.layers;
+  for (uint64_t i = 0; i < count; ++i)
+    if (!std::isfinite(real_at(tensor.data, tensor.type, i)))
+      return false;
+  return true;
 }
 
 /// Counts what is not finite, and remembers the first.
 struct Finding {
   uint64_t first = 0, bad = 0, count = 0;
-  float value = 0;
+  double value = 0;
 
-  void look(const float *values, uint64_t size) {
+  void look(const void *values, DataType type, uint64_t size) {
     for (uint64_t i = 0; i < size; ++i) {
-      if (std::isfinite(values[i]))
+      double found = real_at(values, type, i);
+      if (std::isfinite(found))
         continue;
       if (bad++ == 0) {
         first = count + i;
-        value = values[i];
+        value = found;
       }
     }
     count += size;
@@ -61,11 +65,11 @@ std::optional<std::string> find_in(const std::vector<TensorSource> &sources,
       columns *= source.shape[i];
     Finding finding;
     if (source.read) {
-      std::vector<float> values(rows * columns);
-      source.read(0, rows, reinterpret_cast<std::byte *>(values.data()));
-      finding.look(values.data(), values.size());
+      std::vector<std::byte> values(rows * columns * bytes_of(source.type));
+      source.read(0, rows, values.data());
+      finding.look(values.data(), source.type, rows * columns);
     } else {
-      finding.look(static_cast<const float *>(source.data), rows * columns);
+      finding.look(source.data, source.type, rows * columns);
     }
     if (finding.bad)
       return kind + source.name + " " + finding.text(source.shape);
@@ -102,14 +106,16 @@ public:
     const PhaseDescription &description = metadata.phases[phase];
     uint32_t layer = description.layer(iteration);
     for (const WrittenBuffer &buffer : description.writes) {
-      if (buffer.element != "f32" || !can_be_evaluated(buffer))
+      std::optional<DataType> type = parse_program_type(buffer.element);
+      if ((type != DataType::F32 && type != DataType::F64) ||
+          !can_be_evaluated(buffer))
         continue;
       WrittenValues values =
           copy_values(buffer, step, layer,
                       static_cast<const std::byte *>(storages[buffer.storage]));
       Finding finding;
-      finding.look(reinterpret_cast<const float *>(values.bytes.data()),
-                   values.bytes.size() / sizeof(float));
+      finding.look(values.bytes.data(), *type,
+                   values.bytes.size() / bytes_of(*type));
       if (finding.bad == 0)
         continue;
       text = "it begins in the op " + description.name;
@@ -176,8 +182,7 @@ std::optional<std::string> find_non_finite(const TrainingTensors &tensors,
   bool finite = true;
   for (const TrainingTensor &tensor : tensors.all())
     if (tensor.role == "parameter" || tensor.role == "optimizer")
-      finite = finite &&
-               is_finite(tensor.floats(), tensor.elements() * tensor.layers);
+      finite = finite && is_finite(tensor);
   if (finite)
     return std::nullopt;
   if (auto found = find_in(tensors.sources(like), "the parameter "))
@@ -187,13 +192,12 @@ std::optional<std::string> find_non_finite(const TrainingTensors &tensors,
   return std::nullopt;
 }
 
-std::vector<std::vector<float>>
+std::vector<std::vector<std::byte>>
 copy_parameters(const TrainingTensors &tensors) {
-  std::vector<std::vector<float>> result;
+  std::vector<std::vector<std::byte>> result;
   for (const TrainingTensor &tensor : tensors.all())
     if (tensor.role == "parameter")
-      result.emplace_back(tensor.floats(),
-                          tensor.floats() + tensor.elements() * tensor.layers);
+      result.emplace_back(tensor.data, tensor.data + tensor.bytes());
   return result;
 }
 
@@ -209,7 +213,7 @@ std::string search_step(const Metadata &metadata, const Batches &batches,
   auto values = failure.parameters.begin();
   for (const TrainingTensor &tensor : tensors.all())
     if (tensor.role == "parameter") {
-      std::copy(values->begin(), values->end(), tensor.floats());
+      std::copy(values->begin(), values->end(), tensor.data);
       ++values;
     }
   tensors.send("parameter");

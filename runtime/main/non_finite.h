@@ -14,6 +14,7 @@
 #include "runtime/train/batches.h"
 #include "runtime/train/training_tensors.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,7 +31,7 @@ struct NonFiniteStep : Error {
   uint64_t step;
   Number number;
   /// What every parameter held, by copy_parameters().
-  std::vector<std::vector<float>> parameters;
+  std::vector<std::vector<std::byte>> parameters;
 };
 
 /// Says which tensor of parameters, under the name that `like` has for it, or
@@ -40,7 +41,8 @@ std::optional<std::string> find_non_finite(const TrainingTensors &tensors,
                                            const Checkpoint *like);
 
 /// All layers of each parameter.
-std::vector<std::vector<float>> copy_parameters(const TrainingTensors &tensors);
+std::vector<std::vector<std::byte>>
+copy_parameters(const TrainingTensors &tensors);
 
 /// Runs the step again, in memory of its own, and says where it went wrong.
 std::string explain_non_finite(const Metadata &metadata, const Batches &batches,

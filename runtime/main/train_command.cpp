@@ -17,6 +17,7 @@
 #include "runtime/train/dataset.h"
 #include "runtime/train/learning_rate.h"
 #include "runtime/train/loss_history.h"
+#include "runtime/train/loss_scale.h"
 #include "runtime/train/optimizer_numbers.h"
 #include "runtime/train/run_folder.h"
 #include "runtime/train/step_inputs.h"
@@ -40,10 +41,10 @@ public:
   Trainer(const TrainOptions &options, const Batches &batches,
           const LearningRateSchedule &schedule,
           const OptimizerNumbers &optimizer, TrainingTensors &tensors,
-          StepLog &log, LossHistory &history)
+          LossScale &scale, StepLog &log, LossHistory &history)
       : options(options), batches(batches), schedule(schedule),
-        optimizer(optimizer), log(log), history(history), inputs(tensors),
-        numbers(tensors.find("numbers").floats()) {}
+        optimizer(optimizer), scale(scale), log(log), history(history),
+        inputs(tensors), numbers(tensors.find("numbers")) {}
 
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;
@@ -70,21 +71,26 @@ public:
   }
 
   BatonStep advance(const BatonStep &current, const Logits &summary) override {
-    std::span<const float> values = summary.row(0);
-    loss += values[0];
+    loss += real_at(summary.data, numbers.type, 0);
+    double norm = real_at(summary.data, numbers.type, 1);
     if (!std::isfinite(loss))
       throw NonFiniteStep(step + 1, NonFiniteStep::Number::Loss);
     if (!current.outputs) {
       ++microbatch;
       return prepare();
     }
-    if (!std::isfinite(values[1]))
+    const bool skips = !std::isfinite(norm);
+    const double scaled_by = scale.value();
+    if (!scale.finished(!skips))
       throw NonFiniteStep(step + 1, NonFiniteStep::Number::GradientNorm);
     Clock::time_point now = Clock::now();
     double seconds = std::chrono::duration<double>(now - started).count();
     const BatchShape &shape = batches.shape();
-    report = {step + 1, loss, values[1], learning_rate(schedule, step),
+    report = {step + 1, loss, norm, learning_rate(schedule, step),
               double(shape.sequences_per_step() * shape.length) / seconds};
+    report.skipped = skips;
+    if (scale.is_dynamic())
+      report.loss_scale = scaled_by;
     started = now;
     ++step;
     microbatch = 0;
@@ -97,20 +103,24 @@ public:
 
 private:
   BatonStep prepare() {
-    optimizer.write(numbers, step + 1, learning_rate(schedule, step),
-                    options.clip);
+    uint64_t place = 0;
+    for (double value : optimizer.values({step + 1 - scale.skipped(),
+                                          learning_rate(schedule, step),
+                                          options.clip, scale.value()}))
+      set_real(numbers.data, numbers.type, place++, value);
     bool updates = microbatch + 1 == batches.shape().accumulation;
-    return inputs.fill(batches, step, microbatch, updates);
+    return inputs.fill(batches, step, microbatch, updates, scale.value());
   }
 
   const TrainOptions &options;
   const Batches &batches;
   const LearningRateSchedule &schedule;
   const OptimizerNumbers &optimizer;
+  LossScale &scale;
   StepLog &log;
   LossHistory &history;
   StepInputs inputs;
-  float *numbers;
+  const TrainingTensor &numbers;
   uint64_t microbatch = 0;
   double loss = 0;
   Clock::time_point started;
@@ -199,6 +209,29 @@ uint64_t next_stop(uint64_t step, uint64_t every, uint64_t last) {
   return every ? std::min(last, (step / every + 1) * every) : last;
 }
 
+LossScale loss_scale(const Metadata &metadata, const TrainOptions &options) {
+  if (compute_type(metadata) == "f16") {
+    double initial = options.loss_scale.value_or(LossScale::usual);
+    check_loss_scale(initial);
+    return LossScale(initial);
+  }
+  if (options.loss_scale)
+    throw Error("--loss-scale: only products in F16 need one; compile with "
+                "batonc --dtype=f16");
+  return {};
+}
+
+void restore(LossScale &scale, const TrainingState &state,
+             const std::filesystem::path &checkpoint) {
+  try {
+    scale.restore(state.extra.at("loss_scale"));
+  } catch (const std::exception &) {
+    throw Error((checkpoint / "state.json").string() +
+                ": has no loss_scale as a program compiled with --dtype=f16 "
+                "writes it; begin with --weights and another --out");
+  }
+}
+
 /// Throws Error, and NonFiniteStep once all memory of the run is free again.
 void run_steps(const Metadata &metadata, const TrainOptions &options,
                const std::filesystem::path &folder,
@@ -279,7 +312,7 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
   else if (options.run.weights)
     checkpoint = Checkpoint::open(folder);
   if (checkpoint)
-    tensors.load(metadata.json, *checkpoint, chosen_workers(options.run));
+    tensors.load(*checkpoint, chosen_workers(options.run));
   else
     tensors.initialize(*options.init_seed);
   if (point)
@@ -287,9 +320,13 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
   tensors.send("parameter");
   tensors.send("optimizer");
 
+  LossScale scale = loss_scale(metadata, options);
+  if (point && scale.is_dynamic())
+    restore(scale, state, point->folder);
   StepLog log(options.steps, options.run.quiet, print);
   LossHistory history(run.path(), state.step);
-  Trainer trainer(options, batches, schedule, optimizer, tensors, log, history);
+  Trainer trainer(options, batches, schedule, optimizer, tensors, scale, log,
+                  history);
   trainer.step = state.step;
   RunTrace trace(metadata, options.run, *execution);
   std::unique_ptr<MemoryGuard> guard;
@@ -311,7 +348,9 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
       if (options.gradients && trainer.step == options.steps) {
         tensors.fetch("gradient");
         SafetensorsWriter writer(*options.gradients);
-        writer.write(tensors.sources(like, "gradient"));
+        // Powers of two round nothing.
+        writer.write(tensors.sources(
+            like, "gradient", 1 / trainer.report.loss_scale.value_or(1)));
         writer.publish();
       }
       if (options.validate_every && trainer.step == validate_at) {
@@ -338,8 +377,11 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
       throw Error("step " + std::to_string(trainer.step) +
                   ": after its update " + *found);
     history.write();
-    run.save({trainer.step, state.seed, batches.first_sequence(trainer.step)},
-             tensors.sources(like), tensors.optimizer());
+    TrainingState reached{trainer.step, state.seed,
+                          batches.first_sequence(trainer.step)};
+    if (scale.is_dynamic())
+      reached.extra["loss_scale"] = scale.state();
+    run.save(reached, tensors.sources(like), tensors.optimizer());
   }
   if (guard)
     write_touched(*guard, *options.check_memory);

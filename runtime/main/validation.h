@@ -17,7 +17,8 @@ class Validation : public StepDriver {
 public:
   /// Both outlive it.
   Validation(const Batches &batches, const TrainingTensors &tensors)
-      : batches(batches), inputs(tensors) {}
+      : batches(batches), inputs(tensors),
+        type(tensors.find("target_weights").type) {}
 
   /// Of no meaning when a signal cuts it short.
   double measure(Execution &execution) {
@@ -32,7 +33,7 @@ public:
   }
 
   BatonStep advance(const BatonStep &, const Logits &summary) override {
-    loss += summary.row(0)[0];
+    loss += real_at(summary.data, type, 0);
     if (++number == batches.validation_batches())
       return {};
     return inputs.fill_validation(batches, number);
@@ -41,6 +42,7 @@ public:
 private:
   const Batches &batches;
   StepInputs inputs;
+  DataType type;
   uint64_t number = 0;
   double loss = 0;
 };

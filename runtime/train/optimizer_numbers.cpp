@@ -22,6 +22,20 @@ const nlohmann::json &entries_of(const nlohmann::json &description) {
               "one with batonc --mode=train");
 }
 
+/// A number of each step, by its name.
+std::optional<double> given(const std::string &name,
+                            const OptimizerNumbers::OfStep &step) {
+  if (name == "step")
+    return double(step.step);
+  if (name == "learning_rate")
+    return step.learning_rate;
+  if (name == "clip")
+    return step.clip;
+  if (name == "loss_scale")
+    return step.loss_scale;
+  return std::nullopt;
+}
+
 } // namespace
 
 OptimizerNumbers::OptimizerNumbers(const nlohmann::json &description) {
@@ -29,8 +43,7 @@ OptimizerNumbers::OptimizerNumbers(const nlohmann::json &description) {
     Number number{entry.at("name"), std::nullopt};
     if (entry.contains("default"))
       number.value = entry.at("default").get<double>();
-    else if (number.name != "step" && number.name != "learning_rate" &&
-             number.name != "clip")
+    else if (!given(number.name, {}))
       throw Error("the compiled program wants the number " + number.name +
                   " of each step, which this trainer does not know");
     numbers.push_back(number);
@@ -64,15 +77,11 @@ void OptimizerNumbers::set(const std::string &assignment) {
                 name + "; there is " + text());
 }
 
-void OptimizerNumbers::write(float *place, uint64_t step, double learning_rate,
-                             double clip) const {
-  for (const Number &number : numbers) {
-    double value = number.value            ? *number.value
-                   : number.name == "step" ? double(step)
-                   : number.name == "clip" ? clip
-                                           : learning_rate;
-    *place++ = static_cast<float>(value);
-  }
+std::vector<double> OptimizerNumbers::values(const OfStep &step) const {
+  std::vector<double> result;
+  for (const Number &number : numbers)
+    result.push_back(number.value ? *number.value : *given(number.name, step));
+  return result;
 }
 
 std::string OptimizerNumbers::text() const {

@@ -4,7 +4,7 @@
 // memory, with the rule that they belong to:
 //
 //   {"name": "numbers", "role": "input", "numbers": [{"name": "step"},
-//    {"name": "learning_rate"}, {"name": "clip"},
+//    {"name": "learning_rate"}, {"name": "clip"}, {"name": "loss_scale"},
 //    {"name": "adamw.beta1", "default": 0.9}, ...]}
 //
 //===----------------------------------------------------------------------===//
@@ -31,9 +31,13 @@ public:
   /// rule has, and a value that is no finite number.
   void set(const std::string &assignment);
 
-  /// Writes all of them as a step reads them; `step` counts from 1.
-  void write(float *numbers, uint64_t step, double learning_rate,
-             double clip) const;
+  /// What the trainer says of each step; `step` counts updates, from 1 on.
+  struct OfStep {
+    uint64_t step;
+    double learning_rate, clip, loss_scale;
+  };
+  /// All of them, as a step reads them.
+  std::vector<double> values(const OfStep &step) const;
 
   /// Those of rules: "adamw.beta1 = 0.9, ...", or an object.
   std::string text() const;

@@ -8,6 +8,7 @@
 #include "runtime/train/training_tensors.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace baton {
 
@@ -20,34 +21,43 @@ public:
       : tensors(tensors), tokens(tensors.find("tokens").integers()),
         positions(tensors.find("positions").integers()),
         targets(tensors.find("targets").integers()),
-        weights(tensors.find("target_weights").floats()),
+        weights(tensors.find("target_weights")),
+        row_weights(weights.elements()),
         accumulate(tensors.find("accumulate").integers()) {}
 
   /// The first microbatch of a step begins its gradients anew, others add to
-  /// them. `updates`: the parameters change at the step's end.
+  /// them. `updates`: the parameters change at the step's end. Losses are
+  /// multiplied by `scale`.
   BatonStep fill(const Batches &batches, uint64_t step, uint64_t microbatch,
-                 bool updates) {
-    batches.fill(step, microbatch, tokens, targets, positions, weights);
-    return finish(batches, microbatch, updates);
+                 bool updates, double scale = 1) {
+    batches.fill(step, microbatch, tokens, targets, positions,
+                 row_weights.data());
+    return finish(batches, microbatch, updates, scale);
   }
   /// The same, with validation sequences and without an update. The next step
   /// of training begins its gradients anew.
-  BatonStep fill_validation(const Batches &batches, uint64_t number) {
-    batches.fill_validation(number, tokens, targets, positions, weights);
-    return finish(batches, number, false);
+  BatonStep fill_validation(const Batches &batches, uint64_t number,
+                            double scale = 1) {
+    batches.fill_validation(number, tokens, targets, positions,
+                            row_weights.data());
+    return finish(batches, number, false, scale);
   }
 
 private:
-  BatonStep finish(const Batches &batches, uint64_t number, bool updates) {
+  BatonStep finish(const Batches &batches, uint64_t number, bool updates,
+                   double scale) {
     *accumulate = number != 0;
-    tensors.send("input");
     const BatchShape &shape = batches.shape();
+    for (uint64_t row = 0; row < shape.rows * shape.length; ++row)
+      set_real(weights.data, weights.type, row, row_weights[row] * scale);
+    tensors.send("input");
     return {static_cast<uint32_t>(shape.rows * shape.length), 0, updates, 0};
   }
 
   const TrainingTensors &tensors;
   int32_t *tokens, *positions, *targets;
-  float *weights;
+  const TrainingTensor &weights;
+  std::vector<float> row_weights;
   int32_t *accumulate;
 };
 

@@ -21,6 +21,10 @@ std::string step_line(const StepReport &report) {
   line["grad_norm"] = report.gradient_norm;
   line["lr"] = report.learning_rate;
   line["tokens_per_s"] = report.tokens_per_second;
+  if (report.loss_scale)
+    line["loss_scale"] = *report.loss_scale;
+  if (report.skipped)
+    line["skipped"] = true;
   return line.dump() + "\n";
 }
 

@@ -24,6 +24,10 @@ struct StepReport {
   /// Mean over the validation sequences, with the weights after the step; of
   /// steps that it is measured after.
   std::optional<double> validation_loss = {};
+  /// What losses were multiplied by, of products in F16, and whether that was
+  /// too much, so that the step changed nothing.
+  std::optional<double> loss_scale = {};
+  bool skipped = false;
 };
 
 /// One line of JSON, with its line feed:

@@ -3,8 +3,9 @@
 #include "runtime/train/training_tensors.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/convert.h"
 #include "runtime/weights/message.h"
-#include "runtime/weights/packing.h"
+#include "runtime/weights/parallel.h"
 #include "runtime/weights/parameters.h"
 
 #include <nlohmann/json.hpp>
@@ -27,8 +28,7 @@ const nlohmann::json &training_of(const nlohmann::json &description) {
   return *found;
 }
 
-/// What the loader of weights makes the same values of, as a panel of one
-/// column or of all.
+/// What the loader of weights would make the same values of.
 nlohmann::json as_parameter(const nlohmann::json &tensor) {
   nlohmann::json entry = tensor;
   entry["dtype"] = "f32";
@@ -82,6 +82,10 @@ uint64_t longest_sequence(const Metadata &metadata) {
   return training_of(metadata.json).at("longest_sequence").get<uint64_t>();
 }
 
+std::string compute_type(const Metadata &metadata) {
+  return training_of(metadata.json).value("compute", "f32");
+}
+
 TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution)
     : execution(execution) {
   void *const *storages = execution.storages();
@@ -89,6 +93,10 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution)
     TrainingTensor tensor;
     tensor.name = entry.at("name");
     tensor.role = entry.at("role");
+    std::string element = entry.at("element");
+    tensor.type = element == "i32"
+                      ? DataType::I32
+                      : parse_program_type(element).value_or(DataType::F32);
     tensor.shape = entry.at("shape").get<std::vector<uint64_t>>();
     tensor.layers = entry.at("layers");
     tensor.first_layer = entry.value("first_layer", uint64_t(0));
@@ -125,30 +133,40 @@ const TrainingTensor &TrainingTensors::find(const std::string &name) const {
   throw Error("the compiled program has no tensor " + quote_name(name));
 }
 
-void TrainingTensors::load(const nlohmann::json &description,
-                           const Checkpoint &checkpoint, unsigned threads) {
-  // One at a time: what is loaded is copied out of its panels.
-  LoadOptions options;
-  options.use_cache = false;
-  options.threads = threads;
-  size_t index = 0;
-  for (const nlohmann::json &entry : training_of(description).at("tensors")) {
-    const TrainingTensor &tensor = tensors[index++];
-    if (tensor.role != "parameter")
-      continue;
-    Parameters loaded = Parameters::load(
-        {{"parameters", {as_parameter(entry)}}}, checkpoint, options);
+void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads) {
+  struct Job {
+    const TrainingTensor *tensor;
+    uint64_t layer;
+    StoredTensor stored;
+  };
+  std::vector<Job> jobs;
+  for (const TrainingTensor &tensor : tensors)
+    if (tensor.role == "parameter")
+      for (uint64_t layer = 0; layer < tensor.layers; ++layer)
+        jobs.push_back(
+            {&tensor, layer,
+             find_stored(*tensor.part,
+                         tensor.first_layer + layer * tensor.layer_step,
+                         checkpoint)});
+  parallel_for(jobs.size(), threads, [&](size_t i) {
+    const Job &job = jobs[i];
+    const TrainingTensor &tensor = *job.tensor;
+    const ParameterPart &part = *tensor.part;
+    const Tensor &stored = *job.stored.tensor;
     uint64_t columns = tensor.shape.size() == 2 ? tensor.shape[1] : 1;
-    for (uint64_t layer = 0; layer < tensor.layers; ++layer) {
-      auto panels = static_cast<const float *>(loaded.table()[layer]);
-      float *place = tensor.floats(layer);
-      for (uint64_t row = 0; row < tensor.shape[0]; ++row)
-        for (uint64_t column = 0; column < columns; ++column)
-          place[row * columns + column] =
-              panels[(row / panel_lanes * columns + column) * panel_lanes +
-                     row % panel_lanes];
-    }
-  }
+    std::vector<std::byte> whole(part.stored_outputs() * columns *
+                                 bytes_of(tensor.type));
+    conversion(stored.type, tensor.type)(stored.data, whole.data(),
+                                         part.stored_outputs() * columns);
+    job.stored.file->release(stored);
+    StoredPlace place{part, columns};
+    std::byte *values = tensor.layer_data(job.layer);
+    for (uint64_t output = 0; output < tensor.shape[0]; ++output)
+      for (uint64_t column = 0; column < columns; ++column)
+        set_real(values, tensor.type, output * columns + column,
+                 real_at(whole.data(), tensor.type, place.of(output, column)) +
+                     part.plus);
+  });
 }
 
 void TrainingTensors::initialize(uint64_t seed) {
@@ -160,22 +178,22 @@ void TrainingTensors::initialize(uint64_t seed) {
     bool vector = tensor.shape.size() == 1;
     bool bias = vector && tensor.part->sources[0].ends_with("bias");
     uint64_t count = tensor.elements() * tensor.layers;
-    float *place = tensor.floats();
     for (uint64_t i = 0; i < count; ++i) {
       if (vector) {
-        place[i] = bias ? 0.0f : 1.0f;
+        set_real(tensor.data, tensor.type, i, bias ? 0 : 1);
         continue;
       }
       // Box and Muller (1958).
       double radius = std::sqrt(-2 * std::log(uniform(stream + 2 * i)));
       double angle = 2 * std::numbers::pi * uniform(stream + 2 * i + 1);
-      place[i] = static_cast<float>(0.02 * radius * std::cos(angle));
+      set_real(tensor.data, tensor.type, i, 0.02 * radius * std::cos(angle));
     }
   }
 }
 
 std::vector<TensorSource> TrainingTensors::sources(const Checkpoint *like,
-                                                   const char *role) const {
+                                                   const char *role,
+                                                   double factor) const {
   struct Source {
     const TrainingTensor *tensor;
     uint64_t layer;
@@ -200,29 +218,32 @@ std::vector<TensorSource> TrainingTensors::sources(const Checkpoint *like,
   for (auto &[name, parts] : stored) {
     TensorSource source;
     source.name = name;
-    source.type = DataType::F32;
+    source.type = parts[0].tensor->type;
     source.shape = parts[0].tensor->part->shape;
-    source.read = [parts, gradients, whole = std::vector<float>()](
+    source.read = [parts, gradients, factor, whole = std::vector<std::byte>()](
                       uint64_t first, uint64_t count,
                       std::byte *destination) mutable {
       const std::vector<uint64_t> &shape = parts[0].tensor->part->shape;
+      DataType type = parts[0].tensor->type;
       uint64_t row = shape.size() == 2 ? shape[1] : 1;
       if (first == 0) {
-        whole.assign(shape[0] * row, 0.0f);
+        whole.assign(shape[0] * row * bytes_of(type), std::byte(0));
         for (const Source &part : parts) {
           uint64_t columns =
               part.tensor->shape.size() == 2 ? part.tensor->shape[1] : 1;
           StoredPlace place{*part.tensor->part, columns};
-          const float *values = part.tensor->floats(part.layer);
-          float plus = gradients ? 0 : part.tensor->part->plus;
+          const std::byte *values = part.tensor->layer_data(part.layer);
+          double plus = gradients ? 0 : part.tensor->part->plus;
           for (uint64_t output = 0; output < part.tensor->shape[0]; ++output)
             for (uint64_t column = 0; column < columns; ++column)
-              whole[place.of(output, column)] =
-                  values[output * columns + column] - plus;
+              set_real(whole.data(), type, place.of(output, column),
+                       real_at(values, type, output * columns + column) *
+                               factor -
+                           plus);
         }
       }
-      std::memcpy(destination, whole.data() + first * row,
-                  count * row * sizeof(float));
+      std::memcpy(destination, whole.data() + first * row * bytes_of(type),
+                  count * row * bytes_of(type));
       if (first + count == shape[0])
         whole = {};
     };
@@ -236,7 +257,7 @@ std::vector<TensorSource> TrainingTensors::optimizer() const {
   for (const TrainingTensor &tensor : tensors)
     if (tensor.role == "optimizer")
       result.push_back(
-          {tensor.name, DataType::F32, stacked(tensor), tensor.data});
+          {tensor.name, tensor.type, stacked(tensor), tensor.data});
   return result;
 }
 
@@ -248,11 +269,12 @@ void TrainingTensors::load_optimizer(const SafetensorsFile &file) {
     const Tensor *stored =
         found == file.tensors().end() ? nullptr : &found->second;
     if (!stored || stored->shape != stacked(tensor) ||
-        stored->type != DataType::F32)
+        stored->type != tensor.type)
       throw Error(file.path().string() + ": no tensor " +
                   quote_name(tensor.name) + " of the shape " +
-                  shape_text(stacked(tensor)) +
-                  " in F32; the checkpoint is of another program");
+                  shape_text(stacked(tensor)) + " in " +
+                  std::string(stored_type_name(tensor.type)) +
+                  "; the checkpoint is of another program");
     std::memcpy(tensor.data, stored->data, stored->bytes);
   }
 }

@@ -1,10 +1,11 @@
 //===- training_tensors.h - what a program that trains keeps --------------===//
 //
 // A program that trains holds its weights, their gradients and the optimizer's
-// states in storages of its own, in F32 and row-major, all layers behind one
-// another. Its description names them under "training":
+// states in storages of its own, in F32 (or F64, for a program that computes in
+// it) and row-major, all layers behind one another. Its description names them
+// under "training":
 //
-//   {"longest_sequence": 512, "vocabulary": 256, "tensors": [
+//   {"longest_sequence": 512, "compute": "f32", "vocabulary": 256, "tensors": [
 //     {"name": "layers.mlp.up_proj", "role": "parameter", "element": "f32",
 //      "storage": 3, "shape": [100, 60], "layers": 4, "first_layer": 0,
 //      "layer_step": 1, "parts": [as in weights/description.h]},
@@ -18,6 +19,7 @@
 #define BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
 
 #include "runtime/decode/execution.h"
+#include "runtime/train/reals.h"
 #include "runtime/train/safetensors_writer.h"
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/description.h"
@@ -34,6 +36,8 @@ namespace baton {
 struct TrainingTensor {
   std::string name;
   std::string role;
+  /// F32, F64 or I32.
+  DataType type = DataType::F32;
   /// Of one layer.
   std::vector<uint64_t> shape;
   uint64_t layers = 1;
@@ -46,10 +50,10 @@ struct TrainingTensor {
 
   /// Of one layer.
   uint64_t elements() const;
-  /// Of all layers; every element has four.
-  uint64_t bytes() const { return elements() * layers * 4; }
-  float *floats(uint64_t layer = 0) const {
-    return reinterpret_cast<float *>(data) + layer * elements();
+  /// Of all layers.
+  uint64_t bytes() const { return elements() * layers * bytes_of(type); }
+  std::byte *layer_data(uint64_t layer) const {
+    return data + layer * elements() * bytes_of(type);
   }
   int32_t *integers() const { return reinterpret_cast<int32_t *>(data); }
 };
@@ -73,17 +77,18 @@ public:
 
   /// Reads all parameters. Throws Error for a tensor that is missing, of
   /// another shape, or no weights.
-  void load(const nlohmann::json &description, const Checkpoint &checkpoint,
-            unsigned threads);
+  void load(const Checkpoint &checkpoint, unsigned threads);
   /// Draws them: matrices from a normal distribution of the standard deviation
   /// 0.02, vectors 1, or 0 if their name ends in "bias". The same seed gives
   /// the same weights.
   void initialize(uint64_t seed);
 
   /// Parameters as a checkpoint stores them, under their first name, or the one
-  /// that `like` has. They are read while they are written.
+  /// that `like` has; or their gradients, multiplied by `factor`. They are read
+  /// while they are written.
   std::vector<TensorSource> sources(const Checkpoint *like,
-                                    const char *role = "parameter") const;
+                                    const char *role = "parameter",
+                                    double factor = 1) const;
   /// The optimizer's states, under their own names.
   std::vector<TensorSource> optimizer() const;
   /// Reads these back. Throws Error for one that is missing or of another
@@ -95,6 +100,9 @@ private:
   std::vector<HugeRegion> copies;
   std::vector<TrainingTensor> tensors;
 };
+
+/// What products multiply: "f32", "bf16", "f16", or "f64" where all is F64.
+std::string compute_type(const Metadata &metadata);
 
 /// The longest sequence that the model takes, in tokens.
 uint64_t longest_sequence(const Metadata &metadata);

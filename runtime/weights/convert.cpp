@@ -28,16 +28,18 @@ struct BF16Format {
   static Storage write(float value) { return bf16_from_f32(value); }
 };
 
-// F64 is only ever a source, on its way to a 16-bit format.
+// On its way to a 16-bit format.
 struct F64ToOddFormat {
   using Storage = double;
   static float read(Storage value) { return f32_from_f64_to_odd(value); }
 };
 
-// The same, on its way to F32, where one plain rounding is the right one.
+// On its way to F32, where one plain rounding is the right one, and as a
+// destination.
 struct F64Format {
   using Storage = double;
   static float read(Storage value) { return static_cast<float>(value); }
+  static Storage write(float value) { return value; }
 };
 
 template <typename From, typename To>
@@ -65,6 +67,8 @@ Conversion conversion_from(DataType to) {
     return convert<From, BF16Format>;
   case DataType::F16:
     return convert<From, F16Format>;
+  case DataType::F64:
+    return convert<WideFrom, F64Format>;
   default:
     return nullptr;
   }
@@ -76,6 +80,8 @@ Conversion conversion(DataType from, DataType to) {
   // Copies keep every bit, those of a signalling NaN included.
   if (from == to && from == DataType::F32)
     return copy<4>;
+  if (from == to && from == DataType::F64)
+    return copy<8>;
   if (from == to && (from == DataType::BF16 || from == DataType::F16))
     return copy<2>;
   switch (from) {

@@ -88,7 +88,7 @@ inline float f32_from_f64_to_odd(double value) {
 using Conversion = void (*)(const void *source, void *destination,
                             size_t count);
 
-/// The conversion from F32, F16, BF16 or F64 to F32, BF16 or F16; null for any
+/// The conversion from one of F32, F16, BF16 and F64 to another; null for any
 /// other pair.
 Conversion conversion(DataType from, DataType to);
 

@@ -47,6 +47,8 @@ std::optional<DataType> parse_program_type(std::string_view name) {
     return DataType::BF16;
   if (name == "f16")
     return DataType::F16;
+  if (name == "f64")
+    return DataType::F64;
   return std::nullopt;
 }
 

@@ -49,7 +49,8 @@ unsigned bits_of(DataType type);
 /// Bytes of one element of a type whose elements are whole bytes.
 inline unsigned bytes_of(DataType type) { return bits_of(type) / 8; }
 
-/// The type that a compiled program calls `name`: "f32", "bf16" or "f16".
+/// The type that a compiled program calls `name`: "f32", "bf16", "f16"
+/// or "f64".
 std::optional<DataType> parse_program_type(std::string_view name);
 
 } // namespace baton

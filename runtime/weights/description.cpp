@@ -120,8 +120,11 @@ ParameterDescription parse_parameter(const nlohmann::json &object) {
   if (object.contains("parts"))
     for (const nlohmann::json &part : object.at("parts"))
       result.parts.push_back(parse_part(result.name, part));
+  bool is_wide = result.type == DataType::F64;
+  if (is_wide && kind != "constant")
+    fail(result.name, "is no constant, but of the dtype f64");
   bool only_f32 = kind == "vector" || kind == "constant";
-  if (only_f32 && result.type != DataType::F32)
+  if (only_f32 && !is_wide && result.type != DataType::F32)
     fail(result.name, "is a " + kind + " of another dtype than f32");
 
   if (kind == "panels" || kind == "vector") {

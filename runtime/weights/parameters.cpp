@@ -43,21 +43,6 @@ struct Job {
   uint64_t last;
 };
 
-StoredTensor find_tensor(const ParameterPart &part, uint64_t layer,
-                         const Checkpoint &checkpoint) {
-  StoredTensor found = checkpoint.find(part.names(layer));
-  std::string where =
-      found.file->path().string() + ": tensor " + quote_name(found.name);
-  if (found.tensor->shape != part.shape)
-    throw Error(where + " has the shape " + shape_text(found.tensor->shape) +
-                ", but the program was compiled for " + shape_text(part.shape));
-  if (!conversion(found.tensor->type, DataType::F32))
-    throw Error(where + " has the dtype " +
-                std::string(stored_type_name(found.tensor->type)) +
-                "; weights must be F32, F16, BF16 or F64");
-  return found;
-}
-
 /// All slots, in the order of the program's pointer table; with a checkpoint,
 /// each with its tensors.
 std::vector<Slot>
@@ -69,7 +54,7 @@ make_slots(const std::vector<ParameterDescription> &parameters,
       Slot slot{&parameter, {}};
       if (checkpoint)
         for (const ParameterPart &part : parameter.parts)
-          slot.tensors.push_back(find_tensor(
+          slot.tensors.push_back(find_stored(
               part, parameter.first_layer + layer * parameter.layer_step,
               *checkpoint));
       if (parameter.kind == ParameterKind::Table && checkpoint) {
@@ -138,8 +123,8 @@ std::vector<Job> make_jobs(const std::vector<Slot> &slots) {
 }
 
 void fill_constant(const ParameterDescription &parameter, std::byte *base) {
-  std::memcpy(base, parameter.values.data(),
-              parameter.values.size() * sizeof(float));
+  conversion(DataType::F32, parameter.type)(parameter.values.data(), base,
+                                            parameter.values.size());
 }
 
 void pack_job(const Slot &slot, const Job &job, std::byte *base) {
@@ -290,6 +275,21 @@ void warn(const LoadOptions &options, const std::string &message) {
 }
 
 } // namespace
+
+StoredTensor find_stored(const ParameterPart &part, uint64_t layer,
+                         const Checkpoint &checkpoint) {
+  StoredTensor found = checkpoint.find(part.names(layer));
+  std::string where =
+      found.file->path().string() + ": tensor " + quote_name(found.name);
+  if (found.tensor->shape != part.shape)
+    throw Error(where + " has the shape " + shape_text(found.tensor->shape) +
+                ", but the program was compiled for " + shape_text(part.shape));
+  if (!conversion(found.tensor->type, DataType::F32))
+    throw Error(where + " has the dtype " +
+                std::string(stored_type_name(found.tensor->type)) +
+                "; weights must be F32, F16, BF16 or F64");
+  return found;
+}
 
 Parameters Parameters::load(const nlohmann::json &description,
                             const Checkpoint &checkpoint,

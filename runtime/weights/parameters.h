@@ -17,6 +17,13 @@
 
 namespace baton {
 
+struct ParameterPart;
+
+/// A part's tensor of one layer. Throws Error when it is missing, of another
+/// shape than the program was compiled for, or of a type that is no weight's.
+StoredTensor find_stored(const ParameterPart &part, uint64_t layer,
+                         const Checkpoint &checkpoint);
+
 struct LoadOptions {
   /// Read packed weights from the checkpoint's .baton folder, or write them
   /// there when they are not (see cache.h).

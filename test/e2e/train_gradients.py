@@ -45,7 +45,7 @@ def test(arguments, scratch):
     with open(path("tokens.u16"), "wb") as file:
         file.write(struct.pack(f"<{len(tokens)}H", *tokens))
     program = path("program")
-    run([arguments.batonc, arguments.folder, "--mode=train", "--quiet", "-o", program])
+    run([arguments.batonc, arguments.folder, "--mode=train", "--dtype=f32", "--quiet", "-o", program])
 
     count = 0
 

@@ -2,9 +2,12 @@
 
 Writes gradients.json beside every checkpoint, in F64: tokens, the loss, of each
 parameter's gradient the norm, projections (projections.py) and the relative
-error of PyTorch's own F32; for some, the losses of 50 steps.
+error of PyTorch's own F32; for some, the losses of 50 steps, and in
+rounded.json loss and gradients where products round their operands to BF16 or
+F16.
 """
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -21,6 +24,10 @@ SEQUENCES = 3
 STEPS = {"llama-gqa", "gpt2-small", "llama-hyper-sinkhorn"}
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.1}
 CLIP = 1.0
+ROUNDED = {"llama-gqa", "gpt2-small", "gemma2-caps"}
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+# What F16 programs multiply losses by.
+SCALE = {"bf16": 1.0, "f16": 65536.0}
 
 
 def model_of(folder, dtype):
@@ -39,12 +46,64 @@ def loss_of(model, sequences):
     )
 
 
-def gradients(folder, dtype, sequences):
+class RoundedProduct(torch.autograd.Function):
+    """x W^T of operands rounded to a 16-bit type, and its adjoints likewise."""
+
+    @staticmethod
+    def forward(context, x, weight, dtype):
+        context.save_for_backward(x, weight)
+        context.dtype = dtype
+        return rounded(x, dtype) @ rounded(weight, dtype).T
+
+    @staticmethod
+    def backward(context, dy):
+        x, weight = (rounded(value, context.dtype) for value in context.saved_tensors)
+        dy = rounded(dy, context.dtype)
+        rows = dy.reshape(-1, dy.shape[-1]).T @ x.reshape(-1, x.shape[-1])
+        return dy @ weight, rows, None
+
+
+def rounded(values, dtype):
+    # By way of F32, in which programs have them.
+    return values.float().to(dtype).to(values.dtype)
+
+
+@contextlib.contextmanager
+def rounded_products(dtype):
+    """Of all layers that multiply by a weight."""
+    linear, conv = torch.nn.Linear, transformers.pytorch_utils.Conv1D
+    kept = linear.forward, conv.forward
+
+    def product(x, weight, bias):
+        y = RoundedProduct.apply(x, weight, dtype)
+        return y if bias is None else y + bias
+
+    linear.forward = lambda self, x: product(x, self.weight, self.bias)
+    conv.forward = lambda self, x: product(x, self.weight.T, self.bias)
+    try:
+        yield
+    finally:
+        linear.forward, conv.forward = kept
+
+
+def gradients(folder, dtype, sequences, scale=1.0):
     model = model_of(folder, dtype)
     loss = loss_of(model, sequences)
-    loss.backward()
-    return loss.item(), {name: parameter.grad.double()
+    (scale * loss).backward()
+    return loss.item(), {name: parameter.grad.double() / scale
                          for name, parameter in model.named_parameters()}
+
+
+def in_16_bits(folder, sequences):
+    result = {}
+    for name, dtype in TYPES.items():
+        with rounded_products(dtype):
+            loss, found = gradients(folder, torch.float64, sequences, SCALE[name])
+        result[name] = {"loss": loss, "tensors": {
+            tensor: {"norm": gradient.norm().item(),
+                     "projections": project(tensor, gradient.reshape(-1).tolist())}
+            for tensor, gradient in found.items()}}
+    return result
 
 
 def losses(folder, sequences):
@@ -78,28 +137,28 @@ def sequences_of(folder):
     return sequences
 
 
-def relative_error(rounded, exact):
-    return (rounded - exact).norm().item() / exact.norm().item()
+def relative_error(found, exact):
+    return (found - exact).norm().item() / exact.norm().item()
 
 
 def worst_rounding(folder):
     """The largest relative error of a parameter's gradient in F32."""
     sequences = sequences_of(folder)
     _, exact = gradients(folder, torch.float64, sequences)
-    _, rounded = gradients(folder, torch.float32, sequences)
-    return max(relative_error(rounded[name], exact[name]) for name in exact)
+    _, single = gradients(folder, torch.float32, sequences)
+    return max(relative_error(single[name], exact[name]) for name in exact)
 
 
 def write(folder):
     sequences = sequences_of(folder)
     loss, exact = gradients(folder, torch.float64, sequences)
-    _, rounded = gradients(folder, torch.float32, sequences)
+    _, single = gradients(folder, torch.float32, sequences)
     tensors = {}
     for name, gradient in exact.items():
         norm = gradient.norm().item()
         tensors[name] = {
             "norm": norm,
-            "float32_error": relative_error(rounded[name], gradient),
+            "float32_error": relative_error(single[name], gradient),
             "projections": project(name, gradient.reshape(-1).tolist()),
         }
     result = {"sequences": sequences.tolist(), "loss": loss, "tensors": tensors}
@@ -108,6 +167,10 @@ def write(folder):
     with open(folder / "gradients.json", "w") as file:
         json.dump(result, file, indent=1)
         file.write("\n")
+    if folder.name in ROUNDED:
+        with open(folder / "rounded.json", "w") as file:
+            json.dump(in_16_bits(folder, sequences), file)
+            file.write("\n")
     print(folder.name, loss)
 
 

@@ -435,5 +435,5 @@ TEST(ConfigErrors, MaxSeqOptionIsOutOfRange) {
 TEST(ConfigErrors, DtypeOptionIsUnknown) {
   ModelFolder folder(validConfig("gpt2"));
   EXPECT_EQ(folder.importError({std::nullopt, "int8"}),
-            "--dtype is 'int8', expected auto, f32, bf16 or f16");
+            "--dtype is 'int8', expected auto, f32, bf16, f16 or f64");
 }

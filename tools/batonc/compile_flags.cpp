@@ -42,7 +42,9 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "model or event dialect")
       ->required();
   app.add_option("--dtype", dtype.value,
-                 "type of linear weights: auto (the config's), f32, bf16, f16");
+                 "type of linear weights: auto (the config's), f32, bf16, f16; "
+                 "in training, of what products multiply (weights, gradients "
+                 "and sums are f32), or f64 for everything");
   maxSeqOption = app.add_option(
       "--max-seq", maxSeq,
       "longest sequence in tokens, prompt and answer; the config's limit "
@@ -113,12 +115,14 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return "--recompute=" + recompute.value +
            ": a program that decodes keeps nothing for a backward step; "
            "--mode=train does";
+  if (dtype.value == "f64" && mode.value != "train")
+    return "--dtype=f64 is for --mode=train, where gradients are checked in it";
   if (mode.value == "train")
     for (auto [set, flag] :
          {std::pair<bool, std::string>{isFile, "--schedule=" + order.value},
           {!disabled.empty(), "--disable-pass"},
-          {dtype.value == "bf16" || dtype.value == "f16",
-           "--dtype=" + dtype.value}})
+          {target != "cpu" && dtype.value == "f64",
+           "--dtype=f64 and --target=" + target}})
       if (set)
         return flag + " with --mode=train is not built yet";
   if (maxBatch != 1)

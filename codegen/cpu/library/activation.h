@@ -13,18 +13,23 @@
 
 namespace baton::cpu {
 
+constexpr Real root_of_half = 0.70710678118654752440;
+constexpr Real root_of_two_over_pi = 0.79788456080286535588;
+constexpr Real cubic = 0.044715;
+constexpr Real cubic_slope = 0.134145;
+
 BATON_INLINE Vector sigmoid(Vector x) { return 1.0f / (1.0f + exp(-x)); }
 
 BATON_INLINE Vector silu(Vector x) { return x / (1.0f + exp(-x)); }
 
 /// x / 2 * (1 + erf(x / sqrt 2)).
 BATON_INLINE Vector gelu(Vector x) {
-  return x * 0.5f * (1.0f + erf(x * 0x1.6a09e6p-1f));
+  return x * 0.5f * (1.0f + erf(x * root_of_half));
 }
 
 /// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))).
 BATON_INLINE Vector gelu_tanh(Vector x) {
-  Vector inner = 0x1.988454p-1f * (x + 0.044715f * (x * x * x));
+  Vector inner = root_of_two_over_pi * (x + cubic * (x * x * x));
   return x * 0.5f * (1.0f + tanh(inner));
 }
 
@@ -53,8 +58,8 @@ BATON_INLINE Vector silu_slope(Vector x) {
 }
 
 BATON_INLINE Vector gelu_slope(Vector x) {
-  const Vector density = exp(x * x * -0.5f) * 0x1.988454p-2f;
-  return 0.5f * (1.0f + erf(x * 0x1.6a09e6p-1f)) + x * density;
+  const Vector density = exp(x * x * -0.5f) * (root_of_two_over_pi / 2);
+  return 0.5f * (1.0f + erf(x * root_of_half)) + x * density;
 }
 
 BATON_INLINE Vector gelu_tanh_slope(Vector x) {
@@ -62,8 +67,8 @@ BATON_INLINE Vector gelu_tanh_slope(Vector x) {
   x = x > 16.0f ? splat(16.0f) : x;
   x = x < -16.0f ? splat(-16.0f) : x;
   const Vector square = x * x;
-  const Vector t = tanh(0x1.988454p-1f * (x + 0.044715f * (square * x)));
-  const Vector inner = 0x1.988454p-1f * (1.0f + 0.134145f * square);
+  const Vector t = tanh(root_of_two_over_pi * (x + cubic * (square * x)));
+  const Vector inner = root_of_two_over_pi * (1.0f + cubic_slope * square);
   return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * inner;
 }
 

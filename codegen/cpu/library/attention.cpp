@@ -4,13 +4,13 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_append_keys(float *__restrict panels,
-                                       const float *__restrict x,
+BATON_TASK void baton_task_append_keys(Real *__restrict panels,
+                                       const Real *__restrict x,
                                        int64_t x_stride, int64_t position,
                                        int64_t rows, int64_t width) {
   for (int64_t row = 0; row < rows;) {
     const int64_t place = (position + row) % lanes;
-    float *panel = panels + (position + row - place) * width;
+    Real *panel = panels + (position + row - place) * width;
     const int64_t count = smaller(lanes - place, rows - row);
     // Whole panels in squares; what lies beside the rows is not touched.
     if (count == lanes)
@@ -23,13 +23,13 @@ BATON_TASK void baton_task_append_keys(float *__restrict panels,
   }
 }
 
-BATON_TASK void baton_task_append_values(float *__restrict panels,
-                                         const float *__restrict x,
+BATON_TASK void baton_task_append_values(Real *__restrict panels,
+                                         const Real *__restrict x,
                                          int64_t x_stride, int64_t position,
                                          int64_t rows, int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t place = (position + row) % lanes;
-    float *panel = panels + (position + row - place) * width;
+    Real *panel = panels + (position + row - place) * width;
     for_each_vector(width,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                       store(panel + first * lanes + place * count,
@@ -39,15 +39,15 @@ BATON_TASK void baton_task_append_values(float *__restrict panels,
 }
 
 BATON_TASK void baton_task_attention(
-    float *__restrict out, int64_t out_stride, const float *__restrict q,
-    int64_t q_stride, const float *__restrict keys, int64_t key_stride,
-    const float *__restrict values, int64_t value_stride, int64_t rows,
+    Real *__restrict out, int64_t out_stride, const Real *__restrict q,
+    int64_t q_stride, const Real *__restrict keys, int64_t key_stride,
+    const Real *__restrict values, int64_t value_stride, int64_t rows,
     int64_t position, int64_t group, int64_t head_dim, int64_t value_dim,
-    float scale, float softcap, int64_t window, const float *__restrict gate,
-    int64_t gate_stride, int64_t gate_width, float *__restrict scratch) {
+    Real scale, Real softcap, int64_t window, const Real *__restrict gate,
+    int64_t gate_stride, int64_t gate_width, Real *__restrict scratch) {
   const int64_t queries = rows * group;
-  float *maxima = scratch;
-  float *sums = maxima + queries;
+  Real *maxima = scratch;
+  Real *sums = maxima + queries;
   const RunningResult result = {out,       out_stride, group,
                                 value_dim, maxima,     sums};
   attend(result, q, q_stride, keys, key_stride, values, value_stride, rows,
@@ -61,16 +61,16 @@ BATON_TASK void baton_task_attention(
                   gate_width);
 }
 
-BATON_TASK void baton_task_gate(float *out, int64_t out_stride, const float *x,
-                                int64_t x_stride, const float *__restrict gate,
+BATON_TASK void baton_task_gate(Real *out, int64_t out_stride, const Real *x,
+                                int64_t x_stride, const Real *__restrict gate,
                                 int64_t gate_stride, int64_t rows,
                                 int64_t heads, int64_t width,
                                 int64_t gate_width) {
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t head = 0; head < heads; ++head) {
-      const float *source = x + row * x_stride + head * width;
-      float *destination = out + row * out_stride + head * width;
-      const float *gates = gate + row * gate_stride + head * gate_width;
+      const Real *source = x + row * x_stride + head * width;
+      Real *destination = out + row * out_stride + head * width;
+      const Real *gates = gate + row * gate_stride + head * gate_width;
       for_each_vector(width,
                       [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                         store(destination + first,

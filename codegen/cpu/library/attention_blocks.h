@@ -58,32 +58,32 @@ BATON_INLINE Range within_block(Range range, int64_t first) {
 
 /// Of one query in one block.
 struct Weights {
-  float maximum;
-  float sum;
+  Real maximum;
+  Real sum;
 };
 
 /// Scores to weights, in place: scale, cap, mask, exponentiate. `ahead` is
 /// called once a panel, to prefetch.
 template <typename Ahead>
-BATON_INLINE Weights exponentiate(float *scores, Range seen, float scale,
-                                  float softcap, Ahead ahead) {
-  const float negative_infinity = -__builtin_inff();
+BATON_INLINE Weights exponentiate(Real *scores, Range seen, Real scale,
+                                  Real softcap, Ahead ahead) {
+  const Real negative_infinity = -__builtin_inff();
   Vector value[block_panels];
   Vector maxima = splat(negative_infinity);
-  const IntegerVector begin(static_cast<int32_t>(seen.begin));
-  const IntegerVector end(static_cast<int32_t>(seen.end));
+  const IntegerVector begin(static_cast<Integer>(seen.begin));
+  const IntegerVector end(static_cast<Integer>(seen.end));
   BATON_UNROLL
   for (int panel = 0; panel < block_panels; ++panel) {
     Vector score = load(scores + panel * lanes) * scale;
     if (softcap != 0.0f)
       score = softcap * tanh(score / softcap);
-    IntegerVector index = lane_indices() + static_cast<int32_t>(panel * lanes);
+    IntegerVector index = lane_indices() + static_cast<Integer>(panel * lanes);
     value[panel] =
         ((index >= begin) & (index < end)) ? score : splat(negative_infinity);
     maxima = maximum(value[panel], maxima);
   }
-  const float largest = reduce_maximum(maxima);
-  const float shift = largest == negative_infinity ? 0.0f : largest;
+  const Real largest = reduce_maximum(maxima);
+  const Real shift = largest == negative_infinity ? 0.0f : largest;
   Vector sums = splat(0.0f);
   BATON_UNROLL
   for (int panel = 0; panel < block_panels; ++panel) {
@@ -97,7 +97,7 @@ BATON_INLINE Weights exponentiate(float *scores, Range seen, float scale,
 
 /// How far a head's gates are open for elements [first, first + count): one
 /// gate for all of them, or one each.
-BATON_INLINE Vector opening(const float *gates, int64_t gate_width,
+BATON_INLINE Vector opening(const Real *gates, int64_t gate_width,
                             int64_t first, int64_t count) {
   return sigmoid(gate_width == 1 ? splat(gates[0])
                                  : load(gates + first, count));
@@ -113,12 +113,12 @@ constexpr int panels_at_once(int64_t queries) {
 /// `from_zero`, = ; i counts `queries`, p `panels`, which is 1 or
 /// panels_at_once(queries). Rows of the tile are `tile_stride` apart.
 template <typename Right>
-BATON_INLINE void multiply(bool from_zero, float *tile, int64_t tile_stride,
-                           const float *left, int64_t left_stride,
+BATON_INLINE void multiply(bool from_zero, Real *tile, int64_t tile_stride,
+                           const Real *left, int64_t left_stride,
                            int64_t queries, int64_t panels, int64_t begin,
                            int64_t end, Right right) {
   auto kernel = [&]<int Queries, int Panels>() BATON_INLINE_LAMBDA {
-    const float *rows[Queries];
+    const Real *rows[Queries];
     Vector sum[Queries][Panels];
     BATON_UNROLL
     for (int i = 0; i < Queries; ++i) {
@@ -161,39 +161,38 @@ BATON_INLINE void for_each_column_run(int64_t columns, int64_t wide,
 
 /// Factors with which a block joins a query's running result.
 struct Merge {
-  float keep; // of the running result
-  float take; // of the block's
+  Real keep; // of the running result
+  Real take; // of the block's
 };
 
 /// The running maximum and sum of a query take in those of a block. The first
 /// block that a query sees finds nothing to keep.
-BATON_INLINE Merge merge(float &maximum, float &sum, Weights block,
-                         bool first) {
-  const float negative_infinity = -__builtin_inff();
+BATON_INLINE Merge merge(Real &maximum, Real &sum, Weights block, bool first) {
+  const Real negative_infinity = -__builtin_inff();
   if (first) {
     maximum = block.maximum;
     sum = block.sum;
     return {0.0f, 1.0f};
   }
-  const float largest = block.maximum > maximum ? block.maximum : maximum;
-  const float shift = largest == negative_infinity ? 0.0f : largest;
+  const Real largest = block.maximum > maximum ? block.maximum : maximum;
+  const Real shift = largest == negative_infinity ? 0.0f : largest;
   const Merge result = {exp(maximum - shift), exp(block.maximum - shift)};
   maximum = largest;
-  sum = __builtin_fmaf(block.sum, result.take, sum * result.keep);
+  sum = __builtin_elementwise_fma(block.sum, result.take, sum * result.keep);
   return result;
 }
 
 /// A destination that merges: a query's results, in `out`, of all blocks so
 /// far.
 struct RunningResult {
-  float *out;
+  Real *out;
   int64_t out_stride;
   int64_t group;
   int64_t value_dim;
-  float *maxima; // [queries]
-  float *sums;   // [queries]
+  Real *maxima; // [queries]
+  Real *sums;   // [queries]
 
-  BATON_INLINE float *target(int64_t query) const {
+  BATON_INLINE Real *target(int64_t query) const {
     return out + query / group * out_stride + query % group * value_dim;
   }
   /// Blocks come in ascending order, their weights before their elements.
@@ -205,17 +204,17 @@ struct RunningResult {
                                   int64_t column, Vector elements,
                                   int64_t width, Merge factors,
                                   bool first) const {
-    float *place = target(query) + column;
+    Real *place = target(query) + column;
     if (!first)
       elements =
           fma(elements, splat(factors.take), load(place, width) * factors.keep);
     store(place, elements, width);
   }
   /// When all blocks have come: quotients, times how far gates are open.
-  BATON_INLINE void finish(int64_t query, const float *gates,
+  BATON_INLINE void finish(int64_t query, const Real *gates,
                            int64_t gate_width) const {
-    float *place = target(query);
-    const float sum = sums[query] == 0.0f ? 1.0f : sums[query];
+    Real *place = target(query);
+    const Real sum = sums[query] == 0.0f ? 1.0f : sums[query];
     for_each_vector(value_dim,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                       Vector value = load(place + first, count) / sum;
@@ -229,21 +228,21 @@ struct RunningResult {
 /// A destination that keeps every block's part: [row][head][block], in each the
 /// elements, the maximum and the sum.
 struct PartialResults {
-  float *partials; // of the block that begins at `begin`
+  Real *partials; // of the block that begins at `begin`
   int64_t row_stride;
   int64_t head_stride;
   int64_t group;
   int64_t value_dim;
   int64_t begin;
 
-  BATON_INLINE float *target(int64_t query, int64_t block) const {
+  BATON_INLINE Real *target(int64_t query, int64_t block) const {
     return partials + query / group * row_stride + query % group * head_stride +
            (block - begin) / block_positions *
                baton_attention_partial_width(value_dim);
   }
   BATON_INLINE Merge take_weights(int64_t query, int64_t block, Weights weights,
                                   bool /*first*/) const {
-    float *place = target(query, block) + value_dim;
+    Real *place = target(query, block) + value_dim;
     place[0] = weights.maximum;
     place[1] = weights.sum;
     return {};
@@ -260,21 +259,21 @@ struct PartialResults {
 /// hardware fetches two streams ahead much faster than one; hence values run a
 /// block behind the keys, whose scores they wait for.
 template <typename Destination>
-BATON_INLINE void attend_row(Destination destination, const float *__restrict q,
-                             const float *__restrict keys,
-                             const float *__restrict values, int64_t position,
+BATON_INLINE void attend_row(Destination destination, const Real *__restrict q,
+                             const Real *__restrict keys,
+                             const Real *__restrict values, int64_t position,
                              int64_t group, int64_t head_dim, int64_t value_dim,
-                             float scale, float softcap, int64_t window,
-                             Range part, float *__restrict scratch) {
+                             Real scale, Real softcap, int64_t window,
+                             Range part, Real *__restrict scratch) {
   // Nearer than for linears: what is in use and what is asked for share L1.
   constexpr int64_t ahead = 128;
   constexpr int64_t square = lanes * lanes;
   const int64_t chunks = (value_dim + lanes - 1) / lanes;
   const int64_t parts = larger((head_dim + lanes - 1) / lanes, chunks);
   const int64_t scores_size = group * block_positions;
-  float *tile = scratch;                         // [group][chunks][16]
-  float *scores = tile + group * chunks * lanes; // [group][64]
-  float *weights = scores + scores_size;         // of the block before
+  Real *tile = scratch;                         // [group][chunks][16]
+  Real *scores = tile + group * chunks * lanes; // [group][64]
+  Real *weights = scores + scores_size;         // of the block before
   Merge *merges = reinterpret_cast<Merge *>(weights + scores_size); // [group]
   const Range row_sees = visible_to(position, window);
   const Range visible = intersection(row_sees, part);
@@ -289,7 +288,7 @@ BATON_INLINE void attend_row(Destination destination, const float *__restrict q,
     for (int64_t panel = 0; panel < block_panels; ++panel) {
       const int64_t first = panel * lanes;
       const bool is_seen = first < seen.end && first + lanes > seen.begin;
-      const float *panel_keys = keys + (block + first) * head_dim;
+      const Real *panel_keys = keys + (block + first) * head_dim;
       const int64_t begin = larger(first, weighed.begin);
       const int64_t end = smaller(first + lanes, weighed.end);
       if (!is_seen)
@@ -304,7 +303,7 @@ BATON_INLINE void attend_row(Destination destination, const float *__restrict q,
                          block_positions, q + query * head_dim, head_dim, count,
                          1, part * lanes, smaller((part + 1) * lanes, head_dim),
                          [&](int64_t d, int) BATON_INLINE_LAMBDA {
-                           const float *line = panel_keys + d * lanes;
+                           const Real *line = panel_keys + d * lanes;
                            __builtin_prefetch(line + ahead);
                            return load(line);
                          });
@@ -316,14 +315,14 @@ BATON_INLINE void attend_row(Destination destination, const float *__restrict q,
                 value_dim % lanes == 0
                     ? lanes
                     : smaller(value_dim - part * lanes, lanes);
-            const float *chunk_values =
+            const Real *chunk_values =
                 values + (block - block_positions + first) * value_dim +
                 part * square;
             multiply(begin == weighed.begin,
                      tile + (query * chunks + part) * lanes, chunks * lanes,
                      weights + query * block_positions, block_positions, count,
                      1, begin, end, [&](int64_t key, int) BATON_INLINE_LAMBDA {
-                       const float *line = chunk_values + (key - first) * width;
+                       const Real *line = chunk_values + (key - first) * width;
                        __builtin_prefetch(line + ahead);
                        return load(line, width);
                      });
@@ -351,7 +350,7 @@ BATON_INLINE void attend_row(Destination destination, const float *__restrict q,
           exponentiate(scores + query * block_positions, seen, scale, softcap,
                        []() BATON_INLINE_LAMBDA {}),
           row_sees.begin >= block);
-    float *swap = scores;
+    Real *swap = scores;
     scores = weights;
     weights = swap;
   }
@@ -360,22 +359,22 @@ BATON_INLINE void attend_row(Destination destination, const float *__restrict q,
 /// Rows of a tile on keys and values in any layout.
 template <typename Destination>
 BATON_INLINE void
-attend_tile(Destination destination, const float *__restrict q,
-            int64_t q_stride, const float *__restrict keys, int64_t key_stride,
-            const float *__restrict values, int64_t value_stride, int64_t rows,
+attend_tile(Destination destination, const Real *__restrict q, int64_t q_stride,
+            const Real *__restrict keys, int64_t key_stride,
+            const Real *__restrict values, int64_t value_stride, int64_t rows,
             int64_t position, int64_t group, int64_t head_dim,
-            int64_t value_dim, float scale, float softcap, int64_t window,
-            Range part, float *__restrict scratch) {
+            int64_t value_dim, Real scale, Real softcap, int64_t window,
+            Range part, Real *__restrict scratch) {
   const int64_t queries = rows * group;
-  float *transposed = scratch; // [block_panels][head_dim][16]
-  float *block_queries = transposed + block_positions * head_dim;
+  Real *transposed = scratch; // [block_panels][head_dim][16]
+  Real *block_queries = transposed + block_positions * head_dim;
   const Range seen_by_tile =
       intersection({visible_to(position, window).begin, position + rows}, part);
 
   for (int64_t block = seen_by_tile.begin / block_positions * block_positions;
        block < seen_by_tile.end; block += block_positions) {
     const Range seen_in_block = within_block(seen_by_tile, block);
-    const float *block_keys = keys + block * head_dim;
+    const Real *block_keys = keys + block * head_dim;
     if (key_stride) {
       block_keys = transposed;
       for (int64_t panel = 0; panel < block_panels; ++panel) {
@@ -387,11 +386,11 @@ attend_tile(Destination destination, const float *__restrict q,
       }
     }
     const int64_t value_span = value_stride ? value_stride : value_dim;
-    const float *block_values = values + block * value_span;
+    const Real *block_values = values + block * value_span;
     // Memory is asked, evenly over the arithmetic, for this block's values and
     // the next block's keys. Where nothing is left to ask for, the same
     // instructions touch what is in the cache.
-    const float *next_keys =
+    const Real *next_keys =
         block + block_positions < seen_by_tile.end
             ? keys + (block + block_positions) *
                          (key_stride ? key_stride : head_dim)
@@ -417,7 +416,7 @@ attend_tile(Destination destination, const float *__restrict q,
       for (int64_t i = 0; i < count; ++i) {
         const int64_t row = (first_query + i) / group;
         const int64_t head = (first_query + i) % group;
-        const float *query = q + row * q_stride + head * head_dim;
+        const Real *query = q + row * q_stride + head * head_dim;
         for_each_vector(head_dim,
                         [&](int64_t first, int64_t width) BATON_INLINE_LAMBDA {
                           store(block_queries + i * head_dim + first,
@@ -426,7 +425,7 @@ attend_tile(Destination destination, const float *__restrict q,
       }
 
       // The panels that the tile sees, several at once only if all are.
-      alignas(64) float weights[tile_rows * block_positions];
+      alignas(64) Real weights[tile_rows * block_positions];
       const int64_t panels_begin = seen_in_block.begin / lanes;
       const int64_t panels_end = (seen_in_block.end + lanes - 1) / lanes;
       for (int64_t panel = 0; panel < block_panels; ++panel)
@@ -436,10 +435,10 @@ attend_tile(Destination destination, const float *__restrict q,
       for (int64_t panel = panels_begin; panel < panels_end;) {
         const int64_t wide = panels_at_once(count);
         const int64_t width = panel + wide <= panels_end ? wide : 1;
-        const float *right = block_keys + panel * head_dim * lanes;
-        const float *ahead = panel < block_panels - 1
-                                 ? block_values + panel * lanes * value_span
-                                 : right;
+        const Real *right = block_keys + panel * head_dim * lanes;
+        const Real *ahead = panel < block_panels - 1
+                                ? block_values + panel * lanes * value_span
+                                : right;
         multiply(true, weights + panel * lanes, block_positions, block_queries,
                  head_dim, count, width, 0, head_dim,
                  [&](int64_t d, int p) BATON_INLINE_LAMBDA {
@@ -450,7 +449,7 @@ attend_tile(Destination destination, const float *__restrict q,
         panel += width;
       }
 
-      const float *last_values =
+      const Real *last_values =
           block_values + (block_positions - lanes) * value_span;
       int64_t fetched = 0;
       const int64_t fetch_lines =
@@ -475,18 +474,18 @@ attend_tile(Destination destination, const float *__restrict q,
             destination.take_weights(query, block, result, first_seen[i]);
       }
 
-      alignas(64) float tile[tile_rows * lanes];
+      alignas(64) Real tile[tile_rows * lanes];
       auto add_values = [&](int64_t column, int64_t panels,
                             int64_t width) BATON_INLINE_LAMBDA {
         auto value = [&](int64_t key, int64_t p) BATON_INLINE_LAMBDA {
-          const float *right =
+          const Real *right =
               value_stride
                   ? block_values + key * value_stride + column + p * lanes
                   : block_values + key / lanes * lanes * value_dim +
                         (column + p * lanes) * lanes + key % lanes * width;
           return load(right, width);
         };
-        const float *ahead =
+        const Real *ahead =
             next_keys + head_dim * lanes + column * block_positions;
         auto add_range = [&](int64_t i, int64_t p, int64_t begin, int64_t end,
                              Vector sum) BATON_INLINE_LAMBDA {
@@ -529,13 +528,13 @@ attend_tile(Destination destination, const float *__restrict q,
 /// 64, in ascending order. The parameters are those of baton_task_attention;
 /// `scratch` is what baton_attention_scratch_bytes has beside maxima and sums.
 template <typename Destination>
-BATON_INLINE void attend(Destination destination, const float *__restrict q,
-                         int64_t q_stride, const float *__restrict keys,
-                         int64_t key_stride, const float *__restrict values,
+BATON_INLINE void attend(Destination destination, const Real *__restrict q,
+                         int64_t q_stride, const Real *__restrict keys,
+                         int64_t key_stride, const Real *__restrict values,
                          int64_t value_stride, int64_t rows, int64_t position,
                          int64_t group, int64_t head_dim, int64_t value_dim,
-                         float scale, float softcap, int64_t window, Range part,
-                         float *__restrict scratch) {
+                         Real scale, Real softcap, int64_t window, Range part,
+                         Real *__restrict scratch) {
   if (rows == 1 && key_stride == 0 && value_stride == 0)
     attend_row(destination, q, keys, values, position, group, head_dim,
                value_dim, scale, softcap, window, part, scratch);

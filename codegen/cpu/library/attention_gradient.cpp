@@ -28,18 +28,18 @@ BATON_INLINE int64_t padded(int64_t width) {
 
 /// One block of 64 rows of a matrix.
 struct PackedBlock {
-  float *transposed; // [4][width][16]
-  float *panels;     // [width / 16][64][16]
+  Real *transposed; // [4][width][16]
+  Real *panels;     // [width / 16][64][16]
   int64_t width;
 
-  BATON_INLINE void transpose(const float *__restrict source, int64_t stride,
+  BATON_INLINE void transpose(const Real *__restrict source, int64_t stride,
                               Range seen) const {
     for (int64_t first = 0; first < block_positions; first += lanes)
       transpose_to_panel(transposed + first * width, source + first * stride,
                          stride, larger(seen.begin - first, 0),
                          smaller(seen.end - first, lanes), width);
   }
-  BATON_INLINE void copy(const float *__restrict source, int64_t stride,
+  BATON_INLINE void copy(const Real *__restrict source, int64_t stride,
                          Range seen) const {
     for (int64_t row = seen.begin; row < seen.end; ++row)
       for_each_vector(width,
@@ -52,10 +52,10 @@ struct PackedBlock {
 
 /// Products of six rows with a block.
 struct Products {
-  alignas(64) float values[tile_rows * block_positions];
+  alignas(64) Real values[tile_rows * block_positions];
 
-  BATON_INLINE float *row(int64_t i) { return values + i * block_positions; }
-  BATON_INLINE const float *row(int64_t i) const {
+  BATON_INLINE Real *row(int64_t i) { return values + i * block_positions; }
+  BATON_INLINE const Real *row(int64_t i) const {
     return values + i * block_positions;
   }
 };
@@ -63,16 +63,16 @@ struct Products {
 /// The inner products of rows of `left` with those of the block, for the panels
 /// that hold `seen`. Fewer than six rows compute the last one repeatedly.
 BATON_INLINE void multiply_block(Products &products,
-                                 const float *__restrict left, int64_t stride,
+                                 const Real *__restrict left, int64_t stride,
                                  int64_t rows, const PackedBlock &block,
                                  Range seen) {
-  const float *pointers[tile_rows];
+  const Real *pointers[tile_rows];
   BATON_UNROLL
   for (int i = 0; i < tile_rows; ++i)
     pointers[i] = left + smaller(i, rows - 1) * stride;
   for (int64_t first = seen.begin / lanes * lanes; first < seen.end;
        first += lanes) {
-    const float *right = block.transposed + first * block.width;
+    const Real *right = block.transposed + first * block.width;
     Vector sum[tile_rows][1];
     BATON_UNROLL
     for (int i = 0; i < tile_rows; ++i)
@@ -89,22 +89,22 @@ BATON_INLINE void multiply_block(Products &products,
 }
 
 /// out[i] += the chain over d in seen[i] of left[i][d] * the block's row d.
-BATON_INLINE void add_block(float *__restrict out, int64_t out_stride,
+BATON_INLINE void add_block(Real *__restrict out, int64_t out_stride,
                             int64_t rows, const Products &left,
                             const Range *seen, const PackedBlock &block) {
   Range common = {0, block_positions};
   for (int64_t i = 0; i < rows; ++i)
     common = intersection(common, seen[i]);
   common.end = larger(common.begin, common.end);
-  const float *pointers[tile_rows];
+  const Real *pointers[tile_rows];
   BATON_UNROLL
   for (int i = 0; i < tile_rows; ++i)
     pointers[i] = left.row(smaller(i, rows - 1));
 
-  alignas(64) float tile[tile_rows * lanes];
+  alignas(64) Real tile[tile_rows * lanes];
   for_each_vector(block.width, [&](int64_t column,
                                    int64_t width) BATON_INLINE_LAMBDA {
-    const float *right = block.panels + column * block_positions;
+    const Real *right = block.panels + column * block_positions;
     auto add_range = [&](int64_t i, Range range,
                          Vector sum) BATON_INLINE_LAMBDA {
       for (int64_t d = range.begin; d < range.end; ++d)
@@ -153,12 +153,12 @@ struct Known {
 /// rows from `first` on.
 template <typename Knows>
 BATON_INLINE void weigh(Products &scores, Products &gradients, int64_t rows,
-                        Range seen, float scale, float softcap, Knows known) {
+                        Range seen, Real scale, Real softcap, Knows known) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t first = seen.begin / lanes * lanes; first < seen.end;
          first += lanes) {
-      float *score_place = scores.row(i) + first;
-      float *gradient_place = gradients.row(i) + first;
+      Real *score_place = scores.row(i) + first;
+      Real *gradient_place = gradients.row(i) + first;
       const Known of = known(i, first);
       Vector score = load(score_place) * scale;
       Vector slope = splat(scale);
@@ -173,7 +173,7 @@ BATON_INLINE void weigh(Products &scores, Products &gradients, int64_t rows,
     }
 }
 
-BATON_INLINE void clear(float *out, int64_t stride, int64_t rows,
+BATON_INLINE void clear(Real *out, int64_t stride, int64_t rows,
                         int64_t width) {
   for (int64_t row = 0; row < rows; ++row)
     for_each_vector(width,
@@ -185,14 +185,14 @@ BATON_INLINE void clear(float *out, int64_t stride, int64_t rows,
 } // namespace
 
 BATON_TASK void
-baton_task_attention_delta(float *__restrict delta, int64_t delta_stride,
-                           const float *__restrict dout, int64_t dout_stride,
-                           const float *__restrict out, int64_t out_stride,
+baton_task_attention_delta(Real *__restrict delta, int64_t delta_stride,
+                           const Real *__restrict dout, int64_t dout_stride,
+                           const Real *__restrict out, int64_t out_stride,
                            int64_t rows, int64_t heads, int64_t width) {
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t head = 0; head < heads; ++head) {
-      const float *left = dout + row * dout_stride + head * width;
-      const float *right = out + row * out_stride + head * width;
+      const Real *left = dout + row * dout_stride + head * width;
+      const Real *right = out + row * out_stride + head * width;
       Vector products = splat(0.0f);
       for_each_vector(width,
                       [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
@@ -204,15 +204,15 @@ baton_task_attention_delta(float *__restrict delta, int64_t delta_stride,
 }
 
 BATON_TASK void baton_task_attention_query_gradient(
-    float *__restrict dq, int64_t dq_stride, const float *__restrict dout,
-    int64_t dout_stride, const float *__restrict q, int64_t q_stride,
-    const float *__restrict keys, int64_t key_stride,
-    const float *__restrict values, int64_t value_stride,
-    const float *__restrict delta, int64_t delta_stride,
-    const float *__restrict statistics, int64_t statistics_stride,
+    Real *__restrict dq, int64_t dq_stride, const Real *__restrict dout,
+    int64_t dout_stride, const Real *__restrict q, int64_t q_stride,
+    const Real *__restrict keys, int64_t key_stride,
+    const Real *__restrict values, int64_t value_stride,
+    const Real *__restrict delta, int64_t delta_stride,
+    const Real *__restrict statistics, int64_t statistics_stride,
     const int32_t *__restrict positions, int64_t row, int64_t rows,
-    int64_t group, int64_t head_dim, int64_t value_dim, float scale,
-    float softcap, int64_t window, float *__restrict scratch) {
+    int64_t group, int64_t head_dim, int64_t value_dim, Real scale,
+    Real softcap, int64_t window, Real *__restrict scratch) {
   const PackedBlock key_block = {scratch, scratch + block_positions * head_dim,
                                  head_dim};
   const PackedBlock value_block = {key_block.panels +
@@ -230,7 +230,7 @@ BATON_TASK void baton_task_attention_query_gradient(
                      seen_by_run.begin / block_positions * block_positions;
                  block < seen_by_run.end; block += block_positions) {
               const Range seen_in_block = within_block(seen_by_run, block);
-              const float *block_keys = keys + (begin + block) * key_stride;
+              const Real *block_keys = keys + (begin + block) * key_stride;
               key_block.transpose(block_keys, key_stride, seen_in_block);
               key_block.copy(block_keys, key_stride, seen_in_block);
               value_block.transpose(values + (begin + block) * value_stride,
@@ -253,9 +253,9 @@ BATON_TASK void baton_task_attention_query_gradient(
                                  dout_stride, size, value_block, any);
                   weigh(scores, gradients, size, any, scale, softcap,
                         [&](int64_t i, int64_t) BATON_INLINE_LAMBDA {
-                          const float *of = statistics +
-                                            (place + i) * statistics_stride +
-                                            2 * head;
+                          const Real *of = statistics +
+                                           (place + i) * statistics_stride +
+                                           2 * head;
                           return Known{
                               splat(of[0]), splat(1.0f / of[1]),
                               splat(delta[(place + i) * delta_stride + head])};
@@ -268,24 +268,24 @@ BATON_TASK void baton_task_attention_query_gradient(
 }
 
 BATON_TASK void baton_task_attention_key_value_gradient(
-    float *__restrict dk, int64_t dk_stride, float *__restrict dv,
-    int64_t dv_stride, const float *__restrict dout, int64_t dout_stride,
-    const float *__restrict q, int64_t q_stride, const float *__restrict keys,
-    int64_t key_stride, const float *__restrict values, int64_t value_stride,
-    const float *__restrict delta, int64_t delta_stride,
-    const float *__restrict statistics, int64_t statistics_stride,
+    Real *__restrict dk, int64_t dk_stride, Real *__restrict dv,
+    int64_t dv_stride, const Real *__restrict dout, int64_t dout_stride,
+    const Real *__restrict q, int64_t q_stride, const Real *__restrict keys,
+    int64_t key_stride, const Real *__restrict values, int64_t value_stride,
+    const Real *__restrict delta, int64_t delta_stride,
+    const Real *__restrict statistics, int64_t statistics_stride,
     const int32_t *__restrict positions, int64_t row, int64_t rows,
     int64_t all_rows, int64_t group, int64_t head_dim, int64_t value_dim,
-    float scale, float softcap, int64_t window, float *__restrict scratch) {
+    Real scale, Real softcap, int64_t window, Real *__restrict scratch) {
   const PackedBlock query_block = {
       scratch, scratch + block_positions * head_dim, head_dim};
-  float *rest = query_block.panels + block_positions * padded(head_dim);
+  Real *rest = query_block.panels + block_positions * padded(head_dim);
   const PackedBlock dout_block = {rest, rest + block_positions * value_dim,
                                   value_dim};
   Products scores, gradients;
-  alignas(64) float maxima[block_positions];
-  alignas(64) float inverses[block_positions];
-  alignas(64) float deltas[block_positions];
+  alignas(64) Real maxima[block_positions];
+  alignas(64) Real inverses[block_positions];
+  alignas(64) Real deltas[block_positions];
   clear(dk, dk_stride, rows, head_dim);
   clear(dv, dv_stride, rows, value_dim);
   for_each_run(
@@ -306,9 +306,9 @@ BATON_TASK void baton_task_attention_key_value_gradient(
                    seen_from_run.begin / block_positions * block_positions;
                block < seen_from_run.end; block += block_positions) {
             const Range seen_in_block = within_block(seen_from_run, block);
-            const float *block_queries =
+            const Real *block_queries =
                 q + (begin + block) * q_stride + head * head_dim;
-            const float *block_dout =
+            const Real *block_dout =
                 dout + (begin + block) * dout_stride + head * value_dim;
             query_block.transpose(block_queries, q_stride, seen_in_block);
             query_block.copy(block_queries, q_stride, seen_in_block);
@@ -318,7 +318,7 @@ BATON_TASK void baton_task_attention_key_value_gradient(
               const bool is_seen =
                   i >= seen_in_block.begin && i < seen_in_block.end;
               const int64_t query = begin + block + i;
-              const float *of =
+              const Real *of =
                   statistics + query * statistics_stride + 2 * head;
               maxima[i] = is_seen ? of[0] : 0.0f;
               inverses[i] = is_seen ? 1.0f / of[1] : 0.0f;

@@ -5,18 +5,18 @@
 using namespace baton::cpu;
 
 BATON_TASK void baton_task_attention_merge(
-    float *__restrict out, int64_t out_stride, const float *__restrict partials,
+    Real *__restrict out, int64_t out_stride, const Real *__restrict partials,
     int64_t partials_stride, int64_t rows, int64_t position, int64_t value_dim,
-    int64_t window, const float *__restrict gate, int64_t gate_stride,
+    int64_t window, const Real *__restrict gate, int64_t gate_stride,
     int64_t gate_width) {
   for (int64_t row = 0; row < rows; ++row) {
-    float maximum, sum;
+    Real maximum, sum;
     const RunningResult result = {
         out + row * out_stride, 0, 1, value_dim, &maximum, &sum};
     const Range visible = visible_to(position + row, window);
     for (int64_t block = visible.begin / block_positions * block_positions;
          block < visible.end; block += block_positions) {
-      const float *partial =
+      const Real *partial =
           partials + row * partials_stride +
           block / block_positions * baton_attention_partial_width(value_dim);
       const bool first = visible.begin >= block;

@@ -12,7 +12,7 @@ using namespace baton::cpu;
 namespace {
 
 template <typename Function>
-BATON_INLINE void map(float *out, int64_t out_stride, const float *x,
+BATON_INLINE void map(Real *out, int64_t out_stride, const Real *x,
                       int64_t x_stride, int64_t rows, int64_t width,
                       Function function) {
   for (int64_t row = 0; row < rows; ++row)
@@ -24,8 +24,8 @@ BATON_INLINE void map(float *out, int64_t out_stride, const float *x,
 }
 
 template <typename Function>
-BATON_INLINE void map(float *out, int64_t out_stride, const float *a,
-                      int64_t a_stride, const float *b, int64_t b_stride,
+BATON_INLINE void map(Real *out, int64_t out_stride, const Real *a,
+                      int64_t a_stride, const Real *b, int64_t b_stride,
                       int64_t rows, int64_t width, Function function) {
   for (int64_t row = 0; row < rows; ++row)
     for_each_vector(width,
@@ -39,61 +39,61 @@ BATON_INLINE void map(float *out, int64_t out_stride, const float *a,
 
 } // namespace
 
-BATON_TASK void baton_task_copy(float *out, int64_t out_stride, const float *x,
+BATON_TASK void baton_task_copy(Real *out, int64_t out_stride, const Real *x,
                                 int64_t x_stride, int64_t rows, int64_t width) {
   map(out, out_stride, x, x_stride, rows, width,
       [](Vector value) BATON_INLINE_LAMBDA { return value; });
 }
 
-BATON_TASK void baton_task_scale(float *out, int64_t out_stride, const float *x,
+BATON_TASK void baton_task_scale(Real *out, int64_t out_stride, const Real *x,
                                  int64_t x_stride, int64_t rows, int64_t width,
-                                 float factor) {
+                                 Real factor) {
   map(out, out_stride, x, x_stride, rows, width,
       [&](Vector value) BATON_INLINE_LAMBDA { return value * factor; });
 }
 
-BATON_TASK void baton_task_add(float *out, int64_t out_stride, const float *a,
-                               int64_t a_stride, const float *b,
+BATON_TASK void baton_task_add(Real *out, int64_t out_stride, const Real *a,
+                               int64_t a_stride, const Real *b,
                                int64_t b_stride, int64_t rows, int64_t width) {
   map(out, out_stride, a, a_stride, b, b_stride, rows, width,
       [](Vector left, Vector right)
           BATON_INLINE_LAMBDA { return left + right; });
 }
 
-BATON_TASK void baton_task_mul(float *out, int64_t out_stride, const float *a,
-                               int64_t a_stride, const float *b,
+BATON_TASK void baton_task_mul(Real *out, int64_t out_stride, const Real *a,
+                               int64_t a_stride, const Real *b,
                                int64_t b_stride, int64_t rows, int64_t width) {
   map(out, out_stride, a, a_stride, b, b_stride, rows, width,
       [](Vector left, Vector right)
           BATON_INLINE_LAMBDA { return left * right; });
 }
 
-BATON_TASK void baton_task_tanh(float *out, int64_t out_stride, const float *x,
+BATON_TASK void baton_task_tanh(Real *out, int64_t out_stride, const Real *x,
                                 int64_t x_stride, int64_t rows, int64_t width) {
   map(out, out_stride, x, x_stride, rows, width,
       [](Vector value) BATON_INLINE_LAMBDA { return tanh(value); });
 }
 
-BATON_TASK void baton_task_silu(float *out, int64_t out_stride, const float *x,
+BATON_TASK void baton_task_silu(Real *out, int64_t out_stride, const Real *x,
                                 int64_t x_stride, int64_t rows, int64_t width) {
   map(out, out_stride, x, x_stride, rows, width,
       [](Vector value) BATON_INLINE_LAMBDA { return silu(value); });
 }
 
-BATON_TASK void baton_task_gelu(float *out, int64_t out_stride, const float *x,
+BATON_TASK void baton_task_gelu(Real *out, int64_t out_stride, const Real *x,
                                 int64_t x_stride, int64_t rows, int64_t width) {
   map(out, out_stride, x, x_stride, rows, width,
       [](Vector value) BATON_INLINE_LAMBDA { return gelu(value); });
 }
 
-BATON_TASK void baton_task_gelu_tanh(float *out, int64_t out_stride,
-                                     const float *x, int64_t x_stride,
+BATON_TASK void baton_task_gelu_tanh(Real *out, int64_t out_stride,
+                                     const Real *x, int64_t x_stride,
                                      int64_t rows, int64_t width) {
   map(out, out_stride, x, x_stride, rows, width,
       [](Vector value) BATON_INLINE_LAMBDA { return gelu_tanh(value); });
 }
 
-BATON_TASK void baton_task_relu(float *out, int64_t out_stride, const float *x,
+BATON_TASK void baton_task_relu(Real *out, int64_t out_stride, const Real *x,
                                 int64_t x_stride, int64_t rows, int64_t width) {
   map(out, out_stride, x, x_stride, rows, width,
       [](Vector value) BATON_INLINE_LAMBDA { return relu(value); });

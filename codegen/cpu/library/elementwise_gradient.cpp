@@ -5,9 +5,9 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_activate_gradient(float *dx, int64_t dx_stride,
-                                             const float *dy, int64_t dy_stride,
-                                             const float *x, int64_t x_stride,
+BATON_TASK void baton_task_activate_gradient(Real *dx, int64_t dx_stride,
+                                             const Real *dy, int64_t dy_stride,
+                                             const Real *x, int64_t x_stride,
                                              int64_t rows, int64_t width,
                                              int32_t activation) {
   for (int64_t row = 0; row < rows; ++row)
@@ -20,9 +20,9 @@ BATON_TASK void baton_task_activate_gradient(float *dx, int64_t dx_stride,
         });
 }
 
-BATON_TASK void baton_task_tanh_gradient(float *dx, int64_t dx_stride,
-                                         const float *dy, int64_t dy_stride,
-                                         const float *y, int64_t y_stride,
+BATON_TASK void baton_task_tanh_gradient(Real *dx, int64_t dx_stride,
+                                         const Real *dy, int64_t dy_stride,
+                                         const Real *y, int64_t y_stride,
                                          int64_t rows, int64_t width) {
   for (int64_t row = 0; row < rows; ++row)
     for_each_vector(width, [&](int64_t first,
@@ -34,20 +34,20 @@ BATON_TASK void baton_task_tanh_gradient(float *dx, int64_t dx_stride,
     });
 }
 
-BATON_TASK void baton_task_softmax_gradient(float *dx, int64_t dx_stride,
-                                            const float *dy, int64_t dy_stride,
-                                            const float *y, int64_t y_stride,
+BATON_TASK void baton_task_softmax_gradient(Real *dx, int64_t dx_stride,
+                                            const Real *dy, int64_t dy_stride,
+                                            const Real *y, int64_t y_stride,
                                             int64_t rows, int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float *gradient = dy + row * dy_stride;
-    const float *result = y + row * y_stride;
+    const Real *gradient = dy + row * dy_stride;
+    const Real *result = y + row * y_stride;
     Vector products = splat(0.0f);
     for_each_vector(width,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                       products = fma(load(gradient + first, count),
                                      load(result + first, count), products);
                     });
-    const float sum = reduce_sum(products);
+    const Real sum = reduce_sum(products);
     for_each_vector(width, [&](int64_t first,
                                int64_t count) BATON_INLINE_LAMBDA {
       store(dx + row * dx_stride + first,
@@ -57,10 +57,10 @@ BATON_TASK void baton_task_softmax_gradient(float *dx, int64_t dx_stride,
   }
 }
 
-BATON_TASK void baton_task_gate_gradient(float *dgate, int64_t dgate_stride,
-                                         const float *dy, int64_t dy_stride,
-                                         const float *x, int64_t x_stride,
-                                         const float *gate, int64_t gate_stride,
+BATON_TASK void baton_task_gate_gradient(Real *dgate, int64_t dgate_stride,
+                                         const Real *dy, int64_t dy_stride,
+                                         const Real *x, int64_t x_stride,
+                                         const Real *gate, int64_t gate_stride,
                                          int64_t rows, int64_t heads,
                                          int64_t width, int64_t gate_width) {
   auto slope_of = [](Vector logit) BATON_INLINE_LAMBDA {
@@ -69,10 +69,10 @@ BATON_TASK void baton_task_gate_gradient(float *dgate, int64_t dgate_stride,
   };
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t head = 0; head < heads; ++head) {
-      const float *gradient = dy + row * dy_stride + head * width;
-      const float *source = x + row * x_stride + head * width;
-      const float *gates = gate + row * gate_stride + head * gate_width;
-      float *destination = dgate + row * dgate_stride + head * gate_width;
+      const Real *gradient = dy + row * dy_stride + head * width;
+      const Real *source = x + row * x_stride + head * width;
+      const Real *gates = gate + row * gate_stride + head * gate_width;
+      Real *destination = dgate + row * dgate_stride + head * gate_width;
       if (gate_width == 1) {
         Vector products = splat(0.0f);
         for_each_vector(width,

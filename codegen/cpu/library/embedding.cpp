@@ -15,13 +15,13 @@ namespace {
 /// `read(token, first, count)` returns elements [first, first + count) of a
 /// row.
 template <typename Read>
-BATON_INLINE void embedding(float *__restrict out, int64_t out_stride,
+BATON_INLINE void embedding(Real *__restrict out, int64_t out_stride,
                             const int32_t *__restrict tokens, int64_t rows,
-                            int64_t width, int64_t vocabulary, float multiplier,
+                            int64_t width, int64_t vocabulary, Real multiplier,
                             Read read) {
   for (int64_t row = 0; row < rows; ++row) {
     int64_t token = tokens[row];
-    float *destination = out + row * out_stride;
+    Real *destination = out + row * out_stride;
     bool isKnown = token >= 0 && token < vocabulary;
     for_each_vector(width,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
@@ -34,10 +34,10 @@ BATON_INLINE void embedding(float *__restrict out, int64_t out_stride,
 }
 
 template <typename Weight>
-BATON_INLINE void from_table(float *out, int64_t out_stride,
+BATON_INLINE void from_table(Real *out, int64_t out_stride,
                              const int32_t *tokens, const Weight *table,
                              int64_t rows, int64_t width, int64_t vocabulary,
-                             float multiplier) {
+                             Real multiplier) {
   embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier,
             [&](int64_t token, int64_t first, int64_t count)
                 BATON_INLINE_LAMBDA {
@@ -46,10 +46,10 @@ BATON_INLINE void from_table(float *out, int64_t out_stride,
 }
 
 template <typename Weight>
-BATON_INLINE void from_panels(float *out, int64_t out_stride,
+BATON_INLINE void from_panels(Real *out, int64_t out_stride,
                               const int32_t *tokens, const Weight *panels,
                               int64_t rows, int64_t width, int64_t vocabulary,
-                              float multiplier) {
+                              Real multiplier) {
   embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier,
             [&](int64_t token, int64_t first, int64_t count)
                 BATON_INLINE_LAMBDA {
@@ -63,13 +63,13 @@ BATON_INLINE void from_panels(float *out, int64_t out_stride,
 }
 
 template <typename Weight>
-BATON_INLINE void position_embedding(float *__restrict out, int64_t out_stride,
+BATON_INLINE void position_embedding(Real *__restrict out, int64_t out_stride,
                                      const Weight *__restrict table,
                                      int64_t position, int64_t rows,
                                      int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
     const Weight *source = table + (position + row) * width;
-    float *destination = out + row * out_stride;
+    Real *destination = out + row * out_stride;
     for_each_vector(width, [&](int64_t first,
                                int64_t count) BATON_INLINE_LAMBDA {
       store(destination + first, load_weights(source + first, count), count);
@@ -79,80 +79,78 @@ BATON_INLINE void position_embedding(float *__restrict out, int64_t out_stride,
 
 } // namespace
 
-BATON_TASK void baton_task_embedding_f32(float *out, int64_t out_stride,
+BATON_TASK void baton_task_embedding_f32(Real *out, int64_t out_stride,
                                          const int32_t *tokens,
-                                         const float *table, int64_t rows,
+                                         const Real *table, int64_t rows,
                                          int64_t width, int64_t vocabulary,
-                                         float multiplier) {
+                                         Real multiplier) {
   from_table(out, out_stride, tokens, table, rows, width, vocabulary,
              multiplier);
 }
 
-BATON_TASK void baton_task_embedding_bf16(float *out, int64_t out_stride,
+BATON_TASK void baton_task_embedding_bf16(Real *out, int64_t out_stride,
                                           const int32_t *tokens,
                                           const uint16_t *table, int64_t rows,
                                           int64_t width, int64_t vocabulary,
-                                          float multiplier) {
+                                          Real multiplier) {
   from_table(out, out_stride, tokens, reinterpret_cast<const BFloat16 *>(table),
              rows, width, vocabulary, multiplier);
 }
 
-BATON_TASK void baton_task_embedding_f16(float *out, int64_t out_stride,
+BATON_TASK void baton_task_embedding_f16(Real *out, int64_t out_stride,
                                          const int32_t *tokens,
                                          const uint16_t *table, int64_t rows,
                                          int64_t width, int64_t vocabulary,
-                                         float multiplier) {
+                                         Real multiplier) {
   from_table(out, out_stride, tokens, reinterpret_cast<const Float16 *>(table),
              rows, width, vocabulary, multiplier);
 }
 
 BATON_TASK void baton_task_embedding_panels_f32(
-    float *out, int64_t out_stride, const int32_t *tokens, const float *panels,
-    int64_t rows, int64_t width, int64_t vocabulary, float multiplier) {
+    Real *out, int64_t out_stride, const int32_t *tokens, const Real *panels,
+    int64_t rows, int64_t width, int64_t vocabulary, Real multiplier) {
   from_panels(out, out_stride, tokens, panels, rows, width, vocabulary,
               multiplier);
 }
 
-BATON_TASK void baton_task_embedding_panels_bf16(float *out, int64_t out_stride,
+BATON_TASK void baton_task_embedding_panels_bf16(Real *out, int64_t out_stride,
                                                  const int32_t *tokens,
                                                  const uint16_t *panels,
                                                  int64_t rows, int64_t width,
                                                  int64_t vocabulary,
-                                                 float multiplier) {
+                                                 Real multiplier) {
   from_panels(out, out_stride, tokens,
               reinterpret_cast<const BFloat16 *>(panels), rows, width,
               vocabulary, multiplier);
 }
 
-BATON_TASK void baton_task_embedding_panels_f16(float *out, int64_t out_stride,
+BATON_TASK void baton_task_embedding_panels_f16(Real *out, int64_t out_stride,
                                                 const int32_t *tokens,
                                                 const uint16_t *panels,
                                                 int64_t rows, int64_t width,
                                                 int64_t vocabulary,
-                                                float multiplier) {
+                                                Real multiplier) {
   from_panels(out, out_stride, tokens,
               reinterpret_cast<const Float16 *>(panels), rows, width,
               vocabulary, multiplier);
 }
 
-BATON_TASK void baton_task_position_embedding_f32(float *out,
-                                                  int64_t out_stride,
-                                                  const float *table,
+BATON_TASK void baton_task_position_embedding_f32(Real *out, int64_t out_stride,
+                                                  const Real *table,
                                                   int64_t position,
                                                   int64_t rows, int64_t width) {
   position_embedding(out, out_stride, table, position, rows, width);
 }
 
 BATON_TASK void
-baton_task_position_embedding_bf16(float *out, int64_t out_stride,
+baton_task_position_embedding_bf16(Real *out, int64_t out_stride,
                                    const uint16_t *table, int64_t position,
                                    int64_t rows, int64_t width) {
   position_embedding(out, out_stride, reinterpret_cast<const BFloat16 *>(table),
                      position, rows, width);
 }
 
-BATON_TASK void baton_task_position_embedding_f16(float *out,
-                                                  int64_t out_stride,
+BATON_TASK void baton_task_position_embedding_f16(Real *out, int64_t out_stride,
                                                   const uint16_t *table,
                                                   int64_t position,
                                                   int64_t rows, int64_t width) {

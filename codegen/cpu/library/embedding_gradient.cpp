@@ -17,7 +17,8 @@ namespace {
 BATON_INLINE int64_t next_of(const int32_t *__restrict indices, int32_t token,
                              int64_t row, int64_t rows) {
   for (; row + lanes <= rows; row += lanes) {
-    IntegerVector some;
+    typedef int32_t Tokens __attribute__((ext_vector_type(16)));
+    Tokens some;
     __builtin_memcpy(&some, indices + row, sizeof some);
     if (__builtin_reduce_or(some == token))
       break;
@@ -30,11 +31,11 @@ BATON_INLINE int64_t next_of(const int32_t *__restrict indices, int32_t token,
 } // namespace
 
 BATON_TASK void
-baton_task_embedding_gradient(float *__restrict dtable, int64_t table_stride,
-                              const float *__restrict dy, int64_t dy_stride,
+baton_task_embedding_gradient(Real *__restrict dtable, int64_t table_stride,
+                              const Real *__restrict dy, int64_t dy_stride,
                               const int32_t *__restrict indices, int64_t rows,
                               int64_t columns, int64_t vocabulary,
-                              float multiplier, const int32_t *accumulate) {
+                              Real multiplier, const int32_t *accumulate) {
   const bool adds = joins(accumulate);
   if (!adds)
     for (int64_t token = 0; token < vocabulary; ++token)
@@ -43,7 +44,7 @@ baton_task_embedding_gradient(float *__restrict dtable, int64_t table_stride,
             store(dtable + token * table_stride + first, splat(0.0f), count);
           });
   constexpr int64_t part = 256;
-  alignas(64) float sums[part];
+  alignas(64) Real sums[part];
   for (int64_t begin = 0; begin < columns; begin += part) {
     const int64_t width = columns - begin < part ? columns - begin : part;
     for (int64_t row = 0; row < rows; ++row) {
@@ -61,7 +62,7 @@ baton_task_embedding_gradient(float *__restrict dtable, int64_t table_stride,
                     load(sums + first) +
                         load(dy + next * dy_stride + begin + first, count));
             });
-      float *destination = dtable + token * table_stride + begin;
+      Real *destination = dtable + token * table_stride + begin;
       for_each_vector(width,
                       [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                         Vector value = load(sums + first) * multiplier;

@@ -14,19 +14,18 @@ using namespace baton::cpu;
 namespace {
 
 template <typename Weight>
-BATON_INLINE void gated_linear(float *__restrict out, int64_t out_stride,
-                               const float *__restrict x, int64_t x_stride,
-                               const Weight *__restrict panels,
-                               const float *__restrict bias_gate,
-                               const float *__restrict bias_up, int64_t rows,
-                               int64_t k, int64_t columns, int32_t activation) {
+BATON_INLINE void
+gated_linear(Real *__restrict out, int64_t out_stride, const Real *__restrict x,
+             int64_t x_stride, const Weight *__restrict panels,
+             const Real *__restrict bias_gate, const Real *__restrict bias_up,
+             int64_t rows, int64_t k, int64_t columns, int32_t activation) {
   const int64_t panel_count = (columns + lanes - 1) / lanes;
   const int64_t panel_stride = k * lanes;
   // Where one kernel takes both panels, gates and ups alternate in the tile;
   // where it takes one, all gates come first, then all ups.
-  alignas(64) float tile[2 * tile_rows * lanes];
+  alignas(64) Real tile[2 * tile_rows * lanes];
 
-  auto finish = [&](const float *gates, const float *ups, int64_t row_stride,
+  auto finish = [&](const Real *gates, const Real *ups, int64_t row_stride,
                     int64_t first_row, int64_t block_rows,
                     int64_t panel) BATON_INLINE_LAMBDA {
     int64_t column = panel * lanes;
@@ -54,7 +53,7 @@ BATON_INLINE void gated_linear(float *__restrict out, int64_t out_stride,
                         panels + first_panel * panel_stride, panel_stride,
                         width, k);
           for (int64_t pair = 0; pair < width / 2; ++pair) {
-            const float *gates = deep.sums + 2 * pair * lanes;
+            const Real *gates = deep.sums + 2 * pair * lanes;
             finish(gates, gates + lanes, deep_panels * lanes, first_row,
                    block_rows, first_panel / 2 + pair);
           }
@@ -93,16 +92,16 @@ BATON_INLINE void gated_linear(float *__restrict out, int64_t out_stride,
 } // namespace
 
 BATON_TASK void baton_task_gated_linear_f32(
-    float *out, int64_t out_stride, const float *x, int64_t x_stride,
-    const float *panels, const float *bias_gate, const float *bias_up,
+    Real *out, int64_t out_stride, const Real *x, int64_t x_stride,
+    const Real *panels, const Real *bias_gate, const Real *bias_up,
     int64_t rows, int64_t k, int64_t columns, int32_t activation) {
   gated_linear(out, out_stride, x, x_stride, panels, bias_gate, bias_up, rows,
                k, columns, activation);
 }
 
 BATON_TASK void baton_task_gated_linear_bf16(
-    float *out, int64_t out_stride, const float *x, int64_t x_stride,
-    const uint16_t *panels, const float *bias_gate, const float *bias_up,
+    Real *out, int64_t out_stride, const Real *x, int64_t x_stride,
+    const uint16_t *panels, const Real *bias_gate, const Real *bias_up,
     int64_t rows, int64_t k, int64_t columns, int32_t activation) {
   gated_linear(out, out_stride, x, x_stride,
                reinterpret_cast<const BFloat16 *>(panels), bias_gate, bias_up,
@@ -110,8 +109,8 @@ BATON_TASK void baton_task_gated_linear_bf16(
 }
 
 BATON_TASK void baton_task_gated_linear_f16(
-    float *out, int64_t out_stride, const float *x, int64_t x_stride,
-    const uint16_t *panels, const float *bias_gate, const float *bias_up,
+    Real *out, int64_t out_stride, const Real *x, int64_t x_stride,
+    const uint16_t *panels, const Real *bias_gate, const Real *bias_up,
     int64_t rows, int64_t k, int64_t columns, int32_t activation) {
   gated_linear(out, out_stride, x, x_stride,
                reinterpret_cast<const Float16 *>(panels), bias_gate, bias_up,

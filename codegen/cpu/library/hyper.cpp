@@ -10,10 +10,10 @@
 using namespace baton::cpu;
 
 BATON_TASK void
-baton_task_hyper_project(float *__restrict out, int64_t out_stride,
-                         const float *__restrict x, int64_t x_stride,
-                         const float *__restrict phi, int64_t rows,
-                         int64_t width, int64_t outputs, float epsilon) {
+baton_task_hyper_project(Real *__restrict out, int64_t out_stride,
+                         const Real *__restrict x, int64_t x_stride,
+                         const Real *__restrict phi, int64_t rows,
+                         int64_t width, int64_t outputs, Real epsilon) {
   for_rows_together(
       rows, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
         project_rows(out + first * out_stride, out_stride, x + first * x_stride,
@@ -21,19 +21,20 @@ baton_task_hyper_project(float *__restrict out, int64_t out_stride,
       });
 }
 
-BATON_TASK void baton_task_hyper_maps(
-    float *out, int64_t out_stride, const float *logits, int64_t logits_stride,
-    const float *__restrict scale, const float *__restrict base, int64_t rows,
-    int64_t streams, int32_t mixing, int64_t iterations, float epsilon) {
+BATON_TASK void baton_task_hyper_maps(Real *out, int64_t out_stride,
+                                      const Real *logits, int64_t logits_stride,
+                                      const Real *__restrict scale,
+                                      const Real *__restrict base, int64_t rows,
+                                      int64_t streams, int32_t mixing,
+                                      int64_t iterations, Real epsilon) {
   for (int64_t row = 0; row < rows; ++row)
     maps_row(out + row * out_stride, logits + row * logits_stride, scale, base,
              streams, mixing, iterations, epsilon);
 }
 
-BATON_TASK void baton_task_hyper_pre(float *__restrict out, int64_t out_stride,
-                                     const float *__restrict x,
-                                     int64_t x_stride,
-                                     const float *__restrict weights,
+BATON_TASK void baton_task_hyper_pre(Real *__restrict out, int64_t out_stride,
+                                     const Real *__restrict x, int64_t x_stride,
+                                     const Real *__restrict weights,
                                      int64_t weights_stride, int64_t rows,
                                      int64_t streams, int64_t width) {
   for (int64_t row = 0; row < rows; ++row)
@@ -42,9 +43,9 @@ BATON_TASK void baton_task_hyper_pre(float *__restrict out, int64_t out_stride,
 }
 
 BATON_TASK void
-baton_task_hyper_post(float *out, int64_t out_stride, const float *x,
-                      int64_t x_stride, const float *__restrict y,
-                      int64_t y_stride, const float *__restrict weights,
+baton_task_hyper_post(Real *out, int64_t out_stride, const Real *x,
+                      int64_t x_stride, const Real *__restrict y,
+                      int64_t y_stride, const Real *__restrict weights,
                       int64_t weights_stride, int64_t rows, int64_t streams,
                       int64_t width, int32_t mixes) {
   for (int64_t row = 0; row < rows; ++row)
@@ -55,21 +56,21 @@ baton_task_hyper_post(float *out, int64_t out_stride, const float *x,
 namespace {
 /// What hyper_enter and hyper_turn take alike.
 struct Entry {
-  const float *phi, *scale, *base;
+  const Real *phi, *scale, *base;
   int64_t streams, width;
-  float norm_epsilon;
+  Real norm_epsilon;
   int32_t mixing;
   int64_t iterations;
-  float epsilon;
+  Real epsilon;
 };
 } // namespace
 
 /// The maps of at most rows_together rows, and what the next sublayer reads.
-BATON_INLINE void enter_rows(float *out, int64_t out_stride, float *maps,
-                             int64_t maps_stride, const float *x,
+BATON_INLINE void enter_rows(Real *out, int64_t out_stride, Real *maps,
+                             int64_t maps_stride, const Real *x,
                              int64_t x_stride, int64_t rows,
                              const Entry &entry) {
-  float logits[rows_together * most_maps];
+  Real logits[rows_together * most_maps];
   project_rows(logits, most_maps, x, x_stride, entry.phi, rows,
                entry.streams * entry.width,
                maps_of(entry.streams, entry.mixing), entry.norm_epsilon);
@@ -83,11 +84,11 @@ BATON_INLINE void enter_rows(float *out, int64_t out_stride, float *maps,
 }
 
 BATON_TASK void baton_task_hyper_enter(
-    float *__restrict out, int64_t out_stride, float *__restrict maps,
-    int64_t maps_stride, const float *__restrict x, int64_t x_stride,
-    const float *__restrict phi, const float *__restrict scale,
-    const float *__restrict base, int64_t rows, int64_t streams, int64_t width,
-    float norm_epsilon, int32_t mixing, int64_t iterations, float epsilon) {
+    Real *__restrict out, int64_t out_stride, Real *__restrict maps,
+    int64_t maps_stride, const Real *__restrict x, int64_t x_stride,
+    const Real *__restrict phi, const Real *__restrict scale,
+    const Real *__restrict base, int64_t rows, int64_t streams, int64_t width,
+    Real norm_epsilon, int32_t mixing, int64_t iterations, Real epsilon) {
   const Entry entry = {phi,          scale,  base,       streams, width,
                        norm_epsilon, mixing, iterations, epsilon};
   for_rows_together(rows, [&](int64_t first,
@@ -98,14 +99,14 @@ BATON_TASK void baton_task_hyper_enter(
 }
 
 BATON_TASK void baton_task_hyper_turn(
-    float *streams_out, int64_t streams_stride, float *__restrict out,
-    int64_t out_stride, float *__restrict maps, int64_t maps_stride,
-    const float *x, int64_t x_stride, const float *__restrict y,
-    int64_t y_stride, const float *__restrict weights, int64_t weights_stride,
-    const float *__restrict phi, const float *__restrict scale,
-    const float *__restrict base, int64_t rows, int64_t streams, int64_t width,
-    int32_t mixes, float norm_epsilon, int32_t mixing, int64_t iterations,
-    float epsilon) {
+    Real *streams_out, int64_t streams_stride, Real *__restrict out,
+    int64_t out_stride, Real *__restrict maps, int64_t maps_stride,
+    const Real *x, int64_t x_stride, const Real *__restrict y, int64_t y_stride,
+    const Real *__restrict weights, int64_t weights_stride,
+    const Real *__restrict phi, const Real *__restrict scale,
+    const Real *__restrict base, int64_t rows, int64_t streams, int64_t width,
+    int32_t mixes, Real norm_epsilon, int32_t mixing, int64_t iterations,
+    Real epsilon) {
   const Entry entry = {phi,          scale,  base,       streams, width,
                        norm_epsilon, mixing, iterations, epsilon};
   for_rows_together(rows, [&](int64_t first,

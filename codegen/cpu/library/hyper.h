@@ -37,7 +37,7 @@ constexpr int64_t columns_together = 256;
 
 /// Adds products of `count` elements of x with `Outputs` rows of phi.
 template <int Outputs>
-BATON_INLINE void add_products(Vector *sums, const float *x, const float *phi,
+BATON_INLINE void add_products(Vector *sums, const Real *x, const Real *phi,
                                int64_t width, int64_t count) {
   Vector own[Outputs];
   BATON_UNROLL
@@ -56,9 +56,9 @@ BATON_INLINE void add_products(Vector *sums, const float *x, const float *phi,
 
 /// out[r][i] = (x[r] · phi[i]) / sqrt(mean(x[r]^2) + epsilon) for all i <
 /// outputs and at most rows_together rows; `width` is that of all streams.
-BATON_INLINE void project_rows(float *out, int64_t out_stride, const float *x,
-                               int64_t x_stride, const float *phi, int64_t rows,
-                               int64_t width, int64_t outputs, float epsilon) {
+BATON_INLINE void project_rows(Real *out, int64_t out_stride, const Real *x,
+                               int64_t x_stride, const Real *phi, int64_t rows,
+                               int64_t width, int64_t outputs, Real epsilon) {
   Vector sums[rows_together][most_maps];
   Vector squares[rows_together];
   for (int64_t row = 0; row < rows; ++row) {
@@ -70,7 +70,7 @@ BATON_INLINE void project_rows(float *out, int64_t out_stride, const float *x,
     const int64_t rest = width - column;
     const int64_t count = rest < columns_together ? rest : columns_together;
     for (int64_t row = 0; row < rows; ++row) {
-      const float *source = x + row * x_stride + column;
+      const Real *source = x + row * x_stride + column;
       for_each_vector(count,
                       [&](int64_t first, int64_t lanes) BATON_INLINE_LAMBDA {
                         const Vector value = load(source + first, lanes);
@@ -86,8 +86,8 @@ BATON_INLINE void project_rows(float *out, int64_t out_stride, const float *x,
     }
   }
   for (int64_t row = 0; row < rows; ++row) {
-    const float mean = reduce_sum(squares[row]) / static_cast<float>(width);
-    const float inverse = 1.0f / __builtin_elementwise_sqrt(mean + epsilon);
+    const Real mean = reduce_sum(squares[row]) / static_cast<Real>(width);
+    const Real inverse = 1.0f / __builtin_elementwise_sqrt(mean + epsilon);
     for (int64_t i = 0; i < outputs; ++i)
       out[row * out_stride + i] = reduce_sum(sums[row][i]) * inverse;
   }
@@ -103,8 +103,8 @@ BATON_INLINE void for_rows_together(int64_t rows, Body body) {
 //===- The maps -----------------------------------------------------------===//
 
 /// The sum of n numbers `step` apart, from the first on.
-BATON_INLINE float sum_of(const float *values, int64_t n, int64_t step) {
-  float sum = values[0];
+BATON_INLINE Real sum_of(const Real *values, int64_t n, int64_t step) {
+  Real sum = values[0];
   for (int64_t i = 1; i < n; ++i)
     sum += values[i * step];
   return sum;
@@ -112,8 +112,8 @@ BATON_INLINE float sum_of(const float *values, int64_t n, int64_t step) {
 
 /// Divides rows, or columns, of an n by n matrix by their sums plus epsilon,
 /// and keeps the divisors.
-BATON_INLINE void divide_by_sums(float *matrix, float *divisors, int64_t n,
-                                 bool rows, float epsilon) {
+BATON_INLINE void divide_by_sums(Real *matrix, Real *divisors, int64_t n,
+                                 bool rows, Real epsilon) {
   const int64_t line = rows ? n : 1, step = rows ? 1 : n;
   for (int64_t i = 0; i < n; ++i) {
     divisors[i] = sum_of(matrix + i * line, n, step) + epsilon;
@@ -123,9 +123,9 @@ BATON_INLINE void divide_by_sums(float *matrix, float *divisors, int64_t n,
 }
 
 /// softmax of every row of an n by n matrix, whose memory has whole vectors.
-BATON_INLINE void softmax_rows(float *matrix, int64_t n) {
+BATON_INLINE void softmax_rows(Real *matrix, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    float most = matrix[i * n];
+    Real most = matrix[i * n];
     for (int64_t k = 1; k < n; ++k)
       most = matrix[i * n + k] > most ? matrix[i * n + k] : most;
     for (int64_t k = 0; k < n; ++k)
@@ -133,16 +133,16 @@ BATON_INLINE void softmax_rows(float *matrix, int64_t n) {
   }
   for (int64_t first = 0; first < n * n; first += lanes)
     store(matrix + first, exp(load(matrix + first)));
-  float sums[most_streams];
+  Real sums[most_streams];
   divide_by_sums(matrix, sums, n, /*rows=*/true, 0.0f);
 }
 
 /// See baton_task_hyper_maps. `kept(matrix, divisors, rows)` sees every
 /// division's result.
 template <typename Kept>
-BATON_INLINE void sinkhorn(float *matrix, int64_t n, int64_t iterations,
-                           float epsilon, Kept kept) {
-  float divisors[most_streams];
+BATON_INLINE void sinkhorn(Real *matrix, int64_t n, int64_t iterations,
+                           Real epsilon, Kept kept) {
+  Real divisors[most_streams];
   auto divide = [&](bool rows) BATON_INLINE_LAMBDA {
     divide_by_sums(matrix, divisors, n, rows, epsilon);
     kept(matrix, divisors, rows);
@@ -158,8 +158,8 @@ BATON_INLINE void sinkhorn(float *matrix, int64_t n, int64_t iterations,
 }
 
 /// scale * logits + base, for n numbers of one part.
-BATON_INLINE void affine(float *out, const float *logits, const float *base,
-                         float scale, int64_t count) {
+BATON_INLINE void affine(Real *out, const Real *logits, const Real *base,
+                         Real scale, int64_t count) {
   for_each_vector(count, [&](int64_t first, int64_t n) BATON_INLINE_LAMBDA {
     store(out + first,
           fma(splat(scale), load(logits + first, n), load(base + first, n)), n);
@@ -167,10 +167,10 @@ BATON_INLINE void affine(float *out, const float *logits, const float *base,
 }
 
 /// One row of baton_task_hyper_maps.
-BATON_INLINE void maps_row(float *out, const float *logits, const float *scale,
-                           const float *base, int64_t streams, int32_t mixing,
-                           int64_t iterations, float epsilon) {
-  float part[most_mixed];
+BATON_INLINE void maps_row(Real *out, const Real *logits, const Real *scale,
+                           const Real *base, int64_t streams, int32_t mixing,
+                           int64_t iterations, Real epsilon) {
+  Real part[most_mixed];
   affine(part, logits, base, scale[0], streams);
   store(out, sigmoid(load(part, streams)) + epsilon, streams);
   if (mixing == BATON_MIXING_NONE)
@@ -185,7 +185,7 @@ BATON_INLINE void maps_row(float *out, const float *logits, const float *scale,
   affine(part, logits + 2 * streams, base + 2 * streams, scale[2], mixed);
   if (mixing == BATON_MIXING_SINKHORN)
     sinkhorn(part, streams, iterations, epsilon,
-             [](const float *, const float *, bool) BATON_INLINE_LAMBDA {});
+             [](const Real *, const Real *, bool) BATON_INLINE_LAMBDA {});
   for_each_vector(mixed, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
     store(out + 2 * streams + first, load(part + first, count), count);
   });
@@ -194,7 +194,7 @@ BATON_INLINE void maps_row(float *out, const float *logits, const float *scale,
 //===- Reading and writing streams ----------------------------------------===//
 
 /// One row of baton_task_hyper_pre.
-BATON_INLINE void pre_row(float *out, const float *x, const float *weights,
+BATON_INLINE void pre_row(Real *out, const Real *x, const Real *weights,
                           int64_t streams, int64_t width) {
   for_each_vector(width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
     Vector sum = weights[0] * load(x + first, count);
@@ -205,10 +205,10 @@ BATON_INLINE void pre_row(float *out, const float *x, const float *weights,
 }
 
 /// One row of baton_task_hyper_post.
-BATON_INLINE void post_row(float *out, const float *x, const float *y,
-                           const float *weights, int64_t streams, int64_t width,
+BATON_INLINE void post_row(Real *out, const Real *x, const Real *y,
+                           const Real *weights, int64_t streams, int64_t width,
                            bool mixes) {
-  const float *mixing = weights + streams;
+  const Real *mixing = weights + streams;
   for_each_vector(width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
     const Vector made = load(y + first, count);
     // All streams are read before the first is written: `out` may be x.

@@ -11,13 +11,13 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_scale_rows(float *out, int64_t out_stride,
-                                      const float *x, int64_t x_stride,
-                                      const float *__restrict statistics,
+BATON_TASK void baton_task_scale_rows(Real *out, int64_t out_stride,
+                                      const Real *x, int64_t x_stride,
+                                      const Real *__restrict statistics,
                                       int64_t statistics_stride, int64_t rows,
                                       int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float factor = statistics[row * statistics_stride + 1];
+    const Real factor = statistics[row * statistics_stride + 1];
     for_each_vector(
         width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
           store(out + row * out_stride + first,
@@ -29,19 +29,19 @@ BATON_TASK void baton_task_scale_rows(float *out, int64_t out_stride,
 // With s = 1 / sqrt(mean(x^2) + epsilon) and y = s x phi^T, dx = s dy phi -
 // x s^2 (dy . y) / width.
 BATON_TASK void baton_task_hyper_project_gradient(
-    float *dx, int64_t dx_stride, const float *__restrict dy, int64_t dy_stride,
-    const float *__restrict x, int64_t x_stride, const float *__restrict phi,
-    const float *__restrict y, int64_t y_stride,
-    const float *__restrict statistics, int64_t statistics_stride, int64_t rows,
+    Real *dx, int64_t dx_stride, const Real *__restrict dy, int64_t dy_stride,
+    const Real *__restrict x, int64_t x_stride, const Real *__restrict phi,
+    const Real *__restrict y, int64_t y_stride,
+    const Real *__restrict statistics, int64_t statistics_stride, int64_t rows,
     int64_t width, int64_t outputs) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float inverse = statistics[row * statistics_stride + 1];
-    const float *gradient = dy + row * dy_stride;
-    const float *source = x + row * x_stride;
-    float along = 0.0f;
+    const Real inverse = statistics[row * statistics_stride + 1];
+    const Real *gradient = dy + row * dy_stride;
+    const Real *source = x + row * x_stride;
+    Real along = 0.0f;
     for (int64_t i = 0; i < outputs; ++i)
       along += gradient[i] * y[row * y_stride + i];
-    along = along * inverse * inverse / static_cast<float>(width);
+    along = along * inverse * inverse / static_cast<Real>(width);
     for_each_vector(width, [&](int64_t first,
                                int64_t count) BATON_INLINE_LAMBDA {
       Vector sum = splat(0.0f);
@@ -56,12 +56,12 @@ BATON_TASK void baton_task_hyper_project_gradient(
 
 /// The adjoint of divide_by_sums, in place: `result` and `divisors` are what it
 /// made.
-BATON_INLINE void divide_by_sums_gradient(float *gradient, const float *result,
-                                          const float *divisors, int64_t n,
+BATON_INLINE void divide_by_sums_gradient(Real *gradient, const Real *result,
+                                          const Real *divisors, int64_t n,
                                           bool rows) {
   const int64_t line = rows ? n : 1, step = rows ? 1 : n;
   for (int64_t i = 0; i < n; ++i) {
-    float along = 0.0f;
+    Real along = 0.0f;
     for (int64_t k = 0; k < n; ++k) {
       const int64_t place = i * line + k * step;
       along += gradient[place] * result[place];
@@ -74,20 +74,20 @@ BATON_INLINE void divide_by_sums_gradient(float *gradient, const float *result,
 }
 
 /// The adjoint of sinkhorn, in place; `logits` are overwritten.
-BATON_INLINE void sinkhorn_gradient(float *gradient, float *logits, int64_t n,
-                                    int64_t iterations, float epsilon) {
+BATON_INLINE void sinkhorn_gradient(Real *gradient, Real *logits, int64_t n,
+                                    int64_t iterations, Real epsilon) {
   struct Division {
-    float result[most_mixed], divisors[most_streams];
+    Real result[most_mixed], divisors[most_streams];
     bool rows;
   };
   Division divisions[2 * BATON_MOST_ITERATIONS];
-  float softmax[most_mixed];
+  Real softmax[most_mixed];
   for (int64_t i = 0; i < most_mixed; ++i)
     softmax[i] = i < n * n ? logits[i] : 0.0f;
   softmax_rows(softmax, n);
   int64_t count = 0;
   sinkhorn(logits, n, iterations, epsilon,
-           [&](const float *matrix, const float *divisors, bool rows)
+           [&](const Real *matrix, const Real *divisors, bool rows)
                BATON_INLINE_LAMBDA {
                  Division &division = divisions[count++];
                  for (int64_t i = 0; i < n * n; ++i)
@@ -103,7 +103,7 @@ BATON_INLINE void sinkhorn_gradient(float *gradient, float *logits, int64_t n,
   }
   // softmax: y (dy - sum of dy y), row by row.
   for (int64_t i = 0; i < n; ++i) {
-    float along = 0.0f;
+    Real along = 0.0f;
     for (int64_t k = 0; k < n; ++k)
       along += gradient[i * n + k] * softmax[i * n + k];
     for (int64_t k = 0; k < n; ++k)
@@ -112,21 +112,21 @@ BATON_INLINE void sinkhorn_gradient(float *gradient, float *logits, int64_t n,
 }
 
 BATON_TASK void baton_task_hyper_maps_gradient(
-    float *__restrict dlogits, int64_t dlogits_stride, float *__restrict dz,
-    int64_t dz_stride, const float *__restrict dy, int64_t dy_stride,
-    const float *__restrict logits, int64_t logits_stride,
-    const float *__restrict scale, const float *__restrict base, int64_t rows,
-    int64_t streams, int32_t mixing, int64_t iterations, float epsilon) {
+    Real *__restrict dlogits, int64_t dlogits_stride, Real *__restrict dz,
+    int64_t dz_stride, const Real *__restrict dy, int64_t dy_stride,
+    const Real *__restrict logits, int64_t logits_stride,
+    const Real *__restrict scale, const Real *__restrict base, int64_t rows,
+    int64_t streams, int32_t mixing, int64_t iterations, Real epsilon) {
   const int64_t mixed = streams * streams;
   for (int64_t row = 0; row < rows; ++row) {
-    const float *source = logits + row * logits_stride;
-    const float *gradient = dy + row * dy_stride;
-    float *sums = dz + row * dz_stride;
-    float *destination = dlogits + row * dlogits_stride;
-    float part[most_mixed], slope[most_mixed];
+    const Real *source = logits + row * logits_stride;
+    const Real *gradient = dy + row * dy_stride;
+    Real *sums = dz + row * dz_stride;
+    Real *destination = dlogits + row * dlogits_stride;
+    Real part[most_mixed], slope[most_mixed];
     // sigmoid' = sigmoid (1 - sigmoid), of what is written twice that.
-    auto open = [&](int64_t first, float scale,
-                    float factor) BATON_INLINE_LAMBDA {
+    auto open = [&](int64_t first, Real scale,
+                    Real factor) BATON_INLINE_LAMBDA {
       affine(part, source + first, base + first, scale, streams);
       const Vector value = sigmoid(load(part, streams));
       store(sums + first,
@@ -157,15 +157,15 @@ BATON_TASK void baton_task_hyper_maps_gradient(
 }
 
 BATON_TASK void baton_task_hyper_scale_gradient(
-    float *__restrict dscale, const float *__restrict dz, int64_t dz_stride,
-    const float *__restrict logits, int64_t logits_stride, int64_t rows,
+    Real *__restrict dscale, const Real *__restrict dz, int64_t dz_stride,
+    const Real *__restrict logits, int64_t logits_stride, int64_t rows,
     int64_t streams, int32_t mixing, const int32_t *accumulate) {
   const bool adds = joins(accumulate);
   const int64_t count = maps_of(streams, mixing);
   int64_t first = 0;
   for (int64_t part = 0; first < count; ++part) {
     const int64_t end = part == 2 ? count : first + streams;
-    float sum = 0.0f;
+    Real sum = 0.0f;
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t i = first; i < end; ++i)
         sum = __builtin_elementwise_fma(dz[row * dz_stride + i],
@@ -176,8 +176,7 @@ BATON_TASK void baton_task_hyper_scale_gradient(
 }
 
 /// The sum over a row of a * b.
-BATON_INLINE float inner_product(const float *a, const float *b,
-                                 int64_t width) {
+BATON_INLINE Real inner_product(const Real *a, const Real *b, int64_t width) {
   Vector sum = splat(0.0f);
   for_each_vector(width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
     sum = fma(load(a + first, count), load(b + first, count), sum);
@@ -186,16 +185,15 @@ BATON_INLINE float inner_product(const float *a, const float *b,
 }
 
 BATON_TASK void baton_task_hyper_pre_gradient(
-    float *__restrict dx, int64_t dx_stride, float *__restrict dweights,
-    int64_t dweights_stride, const float *__restrict dy, int64_t dy_stride,
-    const float *__restrict x, int64_t x_stride,
-    const float *__restrict weights, int64_t weights_stride, int64_t rows,
-    int64_t streams, int64_t width) {
+    Real *__restrict dx, int64_t dx_stride, Real *__restrict dweights,
+    int64_t dweights_stride, const Real *__restrict dy, int64_t dy_stride,
+    const Real *__restrict x, int64_t x_stride, const Real *__restrict weights,
+    int64_t weights_stride, int64_t rows, int64_t streams, int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float *gradient = dy + row * dy_stride;
+    const Real *gradient = dy + row * dy_stride;
     for (int64_t j = 0; j < streams; ++j) {
-      const float weight = weights[row * weights_stride + j];
-      float *destination = dx + row * dx_stride + j * width;
+      const Real weight = weights[row * weights_stride + j];
+      Real *destination = dx + row * dx_stride + j * width;
       for_each_vector(width,
                       [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                         store(destination + first,
@@ -208,18 +206,18 @@ BATON_TASK void baton_task_hyper_pre_gradient(
 }
 
 BATON_TASK void baton_task_hyper_post_gradient(
-    float *__restrict dx, int64_t dx_stride, float *__restrict dy,
-    int64_t dy_stride, float *__restrict dweights, int64_t dweights_stride,
-    const float *__restrict dout, int64_t dout_stride,
-    const float *__restrict x, int64_t x_stride, const float *__restrict y,
-    int64_t y_stride, const float *__restrict weights, int64_t weights_stride,
-    int64_t rows, int64_t streams, int64_t width, int32_t mixes) {
+    Real *__restrict dx, int64_t dx_stride, Real *__restrict dy,
+    int64_t dy_stride, Real *__restrict dweights, int64_t dweights_stride,
+    const Real *__restrict dout, int64_t dout_stride, const Real *__restrict x,
+    int64_t x_stride, const Real *__restrict y, int64_t y_stride,
+    const Real *__restrict weights, int64_t weights_stride, int64_t rows,
+    int64_t streams, int64_t width, int32_t mixes) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float *gradient = dout + row * dout_stride;
-    const float *source = x + row * x_stride;
-    const float *weight = weights + row * weights_stride;
-    const float *mixing = weight + streams;
-    float *weight_gradient = dweights + row * dweights_stride;
+    const Real *gradient = dout + row * dout_stride;
+    const Real *source = x + row * x_stride;
+    const Real *weight = weights + row * weights_stride;
+    const Real *mixing = weight + streams;
+    Real *weight_gradient = dweights + row * dweights_stride;
     for_each_vector(
         width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
           Vector after[most_streams];

@@ -16,10 +16,10 @@ using namespace baton::cpu;
 namespace {
 
 template <typename Weight>
-BATON_INLINE void linear(float *out, int64_t out_stride,
-                         const float *__restrict x, int64_t x_stride,
+BATON_INLINE void linear(Real *out, int64_t out_stride,
+                         const Real *__restrict x, int64_t x_stride,
                          const Weight *__restrict panels,
-                         const float *__restrict bias, const float *residual,
+                         const Real *__restrict bias, const Real *residual,
                          int64_t residual_stride, int64_t rows, int64_t k,
                          int64_t columns, int32_t activation) {
   const int64_t panel_count = (columns + lanes - 1) / lanes;
@@ -27,7 +27,7 @@ BATON_INLINE void linear(float *out, int64_t out_stride,
 
   // products [block rows][tile stride] -> out; not part of the kernels, because
   // there are many of those and the activation is long.
-  auto finish = [&](const float *products, int64_t products_stride,
+  auto finish = [&](const Real *products, int64_t products_stride,
                     int64_t first_row, int64_t block_rows, int64_t first_panel,
                     int64_t width) BATON_INLINE_LAMBDA {
     for (int64_t row = 0; row < block_rows; ++row)
@@ -59,7 +59,7 @@ BATON_INLINE void linear(float *out, int64_t out_stride,
         });
     return;
   }
-  alignas(64) float tile[tile_rows * lanes];
+  alignas(64) Real tile[tile_rows * lanes];
   for (int64_t panel = 0; panel < panel_count;) {
     const int64_t left = panel_count - panel;
     const Weight *source = panels + panel * panel_stride;
@@ -85,10 +85,10 @@ BATON_INLINE void linear(float *out, int64_t out_stride,
 
 } // namespace
 
-BATON_TASK void baton_task_linear_f32(float *out, int64_t out_stride,
-                                      const float *x, int64_t x_stride,
-                                      const float *panels, const float *bias,
-                                      const float *residual,
+BATON_TASK void baton_task_linear_f32(Real *out, int64_t out_stride,
+                                      const Real *x, int64_t x_stride,
+                                      const Real *panels, const Real *bias,
+                                      const Real *residual,
                                       int64_t residual_stride, int64_t rows,
                                       int64_t k, int64_t columns,
                                       int32_t activation) {
@@ -96,10 +96,10 @@ BATON_TASK void baton_task_linear_f32(float *out, int64_t out_stride,
          rows, k, columns, activation);
 }
 
-BATON_TASK void baton_task_linear_bf16(float *out, int64_t out_stride,
-                                       const float *x, int64_t x_stride,
-                                       const uint16_t *panels,
-                                       const float *bias, const float *residual,
+BATON_TASK void baton_task_linear_bf16(Real *out, int64_t out_stride,
+                                       const Real *x, int64_t x_stride,
+                                       const uint16_t *panels, const Real *bias,
+                                       const Real *residual,
                                        int64_t residual_stride, int64_t rows,
                                        int64_t k, int64_t columns,
                                        int32_t activation) {
@@ -108,10 +108,10 @@ BATON_TASK void baton_task_linear_bf16(float *out, int64_t out_stride,
          residual_stride, rows, k, columns, activation);
 }
 
-BATON_TASK void baton_task_linear_f16(float *out, int64_t out_stride,
-                                      const float *x, int64_t x_stride,
-                                      const uint16_t *panels, const float *bias,
-                                      const float *residual,
+BATON_TASK void baton_task_linear_f16(Real *out, int64_t out_stride,
+                                      const Real *x, int64_t x_stride,
+                                      const uint16_t *panels, const Real *bias,
+                                      const Real *residual,
                                       int64_t residual_stride, int64_t rows,
                                       int64_t k, int64_t columns,
                                       int32_t activation) {

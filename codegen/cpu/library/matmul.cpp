@@ -11,19 +11,19 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_matmul(float *__restrict out, int64_t out_stride,
-                                  const float *__restrict a, int64_t a_stride,
-                                  const float *__restrict b,
+BATON_TASK void baton_task_matmul(Real *__restrict out, int64_t out_stride,
+                                  const Real *__restrict a, int64_t a_stride,
+                                  const Real *__restrict b,
                                   int64_t b_column_stride,
                                   int64_t b_depth_stride, int64_t rows,
                                   int64_t columns, int64_t depth) {
   constexpr int64_t piece = 128; // 8 KiB, a quarter of the first-level cache
-  alignas(64) float panel[piece * lanes];
+  alignas(64) Real panel[piece * lanes];
   for (int64_t column = 0; column < columns; column += lanes) {
     const int64_t count = columns - column < lanes ? columns - column : lanes;
     for (int64_t first = 0; first == 0 || first < depth; first += piece) {
       const int64_t size = depth - first < piece ? depth - first : piece;
-      const float *source =
+      const Real *source =
           b + column * b_column_stride + first * b_depth_stride;
       if (b_column_stride == 1)
         for (int64_t d = 0; d < size; ++d)
@@ -40,9 +40,9 @@ BATON_TASK void baton_task_matmul(float *__restrict out, int64_t out_stride,
       for_each_row_block(rows, [&](int64_t first_row,
                                    int64_t block) BATON_INLINE_LAMBDA {
         with_constant_rows(block, [&]<int Rows>() BATON_INLINE_LAMBDA {
-          const float *left[Rows];
+          const Real *left[Rows];
           Vector sum[Rows][1];
-          float *target = out + first_row * out_stride + column;
+          Real *target = out + first_row * out_stride + column;
           BATON_UNROLL
           for (int row = 0; row < Rows; ++row) {
             left[row] = a + (first_row + row) * a_stride + first;

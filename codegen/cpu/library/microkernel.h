@@ -22,7 +22,7 @@ constexpr int64_t tile_rows = 6;
 /// called before every `Step` depths to prefetch.
 template <int Rows, int Panels, int Step = 1, int Spacing = 1, typename Right,
           typename Ahead>
-BATON_INLINE void accumulate(Vector (*sum)[Panels], const float *const *x,
+BATON_INLINE void accumulate(Vector (*sum)[Panels], const Real *const *x,
                              int64_t begin, int64_t end, Right right,
                              Ahead ahead) {
   auto one = [&](int64_t depth) BATON_INLINE_LAMBDA {
@@ -48,7 +48,7 @@ BATON_INLINE void accumulate(Vector (*sum)[Panels], const float *const *x,
 }
 
 template <int Rows, int Panels, typename Right>
-BATON_INLINE void accumulate(Vector (*sum)[Panels], const float *const *x,
+BATON_INLINE void accumulate(Vector (*sum)[Panels], const Real *const *x,
                              int64_t begin, int64_t end, Right right) {
   accumulate<Rows, Panels>(sum, x, begin, end, right,
                            [](int64_t) BATON_INLINE_LAMBDA {});
@@ -86,7 +86,7 @@ BATON_INLINE void for_each_row_block(int64_t rows, Body body) {
 /// One tile of x times packed panels, written to `tile` [Rows][Panels * 16].
 /// A panel is [k][16]; `panel_stride` elements lie between two of them.
 template <int Rows, int Panels, typename Weight>
-BATON_INLINE void multiply_panels(float *tile, const float *__restrict x,
+BATON_INLINE void multiply_panels(Real *tile, const Real *__restrict x,
                                   int64_t x_stride,
                                   const Weight *__restrict panels,
                                   int64_t panel_stride, int64_t k) {
@@ -95,9 +95,9 @@ BATON_INLINE void multiply_panels(float *tile, const float *__restrict x,
   // little arithmetic the hardware's prefetchers keep up with the loads by
   // themselves, and every line that is asked for by name takes a miss buffer
   // from them.
-  constexpr bool is_light = sizeof(Weight) == sizeof(float) && Rows <= 2;
+  constexpr bool is_light = sizeof(Weight) == sizeof(Real) && Rows <= 2;
   constexpr int64_t ahead = (is_light ? 512 : 1024) / sizeof(Weight);
-  const float *row_pointers[Rows];
+  const Real *row_pointers[Rows];
   Vector sum[Rows][Panels];
   BATON_UNROLL
   for (int row = 0; row < Rows; ++row) {
@@ -139,18 +139,18 @@ constexpr int64_t deep_depth = 256;
 /// What a deep product needs; an entry point has one on its stack.
 struct DeepTile {
   /// [deep_rows][deep_panels * 16].
-  alignas(64) float sums[deep_rows * deep_panels * lanes];
+  alignas(64) Real sums[deep_rows * deep_panels * lanes];
   /// One panel's part as F32, [deep_depth][16].
-  alignas(64) float weights[deep_depth * lanes];
+  alignas(64) Real weights[deep_depth * lanes];
 };
 
 /// [depth][16] weights as F32: where they lie, or converted to `buffer`.
-BATON_INLINE const float *unpack(float *, const float *weights, int64_t) {
+BATON_INLINE const Real *unpack(Real *, const Real *weights, int64_t) {
   return weights;
 }
 template <typename Weight>
-BATON_INLINE const float *unpack(float *buffer, const Weight *weights,
-                                 int64_t depth) {
+BATON_INLINE const Real *unpack(Real *buffer, const Weight *weights,
+                                int64_t depth) {
   for (int64_t d = 0; d < depth; ++d)
     store(buffer + d * lanes, load_weights(weights + d * lanes));
   return buffer;
@@ -161,7 +161,7 @@ BATON_INLINE const float *unpack(float *buffer, const Weight *weights,
 /// nothing: an element stays one ascending chain.
 template <typename Weight>
 BATON_INLINE void
-multiply_deep(DeepTile &tile, const float *__restrict x, int64_t x_stride,
+multiply_deep(DeepTile &tile, const Real *__restrict x, int64_t x_stride,
               int64_t rows, const Weight *__restrict panels,
               int64_t panel_stride, int64_t panel_count, int64_t k) {
   constexpr int64_t sums_stride = deep_panels * lanes;
@@ -176,7 +176,7 @@ multiply_deep(DeepTile &tile, const float *__restrict x, int64_t x_stride,
           : begin + depth < k     ? panels + (begin + depth) * lanes
                                   : panels + panel_count * panel_stride);
       const int64_t next_bytes = depth * lanes * sizeof(Weight);
-      const float *weights = unpack(tile.weights, source, depth);
+      const Real *weights = unpack(tile.weights, source, depth);
       // Fetched ahead a line per `step` depths of every block of rows: all at
       // once, the arithmetic would wait.
       constexpr int64_t step = 4;
@@ -184,12 +184,12 @@ multiply_deep(DeepTile &tile, const float *__restrict x, int64_t x_stride,
       for_each_row_block(rows, [&](int64_t first,
                                    int64_t count) BATON_INLINE_LAMBDA {
         with_constant_rows(count, [&]<int Rows>() BATON_INLINE_LAMBDA {
-          float *sums = tile.sums + first * sums_stride + panel * lanes;
+          Real *sums = tile.sums + first * sums_stride + panel * lanes;
           const char *fetch = fetched < next_bytes
                                   ? next + fetched
                                   : reinterpret_cast<const char *>(weights);
           fetched += depth / step * 64;
-          const float *row_pointers[Rows];
+          const Real *row_pointers[Rows];
           Vector sum[Rows][1];
           BATON_UNROLL
           for (int row = 0; row < Rows; ++row) {

@@ -10,22 +10,21 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_rms_norm(float *out, int64_t out_stride,
-                                    const float *x, int64_t x_stride,
-                                    const float *__restrict weight,
-                                    int64_t rows, int64_t width,
-                                    float epsilon) {
+BATON_TASK void baton_task_rms_norm(Real *out, int64_t out_stride,
+                                    const Real *x, int64_t x_stride,
+                                    const Real *__restrict weight, int64_t rows,
+                                    int64_t width, Real epsilon) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float *source = x + row * x_stride;
-    float *destination = out + row * out_stride;
+    const Real *source = x + row * x_stride;
+    Real *destination = out + row * out_stride;
     Vector squares = splat(0.0f);
     for_each_vector(width,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                       Vector value = load(source + first, count);
                       squares = fma(value, value, squares);
                     });
-    float mean = reduce_sum(squares) / static_cast<float>(width);
-    float inverse = 1.0f / __builtin_elementwise_sqrt(mean + epsilon);
+    Real mean = reduce_sum(squares) / static_cast<Real>(width);
+    Real inverse = 1.0f / __builtin_elementwise_sqrt(mean + epsilon);
     for_each_vector(width, [&](int64_t first,
                                int64_t count) BATON_INLINE_LAMBDA {
       store(destination + first,
@@ -35,21 +34,20 @@ BATON_TASK void baton_task_rms_norm(float *out, int64_t out_stride,
   }
 }
 
-BATON_TASK void baton_task_layer_norm(float *out, int64_t out_stride,
-                                      const float *x, int64_t x_stride,
-                                      const float *__restrict weight,
-                                      const float *__restrict bias,
-                                      int64_t rows, int64_t width,
-                                      float epsilon) {
+BATON_TASK void baton_task_layer_norm(Real *out, int64_t out_stride,
+                                      const Real *x, int64_t x_stride,
+                                      const Real *__restrict weight,
+                                      const Real *__restrict bias, int64_t rows,
+                                      int64_t width, Real epsilon) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float *source = x + row * x_stride;
-    float *destination = out + row * out_stride;
+    const Real *source = x + row * x_stride;
+    Real *destination = out + row * out_stride;
     Vector sum = splat(0.0f);
     for_each_vector(width,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                       sum += load(source + first, count);
                     });
-    float mean = reduce_sum(sum) / static_cast<float>(width);
+    Real mean = reduce_sum(sum) / static_cast<Real>(width);
     // Squares of differences, because the mean of squares cancels.
     Vector squares = splat(0.0f);
     for_each_vector(
@@ -58,8 +56,8 @@ BATON_TASK void baton_task_layer_norm(float *out, int64_t out_stride,
               keep_first(load(source + first, count) - mean, count, 0.0f);
           squares = fma(difference, difference, squares);
         });
-    float variance = reduce_sum(squares) / static_cast<float>(width);
-    float inverse = 1.0f / __builtin_elementwise_sqrt(variance + epsilon);
+    Real variance = reduce_sum(squares) / static_cast<Real>(width);
+    Real inverse = 1.0f / __builtin_elementwise_sqrt(variance + epsilon);
     for_each_vector(width,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                       Vector value = (load(source + first, count) - mean) *

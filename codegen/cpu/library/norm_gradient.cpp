@@ -10,22 +10,22 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_norm_statistics(float *__restrict statistics,
+BATON_TASK void baton_task_norm_statistics(Real *__restrict statistics,
                                            int64_t statistics_stride,
-                                           const float *__restrict x,
+                                           const Real *__restrict x,
                                            int64_t x_stride, int64_t rows,
-                                           int64_t width, float epsilon,
+                                           int64_t width, Real epsilon,
                                            int32_t centered) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float *source = x + row * x_stride;
-    float mean = 0.0f;
+    const Real *source = x + row * x_stride;
+    Real mean = 0.0f;
     if (centered) {
       Vector sum = splat(0.0f);
       for_each_vector(width,
                       [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                         sum += load(source + first, count);
                       });
-      mean = reduce_sum(sum) / static_cast<float>(width);
+      mean = reduce_sum(sum) / static_cast<Real>(width);
     }
     Vector squares = splat(0.0f);
     for_each_vector(width,
@@ -35,24 +35,24 @@ BATON_TASK void baton_task_norm_statistics(float *__restrict statistics,
                         difference = keep_first(difference - mean, count, 0.0f);
                       squares = fma(difference, difference, squares);
                     });
-    const float variance = reduce_sum(squares) / static_cast<float>(width);
-    float *place = statistics + row * statistics_stride;
+    const Real variance = reduce_sum(squares) / static_cast<Real>(width);
+    Real *place = statistics + row * statistics_stride;
     place[0] = mean;
     place[1] = 1.0f / __builtin_elementwise_sqrt(variance + epsilon);
   }
 }
 
 BATON_TASK void baton_task_norm_gradient(
-    float *dx, int64_t dx_stride, const float *dy, int64_t dy_stride,
-    const float *__restrict x, int64_t x_stride, const float *__restrict weight,
-    const float *__restrict statistics, int64_t statistics_stride, int64_t rows,
+    Real *dx, int64_t dx_stride, const Real *dy, int64_t dy_stride,
+    const Real *__restrict x, int64_t x_stride, const Real *__restrict weight,
+    const Real *__restrict statistics, int64_t statistics_stride, int64_t rows,
     int64_t width, int32_t centered) {
   for (int64_t row = 0; row < rows; ++row) {
-    const float mean = statistics[row * statistics_stride];
-    const float inverse = statistics[row * statistics_stride + 1];
-    const float *gradient = dy + row * dy_stride;
-    const float *source = x + row * x_stride;
-    float *destination = dx + row * dx_stride;
+    const Real mean = statistics[row * statistics_stride];
+    const Real inverse = statistics[row * statistics_stride + 1];
+    const Real *gradient = dy + row * dy_stride;
+    const Real *source = x + row * x_stride;
+    Real *destination = dx + row * dx_stride;
     auto normal = [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
       const Vector value = load(source + first, count);
       return (centered ? value - mean : value) * inverse;
@@ -69,9 +69,9 @@ BATON_TASK void baton_task_norm_gradient(
                       products = fma(value, normal(first, count), products);
                       sums += value;
                     });
-    const float scale = static_cast<float>(width);
-    const float along = reduce_sum(products) / scale;
-    const float common = centered ? reduce_sum(sums) / scale : 0.0f;
+    const Real scale = static_cast<Real>(width);
+    const Real along = reduce_sum(products) / scale;
+    const Real common = centered ? reduce_sum(sums) / scale : 0.0f;
     for_each_vector(
         width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
           Vector value = weighted(first, count);
@@ -84,17 +84,17 @@ BATON_TASK void baton_task_norm_gradient(
 }
 
 BATON_TASK void baton_task_norm_weight_gradient(
-    float *dweight, float *dbias, const float *__restrict dy, int64_t dy_stride,
-    const float *__restrict x, int64_t x_stride,
-    const float *__restrict statistics, int64_t statistics_stride, int64_t rows,
+    Real *dweight, Real *dbias, const Real *__restrict dy, int64_t dy_stride,
+    const Real *__restrict x, int64_t x_stride,
+    const Real *__restrict statistics, int64_t statistics_stride, int64_t rows,
     int64_t heads, int64_t head_stride, int64_t columns,
     const int32_t *accumulate) {
   sum_over_rows(dweight, rows, columns, accumulate,
                 [&](Vector sum, int64_t row, int64_t column, int64_t count)
                     BATON_INLINE_LAMBDA {
-                      const float *gradient = dy + row * dy_stride + column;
-                      const float *source = x + row * x_stride + column;
-                      const float *means = statistics + row * statistics_stride;
+                      const Real *gradient = dy + row * dy_stride + column;
+                      const Real *source = x + row * x_stride + column;
+                      const Real *means = statistics + row * statistics_stride;
                       for (int64_t head = 0; head < heads; ++head) {
                         const int64_t place = head * head_stride;
                         const Vector normal =
@@ -109,7 +109,7 @@ BATON_TASK void baton_task_norm_weight_gradient(
   sum_over_rows(dbias, rows, columns, accumulate,
                 [&](Vector sum, int64_t row, int64_t column, int64_t count)
                     BATON_INLINE_LAMBDA {
-                      const float *gradient = dy + row * dy_stride + column;
+                      const Real *gradient = dy + row * dy_stride + column;
                       for (int64_t head = 0; head < heads; ++head)
                         sum += load(gradient + head * head_stride, count);
                       return sum;

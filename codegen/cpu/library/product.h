@@ -13,6 +13,7 @@
 #define BATON_CODEGEN_CPU_LIBRARY_PRODUCT_H
 
 #include "codegen/cpu/library/microkernel.h"
+#include "codegen/cpu/library/rounding.h"
 #include "codegen/cpu/library/training.h"
 #include "codegen/cpu/library/transpose.h"
 
@@ -24,7 +25,7 @@ constexpr int64_t product_depth = 256;
 
 /// Element (row, d) lies at data[row * row_stride + d * depth_stride].
 struct LeftSide {
-  const float *data;
+  const Real *data;
   int64_t row_stride;
   int64_t depth_stride;
 
@@ -36,12 +37,12 @@ struct LeftSide {
 
 /// Element (d, column) lies at data[d * depth_stride + column * column_stride].
 struct RightSide {
-  const float *data;
+  const Real *data;
   int64_t depth_stride;
   int64_t column_stride;
   /// If not null, depths where it is 0 are taken as zeros, whatever they hold;
   /// only with a column_stride of 1.
-  const float *weights = nullptr;
+  const Real *weights = nullptr;
 
   BATON_INLINE RightSide at(int64_t depth, int64_t column) const {
     return {data + depth * depth_stride + column * column_stride, depth_stride,
@@ -52,9 +53,9 @@ struct RightSide {
 /// Blocks of six rows, each [depth][6], one behind the other; rows that the
 /// last block lacks are zero. A lone last row would take as long as four: it
 /// could not hide the latency of an FMA.
-BATON_INLINE void pack_left(float *__restrict packed, LeftSide left,
+BATON_INLINE void pack_left(Real *__restrict packed, LeftSide left,
                             int64_t rows, int64_t depth) {
-  const float *__restrict source = left.data;
+  const Real *__restrict source = left.data;
   const int64_t whole = rows / tile_rows * tile_rows;
   if (left.row_stride == 1) {
     // Eight depths of all rows: whole lines are read and written while they
@@ -65,12 +66,12 @@ BATON_INLINE void pack_left(float *__restrict packed, LeftSide left,
         for (int64_t d = begin; d < end; ++d)
           __builtin_memcpy(packed + row * depth + d * tile_rows,
                            source + d * left.depth_stride + row,
-                           tile_rows * sizeof(float));
+                           tile_rows * sizeof(Real));
     }
   } else {
     for (int64_t row = 0; row < whole; row += tile_rows) {
-      float *block = packed + row * depth;
-      const float *place = source + row * left.row_stride;
+      Real *block = packed + row * depth;
+      const Real *place = source + row * left.row_stride;
       int64_t d = 0;
       // Eight elements are written where six are meant: only where others
       // follow, which come later.
@@ -92,7 +93,7 @@ BATON_INLINE void pack_left(float *__restrict packed, LeftSide left,
 }
 
 /// `count` columns as one panel, [depth][16]; the other columns are zero.
-BATON_INLINE void pack_right(float *__restrict panel, RightSide right,
+BATON_INLINE void pack_right(Real *__restrict panel, RightSide right,
                              int64_t count, int64_t depth) {
   if (right.column_stride == 1)
     for (int64_t d = 0; d < depth; ++d)
@@ -109,7 +110,7 @@ BATON_INLINE void pack_right(float *__restrict panel, RightSide right,
 class Fetcher {
 public:
   /// `strips` of `width` elements behind one another, `stride` apart.
-  BATON_INLINE Fetcher(const float *data, int64_t stride, int64_t strips,
+  BATON_INLINE Fetcher(const Real *data, int64_t stride, int64_t strips,
                        int64_t width)
       : strip(data), stride(stride), strips(strips), width(width) {}
 
@@ -126,7 +127,7 @@ public:
   }
 
 private:
-  const float *strip;
+  const Real *strip;
   int64_t stride;
   int64_t strips;
   int64_t width;
@@ -148,39 +149,42 @@ BATON_INLINE Fetcher fetcher(RightSide right, int64_t depth, int64_t columns) {
 /// Where a product packs and sums: baton_product_scratch_bytes, or parts of
 /// other scratch.
 struct ProductSpace {
-  float *packed; // [rows][depth], product_rows by product_depth at most
-  float *panel;  // [depth][16]
-  float *sums;   // [columns / 16][rows][16]
+  Real *packed; // [rows][depth], product_rows by product_depth at most
+  Real *panel;  // [depth][16]
+  Real *sums;   // [columns / 16][rows][16]
 };
 
 constexpr int64_t product_packed_size =
     product_rows * product_depth + product_depth * lanes;
 
-BATON_INLINE ProductSpace product_space(float *scratch) {
+BATON_INLINE ProductSpace product_space(Real *scratch) {
   return {scratch, scratch + product_rows * product_depth,
           scratch + product_packed_size};
 }
 
-/// One piece of depth of up to product_rows rows. Chains start at +0 in the
-/// first piece and rest in space.sums between two; the last gives them to
-/// finish(row, column, count, chains), 16 columns at a time, of the last panel
-/// `count`. `next_depth` more depths behind this piece are fetched.
-template <typename Finish>
-BATON_INLINE void multiply_piece(ProductSpace space, LeftSide left,
-                                 RightSide right, int64_t rows, int64_t columns,
-                                 int64_t depth, int64_t next_depth,
-                                 bool is_first, bool is_last, Finish finish) {
+/// One piece of depth of up to product_rows rows. Chains start in the first
+/// piece at start(row, column, count), 16 columns at a time, of the last panel
+/// `count`, and rest in space.sums between two; the last gives them to
+/// finish(row, column, count, chains). `next_depth` more depths behind this
+/// piece are fetched. Both sides are rounded as they are packed.
+template <typename Rounding = Unrounded, typename Start, typename Finish>
+BATON_INLINE void
+multiply_piece(ProductSpace space, LeftSide left, RightSide right, int64_t rows,
+               int64_t columns, int64_t depth, int64_t next_depth,
+               bool is_first, bool is_last, Start start, Finish finish) {
   const int64_t blocks = (rows + tile_rows - 1) / tile_rows;
   const int64_t panels = (columns + lanes - 1) / lanes;
   pack_left(space.packed, left, rows, depth);
+  round_all<Rounding>(space.packed, blocks * tile_rows * depth);
   Fetcher next_left = fetcher(left.at(0, depth), rows, next_depth);
   const int64_t left_lines =
       (rows * next_depth / lanes + blocks * panels - 1) / (blocks * panels);
   const int64_t right_lines = (depth + blocks - 1) / blocks;
   for (int64_t column = 0; column < columns; column += lanes) {
     const int64_t width = columns - column < lanes ? columns - column : lanes;
-    float *sums = space.sums + column * blocks * tile_rows;
+    Real *sums = space.sums + column * blocks * tile_rows;
     pack_right(space.panel, right.at(0, column), width, depth);
+    round_all<Rounding>(space.panel, depth * lanes);
     const int64_t next = column + lanes;
     Fetcher next_right =
         next < columns
@@ -191,12 +195,14 @@ BATON_INLINE void multiply_piece(ProductSpace space, LeftSide left,
     for (int64_t row = 0; row < rows; row += tile_rows) {
       next_left.fetch(left_lines);
       next_right.fetch(right_lines);
-      const float *pointers[tile_rows];
+      const Real *pointers[tile_rows];
       Vector sum[tile_rows][1];
       BATON_UNROLL
       for (int i = 0; i < tile_rows; ++i) {
         pointers[i] = space.packed + row * depth + i;
-        sum[i][0] = is_first ? splat(0.0f) : load(sums + (row + i) * lanes);
+        sum[i][0] = !is_first        ? load(sums + (row + i) * lanes)
+                    : row + i < rows ? start(row + i, column, width)
+                                     : splat(0.0f);
       }
       accumulate<tile_rows, 1, 4, tile_rows>(
           sum, pointers, 0, depth,
@@ -214,10 +220,10 @@ BATON_INLINE void multiply_piece(ProductSpace space, LeftSide left,
 }
 
 /// All pieces, of any number of rows.
-template <typename Finish>
+template <typename Rounding = Unrounded, typename Start, typename Finish>
 BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left,
                                  RightSide right, int64_t rows, int64_t columns,
-                                 int64_t depth, Finish finish) {
+                                 int64_t depth, Start start, Finish finish) {
   for (int64_t row = 0; row < rows; row += product_rows)
     for (int64_t first = 0; first < depth; first += product_depth) {
       const int64_t left_over = depth - first;
@@ -225,13 +231,16 @@ BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left,
           left_over < product_depth ? left_over : product_depth;
       const int64_t next =
           left_over - size < product_depth ? left_over - size : product_depth;
-      multiply_piece(space, left.at(row, first), right.at(first, 0),
-                     rows - row < product_rows ? rows - row : product_rows,
-                     columns, size, next, first == 0, size == left_over,
-                     [&](int64_t place, int64_t column, int64_t count,
-                         Vector chains) BATON_INLINE_LAMBDA {
-                       finish(row + place, column, count, chains);
-                     });
+      multiply_piece<Rounding>(
+          space, left.at(row, first), right.at(first, 0),
+          rows - row < product_rows ? rows - row : product_rows, columns, size,
+          next, first == 0, size == left_over,
+          [&](int64_t place, int64_t column, int64_t count)
+              BATON_INLINE_LAMBDA { return start(row + place, column, count); },
+          [&](int64_t place, int64_t column, int64_t count, Vector chains)
+              BATON_INLINE_LAMBDA {
+                finish(row + place, column, count, chains);
+              });
     }
 }
 

@@ -19,7 +19,7 @@ BATON_INLINE bool joins(const int32_t *accumulate) {
 /// out[c] (+)= the chain of add(sum, row, c, count) over ascending rows, from
 /// +0 on.
 template <typename Add>
-BATON_INLINE void sum_over_rows(float *__restrict out, int64_t rows,
+BATON_INLINE void sum_over_rows(Real *__restrict out, int64_t rows,
                                 int64_t columns, const int32_t *accumulate,
                                 Add add) {
   const bool adds = joins(accumulate);
@@ -35,7 +35,7 @@ BATON_INLINE void sum_over_rows(float *__restrict out, int64_t rows,
       sums[i] = add(sums[i], row, column + i * lanes, count);
     BATON_UNROLL
     for (int i = 0; i < Vectors; ++i) {
-      float *place = out + column + i * lanes;
+      Real *place = out + column + i * lanes;
       store(place, adds ? sums[i] + load(place, count) : sums[i], count);
     }
   };

@@ -7,19 +7,19 @@
 using namespace baton::cpu;
 
 BATON_TASK void baton_task_sequence_attention(
-    float *__restrict out, int64_t out_stride, float *__restrict statistics,
-    int64_t statistics_stride, const float *__restrict q, int64_t q_stride,
-    const float *__restrict keys, int64_t key_stride,
-    const float *__restrict values, int64_t value_stride,
+    Real *__restrict out, int64_t out_stride, Real *__restrict statistics,
+    int64_t statistics_stride, const Real *__restrict q, int64_t q_stride,
+    const Real *__restrict keys, int64_t key_stride,
+    const Real *__restrict values, int64_t value_stride,
     const int32_t *__restrict positions, int64_t row, int64_t rows,
-    int64_t group, int64_t head_dim, int64_t value_dim, float scale,
-    float softcap, int64_t window, float *__restrict scratch) {
+    int64_t group, int64_t head_dim, int64_t value_dim, Real scale,
+    Real softcap, int64_t window, Real *__restrict scratch) {
   for_each_run(positions, row, rows,
                [&](int64_t first, int64_t count, int64_t begin,
                    int64_t position) BATON_INLINE_LAMBDA {
                  const int64_t queries = count * group;
-                 float *maxima = scratch;
-                 float *sums = maxima + queries;
+                 Real *maxima = scratch;
+                 Real *sums = maxima + queries;
                  const RunningResult result = {out + first * out_stride,
                                                out_stride,
                                                group,
@@ -33,9 +33,9 @@ BATON_TASK void baton_task_sequence_attention(
                         window, all_positions, sums + queries);
                  for (int64_t query = 0; query < queries; ++query) {
                    result.finish(query, nullptr, 0);
-                   float *place = statistics +
-                                  (first + query / group) * statistics_stride +
-                                  query % group * 2;
+                   Real *place = statistics +
+                                 (first + query / group) * statistics_stride +
+                                 query % group * 2;
                    place[0] = maxima[query];
                    place[1] = sums[query];
                  }

@@ -9,11 +9,11 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_mask_causal(float *out, int64_t out_stride,
-                                       const float *x, int64_t x_stride,
+BATON_TASK void baton_task_mask_causal(Real *out, int64_t out_stride,
+                                       const Real *x, int64_t x_stride,
                                        int64_t rows, int64_t width,
                                        int64_t position, int64_t window) {
-  const float negative_infinity = -__builtin_inff();
+  const Real negative_infinity = -__builtin_inff();
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t end = position + row + 1;
     const int64_t begin = window > 0 && end > window ? end - window : 0;
@@ -22,8 +22,8 @@ BATON_TASK void baton_task_mask_causal(float *out, int64_t out_stride,
           // 64-bit positions clamped to this vector fit its 32-bit lanes.
           int64_t from = begin - first < 0 ? 0 : begin - first;
           int64_t to = end - first < 0 ? 0 : end - first;
-          IntegerVector low(static_cast<int32_t>(from > lanes ? lanes : from));
-          IntegerVector high(static_cast<int32_t>(to > lanes ? lanes : to));
+          IntegerVector low(static_cast<Integer>(from > lanes ? lanes : from));
+          IntegerVector high(static_cast<Integer>(to > lanes ? lanes : to));
           IntegerVector lane = lane_indices();
           store(out + row * out_stride + first,
                 ((lane >= low) & (lane < high))
@@ -34,13 +34,13 @@ BATON_TASK void baton_task_mask_causal(float *out, int64_t out_stride,
   }
 }
 
-BATON_TASK void baton_task_softmax(float *out, int64_t out_stride,
-                                   const float *x, int64_t x_stride,
-                                   int64_t rows, int64_t width) {
-  const float negative_infinity = -__builtin_inff();
+BATON_TASK void baton_task_softmax(Real *out, int64_t out_stride, const Real *x,
+                                   int64_t x_stride, int64_t rows,
+                                   int64_t width) {
+  const Real negative_infinity = -__builtin_inff();
   for (int64_t row = 0; row < rows; ++row) {
-    const float *source = x + row * x_stride;
-    float *destination = out + row * out_stride;
+    const Real *source = x + row * x_stride;
+    Real *destination = out + row * out_stride;
     Vector maxima = splat(negative_infinity);
     for_each_vector(width,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
@@ -49,7 +49,7 @@ BATON_TASK void baton_task_softmax(float *out, int64_t out_stride,
                                        maxima);
                     });
     // Shifting by -infinity would make NaN of a row that is wholly masked.
-    float shift = reduce_maximum(maxima);
+    Real shift = reduce_maximum(maxima);
     shift = shift == negative_infinity ? 0.0f : shift;
     Vector sums = splat(0.0f);
     for_each_vector(
@@ -59,7 +59,7 @@ BATON_TASK void baton_task_softmax(float *out, int64_t out_stride,
           sums += value;
           store(destination + first, value, count);
         });
-    float sum = reduce_sum(sums);
+    Real sum = reduce_sum(sums);
     sum = sum == 0.0f ? 1.0f : sum;
     for_each_vector(width, [&](int64_t first,
                                int64_t count) BATON_INLINE_LAMBDA {

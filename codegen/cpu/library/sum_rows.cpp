@@ -5,7 +5,7 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_sum_rows(float *out, const float *__restrict dy,
+BATON_TASK void baton_task_sum_rows(Real *out, const Real *__restrict dy,
                                     int64_t dy_stride, int64_t rows,
                                     int64_t columns,
                                     const int32_t *accumulate) {

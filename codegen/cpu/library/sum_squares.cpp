@@ -5,10 +5,10 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_sum_squares(float *out, const float *x,
+BATON_TASK void baton_task_sum_squares(Real *out, const Real *x,
                                        int64_t x_stride, int64_t rows,
                                        int64_t columns) {
-  float sum = 0.0f;
+  Real sum = 0.0f;
   for (int64_t row = 0; row < rows; ++row) {
     Vector squares = splat(0.0f);
     for_each_vector(columns,

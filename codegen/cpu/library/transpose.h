@@ -15,9 +15,8 @@ namespace baton::cpu {
 /// panel[d * Spacing + i] = source[i * stride + d] for i, d < 8, in ascending
 /// order of d; rows from `Rows` on are zero and not read.
 template <int64_t Spacing = lanes, int Rows = 8>
-BATON_INLINE void transpose_8x8(float *__restrict panel,
-                                const float *__restrict source,
-                                int64_t stride) {
+BATON_INLINE void transpose_8x8(Real *__restrict panel,
+                                const Real *__restrict source, int64_t stride) {
   HalfVector in[8], pairs[8], quads[8], out[8];
   BATON_UNROLL
   for (int i = 0; i < 8; ++i)
@@ -58,8 +57,8 @@ BATON_INLINE void transpose_8x8(float *__restrict panel,
 
 /// panel[d * 16 + i] = source[i * stride + d] for begin <= i < end (within 0 ..
 /// 16) and d < depth; the other columns are zero and their rows not read.
-BATON_INLINE void transpose_to_panel(float *__restrict panel,
-                                     const float *__restrict source,
+BATON_INLINE void transpose_to_panel(Real *__restrict panel,
+                                     const Real *__restrict source,
                                      int64_t stride, int64_t begin, int64_t end,
                                      int64_t depth) {
   for (int64_t side = 0; side < lanes; side += 8) {

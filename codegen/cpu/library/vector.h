@@ -9,6 +9,8 @@
 #ifndef BATON_CODEGEN_CPU_LIBRARY_VECTOR_H
 #define BATON_CODEGEN_CPU_LIBRARY_VECTOR_H
 
+#include "codegen/cpu/library/library.h"
+
 #include <cstdint>
 
 /// A helper that disappears into its callers: bodies are specialised by
@@ -25,42 +27,51 @@ namespace baton::cpu {
 
 constexpr int64_t lanes = 16;
 
-typedef float Vector __attribute__((ext_vector_type(16)));
-typedef int32_t IntegerVector __attribute__((ext_vector_type(16)));
-typedef float HalfVector __attribute__((ext_vector_type(8)));
-typedef float QuarterVector __attribute__((ext_vector_type(4)));
-typedef float PairVector __attribute__((ext_vector_type(2)));
+/// As wide as Real, for masks.
+template <typename RealT> struct IntegerOf {
+  typedef int32_t Type;
+};
+template <> struct IntegerOf<double> {
+  typedef int64_t Type;
+};
+typedef IntegerOf<Real>::Type Integer;
 
-BATON_INLINE Vector splat(float value) { return Vector(value); }
+typedef Real Vector __attribute__((ext_vector_type(16)));
+typedef Integer IntegerVector __attribute__((ext_vector_type(16)));
+typedef Real HalfVector __attribute__((ext_vector_type(8)));
+typedef Real QuarterVector __attribute__((ext_vector_type(4)));
+typedef Real PairVector __attribute__((ext_vector_type(2)));
+
+BATON_INLINE Vector splat(Real value) { return Vector(value); }
 
 BATON_INLINE Vector fma(Vector a, Vector b, Vector c) {
   return __builtin_elementwise_fma(a, b, c);
 }
 
-BATON_INLINE Vector load(const float *source) {
+BATON_INLINE Vector load(const Real *source) {
   Vector value;
   __builtin_memcpy(&value, source, sizeof value);
   return value;
 }
 
-BATON_INLINE void store(float *destination, Vector value) {
+BATON_INLINE void store(Real *destination, Vector value) {
   __builtin_memcpy(destination, &value, sizeof value);
 }
 
 /// The first `count` (1 ..= 16) lanes; the others are zero and not touched in
 /// memory.
-BATON_INLINE Vector load(const float *source, int64_t count) {
+BATON_INLINE Vector load(const Real *source, int64_t count) {
   if (count == lanes)
     return load(source);
   Vector value = splat(0.0f);
-  __builtin_memcpy(&value, source, count * sizeof(float));
+  __builtin_memcpy(&value, source, count * sizeof(Real));
   return value;
 }
 
-BATON_INLINE void store(float *destination, Vector value, int64_t count) {
+BATON_INLINE void store(Real *destination, Vector value, int64_t count) {
   if (count == lanes)
     return store(destination, value);
-  __builtin_memcpy(destination, &value, count * sizeof(float));
+  __builtin_memcpy(destination, &value, count * sizeof(Real));
 }
 
 BATON_INLINE IntegerVector lane_indices() {
@@ -68,10 +79,10 @@ BATON_INLINE IntegerVector lane_indices() {
 }
 
 /// `value` with every lane from `count` on replaced by `filler`.
-BATON_INLINE Vector keep_first(Vector value, int64_t count, float filler) {
+BATON_INLINE Vector keep_first(Vector value, int64_t count, Real filler) {
   if (count == lanes)
     return value;
-  return lane_indices() < IntegerVector(static_cast<int32_t>(count))
+  return lane_indices() < IntegerVector(static_cast<Integer>(count))
              ? value
              : splat(filler);
 }
@@ -81,14 +92,14 @@ BATON_INLINE Vector keep_first(Vector value, int64_t count, float filler) {
 BATON_INLINE Vector maximum(Vector a, Vector b) { return a > b ? a : b; }
 
 /// The one summation tree of the library: lanes 8 apart, 4 apart, 2, 1.
-BATON_INLINE float reduce_sum(Vector value) {
+BATON_INLINE Real reduce_sum(Vector value) {
   HalfVector half = value.lo + value.hi;
   QuarterVector quarter = half.lo + half.hi;
   PairVector pair = quarter.lo + quarter.hi;
   return pair.x + pair.y;
 }
 
-BATON_INLINE float reduce_maximum(Vector value) {
+BATON_INLINE Real reduce_maximum(Vector value) {
   HalfVector half = value.lo > value.hi ? value.lo : value.hi;
   QuarterVector quarter = half.lo > half.hi ? half.lo : half.hi;
   PairVector pair = quarter.lo > quarter.hi ? quarter.lo : quarter.hi;

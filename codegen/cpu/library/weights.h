@@ -1,6 +1,6 @@
 //===- weights.h - storage types of weights -------------------------------===//
 //
-// How a stored weight becomes F32. Every conversion is exact.
+// How a stored weight becomes Real. Every conversion is exact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,15 +21,17 @@ struct Float16 {
   uint16_t bits;
 };
 
-BATON_INLINE Vector load_weights(const float *source) { return load(source); }
+BATON_INLINE Vector load_weights(const Real *source) { return load(source); }
 
 BATON_INLINE Vector load_weights(const BFloat16 *source) {
   typedef uint16_t Bits __attribute__((ext_vector_type(16)));
   typedef uint32_t WideBits __attribute__((ext_vector_type(16)));
   Bits bits;
   __builtin_memcpy(&bits, source, sizeof bits);
-  return __builtin_bit_cast(Vector, __builtin_convertvector(bits, WideBits)
-                                        << 16);
+  typedef float Floats __attribute__((ext_vector_type(16)));
+  return __builtin_convertvector(
+      __builtin_bit_cast(Floats, __builtin_convertvector(bits, WideBits) << 16),
+      Vector);
 }
 
 BATON_INLINE Vector load_weights(const Float16 *source) {

@@ -75,9 +75,9 @@ struct Attention : AttentionBlocks {
 };
 
 /// Attention of all `rows` of a task whose batches are not known yet; `scratch`
-/// is that of as many rows. Of each query keep(query, sums) gets maximum and sum,
-/// and finish(query, element, value) what to make of an element: both number
-/// queries of the batch.
+/// is that of as many rows. Of each query keep(query, sums) gets maximum and
+/// sum, and finish(query, element, value) what to make of an element: both
+/// number queries of the batch.
 template <typename Keep, typename Finish>
 BATON_DEVICE void attend(Attention &task, int64_t rows, float *scratch,
                          Keep keep, Finish finish) {

@@ -1,8 +1,8 @@
 //===- attention_gradient.h - adjoints of attention -----------------------===//
 //
 // As codegen/cpu/library/attention_gradient.cpp: rows of one side - queries, or
-// keys - meet blocks of 64 of the other. Each block has two parts, with barriers
-// between:
+// keys - meet blocks of 64 of the other. Each block has two parts, with
+// barriers between:
 // - sixteen threads compute what four rows make of the block, each thread four
 //   of its rows: weights P and gradients of scores dS, which rest in scratch;
 // - a thread has one element of four rows' sums, whose chains cover exactly the
@@ -52,7 +52,8 @@ struct GradientBlock {
   float *weights;
   float *gradients;
 
-  /// products[i][p] = a row of `rows` from `first` on times the block's row lane
+  /// products[i][p] = a row of `rows` from `first` on times the block's row
+  /// lane
   /// + 16 p.
   __device__ __forceinline__ void
   multiply(float (&products)[tile_queries][block_panels],
@@ -69,15 +70,15 @@ struct GradientBlock {
     }
 #pragma unroll
     for (int panel = 0; panel < block_panels; ++panel)
-      right[panel] = block_side.at(larger(
-          seen.begin, smaller(seen.end - 1, panel * lanes + lane)));
+      right[panel] = block_side.at(
+          larger(seen.begin, smaller(seen.end - 1, panel * lanes + lane)));
     accumulate<tile_queries, block_panels, 1>(
         products, left, 0, row_side.width,
         [&](int64_t d, int panel) { return right[panel][d]; });
   }
 
-  /// P and dS of all rows; known(row, place) tells of the query that one of them
-  /// is.
+  /// P and dS of all rows; known(row, place) tells of the query that one of
+  /// them is.
   template <typename Known>
   __device__ __forceinline__ void weigh(Known known) const {
     const int teams = static_cast<int>(baton_threads()) / lanes;
@@ -114,12 +115,12 @@ struct GradientBlock {
     }
   }
 
-  /// out[i] += the chain over d in seen_by(i) of left[i][d] * the block's row d.
+  /// out[i] += the chain over d in seen_by(i) of left[i][d] * the block's row
+  /// d.
   template <typename Seen>
-  __device__ __forceinline__ void add(float *out, int64_t out_stride,
-                                      const float *left,
-                                      const MatrixRows &block,
-                                      Seen seen_by) const {
+  __device__ __forceinline__ void
+  add(float *out, int64_t out_stride, const float *left,
+      const MatrixRows &block, Seen seen_by) const {
     for_each_element(
         (rows + tile_queries - 1) / tile_queries, block.width,
         [&](int64_t tile, int64_t column) {
@@ -166,11 +167,12 @@ struct GradientBlock {
 
 } // namespace baton::cuda
 
-BATON_DEVICE void
-baton_task_attention_delta(float *delta, int64_t delta_stride,
-                           const float *dout, int64_t dout_stride,
-                           const float *out, int64_t out_stride, int64_t rows,
-                           int64_t heads, int64_t width) {
+BATON_DEVICE void baton_task_attention_delta(float *delta, int64_t delta_stride,
+                                             const float *dout,
+                                             int64_t dout_stride,
+                                             const float *out,
+                                             int64_t out_stride, int64_t rows,
+                                             int64_t heads, int64_t width) {
   baton::cuda::for_each_team(
       rows * heads, [&](int64_t vector, int64_t lane, bool is_own) {
         const int64_t row =
@@ -193,9 +195,9 @@ BATON_DEVICE void baton_task_attention_query_gradient(
     int64_t head_dim, int64_t value_dim, float scale, float softcap,
     int64_t window, float *scratch) {
   using namespace baton::cuda;
-  const int64_t batch = baton_sequence_attention_scratch_bytes(
-                            rows, group, head_dim, value_dim) /
-                        (4 * block_positions);
+  const int64_t batch =
+      baton_sequence_attention_scratch_bytes(rows, group, head_dim, value_dim) /
+      (4 * block_positions);
   fill_rows(dq, dq_stride, rows, group * head_dim,
             [](int64_t, int64_t) { return 0.0f; });
   auto run_batch = [&](int64_t place, int64_t count, int64_t begin,
@@ -257,9 +259,9 @@ BATON_DEVICE void baton_task_attention_key_value_gradient(
     int64_t group, int64_t head_dim, int64_t value_dim, float scale,
     float softcap, int64_t window, float *scratch) {
   using namespace baton::cuda;
-  const int64_t batch = baton_sequence_attention_scratch_bytes(
-                            rows, group, head_dim, value_dim) /
-                        (8 * block_positions);
+  const int64_t batch =
+      baton_sequence_attention_scratch_bytes(rows, group, head_dim, value_dim) /
+      (8 * block_positions);
   auto none = [](int64_t, int64_t) { return 0.0f; };
   fill_rows(dk, dk_stride, rows, head_dim, none);
   fill_rows(dv, dv_stride, rows, value_dim, none);

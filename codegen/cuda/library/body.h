@@ -28,8 +28,8 @@ template <typename T, int Rank> struct View {
   }
 };
 
-/// A thread's way through [rows, width]: from `first` on, every `step`-th point.
-/// It has arrived when `row` is not below the number of rows.
+/// A thread's way through [rows, width]: from `first` on, every `step`-th
+/// point. It has arrived when `row` is not below the number of rows.
 struct Points {
   int64_t row, column;
   int64_t row_step, column_step;

@@ -31,11 +31,12 @@ BATON_DEVICE float sigmoid_slope(float x) {
 
 } // namespace baton::cuda
 
-BATON_DEVICE void
-baton_task_activate_gradient(float *dx, int64_t dx_stride, const float *dy,
-                             int64_t dy_stride, const float *x,
-                             int64_t x_stride, int64_t rows, int64_t width,
-                             int32_t activation) {
+BATON_DEVICE void baton_task_activate_gradient(float *dx, int64_t dx_stride,
+                                               const float *dy,
+                                               int64_t dy_stride,
+                                               const float *x, int64_t x_stride,
+                                               int64_t rows, int64_t width,
+                                               int32_t activation) {
   baton::cuda::map(dx, dx_stride, dy, dy_stride, x, x_stride, rows, width,
                    [&](float gradient, float value) {
                      return gradient * baton::cuda::slope(value, activation);
@@ -69,13 +70,11 @@ BATON_DEVICE void baton_task_softmax_gradient(float *dx, int64_t dx_stride,
       });
 }
 
-BATON_DEVICE void baton_task_gate_gradient(float *dgate, int64_t dgate_stride,
-                                           const float *dy, int64_t dy_stride,
-                                           const float *x, int64_t x_stride,
-                                           const float *gate,
-                                           int64_t gate_stride, int64_t rows,
-                                           int64_t heads, int64_t width,
-                                           int64_t gate_width) {
+BATON_DEVICE void
+baton_task_gate_gradient(float *dgate, int64_t dgate_stride, const float *dy,
+                         int64_t dy_stride, const float *x, int64_t x_stride,
+                         const float *gate, int64_t gate_stride, int64_t rows,
+                         int64_t heads, int64_t width, int64_t gate_width) {
   if (gate_width != 1) {
     baton::cuda::fill_rows(
         dgate, dgate_stride, rows, heads * width,

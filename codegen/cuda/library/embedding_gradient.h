@@ -30,12 +30,10 @@ BATON_DEVICE int64_t next_of(const int32_t *indices, int32_t token, int64_t row,
 
 } // namespace baton::cuda
 
-BATON_DEVICE void
-baton_task_embedding_gradient(float *dtable, int64_t table_stride,
-                              const float *dy, int64_t dy_stride,
-                              const int32_t *indices, int64_t rows,
-                              int64_t columns, int64_t vocabulary,
-                              float multiplier, const int32_t *accumulate) {
+BATON_DEVICE void baton_task_embedding_gradient(
+    float *dtable, int64_t table_stride, const float *dy, int64_t dy_stride,
+    const int32_t *indices, int64_t rows, int64_t columns, int64_t vocabulary,
+    float multiplier, const int32_t *accumulate) {
   const bool adds = baton::cuda::joins(accumulate);
   if (!adds) {
     baton::cuda::fill_rows(dtable, table_stride, vocabulary, columns,

@@ -1,8 +1,8 @@
 //===- hyper_gradient.h - adjoints of hyper-connections -------------------===//
 //
-// In the arithmetic of codegen/cpu/library/hyper_gradient.cpp. What a row's maps
-// were on their way is computed again for each step back: a thread has no room
-// to keep it.
+// In the arithmetic of codegen/cpu/library/hyper_gradient.cpp. What a row's
+// maps were on their way is computed again for each step back: a thread has no
+// room to keep it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -147,18 +147,16 @@ BATON_DEVICE void baton_task_hyper_maps_gradient(
       float mixed[most_mixed];
       for (int64_t i = 0; i < streams * streams; ++i)
         mixed[i] = affine(row, 2 * streams + i);
-      baton::cuda::sinkhorn_gradient(
-          dz + row * dz_stride + 2 * streams, mixed,
-          static_cast<int32_t>(streams), static_cast<int32_t>(iterations),
-          epsilon);
+      baton::cuda::sinkhorn_gradient(dz + row * dz_stride + 2 * streams, mixed,
+                                     static_cast<int32_t>(streams),
+                                     static_cast<int32_t>(iterations), epsilon);
     }
     __syncthreads();
   }
-  baton::cuda::fill_rows(dlogits, dlogits_stride, rows, count,
-                         [&](int64_t row, int64_t column) {
-                           return dz[row * dz_stride + column] *
-                                  scale[part_of(column)];
-                         });
+  baton::cuda::fill_rows(
+      dlogits, dlogits_stride, rows, count, [&](int64_t row, int64_t column) {
+        return dz[row * dz_stride + column] * scale[part_of(column)];
+      });
 }
 
 /// One chain for each part, in one order: a thread's.
@@ -177,8 +175,7 @@ BATON_DEVICE void baton_task_hyper_scale_gradient(
 #pragma unroll(4)
     for (int64_t i = first; i < end; ++i)
       sum = fmaf(dz[row * dz_stride + i], logits[row * logits_stride + i], sum);
-  dscale[part] =
-      baton::cuda::joins(accumulate) ? sum + dscale[part] : sum;
+  dscale[part] = baton::cuda::joins(accumulate) ? sum + dscale[part] : sum;
 }
 
 BATON_DEVICE void baton_task_hyper_pre_gradient(
@@ -228,18 +225,17 @@ BATON_DEVICE void baton_task_hyper_post_gradient(
   });
   // Of what comes in, then of each stream by each.
   const int64_t products = streams * (mixes ? streams + 1 : 1);
-  baton::cuda::for_each_team(
-      rows * products, [&](int64_t job, int64_t lane, bool is_own) {
-        const int64_t row = job / products, place = job - row * products;
-        const int64_t from = place / streams - 1,
-                      j = place - (from + 1) * streams;
-        const float *left = from < 0 ? y + row * y_stride
-                                     : x + row * x_stride + from * width;
-        const float product = baton::cuda::inner_product(
-            left, dout + row * dout_stride + j * width, width, lane);
-        if (is_own && lane == 0)
-          dweights[row * dweights_stride + place] = product;
-      });
+  baton::cuda::for_each_team(rows * products, [&](int64_t job, int64_t lane,
+                                                  bool is_own) {
+    const int64_t row = job / products, place = job - row * products;
+    const int64_t from = place / streams - 1, j = place - (from + 1) * streams;
+    const float *left =
+        from < 0 ? y + row * y_stride : x + row * x_stride + from * width;
+    const float product = baton::cuda::inner_product(
+        left, dout + row * dout_stride + j * width, width, lane);
+    if (is_own && lane == 0)
+      dweights[row * dweights_stride + place] = product;
+  });
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_HYPER_GRADIENT_H

@@ -1,64 +1,90 @@
 //===- product.h - products of matrices as training stores them -----------===//
 //
-// Every element is one chain of fused multiply-adds in ascending depth, as in
-// microkernel.h: so the portable bodies and those that stage both sides in
-// shared memory (product_shape.h) have the same bits, which are the CPU's.
+// Factors may be rounded to narrower types first; sums are F32's. Every element
+// is one chain of fused multiply-adds in ascending depth, as in microkernel.h:
+// so the portable bodies and those that stage both sides in shared memory
+// (product_shape.h) have the same bits, which are the CPU's.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_H
 #define BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_H
 
+#include "codegen/cuda/library/body.h"
 #include "codegen/cuda/library/microkernel.h"
 #include "codegen/cuda/library/product_shape.h"
 #include "codegen/cuda/library/row_sums.h"
 
 namespace baton::cuda {
 
-/// Element (line, d) lies at data[line * line_stride + d * depth_stride].
+/// What becomes of factors.
+struct Unrounded {
+  static __device__ __forceinline__ float round(float value) { return value; }
+};
+struct ToBFloat16 {
+  static __device__ __forceinline__ float round(float value) {
+    return from_bfloat(to_bfloat(value));
+  }
+};
+struct ToFloat16 {
+  static __device__ __forceinline__ float round(float value) {
+    return from_half(to_half(value));
+  }
+};
+
+/// Element (line, d) lies at data[line * line_stride + d * depth_stride], and
+/// is 0, whatever lies there, where weights[d] is.
 struct ProductSide {
   const float *data;
   int64_t line_stride;
   int64_t depth_stride;
+  const float *weights = nullptr;
+
+  template <typename Rounding>
+  __device__ __forceinline__ float at(int64_t line, int64_t d) const {
+    return weights && weights[d] == 0.0f
+               ? 0.0f
+               : Rounding::round(data[line * line_stride + d * depth_stride]);
+  }
 };
 
-/// finish(row, column, sum) for [rows, columns]. A thread has four rows of a
-/// column; rows behind the last repeat it.
-template <typename Finish>
+/// finish(row, column, sum) for [rows, columns], of sums that begin at
+/// start(row, column). A thread has four rows of a column; rows behind the last
+/// repeat it.
+template <typename Rounding, typename Result>
 BATON_DEVICE void multiply_sides(ProductSide left, ProductSide right,
                                  int64_t rows, int64_t columns, int64_t depth,
-                                 Finish finish) {
+                                 Result result) {
   constexpr int together = 4;
-  for_each_element(
-      (rows + together - 1) / together, columns,
-      [&](int64_t block, int64_t column) {
-        const int64_t first = block * together;
-        const float *line[together];
-        float sum[together];
+  for_each_element((rows + together - 1) / together, columns,
+                   [&](int64_t block, int64_t column) {
+                     const int64_t first = block * together;
+                     int64_t line[together];
+                     float sum[together];
 #pragma unroll
-        for (int i = 0; i < together; ++i) {
-          line[i] =
-              left.data + smaller(first + i, rows - 1) * left.line_stride;
-          sum[i] = 0.0f;
-        }
-        const float *other = right.data + column * right.line_stride;
+                     for (int i = 0; i < together; ++i) {
+                       line[i] = smaller(first + i, rows - 1);
+                       sum[i] = result.start(line[i], column);
+                     }
 #pragma unroll(4)
-        for (int64_t d = 0; d < depth; ++d) {
-          const float factor = other[d * right.depth_stride];
+                     for (int64_t d = 0; d < depth; ++d) {
+                       const float factor = right.at<Rounding>(column, d);
 #pragma unroll
-          for (int i = 0; i < together; ++i)
-            sum[i] = fmaf(line[i][d * left.depth_stride], factor, sum[i]);
-        }
+                       for (int i = 0; i < together; ++i)
+                         sum[i] = fmaf(left.at<Rounding>(line[i], d), factor,
+                                       sum[i]);
+                     }
 #pragma unroll
-        for (int i = 0; i < together; ++i)
-          if (first + i < rows)
-            finish(first + i, column, sum[i]);
-      });
+                     for (int i = 0; i < together; ++i)
+                       if (first + i < rows)
+                         result.finish(first + i, column, sum[i]);
+                   });
 }
 
 /// A piece of one side on its way to shared memory: `Lines` lines of 16 depths,
 /// of which neighbouring threads fetch what are neighbours in memory.
-template <int Threads, int Lines, int Stride> struct StagedSide {
+template <typename Rounding, int Threads, int Lines, int Stride>
+struct StagedSide {
   static constexpr int depths = BatonProductShape{Threads}.depth();
   static constexpr int elements = Lines * depths / Threads;
 
@@ -81,9 +107,7 @@ template <int Threads, int Lines, int Stride> struct StagedSide {
     for (int i = 0; i < elements; ++i) {
       const int64_t line = first_line + line_of(i), d = first + depth_of(i);
       element[i] =
-          line < lines && d < depth
-              ? side.data[line * side.line_stride + d * side.depth_stride]
-              : 0.0f;
+          line < lines && d < depth ? side.at<Rounding>(line, d) : 0.0f;
     }
   }
   __device__ __forceinline__ void keep(float *shared) const {
@@ -95,20 +119,19 @@ template <int Threads, int Lines, int Stride> struct StagedSide {
 
 /// The same, with both sides staged. Tiles follow one another; called with
 /// nobody reading `shared`, and leaves it so.
-template <int Threads, typename Finish>
-BATON_DEVICE void multiply_staged(float *shared, ProductSide left,
-                                  ProductSide right, int64_t rows,
-                                  int64_t columns, int64_t depth,
-                                  Finish finish) {
+template <int Threads, typename Rounding, typename Result>
+BATON_DEVICE void
+multiply_staged(float *shared, ProductSide left, ProductSide right,
+                int64_t rows, int64_t columns, int64_t depth, Result result) {
   constexpr BatonProductShape shape{Threads};
   static_assert(shape.is_valid(), "no shape of these threads");
   constexpr int own = 8, half = own / 2;
   const int across = static_cast<int>(baton_thread()) % shape.across();
   const int down = static_cast<int>(baton_thread()) / shape.across();
-  StagedSide<Threads, shape.rows(), shape.left_stride()> rows_side{
+  StagedSide<Rounding, Threads, shape.rows(), shape.left_stride()> rows_side{
       left, rows, depth, {}};
-  StagedSide<Threads, shape.columns(), shape.right_stride()> columns_side{
-      right, columns, depth, {}};
+  StagedSide<Rounding, Threads, shape.columns(), shape.right_stride()>
+      columns_side{right, columns, depth, {}};
   // A thread's lines lie in two groups of four, half a tile apart: threads
   // side by side read neighbouring quads.
   auto line = [&](int i, int place, int width) {
@@ -133,8 +156,13 @@ BATON_DEVICE void multiply_staged(float *shared, ProductSide left,
 #pragma unroll
       for (int i = 0; i < own; ++i)
 #pragma unroll
-        for (int j = 0; j < own; ++j)
-          sum[i][j] = 0.0f;
+        for (int j = 0; j < own; ++j) {
+          const int64_t at_row = row + line(i, down, shape.rows());
+          const int64_t at_column = column + line(j, across, shape.columns());
+          sum[i][j] = at_row < rows && at_column < columns
+                          ? result.start(at_row, at_column)
+                          : 0.0f;
+        }
       fetch(row, column, 0);
       keep(0);
       __syncthreads();
@@ -150,9 +178,8 @@ BATON_DEVICE void multiply_staged(float *shared, ProductSide left,
           float a[own], b[own];
 #pragma unroll
           for (int group = 0; group < 2; ++group) {
-            const Quad quad =
-                load_quad(lefts + d * shape.left_stride() +
-                          line(group * half, down, shape.rows()));
+            const Quad quad = load_quad(lefts + d * shape.left_stride() +
+                                        line(group * half, down, shape.rows()));
             const Quad other =
                 load_quad(rights + d * shape.right_stride() +
                           line(group * half, across, shape.columns()));
@@ -189,12 +216,12 @@ BATON_DEVICE void multiply_staged(float *shared, ProductSide left,
           const int64_t at_row = row + line(i, down, shape.rows());
           const int64_t at_column = column + line(j, across, shape.columns());
           if (at_row < rows && at_column < columns)
-            finish(at_row, at_column, sum[i][j]);
+            result.finish(at_row, at_column, sum[i][j]);
         }
     }
 }
 
-/// Where a product's sums go.
+/// Where a product's sums come from, and go.
 struct ProductResult {
   float *out;
   int64_t out_stride;
@@ -202,8 +229,11 @@ struct ProductResult {
   const float *residual;
   int64_t residual_stride;
 
-  __device__ __forceinline__ void operator()(int64_t row, int64_t column,
-                                             float sum) const {
+  __device__ __forceinline__ float start(int64_t, int64_t) const {
+    return 0.0f;
+  }
+  __device__ __forceinline__ void finish(int64_t row, int64_t column,
+                                         float sum) const {
     if (bias)
       sum += bias[column];
     if (residual)
@@ -212,74 +242,79 @@ struct ProductResult {
   }
 };
 
-/// Where a gradient's go.
+/// A gradient's, which may join what is there.
 struct GradientResult {
   float *out;
   int64_t out_stride;
   bool adds;
 
-  __device__ __forceinline__ void operator()(int64_t row, int64_t column,
-                                             float sum) const {
-    float *place = out + row * out_stride + column;
-    *place = adds ? sum + *place : sum;
+  __device__ __forceinline__ float start(int64_t row, int64_t column) const {
+    return adds ? out[row * out_stride + column] : 0.0f;
+  }
+  __device__ __forceinline__ void finish(int64_t row, int64_t column,
+                                         float sum) const {
+    out[row * out_stride + column] = sum;
   }
 };
 
 } // namespace baton::cuda
 
-BATON_DEVICE void
-baton_task_product(float *out, int64_t out_stride, const float *a,
-                   int64_t a_row_stride, int64_t a_depth_stride, const float *b,
-                   int64_t b_depth_stride, int64_t b_column_stride,
-                   const float *bias, const float *residual,
-                   int64_t residual_stride, int64_t rows, int64_t columns,
-                   int64_t depth, float *) {
-  baton::cuda::multiply_sides(
-      {a, a_row_stride, a_depth_stride}, {b, b_column_stride, b_depth_stride},
-      rows, columns, depth,
-      baton::cuda::ProductResult{out, out_stride, bias, residual,
-                                 residual_stride});
-}
+// Portable ones; and the same, given the block's shared memory.
 
-BATON_DEVICE void baton_task_product_gradient(
-    float *out, int64_t out_stride, const float *a, int64_t a_row_stride,
-    int64_t a_depth_stride, const float *b, int64_t b_depth_stride,
-    int64_t b_column_stride, int64_t rows, int64_t columns, int64_t depth,
-    const int32_t *accumulate, float *) {
-  baton::cuda::multiply_sides(
-      {a, a_row_stride, a_depth_stride}, {b, b_column_stride, b_depth_stride},
-      rows, columns, depth,
-      baton::cuda::GradientResult{out, out_stride,
-                                  baton::cuda::joins(accumulate)});
-}
+#define BATON_PRODUCT(suffix, rounding)                                        \
+  BATON_DEVICE void baton_task_product##suffix(                                \
+      float *out, int64_t out_stride, const float *a, int64_t a_row_stride,    \
+      int64_t a_depth_stride, const float *b, int64_t b_depth_stride,          \
+      int64_t b_column_stride, const float *bias, const float *residual,       \
+      int64_t residual_stride, int64_t rows, int64_t columns, int64_t depth,   \
+      float *) {                                                               \
+    baton::cuda::multiply_sides<baton::cuda::rounding>(                        \
+        {a, a_row_stride, a_depth_stride},                                     \
+        {b, b_column_stride, b_depth_stride}, rows, columns, depth,            \
+        baton::cuda::ProductResult{out, out_stride, bias, residual,            \
+                                   residual_stride});                          \
+  }                                                                            \
+  template <int Threads>                                                       \
+  BATON_CALLED void baton_staged_product##suffix(                              \
+      unsigned char *shared, float *out, int64_t out_stride, const float *a,   \
+      int64_t a_row_stride, int64_t a_depth_stride, const float *b,            \
+      int64_t b_depth_stride, int64_t b_column_stride, const float *bias,      \
+      const float *residual, int64_t residual_stride, int64_t rows,            \
+      int64_t columns, int64_t depth, float *) {                               \
+    baton::cuda::multiply_staged<Threads, baton::cuda::rounding>(              \
+        reinterpret_cast<float *>(shared), {a, a_row_stride, a_depth_stride},  \
+        {b, b_column_stride, b_depth_stride}, rows, columns, depth,            \
+        baton::cuda::ProductResult{out, out_stride, bias, residual,            \
+                                   residual_stride});                          \
+  }                                                                            \
+  BATON_DEVICE void baton_task_product_gradient##suffix(                       \
+      float *out, int64_t out_stride, const float *a, int64_t a_row_stride,    \
+      int64_t a_depth_stride, const float *b, int64_t b_depth_stride,          \
+      int64_t b_column_stride, const float *weights, int64_t rows,             \
+      int64_t columns, int64_t depth, const int32_t *accumulate, float *) {    \
+    baton::cuda::multiply_sides<baton::cuda::rounding>(                        \
+        {a, a_row_stride, a_depth_stride},                                     \
+        {b, b_column_stride, b_depth_stride, weights}, rows, columns, depth,   \
+        baton::cuda::GradientResult{out, out_stride,                           \
+                                    baton::cuda::joins(accumulate)});          \
+  }                                                                            \
+  template <int Threads>                                                       \
+  BATON_CALLED void baton_staged_product_gradient##suffix(                     \
+      unsigned char *shared, float *out, int64_t out_stride, const float *a,   \
+      int64_t a_row_stride, int64_t a_depth_stride, const float *b,            \
+      int64_t b_depth_stride, int64_t b_column_stride, const float *weights,   \
+      int64_t rows, int64_t columns, int64_t depth, const int32_t *accumulate, \
+      float *) {                                                               \
+    baton::cuda::multiply_staged<Threads, baton::cuda::rounding>(              \
+        reinterpret_cast<float *>(shared), {a, a_row_stride, a_depth_stride},  \
+        {b, b_column_stride, b_depth_stride, weights}, rows, columns, depth,   \
+        baton::cuda::GradientResult{out, out_stride,                           \
+                                    baton::cuda::joins(accumulate)});          \
+  }
 
-// The same, given the block's shared memory.
-
-template <int Threads>
-BATON_CALLED void baton_staged_product(
-    unsigned char *shared, float *out, int64_t out_stride, const float *a,
-    int64_t a_row_stride, int64_t a_depth_stride, const float *b,
-    int64_t b_depth_stride, int64_t b_column_stride, const float *bias,
-    const float *residual, int64_t residual_stride, int64_t rows,
-    int64_t columns, int64_t depth, float *) {
-  baton::cuda::multiply_staged<Threads>(
-      reinterpret_cast<float *>(shared), {a, a_row_stride, a_depth_stride},
-      {b, b_column_stride, b_depth_stride}, rows, columns, depth,
-      baton::cuda::ProductResult{out, out_stride, bias, residual,
-                                 residual_stride});
-}
-
-template <int Threads>
-BATON_CALLED void baton_staged_product_gradient(
-    unsigned char *shared, float *out, int64_t out_stride, const float *a,
-    int64_t a_row_stride, int64_t a_depth_stride, const float *b,
-    int64_t b_depth_stride, int64_t b_column_stride, int64_t rows,
-    int64_t columns, int64_t depth, const int32_t *accumulate, float *) {
-  baton::cuda::multiply_staged<Threads>(
-      reinterpret_cast<float *>(shared), {a, a_row_stride, a_depth_stride},
-      {b, b_column_stride, b_depth_stride}, rows, columns, depth,
-      baton::cuda::GradientResult{out, out_stride,
-                                  baton::cuda::joins(accumulate)});
-}
+BATON_PRODUCT(, Unrounded)
+BATON_PRODUCT(_bf16, ToBFloat16)
+BATON_PRODUCT(_f16, ToFloat16)
+#undef BATON_PRODUCT
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_H

@@ -17,8 +17,7 @@ BATON_DEVICE void rope_table(float *out, int64_t out_stride,
                              const float *inverse_frequencies, int64_t half,
                              int64_t rows, float scale, Place place) {
   for_each_element(rows, half, [&](int64_t row, int64_t i) {
-    const float angle =
-        static_cast<float>(place(row)) * inverse_frequencies[i];
+    const float angle = static_cast<float>(place(row)) * inverse_frequencies[i];
     float *cosine = out + row * out_stride + i;
     cosine[0] = cosf(angle) * scale;
     cosine[half] = sinf(angle) * scale;

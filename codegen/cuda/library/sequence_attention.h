@@ -31,29 +31,29 @@ BATON_DEVICE void baton_task_sequence_attention(
       [&](int64_t first, int64_t count, int64_t begin, int64_t position) {
         // The run before reads its sums to the end.
         __syncthreads();
-        Attention task{{q + first * q_stride,
-                        q_stride,
-                        keys + begin * key_stride,
-                        key_stride,
-                        values + begin * value_stride,
-                        value_stride,
-                        position,
-                        group,
-                        head_dim,
-                        value_dim,
-                        scale,
-                        softcap,
-                        window,
-                        {visible_to(position, window).begin,
-                         position + count}}};
+        Attention task{
+            {q + first * q_stride,
+             q_stride,
+             keys + begin * key_stride,
+             key_stride,
+             values + begin * value_stride,
+             value_stride,
+             position,
+             group,
+             head_dim,
+             value_dim,
+             scale,
+             softcap,
+             window,
+             {visible_to(position, window).begin, position + count}}};
         task.out = out + first * out_stride;
         task.out_stride = out_stride;
         attend(
             task, count, scratch,
             [&](int64_t query, Weights sums) {
-              float *place =
-                  statistics + (first + task.row_of(query)) * statistics_stride +
-                  task.head_of(query) * 2;
+              float *place = statistics +
+                             (first + task.row_of(query)) * statistics_stride +
+                             task.head_of(query) * 2;
               place[0] = sums.maximum;
               place[1] = sums.sum;
             },

@@ -26,10 +26,13 @@ BATON_DEVICE void baton_task_step_summary(float *summary, const float *loss,
 #pragma unroll(16)
   for (int64_t i = 0; i < count; ++i)
     square += squares[i];
-  const float norm = sqrtf(square);
+  const float scale = limit[1];
+  const float norm = sqrtf(square) / scale;
+  total /= scale;
   summary[0] = total;
   summary[1] = norm;
-  summary[2] = *limit > 0.0f && norm > *limit ? *limit / norm : 1.0f;
+  summary[2] =
+      (limit[0] > 0.0f && norm > limit[0] ? limit[0] / norm : 1.0f) / scale;
   summary[3] = baton::cuda::is_finite(total) && baton::cuda::is_finite(norm)
                    ? 1.0f
                    : 0.0f;

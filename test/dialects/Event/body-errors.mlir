@@ -176,7 +176,7 @@ event.body @scalable grid ()[r, p, o] -> (r) accesses [#read, #write] {
 #write = #event.access<write @y, (t)[r, p, o] -> (t * 16, 0) to (t)[r, p, o] -> (t * 16 + 16, 8)>
 !dense = memref<?x?xf32, strided<[?, 1]>>
 
-// expected-error @below {{argument 1, @y, is 'memref<?x?xf32, strided<[1, ?]>>', expected a memref of rank 2 of f32, f16 or bf16 with dynamic sizes and strides (the last stride may be 1)}}
+// expected-error @below {{argument 1, @y, is 'memref<?x?xf32, strided<[1, ?]>>', expected a memref of rank 2 of f64, f32, f16 or bf16 with dynamic sizes and strides (the last stride may be 1)}}
 event.body @other_stride grid ()[r, p, o] -> (r) accesses [#read, #write] {
 ^bb0(%x: !dense, %y: memref<?x?xf32, strided<[1, ?]>>):
 }

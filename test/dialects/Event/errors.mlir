@@ -684,8 +684,8 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.parameter @w : f32 layers 1 {}
   event.segment "s" repeat 1 {
     event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] accesses [] {
-      // expected-error @+1 {{is not f32}}
-      event.call "f" [3.0 : f64]
+      // expected-error @+1 {{is neither f32 nor f64}}
+      event.call "f" [3.0 : f16]
     }
   }
 }

@@ -121,7 +121,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{x has shape [rows, 9], expected [rows, 8]}}
-%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -131,7 +131,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{the weight has a dimension that only a step knows}}
-%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>)
 
 // -----
 
@@ -141,7 +141,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x f32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{targets are not i32}}
-%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x f32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x f32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -151,7 +151,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<8 x f32>
 // expected-error @below {{weights has shape [8], expected [rows]}}
-%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<8 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<8 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -161,17 +161,27 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{the loss has shape [rows, 2], expected [rows]}}
-%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x 2 x f32>, !model.tensor<rows x 2 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x 2 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
-// ... the statistics rows x 2
+// ... dx has x's type
 %v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
 %v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
-// expected-error @below {{the statistics has shape [rows], expected [rows, 2]}}
-%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x f32>)
+// expected-error @below {{dx has type}}
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>)
+
+// -----
+
+// ... dweight is [vocabulary, K]
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{dweight has shape [8, 16], expected [16, 8]}}
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<8 x 16 x f32>)
 
 // -----
 
@@ -181,7 +191,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{scale is not finite}}
-%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {scale = 0x7F800000 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {scale = 0x7F800000 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -191,7 +201,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{softcap is negative or not finite}}
-%r:2 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {softcap = -1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {softcap = -1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -525,39 +535,6 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
 // expected-error @below {{the result has type}}
 %r = "model.gate_gradient"(%v0, %v1, %v2) {} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 4 x 8 x f32>
-
-// -----
-
-// cross_entropy_input_gradient: operands are as for model.cross_entropy
-%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
-%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
-%v2 = "test.value"() : () -> !model.tensor<rows x i32>
-%v3 = "test.value"() : () -> !model.tensor<rows x f32>
-%v4 = "test.value"() : () -> !model.tensor<rows x f32>
-// expected-error @below {{the statistics has shape [rows], expected [rows, 2]}}
-%r = "model.cross_entropy_input_gradient"(%v0, %v1, %v2, %v3, %v4) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x f32>) -> !model.tensor<rows x 8 x f32>
-
-// -----
-
-// cross_entropy_input_gradient: the result has x's type
-%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
-%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
-%v2 = "test.value"() : () -> !model.tensor<rows x i32>
-%v3 = "test.value"() : () -> !model.tensor<rows x f32>
-%v4 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
-// expected-error @below {{the result has type}}
-%r = "model.cross_entropy_input_gradient"(%v0, %v1, %v2, %v3, %v4) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<16 x 8 x f32>
-
-// -----
-
-// cross_entropy_weight_gradient: the result is [vocabulary, K]
-%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
-%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
-%v2 = "test.value"() : () -> !model.tensor<rows x i32>
-%v3 = "test.value"() : () -> !model.tensor<rows x f32>
-%v4 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
-// expected-error @below {{the result has shape [rows, 8], expected [16, 8]}}
-%r = "model.cross_entropy_weight_gradient"(%v0, %v1, %v2, %v3, %v4) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
 
 // -----
 

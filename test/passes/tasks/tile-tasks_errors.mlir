@@ -2,10 +2,12 @@
 // RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=linear-rows=0 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=max-outputs=-3 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=linear-columns=24 2>&1 | FileCheck %s --check-prefix=PANEL
+// RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=logits-bytes=0 2>&1 | FileCheck %s --check-prefix=LOGITS
 
 // ZERO: error: tile-tasks: linear-rows is 0, expected at least 1
 // NEGATIVE: error: tile-tasks: max-outputs is -3, expected at least 1
 // PANEL: error: tile-tasks: linear-columns is 24, no multiple of 16
+// LOGITS: error: tile-tasks: logits-bytes is 0, expected at least 1
 
 model.program @foreign_op max_seq 8 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
@@ -126,7 +128,7 @@ model.program @no_gradients max_seq 8 training {
 ^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
   %w = model.parameter ["w"] : !model.tensor<16 x 8 x f32>
   %x = model.embedding %tokens, %w : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
-  %loss, %s = model.cross_entropy %x, %w, %targets, %weights : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %x, %w, %targets, %weights : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
   // expected-error @+1 {{cannot be tiled: no parameter has a gradient; differentiate comes before tile-tasks}}
   model.return %loss : !model.tensor<rows x f32>
 }

@@ -66,7 +66,7 @@ model.program @step max_seq 64 training {
     %b = model.linear_input_gradient %h, %w : (!model.tensor<rows x 24 x f32>, !wide) -> !x
     model.yield %b : !x
   }
-  %loss, %s = model.cross_entropy %y, %tied, %targets, %weights : (!x, !table, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %y, %tied, %targets, %weights : (!x, !table, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !table)
   %gt = model.embedding_gradient %y, %tokens : (!x, !rows) -> !table
   model.gradient %gt of %table : !table, !table
   %go = model.embedding_gradient %e, %tokens : (!x, !rows) -> !table
@@ -102,7 +102,7 @@ model.program @step max_seq 64 training {
 // CHECK: arith.constant 2.400000e+01 : f32
 // CHECK-NOT: event.body
 
-// CHECK: event.buffer @numbers {{.*}}numbers = [{name = "step"}, {name = "learning_rate"}, {name = "clip"}, {default = 5.000000e-01 : f32, name = "signs.keep"}]
+// CHECK: event.buffer @numbers {{.*}}numbers = [{name = "step"}, {name = "learning_rate"}, {name = "clip"}, {name = "loss_scale"}, {default = 5.000000e-01 : f32, name = "signs.keep"}]
 // CHECK: event.segment "update" repeat 1
 // CHECK: event.call "sum_squares"
 // CHECK: event.call "step_summary"

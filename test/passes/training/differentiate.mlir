@@ -14,9 +14,7 @@
 // CHECK: %[[C:.+]] = model.activate %[[B]]
 // CHECK-NEXT: model.save %[[C]] to "layers.act"
 // CHECK: model.yield
-// CHECK: %[[LOSS:.+]], %[[STATISTICS:.+]] = model.cross_entropy %[[Y]], %[[TABLE:.+]], %[[TARGETS]], %[[WEIGHTS]]
-// CHECK-NEXT: %[[DY:.+]] = model.cross_entropy_input_gradient %[[Y]], %[[TABLE]], %[[TARGETS]], %[[WEIGHTS]], %[[STATISTICS]]
-// CHECK-NEXT: %[[DTABLE:.+]] = model.cross_entropy_weight_gradient
+// CHECK: %[[LOSS:.+]], %[[DY:.+]], %[[DTABLE:.+]] = model.cross_entropy %[[Y]], %[[TABLE:.+]], %[[TARGETS]], %[[WEIGHTS]]
 // CHECK-NEXT: model.gradient %[[DTABLE]] of %[[TABLE]]
 // CHECK-NEXT: %[[DX:.+]] = model.stack %[[DY]] repeat 3 reverse {first_layer = 1 : i64}
 // CHECK-NEXT: ^bb0(%[[DOUT:.+]]: {{.+}}):
@@ -40,12 +38,13 @@
 
 // In split form the stack of adjoints for inputs holds none for parameters, and
 // saves its gradients for a stack that does.
+// SPLIT: %[[DTABLE:[^, ]+]] = model.cross_entropy
 // SPLIT: repeat 3 reverse
 // SPLIT-NOT: model.gradient
 // SPLIT: model.save %{{.+}} to "layers.output_gradient"
 // SPLIT-NOT: model.gradient
 // SPLIT: model.yield
-// SPLIT: model.cross_entropy_weight_gradient
+// SPLIT: model.gradient %[[DTABLE]] of
 // SPLIT: model.embedding_gradient
 // SPLIT: model.stack repeat 3 reverse
 // SPLIT: model.saved "layers.output_gradient"
@@ -69,6 +68,6 @@ model.program @mlp max_seq 64 training {
     %r = model.add %a, %d : (!x, !x) -> !x
     model.yield %r : !x
   } loc("layers")
-  %loss, %s = model.cross_entropy %y, %wte, %targets, %weights : (!x, !model.tensor<16 x 8 x f32>, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %y, %wte, %targets, %weights : (!x, !model.tensor<16 x 8 x f32>, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !model.tensor<16 x 8 x f32>)
   model.return %loss : !model.tensor<rows x f32>
 }

@@ -72,6 +72,6 @@ model.program @repeat max_seq 8 training {
   %all = model.broadcast %heads {axis = 1 : i64, times = 3 : i64} : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<rows x 6 x 4 x f32>
   %flat = model.reshape %all : (!model.tensor<rows x 6 x 4 x f32>) -> !model.tensor<rows x 24 x f32>
   %head = model.parameter ["head"] : !model.tensor<9 x 24 x f32>
-  %loss, %statistics = model.cross_entropy %flat, %head, %targets, %weights : (!model.tensor<rows x 24 x f32>, !model.tensor<9 x 24 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %flat, %head, %targets, %weights : (!model.tensor<rows x 24 x f32>, !model.tensor<9 x 24 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 24 x f32>, !model.tensor<9 x 24 x f32>)
   model.return %loss : !model.tensor<rows x f32>
 }

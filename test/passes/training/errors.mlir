@@ -58,7 +58,7 @@ model.program @custom max_seq 64 training {
   %e = model.embedding %tokens, %wte : (!rows, !w) -> !x
   // expected-error @+1 {{cannot be differentiated: it has no adjoint}}
   %c = model.custom @body(%e) : (!x) -> !x
-  %loss, %s = model.cross_entropy %c, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %c, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !w)
   model.return %loss : !model.tensor<rows x f32>
 }
 
@@ -74,7 +74,7 @@ model.program @slices max_seq 64 training {
   // expected-error @+1 {{cannot be differentiated: its slices overlap or leave out a part}}
   %e = model.embedding %tokens, %table : (!rows, !model.tensor<16 x 8 x f32>) -> !x
   %c = model.slice %e {axis = 1 : i64, offset = 4 : i64} : (!x) -> !model.tensor<rows x 4 x f32>
-  %loss, %s = model.cross_entropy %c, %wte, %targets, %weights : (!model.tensor<rows x 4 x f32>, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %c, %wte, %targets, %weights : (!model.tensor<rows x 4 x f32>, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 4 x f32>, !w)
   model.return %loss : !model.tensor<rows x f32>
 }
 
@@ -93,6 +93,6 @@ model.program @captured max_seq 64 training {
     %b = model.add %a, %e : (!x, !x) -> !x
     model.yield %b : !x
   }
-  %loss, %s = model.cross_entropy %y, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %y, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !w)
   model.return %loss : !model.tensor<rows x f32>
 }

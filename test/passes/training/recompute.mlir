@@ -94,7 +94,7 @@ model.program @mlp max_seq 64 training {
     %r = model.add %a, %d : (!x, !x) -> !x
     model.yield %r : !x
   } loc("layers")
-  %loss, %s = model.cross_entropy %y, %wte, %targets, %weights : (!x, !table, !rows, !scalars) -> (!scalars, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %y, %wte, %targets, %weights : (!x, !table, !rows, !scalars) -> (!scalars, !x, !table)
   model.return %loss : !scalars
 }
 
@@ -140,7 +140,7 @@ model.program @attention max_seq 64 training {
     %r = model.reshape %t : (!heads) -> !x
     model.yield %r : !x
   } loc("layers")
-  %loss, %s = model.cross_entropy %y, %wte, %targets, %weights : (!x, !table, !rows, !scalars) -> (!scalars, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %y, %wte, %targets, %weights : (!x, !table, !rows, !scalars) -> (!scalars, !x, !table)
   model.return %loss : !scalars
 }
 
@@ -176,7 +176,7 @@ model.program @slices max_seq 64 training {
     %r = model.linear %d, %down : (!x, !square) -> !x
     model.yield %r : !x
   } loc("layers")
-  %loss, %s = model.cross_entropy %y, %wte, %targets, %weights : (!x, !table, !rows, !scalars) -> (!scalars, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %y, %wte, %targets, %weights : (!x, !table, !rows, !scalars) -> (!scalars, !x, !table)
   model.return %loss : !scalars
 }
 
@@ -203,6 +203,6 @@ model.program @two max_seq 64 training {
     %r = model.linear %b, %u : (!x, !square) -> !x
     model.yield %r : !x
   } loc("layers")
-  %loss, %s = model.cross_entropy %y, %wte, %targets, %weights : (!x, !table, !rows, !scalars) -> (!scalars, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %y, %wte, %targets, %weights : (!x, !table, !rows, !scalars) -> (!scalars, !x, !table)
   model.return %loss : !scalars
 }

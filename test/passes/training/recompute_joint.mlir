@@ -34,7 +34,7 @@ model.program @view max_seq 64 training {
     %f = model.mul %a, %d : (!x, !x) -> !x
     model.yield %f : !x
   }
-  %loss, %s = model.cross_entropy %z, %wte, %targets, %weights : (!x, !model.tensor<16 x 8 x f32>, !rows, !scalars) -> (!scalars, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %z, %wte, %targets, %weights : (!x, !model.tensor<16 x 8 x f32>, !rows, !scalars) -> (!scalars, !x, !model.tensor<16 x 8 x f32>)
   model.return %loss : !scalars
 }
 
@@ -73,7 +73,7 @@ model.program @apart max_seq 64 training {
     %f = model.mul %a, %d : (!x, !x) -> !x
     model.yield %f : !x
   }
-  %loss, %s = model.cross_entropy %z, %wte, %targets, %weights : (!x, !model.tensor<16 x 8 x f32>, !rows, !scalars) -> (!scalars, !model.tensor<rows x 2 x f32>)
+  %loss, %dx, %dw = model.cross_entropy %z, %wte, %targets, %weights : (!x, !model.tensor<16 x 8 x f32>, !rows, !scalars) -> (!scalars, !x, !model.tensor<16 x 8 x f32>)
   model.return %loss : !scalars
 }
 

@@ -15,7 +15,7 @@
 // CHECK: model.gate %[[Y]]
 // The last rows are all rows; 30 tanh(2 x / 30) is a scale and a cap.
 // CHECK: %[[NORM:.+]] = model.rms_norm %{{.+}} : (!model.tensor<rows x 8 x f32>
-// CHECK: %[[LOSS:.+]], %{{.+}} = model.cross_entropy %[[NORM]], %{{.+}}, %[[TARGETS]], %[[WEIGHTS]] {scale = 2.000000e+00 : f32, softcap = 3.000000e+01 : f32}
+// CHECK: %[[LOSS:.+]], %{{.+}}, %{{.+}} = model.cross_entropy %[[NORM]], %{{.+}}, %[[TARGETS]], %[[WEIGHTS]] {scale = 2.000000e+00 : f32, softcap = 3.000000e+01 : f32}
 // CHECK-NOT: model.linear %[[NORM]]
 // CHECK-NEXT: model.return %[[LOSS]] : !model.tensor<rows x f32>
 model.program @decoder max_seq 64 {

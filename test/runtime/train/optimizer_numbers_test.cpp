@@ -12,21 +12,20 @@ nlohmann::json description() {
       {"name": "tokens", "role": "input"},
       {"name": "numbers", "role": "input", "numbers": [
         {"name": "step"}, {"name": "learning_rate"}, {"name": "clip"},
+        {"name": "loss_scale"},
         {"name": "adamw.beta1", "default": 0.5},
         {"name": "muon.beta1", "default": 0.25},
         {"name": "muon.momentum", "default": 0.75}]}]}})");
 }
 
-std::vector<float> written(const OptimizerNumbers &numbers) {
-  std::vector<float> values(6, -1);
-  numbers.write(values.data(), 7, 0.125, 2);
-  return values;
+std::vector<double> written(const OptimizerNumbers &numbers) {
+  return numbers.values({7, 0.125, 2, 8});
 }
 
 TEST(OptimizerNumbers, StandInTheOrderOfTheDescription) {
   OptimizerNumbers numbers(description());
   EXPECT_EQ(written(numbers),
-            (std::vector<float>{7, 0.125, 2, 0.5, 0.25, 0.75}));
+            (std::vector<double>{7, 0.125, 2, 8, 0.5, 0.25, 0.75}));
   EXPECT_EQ(numbers.text(),
             "adamw.beta1 = 0.5, muon.beta1 = 0.25, muon.momentum = 0.75");
 }
@@ -34,28 +33,27 @@ TEST(OptimizerNumbers, StandInTheOrderOfTheDescription) {
 TEST(OptimizerNumbers, AreSetForAllRulesOrOne) {
   OptimizerNumbers numbers(description());
   numbers.set("beta1=0");
-  EXPECT_EQ(written(numbers), (std::vector<float>{7, 0.125, 2, 0, 0, 0.75}));
+  EXPECT_EQ(written(numbers), (std::vector<double>{7, 0.125, 2, 8, 0, 0, 0.75}));
   numbers.set("muon.beta1=1e-1");
-  EXPECT_EQ(written(numbers), (std::vector<float>{7, 0.125, 2, 0, 0.1f, 0.75}));
+  EXPECT_EQ(written(numbers), (std::vector<double>{7, 0.125, 2, 8, 0, 0.1, 0.75}));
 }
 
 TEST(OptimizerNumbers, RefuseWhatIsNoneOfTheirs) {
   OptimizerNumbers numbers(description());
   for (const char *text : {"", "=1", "beta1", "beta1=", "beta1=x", "beta1=1x",
                            "beta1=nan", "beta1=inf", "beta1=1e39", "eta1=1",
-                           "step=1", "clip=1", "learning_rate=1"})
+                           "step=1", "clip=1", "learning_rate=1",
+                           "loss_scale=1"})
     EXPECT_THROW(numbers.set(text), Error) << text;
   EXPECT_EQ(written(numbers),
-            (std::vector<float>{7, 0.125, 2, 0.5, 0.25, 0.75}));
+            (std::vector<double>{7, 0.125, 2, 8, 0.5, 0.25, 0.75}));
 }
 
 TEST(OptimizerNumbers, StandWhereTheirNamesDo) {
   auto json = nlohmann::json::parse(R"({"training": {"tensors": [
       {"numbers": [{"name": "r.a", "default": 3}, {"name": "clip"},
                    {"name": "step"}]}]}})");
-  std::vector<float> values(3, -1);
-  OptimizerNumbers(json).write(values.data(), 7, 0.125, 2);
-  EXPECT_EQ(values, (std::vector<float>{3, 2, 7}));
+  EXPECT_EQ(written(OptimizerNumbers(json)), (std::vector<double>{3, 2, 7}));
   json["training"]["tensors"][0]["numbers"][2]["name"] = "weather";
   EXPECT_THROW(OptimizerNumbers{json}, Error);
 }

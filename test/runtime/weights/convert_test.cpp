@@ -179,7 +179,7 @@ TEST(Convert, RefusesOtherTypes) {
   EXPECT_EQ(conversion(DataType::I64, DataType::F32), nullptr);
   EXPECT_EQ(conversion(DataType::F8E4M3, DataType::BF16), nullptr);
   EXPECT_EQ(conversion(DataType::F32, DataType::I8), nullptr);
-  EXPECT_EQ(conversion(DataType::F64, DataType::F64), nullptr);
+  EXPECT_EQ(conversion(DataType::F64, DataType::I64), nullptr);
 }
 
 TEST(Convert, ReadsUnalignedSources) {

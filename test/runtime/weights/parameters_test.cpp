@@ -276,7 +276,8 @@ TEST_F(ParametersTest, RefusesMalformedDescriptions) {
     return message;
   };
   expect_contains(refuse_change("/kind", "matrix"), "\"matrix\"");
-  expect_contains(refuse_change("/dtype", "f64"), "\"f64\"");
+  expect_contains(refuse_change("/dtype", "f8"), "\"f8\"");
+  expect_contains(refuse_change("/dtype", "f64"), "dtype f64");
   expect_contains(refuse_change("/k", 3), "does not fit");
   expect_contains(refuse_change("/n", 5), "parts of 4 outputs");
   expect_contains(refuse_change("/n", 3), "does not fit");

@@ -28,8 +28,8 @@ extern "C" void product(float *out, const float *a, const float *b,
 
 extern "C" void product_gradient(float *out, const float *a, const float *b,
                                  const int32_t *accumulate, float *scratch) {
-  baton_task_product_gradient(out, 2048, a, 1, 2048, b, 2048, 1, 256, 256, 768,
-                              accumulate, scratch);
+  baton_task_product_gradient(out, 2048, a, 1, 2048, b, 2048, 1, nullptr, 256,
+                              256, 768, accumulate, scratch);
 }
 
 extern "C" float fma_probe(int64_t iterations) {

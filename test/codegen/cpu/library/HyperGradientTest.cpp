@@ -62,8 +62,8 @@ TEST(HyperGradient, ProjectMatchesDifferences) {
       const int32_t replaces = 0;
       Scratch scratch(baton_product_scratch_bytes(width));
       baton_task_product_gradient(dphi.data(), dphi.stride, scaled.data(), 1,
-                                  scaled.stride, x.data(), x.stride, 1, outputs,
-                                  width, 3, &replaces, scratch.data());
+                                  scaled.stride, x.data(), x.stride, 1, nullptr,
+                                  outputs, width, 3, &replaces, scratch.data());
       expect_near(dphi,
                   differences(matrix, dy.matrix(),
                               [&](const oracle::Matrix &phi) {

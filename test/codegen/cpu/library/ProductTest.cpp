@@ -4,6 +4,7 @@
 #include "test/codegen/cpu/library/Support.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 using namespace baton;
@@ -76,18 +77,23 @@ struct Problem {
     return product(with_bias, with_residual, rows, columns);
   }
 
+  /// Depths in parts of `tile_depth`, of which the first adds as it is told.
   Buffer gradient(const int32_t *accumulate, int64_t tile_rows,
-                  int64_t tile_columns) const {
+                  int64_t tile_columns, int64_t tile_depth = 1 << 20,
+                  const float *weights = nullptr) const {
     Buffer out = old;
     std::vector<float> space = scratch(tile_columns);
     for (int64_t r = 0; r < rows; r += tile_rows)
       for (int64_t c = 0; c < columns; c += tile_columns)
-        baton_task_product_gradient(
-            out.row(r) + c, out.stride, left.at(r, 0), left.row_stride,
-            left.column_stride, right.at(0, c), right.row_stride,
-            right.column_stride, std::min(tile_rows, rows - r),
-            std::min(tile_columns, columns - c), depth, accumulate,
-            space.data());
+        for (int64_t d = 0; d < depth; d += tile_depth)
+          baton_task_product_gradient(
+              out.row(r) + c, out.stride, left.at(r, d), left.row_stride,
+              left.column_stride, right.at(d, c), right.row_stride,
+              right.column_stride, weights ? weights + d : nullptr,
+              std::min(tile_rows, rows - r),
+              std::min(tile_columns, columns - c),
+              std::min(tile_depth, depth - d), d ? nullptr : accumulate,
+              space.data());
     EXPECT_EQ(space.back(), Buffer::guard) << "scratch overrun";
     expect_guards_intact(out);
     return out;
@@ -175,22 +181,53 @@ TEST(Product, TilesAndLayoutsDoNotChangeBits) {
   }
 }
 
-TEST(Product, GradientIsAddedLast) {
+TEST(Product, GradientGoesOnFromWhatIsThere) {
   Random random(4);
   Problem problem(random, 20, 33, 270, true, false);
   const Buffer product = problem.product();
-  Buffer sum(20, 33);
+  // One chain: what is there is the element's first product.
+  Buffer chains(20, 33);
   for (int64_t r = 0; r < 20; ++r)
-    for (int64_t c = 0; c < 33; ++c)
-      sum.row(r)[c] = product.at(r, c) + problem.old.at(r, c);
+    for (int64_t c = 0; c < 33; ++c) {
+      float chain = problem.old.at(r, c);
+      for (int64_t d = 0; d < 270; ++d)
+        chain =
+            std::fma(*problem.left.at(r, d), *problem.right.at(d, c), chain);
+      chains.row(r)[c] = chain;
+    }
   const int32_t adds = 1, replaces = 0;
-  expect_same_bits(problem.gradient(nullptr, 8, 16), sum);
-  expect_same_bits(problem.gradient(&adds, 20, 33), sum);
+  expect_same_bits(problem.gradient(nullptr, 8, 16), chains);
+  expect_same_bits(problem.gradient(&adds, 20, 33), chains);
+  // So parts of the depth change no bits, whether the first adds or not.
+  for (int64_t part : {1, 100, 256}) {
+    expect_same_bits(problem.gradient(&adds, 8, 16, part), chains);
+    expect_same_bits(problem.gradient(&replaces, 20, 33, part), product);
+  }
   // What is replaced is not looked at.
   for (float &value : problem.old.values)
     if (value != Buffer::guard)
       value = std::numeric_limits<float>::quiet_NaN();
   expect_same_bits(problem.gradient(&replaces, 20, 33), product);
+}
+
+TEST(Product, DepthsOfWeightZeroAreZeros) {
+  Random random(6);
+  Problem clean(random, 20, 33, 270, true, false);
+  std::vector<float> weights(270, 2.0f);
+  for (int64_t d : {0, 7, 255, 256, 269}) {
+    weights[d] = 0.0f;
+    for (int64_t c = 0; c < 33; ++c)
+      const_cast<float &>(*clean.right.at(d, c)) = 0.0f;
+  }
+  Problem poisoned = clean;
+  for (int64_t d : {0, 7, 255, 256, 269})
+    for (int64_t c = 0; c < 33; ++c)
+      const_cast<float &>(*poisoned.right.at(d, c)) =
+          std::numeric_limits<float>::quiet_NaN();
+  const int32_t replaces = 0;
+  expect_same_bits(
+      poisoned.gradient(&replaces, 20, 33, 1 << 20, weights.data()),
+      clean.product());
 }
 
 TEST(Product, RowsAndColumnsDoNotReachOneAnother) {

@@ -36,10 +36,9 @@ struct Problem {
     return positions;
   }
   std::vector<float> scratch_of(int64_t tile) const {
-    return std::vector<float>(
-        baton_sequence_attention_scratch_bytes(tile, group, head_dim,
-                                               value_dim) /
-        4);
+    return std::vector<float>(baton_sequence_attention_scratch_bytes(
+                                  tile, group, head_dim, value_dim) /
+                              4);
   }
 
   static constexpr float scale = 0.3f;
@@ -57,9 +56,10 @@ template <typename Check> void for_each_tile(uint32_t seed, Check check) {
   Random random(seed);
   for (const Problem &problem :
        {Problem(random, 1, 20, 13, 0.0f, 0), Problem(random, 3, 8, 8, 0.0f, 0),
-        Problem(random, 2, 1, 5, 4.0f, 7), Problem(random, 2, 16, 16, 0.0f, 70)})
-    for (auto [row, rows] : {std::pair<int64_t, int64_t>{0, 64},
-                             {64, problem.rows - 64}, {70, 3}})
+        Problem(random, 2, 1, 5, 4.0f, 7),
+        Problem(random, 2, 16, 16, 0.0f, 70)})
+    for (auto [row, rows] :
+         {std::pair<int64_t, int64_t>{0, 64}, {64, problem.rows - 64}, {70, 3}})
       check(problem, row, rows);
 }
 
@@ -79,9 +79,9 @@ TWIN_TEST(baton_task_sequence_attention) {
       body(out.data(), out.stride, statistics.data(), statistics.stride,
            problem.q.row(row), problem.q.stride, problem.keys.data(),
            problem.keys.stride, problem.values.data(), problem.values.stride,
-           problem.positions.data(), row, rows, problem.group,
-           problem.head_dim, problem.value_dim, problem.scale, problem.softcap,
-           problem.window, scratch.data());
+           problem.positions.data(), row, rows, problem.group, problem.head_dim,
+           problem.value_dim, problem.scale, problem.softcap, problem.window,
+           scratch.data());
       return together(out, statistics);
     });
   });
@@ -110,9 +110,9 @@ TWIN_TEST(baton_task_attention_query_gradient) {
            problem.keys.stride, problem.values.data(), problem.values.stride,
            problem.delta.row(row), problem.delta.stride,
            problem.statistics.row(row), problem.statistics.stride,
-           problem.positions.data(), row, rows, problem.group,
-           problem.head_dim, problem.value_dim, problem.scale, problem.softcap,
-           problem.window, scratch.data());
+           problem.positions.data(), row, rows, problem.group, problem.head_dim,
+           problem.value_dim, problem.scale, problem.softcap, problem.window,
+           scratch.data());
       return dq;
     });
   });

@@ -100,8 +100,8 @@ using StagedProduct = void(unsigned char *, float *, int64_t, const float *,
                            int64_t, int64_t, float *);
 using StagedGradient = void(unsigned char *, float *, int64_t, const float *,
                             int64_t, int64_t, const float *, int64_t, int64_t,
-                            int64_t, int64_t, int64_t, const int32_t *,
-                            float *);
+                            const float *, int64_t, int64_t, int64_t,
+                            const int32_t *, float *);
 StagedProduct *staged_product(unsigned threads);
 StagedGradient *staged_gradient(unsigned threads);
 

@@ -18,11 +18,10 @@ struct Problem {
              : mixing == BATON_MIXING_IDENTITY ? 2 * streams
                                                : streams * (streams + 2)),
         x(random.buffer(rows, streams * width, 2.0f)),
-        dx(random.buffer(rows, streams * width)),
-        y(random.buffer(rows, width)), logits(random.buffer(rows, maps, 3.0f)),
-        dy(random.buffer(rows, maps)), statistics(random.buffer(rows, 2)),
-        phi(random.vector(maps * x.width)), scale(random.vector(3)),
-        base(random.vector(maps)) {}
+        dx(random.buffer(rows, streams * width)), y(random.buffer(rows, width)),
+        logits(random.buffer(rows, maps, 3.0f)), dy(random.buffer(rows, maps)),
+        statistics(random.buffer(rows, 2)), phi(random.vector(maps * x.width)),
+        scale(random.vector(3)), base(random.vector(maps)) {}
 
   bool mixes() const { return mixing > BATON_MIXING_IDENTITY; }
 

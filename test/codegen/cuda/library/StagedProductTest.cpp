@@ -14,9 +14,9 @@ template <typename Check> void for_each_problem(Check check) {
   for (unsigned threads : {32u, 64u, 128u, 256u}) {
     const BatonProductShape shape{static_cast<int>(threads)};
     ASSERT_TRUE(shape.is_valid());
-    for (auto [rows, columns, depth] :
-         {std::array<int64_t, 3>{1, 3, 1}, {7, shape.columns() + 9, 50},
-          {shape.rows() + 5, 12, 33}})
+    for (auto [rows, columns, depth] : {std::array<int64_t, 3>{1, 3, 1},
+                                        {7, shape.columns() + 9, 50},
+                                        {shape.rows() + 5, 12, 33}})
       check(threads, shape, rows, columns, depth);
   }
 }
@@ -63,14 +63,14 @@ TEST(CudaStagedProduct, IsTheCpusProduct) {
         expect_twin_bits(actual, expected);
         for (int32_t adds : {0, 1}) {
           expected = actual = residual;
-          baton_task_product_gradient(
-              expected.data(), expected.stride, a.data(), a_row, a_depth,
-              b.data(), b_depth, b_column, rows, columns, depth, &adds,
-              scratch.data());
+          baton_task_product_gradient(expected.data(), expected.stride,
+                                      a.data(), a_row, a_depth, b.data(),
+                                      b_depth, b_column, nullptr, rows, columns,
+                                      depth, &adds, scratch.data());
           run_emulated({threads, 5}, staged_gradient(threads),
                        {place, actual.data(), actual.stride, a.data(), a_row,
-                        a_depth, b.data(), b_depth, b_column, rows, columns,
-                        depth, &adds, nullptr});
+                        a_depth, b.data(), b_depth, b_column, nullptr, rows,
+                        columns, depth, &adds, nullptr});
           expect_twin_bits(actual, expected);
         }
         if (::testing::Test::HasFatalFailure())

@@ -30,7 +30,8 @@ template <typename Check> void for_each_shape(Check check) {
 struct Sides {
   Sides(Random &random, int64_t rows, int64_t columns, int64_t depth,
         bool left_turned, bool right_turned)
-      : a(left_turned ? random.buffer(depth, rows) : random.buffer(rows, depth)),
+      : a(left_turned ? random.buffer(depth, rows)
+                      : random.buffer(rows, depth)),
         b(right_turned ? random.buffer(columns, depth)
                        : random.buffer(depth, columns)),
         a_row(left_turned ? 1 : a.stride), a_depth(left_turned ? a.stride : 1),
@@ -47,12 +48,12 @@ template <typename Check> void for_each_product(uint32_t seed, Check check) {
        {std::array<int64_t, 3>{1, 1, 1}, {5, 17, 40}, {37, 70, 33}})
     for (bool left_turned : {false, true})
       for (bool right_turned : {false, true})
-        check(random, Sides(random, rows, columns, depth, left_turned,
-                            right_turned),
+        check(random,
+              Sides(random, rows, columns, depth, left_turned, right_turned),
               rows, columns, depth);
 }
 
-TWIN_TEST(baton_task_product) {
+template <typename Twin> void expect_product(const Twin &twin) {
   for_each_product(1, [&](Random &random, const Sides &sides, int64_t rows,
                           int64_t columns, int64_t depth) {
     const std::vector<float> bias = random.vector(columns);
@@ -69,23 +70,35 @@ TWIN_TEST(baton_task_product) {
       });
   });
 }
+TWIN_TEST(baton_task_product) { expect_product(twin); }
+TWIN_TEST(baton_task_product_bf16) { expect_product(twin); }
+TWIN_TEST(baton_task_product_f16) { expect_product(twin); }
 
-TWIN_TEST(baton_task_product_gradient) {
+template <typename Twin> void expect_gradient(const Twin &twin) {
   for_each_product(2, [&](Random &random, const Sides &sides, int64_t rows,
                           int64_t columns, int64_t depth) {
     const Buffer before = random.buffer(rows, columns);
-    for_each_accumulation([&](const int32_t *accumulate) {
-      twin.agree([&](auto body) {
-        std::vector<float> scratch(baton_product_scratch_bytes(columns) / 4);
-        Buffer out = before;
-        body(out.data(), out.stride, sides.a.data(), sides.a_row, sides.a_depth,
-             sides.b.data(), sides.b_depth, sides.b_column, rows, columns,
-             depth, accumulate, scratch.data());
-        return out;
+    // Some depths do not count; only where columns are neighbours.
+    std::vector<float> weights = random.vector(depth);
+    for (int64_t d = 0; d < depth; d += 3)
+      weights[d] = 0.0f;
+    for (bool weighted : {false, true})
+      for_each_accumulation([&](const int32_t *accumulate) {
+        twin.agree([&](auto body) {
+          std::vector<float> scratch(baton_product_scratch_bytes(columns) / 4);
+          Buffer out = before;
+          body(out.data(), out.stride, sides.a.data(), sides.a_row,
+               sides.a_depth, sides.b.data(), sides.b_depth, sides.b_column,
+               weighted && sides.b_column == 1 ? weights.data() : nullptr, rows,
+               columns, depth, accumulate, scratch.data());
+          return out;
+        });
       });
-    });
   });
 }
+TWIN_TEST(baton_task_product_gradient) { expect_gradient(twin); }
+TWIN_TEST(baton_task_product_gradient_bf16) { expect_gradient(twin); }
+TWIN_TEST(baton_task_product_gradient_f16) { expect_gradient(twin); }
 
 TWIN_TEST(baton_task_sum_rows) {
   Random random(3);
@@ -180,7 +193,8 @@ TWIN_TEST(baton_task_norm_statistics) {
 TWIN_TEST(baton_task_norm_gradient) {
   Random random(8);
   for_each_shape([&](int64_t rows, int64_t width) {
-    const Buffer x = random.buffer(rows, width), dy = random.buffer(rows, width);
+    const Buffer x = random.buffer(rows, width),
+                 dy = random.buffer(rows, width);
     const Buffer statistics = random.buffer(rows, 2);
     const std::vector<float> weight = random.vector(width);
     for (int32_t centered : {0, 1})
@@ -209,9 +223,8 @@ TWIN_TEST(baton_task_norm_weight_gradient) {
         twin.agree([&](auto body) {
           std::vector<float> out = before;
           body(out.data(), with_bias ? out.data() + width : nullptr, dy.data(),
-               dy.stride, x.data(), x.stride,
-               statistics.data(), statistics.stride, rows, heads, width, width,
-               accumulate);
+               dy.stride, x.data(), x.stride, statistics.data(),
+               statistics.stride, rows, heads, width, width, accumulate);
           return out;
         });
       });
@@ -238,10 +251,12 @@ TWIN_TEST(baton_task_activate_gradient) {
 }
 
 /// dx from dy and the result of what is differentiated.
-template <typename Twin> void expect_of_results(const Twin &twin, uint32_t seed) {
+template <typename Twin>
+void expect_of_results(const Twin &twin, uint32_t seed) {
   Random random(seed);
   for_each_shape([&](int64_t rows, int64_t width) {
-    const Buffer y = random.buffer(rows, width), dy = random.buffer(rows, width);
+    const Buffer y = random.buffer(rows, width),
+                 dy = random.buffer(rows, width);
     twin.agree([&](auto body) {
       Buffer out = dy;
       body(out.data(), out.stride, out.data(), out.stride, y.data(), y.stride,
@@ -294,7 +309,7 @@ TWIN_TEST(baton_task_step_summary) {
         std::vector<float> squares = random.vector(rows + 3);
         for (float &square : squares)
           square = square * square * extreme;
-        const std::vector<float> limits = {limit};
+        const std::vector<float> limits = {limit, 8.0f};
         twin.agree([&](auto body) {
           std::vector<float> out(4);
           body(out.data(), loss.data(), loss.stride, rows, squares.data(),

@@ -1,0 +1,70 @@
+"""Parts of a step's rows that have their logits one after the other change no bits.
+
+Programs whose logits are of all rows, of two parts and of as many as there may
+be train on steps that fill some of the parts, on any number of workers.
+"""
+
+import argparse
+import json
+import os
+import struct
+
+import programs
+from programs import expect, run
+
+MOST_ROWS = 96
+
+
+def describe(path, usual, vocabulary, parts):
+    """The CPU's description, with memory for so many rows' logits."""
+    with open(usual) as file:
+        description = json.load(file)
+    description["training"] |= {"max_rows": MOST_ROWS, "linear_rows": 8, "linear_columns": 32,
+                                "logits_bytes": MOST_ROWS // parts * vocabulary * 4}
+    with open(path, "w") as file:
+        json.dump(description, file)
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    with open(os.path.join(arguments.folder, "config.json")) as file:
+        vocabulary = json.load(file)["vocab_size"]
+    with open(path("tokens.u16"), "wb") as file:
+        tokens = [(7919 * i + 31) % min(vocabulary, 60000) for i in range(4 * MOST_ROWS)]
+        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+
+    def phases(plan):
+        with open(plan) as file:
+            return sum("event.phase" in line and ".loss.logits" in line.split("grid")[0] for line in file)
+
+    found = {}
+    for parts in (1, 2, 8):
+        target, plan, program = (path(f"{name}-{parts}") for name in ("target", "plan", "program"))
+        describe(target, arguments.target, vocabulary, parts)
+        compiled = [arguments.batonc, arguments.folder, "--mode=train", "--target-file", target, "--quiet"]
+        run([*compiled, "--emit=event", "-o", plan])
+        expect(phases(plan) == parts, f"{phases(plan)} parts, expected {parts}")
+        run([*compiled, "-o", program])
+        # A part of one row, a whole one, one row more, and all parts.
+        for rows in (1, MOST_ROWS // 8, MOST_ROWS // 8 + 1, MOST_ROWS // 2 + 3, MOST_ROWS):
+            for workers in (1, 3):
+                out = path(f"out-{parts}-{rows}-{workers}")
+                result = run([program, "train", "--weights", arguments.folder, "--data", path("tokens.u16"),
+                              "--seq", rows, "--batch", 1, "--accumulate", 2, "--steps", 2, "--lr", 1e-3,
+                              "--validation-fraction", 0, "--workers", workers, "--quiet", "--out", out])
+                losses = [{key: value for key, value in json.loads(line).items() if key != "tokens_per_s"}
+                          for line in result.stdout.splitlines()]
+                expect(len(losses) == 2, result.stdout)
+                with open(os.path.join(out, "step-2/model.safetensors"), "rb") as file:
+                    results = losses, file.read()
+                expect(found.setdefault(rows, results) == results,
+                       f"{parts} parts, {rows} rows, {workers} workers: other bits")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--target", required=True, help="compiler/targets/cpu.json")
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))

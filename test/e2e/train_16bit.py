@@ -1,0 +1,179 @@
+"""Training whose products multiply in BF16 or F16, with weights in F32.
+
+Loss and gradients lie within two units in the type's last place of PyTorch's in
+F64 with operands rounded the same way: an element that F32 moves across a tie is
+a whole unit off, and reaches others. They are nearer to those than to gradients
+of unrounded operands, and the same bits for other numbers of workers. Losses fall as in F32. In F16 a scale that
+makes gradients infinite is halved: the step changes nothing and counts as none
+for the optimizer, and a run that is resumed goes on with the scale.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import struct
+import sys
+
+import programs
+from programs import expect, run
+from train_f64 import read
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden"))
+from projections import distance, project  # noqa: E402
+
+
+def fails(command):
+    """The one line of a command that ends with an error."""
+    result = run(command, check=False)
+    lines = result.stderr.splitlines()
+    expect(result.returncode == 1 and len(lines) == 1, f"{command}: {result}")
+    return lines[0]
+
+
+# Two units in the last place of a number just above 1.
+BOUND = {"bf16": 2**-6, "f16": 2**-9}
+
+
+class Case:
+    def __init__(self, arguments, scratch):
+        self.batonc, self.folder, self.scratch = arguments.batonc, arguments.folder, scratch
+        with open(os.path.join(self.folder, "gradients.json")) as file:
+            self.golden = json.load(file)
+        with open(os.path.join(self.folder, "rounded.json")) as file:
+            self.rounded = json.load(file)
+        self.sequences = self.golden["sequences"]
+        tokens = [token for sequence in self.sequences for token in sequence]
+        with open(self.path("tokens.u16"), "wb") as file:
+            file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def compile(self, dtype):
+        self.program = self.path(dtype)
+        run([self.batonc, self.folder, "--mode=train", f"--dtype={dtype}", "--quiet", "-o", self.program])
+        info = json.loads(run([self.program, "info", "--json"]).stdout)
+        expect(info["model"]["dtype"] == dtype, f"info: {info['model']}")
+
+    def command(self, out, *flags):
+        data = () if "--data" in flags else ("--data", self.path("tokens.u16"),
+                                             "--batch", len(self.sequences))
+        return [self.program, "train", "--weights", self.folder, "--out", self.path(out), *data,
+                "--seq", len(self.sequences[0]) - 1, "--validation-fraction", 0, "--quiet", *flags]
+
+    def train(self, out, *flags, keep=False):
+        if not keep:
+            shutil.rmtree(self.path(out), ignore_errors=True)
+        return [json.loads(line) for line in run(self.command(out, *flags)).stdout.splitlines()]
+
+    def bytes(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+
+def gradients(case, dtype):
+    reference = case.rounded[dtype]
+    line = case.train("run", "--steps", 1, "--gradients", case.path("one"), "--workers", 1)[0]
+    again = case.train("run", "--steps", 1, "--gradients", case.path("three"), "--workers", 3)[0]
+    expect(case.bytes("one") == case.bytes("three"), f"{dtype}: 3 workers: other gradients")
+    expect(line["loss"] == again["loss"], f"{dtype}: 3 workers: another loss")
+    expect(abs(line["loss"] / reference["loss"] - 1) < BOUND[dtype] / 16,
+           f"{dtype}: the loss is {line['loss']}, PyTorch's {reference['loss']}")
+    found = read(case.path("one"))
+    worst, nearer = 0.0, 0
+    for tensor, entry in reference["tensors"].items():
+        names = [tensor, tensor.removeprefix("model."), tensor.removeprefix("transformer.")]
+        projections = project(tensor, next(found[name][2] for name in names if name in found))
+        error = distance(projections, entry["projections"]) / entry["norm"]
+        unrounded = distance(projections, case.golden["tensors"][tensor]["projections"]) / entry["norm"]
+        expect(error < BOUND[dtype], f"{dtype}: {tensor} is off by {error:.2e}")
+        worst = max(worst, error)
+        nearer += error < unrounded
+    expect(nearer == len(reference["tensors"]),
+           f"{dtype}: only {nearer} gradients are nearer to PyTorch's with rounded operands")
+    print(f"{dtype}: gradients of {nearer} tensors, worst error {worst:.2e}")
+
+
+def learning(case, dtype):
+    lines = case.train("run", "--steps", 50, "--lr", 1e-3, "--lr-schedule", "constant",
+                       "--set", "weight_decay=0.1")
+    first, last = case.golden["losses"][0], case.golden["losses"][-1]
+    for line, loss in zip(lines, case.golden["losses"], strict=True):
+        expect(abs(line["loss"] - loss) < 0.02 * first,
+               f"{dtype}: step {line['step']}: the loss is {line['loss']}, {loss} in F32")
+    print(f"{dtype}: 50 steps of AdamW: {lines[0]['loss']:.3f} to {lines[-1]['loss']:.3f}, "
+          f"in F32 to {last:.3f}")
+
+
+def scaling(case):
+    # One sequence, so that all steps have the same rows in the same order.
+    with open(case.path("one.u16"), "wb") as file:
+        file.write(struct.pack(f"<{len(case.sequences[0])}H", *case.sequences[0]))
+    data = ("--data", case.path("one.u16"), "--batch", 1)
+    flags = (*data, "--lr-schedule", "constant", "--save-every", 1, "--keep", 0)
+    # The largest scale without an infinity in the first step.
+    scale = 2.0**32
+    while scale > 1:
+        line = case.train("search", "--steps", 1, "--loss-scale", scale, *data)[0]
+        expect(line["loss_scale"] == scale, f"the scale is {line['loss_scale']}, not {scale}")
+        if not line.get("skipped"):
+            break
+        expect(line["grad_norm"] is None, f"skipped, but the norm is {line['grad_norm']}")
+        scale /= 2
+    expect(1 < scale < 2.0**32, f"scale {scale}: no overflow to test with")
+    lines = case.train("scaled", "--steps", 4, "--loss-scale", 2 * scale, *flags)
+    skipped = [line["step"] for line in lines if line.get("skipped")]
+    expect(skipped == [1], f"skipped steps {skipped}, not the first one only")
+    expect([line["loss_scale"] for line in lines] == [2 * scale] + [scale] * 3,
+           f"scales {[line['loss_scale'] for line in lines]}")
+    stored = {name: values for name, (_, _, values)
+              in read(os.path.join(case.folder, "model.safetensors")).items()}
+    for name, (_, _, values) in read(case.path("scaled/step-1/model.safetensors")).items():
+        expect(values == stored[name], f"the skipped step changed {name}")
+    for name, (_, _, values) in read(case.path("scaled/step-1/optimizer.safetensors")).items():
+        expect(not any(values), f"the skipped step changed {name}")
+    # The step after the skipped one is what the first would have been, to the
+    # bit, its number in AdamW's correction included.
+    plain = case.train("plain", "--steps", 3, "--loss-scale", scale, *flags)
+    expect([line["loss"] for line in plain] == [line["loss"] for line in lines[1:]],
+           "other losses than without the skipped step")
+    for step in (1, 2, 3):
+        for file in ("model", "optimizer"):
+            expect(case.bytes(f"plain/step-{step}/{file}.safetensors")
+                   == case.bytes(f"scaled/step-{step + 1}/{file}.safetensors"),
+                   f"step {step}: another {file} than without the skipped step")
+    # Resumed right after it.
+    for name in ("step-2", "step-3", "step-4"):
+        shutil.rmtree(case.path(f"scaled/{name}"))
+    os.remove(case.path("scaled/latest"))
+    resumed = case.train("scaled", "--steps", 4, "--resume", *flags, keep=True)
+    for one, other in zip(resumed, lines[1:], strict=True):
+        expect({**one, "tokens_per_s": 0} == {**other, "tokens_per_s": 0}, f"resumed: {one}, not {other}")
+    for bad in (0, 3, -1, 2**33, "inf"):
+        expect("--loss-scale" in fails(case.command("bad", "--steps", 1, "--loss-scale", bad)), f"{bad}")
+    print(f"scale {2 * scale:g}: one step skipped")
+
+
+def test(arguments, scratch):
+    case = Case(arguments, scratch)
+    for dtype in ("bf16", "f16"):
+        case.compile(dtype)
+        gradients(case, dtype)
+        if "losses" not in case.golden:
+            continue
+        learning(case, dtype)
+        if dtype == "f16":
+            scaling(case)
+        else:
+            line = case.train("run", "--steps", 1)[0]
+            expect("loss_scale" not in line, f"bf16: {line}")
+            expect("--dtype=f16" in fails(case.command("bad", "--steps", 1, "--loss-scale", 2)), "bf16")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
