@@ -1,7 +1,6 @@
 """Training programs as CUDA kernels, run by the emulation on the host.
 
-Every body does the CPU's arithmetic, so that a run is the CPU's bit for bit where
-both have tiles of one size: the lines of steps with several microbatches and
+Every body does the CPU's arithmetic, so that a run is the CPU's bit for bit: the lines of steps with several microbatches and
 validations, and the weights, gradients and optimizer's states behind them, for any
 number of workers and order of threads.
 
@@ -27,18 +26,10 @@ def test(arguments, scratch):
     tokens = [(7 * i + i // 13) % 97 for i in range(1024)]
     with open(path("tokens.u16"), "wb") as file:
         file.write(struct.pack(f"<{len(tokens)}H", *tokens))
-    with open(os.path.join(arguments.installation, "targets/cuda.json")) as file:
-        sizes = json.load(file)
-    with open(os.path.join(arguments.installation, "targets/cpu.json")) as file:
-        target = json.load(file)
-    target["plain_rows"] = sizes["plain_rows"]
-    target["training"] = sizes["training"]
-    with open(path("cpu.json"), "w") as file:
-        json.dump(target, file)
-
     compile_flags = [arguments.batonc, arguments.folder, "--mode=train", "--quiet",
-                     f"--optimizer={arguments.optimizer}", f"--recompute={arguments.recompute}"]
-    run([*compile_flags, f"--target-file={path('cpu.json')}", "-o", path("host")])
+                     f"--optimizer={arguments.optimizer}", f"--recompute={arguments.recompute}",
+                     f"--dtype={arguments.dtype}"]
+    run([*compile_flags, "-o", path("host")])
     run([*compile_flags, "--target=cuda:emulated", "-o", path("device")])
 
     def start(program, out, *more, seed=0):
@@ -135,7 +126,8 @@ def test(arguments, scratch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
-    parser.add_argument("--installation", required=True)
+    parser.add_argument("--installation")
+    parser.add_argument("--dtype", default="f32")
     parser.add_argument("--optimizer", default="adamw")
     parser.add_argument("--recompute", default="none")
     parser.add_argument("--emit-unproved", help="also resumes, failures, traces and sanitizers")
