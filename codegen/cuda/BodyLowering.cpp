@@ -57,11 +57,11 @@ static bool isParallel(linalg::LinalgOp op) {
 
 namespace {
 
-/// Structured ops as loops, those over parallel dimensions as such.
-struct LinalgToMarkedLoops
-    : public PassWrapper<LinalgToMarkedLoops, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LinalgToMarkedLoops)
-  StringRef getArgument() const override { return "linalg-to-marked-loops"; }
+/// Structured ops as loops, those over provably parallel dimensions as such.
+struct LinalgToProvedLoops
+    : public PassWrapper<LinalgToProvedLoops, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LinalgToProvedLoops)
+  StringRef getArgument() const override { return "linalg-to-proved-loops"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<affine::AffineDialect, arith::ArithDialect,
                     memref::MemRefDialect, scf::SCFDialect>();
@@ -73,16 +73,13 @@ struct LinalgToMarkedLoops
     IRRewriter rewriter(&getContext());
     for (linalg::LinalgOp op : ops) {
       rewriter.setInsertionPoint(op);
-      bool parallel = isParallel(op);
-      auto loops = parallel ? linalg::linalgOpToParallelLoops(rewriter, op)
-                            : linalg::linalgOpToLoops(rewriter, op);
+      auto loops = isParallel(op)
+                       ? linalg::linalgOpToParallelLoops(rewriter, op)
+                       : linalg::linalgOpToLoops(rewriter, op);
       if (failed(loops)) {
         op->emitOpError("cannot be lowered to loops");
         return signalPassFailure();
       }
-      for (Operation *loop : *loops)
-        if (isa_and_nonnull<scf::ParallelOp>(loop))
-          loop->setAttr(cuda::kParallelLoop, rewriter.getUnitAttr());
       rewriter.eraseOp(op);
     }
   }
@@ -93,7 +90,7 @@ struct LinalgToMarkedLoops
 /// As for the CPU (codegen/cpu/Bodies.cpp), as far as loops and arithmetic.
 void cuda::addBodyLowering(PassManager &manager) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
-  functions.addPass(std::make_unique<LinalgToMarkedLoops>());
+  functions.addPass(std::make_unique<LinalgToProvedLoops>());
   functions.addPass(createConvertVectorToSCFPass());
   functions.addPass(createLowerAffinePass());
   functions.addPass(plan::createApproximateFunctionsPass());

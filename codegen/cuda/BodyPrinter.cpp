@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Pass/PassManager.h"
@@ -26,8 +27,25 @@ using llvm::Expected;
 using llvm::formatv;
 using llvm::Twine;
 
-/// The C++ type of a value, empty when there is none. F16 and BF16 are bits.
+/// Elements of the vectors that have C++: one for each of as many threads.
+static constexpr int64_t kLanes = 16;
+
+static bool isVector(Type type) { return isa<VectorType>(type); }
+
+/// What a thread has of a value: of a vector, one element.
+static Type ownType(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getElementType() : type;
+}
+
+/// The C++ type of what a thread has of a value, empty when there is none. F16
+/// and BF16 are bits.
 static std::string typeName(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type)) {
+    bool fits = vector.getRank() == 1 && !vector.isScalable() &&
+                vector.getDimSize(0) == kLanes;
+    return fits ? typeName(vector.getElementType()) : "";
+  }
   if (auto memref = dyn_cast<MemRefType>(type)) {
     std::string element = typeName(memref.getElementType());
     return element.empty() ? element
@@ -51,10 +69,12 @@ static std::string typeName(Type type) {
   return "";
 }
 
-static bool isNarrow(Type type) { return type.isF16() || type.isBF16(); }
+static bool isNarrow(Type type) {
+  return ownType(type).isF16() || ownType(type).isBF16();
+}
 
 static std::string unsignedName(Type type) {
-  return type.isInteger(1) ? "bool" : "u" + typeName(type);
+  return ownType(type).isInteger(1) ? "bool" : "u" + typeName(type);
 }
 
 static std::string spell(const llvm::APFloat &value, Type type) {
@@ -72,11 +92,25 @@ static std::string spell(const llvm::APFloat &value, Type type) {
   return std::string(digits) + "f";
 }
 
+static std::string list(ArrayRef<std::string> items) {
+  return llvm::join(items, ", ");
+}
+
 namespace {
 
 /// What an op, with all inside of it, does to memory.
 struct Effects {
   bool reads = false, writes = false;
+};
+
+/// Who runs what is printed.
+enum class Threads {
+  /// All of the block, together.
+  all,
+  first,
+  /// Each, or each sixteen, have points of their own.
+  points,
+  vectorPoints,
 };
 
 /// Prints one function. An op without C++ ends it; see takeError().
@@ -91,6 +125,7 @@ public:
 private:
   void printArguments();
   void printDealt(Block &block);
+  void printDealtIf(scf::IfOp branch);
   void printByFirst(llvm::ArrayRef<Operation *> ops);
   void printBlock(Block &block);
   void printOp(Operation &op);
@@ -99,6 +134,7 @@ private:
   void printIf(scf::IfOp branch);
   void printYield(ValueRange results, Block &block);
   void printMemory(Operation &op);
+  void printVector(Operation &op);
   std::optional<std::string> expression(Operation &op);
   std::optional<std::string> arithmetic(Operation &op);
   std::optional<std::string> mathematics(Operation &op);
@@ -124,6 +160,7 @@ private:
   raw_ostream &os;
   llvm::DenseMap<Value, std::string> names;
   unsigned count = 0, indent = 2;
+  Threads threads = Threads::all;
   Operation *unknown = nullptr;
 };
 
@@ -164,7 +201,7 @@ void FunctionPrinter::define(Value value, const Twine &text) {
 }
 
 std::string FunctionPrinter::widened(Value value) const {
-  Type type = value.getType();
+  Type type = ownType(value.getType());
   if (type.isF16())
     return "baton::cuda::from_half(" + (*this)[value] + ")";
   if (type.isBF16())
@@ -172,12 +209,42 @@ std::string FunctionPrinter::widened(Value value) const {
   return (*this)[value];
 }
 
-std::string FunctionPrinter::narrowed(Type type, const std::string &text) {
+std::string FunctionPrinter::narrowed(Type whole, const std::string &text) {
+  Type type = ownType(whole);
   if (type.isF16())
     return "baton::cuda::to_half(" + text + ")";
   if (type.isBF16())
     return "baton::cuda::to_bfloat(" + text + ")";
   return text;
+}
+
+/// Whether an op, or what is in it, has to do with vectors.
+static bool hasVectors(Operation &op) {
+  auto found = op.walk([](Operation *inside) {
+    bool has = llvm::any_of(inside->getOperandTypes(), isVector) ||
+               llvm::any_of(inside->getResultTypes(), isVector);
+    return has ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found.wasInterrupted();
+}
+
+/// A branch that deals out what is in it: its condition is everybody's.
+static bool dealsInside(Operation &op) {
+  auto branch = dyn_cast<scf::IfOp>(op);
+  return branch && branch.getNumResults() == 0 &&
+         op.walk([](scf::ParallelOp) { return WalkResult::interrupt(); })
+             .wasInterrupted();
+}
+
+/// What only the first thread computes must not be needed by others.
+static bool canBeDealt(Block &block) {
+  return llvm::all_of(block, [](Operation &op) {
+    if (dealsInside(op))
+      return llvm::all_of(op.getRegions(), [](Region &region) {
+        return region.empty() || canBeDealt(region.front());
+      });
+    return !effectsOf(op).writes || op.use_empty();
+  });
 }
 
 /// Of each memref what a call passes: the pointer twice, 0, sizes, strides.
@@ -211,11 +278,7 @@ void FunctionPrinter::printArguments() {
 void FunctionPrinter::print() {
   Block &block = function.getBody().front();
   printArguments();
-  // What only the first thread computes must not be needed by others.
-  bool dealt = llvm::all_of(block, [](Operation &op) {
-    return !effectsOf(op).writes || op.use_empty();
-  });
-  if (dealt) {
+  if (canBeDealt(block)) {
     printDealt(block);
   } else {
     SmallVector<Operation *> ops;
@@ -230,8 +293,10 @@ void FunctionPrinter::print() {
 void FunctionPrinter::printByFirst(llvm::ArrayRef<Operation *> ops) {
   line() << "if (threadIdx.x == 0) {\n";
   indent += 2;
+  threads = Threads::first;
   for (Operation *op : ops)
     printOp(*op);
+  threads = Threads::all;
   indent -= 2;
   line() << "}\n";
 }
@@ -248,13 +313,29 @@ void FunctionPrinter::printDealt(Block &block) {
     }
     hasRead |= effects.reads;
     hasWritten |= effects.writes;
-    if (op.hasAttr(cuda::kParallelLoop))
-      printParallel(cast<scf::ParallelOp>(op), /*dealt=*/true);
+    if (auto loop = dyn_cast<scf::ParallelOp>(op))
+      printParallel(loop, /*dealt=*/true);
+    else if (dealsInside(op))
+      printDealtIf(cast<scf::IfOp>(op));
     else if (effects.writes)
       printByFirst({&op});
     else
       printOp(op);
   }
+}
+
+void FunctionPrinter::printDealtIf(scf::IfOp branch) {
+  line() << "if (" << (*this)[branch.getCondition()] << ") {\n";
+  indent += 2;
+  printDealt(*branch.thenBlock());
+  indent -= 2;
+  if (Block *otherwise = branch.elseBlock()) {
+    line() << "} else {\n";
+    indent += 2;
+    printDealt(*otherwise);
+    indent -= 2;
+  }
+  line() << "}\n";
 }
 
 void FunctionPrinter::printBlock(Block &block) {
@@ -309,14 +390,17 @@ void FunctionPrinter::printIf(scf::IfOp branch) {
 }
 
 /// Point by point, the last dimension moving fastest; dealt out, a thread has
-/// every blockDim.x-th.
+/// every blockDim.x-th, or sixteen threads every blockDim.x / 16th.
 void FunctionPrinter::printParallel(scf::ParallelOp loop, bool dealt) {
   if (loop.getNumResults())
     return fail(*loop);
+  bool vectors = dealt && hasVectors(*loop);
+  StringRef first = vectors ? "threadIdx.x / 16" : dealt ? "threadIdx.x" : "0";
+  StringRef stride = vectors ? "blockDim.x / 16" : dealt ? "blockDim.x" : "1";
   line() << "{\n";
   indent += 2;
   std::string points = "1";
-  SmallVector<std::string> extents;
+  SmallVector<std::string> extents, own;
   for (auto [low, high, step] :
        llvm::zip(loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
     extents.push_back(fresh());
@@ -327,27 +411,35 @@ void FunctionPrinter::printParallel(scf::ParallelOp loop, bool dealt) {
     points = points == "1" ? extents.back() : points + " * " + extents.back();
   }
   std::string point = fresh(), rest = point;
-  line() << formatv("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{\n",
-                    point, dealt ? "threadIdx.x" : "0", points,
-                    dealt ? "blockDim.x" : "1");
-  indent += 2;
-  for (size_t d = extents.size(); d-- > 0;) {
-    std::string own = d ? "(" + rest + ") % " + extents[d] : rest;
-    define(loop.getInductionVars()[d],
-           formatv("{0} + ({1}) * {2}", (*this)[loop.getLowerBound()[d]], own,
-                   (*this)[loop.getStep()[d]])
-               .str());
-    rest = "(" + rest + ") / " + extents[d];
+  if (extents.size() == 2) {
+    line() << formatv("for (baton::cuda::Points {0}({1}, {2}, {3}, {4}); "
+                      "{0}.row < {3}; {0}.advance()) {{\n",
+                      point, first, stride, extents[0], extents[1]);
+    own = {point + ".row", point + ".column"};
+  } else {
+    line() << formatv("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{\n",
+                      point, first, points, stride);
+    own.resize(extents.size());
+    for (size_t d = extents.size(); d-- > 0;) {
+      own[d] = d ? "(" + rest + ") % " + extents[d] : rest;
+      rest = "(" + rest + ") / " + extents[d];
+    }
   }
+  indent += 2;
+  for (size_t d = 0; d < extents.size(); ++d)
+    define(loop.getInductionVars()[d],
+           formatv("{0} + ({1}) * {2}", (*this)[loop.getLowerBound()[d]],
+                   own[d], (*this)[loop.getStep()[d]])
+               .str());
   indent -= 2;
+  Threads outer = threads;
+  if (dealt)
+    threads = vectors ? Threads::vectorPoints : Threads::points;
   printBlock(*loop.getBody());
+  threads = outer;
   line() << "}\n";
   indent -= 2;
   line() << "}\n";
-}
-
-static std::string list(ArrayRef<std::string> items) {
-  return llvm::join(items, ", ");
 }
 
 void FunctionPrinter::printMemory(Operation &op) {
@@ -372,6 +464,9 @@ void FunctionPrinter::printMemory(Operation &op) {
   if (auto load = dyn_cast<memref::LoadOp>(op))
     return define(load, element(load.getMemRef(), load.getIndices()));
   if (auto store = dyn_cast<memref::StoreOp>(op)) {
+    // Sixteen threads would store what is one's to store.
+    if (threads == Threads::vectorPoints)
+      return fail(op);
     line() << element(store.getMemRef(), store.getIndices()) << " = "
            << (*this)[store.getValue()] << ";\n";
     return;
@@ -431,9 +526,62 @@ void FunctionPrinter::printMemory(Operation &op) {
   fail(op);
 }
 
+/// A thread has the element of its place among sixteen.
+void FunctionPrinter::printVector(Operation &op) {
+  auto element = [&](Value memref, ValueRange indices) {
+    SmallVector<std::string> items;
+    for (Value index : indices)
+      items.push_back((*this)[index]);
+    items.back() += " + threadIdx.x % 16";
+    return (*this)[memref] + ".at(" + list(items) + ")";
+  };
+  auto isOwn = [&](VectorType type) { return !typeName(type).empty(); };
+  if (auto spread = dyn_cast<vector::BroadcastOp>(op);
+      spread && !isVector(spread.getSourceType()))
+    return define(spread, (*this)[spread.getSource()]);
+  if (auto mask = dyn_cast<vector::CreateMaskOp>(op);
+      mask && isOwn(mask.getVectorType()))
+    return define(mask,
+                  "threadIdx.x % 16 < " + (*this)[mask.getOperands().front()]);
+  if (auto load = dyn_cast<vector::LoadOp>(op))
+    return define(load, element(load.getBase(), load.getIndices()));
+  if (auto load = dyn_cast<vector::MaskedLoadOp>(op))
+    return define(load, (*this)[load.getMask()] + " ? " +
+                            element(load.getBase(), load.getIndices()) + " : " +
+                            (*this)[load.getPassThru()]);
+  // Behind a mask, what is none of the thread's own is not touched.
+  if (auto store = dyn_cast<vector::StoreOp>(op);
+      store && isOwn(store.getVectorType())) {
+    line() << element(store.getBase(), store.getIndices()) << " = "
+           << (*this)[store.getValueToStore()] << ";\n";
+    return;
+  }
+  if (auto store = dyn_cast<vector::MaskedStoreOp>(op);
+      store && isOwn(store.getVectorType())) {
+    line() << "if (" << (*this)[store.getMask()] << ")\n";
+    line() << "  " << element(store.getBase(), store.getIndices()) << " = "
+           << (*this)[store.getValueToStore()] << ";\n";
+    return;
+  }
+  // In ascending order, as on the CPU; threads that have points of their own do
+  // not meet.
+  if (auto reduction = dyn_cast<vector::ReductionOp>(op);
+      reduction && threads == Threads::all && !reduction.getAcc() &&
+      reduction.getKind() == vector::CombiningKind::ADD &&
+      reduction.getDest().getType().isF32() &&
+      isOwn(reduction.getSourceVectorType()))
+    return define(reduction, "baton::cuda::sum_of_elements(" +
+                                 (*this)[reduction.getVector()] + ")");
+  fail(op);
+}
+
 void FunctionPrinter::printOp(Operation &op) {
   if (unknown)
     return;
+  // Vectors take sixteen threads.
+  bool alone = threads == Threads::first || threads == Threads::points;
+  if (alone && op.getNumRegions() == 0 && hasVectors(op))
+    return fail(op);
   if (op.hasTrait<OpTrait::IsTerminator>()) {
     // A loop of scf.parallel ends so too; what it reduces is refused.
     if (!isa<scf::YieldOp, scf::ReduceOp, func::ReturnOp>(op))
@@ -448,6 +596,8 @@ void FunctionPrinter::printOp(Operation &op) {
     return printIf(branch);
   if (op.getName().getDialectNamespace() == "memref")
     return printMemory(op);
+  if (op.getName().getDialectNamespace() == "vector")
+    return printVector(op);
   std::optional<std::string> text =
       op.getNumResults() == 1 && !typeName(op.getResult(0).getType()).empty()
           ? expression(op)
@@ -469,6 +619,19 @@ std::optional<std::string> FunctionPrinter::expression(Operation &op) {
     }
     if (auto real = dyn_cast<FloatAttr>(constant.getValue()))
       return spell(real.getValue(), constant.getType());
+    if (auto all = dyn_cast<SplatElementsAttr>(constant.getValue())) {
+      Type type = ownType(constant.getType());
+      if (isa<FloatType>(type))
+        return spell(all.getSplatValue<llvm::APFloat>(), type);
+      if (type.isInteger(1))
+        return all.getSplatValue<bool>() ? "true" : "false";
+      if (type.isIntOrIndex())
+        return formatv("{0}({1}ull)", typeName(type),
+                       all.getSplatValue<llvm::APInt>()
+                           .sextOrTrunc(64)
+                           .getZExtValue())
+            .str();
+    }
     return std::nullopt;
   }
   if (auto constant = dyn_cast<index::ConstantOp>(op))
@@ -525,7 +688,8 @@ static std::optional<std::string> integerFormat(Operation &op) {
 
 /// Of two operands as float or double.
 static std::optional<std::string> realFormat(Operation &op) {
-  bool isDouble = op.getNumResults() && op.getResult(0).getType().isF64();
+  bool isDouble =
+      op.getNumResults() && ownType(op.getResult(0).getType()).isF64();
   return llvm::TypeSwitch<Operation *, std::optional<std::string>>(&op)
       .Case<arith::AddFOp>([](auto) { return "{0} + {1}"; })
       .Case<arith::SubFOp>([](auto) { return "{0} - {1}"; })
@@ -651,7 +815,8 @@ std::optional<std::string> FunctionPrinter::arithmetic(Operation &op) {
 std::optional<std::string> FunctionPrinter::conversion(Operation &op) {
   if (op.getNumOperands() != 1)
     return std::nullopt;
-  Type from = op.getOperand(0).getType(), to = op.getResult(0).getType();
+  Type from = ownType(op.getOperand(0).getType()),
+       to = ownType(op.getResult(0).getType());
   std::string value = (*this)[op.getOperand(0)];
   auto cast = [](const std::string &type, const std::string &text) {
     return type + "(" + text + ")";
@@ -686,11 +851,11 @@ std::optional<std::string> FunctionPrinter::conversion(Operation &op) {
   return std::nullopt;
 }
 
-/// Functions whose result is the exact one, rounded.
+/// Functions whose result is the exact one, rounded, but for powers.
 std::optional<std::string> FunctionPrinter::mathematics(Operation &op) {
   if (op.getNumResults() != 1)
     return std::nullopt;
-  Type type = op.getResult(0).getType();
+  Type type = ownType(op.getResult(0).getType());
   if (!type.isF32() && !type.isF64())
     return std::nullopt;
   std::string suffix = type.isF32() ? "f(" : "(";
@@ -703,6 +868,8 @@ std::optional<std::string> FunctionPrinter::mathematics(Operation &op) {
                            .Case<math::RoundOp>([](auto) { return "round"; })
                            .Case<math::RoundEvenOp>([](auto) { return "rint"; })
                            .Case<math::FmaOp>([](auto) { return "fma"; })
+                           // Each platform's own.
+                           .Case<math::PowFOp>([](auto) { return "pow"; })
                            .Default([](Operation *) { return ""; });
   if (isa<math::RsqrtOp>(op))
     return "1 / sqrt" + suffix + (*this)[op.getOperand(0)] + ")";

@@ -2,11 +2,17 @@
 //
 // A body becomes a function that all threads of a block call. Plain values and
 // what is only read they compute alike; what writes is done by the first
-// thread, in the order in which it stands, but for loops that are proved to be
-// parallel: the parallel dimensions of structured ops (linalg) at the top of
-// the body whose elements are written once each and read nowhere else. These
-// are dealt out. Barriers stand between what writes and what reads or writes
-// next. Nothing depends on the number of threads.
+// thread, in the order in which it stands, but for parallel loops at the top of
+// the body or in a branch there: the parallel dimensions of structured ops
+// (linalg) whose elements are provably written once each and read nowhere else,
+// and scf.parallel, which promises that. These are dealt out. Barriers stand
+// between what writes and what reads or writes next. Nothing depends on the
+// number of threads.
+//
+// Of a vector, sixteen elements, each of as many neighbouring threads has one:
+// what only loads and computes is every sixteen's alike, and points of loops
+// with vectors are dealt to sixteens. Bodies of update rules
+// (passes/tasks/UpdateBody.h) are written so.
 //
 // The arithmetic is the CPU's, operation by operation: functions such as exp
 // become the same polynomials, and nothing is fused. Indices are not checked.

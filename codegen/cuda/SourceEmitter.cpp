@@ -117,6 +117,13 @@ static std::string identifier(StringRef name) {
 // Phases
 //===----------------------------------------------------------------------===//
 
+/// Whether the program keeps what it computes from step to step.
+static bool trains(ProgramOp program) {
+  return any_of(program.getBody().getOps<BufferOp>(), [](BufferOp buffer) {
+    return buffer.getKind() == BufferKind::persistent;
+  });
+}
+
 /// Which copy of layered buffers and parameters the iteration works on.
 static std::string layerOf(PhaseOp phase) {
   auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
@@ -137,11 +144,14 @@ public:
       : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
         rank(rank), layout(layout), bodies(bodies), os(os) {
     mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
+    phasesAreCalled = trains(mlir::cast<ProgramOp>(segment->getParentOp()));
     bool hasRing = options.ringStages > 0 && options.firstRows == 1;
     for (auto call : phase.getBody().getOps<CallOp>()) {
       if (hasRing && cuda::canStream(call))
         streaming = call;
-      if (onTensorCores && mostRows > 1)
+      if (auto body = cuda::stagedProduct(call, options))
+        matrices.insert({call, *body});
+      else if (onTensorCores && mostRows > 1)
         if (auto body = cuda::matrixBody(call, options))
           matrices.insert({call, *body});
     }
@@ -150,14 +160,14 @@ public:
   void emit();
   /// The cases of the ring's source (emitRing) for a phase whose weights flow.
   bool isStreaming() const { return bool(streaming); }
-  /// Bytes of shared memory for bodies on tensor cores.
+  /// Bytes of shared memory for bodies that take it.
   int64_t matrixBytes() const {
     int64_t bytes = 0;
     for (auto &[call, body] : matrices)
       bytes = std::max(bytes, body.sharedBytes);
     return bytes;
   }
-  /// Whether a body on tensor cores reads scratch, which is global memory then.
+  /// Whether such a body reads scratch, which is global memory then.
   bool hasMatrixOfScratch() const {
     return any_of(matrices, [](auto &entry) {
       return any_of(mlir::cast<CallOp>(entry.first).getOperands_(),
@@ -194,11 +204,16 @@ private:
   const plan::ProgramLayout &layout;
   /// Rows of a step, at most.
   int64_t mostRows;
+  /// Phases of training are many, and their tasks long: one by one they have
+  /// enough registers, together they would spill them. They ask the step for its
+  /// numbers, which nobody then keeps across their calls.
+  bool phasesAreCalled;
   const cuda::PrintedBodies &bodies;
   raw_ostream &os;
   /// The call whose weights flow through the ring when a step has one row.
   CallOp streaming;
-  /// Calls that run on tensor cores when a step has more.
+  /// Calls whose bodies take shared memory, on tensor cores when a step has
+  /// more rows.
   DenseMap<mlir::Operation *, cuda::MatrixBody> matrices;
   /// The local pointers of buffers and parameters.
   DenseMap<mlir::Attribute, std::string> names;
@@ -209,12 +224,17 @@ private:
 void PhaseEmitter::emit() {
   os << "\n// " << phase.getName() << ", tasks ("
      << join(spell(phase.getGrid()), ", ") << ")\n"
-     << "static __device__ bool " << function() << "(BatonWorkerState &worker, "
+     << (phasesAreCalled ? "BATON_CALLED" : "static __device__") << " bool "
+     << function() << "(BatonWorkerState &worker, "
      << (isStreaming() ? "Ring &ring, " : "")
      << "const BatonDeviceStep &step,\n"
-     << "    int64_t rows, int64_t past, int64_t outputs, int64_t iteration) "
-        "{\n"
-     << "  worker.begin_phase(" << rank << ", iteration);\n";
+     << "    "
+     << (phasesAreCalled ? "" : "int64_t rows, int64_t past, int64_t outputs, ")
+     << "int64_t iteration) {\n";
+  if (phasesAreCalled)
+    os << "  const int64_t rows = step.rows, past = step.past, outputs = "
+          "step.outputs;\n";
+  os << "  worker.begin_phase(" << rank << ", iteration);\n";
   emitPointers();
   emitTiles();
   os << "  worker.end_phase();\n"
@@ -544,6 +564,12 @@ static void emitCountUp(const plan::ProgramLayout::EventTensor &tensor,
   os << "));\n";
 }
 
+static void emitCountUps(const plan::ProgramLayout &layout, raw_ostream &os) {
+  os << "    // Thresholds are running sums over steps.\n";
+  for (const auto &[name, tensor] : layout.events)
+    emitCountUp(tensor, os);
+}
+
 /// The ring's source: the weights of the worker's tasks of a step, phase by
 /// phase, layer by layer, tile by tile.
 static void emitRing(ProgramOp program, ArrayRef<PhaseEmitter *> streams,
@@ -669,12 +695,26 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         "// every phase in order, and events order the rest.\n\n"
         "#include \"codegen/cuda/library/kernel.h\"\n"
         "#include \"codegen/cuda/library/library.h\"\n"
+     << (trains(program)
+             ? "#include \"codegen/cuda/library/training.h\"\n"
+             : "")
      << bodies->text;
   if (hasRing)
     emitRing(program, streams, streamPhases, options, os);
   for (auto &emitter : emitters)
     emitter->emit();
 
+  bool phasesAreCalled = trains(program);
+  if (phasesAreCalled) {
+    os << "\nBATON_CALLED bool end_step(BatonWorkerState &worker, const "
+          "BatonDeviceStep &step,\n"
+          "    uint32_t number) {\n"
+          "    const int64_t rows = step.rows, past = step.past, outputs = "
+          "step.outputs;\n";
+    emitCountUps(layout, os);
+    os << "    return worker.border((number + 1) * worker.count);\n"
+          "}\n";
+  }
   int64_t mostRows = program.getMaxRows();
   os << "\nextern \"C\" __global__ void __launch_bounds__(" << options.threads
      << ", 1) " << options.kernel
@@ -694,10 +734,10 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
      << options.firstRows << " || step.rows > " << mostRows
      << ")\n"
         "      return worker.leave(step);\n"
-        "    worker.next = &device->steps[(number + 1) & 1];\n"
-        "    const int64_t rows = "
-     << (mostRows == 1 ? "1" : "step.rows")
-     << ", past = step.past, outputs = step.outputs;\n";
+        "    worker.next = &device->steps[(number + 1) & 1];\n";
+  if (!phasesAreCalled)
+    os << "    const int64_t rows = " << (mostRows == 1 ? "1" : "step.rows")
+       << ", past = step.past, outputs = step.outputs;\n";
   if (hasRing)
     os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
        << "ring.begin({&worker, rows, past, outputs, -1, 0, {0, 0, 1}});\n";
@@ -715,18 +755,21 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
     for ([[maybe_unused]] auto phase : segment.getBody().getOps<PhaseOp>()) {
       PhaseEmitter &emitter = *emitters[next++];
       os << "      if (!" << emitter.function() << "(worker, "
-         << (emitter.isStreaming() ? "ring, " : "")
-         << "step, rows, past, outputs, iteration))\n"
+         << (emitter.isStreaming() ? "ring, " : "") << "step, "
+         << (phasesAreCalled ? "" : "rows, past, outputs, ") << "iteration))\n"
             "        return;\n";
     }
     os << "    }\n";
   }
-  os << "    // Thresholds are running sums over steps.\n";
-  for (const auto &[name, tensor] : layout.events)
-    emitCountUp(tensor, os);
-  os << "    if (!worker.border((number + 1) * worker.count))\n"
-        "      return;\n"
-        "  }\n"
+  if (phasesAreCalled) {
+    os << "    if (!end_step(worker, step, number))\n"
+          "      return;\n";
+  } else {
+    emitCountUps(layout, os);
+    os << "    if (!worker.border((number + 1) * worker.count))\n"
+          "      return;\n";
+  }
+  os << "  }\n"
         "}\n";
   return source;
 }

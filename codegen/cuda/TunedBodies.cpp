@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/library/attention_shape.h"
 #include "codegen/cuda/library/matrix_shape.h"
+#include "codegen/cuda/library/product_shape.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -107,6 +108,20 @@ std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,
   if (call.getCallee() == "attention")
     return matrixAttention(call, options);
   return std::nullopt;
+}
+
+std::optional<cuda::MatrixBody>
+cuda::stagedProduct(CallOp call, const SourceOptions &options) {
+  StringRef name = call.getCallee();
+  name.consume_back("_bf16") || name.consume_back("_f16");
+  if (name != "product" && name != "product_gradient")
+    return std::nullopt;
+  BatonProductShape shape{int(options.threads)};
+  if (!shape.is_valid() || shape.shared_bytes() > options.sharedLimit)
+    return std::nullopt;
+  return MatrixBody{
+      formatv("baton_staged_{0}<{1}>", call.getCallee(), options.threads),
+      shape.shared_bytes()};
 }
 
 bool cuda::hasMatrixLinears(ProgramOp program, const SourceOptions &options) {

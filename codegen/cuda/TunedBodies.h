@@ -29,7 +29,8 @@ mlir::Attribute columnsOf(event::CallOp call);
 /// is then one row.
 bool canStream(event::CallOp call);
 
-/// A body of codegen/cuda/library/matrix.h or attention_matrix.h.
+/// A body of codegen/cuda/library/matrix.h, attention_matrix.h or product.h that
+/// takes the block's shared memory.
 struct MatrixBody {
   /// "baton_matrix_linear_bf16<256, 128, 128>"
   std::string name;
@@ -39,6 +40,10 @@ struct MatrixBody {
 /// The body on tensor cores for calls in steps of many rows, if there is one.
 std::optional<MatrixBody> matrixBody(event::CallOp call,
                                      const SourceOptions &options);
+
+/// The body for products of training, in F32 and with the portable one's bits.
+std::optional<MatrixBody> stagedProduct(event::CallOp call,
+                                        const SourceOptions &options);
 
 /// Whether a program has linears that run on tensor cores; attention then does,
 /// too.

@@ -2,6 +2,7 @@
 //
 // Elements are computed in vectors of kLanes, in a row's whole vectors and one
 // masked rest: so sums have one order, which no compiler has to be asked for.
+// What needs no order is an scf.parallel, which devices deal out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -175,25 +176,46 @@ void UpdateBody::scale(OpBuilder &at, Values &inputs,
 }
 
 namespace {
-/// A loop over the rows of a tile, and in it one over whole vectors, of which
-/// both carry values; then what is left of the row.
+/// Goes through a tile in whole vectors and, masked, what is left of each row.
 struct TileLoop {
-  OpBuilder &builder;
-  Location location;
-  Value zero, one, lanes;
-
+  using Place = llvm::function_ref<void(OpBuilder &, Value row, Value column,
+                                        Value mask)>;
   using Step = llvm::function_ref<SmallVector<Value>(
       OpBuilder &, Value row, Value column, Value mask, ValueRange carried)>;
 
-  SmallVector<Value> run(Value tile, ValueRange initial, Step step) {
-    Value rows = builder.create<memref::DimOp>(location, tile, zero);
+  TileLoop(OpBuilder &builder, Location location, Value tile)
+      : builder(builder), location(location), zero(index(0)), one(index(1)),
+        lanes(index(kLanes)) {
+    rows = builder.create<memref::DimOp>(location, tile, zero);
     Value columns = builder.create<memref::DimOp>(location, tile, one);
     Value rest = builder.create<arith::RemUIOp>(location, columns, lanes);
-    Value whole = builder.create<arith::SubIOp>(location, columns, rest);
-    Value isRest = builder.create<arith::CmpIOp>(
-        location, arith::CmpIPredicate::ne, rest, zero);
-    Value mask = builder.create<vector::CreateMaskOp>(
+    whole = builder.create<arith::SubIOp>(location, columns, rest);
+    hasRest = builder.create<arith::CmpIOp>(location, arith::CmpIPredicate::ne,
+                                            rest, zero);
+    mask = builder.create<vector::CreateMaskOp>(
         location, vectorOf(builder.getI1Type()), rest);
+  }
+
+  /// In any order, or at the same time.
+  void each(Place place) {
+    builder.create<scf::ParallelOp>(
+        location, ValueRange{zero, zero}, ValueRange{rows, whole},
+        ValueRange{one, lanes}, [&](OpBuilder &at, Location, ValueRange point) {
+          place(at, point[0], point[1], Value());
+        });
+    builder.create<scf::IfOp>(
+        location, hasRest, [&](OpBuilder &inside, Location) {
+          inside.create<scf::ParallelOp>(
+              location, ValueRange{zero}, ValueRange{rows}, ValueRange{one},
+              [&](OpBuilder &at, Location, ValueRange point) {
+                place(at, point[0], whole, mask);
+              });
+          inside.create<scf::YieldOp>(location);
+        });
+  }
+
+  /// Row by row, with values that each step hands to the next.
+  SmallVector<Value> run(ValueRange initial, Step step) {
     auto yield = [&](OpBuilder &at, ValueRange values) {
       at.create<scf::YieldOp>(location, values);
     };
@@ -206,7 +228,7 @@ struct TileLoop {
                 yield(inner, step(inner, row, column, Value(), values));
               });
           auto remaining = at.create<scf::IfOp>(
-              location, isRest,
+              location, hasRest,
               [&](OpBuilder &inner, Location) {
                 yield(inner,
                       step(inner, row, whole, mask, vectors.getResults()));
@@ -218,6 +240,15 @@ struct TileLoop {
         });
     return SmallVector<Value>(rowLoop.getResults());
   }
+
+private:
+  Value index(int64_t value) {
+    return builder.create<arith::ConstantIndexOp>(location, value);
+  }
+
+  OpBuilder &builder;
+  Location location;
+  Value zero, one, lanes, rows, whole, hasRest, mask;
 };
 } // namespace
 
@@ -236,11 +267,9 @@ void UpdateBody::map(Region &region, ArrayRef<BodyArgument> inputs,
   prepare(region);
   if (gradient)
     factor = spread(load(numbers.factor()));
-  TileLoop loop{builder, location, index(0), index(1), index(kLanes)};
   auto run = [&](OpBuilder &at) {
-    TileLoop{at, location, loop.zero, loop.one, loop.lanes}.run(
-        places.front(), {},
-        [&](OpBuilder &inner, Value row, Value column, Value mask, ValueRange) {
+    TileLoop(at, location, places.front())
+        .each([&](OpBuilder &inner, Value row, Value column, Value mask) {
           Values values = loadAll(inner, sources, row, column, mask);
           scale(inner, values, gradient);
           for (auto [value, place] :
@@ -252,7 +281,6 @@ void UpdateBody::map(Region &region, ArrayRef<BodyArgument> inputs,
             else
               inner.create<vector::StoreOp>(location, value, place, indices);
           }
-          return SmallVector<Value>();
         });
   };
   if (!guarded)
@@ -280,9 +308,8 @@ void UpdateBody::sum(Region &region, ArrayRef<BodyArgument> inputs,
   size_t count = region.front().getTerminator()->getNumOperands();
   Value none = builder.create<arith::ConstantOp>(
       location, builder.getZeroAttr(vectorOf(builder.getF32Type())));
-  TileLoop loop{builder, location, index(0), index(1), index(kLanes)};
-  SmallVector<Value> sums = loop.run(
-      sources.front(), SmallVector<Value>(count, none),
+  SmallVector<Value> sums = TileLoop(builder, location, sources.front()).run(
+      SmallVector<Value>(count, none),
       [&](OpBuilder &inner, Value row, Value column, Value mask,
           ValueRange carried) {
         Values values = loadAll(inner, sources, row, column, mask);

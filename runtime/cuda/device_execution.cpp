@@ -47,11 +47,13 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
                 device->name() + ", at most " +
                 std::to_string(device->most_workers()) + " do");
   for (const StorageDescription &storage : metadata.storages)
-    storages.push_back(device->allocate(std::max<uint64_t>(1, storage.bytes),
-                                        "storage \"" + storage.name + "\""));
-  auto *table = allocate<void *>(std::max<size_t>(1, storages.size()),
+    storage_pointers.push_back(
+        device->allocate(std::max<uint64_t>(1, storage.bytes),
+                         "storage \"" + storage.name + "\""));
+  auto *table = allocate<void *>(std::max<size_t>(1, storage_pointers.size()),
                                  "the table of storages");
-  device->write(table, storages.data(), storages.size() * sizeof(void *));
+  device->write(table, storage_pointers.data(),
+                storage_pointers.size() * sizeof(void *));
   upload_parameters(parameters);
   // The token sampled from the last position is stored, never computed on.
   tokens = static_cast<int32_t *>(device->share(
@@ -313,11 +315,12 @@ void DeviceExecution::answer(const BatonExchange &question) {
   const auto &place = metadata.programs[metadata.program_of(step.rows)].logits;
   if (place) {
     rows.stride = place->stride;
-    rows.vocabulary = static_cast<int64_t>(metadata.vocabulary);
-    device->read(logits.data(),
-                 static_cast<const std::byte *>(storages[place->storage]) +
-                     place->offset * sizeof(float),
-                 step.outputs * rows.stride * sizeof(float));
+    rows.vocabulary = place->vocabulary;
+    device->read(
+        logits.data(),
+        static_cast<const std::byte *>(storage_pointers[place->storage]) +
+            place->offset * sizeof(float),
+        (metadata.trains() ? 1 : step.outputs) * rows.stride * sizeof(float));
   }
   current = next_step(step, rows);
   exchange->next = to_device(current);
@@ -325,13 +328,13 @@ void DeviceExecution::answer(const BatonExchange &question) {
 
 /// Copies the storages that the phase has written to, all of them.
 void DeviceExecution::show_phase(const BatonExchange &question) {
-  storage_copies.resize(storages.size());
-  std::vector<void *> copies(storages.size());
+  storage_copies.resize(storage_pointers.size());
+  std::vector<void *> copies(storage_pointers.size());
   for (const WrittenBuffer &written :
        metadata.phases.at(question.phase).writes) {
     std::vector<std::byte> &copy = storage_copies[written.storage];
     copy.resize(metadata.storages[written.storage].bytes);
-    device->read(copy.data(), storages[written.storage], copy.size());
+    device->read(copy.data(), storage_pointers[written.storage], copy.size());
     copies[written.storage] = copy.data();
   }
   show(current, question.phase, question.iteration, copies.data());

@@ -23,6 +23,13 @@ public:
   ~DeviceExecution() override;
 
   unsigned workers() const override { return worker_count; }
+  void write_storage(size_t storage, const void *data,
+                     uint64_t bytes) override {
+    device->write(storage_pointers[storage], data, bytes);
+  }
+  void read_storage(size_t storage, void *data, uint64_t bytes) override {
+    device->read(data, storage_pointers[storage], bytes);
+  }
   void start(StepDriver &driver, bool observed = false) override;
   void wait() override;
 
@@ -50,7 +57,7 @@ private:
   /// On the device, as the kernel gets it, and what it holds.
   BatonDevice *program;
   BatonDevice state = {};
-  std::vector<void *> storages;
+  std::vector<void *> storage_pointers;
   BatonTraceRecord *records = nullptr;
   int32_t *tokens;
   BatonExchange *exchange;

@@ -33,6 +33,11 @@ public:
   virtual unsigned workers() const = 0;
   /// The storages' base pointers, on the host; null on a device.
   virtual void *const *storages() const { return nullptr; }
+  /// Copy to and from the beginning of a storage on a device, while no task uses
+  /// it.
+  virtual void write_storage(size_t storage, const void *data,
+                             uint64_t bytes) {}
+  virtual void read_storage(size_t storage, void *data, uint64_t bytes) {}
 
   /// Starts the persistent kernel on every worker and returns. With `observed`
   /// the driver sees the values of every phase; that takes exactly one worker.

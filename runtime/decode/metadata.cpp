@@ -58,7 +58,8 @@ std::optional<LogitsPlace> parse_logits(const nlohmann::json &json,
     return std::nullopt;
   LogitsPlace place = {logits->at("storage").get<size_t>(),
                        logits->at("offset").get<int64_t>(),
-                       logits->at("stride").get<int64_t>()};
+                       logits->at("stride").get<int64_t>(),
+                       logits->at("vocabulary").get<int64_t>()};
   if (place.storage >= metadata.storages.size())
     throw Error("the logits lie in a storage that does not exist");
   return place;

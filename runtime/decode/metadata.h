@@ -109,6 +109,8 @@ struct LogitsPlace {
   /// In elements, as the stride of a row is.
   int64_t offset;
   int64_t stride;
+  /// Elements of a row.
+  int64_t vocabulary;
 };
 
 /// One of an executable's programs: phases `first_phase` to `first_phase` +
@@ -123,6 +125,10 @@ struct ProgramDescription {
 struct Metadata {
   /// Reads a program's description. Throws Error when it is not one.
   static Metadata parse(std::string_view text);
+
+  /// Whether the program trains. Its logits are then one row in every step: what
+  /// the step comes to.
+  bool trains() const { return json.contains("training"); }
 
   uint64_t vocabulary;
   uint32_t max_rows;

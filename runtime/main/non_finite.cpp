@@ -201,27 +201,42 @@ copy_parameters(const TrainingTensors &tensors) {
   return result;
 }
 
-std::string explain_non_finite(const Metadata &metadata, const Batches &batches,
-                               const NonFiniteStep &failure) {
+namespace {
+
+/// Runs the step once more.
+std::string search_step(const Metadata &metadata, const Batches &batches,
+                        const NonFiniteStep &failure) {
   // The values of a phase are complete after it only when one worker runs all.
   Parameters none = Parameters::random(metadata.json, 0, 1);
   std::unique_ptr<Execution> execution = make_execution(metadata, none, {1, 0});
-  TrainingTensors tensors(metadata, execution->storages());
+  TrainingTensors tensors(metadata, *execution);
   auto values = failure.parameters.begin();
   for (const TrainingTensor &tensor : tensors.all())
     if (tensor.role == "parameter") {
       std::copy(values->begin(), values->end(), tensor.data);
       ++values;
     }
+  tensors.send("parameter");
   Search search(metadata, batches, tensors, failure);
   execution->run(search, /*observed=*/true);
-  std::string text = std::string(failure.what()) + ": ";
   if (!search.text.empty())
-    text += search.text;
-  else if (failure.number == NonFiniteStep::Number::GradientNorm)
-    text += "every gradient is finite, but the sum of their squares is not";
-  else
-    text += "but every value is finite when the step runs again";
+    return search.text;
+  if (failure.number == NonFiniteStep::Number::GradientNorm)
+    return "every gradient is finite, but the sum of their squares is not";
+  return "but every value is finite when the step runs again";
+}
+
+} // namespace
+
+std::string explain_non_finite(const Metadata &metadata, const Batches &batches,
+                               const NonFiniteStep &failure) {
+  std::string text = std::string(failure.what()) + ": ";
+  // A device may not have the memory for it a second time.
+  try {
+    text += search_step(metadata, batches, failure);
+  } catch (const Error &error) {
+    text += "where it begins is not known: " + std::string(error.what());
+  }
   return text + untouched;
 }
 

@@ -129,6 +129,9 @@ private:
 /// A guard of the execution's memory.
 std::unique_ptr<MemoryGuard> watch(const Metadata &metadata,
                                    const Execution &execution) {
+  if (!execution.storages())
+    throw Error("--check-memory: the program runs on a device; compile it with "
+                "--target=cpu");
   if (execution.workers() != 1)
     throw Error("--check-memory: several workers run several phases at a time; "
                 "give --workers 1");
@@ -193,6 +196,12 @@ BatchShape batch_shape(const Metadata &metadata, const TrainOptions &options) {
                 std::to_string(metadata.max_rows) +
                 " tokens; --accumulate makes one of several");
   return {options.batch, length, options.accumulate};
+}
+
+/// What a checkpoint holds, as the program has it.
+void fetch_state(const TrainingTensors &tensors) {
+  tensors.fetch("parameter");
+  tensors.fetch("optimizer");
 }
 
 /// The next multiple of `every`, 0 for none, that is at most the last step.
@@ -296,9 +305,7 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
       make_execution(metadata, none,
                      {program_workers(options.run, metadata),
                       static_cast<uint32_t>(options.run.event_origin)});
-  if (!execution->storages())
-    throw Error("train: programs for devices do not train yet");
-  TrainingTensors tensors(metadata, execution->storages());
+  TrainingTensors tensors(metadata, *execution);
   std::optional<Checkpoint> checkpoint;
   if (point)
     checkpoint = Checkpoint::open(point->folder);
@@ -310,6 +317,8 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
     tensors.initialize(*options.init_seed);
   if (point)
     tensors.load_optimizer(*point->optimizer);
+  tensors.send("parameter");
+  tensors.send("optimizer");
 
   LossScale scale = loss_scale(metadata, options);
   if (point && scale.is_dynamic())
@@ -337,6 +346,7 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
       execution->run(trainer, /*observed=*/guard != nullptr);
       check_interrupted();
       if (options.gradients && trainer.step == options.steps) {
+        tensors.fetch("gradient");
         SafetensorsWriter writer(*options.gradients);
         // Powers of two round nothing.
         writer.write(tensors.sources(
@@ -352,6 +362,7 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
         trainer.report.validation_loss = loss;
       }
     } catch (NonFiniteStep &failure) {
+      fetch_state(tensors);
       if (auto found = find_non_finite(tensors, like))
         throw Error(std::string(failure.what()) + ": " + *found);
       failure.parameters = copy_parameters(tensors);
@@ -361,6 +372,7 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
     if (trainer.step != save_at)
       continue;
     log.clear();
+    fetch_state(tensors);
     if (auto found = find_non_finite(tensors, like))
       throw Error("step " + std::to_string(trainer.step) +
                   ": after its update " + *found);

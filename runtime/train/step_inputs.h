@@ -12,12 +12,13 @@
 
 namespace baton {
 
-/// What the runtime provides for each step, but for the optimizer's numbers.
+/// What the runtime provides for each step. The optimizer's numbers, which lie
+/// there before, go with it.
 class StepInputs {
 public:
   /// Throws Error when the program does not train. `tensors` outlives it.
   explicit StepInputs(const TrainingTensors &tensors)
-      : tokens(tensors.find("tokens").integers()),
+      : tensors(tensors), tokens(tensors.find("tokens").integers()),
         positions(tensors.find("positions").integers()),
         targets(tensors.find("targets").integers()),
         weights(tensors.find("target_weights")),
@@ -46,12 +47,14 @@ private:
   BatonStep finish(const Batches &batches, uint64_t number, bool updates,
                    double scale) {
     *accumulate = number != 0;
+    tensors.send("input");
     const BatchShape &shape = batches.shape();
     for (uint64_t row = 0; row < shape.rows * shape.length; ++row)
       set_real(weights.data, weights.type, row, row_weights[row] * scale);
     return {static_cast<uint32_t>(shape.rows * shape.length), 0, updates, 0};
   }
 
+  const TrainingTensors &tensors;
   int32_t *tokens, *positions, *targets;
   const TrainingTensor &weights;
   std::vector<float> row_weights;

@@ -86,8 +86,9 @@ std::string compute_type(const Metadata &metadata) {
   return training_of(metadata.json).value("compute", "f32");
 }
 
-TrainingTensors::TrainingTensors(const Metadata &metadata,
-                                 void *const *storages) {
+TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution)
+    : execution(execution) {
+  void *const *storages = execution.storages();
   for (const nlohmann::json &entry : training_of(metadata.json).at("tensors")) {
     TrainingTensor tensor;
     tensor.name = entry.at("name");
@@ -100,13 +101,29 @@ TrainingTensors::TrainingTensors(const Metadata &metadata,
     tensor.layers = entry.at("layers");
     tensor.first_layer = entry.value("first_layer", uint64_t(0));
     tensor.layer_step = entry.value("layer_step", uint64_t(1));
-    tensor.data =
-        static_cast<std::byte *>(storages[entry.at("storage").get<size_t>()]);
+    tensor.storage = entry.at("storage");
+    if (storages)
+      tensor.data = static_cast<std::byte *>(storages[tensor.storage]);
+    else
+      tensor.data =
+          copies.emplace_back(std::max<uint64_t>(1, tensor.bytes())).data();
     if (entry.contains("parts"))
       tensor.part =
           parse_parameters({{"parameters", {as_parameter(entry)}}})[0].parts[0];
     tensors.push_back(std::move(tensor));
   }
+}
+
+void TrainingTensors::send(std::string_view role) const {
+  for (const TrainingTensor &tensor : tensors)
+    if (tensor.role == role && !execution.storages())
+      execution.write_storage(tensor.storage, tensor.data, tensor.bytes());
+}
+
+void TrainingTensors::fetch(std::string_view role) const {
+  for (const TrainingTensor &tensor : tensors)
+    if (tensor.role == role && !execution.storages())
+      execution.read_storage(tensor.storage, tensor.data, tensor.bytes());
 }
 
 const TrainingTensor &TrainingTensors::find(const std::string &name) const {

@@ -18,11 +18,12 @@
 #ifndef BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
 #define BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
 
-#include "runtime/decode/metadata.h"
+#include "runtime/decode/execution.h"
 #include "runtime/train/reals.h"
 #include "runtime/train/safetensors_writer.h"
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/description.h"
+#include "runtime/weights/memory.h"
 
 #include <cstdint>
 #include <optional>
@@ -40,6 +41,7 @@ struct TrainingTensor {
   /// Of one layer.
   std::vector<uint64_t> shape;
   uint64_t layers = 1;
+  size_t storage = 0;
   std::byte *data = nullptr;
   /// Of a parameter and its gradient: what the checkpoint calls it.
   uint64_t first_layer = 0;
@@ -56,11 +58,18 @@ struct TrainingTensor {
   int32_t *integers() const { return reinterpret_cast<int32_t *>(data); }
 };
 
-/// All of a program's, in the storages that it runs with. These outlive it.
+/// All of a program's, in the storages that an execution runs with, which
+/// outlives it. Of a device's memory the host has copies, as old as the last
+/// fetch().
 class TrainingTensors {
 public:
   /// Throws Error when the program does not train.
-  TrainingTensors(const Metadata &metadata, void *const *storages);
+  TrainingTensors(const Metadata &metadata, Execution &execution);
+
+  /// Gives the execution what the tensors of a role hold, and takes it from
+  /// there. On the host they are the same memory.
+  void send(std::string_view role) const;
+  void fetch(std::string_view role) const;
 
   const std::vector<TrainingTensor> &all() const { return tensors; }
   /// The only one of this name; throws Error when there is none.
@@ -87,6 +96,8 @@ public:
   void load_optimizer(const SafetensorsFile &file);
 
 private:
+  Execution &execution;
+  std::vector<HugeRegion> copies;
   std::vector<TrainingTensor> tensors;
 };
 

@@ -186,7 +186,7 @@ def test(arguments, scratch):
                  "--target=cuda:sm_90a"]).stdout
     function = dealt[dealt.index("baton_body_0"):]
     function = function[:function.index("\n}\n")]
-    expect("= threadIdx.x;" in function and "threadIdx.x == 0" not in function, f"not dealt out: {function}")
+    expect("(threadIdx.x, blockDim.x, " in function and "threadIdx.x == 0" not in function, f"not dealt out: {function}")
 
     example = os.path.join(arguments.examples, "schedules", "own-body.mlir")
     both = [Program(arguments.batonc, folder, path(f"example{i}"), f"--schedule={example}", *flags)
@@ -198,11 +198,16 @@ def test(arguments, scratch):
       %set = math.ctpop %bits : i32
       %real = arith.sitofp %set : i32 to f32
 """, "%real")
-    result = run([arguments.batonc, folder, "-o", path("refused"), schedule("count", custom(count)),
-                  "--target=cuda:emulated", "--quiet"], check=False)
-    expect(result.returncode == 1 and result.stderr.count("\n") == 1 and "body @mine" in result.stderr
-           and "'math.ctpop'" in result.stderr and re.search(r"count\.mlir\W+\d+:\d+", result.stderr)
-           and not os.path.exists(path("refused")), f"math.ctpop: {result.stderr}")
+    # Of vectors a thread has one element; where it runs alone there are none.
+    vectors = elementwise(["%x", "%y"], """      %all = vector.broadcast %a : f32 to vector<16xf32>
+      %real = vector.reduction <add>, %all : vector<16xf32> into f32
+""", "%real")
+    for name, text, op in (("count", count, "math.ctpop"), ("vectors", vectors, "vector.broadcast")):
+        result = run([arguments.batonc, folder, "-o", path("refused"), schedule(name, custom(text)),
+                      "--target=cuda:emulated", "--quiet"], check=False)
+        expect(result.returncode == 1 and result.stderr.count("\n") == 1 and "body @mine" in result.stderr
+               and f"'{op}'" in result.stderr and re.search(name + r"\.mlir\W+\d+:\d+", result.stderr)
+               and not os.path.exists(path("refused")), f"{op}: {result.stderr}")
     print(f"{len(BODIES) + 1} bodies give the CPU's bits")
 
 

@@ -56,6 +56,44 @@ BATON_DEVICE float activate(float x, int32_t activation) {
   }
 }
 
+/// The derivatives, at x.
+BATON_DEVICE float silu_slope(float x) {
+  const float open = sigmoid(x);
+  return open * (1.0f + x * (1.0f - open));
+}
+
+BATON_DEVICE float gelu_slope(float x) {
+  const float density = exp(x * x * -0.5f) * 0x1.988454p-2f;
+  return 0.5f * (1.0f + erf(x * 0x1.6a09e6p-1f)) + x * density;
+}
+
+BATON_DEVICE float gelu_tanh_slope(float x) {
+  // Beyond 16 the slope is 0 or 1, and powers of x would overflow.
+  x = x > 16.0f ? 16.0f : x;
+  x = x < -16.0f ? -16.0f : x;
+  const float square = x * x;
+  const float t = tanh(0x1.988454p-1f * (x + 0.044715f * (square * x)));
+  const float inner = 0x1.988454p-1f * (1.0f + 0.134145f * square);
+  return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * inner;
+}
+
+BATON_DEVICE float relu_slope(float x) { return x <= 0.0f ? 0.0f : 1.0f; }
+
+BATON_DEVICE float slope(float x, int32_t activation) {
+  switch (activation) {
+  case BATON_ACTIVATION_SILU:
+    return silu_slope(x);
+  case BATON_ACTIVATION_GELU:
+    return gelu_slope(x);
+  case BATON_ACTIVATION_GELU_TANH:
+    return gelu_tanh_slope(x);
+  case BATON_ACTIVATION_RELU:
+    return relu_slope(x);
+  default:
+    return 1.0f;
+  }
+}
+
 } // namespace baton::cuda
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_ACTIVATION_H

@@ -74,6 +74,74 @@ struct Attention : AttentionBlocks {
   }
 };
 
+/// Attention of all `rows` of a task whose batches are not known yet; `scratch`
+/// is that of as many rows. Of each query keep(query, sums) gets maximum and sum,
+/// and finish(query, element, value) what to make of an element: both number
+/// queries of the batch.
+template <typename Keep, typename Finish>
+BATON_DEVICE void attend(Attention &task, int64_t rows, float *scratch,
+                         Keep keep, Finish finish) {
+  // A query needs 70 floats for one block, which the scratch always has; for
+  // several at once it needs its results in each as well. They are as many as
+  // give all threads a part of the scores.
+  const int64_t queries = rows * task.group;
+  const int64_t size = baton_attention_scratch_bytes(
+                           rows, task.group, task.head_dim, task.value_dim) /
+                       4;
+  const int64_t batch = smaller(queries, size / (block_positions + 6));
+  const int64_t teams = blockDim.x / lanes;
+  const int64_t tiles = (batch + tile_queries - 1) / tile_queries;
+  const int64_t fitting =
+      (size - 2 * batch) / (batch * (block_positions + 4 + task.value_dim));
+  const int64_t at_once =
+      larger(smaller(fitting, (teams + tiles - 1) / tiles), 1);
+  const int64_t slots = at_once * batch;
+  task.weights = scratch;
+  task.slot_sums =
+      reinterpret_cast<Weights *>(scratch + slots * block_positions);
+  task.merges = reinterpret_cast<Merge *>(task.slot_sums + slots);
+  task.running = reinterpret_cast<Weights *>(task.merges + slots);
+  task.slot_results = reinterpret_cast<float *>(task.running + batch);
+
+  for (int64_t first = 0; first < queries; first += batch) {
+    task.first_query = first;
+    task.queries = smaller(batch, queries - first);
+    const Range seen = task.blocks();
+    for (int64_t block = seen.begin; block < seen.end; block += at_once) {
+      const int64_t turn = block * block_positions;
+      const int blocks = static_cast<int>(smaller(at_once, seen.end - block));
+      task.weigh(turn, blocks, [&](int64_t i, int64_t query, Weights sums) {
+        task.slot_sums[i * task.queries + query] = sums;
+      });
+      __syncthreads();
+      task.merge_sums(turn, blocks);
+      if (blocks == 1)
+        __syncthreads();
+      task.add_results(turn, blocks);
+      __syncthreads();
+      if (blocks > 1)
+        for_each_element(
+            task.queries, task.value_dim, [&](int64_t query, int64_t element) {
+              task.merge_results(query, element, turn, blocks, [&](int i) {
+                return task
+                    .slot_results[(i * task.queries + query) * task.value_dim +
+                                  element];
+              });
+            });
+    }
+    // Either these elements are the thread's own, or a barrier lies behind the
+    // last merge. The next batch changes the sums behind a barrier.
+    for_each_element(
+        task.queries, task.value_dim, [&](int64_t query, int64_t element) {
+          float *place = task.target(query) + element;
+          *place =
+              finish(query, element, quotient(*place, task.running[query].sum));
+          if (element == 0)
+            keep(query, task.running[query]);
+        });
+  }
+}
+
 } // namespace baton::cuda
 
 BATON_DEVICE void baton_task_append_keys(float *panels, const float *x,
@@ -135,67 +203,14 @@ baton_task_attention(float *out, int64_t out_stride, const float *q,
                   {visible_to(position, window).begin, position + rows}}};
   task.out = out;
   task.out_stride = out_stride;
-
-  // A query needs 70 floats for one block, which the scratch always has; for
-  // several at once it needs its results in each as well. They are as many as
-  // give all threads a part of the scores.
-  const int64_t queries = rows * group;
-  const int64_t size =
-      baton_attention_scratch_bytes(rows, group, head_dim, value_dim) / 4;
-  const int64_t batch = smaller(queries, size / (block_positions + 6));
-  const int64_t teams = blockDim.x / lanes;
-  const int64_t tiles = (batch + tile_queries - 1) / tile_queries;
-  const int64_t fitting =
-      (size - 2 * batch) / (batch * (block_positions + 4 + value_dim));
-  const int64_t at_once =
-      larger(smaller(fitting, (teams + tiles - 1) / tiles), 1);
-  const int64_t slots = at_once * batch;
-  task.weights = scratch;
-  task.slot_sums =
-      reinterpret_cast<Weights *>(scratch + slots * block_positions);
-  task.merges = reinterpret_cast<Merge *>(task.slot_sums + slots);
-  task.running = reinterpret_cast<Weights *>(task.merges + slots);
-  task.slot_results = reinterpret_cast<float *>(task.running + batch);
-
-  for (int64_t first = 0; first < queries; first += batch) {
-    task.first_query = first;
-    task.queries = smaller(batch, queries - first);
-    const Range seen = task.blocks();
-    for (int64_t block = seen.begin; block < seen.end; block += at_once) {
-      const int64_t turn = block * block_positions;
-      const int blocks = static_cast<int>(smaller(at_once, seen.end - block));
-      task.weigh(turn, blocks, [&](int64_t i, int64_t query, Weights sums) {
-        task.slot_sums[i * task.queries + query] = sums;
+  attend(
+      task, rows, scratch, [](int64_t, Weights) {},
+      [&](int64_t query, int64_t element, float value) {
+        return gate ? value * opening(gate + task.row_of(query) * gate_stride +
+                                          task.head_of(query) * gate_width,
+                                      gate_width, element)
+                    : value;
       });
-      __syncthreads();
-      task.merge_sums(turn, blocks);
-      if (blocks == 1)
-        __syncthreads();
-      task.add_results(turn, blocks);
-      __syncthreads();
-      if (blocks > 1)
-        for_each_element(
-            task.queries, value_dim, [&](int64_t query, int64_t element) {
-              task.merge_results(query, element, turn, blocks, [&](int i) {
-                return task
-                    .slot_results[(i * task.queries + query) * value_dim +
-                                  element];
-              });
-            });
-    }
-    // Either these elements are the thread's own, or a barrier lies behind the
-    // last merge. The next batch changes the sums behind a barrier.
-    for_each_element(
-        task.queries, value_dim, [&](int64_t query, int64_t element) {
-          float *place = task.target(query) + element;
-          float value = quotient(*place, task.running[query].sum);
-          if (gate)
-            value *= opening(gate + task.row_of(query) * gate_stride +
-                                 task.head_of(query) * gate_width,
-                             gate_width, element);
-          *place = value;
-        });
-  }
 }
 
 BATON_DEVICE void baton_task_gate(float *out, int64_t out_stride,

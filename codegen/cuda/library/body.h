@@ -28,6 +28,40 @@ template <typename T, int Rank> struct View {
   }
 };
 
+/// A thread's way through [rows, width]: from `first` on, every `step`-th point.
+/// It has arrived when `row` is not below the number of rows.
+struct Points {
+  int64_t row, column;
+  int64_t row_step, column_step;
+  int64_t width;
+
+  __device__ __forceinline__ Points(uint32_t first, uint32_t step, int64_t rows,
+                                    int64_t width)
+      : row(width > 0 ? first / width : rows),
+        column(width > 0 ? first % width : 0),
+        row_step(width > 0 ? step / width : 0),
+        column_step(width > 0 ? step % width : 0), width(width) {}
+
+  __device__ __forceinline__ void advance() {
+    row += row_step;
+    column += column_step;
+    if (column >= width) {
+      column -= width;
+      ++row;
+    }
+  }
+};
+
+/// The sum of what sixteen neighbouring threads have, in ascending order, for
+/// all of them. Called by whole warps.
+BATON_DEVICE float sum_of_elements(float value) {
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < 16; ++i)
+    sum += __shfl_sync(0xffffffffu, value, i, 16);
+  return sum;
+}
+
 /// NaN if one is; -0 is smaller than +0.
 BATON_DEVICE float maximum(float a, float b) {
   if (a != a || b != b)

@@ -72,6 +72,20 @@ BATON_DEVICE void for_each_row(float *out, int64_t out_stride, int64_t rows,
   }
 }
 
+/// body(job, lane, is_own) for `count` jobs, each of sixteen threads. Called by
+/// whole warps: behind the end the last job comes once more, which is not the
+/// sixteen's own.
+template <typename Body>
+BATON_DEVICE void for_each_team(int64_t count, Body body) {
+  const uint32_t teams = baton_threads() / lanes;
+  const uint32_t team = baton_thread() / lanes;
+  const uint32_t lane = baton_thread() % lanes;
+  for (int64_t first = 0; first < count; first += teams) {
+    const int64_t job = first + team;
+    body(job < count ? job : count - 1, lane, job < count);
+  }
+}
+
 } // namespace baton::cuda
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_LANES_H

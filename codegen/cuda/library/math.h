@@ -1,4 +1,4 @@
-//===- math.h - exp, tanh and erf of one value ----------------------------===//
+//===- math.h - exp, log, tanh and erf of one value -----------------------===//
 //
 // The polynomials of codegen/cpu/library/math.h, which says where they come
 // from and how far off they are, in the same operations in the same order: a
@@ -49,6 +49,36 @@ BATON_DEVICE float exp(float x) {
   const float second =
       __uint_as_float(static_cast<uint32_t>(exponent - half + 127) << 23);
   return result * first * second;
+}
+
+/// log x; -infinity for zero, NaN below it.
+BATON_DEVICE float log(float x) {
+  const bool is_subnormal = x < 0x1p-126f;
+  const float normal = is_subnormal ? x * 0x1p23f : x;
+  // x = 2^n m with m in [sqrt(1/2), sqrt(2)).
+  const int32_t offset = __float_as_int(normal) - 0x3f3504f3;
+  const int32_t exponent = (offset >> 23) - (is_subnormal ? 23 : 0);
+  const float n = static_cast<float>(exponent);
+  const float f = __int_as_float((offset & 0x7fffff) + 0x3f3504f3) - 1.0f;
+
+  // log(1 + f) = f - f^2 / 2 + f^3 q(f).
+  const float square = f * f;
+  float q = 0x1.1d8ea6p-4f;
+  q = fmaf(q, f, -0x1.d635bcp-4f);
+  q = fmaf(q, f, 0x1.dea282p-4f);
+  q = fmaf(q, f, -0x1.fcf4c6p-4f);
+  q = fmaf(q, f, 0x1.23d21ap-3f);
+  q = fmaf(q, f, -0x1.555b4ap-3f);
+  q = fmaf(q, f, 0x1.999d5ap-3f);
+  q = fmaf(q, f, -0x1.fffffcp-3f);
+  q = fmaf(q, f, 0x1.555554p-2f);
+  float small = fmaf(n, 0x1.0bfbe8p-15f, f * square * q);
+  small = fmaf(square, -0.5f, small);
+  const float result = fmaf(n, 0x1.62ep-1f, f + small);
+
+  const float infinity = -negative_infinity();
+  const float edge = x == 0.0f ? -infinity : quiet_nan();
+  return x > 0.0f ? (x == infinity ? infinity : result) : edge;
 }
 
 BATON_DEVICE float tanh(float x) {

@@ -81,14 +81,20 @@ model.program @step max_seq 64 training {
 // A step that is not finite changes nothing.
 // CHECK: %[[FINITE:.*]] = arith.cmpf one
 // CHECK-NEXT: scf.if %[[FINITE]]
-// CHECK: scf.for
+// Elements are in no order: whole vectors, and what is left of rows.
+// CHECK: scf.parallel
 // CHECK: vector.load
+// CHECK: vector.store
+// CHECK: scf.if
+// CHECK-NEXT: scf.parallel
 // CHECK: vector.maskedstore
 // CHECK-NOT: event.body @signs.40x8
 // CHECK: event.body @signs.3x24.group1
 // CHECK: arith.constant 2.500000e-01 : f32
 // CHECK: event.body @normal.24x8 grid
 // CHECK: event.body @normal.2.24x8 grid
+// Sums are in one.
+// CHECK-NOT: scf.parallel
 // CHECK: vector.reduction <add>
 // CHECK: event.body @normal.2.total.24x8 grid
 // The last one reads columns of the transposed matrix.

@@ -8,6 +8,7 @@
 #include "codegen/cuda/library/body.h"
 #include "codegen/cuda/library/library.h"
 #include "codegen/cuda/library/sampling.h"
+#include "codegen/cuda/library/training.h"
 
 using namespace baton;
 using namespace baton::test;
@@ -20,6 +21,31 @@ const std::vector<EmulatedBody> &test::emulated_bodies() {
 #include "bodies.inc"
   };
   return bodies;
+}
+
+StagedProduct *test::staged_product(unsigned threads) {
+  switch (threads) {
+  case 32:
+    return baton_staged_product<32>;
+  case 64:
+    return baton_staged_product<64>;
+  case 128:
+    return baton_staged_product<128>;
+  default:
+    return baton_staged_product<256>;
+  }
+}
+StagedGradient *test::staged_gradient(unsigned threads) {
+  switch (threads) {
+  case 32:
+    return baton_staged_product_gradient<32>;
+  case 64:
+    return baton_staged_product_gradient<64>;
+  case 128:
+    return baton_staged_product_gradient<128>;
+  default:
+    return baton_staged_product_gradient<256>;
+  }
 }
 
 int64_t test::emulated_attention_scratch_bytes(int64_t rows, int64_t group,

@@ -24,7 +24,7 @@
 namespace baton::test {
 
 struct EmulatedBody {
-  /// As in the CPU's library.h, all of whose bodies are listed.
+  /// As in the CPU's library.h and training.h, all of whose bodies are listed.
   const char *name;
   /// Null if codegen/cuda/library has no such body.
   void (*body)();
@@ -91,6 +91,19 @@ void run_emulated(ThreadBlock block, void (*body)(Parameters...),
   if (relocation)
     relocation->fetch();
 }
+
+/// A body of product.h for as many threads, a power of 2 from 32 to 256; the
+/// other parameters are those of the portable body.
+using StagedProduct = void(unsigned char *, float *, int64_t, const float *,
+                           int64_t, int64_t, const float *, int64_t, int64_t,
+                           const float *, const float *, int64_t, int64_t,
+                           int64_t, int64_t, float *);
+using StagedGradient = void(unsigned char *, float *, int64_t, const float *,
+                            int64_t, int64_t, const float *, int64_t, int64_t,
+                            const float *, int64_t, int64_t, int64_t,
+                            const int32_t *, float *);
+StagedProduct *staged_product(unsigned threads);
+StagedGradient *staged_gradient(unsigned threads);
 
 // Helpers of the library that tests hold against the CPU's.
 int64_t emulated_attention_scratch_bytes(int64_t rows, int64_t group,

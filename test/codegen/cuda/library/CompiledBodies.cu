@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cuda/library/library.h"
+#include "codegen/cuda/library/training.h"
 
 /// Arguments out of memory, each in 8 bytes.
 struct Arguments {
@@ -38,5 +39,9 @@ struct Call<Body> {
 #define BATON_MISSING_BODY(name)
 #include "bodies.inc"
 
+BATON_KERNEL(staged_product, baton_staged_product<256>)
+BATON_KERNEL(staged_product_gradient, baton_staged_product_gradient<256>)
+BATON_KERNEL(staged_product_bf16, baton_staged_product_bf16<256>)
+BATON_KERNEL(staged_product_gradient_f16, baton_staged_product_gradient_f16<256>)
 BATON_KERNEL(matrix_linear, baton_matrix_linear_bf16<256, 128, 128>)
 BATON_KERNEL(matrix_gated_linear, baton_matrix_gated_linear_bf16<256, 128, 128>)

@@ -1,6 +1,6 @@
 //===- TwinsTest.cpp - every body of the CPU has a twin, and a test -------===//
 //
-// One test case for every body that the CPU's library.h declares. It runs what
+// One test case for every body that the CPU's library declares. It runs what
 // TWIN_TEST defined under the body's name.
 //
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,109 @@
+//===- cross_entropy.h - losses of logits, and their gradients ------------===//
+//
+// In the arithmetic of codegen/cpu/library/cross_entropy.cpp: blocks of tokens
+// leave their maximum and sum to the row, and gradients take the place of what
+// the row was.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_CROSS_ENTROPY_H
+#define BATON_CODEGEN_CUDA_LIBRARY_CROSS_ENTROPY_H
+
+#include "codegen/cuda/library/attention_blocks.h"
+#include "codegen/cuda/library/lanes.h"
+
+namespace baton::cuda {
+
+/// A logit and its derivative by the product that it is made of.
+struct Logit {
+  float value;
+  float slope;
+};
+
+BATON_DEVICE Logit bend(float product, float scale, float softcap) {
+  const float value = product * scale;
+  if (softcap == 0.0f)
+    return {value, scale};
+  const float bent = tanh(value / softcap);
+  return {softcap * bent, (1.0f - bent * bent) * scale};
+}
+
+/// Tokens whose sum is relative to a maximum of their own.
+constexpr int64_t block_tokens = 256;
+
+/// What the sixteen lanes of a row find out about it.
+struct RowLoss {
+  float weight;
+  float maximum;
+  float share_of_one;
+  float loss;
+};
+
+/// The maximum of `count` logits, and the sum of their exponentials relative to
+/// it. Called, as sinkhorn is (hyper.h).
+BATON_CALLED Weights weights_of(const float *products, int64_t count,
+                                int64_t lane, float scale, float softcap) {
+  float most = negative_infinity();
+#pragma unroll(4)
+  for (int64_t i = lane; i < count; i += lanes) {
+    const float logit = bend(products[i], scale, softcap).value;
+    most = logit > most ? logit : most;
+  }
+  most = maximum_of_lanes(most);
+  // Shifting by -infinity would make NaN of a block without finite logits.
+  const float shift = most == negative_infinity() ? 0.0f : most;
+  float sum = 0.0f;
+#pragma unroll(4)
+  for (int64_t i = lane; i < count; i += lanes)
+    sum += baton::cuda::exp(bend(products[i], scale, softcap).value - shift);
+  return {most, sum_of_lanes(sum)};
+}
+
+} // namespace baton::cuda
+
+BATON_DEVICE void baton_task_cross_entropy(float *loss, int64_t loss_stride,
+                                           float *logits, int64_t logits_stride,
+                                           const int32_t *targets,
+                                           const float *weights, int64_t rows,
+                                           int64_t vocabulary, float scale,
+                                           float softcap) {
+  using namespace baton::cuda;
+  for_each_row(
+      logits, logits_stride, rows, vocabulary,
+      [&](int64_t row, int64_t lane) {
+        const float *products = logits + row * logits_stride;
+        Weights all = {0.0f, 0.0f};
+        for (int64_t first = 0; first < vocabulary; first += block_tokens)
+          merge(all,
+                weights_of(products + first,
+                           smaller(vocabulary - first, block_tokens), lane,
+                           scale, softcap),
+                first == 0);
+        const int32_t target = targets[row];
+        const float expected =
+            target >= 0 && target < vocabulary
+                ? bend(products[target], scale, softcap).value
+                : 0.0f;
+        const float weight = weights[row];
+        // Near a loss of 0 the maximum is the target's logit and has to vanish.
+        return RowLoss{
+            weight, all.maximum, 1.0f / all.sum,
+            weight * (all.maximum - expected + baton::cuda::log(all.sum))};
+      },
+      [&](int64_t row, int64_t column, RowLoss found) {
+        // A row of weight 0 is 0, whatever it holds.
+        const bool counts = found.weight != 0.0f;
+        if (column == 0)
+          loss[row * loss_stride] = counts ? found.loss : 0.0f;
+        if (!counts)
+          return 0.0f;
+        const Logit logit =
+            bend(logits[row * logits_stride + column], scale, softcap);
+        const float share =
+            baton::cuda::exp(logit.value - found.maximum) * found.share_of_one;
+        const float rest = column == targets[row] ? share - 1.0f : share;
+        return rest * found.weight * logit.slope;
+      });
+}
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_CROSS_ENTROPY_H

@@ -1,0 +1,47 @@
+//===- row_sums.h - sums over rows, a column a thread ---------------------===//
+//
+// What gradients of everything that all rows share are made of. A column is one
+// chain in ascending rows, many of whose loads are under way at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_ROW_SUMS_H
+#define BATON_CODEGEN_CUDA_LIBRARY_ROW_SUMS_H
+
+#include "codegen/cuda/library/device.h"
+
+namespace baton::cuda {
+
+/// Whether a gradient joins what is there; see codegen/cpu/library/training.h.
+BATON_DEVICE bool joins(const int32_t *accumulate) {
+  return !accumulate || *accumulate;
+}
+
+/// out[c] (+)= the chain of add(sum, row, c) over ascending rows, from +0 on.
+template <typename Add>
+BATON_DEVICE void sum_over_rows(float *out, int64_t rows, int64_t columns,
+                                const int32_t *accumulate, Add add) {
+  const bool adds = joins(accumulate);
+  for (int64_t column = baton_thread(); column < columns;
+       column += baton_threads()) {
+    float sum = 0.0f;
+#pragma unroll(8)
+    for (int64_t row = 0; row < rows; ++row)
+      sum = add(sum, row, column);
+    out[column] = adds ? sum + out[column] : sum;
+  }
+}
+
+} // namespace baton::cuda
+
+BATON_DEVICE void baton_task_sum_rows(float *out, const float *dy,
+                                      int64_t dy_stride, int64_t rows,
+                                      int64_t columns,
+                                      const int32_t *accumulate) {
+  baton::cuda::sum_over_rows(out, rows, columns, accumulate,
+                             [&](float sum, int64_t row, int64_t column) {
+                               return sum + dy[row * dy_stride + column];
+                             });
+}
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_ROW_SUMS_H
