@@ -33,7 +33,7 @@ def test(arguments, scratch):
     scripts = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu")
     folder, out = os.path.join(scratch, "packed"), os.path.join(scratch, "results.json")
     run([sys.executable, os.path.join(scripts, "pack.py"), arguments.batonc, folder,
-         "--target=cuda:emulated", "--cases", arguments.case, "--shapes", "tiny"])
+         "--target=cuda:emulated", "--cases", arguments.case, "--shapes", "tiny", "--trained", "tiny-gpt2"])
     bin = os.path.join(scratch, "bin")
     os.makedirs(bin)
     with open(os.path.join(bin, "compute-sanitizer"), "w") as file:
@@ -55,9 +55,9 @@ def test(arguments, scratch):
         expect(part["verdict"] == "right" or part["verdict"].startswith("skipped: "),
                f"{name}: {part}")
         expect(not figures(part), f"{name} has figures of a dry run: {part}")
-        if name.startswith(("bodies/", "sanitizer/")) or name.startswith(f"correct/{arguments.case}"):
+        if name.startswith(("bodies/", "sanitizer/", f"correct/{arguments.case}", "correct/train/")):
             expect(part["verdict"] == "right", f"{name}: {part}")
-        if name.startswith(("floors/", "prefill/", "decode/")):
+        if name.startswith(("floors/", "prefill/", "decode/", "train/")):
             expect(part["verdict"].startswith("skipped: "), f"{name} is measured: {part}")
     listed = run(script + only + ["--list"]).stdout.split()
     expect(sorted(listed) == sorted(parts), f"parts are missing: {set(listed) - set(parts)}")

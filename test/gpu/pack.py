@@ -10,6 +10,8 @@ run.py and what it runs; in one compressed archive:
   Programs come in variants: as batonc makes them; --batch-invariant; unfused, with
   one linear for each of the checkpoint's and norms of their own (attention stays
   one operator); and graph, where batonc has --launch=graph;
+- programs that train some of these checkpoints, with what the CPU's say of the same
+  steps, and others for the shapes that are trained;
 - the tests of the CUDA task library, with its bodies as a cubin;
 - kernels that measure how fast memory is read.
 
@@ -26,9 +28,12 @@ import sys
 import tarfile
 import tempfile
 
+import training_parts
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "..", "golden")
-SCRIPTS = ["run.py", "parts.py", "floors.py", "driver.py", "torch_baseline.py", "report.py"]
+SCRIPTS = ["run.py", "parts.py", "training_parts.py", "floors.py", "driver.py", "torch_baseline.py",
+           "torch_training.py", "report.py"]
 CASES = ["gpt2-bf16", "llama-gqa", "llama3-rope", "qwen3-norms", "qwen3-headwise", "gemma2-caps",
          "phi3-partial"]
 LLAMA = dict(architectures=["LlamaForCausalLM"], model_type="llama", num_key_value_heads=8,
@@ -51,6 +56,16 @@ SHAPES = {
                          num_attention_heads=4, num_key_value_heads=2, head_dim=16, vocab_size=300,
                          tie_word_embeddings=True, max_position_embeddings=256),
 }
+# What is trained, and the sequences of a step and their length.
+GPT2 = dict(architectures=["GPT2LMHeadModel"], model_type="gpt2", layer_norm_epsilon=1e-5,
+            activation_function="gelu_new", torch_dtype="float32", tie_word_embeddings=True)
+TRAINED = {
+    "gpt2-124m": (GPT2 | dict(n_embd=768, n_layer=12, n_head=12, n_positions=1024, vocab_size=50257), 4, 1024),
+    "llama-1b": (SHAPES["llama-3.2-1b"] | dict(torch_dtype="float32"), 4, 1024),
+    # For dry runs.
+    "tiny-gpt2": (GPT2 | dict(n_embd=32, n_layer=2, n_head=4, n_positions=64, vocab_size=101), 1, 16),
+}
+TRAINED_CASES = ["gpt2-bf16", "llama-gqa", "qwen3-norms"]
 VARIANTS = {"baton": [], "unfused": ["--disable-pass=linear-grouping,norm-rewrites"],
             "graph": ["--launch=graph"]}
 # Not this machine's: the programs run on another.
@@ -108,7 +123,34 @@ class Pack:
         flags["invariant"] = ["--batch-invariant"]
         for variant in flags:
             self.program(checkpoint, self.place("cases", name, variant), *flags[variant])
-        return {"model_type": model_type, "variants": list(flags)}
+        entry = {"model_type": model_type, "variants": list(flags)}
+        if name in TRAINED_CASES:
+            self.trained_case(name, checkpoint)
+            entry["trained"] = True
+        return entry
+
+    def trained_case(self, name, checkpoint):
+        """A program that trains a case, and what the CPU's says of the same steps."""
+        data = self.place("cases", name, "tokens.u16")
+        training_parts.write_tokens(data, 2000, 90)
+        host = self.place("cases", name, "host")
+        run(self.batonc, checkpoint, "-o", host, "--quiet", "--mode=train", HOST)
+        lines = run(host, "train", "--weights", checkpoint, "--data", data, "--out", host + ".run",
+                    *training_parts.FLAGS)
+        with open(host + ".lines", "w") as file:
+            file.write(lines)
+        os.remove(host)
+        shutil.rmtree(host + ".run")
+        self.program(checkpoint, self.place("cases", name, "trainer"), "--mode=train")
+
+    def trained(self, name):
+        self.say(f"trained {name}")
+        config, batch, length = TRAINED[name]
+        place = self.place("shapes", name, "config.json")
+        with open(place, "w") as file:
+            json.dump(config, file)
+        self.program(os.path.dirname(place), self.place("shapes", name, "trainer"), "--mode=train")
+        return {"batch": batch, "seq": length, "operations": training_parts.token_operations(config, length)}
 
     def shape(self, name):
         self.say(f"shape {name}")
@@ -156,6 +198,8 @@ def main():
     parser.add_argument("--cases", nargs="*", default=CASES, help="names under test/golden")
     parser.add_argument("--shapes", nargs="*", choices=list(SHAPES),
                         default=[name for name in SHAPES if name != "tiny"])
+    parser.add_argument("--trained", nargs="*", choices=list(TRAINED),
+                        default=[name for name in TRAINED if name != "tiny-gpt2"], help="shapes to train")
     parser.add_argument("--max-seq", type=int, default=33024, help="the longest context of a shape")
     arguments = parser.parse_args()
     if os.path.exists(arguments.folder):
@@ -168,6 +212,7 @@ def main():
         pack.kernels()
         cases = {name: pack.case(name) for name in arguments.cases}
         shapes = {name: pack.shape(name) for name in arguments.shapes}
+        trained = {name: pack.trained(name) for name in arguments.trained}
         # One archive: the programs have most of their bytes in common.
         with tarfile.open(os.path.join(arguments.folder, "payload.tar.xz"), "w:xz") as archive:
             archive.add(scratch, ".")
@@ -178,7 +223,7 @@ def main():
     with open(os.path.join(arguments.folder, "about.json"), "w") as file:
         json.dump({"commit": git("rev-parse", "HEAD"),
                    "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
-                   "target": arguments.target, "cases": cases, "shapes": shapes}, file, indent=1)
+                   "target": arguments.target, "cases": cases, "shapes": shapes, "trained": trained}, file, indent=1)
     size = sum(entry.stat().st_size for entry in os.scandir(arguments.folder))
     print(f"{arguments.folder}: {size / 2**20:.1f} MiB")
 

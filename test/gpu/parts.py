@@ -1,7 +1,8 @@
 """What run.py runs: parts, by name, each of which gives a dictionary of results.
 
 Correctness: `bodies/...`, `correct/...`, `sanitizer/...`. Speed: `floors/WHAT/ROUND`,
-`prefill/SHAPE/TOKENS/ROUND/ENGINE` and `decode/SHAPE/CONTEXT/ROUND/ENGINE`; engines
+`prefill/SHAPE/TOKENS/ROUND/ENGINE`, `decode/SHAPE/CONTEXT/ROUND/ENGINE` and
+`train/SHAPE/BATCHxSEQ/ROUND/ENGINE` (training_parts.py); engines
 follow one another within a round, in another order each time, so that what changes
 with time changes for all. Every result has a "verdict": "right", "skipped: ...", or
 begins with "WRONG".
@@ -17,6 +18,8 @@ import signal
 import subprocess
 import sys
 import time
+
+import training_parts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONTEXTS = (128, 1024, 8192, 32768)
@@ -283,7 +286,7 @@ def parts(about, rounds):
     """(name, function of a Kit) in order."""
     yield "bodies/oracle", lambda kit: bodies(kit, "CudaLibraryOracleTest", "*")
     # Sine and cosine are each platform's own, so that these tables differ.
-    yield "bodies/twins", lambda kit: bodies(kit, "CudaLibraryTest", "Library/*:-*baton_task_rope_table")
+    yield "bodies/twins", lambda kit: bodies(kit, "CudaLibraryTest", "Library/*:-*baton_task_rope_table:*rope_table_at")
     for name, case in about["cases"].items():
         for variant in case["variants"]:
             yield f"correct/{name}/{variant}", lambda kit, a=(name, variant): correct(kit, *a)
@@ -292,6 +295,9 @@ def parts(about, rounds):
             if name in about["cases"]:
                 yield (f"correct/torch/{name}/{dtype}",
                        lambda kit, a=(name, dtype): torch_correct(kit, *a))
+    for name, case in about["cases"].items():
+        if case.get("trained"):
+            yield f"correct/train/{name}", lambda kit, name=name: training_parts.correct(kit, name)
     for turn in range(rounds):
         for what in ("read", "matmul"):
             yield f"floors/{what}/{turn + 1}", lambda kit, what=what: floor(kit, what)
@@ -301,6 +307,13 @@ def parts(about, rounds):
                     for engine in engines(about, shape, turn):
                         yield (f"{kind}/{shape}/{size}/{turn + 1}/{engine}",
                                lambda kit, a=(kind, shape, size, engine): speed(kit, *a))
+        for shape, trained in about["trained"].items():
+            names = ["baton"] + [f"torch-{numbers}" for numbers in training_parts.NUMBERS]
+            for i in range(len(names)):
+                engine = names[(i + turn) % len(names)]
+                yield (f"train/{shape}/{trained['batch']}x{trained['seq']}/{turn + 1}/{engine}",
+                       lambda kit, a=(shape, (trained["batch"], trained["seq"]), engine):
+                       training_parts.speed(kit, *a, has_torch, NOTHING))
     for tool in ("memcheck", "racecheck"):
         yield f"sanitizer/{tool}/bodies", lambda kit, tool=tool: sanitized_bodies(
             kit, tool, "*MatchesOracle*:Rope.*:Elementwise.*-*Layout*:*EveryLayout*")

@@ -20,6 +20,8 @@ import sys
 import parts
 
 WINDOW = 8
+# Operations a second of an H200, by its data sheet; dense.
+PEAKS = {"f32": 67e12, "tf32": 494e12, "bf16": 989e12}
 
 
 def verdict(results, names):
@@ -122,6 +124,35 @@ def speed_table(results, kind, sizes):
                           f"{(1 if decode else size) / median * 1e3:.1f}", fraction)
 
 
+def training_table(results):
+    """Fractions are of the data sheet's peaks for what an engine computes in."""
+    yield row("model", "tokens a step", "engine", "ms a step, median", "tokens/s", "TFLOP/s",
+              "of an H200's peak")
+    yield row(*["---"] * 3, *["---:"] * 4)
+    for shape, trained in results["about"]["trained"].items():
+        size = f"{trained['batch']}x{trained['seq']}"
+        tokens, found = trained["batch"] * trained["seq"], {}
+        for name, part in results["parts"].items():
+            words = name.split("/")
+            if words[:3] == ["train", shape, size]:
+                found.setdefault(words[4], []).append(part)
+        for engine, rounds in found.items():
+            judged = "right"
+            if engine == "baton":
+                judged = verdict(results, ["bodies/oracle", "bodies/twins"]
+                                 + [f"correct/train/{name}" for name, case in results["about"]["cases"].items()
+                                    if case.get("trained")])
+            judged = next((part["verdict"] for part in rounds if part["verdict"] != "right"), judged)
+            if judged != "right":
+                yield row(shape, size, engine, judged, "", "", "")
+                continue
+            median = statistics.median(value for part in rounds for value in part["milliseconds"])
+            rate = trained["operations"] * tokens / median * 1e3
+            peak = PEAKS["f32" if engine == "baton" else engine.removeprefix("torch-")]
+            yield row(shape, size, engine, f"{median:.2f}", f"{tokens / median * 1e3:.0f}",
+                      f"{rate / 1e12:.1f}", percent(rate, peak))
+
+
 def verdict_list(results):
     for name, part in results["parts"].items():
         if name.split("/")[0] in ("bodies", "correct", "sanitizer"):
@@ -155,6 +186,9 @@ def page(results):
     yield from speed_table(results, "decode", parts.CONTEXTS)
     yield from ["", "## Prefill", ""]
     yield from speed_table(results, "prefill", parts.PROMPTS)
+    if results["about"]["trained"]:
+        yield from ["", "## Training", ""]
+        yield from training_table(results)
 
 
 def main():

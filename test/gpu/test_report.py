@@ -8,9 +8,10 @@ import parts
 import report
 
 ABOUT = {"commit": "0" * 40, "changed": False, "target": "cuda:sm_90a",
-         "cases": {"llama-gqa": {"model_type": "llama", "variants": ["baton", "invariant"]},
+         "cases": {"llama-gqa": {"model_type": "llama", "variants": ["baton", "invariant"], "trained": True},
                    "gpt2-bf16": {"model_type": "gpt2", "variants": ["baton", "invariant"]}},
-         "shapes": {"llama": {"model_type": "llama", "variants": ["baton"]}}}
+         "shapes": {"llama": {"model_type": "llama", "variants": ["baton"]}},
+         "trained": {"gpt2": {"batch": 2, "seq": 50, "operations": 40.2e9}}}
 COSTS = {"weight_bytes_per_token": 900.0, "kv_bytes_per_position": 0.625, "flops_per_token": 3.0,
          "flops_per_output": 1.0, "attention": [{"window": 0, "flops_per_position": 2.0}]}
 RIGHT = {"verdict": "right"}
@@ -26,6 +27,10 @@ RESULTS = {
         "decode/llama/128/2/baton": RIGHT | {"milliseconds": [1.0] * 8, "costs": COSTS},
         "decode/llama/128/1/torch-graph": RIGHT | {"milliseconds": [4.0] * 9},
         "decode/llama/128/1/torch-compile": RIGHT | {"milliseconds": [3.0] * 9},
+        "correct/train/llama-gqa": RIGHT,
+        "train/gpt2/2x50/1/baton": RIGHT | {"milliseconds": [200.0] * 5},
+        "train/gpt2/2x50/2/baton": RIGHT | {"milliseconds": [400.0] * 3},
+        "train/gpt2/2x50/1/torch-bf16": RIGHT | {"milliseconds": [100.0]},
     }}
 
 
@@ -56,6 +61,12 @@ expect(fast in page(correct__gpt2_bf16__baton={"verdict": "WRONG"}), "another fa
 unjudged = copy.deepcopy(RESULTS)
 del unjudged["parts"]["correct/llama-gqa/baton"]
 expect(fast not in "\n".join(report.page(unjudged)), "no verdict, and a figure")
+# 100 tokens of 40.2 GFLOP each in 0.2 s: 20.1 TFLOP/s, of F32's 67.
+trained = "| gpt2 | 2x50 | baton | 200.00 | 500 | 20.1 | 30.0% |"
+expect(trained in page(), page())
+expect("| gpt2 | 2x50 | torch-bf16 | 100.00 | 1000 | 40.2 | 4.1% |" in page(), page())
+expect(trained not in page(correct__train__llama_gqa={"verdict": "WRONG: losses"}), "wrong losses, and a figure")
+expect("| 2x50 | baton | WRONG |" in page(train__gpt2__2x50__2__baton={"verdict": "WRONG"}), "one wrong round")
 wrong = page(decode__llama__128__2__baton={"verdict": "WRONG"})
 expect("| 128 | baton | WRONG |" in wrong, f"one wrong round: {wrong}")
 expect("of read bandwidth" in page(floors__read__1={"verdict": "WRONG"}) and

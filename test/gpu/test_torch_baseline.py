@@ -1,4 +1,5 @@
-"""torch_baseline.py against the goldens, on the CPU, and its steps traced.
+"""torch_baseline.py against the goldens, on the CPU, and its steps traced; and that
+torch_training.py learns.
 
 Skipped (77) where torch cannot be imported.
 """
@@ -35,6 +36,13 @@ for case, dtypes in CASES.items():
         status, text = baseline("check", os.path.join(GOLDEN, case), "--dtype", dtype)
         print(case, dtype, text)
         expect(status == 0 and json.loads(text)["verdict"] == "right", text)
+for case in ("llama-gqa", "gpt2-small"):
+    for numbers in ("f32", "bf16"):
+        result = subprocess.run([sys.executable, os.path.join(HERE, "torch_training.py"),
+                                 os.path.join(GOLDEN, case, "config.json"), "--batch", "2", "--seq", "16",
+                                 "--numbers", numbers, "--dry-run"], capture_output=True, text=True)
+        expect(result.returncode == 0 and json.loads(result.stdout)
+               == {"dry_run": True, "verdict": "nothing was measured"}, f"{case} in {numbers}: {result}")
 status, text = baseline("check", os.path.join(GOLDEN, "gpt2-small"))
 expect(status == 1 and text.startswith("error: ") and "\n" not in text, text)
 

@@ -33,7 +33,8 @@ TEST(EmbeddingGradient, SumsRowsOfATokenInAscendingOrder) {
         expect_within(chains, expected, [&](int64_t, int64_t) {
           return 4.0 * static_cast<double>(rows * rows) * rounding;
         });
-        const int32_t replaces = 0, adds = 1;
+        // On the heap, as all that a body reads (cuda/library/Relocation.h).
+        const std::vector<int32_t> replaces = {0}, adds = {1};
         for (int64_t tile : {int64_t(16), columns}) {
           auto run = [&](const int32_t *accumulate, const Buffer &result) {
             Buffer out = old;
@@ -45,8 +46,8 @@ TEST(EmbeddingGradient, SumsRowsOfATokenInAscendingOrder) {
             expect_same_bits(out, result);
             expect_guards_intact(out);
           };
-          run(&replaces, chains);
-          run(&adds, sums);
+          run(replaces.data(), chains);
+          run(adds.data(), sums);
           run(nullptr, sums);
         }
       }

@@ -127,11 +127,12 @@ TEST(NormGradient, WeightsMatchOracle) {
                 problem.statistics.stride, rows, 1, 0,
                 std::min(tile, width - c), accumulate);
         };
-        const int32_t replaces = 0, adds = 1;
+        // On the heap, as all that a body reads (cuda/library/Relocation.h).
+        const std::vector<int32_t> replaces = {0}, adds = {1};
         const Buffer old = random.buffer(2, width);
         Buffer out = old;
         fill(out, not_a_number);
-        run(out, &replaces, width);
+        run(out, replaces.data(), width);
         const oracle::NormGradient gradient = problem.expected();
         for (int64_t c = 0; c < width; ++c) {
           const double bound = (rows + 4) * rounding * rows * 2.0;
@@ -144,7 +145,7 @@ TEST(NormGradient, WeightsMatchOracle) {
         // Tiles of columns change nothing, and the old value is added last.
         for (int64_t tile : {16, 23})
           for (const int32_t *accumulate :
-               {static_cast<const int32_t *>(nullptr), &adds}) {
+               {static_cast<const int32_t *>(nullptr), adds.data()}) {
             Buffer sum = old;
             run(sum, accumulate, tile);
             for (int64_t r = 0; r < (with_bias ? 2 : 1); ++r)
@@ -165,11 +166,11 @@ TEST(NormGradient, HeadsAreSummedInsideRows) {
                                x.data() + h * spacing, x.stride, rows, width,
                                1e-5f, 1);
   Buffer out(2, width);
-  const int32_t replaces = 0;
+  const std::vector<int32_t> replaces = {0};
   baton_task_norm_weight_gradient(out.row(0), out.row(1), dy.data(), dy.stride,
                                   x.data(), x.stride, statistics.data(),
                                   statistics.stride, rows, heads, spacing,
-                                  width, &replaces);
+                                  width, replaces.data());
   for (int64_t c = 0; c < width; ++c) {
     float weight = 0.0f, bias = 0.0f;
     for (int64_t r = 0; r < rows; ++r)
