@@ -112,11 +112,9 @@ std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,
 
 std::optional<cuda::MatrixBody>
 cuda::stagedProduct(CallOp call, const SourceOptions &options) {
-  StringRef callee = call.getCallee();
-  if (!callee.consume_front("product"))
-    return std::nullopt;
-  callee.consume_front("_gradient");
-  if (!callee.empty() && callee != "_bf16" && callee != "_f16")
+  StringRef name = call.getCallee();
+  name.consume_back("_bf16") || name.consume_back("_f16");
+  if (name != "product" && name != "product_gradient")
     return std::nullopt;
   BatonProductShape shape{int(options.threads)};
   if (!shape.is_valid() || shape.shared_bytes() > options.sharedLimit)

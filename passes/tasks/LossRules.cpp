@@ -51,9 +51,10 @@ private:
   void tileInputGradient(const Part &part);
   void tileWeightGradient(const Part &part, Trainable &target);
 
-  PhaseBuilder phase(StringRef name, ArrayRef<AffineExpr> grid,
+  PhaseBuilder phase(StringRef suffix, ArrayRef<AffineExpr> grid,
                      ArrayRef<int64_t> capacity) {
-    PhaseBuilder phase = plan.phase(plan.uniqueName((this->name + name).str()),
+    std::string name = this->name + suffix.str();
+    PhaseBuilder phase = plan.phase(isFirst ? name : plan.uniqueName(name),
                                     op.getLoc(), grid, capacity);
     // A row of logits is of all tasks that make some, gradients are of all
     // rows, and the next part's logits come after both. Finer events would gain
@@ -89,6 +90,9 @@ private:
   /// Most rows of a part.
   int64_t partRows = 0;
   std::string name;
+  /// Whether the part that is tiled is the first one, whose phases' names are
+  /// taken for it.
+  bool isFirst = true;
 };
 
 } // namespace
@@ -224,13 +228,15 @@ LogicalResult Loss::tile() {
                           bytes() > plan.tiles().logitsBytes;
        parts *= 2)
     partRows = ceilDiv(most, parts);
-  name = nameOf(op) + ".loss";
-  loss = tiler.bufferFor(op.getLoss(), plan.uniqueName(name + ".rows"));
-  if (!op.getDx().use_empty())
-    dx = tiler.bufferFor(op.getDx(), plan.uniqueName(name + ".dx"));
+  name = plan.uniqueName(nameOf(op) + ".loss");
+  loss = tiler.bufferFor(op.getLoss(), name);
   logits =
       plan.transient(plan.uniqueName(name + ".logits"),
                      x.type.withShape({partRows, vocabulary}), op.getLoc());
+  if (!op.getDx().use_empty())
+    dx = tiler.bufferFor(op.getDx(), plan.uniqueName(name + "_input_gradient"));
+  if (target)
+    plan.uniqueName(name + "_weight_gradient");
   for (const Part &part : parts()) {
     tileLogits(part);
     tileLoss(part);
@@ -238,6 +244,7 @@ LogicalResult Loss::tile() {
       tileInputGradient(part);
     if (target)
       tileWeightGradient(part, *target);
+    isFirst = false;
   }
   return success();
 }

@@ -117,12 +117,12 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
            "--mode=train does";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
+  if (dtype.value == "f64" && target != "cpu")
+    return "--dtype=f64 is for --target=cpu";
   if (mode.value == "train")
     for (auto [set, flag] :
          {std::pair<bool, std::string>{isFile, "--schedule=" + order.value},
-          {!disabled.empty(), "--disable-pass"},
-          {target != "cpu" && dtype.value == "f64",
-           "--dtype=f64 and --target=" + target}})
+          {!disabled.empty(), "--disable-pass"}})
       if (set)
         return flag + " with --mode=train is not built yet";
   if (maxBatch != 1)

@@ -13,6 +13,7 @@
 #include "codegen/cuda/library/body.h"
 #include "codegen/cuda/library/microkernel.h"
 #include "codegen/cuda/library/product_shape.h"
+#include "codegen/cuda/library/rounding.h"
 #include "codegen/cuda/library/row_sums.h"
 
 namespace baton::cuda {
@@ -38,6 +39,7 @@ struct ProductSide {
   const float *data;
   int64_t line_stride;
   int64_t depth_stride;
+  /// If not null, depths where it is 0 are taken as zeros, whatever they hold.
   const float *weights = nullptr;
 
   template <typename Rounding>
@@ -48,9 +50,9 @@ struct ProductSide {
   }
 };
 
-/// finish(row, column, sum) for [rows, columns], of sums that begin at
-/// start(row, column). A thread has four rows of a column; rows behind the last
-/// repeat it.
+/// result.finish(row, column, sum) for [rows, columns], of chains that begin
+/// with result.start(row, column). A thread has four rows of a column; rows
+/// behind the last repeat it.
 template <typename Rounding, typename Result>
 BATON_DEVICE void multiply_sides(ProductSide left, ProductSide right,
                                  int64_t rows, int64_t columns, int64_t depth,
@@ -119,7 +121,7 @@ struct StagedSide {
 
 /// The same, with both sides staged. Tiles follow one another; called with
 /// nobody reading `shared`, and leaves it so.
-template <int Threads, typename Rounding, typename Result>
+template <typename Rounding, int Threads, typename Result>
 BATON_DEVICE void
 multiply_staged(float *shared, ProductSide left, ProductSide right,
                 int64_t rows, int64_t columns, int64_t depth, Result result) {
@@ -259,30 +261,15 @@ struct GradientResult {
 
 } // namespace baton::cuda
 
-// Portable ones; and the same, given the block's shared memory.
-
-#define BATON_PRODUCT(suffix, rounding)                                        \
+#define BATON_PRODUCTS(suffix, Rounding)                                       \
   BATON_DEVICE void baton_task_product##suffix(                                \
       float *out, int64_t out_stride, const float *a, int64_t a_row_stride,    \
       int64_t a_depth_stride, const float *b, int64_t b_depth_stride,          \
       int64_t b_column_stride, const float *bias, const float *residual,       \
       int64_t residual_stride, int64_t rows, int64_t columns, int64_t depth,   \
       float *) {                                                               \
-    baton::cuda::multiply_sides<baton::cuda::rounding>(                        \
+    baton::cuda::multiply_sides<baton::cuda::Rounding>(                        \
         {a, a_row_stride, a_depth_stride},                                     \
-        {b, b_column_stride, b_depth_stride}, rows, columns, depth,            \
-        baton::cuda::ProductResult{out, out_stride, bias, residual,            \
-                                   residual_stride});                          \
-  }                                                                            \
-  template <int Threads>                                                       \
-  BATON_CALLED void baton_staged_product##suffix(                              \
-      unsigned char *shared, float *out, int64_t out_stride, const float *a,   \
-      int64_t a_row_stride, int64_t a_depth_stride, const float *b,            \
-      int64_t b_depth_stride, int64_t b_column_stride, const float *bias,      \
-      const float *residual, int64_t residual_stride, int64_t rows,            \
-      int64_t columns, int64_t depth, float *) {                               \
-    baton::cuda::multiply_staged<Threads, baton::cuda::rounding>(              \
-        reinterpret_cast<float *>(shared), {a, a_row_stride, a_depth_stride},  \
         {b, b_column_stride, b_depth_stride}, rows, columns, depth,            \
         baton::cuda::ProductResult{out, out_stride, bias, residual,            \
                                    residual_stride});                          \
@@ -292,11 +279,25 @@ struct GradientResult {
       int64_t a_depth_stride, const float *b, int64_t b_depth_stride,          \
       int64_t b_column_stride, const float *weights, int64_t rows,             \
       int64_t columns, int64_t depth, const int32_t *accumulate, float *) {    \
-    baton::cuda::multiply_sides<baton::cuda::rounding>(                        \
+    baton::cuda::multiply_sides<baton::cuda::Rounding>(                        \
         {a, a_row_stride, a_depth_stride},                                     \
         {b, b_column_stride, b_depth_stride, weights}, rows, columns, depth,   \
         baton::cuda::GradientResult{out, out_stride,                           \
                                     baton::cuda::joins(accumulate)});          \
+  }                                                                            \
+  /* The same, given the block's shared memory. */                             \
+  template <int Threads>                                                       \
+  BATON_CALLED void baton_staged_product##suffix(                              \
+      unsigned char *shared, float *out, int64_t out_stride, const float *a,   \
+      int64_t a_row_stride, int64_t a_depth_stride, const float *b,            \
+      int64_t b_depth_stride, int64_t b_column_stride, const float *bias,      \
+      const float *residual, int64_t residual_stride, int64_t rows,            \
+      int64_t columns, int64_t depth, float *) {                               \
+    baton::cuda::multiply_staged<baton::cuda::Rounding, Threads>(              \
+        reinterpret_cast<float *>(shared), {a, a_row_stride, a_depth_stride},  \
+        {b, b_column_stride, b_depth_stride}, rows, columns, depth,            \
+        baton::cuda::ProductResult{out, out_stride, bias, residual,            \
+                                   residual_stride});                          \
   }                                                                            \
   template <int Threads>                                                       \
   BATON_CALLED void baton_staged_product_gradient##suffix(                     \
@@ -305,16 +306,15 @@ struct GradientResult {
       int64_t b_depth_stride, int64_t b_column_stride, const float *weights,   \
       int64_t rows, int64_t columns, int64_t depth, const int32_t *accumulate, \
       float *) {                                                               \
-    baton::cuda::multiply_staged<Threads, baton::cuda::rounding>(              \
+    baton::cuda::multiply_staged<baton::cuda::Rounding, Threads>(              \
         reinterpret_cast<float *>(shared), {a, a_row_stride, a_depth_stride},  \
         {b, b_column_stride, b_depth_stride, weights}, rows, columns, depth,   \
         baton::cuda::GradientResult{out, out_stride,                           \
                                     baton::cuda::joins(accumulate)});          \
   }
-
-BATON_PRODUCT(, Unrounded)
-BATON_PRODUCT(_bf16, ToBFloat16)
-BATON_PRODUCT(_f16, ToFloat16)
-#undef BATON_PRODUCT
+BATON_PRODUCTS(, Unrounded)
+BATON_PRODUCTS(_bf16, ToBFloat16)
+BATON_PRODUCTS(_f16, ToFloat16)
+#undef BATON_PRODUCTS
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_H

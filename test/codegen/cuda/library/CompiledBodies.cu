@@ -41,5 +41,7 @@ struct Call<Body> {
 
 BATON_KERNEL(staged_product, baton_staged_product<256>)
 BATON_KERNEL(staged_product_gradient, baton_staged_product_gradient<256>)
+BATON_KERNEL(staged_product_bf16, baton_staged_product_bf16<256>)
+BATON_KERNEL(staged_product_gradient_f16, baton_staged_product_gradient_f16<256>)
 BATON_KERNEL(matrix_linear, baton_matrix_linear_bf16<256, 128, 128>)
 BATON_KERNEL(matrix_gated_linear, baton_matrix_gated_linear_bf16<256, 128, 128>)
