@@ -20,12 +20,18 @@ struct Logit {
   float slope;
 };
 
+/// Called, where there are caps: its divisions would spill registers of a body
+/// that has it inlined three times.
+BATON_CALLED Logit capped(float value, float scale, float softcap) {
+  const float bent = tanh(value / softcap);
+  return {softcap * bent, (1.0f - bent * bent) * scale};
+}
+
 BATON_DEVICE Logit bend(float product, float scale, float softcap) {
   const float value = product * scale;
   if (softcap == 0.0f)
     return {value, scale};
-  const float bent = tanh(value / softcap);
-  return {softcap * bent, (1.0f - bent * bent) * scale};
+  return capped(value, scale, softcap);
 }
 
 /// Tokens whose sum is relative to a maximum of their own.

@@ -1,16 +1,14 @@
 //===- product.h - products of matrices as training stores them -----------===//
 //
-// Factors may be rounded to narrower types first; sums are F32's. Every element
-// is one chain of fused multiply-adds in ascending depth, as in microkernel.h:
-// so the portable bodies and those that stage both sides in shared memory
-// (product_shape.h) have the same bits, which are the CPU's.
+// Every element is one chain of fused multiply-adds in ascending depth, as in
+// microkernel.h: so the portable bodies and those that stage both sides in
+// shared memory (product_shape.h) have the same bits, which are the CPU's.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_H
 #define BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_H
 
-#include "codegen/cuda/library/body.h"
 #include "codegen/cuda/library/microkernel.h"
 #include "codegen/cuda/library/product_shape.h"
 #include "codegen/cuda/library/rounding.h"
@@ -18,23 +16,7 @@
 
 namespace baton::cuda {
 
-/// What becomes of factors.
-struct Unrounded {
-  static __device__ __forceinline__ float round(float value) { return value; }
-};
-struct ToBFloat16 {
-  static __device__ __forceinline__ float round(float value) {
-    return from_bfloat(to_bfloat(value));
-  }
-};
-struct ToFloat16 {
-  static __device__ __forceinline__ float round(float value) {
-    return from_half(to_half(value));
-  }
-};
-
-/// Element (line, d) lies at data[line * line_stride + d * depth_stride], and
-/// is 0, whatever lies there, where weights[d] is.
+/// Element (line, d) lies at data[line * line_stride + d * depth_stride].
 struct ProductSide {
   const float *data;
   int64_t line_stride;
@@ -211,19 +193,23 @@ multiply_staged(float *shared, ProductSide left, ProductSide right,
           keep(number + 1);
         __syncthreads();
       }
+      // Asked again, so that what start() has computed is not held all the
+      // while.
+      const int64_t top = baton_again(row), first_column = baton_again(column);
 #pragma unroll
       for (int i = 0; i < own; ++i)
 #pragma unroll
         for (int j = 0; j < own; ++j) {
-          const int64_t at_row = row + line(i, down, shape.rows());
-          const int64_t at_column = column + line(j, across, shape.columns());
+          const int64_t at_row = top + line(i, down, shape.rows());
+          const int64_t at_column =
+              first_column + line(j, across, shape.columns());
           if (at_row < rows && at_column < columns)
             result.finish(at_row, at_column, sum[i][j]);
         }
     }
 }
 
-/// Where a product's sums come from, and go.
+/// Where a product's sums go.
 struct ProductResult {
   float *out;
   int64_t out_stride;
@@ -244,7 +230,7 @@ struct ProductResult {
   }
 };
 
-/// A gradient's, which may join what is there.
+/// Where a gradient's go.
 struct GradientResult {
   float *out;
   int64_t out_stride;

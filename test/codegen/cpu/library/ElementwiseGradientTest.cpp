@@ -162,19 +162,19 @@ TEST(SumSquares, MatchesOracleRowByRow) {
   for (int64_t rows : {1, 2, 9})
     for (int64_t columns : {1, 16, 70}) {
       Buffer x = random.buffer(rows, columns);
-      float out[2] = {not_a_number, Buffer::guard};
-      baton_task_sum_squares(out, x.data(), x.stride, rows, columns);
+      std::vector<float> out = {not_a_number, Buffer::guard};
+      baton_task_sum_squares(out.data(), x.data(), x.stride, rows, columns);
       EXPECT_NEAR(out[0], oracle::inner_product(x.matrix(), x.matrix()),
                   static_cast<double>(rows + columns) * rounding *
                       static_cast<double>(rows * columns));
       EXPECT_EQ(out[1], Buffer::guard);
       float sum = 0.0f;
       for (int64_t r = 0; r < rows; ++r) {
-        float row;
-        baton_task_sum_squares(&row, x.row(r), 0, 1, columns);
-        sum += row;
+        std::vector<float> row(1);
+        baton_task_sum_squares(row.data(), x.row(r), 0, 1, columns);
+        sum += row[0];
       }
-      expect_same_bits(out, &sum, 1);
+      expect_same_bits(out.data(), &sum, 1);
     }
 }
 
