@@ -140,7 +140,7 @@ TEST(SumRows, IsOneAscendingChain) {
           chain[c] += dy.at(r, c);
         sum[c] = chain[c] + old.at(0, c);
       }
-      const int32_t replaces = 0, adds = 1;
+      const std::vector<int32_t> replaces = {0}, adds = {1};
       for (int64_t tile : {int64_t(20), columns}) {
         auto run = [&](Buffer out, const int32_t *accumulate,
                        const std::vector<float> &expected) {
@@ -150,8 +150,8 @@ TEST(SumRows, IsOneAscendingChain) {
           expect_same_bits(out.data(), expected.data(), columns);
           expect_guards_intact(out);
         };
-        run(old, &replaces, chain);
-        run(old, &adds, sum);
+        run(old, replaces.data(), chain);
+        run(old, adds.data(), sum);
         run(old, nullptr, sum);
       }
     }
