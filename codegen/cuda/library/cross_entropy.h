@@ -78,13 +78,6 @@ BATON_DEVICE void baton_task_cross_entropy(float *loss, int64_t loss_stride,
       logits, logits_stride, rows, vocabulary,
       [&](int64_t row, int64_t lane) {
         const float *products = logits + row * logits_stride;
-        // Before the sums, where the lanes meet: behind them others may write
-        // gradients already.
-        const int32_t target = targets[row];
-        const float expected =
-            target >= 0 && target < vocabulary
-                ? bend(products[target], scale, softcap).value
-                : 0.0f;
         Weights all = {0.0f, 0.0f};
         for (int64_t first = 0; first < vocabulary; first += block_tokens)
           merge(all,
@@ -92,6 +85,13 @@ BATON_DEVICE void baton_task_cross_entropy(float *loss, int64_t loss_stride,
                            smaller(vocabulary - first, block_tokens), lane,
                            scale, softcap),
                 first == 0);
+        const int32_t target = targets[row];
+        const float expected =
+            target >= 0 && target < vocabulary
+                ? bend(products[target], scale, softcap).value
+                : 0.0f;
+        // Behind it other lanes may write a gradient in the target's place.
+        __syncwarp();
         const float weight = weights[row];
         // Near a loss of 0 the maximum is the target's logit and has to vanish.
         return RowLoss{
