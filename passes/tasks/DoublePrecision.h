@@ -1,5 +1,4 @@
-//===- DoublePrecision.h - a plan that computes in F64
-//---------------------===//
+//===- DoublePrecision.h - a plan that computes in F64 --------------------===//
 
 #ifndef BATON_PASSES_TASKS_DOUBLEPRECISION_H
 #define BATON_PASSES_TASKS_DOUBLEPRECISION_H

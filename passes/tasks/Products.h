@@ -1,5 +1,4 @@
-//===- Products.h - matrices as bodies of products take them
-//---------------===//
+//===- Products.h - matrices as bodies of products take them --------------===//
 
 #ifndef BATON_PASSES_TASKS_PRODUCTS_H
 #define BATON_PASSES_TASKS_PRODUCTS_H

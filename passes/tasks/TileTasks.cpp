@@ -217,17 +217,31 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         op.erase();
   }
 
-  /// The type that the model's matrices are to be multiplied in.
-  static StringRef computeType(model::ProgramOp model) {
+  /// The type that the model's matrices are to be multiplied in, f16 if any of
+  /// them is: what needs a loss scale needs it for all. Reports at a parameter
+  /// that is not f64 where others are.
+  static FailureOr<StringRef> computeType(model::ProgramOp model) {
+    SmallVector<model::ParameterOp> wide, narrow;
     StringRef type = "f32";
     model.walk([&](model::ParameterOp parameter) {
       Type element =
           cast<model::StepTensorType>(parameter.getResult().getType())
               .getElementType();
-      if (!element.isF32())
-        type = elementName(element);
+      if (element.isF64())
+        wide.push_back(parameter);
+      else if (!element.isF32()) {
+        narrow.push_back(parameter);
+        if (type != "f16")
+          type = elementName(element);
+      }
     });
-    return type;
+    if (wide.empty())
+      return type;
+    if (!narrow.empty())
+      return narrow.front().emitOpError()
+             << "cannot be tiled: the program computes in f64, since it has "
+                "parameters of that type, and not in 16 bits too";
+    return StringRef("f64");
   }
 
   LogicalResult run(model::ProgramOp model) {
@@ -264,9 +278,11 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       program->setAttr("event.family", model.getFamilyAttr());
     if (model.getTraining()) {
       program->setAttr("event.longest_sequence", model.getMaxSeqAttr());
-      StringRef compute = computeType(model);
-      program->setAttr("event.compute", builder.getStringAttr(compute));
-      if (compute == "f64")
+      FailureOr<StringRef> compute = computeType(model);
+      if (failed(compute))
+        return failure();
+      program->setAttr("event.compute", builder.getStringAttr(*compute));
+      if (*compute == "f64")
         makeDouble(program);
       if (Attribute recompute = model->getAttr("model.recompute"))
         program->setAttr("event.recompute", recompute);

@@ -161,7 +161,7 @@ def configs(bench):
 
 def flags(bench):
     folder = bench.copy("llama-gqa")
-    for flag in ["--mode=score", "--dtype=f64", "--mesh=tp=2",
+    for flag in ["--mode=score", "--mesh=tp=2",
                  "--sharding=x.mlir", "--pipeline=gpipe",
                  "--schedule=dynamic", "--max-batch=4", "--emit=dist"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
@@ -173,6 +173,9 @@ def flags(bench):
         named = flag.split("=")[0] if flag != "--target-cpu=abacus" else "abacus"
         bench.compile_refuses(flag, folder, "nowhere" if "nowhere" in flag else named, flag)
     for flags, words in ((["--emit=cuda"], "--target=cpu has no kernel"),
+                         (["--dtype=f64"], "--dtype=f64 is for --mode=train"),
+                         (["--dtype=f64", "--mode=train", "--target=cuda:emulated"],
+                          "--dtype=f64 is for --target=cpu"),
                          (["--emit=llvm", "--target=cuda:sm_90a"], "use --emit=cuda"),
                          (["--emit=object", "--target=cuda:emulated"], "--emit=object")):
         bench.refuses(" ".join(flags), [bench.batonc, folder, *flags], words)

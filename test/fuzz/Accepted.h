@@ -1,5 +1,4 @@
-//===- Accepted.h - keeps the inputs that a target accepts
-//-----------------===//
+//===- Accepted.h - keeps the inputs that a target accepts ----------------===//
 
 #ifndef BATON_TEST_FUZZ_ACCEPTED_H
 #define BATON_TEST_FUZZ_ACCEPTED_H

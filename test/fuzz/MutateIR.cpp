@@ -1,5 +1,4 @@
-//===- MutateIR.cpp - mutations that keep IR well-formed
-//-------------------===//
+//===- MutateIR.cpp - mutations that keep IR well-formed ------------------===//
 
 #include "MutateIR.h"
 

@@ -1,5 +1,4 @@
-//===- MutateIR.h - mutations that keep IR well-formed
-//---------------------===//
+//===- MutateIR.h - mutations that keep IR well-formed --------------------===//
 
 #ifndef BATON_TEST_FUZZ_MUTATEIR_H
 #define BATON_TEST_FUZZ_MUTATEIR_H

@@ -318,8 +318,7 @@ void baton_task_mask_causal(Real *out, int64_t out_stride, const Real *x,
 void baton_task_softmax(Real *out, int64_t out_stride, const Real *x,
                         int64_t x_stride, int64_t rows, int64_t width);
 
-//===- Element-wise bodies: [rows, width], in place allowed
-//----------------===//
+//===- Element-wise bodies: [rows, width], in place allowed ---------------===//
 
 void baton_task_copy(Real *out, int64_t out_stride, const Real *x,
                      int64_t x_stride, int64_t rows, int64_t width);

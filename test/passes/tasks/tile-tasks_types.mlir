@@ -29,6 +29,9 @@
 // WIDE: event.call "step_summary_f64"
 // CHECK: event.call "sgd.40x8"
 
+// RUN: sed -e s/TYPE/f64/ -e 's/8 x 8 x f64/8 x 8 x bf16/' %s | cat - %optimizers/sgd.mlir | not baton-opt --differentiate --tile-tasks=max-rows=64 2>&1 | FileCheck %s --check-prefix=MIXED
+// MIXED: error: 'model.parameter' op cannot be tiled: the program computes in f64, since it has parameters of that type, and not in 16 bits too
+
 !rows = !model.tensor<rows x i32>
 !x = !model.tensor<rows x 8 x f32>
 !weight = !model.tensor<40 x 8 x TYPE>
