@@ -22,7 +22,7 @@ public:
         positions(tensors.find("positions").integers()),
         targets(tensors.find("targets").integers()),
         weights(tensors.find("target_weights")),
-        row_weights(weights.elements()),
+        numbers(tensors.find("numbers")), row_weights(weights.elements()),
         accumulate(tensors.find("accumulate").integers()) {}
 
   /// The first microbatch of a step begins its gradients anew, others add to
@@ -48,6 +48,8 @@ private:
                    double scale) {
     *accumulate = number != 0;
     const BatchShape &shape = batches.shape();
+    // What multiplies losses, and what the step's end divides by.
+    set_real(numbers.data, numbers.type, numbers.loss_scale, scale);
     for (uint64_t row = 0; row < shape.rows * shape.length; ++row)
       set_real(weights.data, weights.type, row, row_weights[row] * scale);
     tensors.send("input");
@@ -56,7 +58,7 @@ private:
 
   const TrainingTensors &tensors;
   int32_t *tokens, *positions, *targets;
-  const TrainingTensor &weights;
+  const TrainingTensor &weights, &numbers;
   std::vector<float> row_weights;
   int32_t *accumulate;
 };

@@ -107,6 +107,12 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution)
     else
       tensor.data =
           copies.emplace_back(std::max<uint64_t>(1, tensor.bytes())).data();
+    if (entry.contains("numbers"))
+      for (const nlohmann::json &number : entry.at("numbers")) {
+        if (number.at("name") == "loss_scale")
+          break;
+        ++tensor.loss_scale;
+      }
     if (entry.contains("parts"))
       tensor.part =
           parse_parameters({{"parameters", {as_parameter(entry)}}})[0].parts[0];

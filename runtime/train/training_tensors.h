@@ -43,6 +43,8 @@ struct TrainingTensor {
   uint64_t layers = 1;
   size_t storage = 0;
   std::byte *data = nullptr;
+  /// Of the optimizer's numbers: the place of the loss scale among them.
+  uint64_t loss_scale = 0;
   /// Of a parameter and its gradient: what the checkpoint calls it.
   uint64_t first_layer = 0;
   uint64_t layer_step = 1;
