@@ -225,10 +225,13 @@ void restore(LossScale &scale, const TrainingState &state,
              const std::filesystem::path &checkpoint) {
   try {
     scale.restore(state.extra.at("loss_scale"));
+    if (scale.skipped() > state.step)
+      throw Error("more steps are skipped than were made");
   } catch (const std::exception &) {
-    throw Error((checkpoint / "state.json").string() +
-                ": has no loss_scale as a program compiled with --dtype=f16 "
-                "writes it; begin with --weights and another --out");
+    throw Error(
+        (checkpoint / "state.json").string() +
+        ": has no valid loss_scale, as a program compiled with --dtype=f16 "
+        "writes it; begin with --weights and another --out");
   }
 }
 

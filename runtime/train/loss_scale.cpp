@@ -37,9 +37,14 @@ nlohmann::json LossScale::state() const {
 void LossScale::restore(const nlohmann::json &state) {
   double value = state.at("value").get<double>();
   check_loss_scale(value);
+  const nlohmann::json &good = state.at("good_steps");
+  const nlohmann::json &skipped = state.at("skipped_steps");
+  if (!good.is_number_unsigned() || good.get<uint64_t>() >= patience ||
+      !skipped.is_number_unsigned())
+    throw Error("counts of steps that no run has");
   current = value;
-  good_steps = state.at("good_steps").get<uint64_t>();
-  skipped_steps = state.at("skipped_steps").get<uint64_t>();
+  good_steps = good.get<uint64_t>();
+  skipped_steps = skipped.get<uint64_t>();
 }
 
 void check_loss_scale(double initial) {

@@ -60,7 +60,8 @@ class Case:
         data = () if "--data" in flags else ("--data", self.path("tokens.u16"),
                                              "--batch", len(self.sequences))
         return [self.program, "train", "--weights", self.folder, "--out", self.path(out), *data,
-                "--seq", len(self.sequences[0]) - 1, "--validation-fraction", 0, "--quiet", *flags]
+                *(() if "--validation-fraction" in flags else ("--validation-fraction", 0)),
+                "--seq", len(self.sequences[0]) - 1, "--quiet", *flags]
 
     def train(self, out, *flags, keep=False):
         if not keep:
@@ -160,6 +161,8 @@ def test(arguments, scratch):
     for dtype in ("bf16", "f16"):
         case.compile(dtype)
         gradients(case, dtype)
+        line = case.train("run", "--steps", 1, "--validate-every", 1, "--validation-fraction", 0.4)[0]
+        expect(0.5 < line["validation_loss"] / line["loss"] < 2, f"{dtype}: {line}")
         if "losses" not in case.golden:
             continue
         learning(case, dtype)

@@ -60,13 +60,22 @@ TEST(LossScale, IsKeptInACheckpoint) {
   EXPECT_TRUE(LossScale().state().is_null());
   EXPECT_ANY_THROW(other.restore({{"value", 3}}));
   EXPECT_ANY_THROW(other.restore(nullptr));
+  for (auto [name, value] :
+       {std::pair<const char *, nlohmann::json>{"good_steps", -1},
+        {"good_steps", LossScale::patience},
+        {"skipped_steps", -1},
+        {"skipped_steps", 1.5}}) {
+    nlohmann::json changed = scale.state();
+    changed[name] = value;
+    EXPECT_ANY_THROW(other.restore(changed)) << changed;
+  }
 }
 
 TEST(LossScale, BeginsWithAPowerOfTwo) {
   for (double good : {1.0, 2.0, 65536.0, 0x1p32})
     EXPECT_NO_THROW(check_loss_scale(good));
-  for (double bad : {0.0, 0.5, 3.0, -2.0, 0x1p33, double(NAN),
-                     double(INFINITY)})
+  for (double bad :
+       {0.0, 0.5, 3.0, -2.0, 0x1p33, double(NAN), double(INFINITY)})
     EXPECT_THROW(check_loss_scale(bad), Error) << bad;
 }
 
