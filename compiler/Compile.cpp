@@ -119,6 +119,10 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
                 const CompileOptions &options,
                 llvm::ArrayRef<TargetDescription> descriptions,
                 const cpu::Target &target, const Installation &installation) {
+  if (plan::computesInF64(layouts.front().program))
+    return createStringError("--target=" + options.target +
+                             ": the program computes in f64, which is for "
+                             "--target=cpu");
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module = makeData(target, context);
   auto library = cpu::TaskLibrary::load(installation.cpuLibrary(), *module);

@@ -28,16 +28,6 @@ static Error verify(const Module &module) {
                            StringRef(message).split('\n').first);
 }
 
-static bool computesInF64(ProgramOp program) {
-  return program
-      .walk([](CallOp call) {
-        return call.getCallee().ends_with("_f64")
-                   ? mlir::WalkResult::interrupt()
-                   : mlir::WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 Expected<std::unique_ptr<Module>>
 baton::cpu::emitModule(ProgramOp program, StringRef metadata,
                        const Target &target, const TargetOptions &options,
@@ -59,7 +49,7 @@ baton::cpu::emitModule(ProgramOp program, StringRef metadata,
   if (!library)
     return library.takeError();
 
-  if (computesInF64(program))
+  if (plan::computesInF64(program))
     if (Error error = library->addInF64(options.libraryInF64, *module))
       return error;
 

@@ -157,6 +157,11 @@ Error PhaseChecker::checkAdvance(AdvanceOp advance) {
   return Error::success();
 }
 
+bool baton::plan::computesInF64(ProgramOp program) {
+  auto compute = program->getAttrOfType<mlir::StringAttr>("event.compute");
+  return compute && compute == "f64";
+}
+
 Error baton::plan::checkProgram(ProgramOp program) {
   if (!program.getProof())
     return createStringError("program @" + program.getSymName() +

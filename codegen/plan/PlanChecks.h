@@ -22,6 +22,9 @@ using Signatures = llvm::function_ref<llvm::FunctionType *(llvm::StringRef)>;
 /// A proof, and no explicit schedule.
 llvm::Error checkProgram(event::ProgramOp program);
 
+/// Whether all its numbers are F64, as tile-tasks makes it.
+bool computesInF64(event::ProgramOp program);
+
 /// Programs that share memory mean the same by a state: each goes on where
 /// another one ended.
 llvm::Error checkTogether(llvm::ArrayRef<ProgramLayout> layouts);

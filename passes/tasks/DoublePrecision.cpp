@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -41,21 +42,43 @@ static AttrTypeReplacer makeReplacer() {
   return replacer;
 }
 
-static void makeDouble(BodyOp body, AttrTypeReplacer &replacer) {
+static LogicalResult makeDouble(BodyOp body, AttrTypeReplacer &replacer) {
+  auto looks = body.walk([](arith::BitcastOp op) {
+    if (!getElementTypeOrSelf(op.getIn()).isF32() &&
+        !getElementTypeOrSelf(op.getOut()).isF32())
+      return WalkResult::advance();
+    op.emitOpError() << "has the bits of an f32, which the program, in f64, "
+                        "does not have";
+    return WalkResult::interrupt();
+  });
+  if (looks.wasInterrupted())
+    return failure();
   for (Operation &op : body.getBody().front())
     replacer.recursivelyReplaceElementsIn(&op, /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
   for (BlockArgument argument : body.getBody().getArguments())
     argument.setType(replacer.replace(argument.getType()));
-  // What was computed in F64 already.
   body.walk([](Operation *op) {
-    if (isa<arith::ExtFOp, arith::TruncFOp>(op) &&
-        op->getOperand(0).getType() == op->getResult(0).getType()) {
-      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+    if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+      return;
+    Value from = op->getOperand(0), to = op->getResult(0);
+    if (from.getType() == to.getType()) {
+      // What was computed in F64 already.
+      to.replaceAllUsesWith(from);
       op->erase();
+    } else if (isa<arith::TruncFOp>(op) && getElementTypeOrSelf(from).isF64() &&
+               !getElementTypeOrSelf(to).isF32()) {
+      // By way of F32: not every machine's library goes there from F64.
+      OpBuilder builder(op);
+      Type single = builder.getF32Type();
+      if (auto vector = dyn_cast<VectorType>(from.getType()))
+        single = vector.clone(single);
+      op->setOperand(
+          0, builder.create<arith::TruncFOp>(op->getLoc(), single, from));
     }
   });
+  return success();
 }
 
 static void makeDouble(CallOp call, bool isLibrary) {
@@ -76,13 +99,14 @@ static void makeDouble(CallOp call, bool isLibrary) {
   call.setOperands_Attr(builder.getArrayAttr(operands));
 }
 
-void tasks::makeDouble(ProgramOp program) {
+LogicalResult tasks::makeDouble(ProgramOp program) {
   Builder builder(program.getContext());
   Type f64 = builder.getF64Type();
   AttrTypeReplacer replacer = makeReplacer();
   llvm::StringSet<> bodies;
   for (auto body : program->getParentOfType<ModuleOp>().getOps<BodyOp>()) {
-    ::makeDouble(body, replacer);
+    if (failed(::makeDouble(body, replacer)))
+      return failure();
     bodies.insert(body.getSymName());
   }
 
@@ -112,4 +136,5 @@ void tasks::makeDouble(ProgramOp program) {
     ::makeDouble(call, !bodies.contains(call.getCallee()));
   });
   program.setScratchBytes(2 * program.getScratchBytes());
+  return success();
 }

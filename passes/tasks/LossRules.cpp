@@ -40,7 +40,12 @@ public:
         weights(tiler.viewOf(op.getWeights())), width(x.type.getDimension(1)),
         vocabulary(weight.type.getDimension(0)),
         tileRows(tiler.rowsOf(op, plan.tiles().linearRows)),
-        tileColumns(tiler.columnsOf(op, plan.tiles().linearColumns)) {}
+        tileColumns(tiler.columnsOf(op, plan.tiles().linearColumns)),
+        elementBytes(cast<model::StepTensorType>(op.getWeight().getType())
+                             .getElementType()
+                             .isF64()
+                         ? 8
+                         : 4) {}
 
   LogicalResult tile();
 
@@ -86,7 +91,7 @@ private:
   View x, weight;
   StringRef products;
   View targets, weights, logits, loss, dx;
-  int64_t width, vocabulary, tileRows, tileColumns;
+  int64_t width, vocabulary, tileRows, tileColumns, elementBytes;
   /// Most rows of a part.
   int64_t partRows = 0;
   std::string name;
@@ -223,11 +228,12 @@ LogicalResult Loss::tile() {
     return failure();
   int64_t most = plan.bound(model::kRows);
   partRows = most;
-  auto bytes = [&] { return partRows * vocabulary * int64_t(sizeof(float)); };
-  for (int64_t parts = 2; parts <= kMostParts && parts <= most &&
-                          bytes() > plan.tiles().logitsBytes;
-       parts *= 2)
-    partRows = ceilDiv(most, parts);
+  // All whole: the last part of a step would else begin behind its rows.
+  auto bytes = [&] { return partRows * vocabulary * elementBytes; };
+  for (int64_t parts = 2;
+       parts <= kMostParts && bytes() > plan.tiles().logitsBytes; ++parts)
+    if (most % parts == 0)
+      partRows = most / parts;
   name = plan.uniqueName(nameOf(op) + ".loss");
   loss = tiler.bufferFor(op.getLoss(), name);
   logits =

@@ -245,6 +245,12 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
   }
 
   LogicalResult run(model::ProgramOp model) {
+    FailureOr<StringRef> compute = computeType(model);
+    if (failed(compute))
+      return failure();
+    if (*compute == "f64" && !model.getTraining())
+      return model.emitOpError() << "cannot be tiled: parameters are f64, in "
+                                    "which only training programs compute";
     OpBuilder builder(model);
     // A training step has rows of several sequences and no past.
     int64_t positions =
@@ -278,12 +284,9 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       program->setAttr("event.family", model.getFamilyAttr());
     if (model.getTraining()) {
       program->setAttr("event.longest_sequence", model.getMaxSeqAttr());
-      FailureOr<StringRef> compute = computeType(model);
-      if (failed(compute))
-        return failure();
       program->setAttr("event.compute", builder.getStringAttr(*compute));
-      if (*compute == "f64")
-        makeDouble(program);
+      if (*compute == "f64" && failed(makeDouble(program)))
+        return failure();
       if (Attribute recompute = model->getAttr("model.recompute"))
         program->setAttr("event.recompute", recompute);
       model.walk([&](model::CrossEntropyOp loss) {

@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 
 namespace baton {
 
@@ -104,9 +105,9 @@ public:
 private:
   BatonStep prepare() {
     uint64_t place = 0;
-    for (double value : optimizer.values({step + 1 - scale.skipped(),
-                                          learning_rate(schedule, step),
-                                          options.clip, scale.value()}))
+    for (double value :
+         optimizer.values({step + 1 - scale.skipped(),
+                           learning_rate(schedule, step), options.clip}))
       set_real(numbers.data, numbers.type, place++, value);
     bool updates = microbatch + 1 == batches.shape().accumulation;
     return inputs.fill(batches, step, microbatch, updates, scale.value());
@@ -221,17 +222,25 @@ LossScale loss_scale(const Metadata &metadata, const TrainOptions &options) {
   return {};
 }
 
+/// A run begun in F16 has a scale, which others keep for who goes on in F16
+/// again. One that was begun in another type begins its own.
 void restore(LossScale &scale, const TrainingState &state,
+             const TrainOptions &options,
              const std::filesystem::path &checkpoint) {
+  auto stored = state.extra.find("loss_scale");
+  if (stored == state.extra.end())
+    return;
+  if (options.loss_scale)
+    throw Error("--loss-scale: the run that is resumed has one; leave the flag "
+                "out");
   try {
-    scale.restore(state.extra.at("loss_scale"));
+    scale.restore(*stored);
     if (scale.skipped() > state.step)
       throw Error("more steps are skipped than were made");
   } catch (const std::exception &) {
-    throw Error(
-        (checkpoint / "state.json").string() +
-        ": has no valid loss_scale, as a program compiled with --dtype=f16 "
-        "writes it; begin with --weights and another --out");
+    throw Error((checkpoint / "state.json").string() +
+                ": its loss_scale is not as a program compiled with "
+                "--dtype=f16 writes it");
   }
 }
 
@@ -239,8 +248,8 @@ void restore(LossScale &scale, const TrainingState &state,
 void run_steps(const Metadata &metadata, const TrainOptions &options,
                const std::filesystem::path &folder,
                const LearningRateSchedule &schedule,
-               const OptimizerNumbers &optimizer, const Batches &batches,
-               const TrainingState &state,
+               const OptimizerNumbers &optimizer, LossScale scale,
+               const Batches &batches, const TrainingState &state,
                const std::optional<ResumePoint> &point);
 
 } // namespace
@@ -255,6 +264,7 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
   OptimizerNumbers optimizer(metadata.json);
   for (const std::string &assignment : options.numbers)
     optimizer.set(assignment);
+  LossScale scale = loss_scale(metadata, options);
 
   std::optional<Tokenizer> tokenizer;
   DatasetOptions dataset_options;
@@ -273,6 +283,7 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
   if (options.resume) {
     point = resume(options.out);
     state = point->state;
+    restore(scale, state, options, point->folder);
   }
   Batches batches(dataset, shape, {state.seed, state.step, state.sequence},
                   options.validation_fraction);
@@ -285,8 +296,8 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
                 ": no sequence is set aside for it; the data has one only, or "
                 "--validation-fraction is 0");
   try {
-    run_steps(metadata, options, folder, schedule, optimizer, batches, state,
-              point);
+    run_steps(metadata, options, folder, schedule, optimizer, scale, batches,
+              state, point);
   } catch (const NonFiniteStep &failure) {
     throw Error(explain_non_finite(metadata, batches, failure));
   }
@@ -297,11 +308,15 @@ namespace {
 void run_steps(const Metadata &metadata, const TrainOptions &options,
                const std::filesystem::path &folder,
                const LearningRateSchedule &schedule,
-               const OptimizerNumbers &optimizer, const Batches &batches,
-               const TrainingState &state,
+               const OptimizerNumbers &optimizer, LossScale scale,
+               const Batches &batches, const TrainingState &state,
                const std::optional<ResumePoint> &point) {
   RunFolder run(options.out, folder, options.keep,
                 options.resume ? RunStart::Continued : RunStart::New);
+  // What cannot be written is known before the steps.
+  std::optional<SafetensorsWriter> gradients;
+  if (options.gradients)
+    gradients.emplace(*options.gradients);
 
   Parameters none = Parameters::random(metadata.json, 0, 1);
   std::unique_ptr<Execution> execution =
@@ -323,9 +338,6 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
   tensors.send("parameter");
   tensors.send("optimizer");
 
-  LossScale scale = loss_scale(metadata, options);
-  if (point && scale.is_dynamic())
-    restore(scale, state, point->folder);
   StepLog log(options.steps, options.run.quiet, print);
   LossHistory history(run.path(), state.step);
   Trainer trainer(options, batches, schedule, optimizer, tensors, scale, log,
@@ -348,13 +360,17 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
     try {
       execution->run(trainer, /*observed=*/guard != nullptr);
       check_interrupted();
-      if (options.gradients && trainer.step == options.steps) {
+      if (gradients && trainer.step == options.steps) {
         tensors.fetch("gradient");
-        SafetensorsWriter writer(*options.gradients);
         // Powers of two round nothing.
-        writer.write(tensors.sources(
+        gradients->write(tensors.sources(
             like, "gradient", 1 / trainer.report.loss_scale.value_or(1)));
-        writer.publish();
+        gradients->publish();
+        if (trainer.report.skipped)
+          std::fprintf(stderr,
+                       "warning: --gradients: step %llu was skipped; its "
+                       "gradients are not finite\n",
+                       static_cast<unsigned long long>(trainer.step));
       }
       if (options.validate_every && trainer.step == validate_at) {
         double loss = validation.measure(*execution);
@@ -381,7 +397,7 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
                   ": after its update " + *found);
     history.write();
     TrainingState reached{trainer.step, state.seed,
-                          batches.first_sequence(trainer.step)};
+                          batches.first_sequence(trainer.step), state.extra};
     if (scale.is_dynamic())
       reached.extra["loss_scale"] = scale.state();
     run.save(reached, tensors.sources(like), tensors.optimizer());

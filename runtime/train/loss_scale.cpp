@@ -27,8 +27,6 @@ bool LossScale::finished(bool finite) {
 }
 
 nlohmann::json LossScale::state() const {
-  if (!dynamic)
-    return nullptr;
   return {{"value", current},
           {"good_steps", good_steps},
           {"skipped_steps", skipped_steps}};
@@ -42,9 +40,11 @@ void LossScale::restore(const nlohmann::json &state) {
   if (!good.is_number_unsigned() || good.get<uint64_t>() >= patience ||
       !skipped.is_number_unsigned())
     throw Error("counts of steps that no run has");
+  skipped_steps = skipped.get<uint64_t>();
+  if (!dynamic)
+    return;
   current = value;
   good_steps = good.get<uint64_t>();
-  skipped_steps = skipped.get<uint64_t>();
 }
 
 void check_loss_scale(double initial) {

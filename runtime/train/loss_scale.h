@@ -37,8 +37,8 @@ public:
   /// is only a reason to scale less while there is a scale.
   bool finished(bool finite);
 
-  /// What a checkpoint keeps of it, null of one that is always 1, and back.
-  /// Throws std::exception for something else.
+  /// What a checkpoint keeps of it, and back: of one that is always 1, how many
+  /// steps were skipped before. Throws std::exception for something else.
   nlohmann::json state() const;
   void restore(const nlohmann::json &state);
 

@@ -32,7 +32,7 @@ std::optional<double> given(const std::string &name,
   if (name == "clip")
     return step.clip;
   if (name == "loss_scale")
-    return step.loss_scale;
+    return 1;
   return std::nullopt;
 }
 

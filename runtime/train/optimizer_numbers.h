@@ -34,9 +34,10 @@ public:
   /// What the trainer says of each step; `step` counts updates, from 1 on.
   struct OfStep {
     uint64_t step;
-    double learning_rate, clip, loss_scale;
+    double learning_rate, clip;
   };
-  /// All of them, as a step reads them.
+  /// All of them, as a step reads them, but for the loss scale, which is
+  /// written with what it multiplies (step_inputs.h): 1.
   std::vector<double> values(const OfStep &step) const;
 
   /// Those of rules: "adamw.beta1 = 0.9, ...", or an object.

@@ -174,8 +174,8 @@ def flags(bench):
         bench.compile_refuses(flag, folder, "nowhere" if "nowhere" in flag else named, flag)
     for flags, words in ((["--emit=cuda"], "--target=cpu has no kernel"),
                          (["--dtype=f64"], "--dtype=f64 is for --mode=train"),
-                         (["--dtype=f64", "--mode=train", "--target=cuda:emulated"],
-                          "--dtype=f64 is for --target=cpu"),
+                         (["--dtype=f64", "--mode=train", "--target=cuda:sm_90a", "--emit=cuda"],
+                          "computes in f64, which is for --target=cpu"),
                          (["--emit=llvm", "--target=cuda:sm_90a"], "use --emit=cuda"),
                          (["--emit=object", "--target=cuda:emulated"], "--emit=object")):
         bench.refuses(" ".join(flags), [bench.batonc, folder, *flags], words)

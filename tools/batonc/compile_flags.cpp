@@ -117,8 +117,6 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
            "--mode=train does";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
-  if (dtype.value == "f64" && target != "cpu")
-    return "--dtype=f64 is for --target=cpu";
   if (mode.value == "train")
     for (auto [set, flag] :
          {std::pair<bool, std::string>{isFile, "--schedule=" + order.value},

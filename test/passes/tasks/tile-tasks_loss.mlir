@@ -1,10 +1,14 @@
 // Logits are made for parts of the rows that fit into their memory, one part
 // after the other: the first takes what no whole part does.
 //
-// RUN: baton-opt %s --tile-tasks="max-rows=12 max-outputs=1 logits-bytes=256 linear-rows=2 linear-columns=16" -o %t
+// RUN: baton-opt %s --tile-tasks="max-rows=12 max-outputs=1 logits-bytes=192 linear-rows=2 linear-columns=16" -o %t
 // RUN: FileCheck %s --input-file=%t
 // RUN: baton-opt %t --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=PROOF
 // RUN: baton-opt %s --tile-tasks="max-rows=12 max-outputs=1 logits-bytes=768" | FileCheck %s --check-prefix=WHOLE
+//
+// Parts divide the most rows there may be, which some numbers do not let them.
+// RUN: baton-opt %s --tile-tasks="max-rows=15 max-outputs=1 logits-bytes=192" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefixes=PROOF,FIVE
+// RUN: baton-opt %s --tile-tasks="max-rows=13 max-outputs=1 logits-bytes=192" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefixes=PROOF,PRIME
 //
 // Gradients that nobody reads are not computed.
 // RUN: sed '/model.gradient %dw/d' %s | baton-opt --tile-tasks | FileCheck %s --check-prefix=INPUT --implicit-check-not=product_gradient
@@ -31,6 +35,8 @@
 // CHECK-NOT: event.phase "head.loss.logits
 // CHECK: event.phase "head.bias_gradient"
 // PROOF: proof
+// FIVE: event.buffer @head.loss.logits {{.*}} capacity [3, 16]
+// PRIME: event.buffer @head.loss.logits {{.*}} capacity [13, 16]
 
 // WHOLE: event.buffer @head.loss.logits transient : f32 {{.*}} capacity [12, 16]
 // WHOLE: event.phase "head.loss.logits"
