@@ -3,9 +3,10 @@
 Loss and gradients lie within two units in the type's last place of PyTorch's in
 F64 with operands rounded the same way: an element that F32 moves across a tie is
 a whole unit off, and reaches others. They are nearer to those than to gradients
-of unrounded operands, and the same bits for other numbers of workers. Losses fall as in F32. In F16 a scale that
-makes gradients infinite is halved: the step changes nothing and counts as none
-for the optimizer, and a run that is resumed goes on with the scale.
+of unrounded operands, and the same bits for other numbers of workers. Losses fall
+as in F32. In F16 a scale that makes gradients infinite is halved: the step changes
+nothing and counts as none for the optimizer, and a run that is resumed goes on with
+the scale, also when it was resumed in BF16 in between.
 """
 
 import argparse
@@ -151,6 +152,18 @@ def scaling(case):
     resumed = case.train("scaled", "--steps", 4, "--resume", *flags, keep=True)
     for one, other in zip(resumed, lines[1:], strict=True):
         expect({**one, "tokens_per_s": 0} == {**other, "tokens_per_s": 0}, f"resumed: {one}, not {other}")
+    expect("leave the flag out" in fails(case.command("scaled", "--steps", 5, "--resume", *flags,
+                                                      "--loss-scale", 2)), "a second scale")
+    # In BF16 and back: what the scale was stays known, and updates stay counted.
+    case.program = case.path("bf16")
+    between = case.train("scaled", "--steps", 5, "--resume", *flags, keep=True)[0]
+    expect("loss_scale" not in between, f"bf16: {between}")
+    case.program = case.path("f16")
+    back = case.train("scaled", "--steps", 6, "--resume", *flags, keep=True)[0]
+    expect(back["loss_scale"] == scale, f"back from bf16: {back}")
+    with open(case.path("scaled/step-6/state.json")) as file:
+        state = json.load(file)["extra"]["loss_scale"]
+    expect(state == {"value": scale, "good_steps": 4, "skipped_steps": 1}, f"back from bf16: {state}")
     for bad in (0, 3, -1, 2**33, "inf"):
         expect("--loss-scale" in fails(case.command("bad", "--steps", 1, "--loss-scale", bad)), f"{bad}")
     print(f"scale {2 * scale:g}: one step skipped")
