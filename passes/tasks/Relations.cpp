@@ -78,6 +78,25 @@ static int64_t coefficientGcd(const Row &row, unsigned constantColumn) {
   return divisor;
 }
 
+/// True when the sum of `left` and `right * sign` is a constant, which is then
+/// `constant`.
+static bool differByConstant(const Row &left, const Row &right, int64_t sign,
+                             unsigned constantColumn, int64_t &constant) {
+  for (unsigned i = 0, e = std::max(left.size(), right.size()); i < e; ++i)
+    if (i != constantColumn && at(left, i) != -sign * at(right, i))
+      return false;
+  constant = at(left, constantColumn) + sign * at(right, constantColumn);
+  return true;
+}
+
+/// True when the sum of both is zero: together they are an equality.
+static bool areOpposite(const Row &left, const Row &right) {
+  for (unsigned i = 0, e = std::max(left.size(), right.size()); i < e; ++i)
+    if (at(left, i) != -at(right, i))
+      return false;
+  return true;
+}
+
 static int64_t floorDivide(int64_t numerator, int64_t denominator) {
   int64_t quotient = numerator / denominator;
   return quotient - (numerator % denominator < 0 ? 1 : 0);
@@ -198,6 +217,21 @@ void Conjunction::less(const Row &left, const Row &right) {
 void Conjunction::equal(const Row &left, const Row &right) {
   atLeast(left, right);
   atLeast(right, left);
+}
+
+bool Conjunction::contains(llvm::ArrayRef<int64_t> point) const {
+  llvm::SmallVector<int64_t> values(point);
+  values.push_back(1);
+  auto evaluate = [&](const Row &row) {
+    int64_t total = 0;
+    for (auto [coefficient, value] : llvm::zip(row, values))
+      total += coefficient * value;
+    return total;
+  };
+  for (const Local &local : locals)
+    values.push_back(floorDivide(evaluate(local.numerator), local.denominator));
+  return llvm::all_of(inequalities,
+                      [&](const Row &row) { return evaluate(row) >= 0; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -348,9 +382,9 @@ Projection::Progress Projection::normalize() {
     trim(row);
     bool stronger = true;
     for (Row &other : kept) {
-      Row gap = difference(row, other);
-      if (coefficientGcd(gap, constantColumn) == 0) {
-        if (at(gap, constantColumn) < 0)
+      int64_t gap;
+      if (differByConstant(row, other, -1, constantColumn, gap)) {
+        if (gap < 0)
           other = row;
         stronger = false;
         break;
@@ -361,9 +395,9 @@ Projection::Progress Projection::normalize() {
   }
   for (unsigned i = 0; i < kept.size(); ++i)
     for (unsigned j = i + 1; j < kept.size(); ++j) {
-      Row total = sum(kept[i], kept[j]);
-      if (coefficientGcd(total, constantColumn) == 0 &&
-          at(total, constantColumn) < 0)
+      int64_t total;
+      if (differByConstant(kept[i], kept[j], 1, constantColumn, total) &&
+          total < 0)
         return Progress::empty;
     }
   current.inequalities = std::move(kept);
@@ -382,7 +416,7 @@ bool Projection::substituteEquality() {
   auto &rows = current.inequalities;
   for (unsigned i = 0; i < rows.size(); ++i)
     for (unsigned j = i + 1; j < rows.size(); ++j) {
-      if (!sum(rows[i], rows[j]).empty())
+      if (!areOpposite(rows[i], rows[j]))
         continue;
       for (unsigned column = current.localColumn(); column < rows[i].size();
            ++column) {
@@ -455,11 +489,10 @@ static Bounds findBounds(
       int64_t factor = at(*lower, column);
       if (factor == 1 || factor != -at(*upper, column) || !accepts(*upper))
         continue;
-      Row total = sum(*lower, *upper);
-      if (coefficientGcd(total, current.constantColumn()) != 0)
-        continue;
-      int64_t slack = at(total, current.constantColumn());
-      if (slack < 0 || slack >= factor)
+      int64_t slack;
+      if (!differByConstant(*lower, *upper, 1, current.constantColumn(),
+                            slack) ||
+          slack < 0 || slack >= factor)
         continue;
       bounds.tightLower = lower;
       bounds.tightUpper = upper;
@@ -545,7 +578,7 @@ bool Projection::reduceEquality() {
   auto &rows = current.inequalities;
   for (unsigned i = 0; i < rows.size(); ++i)
     for (unsigned j = i + 1; j < rows.size(); ++j) {
-      if (!sum(rows[i], rows[j]).empty())
+      if (!areOpposite(rows[i], rows[j]))
         continue;
       unsigned least = ~0u, other = ~0u;
       for (unsigned column = current.localColumn(); column < rows[i].size();
@@ -763,6 +796,16 @@ bool Projection::implies(const Conjunction &conjunction,
                          const Conjunction &other) {
   llvm::SmallVector<Row> rows;
   Conjunction all = merged(conjunction, other, rows);
+  // Most rows are ones that the conjunction has, or weaker ones.
+  llvm::erase_if(rows, [&](const Row &row) {
+    return llvm::any_of(all.inequalities, [&](const Row &own) {
+      int64_t gap;
+      return differByConstant(row, own, -1, all.constantColumn(), gap) &&
+             gap >= 0;
+    });
+  });
+  if (rows.empty())
+    return true;
   Simplex simplex(toLibrary(all));
   if (simplex.isEmpty())
     return true;
@@ -980,9 +1023,20 @@ Relation Relation::simplifiedIn(const Relation &context) const {
 }
 
 bool Relation::isEmpty() const {
-  return llvm::all_of(disjuncts, [](const Conjunction &disjunct) {
+  return llvm::all_of(disjuncts, [&](const Conjunction &disjunct) {
     IntegerRelation library = Projection::toLibrary(disjunct);
-    return Simplex(library).isEmpty() || library.isIntegerEmpty();
+    Simplex simplex(library);
+    if (simplex.isEmpty())
+      return true;
+    // An integer point near a rational one saves the search for one.
+    if (auto sample = simplex.getRationalSample()) {
+      llvm::SmallVector<int64_t> near;
+      for (unsigned i = 0; i < disjunct.constantColumn(); ++i)
+        near.push_back(int64_t(mlir::presburger::floor((*sample)[i])));
+      if (disjunct.contains(near))
+        return false;
+    }
+    return library.isIntegerEmpty();
   });
 }
 
@@ -1047,21 +1101,10 @@ std::optional<RelationPoint> Relation::sample() const {
 bool Relation::contains(llvm::ArrayRef<int64_t> domainPoint,
                         llvm::ArrayRef<int64_t> rangePoint,
                         llvm::ArrayRef<int64_t> symbols) const {
+  llvm::SmallVector<int64_t> point(domainPoint);
+  point.append(rangePoint.begin(), rangePoint.end());
+  point.append(symbols.begin(), symbols.end());
   return llvm::any_of(disjuncts, [&](const Conjunction &disjunct) {
-    llvm::SmallVector<int64_t> values(domainPoint);
-    values.append(rangePoint.begin(), rangePoint.end());
-    values.append(symbols.begin(), symbols.end());
-    values.push_back(1);
-    auto evaluate = [&](const Row &row) {
-      int64_t total = 0;
-      for (auto [coefficient, value] : llvm::zip(row, values))
-        total += coefficient * value;
-      return total;
-    };
-    for (const Conjunction::Local &local : disjunct.locals)
-      values.push_back(
-          floorDivide(evaluate(local.numerator), local.denominator));
-    return llvm::all_of(disjunct.inequalities,
-                        [&](const Row &row) { return evaluate(row) >= 0; });
+    return disjunct.contains(point);
   });
 }

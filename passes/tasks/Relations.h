@@ -67,6 +67,10 @@ public:
   void less(const Row &left, const Row &right);
   void equal(const Row &left, const Row &right);
 
+  /// Whether it holds for values of domain, range and symbols, in this order.
+  /// Each local has to be a division.
+  bool contains(llvm::ArrayRef<int64_t> point) const;
+
 private:
   friend class Relation;
   friend class Projection;
