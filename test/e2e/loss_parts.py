@@ -7,10 +7,10 @@ be train on steps that fill some of the parts, on any number of workers.
 import argparse
 import json
 import os
-import struct
 
 import programs
 from programs import expect, run
+from training import lines_of, read_bytes, write_tokens
 
 MOST_ROWS = 96
 
@@ -29,9 +29,8 @@ def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     with open(os.path.join(arguments.folder, "config.json")) as file:
         vocabulary = json.load(file)["vocab_size"]
-    with open(path("tokens.u16"), "wb") as file:
-        tokens = [(7919 * i + 31) % min(vocabulary, 60000) for i in range(4 * MOST_ROWS)]
-        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+    write_tokens(path("tokens.u16"),
+                 ((7919 * i + 31) % min(vocabulary, 60000) for i in range(4 * MOST_ROWS)))
 
     def phases(plan):
         with open(plan) as file:
@@ -52,11 +51,9 @@ def test(arguments, scratch):
                 result = run([program, "train", "--weights", arguments.folder, "--data", path("tokens.u16"),
                               "--seq", rows, "--batch", 1, "--accumulate", 2, "--steps", 2, "--lr", 1e-3,
                               "--validation-fraction", 0, "--workers", workers, "--quiet", "--out", out])
-                losses = [{key: value for key, value in json.loads(line).items() if key != "tokens_per_s"}
-                          for line in result.stdout.splitlines()]
+                losses = lines_of(result.stdout, "tokens_per_s")
                 expect(len(losses) == 2, result.stdout)
-                with open(os.path.join(out, "step-2/model.safetensors"), "rb") as file:
-                    results = losses, file.read()
+                results = losses, read_bytes(os.path.join(out, "step-2/model.safetensors"))
                 expect(found.setdefault(rows, results) == results,
                        f"{parts} parts, {rows} rows, {workers} workers: other bits")
 

@@ -8,10 +8,10 @@ than the one before. With --layers the model has that many, and random weights.
 import argparse
 import json
 import os
-import struct
 
 import programs
 from programs import expect, run
+from training import Golden, lines_of, read_bytes
 
 
 def with_layers(folder, layers, out):
@@ -25,18 +25,10 @@ def with_layers(folder, layers, out):
         json.dump(config, file)
 
 
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
-    with open(os.path.join(arguments.folder, "gradients.json")) as file:
-        sequences = json.load(file)["sequences"]
-    tokens = [token for sequence in sequences for token in sequence]
-    with open(path("tokens.u16"), "wb") as file:
-        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+    golden = Golden(arguments.folder)
+    golden.write_tokens(path("tokens.u16"))
     model, weights = arguments.folder, ["--weights", arguments.folder]
     if arguments.layers:
         model = path("deep")
@@ -54,19 +46,16 @@ def test(arguments, scratch):
 
         def train(*flags):
             result = run([program, "train", *weights, "--data", path("tokens.u16"),
-                          "--seq", len(sequences[0]) - 1, "--batch", len(sequences),
-                          "--validation-fraction", 0, "--workers", workers, "--quiet",
-                          *flags])
-            return [{key: value for key, value in json.loads(line).items()
-                     if key != "tokens_per_s"} for line in result.stdout.splitlines()]
+                          *golden.sequence, "--validation-fraction", 0, *golden.batch, "--workers", workers, "--quiet", *flags])
+            return lines_of(result.stdout, "tokens_per_s")
 
         one = train("--steps", 1, "--out", path(f"{mode}-one"), "--gradients", path("gradients"))
         some = train("--steps", 5, "--lr", 1e-3, "--out", path(f"{mode}-some"))
         step = path(f"{mode}-some/step-5")
         print(f"{mode}: {recompute}, {info['memory']['activations']} bytes of activations")
-        return {"loss": one, "gradients": read(path("gradients")), "losses": some,
-                "weights": read(os.path.join(step, "model.safetensors")),
-                "moments": read(os.path.join(step, "optimizer.safetensors"))}, info
+        return {"loss": one, "gradients": read_bytes(path("gradients")), "losses": some,
+                "weights": read_bytes(os.path.join(step, "model.safetensors")),
+                "moments": read_bytes(os.path.join(step, "optimizer.safetensors"))}, info
 
     kept, info = results("none", 2)
     for mode, workers in (("selective", 1), ("full", 3)):

@@ -10,10 +10,10 @@ import argparse
 import json
 import os
 import re
-import struct
 
 import programs
 from programs import expect, run
+from training import write_tokens
 
 LENGTH = 64
 # Of the sanitizer: worth 66 as exit status.
@@ -47,9 +47,7 @@ def test(arguments, scratch):
         run([*batonc, f"--recompute={mode}", "--sanitize=address", "-o", path("watched")])
         info = json.loads(run([path("watched"), "info", "--json"]).stdout)
         rows = info["max_rows"]
-        tokens = [(7 * i) % 97 for i in range(2 * (rows + rows // LENGTH) + 1)]
-        with open(path("tokens.u16"), "wb") as file:
-            file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+        write_tokens(path("tokens.u16"), ((7 * i) % 97 for i in range(2 * (rows + rows // LENGTH) + 1)))
         losses, memory = watched("watched", rows)
         expect(losses == lines(train("plain", rows)), f"{mode}: other losses: {losses}")
         for storage in memory["storages"]:

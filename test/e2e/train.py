@@ -10,10 +10,10 @@ import argparse
 import json
 import os
 import shutil
-import struct
 
 import programs
 from programs import Program, expect, run
+from training import write_tokens
 
 
 def test(arguments, scratch):
@@ -21,8 +21,7 @@ def test(arguments, scratch):
     case = programs.golden(arguments.folder)
     # A text that can be learnt: the next token is the one after.
     tokens = [(7 * i) % 97 for i in range(4096)]
-    with open(path("tokens.u16"), "wb") as file:
-        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+    write_tokens(path("tokens.u16"), tokens)
     program = path("program")
     run([arguments.batonc, arguments.folder, "--mode=train", "--quiet", "-o", program])
     usual = {"--data": path("tokens.u16"), "--batch": 4, "--seq": 32, "--lr": 3e-3, "--warmup": 3}
@@ -71,8 +70,7 @@ def test(arguments, scratch):
         expect(">validation<" in file.read(), "the picture shows no validation loss")
     # What is measured is a step's loss over the sequences that are set aside: the
     # last twelve, of a text of 124.
-    with open(path("last.u16"), "wb") as file:
-        file.write(struct.pack(f"<{12 * 33}H", *tokens[112 * 33:124 * 33]))
+    write_tokens(path("last.u16"), tokens[112 * 33:124 * 33])
     last = train("last", "--weights", path("whole/step-30"), "--data", path("last.u16"), "--batch", 12,
                  "--steps", 1, "--warmup", 0, "--validation-fraction", 0)
     expect(abs(losses[30] / last[0]["loss"] - 1) < 1e-6, f"validation: {losses[30]}, a step: {last[0]['loss']}")

@@ -13,15 +13,10 @@ import argparse
 import json
 import os
 import shutil
-import struct
-import sys
 
 import programs
 from programs import expect, run
-from train_f64 import read
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden"))
-from projections import distance, project  # noqa: E402
+from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors, write_tokens
 
 
 def fails(command):
@@ -39,14 +34,9 @@ BOUND = {"bf16": 2**-6, "f16": 2**-9}
 class Case:
     def __init__(self, arguments, scratch):
         self.batonc, self.folder, self.scratch = arguments.batonc, arguments.folder, scratch
-        with open(os.path.join(self.folder, "gradients.json")) as file:
-            self.golden = json.load(file)
-        with open(os.path.join(self.folder, "rounded.json")) as file:
-            self.rounded = json.load(file)
-        self.sequences = self.golden["sequences"]
-        tokens = [token for sequence in self.sequences for token in sequence]
-        with open(self.path("tokens.u16"), "wb") as file:
-            file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+        self.golden = Golden(self.folder)
+        self.rounded = Golden(self.folder, "rounded.json")
+        self.golden.write_tokens(self.path("tokens.u16"))
 
     def path(self, name):
         return os.path.join(self.scratch, name)
@@ -58,20 +48,18 @@ class Case:
         expect(info["model"]["dtype"] == dtype, f"info: {info['model']}")
 
     def command(self, out, *flags):
-        data = () if "--data" in flags else ("--data", self.path("tokens.u16"),
-                                             "--batch", len(self.sequences))
+        data = [] if "--data" in flags else ["--data", self.path("tokens.u16"), *self.golden.batch]
+        data += [] if "--validation-fraction" in flags else ["--validation-fraction", 0]
         return [self.program, "train", "--weights", self.folder, "--out", self.path(out), *data,
-                *(() if "--validation-fraction" in flags else ("--validation-fraction", 0)),
-                "--seq", len(self.sequences[0]) - 1, "--quiet", *flags]
+                *self.golden.sequence, "--quiet", *flags]
 
     def train(self, out, *flags, keep=False):
         if not keep:
             shutil.rmtree(self.path(out), ignore_errors=True)
-        return [json.loads(line) for line in run(self.command(out, *flags)).stdout.splitlines()]
+        return lines_of(run(self.command(out, *flags)).stdout)
 
     def bytes(self, name):
-        with open(self.path(name), "rb") as file:
-            return file.read()
+        return read_bytes(self.path(name))
 
 
 def gradients(case, dtype):
@@ -82,13 +70,11 @@ def gradients(case, dtype):
     expect(line["loss"] == again["loss"], f"{dtype}: 3 workers: another loss")
     expect(abs(line["loss"] / reference["loss"] - 1) < BOUND[dtype] / 16,
            f"{dtype}: the loss is {line['loss']}, PyTorch's {reference['loss']}")
-    found = read(case.path("one"))
+    found = read_tensors(case.path("one"))
     worst, nearer = 0.0, 0
-    for tensor, entry in reference["tensors"].items():
-        names = [tensor, tensor.removeprefix("model."), tensor.removeprefix("transformer.")]
-        projections = project(tensor, next(found[name][2] for name in names if name in found))
-        error = distance(projections, entry["projections"]) / entry["norm"]
-        unrounded = distance(projections, case.golden["tensors"][tensor]["projections"]) / entry["norm"]
+    for (tensor, _, error), (_, _, unrounded) in zip(
+            gradient_errors(found, reference["tensors"]),
+            gradient_errors(found, {name: case.golden["tensors"][name] for name in reference["tensors"]})):
         expect(error < BOUND[dtype], f"{dtype}: {tensor} is off by {error:.2e}")
         worst = max(worst, error)
         nearer += error < unrounded
@@ -110,8 +96,7 @@ def learning(case, dtype):
 
 def scaling(case):
     # One sequence, so that all steps have the same rows in the same order.
-    with open(case.path("one.u16"), "wb") as file:
-        file.write(struct.pack(f"<{len(case.sequences[0])}H", *case.sequences[0]))
+    write_tokens(case.path("one.u16"), case.golden["sequences"][0])
     data = ("--data", case.path("one.u16"), "--batch", 1)
     flags = (*data, "--lr-schedule", "constant", "--save-every", 1, "--keep", 0)
     # The largest scale without an infinity in the first step.
@@ -130,10 +115,10 @@ def scaling(case):
     expect([line["loss_scale"] for line in lines] == [2 * scale] + [scale] * 3,
            f"scales {[line['loss_scale'] for line in lines]}")
     stored = {name: values for name, (_, _, values)
-              in read(os.path.join(case.folder, "model.safetensors")).items()}
-    for name, (_, _, values) in read(case.path("scaled/step-1/model.safetensors")).items():
+              in read_tensors(os.path.join(case.folder, "model.safetensors")).items()}
+    for name, (_, _, values) in read_tensors(case.path("scaled/step-1/model.safetensors")).items():
         expect(values == stored[name], f"the skipped step changed {name}")
-    for name, (_, _, values) in read(case.path("scaled/step-1/optimizer.safetensors")).items():
+    for name, (_, _, values) in read_tensors(case.path("scaled/step-1/optimizer.safetensors")).items():
         expect(not any(values), f"the skipped step changed {name}")
     # The step after the skipped one is what the first would have been, to the
     # bit, its number in AdamW's correction included.

@@ -22,6 +22,7 @@ import time
 import programs
 from endings import SmallDisk
 from programs import expect, run
+from training import write_tokens
 
 STEPS = 24
 RATE = "tokens_per_s"
@@ -32,17 +33,12 @@ class Fixture:
         self.golden = arguments.folder
         self.scratch = scratch
         self.tokens = self.path("tokens.u16")
-        self.write_tokens(self.tokens, [(7 * i + i // 13) % 97 for i in range(4096)])
+        write_tokens(self.tokens, [(7 * i + i // 13) % 97 for i in range(4096)])
         self.program = self.path("program")
         run([arguments.batonc, self.golden, "--mode=train", "--quiet", "-o", self.program])
 
     def path(self, name):
         return os.path.join(self.scratch, name)
-
-    @staticmethod
-    def write_tokens(path, tokens):
-        with open(path, "wb") as file:
-            file.write(struct.pack(f"<{len(tokens)}H", *tokens))
 
     def command(self, out, *more, data=None, weights=None, steps=STEPS, rate=("--lr", 3e-3)):
         return [str(word) for word in
@@ -177,16 +173,16 @@ def data(fixture):
     out = fixture.path("refused")
     fixture.refused(f"--data: {path}: its size, 8001 bytes, is no multiple of the 2 bytes", out, data=path)
     path = fixture.path("beyond.u16")
-    fixture.write_tokens(path, [5] * 1000 + [60000] + [5] * 1000)
+    write_tokens(path, [5] * 1000 + [60000] + [5] * 1000)
     fixture.refused(f"--data: {path}: the token 60000 is beyond the model's vocabulary", out, data=path)
     path = fixture.path("short.u16")
-    fixture.write_tokens(path, [5] * 20)
+    write_tokens(path, [5] * 20)
     fixture.refused(f"--data: {path}: its 20 tokens are fewer than the one sequence", out, data=path)
     expect(not os.path.exists(out), "data that is refused leaves a folder")
 
     # Cut short while it is mapped: beyond what one page and small files keep.
     path = fixture.path("cut.u16")
-    fixture.write_tokens(path, [(7 * i) % 97 for i in range(1 << 20)])
+    write_tokens(path, [(7 * i) % 97 for i in range(1 << 20)])
     process = subprocess.Popen(fixture.command(fixture.path("cut"), data=path, steps=100000),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.readline()

@@ -8,42 +8,17 @@ losses of 50 steps of AdamW lie within 1e-4.
 """
 
 import argparse
-import json
 import os
-import struct
-import sys
 
 import programs
 from programs import expect, run
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden"))
-from projections import distance, project  # noqa: E402
-
-
-def tensors_of(path):
-    """Name -> values of an F32 safetensors file."""
-    with open(path, "rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(size))
-        data = file.read()
-    result = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        begin, end = entry["data_offsets"]
-        expect(entry["dtype"] == "F32", f"{name} is {entry['dtype']}")
-        result[name] = struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
-    return result
+from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors
 
 
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
-    with open(os.path.join(arguments.folder, "gradients.json")) as file:
-        golden = json.load(file)
-    sequences = golden["sequences"]
-    tokens = [token for sequence in sequences for token in sequence]
-    with open(path("tokens.u16"), "wb") as file:
-        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+    golden = Golden(arguments.folder)
+    golden.write_tokens(path("tokens.u16"))
     program = path("program")
     run([arguments.batonc, arguments.folder, "--mode=train", "--dtype=f32", "--quiet", "-o", program])
 
@@ -54,19 +29,16 @@ def test(arguments, scratch):
         count += 1
         out = path(f"run-{count}")
         result = run([program, "train", "--weights", arguments.folder, "--data", path("tokens.u16"),
-                      "--out", out, "--seq", len(sequences[0]) - 1, "--validation-fraction", 0,
-                      "--quiet", *flags])
-        return [json.loads(line) for line in result.stdout.splitlines()]
+                      "--out", out, *golden.sequence, "--validation-fraction", 0, "--quiet", *flags])
+        return lines_of(result.stdout)
 
     def step(name, *flags):
         lines = train("--steps", 1, "--gradients", path(name), *flags)
-        with open(path(name), "rb") as file:
-            return lines[0], file.read()
+        return lines[0], read_bytes(path(name))
 
-    whole = ("--batch", len(sequences))
-    line, first = step("one", *whole, "--workers", 1)
+    line, first = step("one", *golden.batch, "--workers", 1)
     for workers in (1, 2, 5):
-        again, other = step("again", *whole, "--workers", workers)
+        again, other = step("again", *golden.batch, "--workers", workers)
         expect(again["loss"] == line["loss"] and again["grad_norm"] == line["grad_norm"],
                f"{workers} workers: {again}, one has {line}")
         expect(other == first, f"{workers} workers: other gradients")
@@ -74,13 +46,10 @@ def test(arguments, scratch):
     def compare(line, name, what):
         error = abs(line["loss"] / golden["loss"] - 1)
         expect(error < 1e-5, f"{what}: the loss is {line['loss']}, PyTorch's {golden['loss']}")
-        found = tensors_of(path(name))
         worst, total = 0.0, 0.0
-        for tensor, reference in golden["tensors"].items():
-            names = [tensor, tensor.removeprefix("model."), tensor.removeprefix("transformer.")]
-            values = next((found[name] for name in names if name in found), None)
-            expect(values is not None, f"{what}: no gradient of {tensor}")
-            error = distance(project(tensor, values), reference["projections"]) / reference["norm"]
+        for tensor, kind, error in gradient_errors(read_tensors(path(name)), golden["tensors"]):
+            expect(kind == "F32", f"{what}: {tensor} is in {kind}")
+            reference = golden["tensors"][tensor]
             bound = max(1e-5, 2 * reference["float32_error"])
             expect(error <= bound, f"{what}: {tensor} is off by {error:.2e}, allowed {bound:.2e}")
             worst = max(worst, error)
@@ -90,11 +59,11 @@ def test(arguments, scratch):
         print(f"{what}: gradients of {len(golden['tensors'])} tensors, worst error {worst:.2e}")
 
     compare(line, "one", "one batch")
-    line, _ = step("parts", "--batch", 1, "--accumulate", len(sequences))
+    line, _ = step("parts", "--batch", 1, "--accumulate", len(golden["sequences"]))
     compare(line, "parts", "microbatches")
 
     if "losses" in golden:
-        lines = train("--steps", 50, *whole, "--lr", 1e-3, "--lr-schedule", "constant",
+        lines = train("--steps", 50, *golden.batch, "--lr", 1e-3, "--lr-schedule", "constant",
                       "--weight-decay", 0.1, "--clip", 1)
         for number, (line, loss) in enumerate(zip(lines, golden["losses"], strict=True), 1):
             expect(abs(line["loss"] / loss - 1) < 1e-4,

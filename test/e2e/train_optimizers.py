@@ -11,11 +11,10 @@ import argparse
 import json
 import math
 import os
-import struct
 
 import programs
 from programs import expect, run
-from train_gradients import tensors_of
+from training import read_tensors, write_tokens
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
@@ -119,11 +118,8 @@ def norm(values):
     return math.sqrt(sum(value * value for value in values))
 
 
-def shapes_of(path):
-    with open(path, "rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        return {name: entry["shape"] for name, entry in json.loads(file.read(size)).items()
-                if name != "__metadata__"}
+def values_of(path):
+    return {name: values for name, (_, _, values) in read_tensors(path).items()}
 
 
 def test(arguments, scratch):
@@ -131,9 +127,7 @@ def test(arguments, scratch):
     os.mkdir(path("model"))
     with open(path("model", "config.json"), "w") as file:
         json.dump(CONFIG, file)
-    with open(path("tokens.u16"), "wb") as file:
-        tokens = [(i * i + 3 * i) % 37 for i in range(200)]
-        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+    write_tokens(path("tokens.u16"), ((i * i + 3 * i) % 37 for i in range(200)))
     program = path("program")
     run([arguments.batonc, path("model"), "--mode=train", f"--optimizer={arguments.optimizer}",
          "--quiet", "-o", program])
@@ -146,22 +140,22 @@ def test(arguments, scratch):
         return [json.loads(line) for line in result.stdout.splitlines()] if check else result
 
     def weights(out, step):
-        return tensors_of(path(out, f"step-{step}", "model.safetensors"))
+        return values_of(path(out, f"step-{step}", "model.safetensors"))
 
     # A step with a learning rate of nothing leaves the weights that it began with.
     train("begin", "--steps", 1, rate="1e-38")
-    shapes = shapes_of(path("begin", "step-1", "model.safetensors"))
+    begin = read_tensors(path("begin", "step-1", "model.safetensors"))
 
     def compare(what, *flags, **numbers):
         rules = {name: RULES[arguments.optimizer](name, shape, **numbers)
-                 for name, shape in shapes.items()}
+                 for name, (_, shape, _) in begin.items()}
         before = weights("begin", 1)
         worst = 0.0
         for step in range(1, STEPS + 1):
             out = f"{what}-{step}"
             line = train(out, "--steps", step, "--gradients", path("gradients"), *flags)[-1]
             factor = min(1.0, CLIP / line["grad_norm"])
-            gradients, after = tensors_of(path("gradients")), weights(out, step)
+            gradients, after = values_of(path("gradients")), weights(out, step)
             for name, rule in rules.items():
                 wanted = rule.change(before[name], [factor * g for g in gradients[name]], step)
                 far = norm(a - w for a, w in zip(after[name], wanted))
@@ -173,7 +167,7 @@ def test(arguments, scratch):
                        "it moves")
                 worst = max(worst, error)
             before = after
-        print(f"{what}: {len(shapes)} tensors, {STEPS} steps, worst error {worst:.2e}")
+        print(f"{what}: {len(begin)} tensors, {STEPS} steps, worst error {worst:.2e}")
 
     compare("defaults")
     if arguments.optimizer == "adamw":

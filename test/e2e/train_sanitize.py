@@ -11,20 +11,18 @@ import argparse
 import json
 import os
 import re
-import struct
 
 import programs
 from programs import expect, run
 from sanitize import ENVIRONMENT, substitute, without_wait
+from training import write_tokens
 
 WORKERS = (2, 5)
 
 
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
-    tokens = [(7 * i + i // 13) % 97 for i in range(1024)]
-    with open(path("tokens.u16"), "wb") as file:
-        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+    write_tokens(path("tokens.u16"), ((7 * i + i // 13) % 97 for i in range(1024)))
     count = 0
 
     def train(program, *more, check=True):

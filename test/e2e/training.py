@@ -1,0 +1,89 @@
+"""What the end-to-end tests of training share (standard library only)."""
+
+import json
+import os
+import struct
+import sys
+
+from programs import expect
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden"))
+from projections import distance, project  # noqa: E402
+
+FORMATS = {"F32": ("f", 4), "F64": ("d", 8), "F16": ("e", 2)}
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def write_tokens(path, tokens):
+    """A flat token file, as --data takes it."""
+    tokens = list(tokens)
+    with open(path, "wb") as file:
+        file.write(struct.pack(f"<{len(tokens)}H", *tokens))
+
+
+def read_tensors(path):
+    """Name -> (type, shape, values) of a safetensors file."""
+    data = read_bytes(path)
+    (size,) = struct.unpack("<Q", data[:8])
+    header, data = json.loads(data[8:8 + size]), data[8 + size:]
+    result = {}
+    for name, entry in header.items():
+        if name == "__metadata__" or entry["dtype"] == "U8":
+            continue
+        begin, end = entry["data_offsets"]
+        if entry["dtype"] == "BF16":
+            bits = struct.unpack(f"<{(end - begin) // 2}H", data[begin:end])
+            values = struct.unpack(f"<{len(bits)}f", b"".join(struct.pack("<I", b << 16) for b in bits))
+        else:
+            letter, width = FORMATS[entry["dtype"]]
+            values = struct.unpack(f"<{(end - begin) // width}{letter}", data[begin:end])
+        result[name] = (entry["dtype"], entry["shape"], values)
+    return result
+
+
+def lines_of(output, *without):
+    """The steps that `train` prints, but for what `without` names."""
+    return [{key: value for key, value in json.loads(line).items() if key not in without}
+            for line in output.splitlines()]
+
+
+class Golden:
+    """gradients.json of a golden checkpoint: one step's loss and gradients by
+    PyTorch in F64, and the losses of 50 steps (test/golden/gradients.py)."""
+
+    def __init__(self, folder, name="gradients.json"):
+        with open(os.path.join(folder, name)) as file:
+            self.contents = json.load(file)
+
+    def __getitem__(self, key):
+        return self.contents[key]
+
+    def __contains__(self, key):
+        return key in self.contents
+
+    @property
+    def sequence(self):
+        """The flag for steps of its sequences' length."""
+        return ["--seq", len(self["sequences"][0]) - 1]
+
+    @property
+    def batch(self):
+        """The flag for steps of all its sequences."""
+        return ["--batch", len(self["sequences"])]
+
+    def write_tokens(self, path):
+        write_tokens(path, (token for sequence in self["sequences"] for token in sequence))
+
+
+def gradient_errors(found, references):
+    """(name, type, error) of each gradient that PyTorch has, in its norm."""
+    for tensor, reference in references.items():
+        names = [tensor, tensor.removeprefix("model."), tensor.removeprefix("transformer.")]
+        name = next((name for name in names if name in found), None)
+        expect(name is not None, f"no gradient of {tensor}")
+        kind, _, values = found[name]
+        yield tensor, kind, distance(project(tensor, values), reference["projections"]) / reference["norm"]
