@@ -1,35 +1,96 @@
 //===- emulated_device.cpp - a device that the host emulates --------------===//
 //
 // The same kernel source as for a GPU, compiled for the host: blocks are
-// threads, a block's threads are fibers (runtime/cuda/emulation).
+// threads, a block's threads are fibers (runtime/cuda/emulation). Kernels that
+// are started run one after another.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cuda/device_execution.h"
 #include "runtime/cuda/emulation/engine.h"
+#include "runtime/cuda/step_kernels.h"
 #include "runtime/decode/team.h"
 #include "runtime/error.h"
 #include "runtime/weights/memory.h"
 
-#include <atomic>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
-/// The kernels, in objects that batonc compiled from their source.
-extern "C" void (*const baton_kernels[])(BatonDevice *device);
+/// The kernels, in objects that batonc compiled from their source: persistent
+/// ones, or all of graphs, program after program.
+extern "C" void (*const baton_kernels[])();
 
 namespace baton {
 
 namespace {
 
+using PersistentKernel = void (*)(BatonDevice *device);
+using GraphKernel = void (*)(BatonDevice *device, uint32_t number,
+                             int64_t iteration);
+
+/// A thread that does one thing after another.
+class Stream {
+public:
+  ~Stream() {
+    {
+      std::lock_guard lock(mutex);
+      ended = true;
+    }
+    changed.notify_all();
+    if (thread.joinable())
+      thread.join();
+  }
+  void push(std::function<void()> work) {
+    std::lock_guard lock(mutex);
+    if (!thread.joinable())
+      thread = std::thread([this] { run(); });
+    waiting.push_back(std::move(work));
+    changed.notify_all();
+  }
+  /// Whether something is left to do.
+  bool busy() {
+    std::lock_guard lock(mutex);
+    return !waiting.empty();
+  }
+
+private:
+  void run() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [&] { return ended || !waiting.empty(); });
+      if (waiting.empty())
+        return;
+      lock.unlock();
+      waiting.front()();
+      lock.lock();
+      waiting.pop_front();
+    }
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  /// The first is being done.
+  std::deque<std::function<void()>> waiting;
+  bool ended = false;
+  std::thread thread;
+};
+
 class EmulatedDevice : public Device {
 public:
   explicit EmulatedDevice(const nlohmann::json &description) {
+    bool launches_graph = description.at("launch") == "graph";
     for (const nlohmann::json &kernel : description.at("kernels"))
-      launches.push_back({kernel.at("threads").get<unsigned>(),
-                          kernel.at("shared_bytes").get<uint64_t>()});
+      if (launches_graph)
+        steps.emplace_back(kernel);
+      else
+        launches.push_back({kernel.at("threads").get<unsigned>(),
+                            kernel.at("shared_bytes").get<uint64_t>()});
     // Tests shuffle the order in which a block's threads run, and shorten
     // waits.
     if (const char *text = std::getenv("BATON_EMULATION_SEED"))
@@ -37,11 +98,6 @@ public:
     if (const char *text = std::getenv("BATON_EMULATION_WAIT"))
       wait_seconds = std::strtoull(text, nullptr, 10);
   }
-  ~EmulatedDevice() override {
-    if (kernel.joinable())
-      kernel.join();
-  }
-
   std::string name() const override { return "the emulated device"; }
   unsigned most_workers() const override { return max_workers; }
   unsigned usual_workers() const override { return available_workers(); }
@@ -73,39 +129,52 @@ public:
 
   void launch(size_t kernel_index, unsigned blocks,
               BatonDevice *argument) override {
-    if (kernel.joinable())
-      kernel.join();
-    active.store(true, std::memory_order_relaxed);
-    kernel = std::thread([=, this] {
-      const auto &[threads, shared_bytes] = launches[kernel_index];
-      struct Call {
-        void (*kernel)(BatonDevice *device);
-        BatonDevice *device;
-      } call = {baton_kernels[kernel_index], argument};
-      emulation::launch(
-          {blocks, threads, shared_bytes, seed},
-          [](void *data) {
-            auto *call = static_cast<Call *>(data);
-            call->kernel(call->device);
-          },
-          &call);
-      active.store(false, std::memory_order_release);
-    });
+    const auto &[threads, shared_bytes] = launches[kernel_index];
+    start({blocks, threads, shared_bytes, seed},
+          [kernel =
+               reinterpret_cast<PersistentKernel>(baton_kernels[kernel_index]),
+           argument] { kernel(argument); });
   }
-  bool running() override { return active.load(std::memory_order_acquire); }
+  void prepare_steps(unsigned, BatonDevice *) override {}
+  void launch_step(size_t program, unsigned blocks, BatonDevice *argument,
+                   uint32_t number) override {
+    const StepKernels &step = steps[program];
+    size_t first = 0;
+    for (size_t i = 0; i < program; ++i)
+      first += steps[i].kernels.size();
+    for (const StepKernels::Launch &launch : step.launches)
+      start({step.blocks(launch, blocks), step.threads,
+             step.kernels[launch.kernel].shared_bytes, seed},
+            [kernel = reinterpret_cast<GraphKernel>(
+                 baton_kernels[first + launch.kernel]),
+             argument, number, iteration = launch.iteration] {
+              kernel(argument, number, iteration);
+            });
+  }
+  bool running() override { return stream.busy(); }
 
 private:
+  /// `call` is what every thread of the grid does.
+  void start(const emulation::Launch &grid, std::function<void()> call) {
+    stream.push([grid, call = std::move(call)]() mutable {
+      emulation::launch(
+          grid,
+          [](void *data) { (*static_cast<std::function<void()> *>(data))(); },
+          &call);
+    });
+  }
+
   struct Launch {
     unsigned threads;
     uint64_t shared_bytes;
   };
   std::vector<Launch> launches;
+  std::vector<StepKernels> steps;
   uint64_t seed = 0;
   // Cores of shared machines vanish for seconds, and sanitizers are slow.
   uint64_t wait_seconds = 300;
   std::vector<HugeRegion> regions;
-  std::atomic<bool> active = false;
-  std::thread kernel;
+  Stream stream;
 };
 
 } // namespace
