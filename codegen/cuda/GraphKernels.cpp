@@ -59,7 +59,7 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   if (memory.hasRing)
     emitRing(phase, parts);
   os << "extern \"C\" __global__ void __launch_bounds__(" << options.threads
-     << ") " << name
+     << ", 1) " << name
      << "(\n"
         "    BatonDevice *device, uint32_t number, int64_t iteration) {\n"
         "  BATON_DYNAMIC_SHARED(shared);\n"
