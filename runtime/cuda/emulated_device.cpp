@@ -1,8 +1,9 @@
 //===- emulated_device.cpp - a device that the host emulates --------------===//
 //
 // The same kernel source as for a GPU, compiled for the host: blocks are
-// threads, a block's threads are fibers (runtime/cuda/emulation). Kernels that
-// are started run one after another.
+// threads, a block's threads are fibers (runtime/cuda/emulation). What is
+// started runs one after another; within a step that is a graph, where its
+// kernels may start early, some of them do at the same time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,6 +86,7 @@ class EmulatedDevice : public Device {
 public:
   explicit EmulatedDevice(const nlohmann::json &description) {
     bool launches_graph = description.at("launch") == "graph";
+    programmatic = description.value("programmatic", false);
     for (const nlohmann::json &kernel : description.at("kernels"))
       if (launches_graph)
         steps.emplace_back(kernel);
@@ -130,38 +132,71 @@ public:
   void launch(size_t kernel_index, unsigned blocks,
               BatonDevice *argument) override {
     const auto &[threads, shared_bytes] = launches[kernel_index];
-    start({blocks, threads, shared_bytes, seed},
-          [kernel =
-               reinterpret_cast<PersistentKernel>(baton_kernels[kernel_index]),
-           argument] { kernel(argument); });
+    struct Call {
+      PersistentKernel kernel;
+      BatonDevice *device;
+    } call = {reinterpret_cast<PersistentKernel>(baton_kernels[kernel_index]),
+              argument};
+    emulation::Launch grid = {blocks, threads, shared_bytes, seed};
+    stream.push([=]() mutable {
+      emulation::launch(
+          grid,
+          [](void *data) {
+            auto *call = static_cast<Call *>(data);
+            call->kernel(call->device);
+          },
+          &call);
+    });
   }
   void prepare_steps(unsigned, BatonDevice *) override {}
   void launch_step(size_t program, unsigned blocks, BatonDevice *argument,
                    uint32_t number) override {
-    const StepKernels &step = steps[program];
-    size_t first = 0;
-    for (size_t i = 0; i < program; ++i)
-      first += steps[i].kernels.size();
-    for (const StepKernels::Launch &launch : step.launches)
-      start({step.blocks(launch, blocks), step.threads,
-             step.kernels[launch.kernel].shared_bytes, seed},
-            [kernel = reinterpret_cast<GraphKernel>(
-                 baton_kernels[first + launch.kernel]),
-             argument, number, iteration = launch.iteration] {
-              kernel(argument, number, iteration);
-            });
+    stream.push([=, this] { run_step(program, blocks, argument, number); });
   }
   bool running() override { return stream.busy(); }
 
 private:
-  /// `call` is what every thread of the grid does.
-  void start(const emulation::Launch &grid, std::function<void()> call) {
-    stream.push([grid, call = std::move(call)]() mutable {
-      emulation::launch(
-          grid,
-          [](void *data) { (*static_cast<std::function<void()> *>(data))(); },
-          &call);
-    });
+  /// Where kernels start early, one does when all blocks of the one before have
+  /// let it, and so that a few run at the same time; that each waits for those
+  /// before is up to them.
+  void run_step(size_t program, unsigned blocks, BatonDevice *argument,
+                uint32_t number) {
+    constexpr size_t most_at_a_time = 3;
+    const StepKernels &step = steps[program];
+    size_t first = 0;
+    for (size_t i = 0; i < program; ++i)
+      first += steps[i].kernels.size();
+    struct Call {
+      GraphKernel kernel;
+      BatonDevice *device;
+      uint32_t number;
+      int64_t iteration;
+    };
+    std::deque<Call> calls;
+    std::deque<emulation::Grid> grids;
+    size_t joined = 0;
+    for (const StepKernels::Launch &launch : step.launches) {
+      emulation::Grid *before = nullptr;
+      if (programmatic && !grids.empty()) {
+        before = &grids.back();
+        before->wait_until_next_may_start();
+      }
+      while (grids.size() - joined >= (programmatic ? most_at_a_time : 1))
+        grids[joined++].join();
+      calls.push_back(
+          {reinterpret_cast<GraphKernel>(baton_kernels[first + launch.kernel]),
+           argument, number, launch.iteration});
+      grids.emplace_back(
+          emulation::Launch{step.blocks(launch, blocks), step.threads,
+                            step.kernels[launch.kernel].shared_bytes, seed},
+          [](void *data) {
+            auto *call = static_cast<Call *>(data);
+            call->kernel(call->device, call->number, call->iteration);
+          },
+          &calls.back(), before);
+    }
+    while (joined < grids.size())
+      grids[joined++].join();
   }
 
   struct Launch {
@@ -170,6 +205,8 @@ private:
   };
   std::vector<Launch> launches;
   std::vector<StepKernels> steps;
+  /// A graph's kernel starts while the one before still runs.
+  bool programmatic = false;
   uint64_t seed = 0;
   // Cores of shared machines vanish for seconds, and sanitizers are slow.
   uint64_t wait_seconds = 300;

@@ -6,17 +6,23 @@ and by tuned ones: logits for several numbers of workers, chunks and orders of t
 row by row too; tokens, greedy and sampled, until a limit, a stop token and a logit that
 is not finite; dumps; and with --train a run of training. Steps are started ahead of the
 host, which must not change how a generation ends.
+
+With --emit-unproved: kernels start while those before still run, and the thread
+sanitizer has nothing to report; it does where kernels, or some of their blocks, do not
+wait for those before.
 """
 
 import argparse
 import glob
 import json
 import os
+import re
 import shutil
 import struct
 
 import programs
 from programs import Program, expect, run
+from sanitize import ENVIRONMENT
 
 
 def read(path):
@@ -104,6 +110,48 @@ def test_decode(arguments, scratch):
     expect(bench["verdict"].startswith("bit-identical") and len(bench["decode_seconds"]) == 3, f"bench: {bench}")
 
 
+# What the emulation says, once.
+WAIT = "  ::baton::emulation::wait_for_kernel_before();\n"
+
+
+def test_sanitizer(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    tokens = ",".join(map(str, programs.golden(arguments.folder)["tokens"][:20]))
+    copy = path("installation")
+    shutil.copytree(arguments.installation, copy)
+    plan = run([arguments.batonc, arguments.folder, "--target=cuda:emulated", "--dtype=bf16", "--emit=event"]).stdout
+    with open(path("plan.mlir"), "w") as file:
+        file.write(plan)
+
+    def attempts(what, count):
+        run([arguments.emit_unproved, path("plan.mlir"), path("program"), "cuda:emulated", "thread", copy, "graph"])
+        for attempt in range(count):
+            result = run([path("program"), "logits", "--weights", arguments.folder, "--tokens", tokens, "--out",
+                          path("out.npy"), "--no-cache", "--quiet", "--workers", 4, "--prefill-chunk",
+                          (20, 1)[attempt % 2]],
+                         check=False, env=dict(ENVIRONMENT, BATON_EMULATION_SEED=str(attempt)))
+            if result.returncode:
+                break
+        return result
+
+    result = attempts("as it is", 4)
+    expect(result.returncode == 0, f"kernels as they are: {result}")
+    emulation = os.path.join(copy, "include/runtime/cuda/emulation/emulation.h")
+    with open(emulation) as file:
+        sound = file.read()
+    expect(sound.count(WAIT) == 1, f"the emulation does not say {WAIT} once")
+    for what, fault in (("no kernel waits", ""),
+                        ("blocks of odd numbers do not wait", "  if (blockIdx.x % 2 == 0)\n  " + WAIT)):
+        with open(emulation, "w") as file:
+            file.write(sound.replace(WAIT, fault))
+        result = attempts(what, 20)
+        expect(result.returncode == 66 and "ThreadSanitizer: data race" in result.stderr,
+               f"{what}: no race, but status {result.returncode} and\n{result.stderr}")
+        frames = re.findall(r"#\d+ (?:0x\w+ in )?(baton_kernel_\w+|baton_task_\w+)", result.stderr)
+        expect(frames, f"{what}: no kernel in the report\n{result.stderr}")
+        print(f"{what}: a race in {frames[0]}")
+
+
 def test_training(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     tokens = [(7 * i + i // 13) % 97 for i in range(512)]
@@ -137,6 +185,9 @@ if __name__ == "__main__":
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--target", default="cuda:emulated")
     parser.add_argument("--train", action="store_true")
+    parser.add_argument("--emit-unproved", help="the sanitizer's test instead")
+    parser.add_argument("--installation")
     parser.add_argument("folder")
     arguments = parser.parse_args()
-    programs.main(lambda scratch: (test_training if arguments.train else test_decode)(arguments, scratch))
+    which = test_training if arguments.train else test_sanitizer if arguments.emit_unproved else test_decode
+    programs.main(lambda scratch: which(arguments, scratch))

@@ -133,7 +133,8 @@ BATON_DEVICE void baton_prefetch(const void *address, int64_t bytes) {
 
 // Of kernels that follow one another in a graph, from compute capability 9.0 on.
 
-/// Lets the next kernel start; it waits before it reads what this one writes.
+/// Lets the next kernel start, once all blocks have; it waits before it reads
+/// what this one writes.
 BATON_DEVICE void baton_start_kernel_behind() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
