@@ -4,9 +4,9 @@
 // that starts them, the counterpart of runtime/program.h. The kernels' source
 // includes this header too, which therefore includes nothing that NVRTC lacks.
 //
-// A persistent kernel is called as kernel(device), and computes step after step.
-// Kernels of a graph are called as kernel(device, number, iteration), one for
-// each phase and layer of step `number`.
+// A persistent kernel is called as kernel(device), and computes step after
+// step. Kernels of a graph are called as kernel(device, number, iteration), one
+// for each phase and layer of step `number`.
 //
 //===----------------------------------------------------------------------===//
 

@@ -69,12 +69,10 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
         "  const BatonDeviceStep step = device->steps[number & 1];\n";
   if (phase.advances())
     os << "  worker.next = &device->steps[(number + 1) & 1];\n";
-  const char *wait =
-      options.isProgrammatic ? "baton_wait_for_kernel_before();\n" : "";
   os << "  if (step.rows < " << options.firstRows << " || step.rows > "
      << mostRows << ") {\n";
   if (options.isProgrammatic)
-    os << "    " << wait;
+    os << "    baton_wait_for_kernel_before();\n";
   if (phase.advances())
     os << "    worker.hand_on(step);\n";
   os << "    return;\n"
@@ -93,8 +91,7 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   phase.emitFirstPrefetch();
   if (options.isProgrammatic)
     os << "  baton_start_kernel_behind();\n"
-          "  "
-       << wait;
+          "  baton_wait_for_kernel_before();\n";
   phase.emitTiles(/*withEvents=*/false);
   os << "  worker.end_phase();\n"
         "}\n";

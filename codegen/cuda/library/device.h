@@ -131,7 +131,8 @@ BATON_DEVICE void baton_prefetch(const void *address, int64_t bytes) {
         static_cast<const char *>(address) + at));
 }
 
-// Of kernels that follow one another in a graph, from compute capability 9.0 on.
+// Of kernels that follow one another in a graph, from compute capability 9.0
+// on.
 
 /// Lets the next kernel start, once all blocks have; it waits before it reads
 /// what this one writes.
