@@ -112,6 +112,12 @@ static bool isEmulated(const CompileOptions &options) {
   return llvm::StringRef(options.target).starts_with("cuda:emulated");
 }
 
+/// Whether a graph's kernels begin while the one before still runs.
+static bool startsKernelsEarly(const CompileOptions &options,
+                               const TargetDescription &description) {
+  return options.launchesGraph && description.instructions >= 90;
+}
+
 /// The kernels of an executable, each of which takes the steps of as many rows
 /// as no smaller one does.
 static Expected<std::vector<cuda::Source>>
@@ -145,6 +151,8 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
     sourceOptions.kernel = "baton_kernel_" + std::to_string(i);
     sourceOptions.threads = description.threads;
     sourceOptions.sharedLimit = description.sharedBytes;
+    sourceOptions.asGraph = options.launchesGraph;
+    sourceOptions.isProgrammatic = startsKernelsEarly(options, description);
     if (!options.batchInvariant) {
       sourceOptions.ringStages = description.ringStages;
       sourceOptions.matrixRows = description.linearRows;
@@ -228,7 +236,11 @@ static Error emulatedCode(llvm::ArrayRef<cuda::Source> sources,
   for (auto [source, kernel] : llvm::zip_equal(sources, *kernels)) {
     llvm::StringRef bytes = kernel->getBuffer();
     code.objects.emplace_back(bytes.begin(), bytes.end());
-    names.push_back(source.kernel);
+    if (source.segments.empty())
+      names.push_back(source.kernel);
+    for (const cuda::KernelSegment &segment : source.segments)
+      for (const cuda::PhaseKernel &phase : segment.kernels)
+        names.push_back(phase.kernel);
   }
   plan::emitKernelTable(data, names);
   return Error::success();
@@ -261,6 +273,29 @@ static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
   return Error::success();
 }
 
+/// What the runtime has to know of a program's kernels.
+static nlohmann::json describe(const cuda::Source &source) {
+  nlohmann::json kernel = {{"name", source.kernel},
+                           {"threads", source.threads},
+                           {"shared_bytes", source.sharedBytes},
+                           {"scratch_bytes", source.scratchBytes},
+                           {"scratch_is_shared", source.scratchIsShared}};
+  if (source.segments.empty())
+    return kernel;
+  auto segments = nlohmann::json::array();
+  for (const cuda::KernelSegment &segment : source.segments) {
+    auto phases = nlohmann::json::array();
+    for (const cuda::PhaseKernel &phase : segment.kernels)
+      phases.push_back({{"name", phase.kernel},
+                        {"shared_bytes", phase.sharedBytes},
+                        {"tiles", phase.tiles}});
+    segments.push_back(
+        {{"repeat", segment.repeat}, {"phases", std::move(phases)}});
+  }
+  kernel["segments"] = std::move(segments);
+  return kernel;
+}
+
 static Expected<Code>
 compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
                nlohmann::json &metadata, const CompileOptions &options,
@@ -278,11 +313,7 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
   }
   auto kernels = nlohmann::json::array();
   for (const cuda::Source &source : *sources)
-    kernels.push_back({{"name", source.kernel},
-                       {"threads", source.threads},
-                       {"shared_bytes", source.sharedBytes},
-                       {"scratch_bytes", source.scratchBytes},
-                       {"scratch_is_shared", source.scratchIsShared}});
+    kernels.push_back(describe(source));
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> data = makeData(target, context);
   std::string architecture =
@@ -293,8 +324,13 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
                    : gpuCode(*sources, architecture, options, installation,
                              kernels, code, *data))
     return std::move(error);
-  metadata["device"] = {{"kind", options.target},
-                        {"kernels", std::move(kernels)}};
+  metadata["device"] = {
+      {"kind", options.target},
+      {"launch", options.launchesGraph ? "graph" : "persistent"},
+      {"kernels", std::move(kernels)}};
+  if (options.launchesGraph)
+    metadata["device"]["programmatic"] =
+        startsKernelsEarly(options, descriptions.front());
   plan::emitDescription(*data, print(metadata),
                         emulated ? "baton_make_emulated_execution"
                                  : "baton_make_gpu_execution");

@@ -39,6 +39,9 @@ struct CompileOptions {
   /// for the host, as for sm_90a, or "emulated-" and an architecture.
   std::string target = "cpu";
   std::string targetCpu = "native";
+  /// A device runs a step as kernels of a CUDA graph, one for each phase,
+  /// instead of steps as one persistent kernel.
+  bool launchesGraph = false;
   /// On a device, a row's bits do not depend on how many rows share its step.
   bool batchInvariant = false;
   /// "", "thread" or "address".

@@ -1,8 +1,12 @@
 //===- device_program.h - what CUDA kernels and the runtime agree on ------===//
 //
-// The binary interface between a persistent CUDA kernel and the host program
-// that starts it, the counterpart of runtime/program.h. The kernel's source
+// The binary interface between a program's CUDA kernels and the host program
+// that starts them, the counterpart of runtime/program.h. The kernels' source
 // includes this header too, which therefore includes nothing that NVRTC lacks.
+//
+// A persistent kernel is called as kernel(device), and computes step after
+// step. Kernels of a graph are called as kernel(device, number, iteration), one
+// for each phase and layer of step `number`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -139,7 +143,8 @@ struct BatonDevice {
   BatonGeneration generation;
   /// New tokens of the generation so far.
   uint64_t new_tokens;
-  /// Step t reads steps[t & 1], which the last task of the step before wrote.
+  /// Step t reads steps[t & 1], which the last task of the step before wrote;
+  /// the kernels of a graph whose step has other rows hand it on.
   BatonDeviceStep steps[2];
   /// The step that a kernel left to another one; no rows at the end.
   BatonDeviceStep pending;

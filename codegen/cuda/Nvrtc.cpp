@@ -169,13 +169,16 @@ static Expected<baton::cuda::Cubin> compile(const Nvrtc &nvrtc,
     return fail("NVRTC gives no cubin");
   cubin.bytes.resize(size);
   nvrtc.cubin(program, cubin.bytes.data());
-  cubin.registers = reported(log, "Used ([0-9]+) registers");
-  // Of the kernel and of each function that it calls.
+  // Of kernels, and of each function that they call.
   SmallVector<StringRef> lines;
   StringRef(log).split(lines, '\n');
-  for (StringRef line : lines)
+  for (StringRef line : lines) {
+    cubin.registers =
+        std::max(cubin.registers, reported(line, "Used ([0-9]+) registers"));
     cubin.spilledBytes += reported(line, "([0-9]+) bytes spill stores");
-  cubin.sharedBytes = reported(log, "([0-9]+) bytes smem");
+    cubin.sharedBytes =
+        std::max(cubin.sharedBytes, reported(line, "([0-9]+) bytes smem"));
+  }
   return cubin;
 }
 

@@ -31,9 +31,10 @@ struct CubinOptions {
 
 struct Cubin {
   std::vector<char> bytes;
-  /// Of a thread of baton_kernel, as ptxas says.
+  /// Of a thread, as ptxas says: the most that a kernel uses, and the sum of
+  /// what is spilled.
   int64_t registers = 0, spilledBytes = 0;
-  /// Static shared memory of a block, in bytes.
+  /// Static shared memory of a block, in bytes, at most.
   int64_t sharedBytes = 0;
   /// It was not compiled now, but found in the cache.
   bool cached = false;

@@ -2,8 +2,10 @@
 //
 // A plan becomes one kernel, whose blocks are the workers: the phases in order,
 // each a function with a loop over the worker's tiles, the layers' loop around
-// them rolled. What the tasks do is called by name from the task library
-// (codegen/cuda/library), with constants as immediates.
+// them rolled. Or each phase becomes a kernel of its own, with the layer as its
+// argument, for a CUDA graph: what the persistent kernel is compared with. What
+// the tasks do is called by name from the task library (codegen/cuda/library),
+// with constants as immediates.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +16,7 @@
 #include "dialects/Event/Event.h"
 
 #include <string>
+#include <vector>
 
 namespace baton::cuda {
 
@@ -33,6 +36,25 @@ struct SourceOptions {
   /// Fewest rows of a step. Before a step of other numbers than the program has
   /// the kernel ends, for the host to start another one.
   int64_t firstRows = 1;
+  /// Kernels of a graph instead of a persistent one; programmatic ones start
+  /// while the kernel before still runs, and say when they read what it wrote
+  /// (compute capability 9.0 and later).
+  bool asGraph = false, isProgrammatic = false;
+};
+
+/// A phase that is a kernel of its own.
+struct PhaseKernel {
+  std::string kernel;
+  /// Dynamic shared memory of a block.
+  int64_t sharedBytes;
+  /// The most that a step has.
+  int64_t tiles;
+};
+
+/// Kernels that run in order, `repeat` times.
+struct KernelSegment {
+  int64_t repeat;
+  std::vector<PhaseKernel> kernels;
 };
 
 struct Source {
@@ -41,12 +63,14 @@ struct Source {
   int64_t threads = 0;
   /// As in the options.
   int64_t architecture = 80;
-  /// Dynamic shared memory of a block.
-  int64_t sharedBytes;
+  /// Dynamic shared memory of a block, at most.
+  int64_t sharedBytes = 0;
   /// Scratch of a block, and whether it is part of that; otherwise it does not
   /// fit and lies in global memory.
-  int64_t scratchBytes;
-  bool scratchIsShared;
+  int64_t scratchBytes = 0;
+  bool scratchIsShared = true;
+  /// The kernels of a graph; none of a persistent kernel, which is `kernel`.
+  std::vector<KernelSegment> segments;
 };
 
 /// `signatures` are those of the CPU's task library, which this target's

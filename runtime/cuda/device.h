@@ -21,8 +21,8 @@ public:
 
   /// For messages: "NVIDIA H200", "the emulated device".
   virtual std::string name() const = 0;
-  /// Blocks of each kernel that run at the same time: at most, and unless the
-  /// user wants another number.
+  /// Blocks of each kernel: at most, and unless the user wants another number.
+  /// Those of a persistent kernel run at the same time.
   virtual unsigned most_workers() const = 0;
   virtual unsigned usual_workers() const = 0;
   /// How long a wait inside a kernel may take before it counts as hung.
@@ -47,7 +47,17 @@ public:
   /// returns at once.
   virtual void launch(size_t kernel, unsigned blocks,
                       BatonDevice *argument) = 0;
-  /// False once the kernel has ended. Throws Error when it was ended by the
+
+  // Programs whose steps are graphs of kernels instead.
+
+  /// Makes ready what launch_step() starts with this argument.
+  virtual void prepare_steps(unsigned blocks, BatonDevice *argument) = 0;
+  /// Starts step `number` by one of the programs, behind all that was started
+  /// before; the call returns at once.
+  virtual void launch_step(size_t program, unsigned blocks,
+                           BatonDevice *argument, uint32_t number) = 0;
+
+  /// False once all kernels have ended. Throws Error when one was ended by the
   /// device.
   virtual bool running() = 0;
 };

@@ -38,6 +38,7 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
                                  const ExecutionOptions &options,
                                  std::shared_ptr<Device> given)
     : Execution(metadata), device(std::move(given)),
+      launches_graph(metadata.device.at("launch") == "graph"),
       worker_count(options.workers ? options.workers : device->usual_workers()),
       event_origin(options.event_origin) {
   if (worker_count > device->most_workers())
@@ -61,12 +62,14 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   exchange = static_cast<BatonExchange *>(
       device->share(sizeof(BatonExchange), "the exchange with the host"));
 
-  uint64_t words = std::max<uint64_t>(1, metadata.event_words);
   state.storages = table;
   state.tokens = tokens;
-  state.events =
-      allocate<uint32_t>(words * BATON_DEVICE_WORD_STRIDE, "event words");
-  state.bases = allocate<uint32_t>(words * worker_count, "bases of events");
+  if (!launches_graph) {
+    uint64_t words = std::max<uint64_t>(1, metadata.event_words);
+    state.events =
+        allocate<uint32_t>(words * BATON_DEVICE_WORD_STRIDE, "event words");
+    state.bases = allocate<uint32_t>(words * worker_count, "bases of events");
+  }
   uint64_t scratch = 0;
   for (const nlohmann::json &kernel : metadata.device.at("kernels"))
     if (!kernel.at("scratch_is_shared").get<bool>())
@@ -80,6 +83,8 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   state.failure = allocate<BatonFailure>(1, "the report of a failure");
   state.wait_nanoseconds = device->wait_nanoseconds();
   program = allocate<BatonDevice>(1, "the program's description");
+  if (launches_graph)
+    device->prepare_steps(worker_count, program);
   for (const ProgramDescription &description : metadata.programs)
     if (description.logits)
       logits.resize(std::max<size_t>(logits.size(), description.logits->stride *
@@ -162,17 +167,66 @@ void DeviceExecution::launch(const BatonDeviceStep &step) {
   };
   const BatonDeviceStep none = {};
   const uint32_t zero = 0;
-  reset_events();
   set(&program->steps[0], step);
   set(&program->steps[1], none);
+  if (launches_graph) {
+    launched_steps = 0;
+    steps_under_way.clear();
+    return launch_step(step.rows, step.past);
+  }
+  reset_events();
   set(&program->pending, none);
   set(&program->asking, zero);
   set(&program->border, zero);
   device->launch(metadata.program_of(step.rows), worker_count, program);
 }
 
-/// When a kernel has ended because a step is another one's, that one starts.
+/// Starts the graph of the next step, which is there or will be when the steps
+/// before have ended.
+void DeviceExecution::launch_step(uint32_t rows, uint64_t past) {
+  device->launch_step(metadata.program_of(rows), worker_count, program,
+                      launched_steps++);
+  launched_positions = past + rows;
+  steps_under_way.push_back(launched_positions);
+}
+
+/// Starts the step behind those that are under way, so that the device need not
+/// wait for the host; true if it did. Where the kernel generates by itself its
+/// rows are known. A step that does not come, because the generation has ended,
+/// is nothing to its kernels.
+bool DeviceExecution::run_ahead() {
+  constexpr size_t most_under_way = 2;
+  if (!launches_graph || !state.generation.active ||
+      __atomic_load_n(&progress->end, __ATOMIC_ACQUIRE) != BATON_END_NOT_YET)
+    return false;
+  const uint64_t computed =
+      __atomic_load_n(&progress->positions, __ATOMIC_ACQUIRE);
+  while (!steps_under_way.empty() && steps_under_way.front() <= computed)
+    steps_under_way.pop_front();
+  const uint64_t past = launched_positions;
+  const bool in_prompt = past < prompt_tokens;
+  if (steps_under_way.size() >= most_under_way ||
+      (!in_prompt &&
+       past - prompt_tokens + 1 >= state.generation.max_new_tokens))
+    return false;
+  launch_step(in_prompt ? std::min<uint64_t>(prompt_tokens - past,
+                                             state.generation.prefill_chunk)
+                        : 1,
+              past);
+  return true;
+}
+
+/// When a kernel has ended because a step is another one's, that one starts;
+/// when a step that is a graph has ended, the next one.
 bool DeviceExecution::go_on() {
+  if (launches_graph) {
+    BatonDeviceStep next = {};
+    device->read(&next, &program->steps[launched_steps & 1], sizeof next);
+    steps_under_way.clear();
+    if (next.rows != 0)
+      launch_step(next.rows, next.past);
+    return next.rows != 0;
+  }
   BatonDeviceStep pending = {};
   device->read(&pending, &program->pending, sizeof pending);
   if (pending.rows == 0)
@@ -219,6 +273,8 @@ void DeviceExecution::serve() noexcept {
         answered = asked;
         __atomic_store_n(&exchange->answered, answered, __ATOMIC_RELEASE);
       } else if (state.generation.active && follow()) {
+        // There may be more.
+      } else if (run_ahead()) {
         // There may be more.
       } else if (!device->running()) {
         if (!go_on())

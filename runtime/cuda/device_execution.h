@@ -6,15 +6,17 @@
 #include "runtime/cuda/device.h"
 #include "runtime/decode/execution.h"
 
+#include <deque>
 #include <memory>
 #include <thread>
 #include <vector>
 
 namespace baton {
 
-/// Workers are blocks of one kernel. Its memory lives as long as the device. A
-/// thread of the host answers the kernel's questions (BatonExchange) until it
-/// has ended.
+/// Workers are blocks of one kernel, or of each kernel of a graph. Its memory
+/// lives as long as the device. A thread of the host answers the kernel's
+/// questions (BatonExchange) until it has ended, and starts the steps that are
+/// graphs, ahead as far as it knows them.
 class DeviceExecution : public Execution {
 public:
   DeviceExecution(const Metadata &metadata, const Parameters &parameters,
@@ -37,7 +39,9 @@ private:
   void upload_parameters(const Parameters &parameters);
   void reset_events();
   void launch(const BatonDeviceStep &step);
+  void launch_step(uint32_t rows, uint64_t past);
   bool go_on();
+  bool run_ahead();
   void serve() noexcept;
   void prepare_generation(const GenerationRequest *request);
   bool follow();
@@ -52,6 +56,7 @@ private:
   }
 
   std::shared_ptr<Device> device;
+  bool launches_graph;
   unsigned worker_count;
   uint32_t event_origin;
   /// On the device, as the kernel gets it, and what it holds.
@@ -65,6 +70,11 @@ private:
   int32_t *stops = nullptr;
   size_t stop_capacity = 0;
   uint64_t prompt_tokens = 0;
+  /// Steps that were started as graphs, the position behind the last one, and
+  /// behind each of those that may not have ended yet.
+  uint32_t launched_steps = 0;
+  uint64_t launched_positions = 0;
+  std::deque<uint64_t> steps_under_way;
   uint32_t followed_tokens = 0;
   /// What the host's steady clock is ahead of the device's, at most: an answer
   /// comes after its question.

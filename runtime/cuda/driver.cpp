@@ -51,6 +51,13 @@ CudaDriver open_driver() {
   resolve("cuMemcpyHtoDAsync_v2", driver.copy_to_device);
   resolve("cuMemcpyDtoHAsync_v2", driver.copy_to_host);
   resolve("cuLaunchCooperativeKernel", driver.launch_cooperative);
+  resolve("cuLaunchKernelEx", driver.launch_kernel);
+  resolve("cuStreamBeginCapture_v2", driver.capture_begin);
+  resolve("cuStreamEndCapture", driver.capture_end);
+  resolve("cuGraphInstantiateWithFlags", driver.graph_instantiate);
+  resolve("cuGraphDestroy", driver.graph_destroy);
+  resolve("cuGraphUpload", driver.graph_upload);
+  resolve("cuGraphLaunch", driver.graph_launch);
   int result = driver.init(0);
   int count = 0;
   if (result == 0)

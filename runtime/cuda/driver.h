@@ -23,6 +23,25 @@ struct CudaDriver {
   using Function = void *;
   using Stream = void *;
   using Address = unsigned long long;
+  using Graph = void *;
+  using GraphExecutable = void *;
+
+  /// CUlaunchAttribute and CUlaunchConfig. Of values, which take 64 bytes, one
+  /// is used.
+  struct alignas(8) LaunchAttribute {
+    int id;
+    char padding[4];
+    int value;
+    char more[60];
+  };
+  struct LaunchConfig {
+    unsigned grid_x, grid_y, grid_z;
+    unsigned block_x, block_y, block_z;
+    unsigned shared_bytes;
+    Stream stream;
+    LaunchAttribute *attributes;
+    unsigned attribute_count;
+  };
 
   static constexpr Result out_of_memory = 2;
   static constexpr Result no_device = 100;
@@ -37,6 +56,8 @@ struct CudaDriver {
   static constexpr int max_dynamic_shared = 8;
   static constexpr unsigned mapped_and_portable = 0x02 | 0x01;
   static constexpr unsigned non_blocking = 0x01;
+  static constexpr int programmatic_stream_serialization = 6;
+  static constexpr int capture_thread_local = 1;
 
   Result (*init)(unsigned flags);
   Result (*error_string)(Result error, const char **text);
@@ -70,6 +91,15 @@ struct CudaDriver {
                                unsigned block_x, unsigned block_y,
                                unsigned block_z, unsigned shared_bytes,
                                Stream stream, void **arguments);
+  Result (*launch_kernel)(const LaunchConfig *config, Function function,
+                          void **arguments, void **extra);
+  Result (*capture_begin)(Stream stream, int mode);
+  Result (*capture_end)(Stream stream, Graph *graph);
+  Result (*graph_instantiate)(GraphExecutable *executable, Graph graph,
+                              unsigned long long flags);
+  Result (*graph_destroy)(Graph graph);
+  Result (*graph_upload)(GraphExecutable executable, Stream stream);
+  Result (*graph_launch)(GraphExecutable executable, Stream stream);
 
   /// Opens libcuda and starts it. Throws Error, in one line, where there is no
   /// driver or no GPU.

@@ -2,11 +2,13 @@
 
 #include "runtime/cuda/device_execution.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/step_graphs.h"
 #include "runtime/error.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <vector>
 
 /// The kernels, by batonc.
@@ -36,13 +38,23 @@ public:
     driver.check(driver.context_retain(&context, id),
                  gpu_name + " cannot be used");
     driver.check(driver.context_set(context), gpu_name + " cannot be used");
-    if (!attribute(CudaDriver::cooperative_launch))
+    bool launches_graph = description.at("launch") == "graph";
+    if (launches_graph)
+      graphs.emplace(driver, description, gpu_name);
+    else if (!attribute(CudaDriver::cooperative_launch))
       throw Error(gpu_name + " does not run all blocks of a kernel together "
                              "(cooperative launch), which this program needs");
     multiprocessor_count =
         static_cast<unsigned>(attribute(CudaDriver::multiprocessors));
-    for (const nlohmann::json &kernel : description.at("kernels"))
-      load(kernel, description.at("kind").get<std::string>());
+    size_t index = 0;
+    for (const nlohmann::json &kernel : description.at("kernels")) {
+      CudaDriver::Module module =
+          load(index++, description.at("kind").get<std::string>());
+      if (launches_graph)
+        graphs->add(kernel, module);
+      else
+        add(kernel, module);
+    }
     driver.check(driver.stream_create(&kernel_stream, CudaDriver::non_blocking),
                  "no stream for the kernel");
     driver.check(driver.stream_create(&copy_stream, CudaDriver::non_blocking),
@@ -54,7 +66,8 @@ public:
 
   std::string name() const override { return gpu_name; }
   unsigned most_workers() const override {
-    unsigned blocks = ~0u;
+    // Kernels of a graph have as many blocks as a multiprocessor ever runs.
+    unsigned blocks = graphs ? 32 : ~0u;
     for (const Kernel &kernel : kernels)
       blocks = std::min(blocks, kernel.blocks_by_multiprocessor);
     return blocks * multiprocessor_count;
@@ -137,6 +150,15 @@ public:
                      kernel.shared_bytes, kernel_stream, arguments),
                  "the kernel does not start on " + gpu_name);
   }
+  void prepare_steps(unsigned blocks, BatonDevice *argument) override {
+    make_current();
+    graphs->prepare(blocks, argument);
+  }
+  void launch_step(size_t program, unsigned, BatonDevice *argument,
+                   uint32_t number) override {
+    make_current();
+    graphs->launch(program, argument, number, kernel_stream);
+  }
   bool running() override {
     make_current();
     int result = driver.stream_query(kernel_stream);
@@ -159,11 +181,9 @@ private:
     return value;
   }
 
-  void load(const nlohmann::json &description, const std::string &kind) {
-    Kernel kernel = {nullptr, description.at("threads").get<unsigned>(),
-                     description.at("shared_bytes").get<unsigned>(), 0};
+  CudaDriver::Module load(size_t index, const std::string &kind) {
     CudaDriver::Module module = nullptr;
-    int result = driver.module_load(&module, baton_cubins[kernels.size()]);
+    int result = driver.module_load(&module, baton_cubins[index]);
     if (result == CudaDriver::no_binary_for_gpu)
       throw Error("this program is compiled for " + kind + ", and " + gpu_name +
                   " is sm_" +
@@ -171,6 +191,13 @@ private:
                   std::to_string(attribute(CudaDriver::capability_minor)) +
                   "; compile it with that --target");
     driver.check(result, "the kernel cannot be loaded on " + gpu_name);
+    return module;
+  }
+
+  /// A persistent kernel.
+  void add(const nlohmann::json &description, CudaDriver::Module module) {
+    Kernel kernel = {nullptr, description.at("threads").get<unsigned>(),
+                     description.at("shared_bytes").get<unsigned>(), 0};
     driver.check(driver.module_function(
                      &kernel.function, module,
                      description.at("name").get<std::string>().c_str()),
@@ -234,6 +261,7 @@ private:
 
   const CudaDriver &driver;
   std::vector<Kernel> kernels;
+  std::optional<StepGraphs> graphs;
   CudaDriver::DeviceId id = 0;
   CudaDriver::Context context = nullptr;
   CudaDriver::Stream kernel_stream = nullptr, copy_stream = nullptr;

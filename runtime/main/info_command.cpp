@@ -122,6 +122,24 @@ std::string costs_text(const Metadata &metadata) {
          " million floating-point operations for every token\n";
 }
 
+/// What a step on a device is started as.
+std::string launch_text(const Json &device) {
+  if (device.at("launch") != "graph")
+    return "one persistent kernel for all steps";
+  std::string text;
+  for (const Json &kernel : device.at("kernels")) {
+    uint64_t launches = 0;
+    for (const Json &segment : kernel.at("segments"))
+      launches +=
+          segment.at("repeat").get<uint64_t>() * segment.at("phases").size();
+    text += (text.empty() ? "a CUDA graph for each step, of " : " or ") +
+            std::to_string(launches);
+  }
+  return text + " kernels" +
+         (device.at("programmatic") ? ", each started while the one before runs"
+                                    : "");
+}
+
 void print_text(const Metadata &metadata) {
   MemoryNeeds needs = memory_needs(metadata);
   Json model = member(metadata, "model");
@@ -132,6 +150,8 @@ void print_text(const Metadata &metadata) {
   summary.add({"target", scalars_text(member(metadata, "target"), {})});
   if (Json recompute = recompute_of(metadata); recompute.is_object())
     summary.add({"recompute", scalars_text(recompute, {})});
+  if (!metadata.device.is_null())
+    summary.add({"launch", launch_text(metadata.device)});
   if (!metadata.device.is_null())
     for (const Json kernel : metadata.device.at("kernels"))
       summary.add({"kernel", scalars_text(kernel, {"name"})});

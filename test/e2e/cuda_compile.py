@@ -1,6 +1,7 @@
 """Kernels for GPUs, compiled by NVRTC; no GPU is needed.
 
-- a kernel compiles for sm_80 and sm_90a, and no register is spilled; with --train
+- a kernel compiles for sm_80 and sm_90a, and no register is spilled, nor with
+  --launch=graph in those of a graph; with --train
   that of a program that trains, whose phases, which are functions, spill none, so that
   what the loop around them keeps is all;
 - the same input gives the same executable;
@@ -23,7 +24,7 @@ def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     for architecture in ("sm_80", "sm_90a"):
         target = f"--target=cuda:{architecture}"
-        mode = ["--mode=train"] if arguments.train else []
+        mode = [f"--launch={arguments.launch}", *(["--mode=train"] if arguments.train else [])]
         result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", target, *mode],
                      check=False)
         if "NVRTC" in result.stderr and "was not found" in result.stderr:
@@ -42,7 +43,7 @@ def test(arguments, scratch):
                    f"{architecture}: registers are spilled")
         if arguments.train:
             continue
-        again = Program(arguments.batonc, arguments.folder, path("again"), target, "--no-cache")
+        again = Program(arguments.batonc, arguments.folder, path("again"), target, *mode, "--no-cache")
         with open(program, "rb") as one, open(again.path, "rb") as other:
             expect(one.read() == other.read(), f"{architecture}: two compilations differ")
 
@@ -70,6 +71,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--train", action="store_true")
+    parser.add_argument("--launch", default="persistent")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

@@ -1,12 +1,13 @@
 //===- emit-unproved.cpp - an executable of a plan that nothing proved ----===//
 //
-//     emit-unproved PLAN.mlir EXECUTABLE TARGET SANITIZER INSTALLATION
+//     emit-unproved PLAN.mlir EXECUTABLE TARGET SANITIZER INSTALLATION [graph]
 //
 // Compiles an edited plan whose `proof` attribute is a lie, with a sanitizer in
-// it or, if SANITIZER is empty, without: batonc, which proves every plan itself,
-// would refuse. The tests plant races, overflows and waits without end this way
-// and demand that they are reported.
-// INSTALLATION is the folder lib/baton that batonc would use.
+// it or, if SANITIZER is empty, without: batonc, which proves every plan
+// itself, would refuse. The tests plant races, overflows and waits without end
+// this way and demand that they are reported. INSTALLATION is the folder
+// lib/baton that batonc would use; "graph" stands for
+// --launch=graph.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +21,10 @@
 using namespace baton;
 
 int main(int argc, char **argv) {
-  if (argc != 6) {
+  if (argc != 6 && argc != 7) {
     llvm::errs()
         << "usage: emit-unproved PLAN.mlir EXECUTABLE TARGET SANITIZER "
-           "INSTALLATION\n";
+           "INSTALLATION [graph]\n";
     return 1;
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -40,6 +41,7 @@ int main(int argc, char **argv) {
   options.target = argv[3];
   options.sanitize = argv[4];
   options.quiet = true;
+  options.launchesGraph = argc == 7;
   if (llvm::Error error =
           compiler::compilePrograms(programs, options, {argv[5]})) {
     llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";

@@ -173,6 +173,8 @@ def flags(bench):
         named = flag.split("=")[0] if flag != "--target-cpu=abacus" else "abacus"
         bench.compile_refuses(flag, folder, "nowhere" if "nowhere" in flag else named, flag)
     for flags, words in ((["--emit=cuda"], "--target=cpu has no kernel"),
+                         (["--launch=graph"], "--launch=graph: --target=cpu launches no kernels"),
+                         (["--launch=stream", "--target=cuda:sm_90a"], "--launch=stream is unknown; there is"),
                          (["--dtype=f64"], "--dtype=f64 is for --mode=train"),
                          (["--dtype=f64", "--mode=train", "--target=cuda:sm_90a", "--emit=cuda"],
                           "computes in f64, which is for --target=cpu"),

@@ -17,6 +17,9 @@ import sys
 import programs
 from programs import expect, run
 
+# Of the family whose speed is measured, so that its graph is judged, too.
+GRAPH_CASES = ["llama3-rope"]
+
 SANITIZER = """#!/bin/sh
 shift 4
 "$@" || exit 99
@@ -33,7 +36,7 @@ def test(arguments, scratch):
     scripts = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu")
     folder, out = os.path.join(scratch, "packed"), os.path.join(scratch, "results.json")
     run([sys.executable, os.path.join(scripts, "pack.py"), arguments.batonc, folder,
-         "--target=cuda:emulated", "--cases", arguments.case, "--shapes", "tiny", "--trained", "tiny-gpt2"])
+         "--target=cuda:emulated", "--cases", arguments.case, *GRAPH_CASES, "--shapes", "tiny", "--trained", "tiny-gpt2"])
     bin = os.path.join(scratch, "bin")
     os.makedirs(bin)
     with open(os.path.join(bin, "compute-sanitizer"), "w") as file:
@@ -59,6 +62,9 @@ def test(arguments, scratch):
             expect(part["verdict"] == "right", f"{name}: {part}")
         if name.startswith(("floors/", "prefill/", "decode/", "train/")):
             expect(part["verdict"].startswith("skipped: "), f"{name} is measured: {part}")
+    expect(parts[f"correct/{GRAPH_CASES[0]}/graph"].get("is_persistent_bit_for_bit")
+           and {f"{kind}/tiny/{size}/1/{engine}" for kind, size in (("decode", 128), ("prefill", 512))
+                for engine in ("baton", "unfused", "graph")} <= set(parts), f"the graph's parts: {list(parts)}")
     listed = run(script + only + ["--list"]).stdout.split()
     expect(sorted(listed) == sorted(parts), f"parts are missing: {set(listed) - set(parts)}")
     again = run(script + only, env=environment).stdout

@@ -9,7 +9,7 @@ run.py and what it runs; in one compressed archive:
   CPU's program, and for some known shapes programs that make weights of their own.
   Programs come in variants: as batonc makes them; --batch-invariant; unfused, with
   one linear for each of the checkpoint's and norms of their own (attention stays
-  one operator); and graph, where batonc has --launch=graph;
+  one operator); and graph, the same tasks as kernels of a CUDA graph;
 - programs that train some of these checkpoints, with what the CPU's say of the same
   steps, and others for the shapes that are trained;
 - the tests of the CUDA task library, with its bodies as a cubin;
@@ -86,8 +86,7 @@ class Pack:
         self.arguments, self.folder = arguments, folder
         self.batonc = arguments.batonc
         self.build = os.path.join(os.path.dirname(os.path.abspath(arguments.batonc)), "..")
-        has_graph = "--launch" in run(self.batonc, "--help")
-        self.variants = [name for name in VARIANTS if name != "graph" or has_graph]
+        self.variants = list(VARIANTS)
         self.architecture = arguments.target.removeprefix("cuda:")
 
     def place(self, *names):

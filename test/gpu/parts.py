@@ -115,7 +115,7 @@ def correct(kit, name, variant):
     tokens, out = ",".join(map(str, case["tokens"])), kit.path("logits.npy")
     program = os.path.join(folder, variant)
 
-    def logits(*flags):
+    def logits(*flags, program=program):
         kit.run(program, "logits", "--weights", checkpoint, "--tokens", tokens, "--out", out,
                 "--no-cache", "--quiet", *flags)
         return numbers(out)
@@ -138,6 +138,10 @@ def correct(kit, name, variant):
             "repeats": logits("--prefill-chunk", 1) == decoded,
             "same_with_3_workers": logits("--prefill-chunk", 1, "--workers", 3) == decoded}
     result = {"difference_from_host": difference(whole, host), "is_host_bit_for_bit": whole == host}
+    if variant == "graph":
+        persistent = os.path.join(folder, "baton")
+        true["is_persistent_bit_for_bit"] = (logits(program=persistent) == whole and
+                                             logits("--prefill-chunk", 1, program=persistent) == decoded)
     if variant == "invariant":
         true["same_in_chunks_of_7"] = logits("--prefill-chunk", 7) == whole
         # Sine and cosine are each platform's own.

@@ -64,6 +64,11 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   app.add_flag("--batch-invariant", batchInvariant,
                "CUDA: only bodies whose results do not depend on how many "
                "tokens share a step; on the CPU that is always so");
+  app.add_option("--launch", launch.value,
+                 "CUDA: what a step runs as: persistent (one kernel for all "
+                 "steps, whose tasks wait for events), or graph (the same "
+                 "tasks as kernels of a CUDA graph, one for each phase, to "
+                 "compare with)");
   app.add_flag("--quiet", quiet, "say nothing but errors");
   app.add_option("--mode", mode.value,
                  "what the executable does: decode, train");
@@ -95,12 +100,16 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice : {&mode, &dtype, &sanitize, &recompute})
+  for (const Choice *choice : {&mode, &dtype, &sanitize, &recompute, &launch})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
     return "--target=" + target +
            " is unknown; there is cpu, cuda:sm_80, cuda:sm_90a, cuda:emulated";
+  if (launch.value == "graph" && target == "cpu")
+    return "--launch=graph: --target=cpu launches no kernels; "
+           "--target=cuda:... "
+           "does";
   if (std::string error = isFile ? "" : order.check(); !error.empty())
     return error;
   for (auto [flag, value] :
@@ -158,6 +167,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   options.targetCpu = targetCpu;
   options.sanitize = sanitize.value;
   options.targetFile = targetFile;
+  options.launchesGraph = launch.value == "graph";
   options.batchInvariant = batchInvariant;
   options.quiet = quiet;
   return "";

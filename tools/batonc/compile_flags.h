@@ -35,6 +35,7 @@ private:
   std::string model, targetCpu = "native", targetFile;
   Choice mode{"--mode", "decode", {"decode", "train"}, {"score"}};
   std::string target = "cpu";
+  Choice launch{"--launch", "persistent", {"persistent", "graph"}, {}};
   Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16", "f64"}, {}};
   Choice order{
       "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};

@@ -131,6 +131,20 @@ BATON_DEVICE void baton_prefetch(const void *address, int64_t bytes) {
         static_cast<const char *>(address) + at));
 }
 
+// Of kernels that follow one another in a graph, from compute capability 9.0
+// on.
+
+/// Lets the next kernel start, once all blocks have; it waits before it reads
+/// what this one writes.
+BATON_DEVICE void baton_start_kernel_behind() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+/// Returns when the kernel before has ended, and what it wrote is visible.
+BATON_DEVICE void baton_wait_for_kernel_before() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 BATON_DEVICE float baton_half_to_float(uint16_t bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));

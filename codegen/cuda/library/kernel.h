@@ -1,4 +1,4 @@
-//===- kernel.h - the frame of a persistent kernel ------------------------===//
+//===- kernel.h - the frame of a kernel -----------------------------------===//
 //
 // What the generated part of a kernel is written in: a worker (a block of
 // threads) with its share of a phase's tasks, waits, notifications, the border
@@ -11,6 +11,9 @@
 // one. A notification is a barrier and one thread's release. Nothing is reset:
 // words count up, and a worker keeps what they had counted up to before the
 // step.
+//
+// Kernels of a graph, one for each phase of a step, have the same frame without
+// waits, notifications and the border: their order is that of the phases.
 //
 //===----------------------------------------------------------------------===//
 
@@ -265,6 +268,13 @@ struct BatonWorkerState {
   __device__ __forceinline__ void leave(const BatonDeviceStep &step) const {
     if (index == 0 && threadIdx.x == 0)
       device->pending = step;
+  }
+
+  /// In the kernel of a graph that would end a step, which is another graph's,
+  /// or none.
+  __device__ __forceinline__ void hand_on(const BatonDeviceStep &step) const {
+    if (index == 0 && threadIdx.x == 0)
+      *next = step;
   }
 
   /// The last task of a step, whose logits begin at `logits`: the next step is

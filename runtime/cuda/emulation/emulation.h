@@ -214,6 +214,13 @@ BATON_DEVICE void baton_pause(uint32_t nanoseconds) {
   __nanosleep(nanoseconds);
 }
 
+BATON_DEVICE void baton_start_kernel_behind() {
+  ::baton::emulation::start_kernel_behind();
+}
+BATON_DEVICE void baton_wait_for_kernel_before() {
+  ::baton::emulation::wait_for_kernel_before();
+}
+
 /// The host's caches prefetch by themselves.
 BATON_DEVICE void baton_prefetch(const void *, int64_t) {}
 

@@ -63,14 +63,32 @@ bool same(const Meeting &a, const Meeting &b) {
 
 } // namespace
 
+/// What a grid's blocks share. Counts are atomic and of no interest to
+/// ThreadSanitizer, which takes the clock for what orders memory.
+struct Grid::State {
+  Launch launch;
+  Grid *before = nullptr;
+  std::vector<Fiber *> fibers;
+  std::vector<std::thread> blocks;
+  /// Blocks that let the next grid start, and that have ended.
+  std::atomic<unsigned> let_start = 0, ended = 0;
+  Clock end;
+
+  bool has_ended() const { return ended == launch.blocks; }
+  void let_next_start() {
+    ++let_start;
+    let_start.notify_all();
+  }
+};
+
 // The block -------------------------------------------------------------------
 
 class Block {
 public:
-  Block(const Launch &launch, unsigned index, void (*kernel)(void *),
+  Block(Grid::State &grid, unsigned index, void (*kernel)(void *),
         void *argument, Fiber *const *fibers)
-      : launch(launch), index(index), kernel(kernel), argument(argument),
-        fibers(fibers),
+      : grid(grid), launch(grid.launch), index(index), kernel(kernel),
+        argument(argument), fibers(fibers),
         random_state((launch.seed + index + 1) * 0x9e3779b97f4a7c15u | 1) {}
   /// Returns when all threads have.
   void run();
@@ -81,6 +99,8 @@ public:
   void yield(Fiber &fiber);
   void interleave(Fiber &fiber);
   unsigned draw(unsigned count);
+  void let_next_start();
+  void wait_for_grid_before(Fiber &fiber);
   void progress() { turns_without_progress = rounds_without_progress = 0; }
 
 private:
@@ -93,6 +113,7 @@ private:
   void leave(Fiber &fiber);
   [[noreturn]] void report_stuck();
 
+  Grid::State &grid;
   const Launch &launch;
   const unsigned index;
   void (*const kernel)(void *);
@@ -101,6 +122,7 @@ private:
   /// The block's own thread, on whose stack fibers are picked.
   Fiber scheduler;
 
+  bool next_may_start = false;
   unsigned live = 0;
   /// Threads in an operation of the block, lanes in one of their warp.
   unsigned arrived = 0;
@@ -173,6 +195,26 @@ void Block::run() {
     clock.release(*fibers[i]);
   clock.acquire(scheduler);
   operator delete(shared, alignment);
+  grid.end.release(scheduler);
+  let_next_start();
+  ++grid.ended;
+}
+
+/// One thread speaks for its block.
+void Block::let_next_start() {
+  if (!next_may_start)
+    grid.let_next_start();
+  next_may_start = true;
+}
+
+void Block::wait_for_grid_before(Fiber &fiber) {
+  if (!grid.before)
+    return;
+  Grid::State &before = *grid.before->state;
+  while (!before.has_ended())
+    yield(fiber);
+  before.end.acquire(fiber);
+  progress();
 }
 
 void Block::begin(Fiber &fiber) {
@@ -369,27 +411,53 @@ void Block::report_stuck() {
 
 // What emulation.h calls ------------------------------------------------------
 
-void launch(const Launch &launch, void (*kernel)(void *), void *argument) {
+Grid::Grid(const Launch &launch, void (*kernel)(void *), void *argument,
+           Grid *before)
+    : state(new State) {
+  state->launch = launch;
+  state->before = before;
   if (launch.threads < 1 || launch.threads > max_threads)
     fail("blocks of " + std::to_string(launch.threads) + " threads");
   const size_t fibers_of_block = launch.threads + further_fibers;
-  std::vector<Fiber *> fibers = take_fibers(launch.blocks * fibers_of_block);
-  std::vector<std::thread> blocks;
+  state->fibers = take_fibers(launch.blocks * fibers_of_block);
   try {
     for (unsigned index = 0; index < launch.blocks; ++index)
-      blocks.emplace_back([&, index] {
-        Block(launch, index, kernel, argument,
-              fibers.data() + index * fibers_of_block)
+      state->blocks.emplace_back([=, this] {
+        Block(*state, index, kernel, argument,
+              state->fibers.data() + index * fibers_of_block)
             .run();
       });
   } catch (const std::system_error &) {
     // Those that have begun may wait for the others.
     fail("the system refuses a thread to block " +
-         std::to_string(blocks.size()));
+         std::to_string(state->blocks.size()));
   }
-  for (std::thread &block : blocks)
+}
+
+Grid::~Grid() { delete state; }
+
+void Grid::wait_until_next_may_start() const {
+  for (unsigned count; (count = state->let_start) < state->launch.blocks;)
+    state->let_start.wait(count);
+}
+
+void Grid::join() {
+  for (std::thread &block : state->blocks)
     block.join();
-  give_back(fibers);
+  state->blocks.clear();
+  give_back(state->fibers);
+  state->fibers.clear();
+}
+
+void launch(const Launch &launch, void (*kernel)(void *), void *argument) {
+  Grid(launch, kernel, argument, nullptr).join();
+}
+
+void start_kernel_behind() { running().owner->let_next_start(); }
+
+void wait_for_kernel_before() {
+  Fiber &fiber = running();
+  fiber.owner->wait_for_grid_before(fiber);
 }
 
 uint64_t meet(const Meeting &meeting) {

@@ -36,6 +36,30 @@ struct Launch {
 /// with one line on stderr.
 void launch(const Launch &launch, void (*kernel)(void *), void *argument);
 
+/// A grid that runs while others do, as kernels that are launched early
+/// (programmatic dependent launch).
+class Grid {
+public:
+  /// Starts the blocks. `before` is the grid that wait_for_kernel_before()
+  /// waits for; both outlive this one's end.
+  Grid(const Launch &launch, void (*kernel)(void *), void *argument,
+       Grid *before);
+  /// After join().
+  ~Grid();
+  Grid(const Grid &) = delete;
+  Grid &operator=(const Grid &) = delete;
+
+  /// Returns when every block has called start_kernel_behind() or has ended.
+  void wait_until_next_may_start() const;
+  /// Returns when all have ended.
+  void join();
+
+private:
+  friend class Block;
+  struct State;
+  State *state;
+};
+
 // What emulation.h is made of -------------------------------------------------
 
 struct Index {
@@ -104,6 +128,13 @@ void poll(const uint32_t *word);
 /// notifications that came between the poll and the fence, which hides a race
 /// in rare schedules and never invents one.
 void fence();
+
+/// The grid that comes next may start, once all blocks have said so or ended.
+/// This orders no memory.
+void start_kernel_behind();
+/// Returns when the grid before, if there is one, has ended, and acquires what
+/// it did.
+void wait_for_kernel_before();
 
 /// Fills the initial values of thread-local variables, which every thread's
 /// copy begins with, so that they are not zeros.

@@ -3,6 +3,7 @@
 #include "test/runtime/cuda/emulation/Launch.h"
 #include "test/runtime/cuda/emulation/PersistentKernel.h"
 
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -51,6 +52,52 @@ INSTANTIATE_TEST_SUITE_P(Many, PersistentTest,
                                           testing::Values(64u),
                                           testing::Values(0, 1)),
                          name);
+
+// Grids that overlap ----------------------------------------------------------
+
+struct Early {
+  std::atomic<bool> second_began = false, first_ended = false;
+  int written = 0, seen = 0;
+};
+
+/// The first grid ends only when the second has begun, which can see what it
+/// wrote behind its wait.
+TEST(Grid, StartsEarlyAndWaits) {
+  namespace emulation = baton::emulation;
+  for (uint64_t seed : {0, 1, 2}) {
+    Early early;
+    emulation::Grid first(
+        {3, 64, 16, seed},
+        [](void *argument) {
+          auto &early = *static_cast<Early *>(argument);
+          baton_start_kernel_behind();
+          while (!early.second_began)
+            emulation::yield();
+          if (blockIdx.x == 2 && threadIdx.x == 63) {
+            early.written = 7;
+            early.first_ended = true;
+          }
+        },
+        &early, nullptr);
+    first.wait_until_next_may_start();
+    emulation::Grid second(
+        {2, 32, 16, seed},
+        [](void *argument) {
+          auto &early = *static_cast<Early *>(argument);
+          early.second_began = true;
+          baton_wait_for_kernel_before();
+          EXPECT_TRUE(early.first_ended);
+          if (blockIdx.x == 0 && threadIdx.x == 0)
+            early.seen = early.written;
+        },
+        &early, &first);
+    // The end of a block stands for its permission.
+    second.wait_until_next_may_start();
+    first.join();
+    second.join();
+    EXPECT_EQ(early.seen, 7);
+  }
+}
 
 // Indices and memory ----------------------------------------------------------
 

@@ -1,0 +1,221 @@
+//===- PersistentKernel.cpp - all phases in one kernel --------------------===//
+
+#include "codegen/cuda/KernelForms.h"
+#include "codegen/cuda/Spelling.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace baton;
+using namespace baton::event;
+using namespace baton::cuda;
+
+/// Phases of training are many, and their tasks long: one by one they have
+/// enough registers, together they would spill them. They ask the step for its
+/// numbers, which nobody then keeps across their calls.
+static void emitPhase(PhaseEmitter &phase, bool isCalled, raw_ostream &os) {
+  os << "\n"
+     << phase.title() << (isCalled ? "BATON_CALLED" : "static __device__")
+     << " bool " << phase.function() << "(BatonWorkerState &worker, "
+     << (phase.isStreaming() ? "Ring &ring, " : "")
+     << "const BatonDeviceStep &step,\n"
+     << "    "
+     << (isCalled ? "" : "int64_t rows, int64_t past, int64_t outputs, ")
+     << "int64_t iteration) {\n";
+  if (isCalled)
+    os << "  const int64_t rows = step.rows, past = step.past, outputs = "
+          "step.outputs;\n";
+  os << "  worker.begin_phase(" << phase.number() << ", iteration);\n";
+  phase.emitPointers();
+  phase.emitShare();
+  phase.emitTiles(/*withEvents=*/true);
+  os << "  worker.end_phase();\n"
+     << "  return true;\n"
+     << "}\n";
+}
+
+/// Every word of `tensor` in use grows by what its notifier gives it in a step.
+static void emitCountUp(const plan::ProgramLayout::EventTensor &tensor,
+                        raw_ostream &os) {
+  if (!tensor.notifier)
+    return;
+  TensorOp op = tensor.op;
+  SegmentOp notifier = tensor.notifier;
+  std::string count = spell(op.getCount().getResult(0));
+  SmallVector<std::string> low(op.getCapacity().size(), "0");
+  os << "    worker.count_up(BatonBox<" << low.size() << ">{"
+     << tensor.firstWord << ", " << braces(low) << ", "
+     << braces(spell(op.getShape())) << ", " << braces(op.getCapacity())
+     << "}, uint32_t(" << count;
+  if (notifier.getRepeat() != 1)
+    os << " * " << notifier.getRepeat();
+  os << "));\n";
+}
+
+static void emitCountUps(const plan::ProgramLayout &layout, raw_ostream &os) {
+  os << "    // Thresholds are running sums over steps.\n";
+  for (const auto &[name, tensor] : layout.events)
+    emitCountUp(tensor, os);
+}
+
+/// The ring's source: the weights of the worker's tasks of a step, phase by
+/// phase, layer by layer, tile by tile.
+static void emitRing(const KernelParts &parts) {
+  raw_ostream &os = parts.os;
+  SmallVector<PhaseEmitter *> streams;
+  for (auto &phase : parts.phases)
+    if (phase->isStreaming())
+      streams.push_back(phase.get());
+  os << "\n// The weights that this worker's tasks read in a step of one row, "
+        "in "
+        "order.\n"
+        "struct Weights {\n"
+        "  const BatonWorkerState *worker;\n"
+        "  int64_t rows, past, outputs;\n"
+        "  int phase;\n"
+        "  int64_t iteration;\n"
+        "  BatonTiles tiles;\n\n"
+        "  __device__ bool next(BatonPanels &panels) {\n"
+        "    while (tiles.first >= tiles.last)\n"
+        "      if (!enter())\n"
+        "        return false;\n"
+        "    const int64_t tile = tiles.first;\n"
+        "    tiles.first += tiles.stride;\n"
+        "    switch (phase) {\n";
+  for (PhaseEmitter *stream : streams) {
+    os << "    case " << stream->number() << ": {\n";
+    stream->emitStreamPanels("      ");
+    os << "      break;\n"
+          "    }\n";
+  }
+  os << "    }\n"
+        "    return true;\n"
+        "  }\n\n"
+        "  /// The next phase; false behind the last.\n"
+        "  __device__ bool enter() {\n"
+        "    switch (phase) {\n"
+        "    case -1:\n"
+     << "      phase = " << streams.front()->number() << ";\n"
+     << "      break;\n";
+  for (auto [i, stream] : enumerate(streams)) {
+    SegmentOp segment = stream->parent();
+    bool lastOfSegment =
+        i + 1 == streams.size() || streams[i + 1]->parent() != segment;
+    int64_t repeat = segment.getRepeat();
+    os << "    case " << stream->number() << ":\n";
+    if (lastOfSegment && repeat > 1) {
+      size_t first = i;
+      while (first > 0 && streams[first - 1]->parent() == segment)
+        --first;
+      os << "      if (++iteration < " << repeat << ") {\n"
+         << "        phase = " << streams[first]->number() << ";\n"
+         << "        break;\n"
+         << "      }\n"
+         << "      iteration = 0;\n";
+    }
+    if (i + 1 == streams.size())
+      os << "      phase = -2;\n"
+         << "      return false;\n";
+    else
+      os << "      phase = " << streams[i + 1]->number() << ";\n"
+         << "      break;\n";
+  }
+  os << "    default:\n"
+        "      return false;\n"
+        "    }\n"
+        "    switch (phase) {\n";
+  for (PhaseEmitter *stream : streams) {
+    os << "    case " << stream->number() << ": {\n";
+    stream->emitStreamTiles("      ");
+    os << "      break;\n"
+          "    }\n";
+  }
+  os << "    }\n"
+        "    return true;\n"
+        "  }\n"
+        "};\n"
+        "using Ring = BatonRing<Weights, "
+     << parts.options.ringStages << ", " << parts.options.threads << ">;\n";
+}
+
+void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
+  ProgramOp program = parts.program();
+  const plan::ProgramLayout &layout = parts.layout;
+  const SourceOptions &options = parts.options;
+  raw_ostream &os = parts.os;
+  BlockMemory memory(parts, map_to_vector(parts.phases, [](auto &phase) {
+                       return phase.get();
+                     }));
+  source.sharedBytes = memory.sharedBytes;
+  source.scratchIsShared = memory.scratchIsShared;
+  bool hasRing = memory.hasRing;
+  if (hasRing)
+    emitRing(parts);
+  bool phasesAreCalled = trains(program);
+  for (auto &phase : parts.phases)
+    emitPhase(*phase, phasesAreCalled, os);
+
+  if (phasesAreCalled) {
+    os << "\nBATON_CALLED bool end_step(BatonWorkerState &worker, const "
+          "BatonDeviceStep &step,\n"
+          "    uint32_t number) {\n"
+          "    const int64_t rows = step.rows, past = step.past, outputs = "
+          "step.outputs;\n";
+    emitCountUps(layout, os);
+    os << "    return worker.border((number + 1) * worker.count);\n"
+          "}\n";
+  }
+  int64_t mostRows = program.getMaxRows();
+  os << "\nextern \"C\" __global__ void __launch_bounds__(" << options.threads
+     << ", 1) " << options.kernel
+     << "(BatonDevice *device) {\n"
+        "  BATON_DYNAMIC_SHARED(shared);\n"
+        "  BatonWorkerState worker(device, "
+     << layout.words << ", shared, " << memory.scratch(parts) << ");\n";
+  if (hasRing)
+    os << "  Ring ring(shared, {});\n";
+  os << "  for (uint32_t number = 0;; ++number) {\n"
+        "    const BatonDeviceStep step = device->steps[number & 1];\n"
+        "    if (step.rows < "
+     << options.firstRows << " || step.rows > " << mostRows
+     << ")\n"
+        "      return worker.leave(step);\n"
+        "    worker.next = &device->steps[(number + 1) & 1];\n";
+  if (!phasesAreCalled)
+    os << "    const int64_t rows = " << (mostRows == 1 ? "1" : "step.rows")
+       << ", past = step.past, outputs = step.outputs;\n";
+  if (hasRing)
+    os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
+       << "ring.begin({&worker, rows, past, outputs, -1, 0, {0, 0, 1}});\n";
+  size_t next = 0;
+  for (auto segment : program.getBody().getOps<SegmentOp>()) {
+    bool loop = segment.getRepeat() > 1;
+    os << "    // " << segment.getName() << "\n";
+    if (loop)
+      os << "#pragma unroll 1\n"
+            "    for (int64_t iteration = 0; iteration < "
+         << segment.getRepeat() << "; ++iteration)";
+    else
+      os << "    if (const int64_t iteration = 0; true)";
+    os << " {\n";
+    for ([[maybe_unused]] auto phase : segment.getBody().getOps<PhaseOp>()) {
+      PhaseEmitter &emitter = *parts.phases[next++];
+      os << "      if (!" << emitter.function() << "(worker, "
+         << (emitter.isStreaming() ? "ring, " : "") << "step, "
+         << (phasesAreCalled ? "" : "rows, past, outputs, ")
+         << "iteration))\n"
+            "        return;\n";
+    }
+    os << "    }\n";
+  }
+  if (phasesAreCalled) {
+    os << "    if (!end_step(worker, step, number))\n"
+          "      return;\n";
+  } else {
+    emitCountUps(layout, os);
+    os << "    if (!worker.border((number + 1) * worker.count))\n"
+          "      return;\n";
+  }
+  os << "  }\n"
+        "}\n";
+}

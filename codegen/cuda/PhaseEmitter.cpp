@@ -1,0 +1,405 @@
+//===- PhaseEmitter.cpp - a phase of a plan in CUDA C++ -------------------===//
+
+#include "codegen/cuda/PhaseEmitter.h"
+
+#include "codegen/cuda/Spelling.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace baton;
+using namespace baton::event;
+using namespace baton::cuda;
+
+bool cuda::trains(ProgramOp program) {
+  return any_of(program.getBody().getOps<BufferOp>(), [](BufferOp buffer) {
+    return buffer.getKind() == BufferKind::persistent;
+  });
+}
+
+/// Which copy of layered buffers and parameters the iteration works on.
+static std::string layerOf(PhaseOp phase) {
+  auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
+  if (!segment.getReverse())
+    return "iteration";
+  return "(" + std::to_string(int64_t(segment.getRepeat()) - 1) +
+         " - iteration)";
+}
+
+PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
+                           const plan::ProgramLayout &layout,
+                           const PrintedBodies &bodies,
+                           const SourceOptions &options, bool onTensorCores,
+                           raw_ostream &os)
+    : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
+      rank(rank), layout(layout), bodies(bodies), os(os) {
+  mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
+  bool hasRing = options.ringStages > 0 && options.firstRows == 1;
+  for (auto call : phase.getBody().getOps<CallOp>()) {
+    if (hasRing && canStream(call))
+      streaming = call;
+    if (auto body = stagedProduct(call, options))
+      matrices.insert({call, *body});
+    else if (onTensorCores && mostRows > 1)
+      if (auto body = matrixBody(call, options))
+        matrices.insert({call, *body});
+  }
+}
+
+std::string PhaseEmitter::function() {
+  return "phase_" + std::to_string(rank) + "_" + identifier(phase.getName());
+}
+
+int64_t PhaseEmitter::matrixBytes() const {
+  int64_t bytes = 0;
+  for (auto &[call, body] : matrices)
+    bytes = std::max(bytes, body.sharedBytes);
+  return bytes;
+}
+
+static bool readsScratch(CallOp call) {
+  return any_of(call.getOperands_(), llvm::IsaPred<ScratchAttr>);
+}
+bool PhaseEmitter::hasScratch() {
+  return any_of(phase.getBody().getOps<CallOp>(), readsScratch);
+}
+bool PhaseEmitter::hasMatrixOfScratch() const {
+  return any_of(matrices, [](auto &entry) {
+    return readsScratch(mlir::cast<CallOp>(entry.first));
+  });
+}
+bool PhaseEmitter::advances() {
+  return !phase.getBody().getOps<AdvanceOp>().empty();
+}
+
+std::string PhaseEmitter::title() {
+  return ("// " + phase.getName() + ", tasks (" +
+          join(spell(phase.getGrid()), ", ") + ")\n")
+      .str();
+}
+
+/// Pointers that all tiles share.
+void PhaseEmitter::emitPointers() {
+  SmallSetVector<mlir::StringAttr, 8> buffers, parameters;
+  for (auto call : phase.getBody().getOps<CallOp>())
+    for (mlir::Attribute operand : call.getOperands_()) {
+      if (auto address = mlir::dyn_cast<AddressAttr>(operand))
+        buffers.insert(address.getBuffer().getAttr());
+      else if (auto weight = mlir::dyn_cast<WeightAttr>(operand))
+        parameters.insert(weight.getParameter().getAttr());
+    }
+  for (auto advance : phase.getBody().getOps<AdvanceOp>())
+    buffers.insert(advance.getLogitsAttr().getAttr());
+  StringSet<> taken;
+  auto fresh = [&](const Twine &name) {
+    std::string unique = name.str();
+    for (int i = 2; !taken.insert(unique).second; ++i)
+      unique = (name + "_" + Twine(i)).str();
+    return unique;
+  };
+  for (mlir::StringAttr symbol : buffers) {
+    BufferOp op = layout.buffers.find(symbol)->second;
+    std::string local = names[symbol] =
+        fresh("b_" + identifier(symbol.getValue()));
+    StringRef type = elementType(op.getElement());
+    if (op.getKind() == BufferKind::input) {
+      os << "  const " << type << " *const " << local
+         << " = worker.device->tokens;\n";
+      continue;
+    }
+    int64_t index =
+        layout.storages.find(op.getStorageAttr().getAttr())->second.index;
+    Sum offset;
+    offset.add(op.getOffset());
+    if (op.getLayers() > 1)
+      offset.add(layerOf(phase), op.getLayerStride());
+    os << "  " << type << " *const " << local << " = worker.storage<" << type
+       << ">(" << index << ")";
+    if (!offset.isZero())
+      os << " + " << offset.text();
+    os << ";\n";
+  }
+  for (mlir::StringAttr symbol : parameters) {
+    std::string local = names[symbol] =
+        fresh("w_" + identifier(symbol.getValue()));
+    ParameterOp op = layout.parameters.find(symbol)->second.op;
+    os << "  const " << elementType(op.getElement()) << " *const " << local
+       << " = " << parameter(symbol, "worker.") << ";\n";
+  }
+}
+
+/// The parameter's first element, in the iteration's layer.
+std::string PhaseEmitter::parameter(mlir::StringAttr symbol, StringRef worker) {
+  const auto &found = layout.parameters.find(symbol)->second;
+  ParameterOp op = found.op;
+  Sum index;
+  index.add(found.first);
+  if (op.getLayers() > 1)
+    index.add(layerOf(phase));
+  return (worker + "parameter<" + elementType(op.getElement()) + ">(" +
+          index.text() + ")")
+      .str();
+}
+
+/// The worker's tiles; the grid's extents are declared.
+std::string PhaseEmitter::share(StringRef worker) {
+  std::string columns;
+  for (int64_t dimension = 1; dimension < phase.getRank(); ++dimension)
+    columns +=
+        (columns.empty() ? "extent" : " * extent") + std::to_string(dimension);
+  if (phase.getDistribution() == Distribution::cyclic) {
+    std::string tiles = phase.getRank() ? "extent0" : "1";
+    return (worker + "cyclic(" + tiles +
+            (columns.empty() ? "" : " * " + columns) + ")")
+        .str();
+  }
+  auto [rows, size] = phase.getRowTiles();
+  return (worker + "blocked(" + spell(rows) + ", " + Twine(size) + ", " +
+          (columns.empty() ? "1" : columns) + ")")
+      .str();
+}
+
+/// Row-major: the last coordinate moves fastest.
+void PhaseEmitter::emitCoordinates(StringRef indent) {
+  std::string rest = "tile";
+  for (int64_t dimension = phase.getRank(); dimension-- > 1;) {
+    std::string extent = "extent" + std::to_string(dimension);
+    os << indent << "const int64_t t" << dimension << " = " << rest << " % "
+       << extent << ";\n";
+    rest = (rest == "tile" ? rest : "(" + rest + ")") + " / " + extent;
+  }
+  if (phase.getRank())
+    os << indent << "const int64_t t0 = " << rest << ";\n";
+}
+
+void PhaseEmitter::emitExtents(StringRef indent) {
+  for (auto [dimension, extent] : enumerate(spell(phase.getGrid())))
+    os << indent << "const int64_t extent" << dimension << " = baton_max("
+       << extent << ", 0);\n";
+}
+
+void PhaseEmitter::emitShare() {
+  emitExtents("  ");
+  os << "  const BatonTiles tiles = " << share("worker.") << ";\n";
+}
+
+void PhaseEmitter::emitTiles(bool withEvents) {
+  bool invariant = any_of(phase.getBody().getOps<CallOp>(),
+                          [](CallOp call) { return call.getInvariant(); });
+  if (invariant)
+    os << "  int64_t previous = -1;\n";
+  os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
+        "tiles.stride) {\n";
+  emitCoordinates("    ");
+  os << "    worker.begin_task(tile);\n";
+  if (withEvents) {
+    emitPrefetches("    ");
+    for (WaitAttr wait : phase.getWaitAttrs())
+      emitWait(wait);
+    if (!phase.getWaits().empty())
+      os << "    if (!worker.ready())\n"
+            "      return false;\n";
+  } else if (hasPrefetches()) {
+    os << "    if (tile != tiles.first) {\n";
+    emitPrefetches("      ");
+    os << "    }\n";
+  }
+  if (invariant)
+    os << "    const bool changed = " << (phase.getRank() ? "t0" : "0")
+       << " != previous;\n"
+          "    previous = "
+       << (phase.getRank() ? "t0" : "0") << ";\n";
+  emitCalls();
+  std::optional<NotifyAttr> notify = phase.getNotify();
+  if (withEvents && notify) {
+    const auto &tensor =
+        layout.events.find(notify->getEvent().getAttr())->second;
+    TensorOp op = tensor.op;
+    Sum word;
+    word.add(tensor.firstWord);
+    SmallVector<std::string> index = spell(notify->getIndex());
+    int64_t stride = 1;
+    SmallVector<std::pair<std::string, int64_t>> terms;
+    for (size_t i = index.size(); i-- > 0; stride *= op.getCapacity()[i])
+      terms.push_back({index[i], stride});
+    for (auto &[term, factor] : reverse(terms))
+      word.add(term, factor);
+    os << "    worker.notify(" << word.text() << ");\n"
+       << "    worker.end_task(/*notified=*/true);\n";
+  } else {
+    os << "    worker.end_task(/*notified=*/false);\n";
+  }
+  os << "  }\n";
+}
+
+bool PhaseEmitter::hasPrefetches() {
+  if (phase.getWaits().empty() || !phase.getPrefetchBytes())
+    return false;
+  for (auto call : phase.getBody().getOps<CallOp>())
+    for (auto [i, operand] : enumerate(call.getOperands_()))
+      if (mlir::isa<WeightAttr>(operand) &&
+          !(mostRows == 1 && call == streaming && i == kPanels))
+        return true;
+  return false;
+}
+
+void PhaseEmitter::emitFirstPrefetch() {
+  if (!hasPrefetches())
+    return;
+  os << "  if (tiles.first < tiles.last) {\n"
+        "    const int64_t tile = tiles.first;\n";
+  emitCoordinates("    ");
+  emitPrefetches("    ");
+  os << "  }\n";
+}
+
+/// Loads that wait for nothing go first: the task's weights start moving to the
+/// second-level cache before the wait.
+void PhaseEmitter::emitPrefetches(StringRef indent) {
+  if (!hasPrefetches())
+    return;
+  SmallSetVector<mlir::Attribute, 4> weights;
+  for (auto call : phase.getBody().getOps<CallOp>())
+    for (mlir::Attribute operand : call.getOperands_())
+      if (mlir::isa<WeightAttr>(operand))
+        weights.insert(operand);
+  for (mlir::Attribute operand : weights) {
+    bool isStreamed = streaming && operand == streaming.getOperands_()[kPanels];
+    if (isStreamed && mostRows == 1)
+      continue;
+    os << indent << (isStreamed ? "if (rows != 1)\n" + indent + "  " : "")
+       << "baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand)) << ", "
+       << phase.getPrefetchBytes() << ");\n";
+  }
+}
+
+void PhaseEmitter::emitWait(WaitAttr wait) {
+  const auto &tensor = layout.events.find(wait.getEvent().getAttr())->second;
+  TensorOp op = tensor.op;
+  SegmentOp notifier = tensor.notifier;
+  SmallVector<std::string> low, high;
+  for (auto [first, last, extent] :
+       zip_equal(wait.getLow().getResults(), wait.getHigh().getResults(),
+                 op.getShape().getResults())) {
+    auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(first);
+    bool natural = mlir::isa<mlir::AffineDimExpr>(first) ||
+                   (constant && constant.getValue() >= 0);
+    low.push_back(natural ? spell(first)
+                          : "baton_max(" + spell(first) + ", 0)");
+    high.push_back(last == extent ? spell(last)
+                                  : "baton_min(" + spell(last) + ", " +
+                                        spell(extent) + ")");
+  }
+  std::string count = spell(op.getCount().getResult(0)), complete;
+  if (notifier == segment)
+    complete = wait.getDistance() == 1 ? "iteration" : "(iteration + 1)";
+  else
+    complete = std::to_string(notifier.getRepeat());
+  os << "    worker.wait(BatonBox<" << low.size() << ">{" << tensor.firstWord
+     << ", " << braces(low) << ", " << braces(high) << ", "
+     << braces(op.getCapacity()) << "}, uint32_t("
+     << (count == "1" ? complete : complete + " * " + count) << "));\n";
+}
+
+void PhaseEmitter::emitCalls() {
+  bool first = true;
+  for (mlir::Operation &op : phase.getBody().front()) {
+    if (!first)
+      os << "    worker.between();\n";
+    first = false;
+    if (auto advance = mlir::dyn_cast<AdvanceOp>(op)) {
+      mlir::StringAttr logits = advance.getLogitsAttr().getAttr();
+      BufferOp buffer = layout.buffers.find(logits)->second;
+      os << "    worker.advance(step, " << base(logits) << ", "
+         << spell(buffer.getExtents().getResult(1)) << ");\n";
+      continue;
+    }
+    auto call = mlir::cast<CallOp>(op);
+    SmallVector<std::string> arguments;
+    for (mlir::Attribute attribute : call.getOperands_())
+      arguments.push_back(operand(attribute));
+    std::string list = join(arguments, ", ");
+    auto body = bodies.functions.find(call.getCallee());
+    std::string task = (body == bodies.functions.end()
+                            ? ("baton_task_" + call.getCallee()).str()
+                            : body->second) +
+                       "(" + list;
+    if (auto matrix = matrices.find(call); matrix != matrices.end())
+      task = matrix->second.name + "(worker.shared, " + list;
+    if (call == streaming) {
+      os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
+         << "baton_stream_" << call.getCallee() << "(ring, " << list << ");\n";
+      if (mostRows == 1)
+        continue;
+      os << "    else\n      ";
+    } else {
+      os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
+    }
+    os << task << ");\n";
+  }
+}
+
+void PhaseEmitter::emitStreamTiles(StringRef indent) {
+  emitExtents(indent);
+  os << indent << "tiles = " << share("worker->") << ";\n";
+}
+
+void PhaseEmitter::emitStreamPanels(StringRef indent) {
+  auto panels = mlir::cast<WeightAttr>(streaming.getOperands_()[kPanels]);
+  mlir::StringAttr symbol = panels.getParameter().getAttr();
+  names[symbol] = parameter(symbol, "worker->");
+  emitExtents(indent);
+  emitCoordinates(indent);
+  os << indent << "panels = {" << weight(panels) << ", baton_ceil_div("
+     << operand(columnsOf(streaming)) << ", 16)"
+     << (sidesOf(streaming) == 2 ? " * 2" : "") << ", "
+     << operand(depthOf(streaming)) << "};\n";
+}
+
+std::string PhaseEmitter::operand(mlir::Attribute operand) {
+  if (auto buffer = mlir::dyn_cast<AddressAttr>(operand))
+    return address(buffer);
+  if (auto parameter = mlir::dyn_cast<WeightAttr>(operand))
+    return weight(parameter);
+  if (auto count = mlir::dyn_cast<CountAttr>(operand)) {
+    std::string least;
+    for (const std::string &value : spell(count.getMap()))
+      least = least.empty() ? value : "baton_min(" + least + ", " + value + ")";
+    return least;
+  }
+  if (auto stride = mlir::dyn_cast<StrideAttr>(operand)) {
+    int64_t elements = 0;
+    BufferOp buffer = layout.buffers.find(stride.getBuffer().getAttr())->second;
+    for (auto [steps, length] :
+         zip_equal(stride.getSteps(), buffer.getStrides()))
+      elements += steps * length;
+    return std::to_string(elements);
+  }
+  if (auto scratch = mlir::dyn_cast<ScratchAttr>(operand))
+    return "worker.scratch_at<float>(" + std::to_string(scratch.getOffset()) +
+           ")";
+  if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(operand))
+    return std::to_string(integer.getValue().getSExtValue());
+  if (auto real = mlir::dyn_cast<mlir::FloatAttr>(operand))
+    return spell(real.getValue());
+  return "nullptr";
+}
+
+std::string PhaseEmitter::address(AddressAttr address) {
+  BufferOp op = layout.buffers.find(address.getBuffer().getAttr())->second;
+  Sum position;
+  for (auto [value, stride] :
+       zip_equal(spell(address.getIndex()), op.getStrides()))
+    position.add(value, stride);
+  std::string pointer = base(op.getSymNameAttr());
+  return position.isZero() ? pointer : pointer + " + " + position.text();
+}
+
+std::string PhaseEmitter::weight(WeightAttr weight) {
+  std::string pointer = base(weight.getParameter().getAttr());
+  Sum offset;
+  offset.add(spell(weight.getOffset().getResult(0)));
+  return offset.isZero() ? pointer : pointer + " + " + offset.text();
+}

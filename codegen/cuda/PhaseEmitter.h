@@ -1,0 +1,102 @@
+//===- PhaseEmitter.h - a phase of a plan in CUDA C++ ---------------------===//
+//
+// The pieces of a phase: pointers, a worker's share of the tiles, what is
+// prefetched, a task's waits, calls and notification. PersistentKernel.cpp and
+// GraphKernels.cpp put them together.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_PHASEEMITTER_H
+#define BATON_CODEGEN_CUDA_PHASEEMITTER_H
+
+#include "codegen/cuda/BodyPrinter.h"
+#include "codegen/cuda/TunedBodies.h"
+#include "codegen/plan/ProgramLayout.h"
+
+namespace baton::cuda {
+
+/// Whether the program keeps what it computes from step to step.
+bool trains(event::ProgramOp program);
+
+class PhaseEmitter {
+public:
+  /// Prints to `os`. `rank` is the phase's number among those of all programs;
+  /// `onTensorCores` says whether its program has linears that run there.
+  PhaseEmitter(event::PhaseOp phase, uint32_t rank,
+               const plan::ProgramLayout &layout, const PrintedBodies &bodies,
+               const SourceOptions &options, bool onTensorCores,
+               llvm::raw_ostream &os);
+
+  uint32_t number() const { return rank; }
+  event::PhaseOp op() const { return phase; }
+  event::SegmentOp parent() const { return segment; }
+  /// "phase_3_layers_mlp".
+  std::string function();
+  /// A line of comment that says what the phase is.
+  std::string title();
+
+  /// Whether weights of its tasks flow through the ring in steps of one row.
+  bool isStreaming() const { return bool(streaming); }
+  /// Bytes of shared memory for bodies that take it.
+  int64_t matrixBytes() const;
+  bool hasScratch();
+  /// Whether bodies that take shared memory read scratch, which is global
+  /// memory then.
+  bool hasMatrixOfScratch() const;
+  /// Whether its task hands over the step.
+  bool advances();
+
+  // In a function that has worker, step, rows, past, outputs and iteration.
+
+  /// Pointers that all tiles share.
+  void emitPointers();
+  /// The grid's extents, and the worker's tiles.
+  void emitShare();
+  /// A loop over the tiles. With events, tasks wait and notify; without, the
+  /// first one's weights have been prefetched.
+  void emitTiles(bool withEvents);
+  /// Prefetches the weights of the first tile.
+  void emitFirstPrefetch();
+
+  // In the ring's source.
+
+  /// Sets `tiles` to the worker's.
+  void emitStreamTiles(llvm::StringRef indent);
+  /// Sets `panels` to those that the task of `tile` reads.
+  void emitStreamPanels(llvm::StringRef indent);
+
+private:
+  std::string parameter(mlir::StringAttr symbol, llvm::StringRef worker);
+  std::string share(llvm::StringRef worker);
+  void emitExtents(llvm::StringRef indent);
+  void emitCoordinates(llvm::StringRef indent);
+  bool hasPrefetches();
+  void emitPrefetches(llvm::StringRef indent);
+  void emitWait(event::WaitAttr wait);
+  void emitCalls();
+
+  std::string operand(mlir::Attribute operand);
+  std::string address(event::AddressAttr address);
+  std::string weight(event::WeightAttr weight);
+  std::string base(mlir::StringAttr symbol) { return names.lookup(symbol); }
+
+  event::PhaseOp phase;
+  event::SegmentOp segment;
+  uint32_t rank;
+  const plan::ProgramLayout &layout;
+  /// Rows of a step, at most.
+  int64_t mostRows;
+  const PrintedBodies &bodies;
+  llvm::raw_ostream &os;
+  /// The call whose weights flow through the ring when a step has one row.
+  event::CallOp streaming;
+  /// Calls whose bodies take shared memory, on tensor cores when a step has
+  /// more rows.
+  llvm::DenseMap<mlir::Operation *, MatrixBody> matrices;
+  /// The local pointers of buffers and parameters.
+  llvm::DenseMap<mlir::Attribute, std::string> names;
+};
+
+} // namespace baton::cuda
+
+#endif // BATON_CODEGEN_CUDA_PHASEEMITTER_H

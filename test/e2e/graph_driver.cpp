@@ -1,0 +1,186 @@
+//===- graph_driver.cpp - a CUDA driver that sees graphs ------------------===//
+//
+// What runtime/cuda calls of libcuda, for a program whose steps are graphs and
+// a machine without a GPU: memory is the host's. What is captured and launched
+// is written to FAKE_DRIVER_LOG, a line each. The kernel that ends a step is
+// spelled out here, with a sampler that always finds token 7; others do
+// nothing. Structures are as in cuda.h of CUDA 13.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device_program.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int invalid_value = 1;
+
+struct LaunchAttribute {
+  int id;
+  char padding[4];
+  union {
+    int value;
+    char room[64];
+    void *alignment;
+  };
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  void *stream;
+  LaunchAttribute *attributes;
+  unsigned attribute_count;
+};
+
+struct Graph {
+  int id;
+  std::string last_kernel;
+  BatonDevice *device;
+  uint32_t number;
+};
+
+Graph *capturing = nullptr;
+int graphs = 0;
+char context, stream;
+
+void log(const std::string &line) {
+  if (FILE *file = fopen(getenv("FAKE_DRIVER_LOG"), "a")) {
+    fputs((line + "\n").c_str(), file);
+    fclose(file);
+  }
+}
+
+/// What BatonWorkerState::generate() makes of a step.
+BatonDeviceStep next_step(BatonDevice &device, const BatonDeviceStep &step) {
+  const BatonGeneration &wanted = device.generation;
+  const uint32_t position = step.past + step.rows;
+  BatonDeviceStep next = {1, position, 1, 0};
+  if (position < wanted.prompt_tokens) {
+    const uint32_t left = wanted.prompt_tokens - position;
+    next.rows = left < wanted.prefill_chunk ? left : wanted.prefill_chunk;
+    next.outputs = next.rows == left;
+  } else {
+    device.tokens[position] = 7;
+    device.progress->new_tokens = ++device.new_tokens;
+    if (device.new_tokens == wanted.max_new_tokens)
+      next = {0, 0, 0, 0};
+  }
+  device.progress->positions = position;
+  if (next.rows == 0)
+    device.progress->end = BATON_END_REGULAR;
+  return next;
+}
+
+} // namespace
+
+extern "C" {
+
+int cuInit(unsigned flags) { return flags ? invalid_value : 0; }
+int cuGetErrorString(int, const char **text) {
+  return *text = "invalid value", 0;
+}
+int cuDeviceGetCount(int *count) { return *count = 1, 0; }
+int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, 0; }
+int cuDeviceGetName(char *name, int length, int) {
+  return strncpy(name, "fake", length), 0;
+}
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+  return *value = attribute == 16 ? 3 : 0, 0;
+}
+int cuDevicePrimaryCtxRetain(void **made, int) { return *made = &context, 0; }
+int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+int cuCtxSetCurrent(void *given) { return given ? 0 : invalid_value; }
+int cuMemGetInfo_v2(size_t *free, size_t *total) {
+  return *free = *total = size_t(1) << 30, 0;
+}
+int cuModuleLoadData(void **module, const void *image) {
+  return *module = &context, memcmp(image, "\177ELF", 4) ? invalid_value : 0;
+}
+int cuModuleGetFunction(void **function, void *, const char *name) {
+  return *function = strdup(name), 0;
+}
+int cuFuncSetAttribute(void *function, int attribute, int value) {
+  return function && attribute == 8 && value >= 0 ? 0 : invalid_value;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, void *, int, size_t) {
+  return invalid_value;
+}
+int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+  return *address = reinterpret_cast<uint64_t>(malloc(bytes)), 0;
+}
+int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
+  return memset(reinterpret_cast<void *>(address), value, bytes), 0;
+}
+int cuMemHostAlloc(void **address, size_t bytes, unsigned) {
+  return *address = malloc(bytes), 0;
+}
+int cuMemFreeHost(void *address) { return free(address), 0; }
+int cuStreamCreate(void **made, unsigned) { return *made = &stream, 0; }
+int cuStreamSynchronize(void *) { return 0; }
+int cuStreamQuery(void *) { return 0; }
+int cuMemcpyHtoDAsync_v2(uint64_t there, const void *here, size_t bytes,
+                         void *) {
+  return memcpy(reinterpret_cast<void *>(there), here, bytes), 0;
+}
+int cuMemcpyDtoHAsync_v2(void *here, uint64_t there, size_t bytes, void *) {
+  return memcpy(here, reinterpret_cast<const void *>(there), bytes), 0;
+}
+int cuLaunchCooperativeKernel(void *, unsigned, unsigned, unsigned, unsigned,
+                              unsigned, unsigned, unsigned, void *, void **) {
+  return invalid_value;
+}
+
+int cuStreamBeginCapture_v2(void *, int mode) {
+  if (capturing || mode != 1)
+    return invalid_value;
+  capturing = new Graph{graphs++, "", nullptr, 0};
+  return 0;
+}
+int cuLaunchKernelEx(const LaunchConfig *config, void *function,
+                     void **arguments, void **extra) {
+  if (!capturing || extra || !config->stream || !config->grid[0] ||
+      config->grid[1] != 1 || config->grid[2] != 1 || config->block[1] != 1 ||
+      config->block[2] != 1)
+    return invalid_value;
+  bool early = false;
+  for (unsigned i = 0; i < config->attribute_count; ++i)
+    early |= config->attributes[i].id == 6 && config->attributes[i].value == 1;
+  capturing->last_kernel = static_cast<char *>(function);
+  capturing->device = *static_cast<BatonDevice **>(arguments[0]);
+  capturing->number = *static_cast<uint32_t *>(arguments[1]);
+  log("kernel " + std::to_string(capturing->id) + " " + capturing->last_kernel +
+      " " + std::to_string(config->grid[0]) + " " +
+      std::to_string(config->block[0]) + " " +
+      std::to_string(config->shared_bytes) + " " + std::to_string(early) + " " +
+      std::to_string(capturing->number) + " " +
+      std::to_string(*static_cast<int64_t *>(arguments[2])));
+  return 0;
+}
+int cuStreamEndCapture(void *, void **graph) {
+  *graph = capturing;
+  return capturing = nullptr, 0;
+}
+int cuGraphInstantiateWithFlags(void **executable, void *graph,
+                                unsigned long long flags) {
+  return *executable = graph, flags || !graph ? invalid_value : 0;
+}
+int cuGraphDestroy(void *) { return 0; }
+int cuGraphUpload(void *, void *) { return 0; }
+int cuGraphLaunch(void *executable, void *) {
+  const Graph &graph = *static_cast<Graph *>(executable);
+  BatonDevice &device = *graph.device;
+  const BatonDeviceStep step = device.steps[graph.number & 1];
+  log("step " + std::to_string(graph.id) + " " + std::to_string(step.rows) +
+      " " + std::to_string(step.past));
+  if (graph.last_kernel.find("advance") == std::string::npos)
+    return invalid_value;
+  device.steps[(graph.number + 1) & 1] =
+      step.rows ? next_step(device, step) : step;
+  return 0;
+}
+
+} // extern "C"
