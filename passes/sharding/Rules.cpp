@@ -56,7 +56,9 @@ std::string Rule::text() const {
                         }),
         ", ");
   };
-  std::string text = tensors(operands) + " -> " + tensors(results);
+  std::string left = tensors(operands), right = tensors(results);
+  std::string text =
+      left + (left.empty() ? "->" : " ->") + (right.empty() ? "" : " " + right);
   for (auto [kind, word] : {std::pair(FactorKind::sum, "sum"),
                             {FactorKind::maximum, "max"},
                             {FactorKind::replicated, "replicated"},

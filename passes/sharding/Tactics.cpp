@@ -84,7 +84,11 @@ static LogicalResult shardHeads(Propagation &propagation, Operation *op,
   auto [q, k] = queryAndKey(op);
   if (failed(propagation.seed(op, q, 1, axis, false)))
     return failure();
-  if (op->hasAttr(kSharedHeads))
+  // Further axes shard the query heads of one key/value head.
+  int64_t ranks = 1;
+  for (const Sharding::Use &use : propagation.shardingsOf(k)[1].axes)
+    ranks *= propagation.getMesh().getSize(use.axis);
+  if (op->hasAttr(kSharedHeads) || ranks == dimensionOf(k, 1))
     return success();
   return propagation.seed(op, k, 1, axis, false);
 }

@@ -15,14 +15,14 @@ using namespace baton::dist;
 using namespace baton::model;
 using namespace baton::sharding;
 
-/// A value lies where something outside of the op's rule wants it.
-static LogicalResult expect(Operation *op, StringRef what, Value value,
+/// A value lies where the op wants it.
+static LogicalResult expect(Operation *op, const Twine &what, Value value,
                             PlacementAttr expected) {
   PlacementAttr placement = dist::placementOf(value);
   if (placement == expected)
     return success();
-  return op->emitOpError() << what << " " << nameOf(value) << " is placed "
-                           << placement << ", expected " << expected;
+  return op->emitOpError() << what << " placed " << placement << ", expected "
+                           << expected;
 }
 
 static LogicalResult expectWhole(Operation *op, Value value) {
@@ -37,7 +37,7 @@ static LogicalResult expectWhole(Operation *op, Value value) {
 static LogicalResult verifyCarried(Operation *op, ResultRange results) {
   for (auto [value, result] : llvm::zip(op->getOperands(), results))
     if (failed(expectWhole(op, value)) ||
-        failed(expect(op, "what the stack carries,", value,
+        failed(expect(op, "carries " + nameOf(value), value,
                       dist::placementOf(result))))
       return failure();
   return success();
@@ -47,8 +47,8 @@ static LogicalResult verifySaved(SavedOp op, ProgramOp program) {
   LogicalResult status = success();
   program.walk([&](SaveOp save) {
     if (save.getName() == op.getName() && succeeded(status))
-      status = expect(op, "what was saved,", op.getResult(),
-                      dist::placementOf(save.getX()));
+      status = expect(op, "reads what was saved as " + nameOf(op.getResult()),
+                      op.getResult(), dist::placementOf(save.getX()));
   });
   return status;
 }
@@ -57,7 +57,8 @@ static LogicalResult verifyGradient(GradientOp op) {
   auto stated = op->getAttrOfType<PlacementAttr>(kGradient);
   if (failed(expectWhole(op, op.getGradient())))
     return failure();
-  return expect(op, "gradient", op.getGradient(),
+  return expect(op, "reads the gradient of " + nameOf(op.getParameter()),
+                op.getGradient(),
                 stated ? stated : dist::placementOf(op.getParameter()));
 }
 
@@ -84,7 +85,7 @@ static LogicalResult verifyRule(Operation *op, MeshOp mesh) {
   if (!derived)
     return failure();
   for (auto [value, placement] : llvm::zip(op->getResults(), *derived))
-    if (failed(expect(op, "makes", value, placement)))
+    if (failed(expect(op, "has its result", value, placement)))
       return failure();
   return success();
 }
@@ -114,7 +115,8 @@ static LogicalResult verifyOp(Operation *op, ProgramOp program, MeshOp mesh) {
   if (auto saved = dyn_cast<SavedOp>(op))
     return verifySaved(saved, program);
   if (auto from = op->getAttrOfType<PlacementAttr>("from"))
-    return expect(op, "operand", op->getOperand(0), from);
+    return expect(op, "reads " + nameOf(op->getOperand(0)), op->getOperand(0),
+                  from);
   if (!hasRule(op->getName().getStringRef()))
     return verifyAllWhole(op);
   return verifyRule(op, mesh);
