@@ -96,7 +96,7 @@ static LogicalResult verifyAllWhole(Operation *op) {
   llvm::append_range(values, op->getResults());
   for (Value value : values)
     if (failed(expect(
-            op, "has no rule, and", value,
+            op, "has no rule, but reads or makes " + nameOf(value), value,
             replicated(op->getContext(),
                        dist::placementOf(value).getDimensions().size()))))
       return failure();

@@ -11,9 +11,9 @@ using namespace baton::sharding;
 
 static std::vector<std::string> opsOf(MLIRContext &context, StringRef dialect) {
   std::vector<std::string> names;
-  for (RegisteredOperationName op :
-       context.getRegisteredOperationsByDialect(dialect))
-    names.push_back(op.getStringRef().str());
+  for (RegisteredOperationName op : context.getRegisteredOperations())
+    if (op.getDialectNamespace() == dialect)
+      names.push_back(op.getStringRef().str());
   return names;
 }
 
