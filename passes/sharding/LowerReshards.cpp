@@ -67,6 +67,10 @@ Axes Lowering::missing(unsigned i) const {
   ArrayRef<StringAttr> wanted = to.getDimensions()[i].getAxes();
   if (wanted.size() <= has.size() || wanted.take_front(has.size()) != has)
     return {};
+  // Uneven parts are cut of the whole, and not any further.
+  if (!has.empty() &&
+      (dimension(i).isRagged() || to.getDimensions()[i].isRagged()))
+    return {};
   return Axes(wanted.drop_front(has.size()));
 }
 
@@ -121,7 +125,8 @@ void Lowering::reduce() {
         break;
       scattered.push_back(axis);
     }
-    if (scattered.empty())
+    if (scattered.empty() ||
+        (to.getDimensions()[i].isRagged() && scattered != axes))
       continue;
     PlacementAttr next = appended(without(scattered), i, scattered);
     value = builder.create<ReduceScatterOp>(op.getLoc(), value.getType(), value,

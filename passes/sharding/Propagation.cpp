@@ -146,15 +146,32 @@ LogicalResult Propagation::place(Operation *op, unsigned id, unsigned dimension,
       return success();
   Sharding &sharding = slot.shardings[dimension];
   int64_t size = slot.type.getDimension(dimension);
+  // Rows that are cut inside of sequences are not cut between them.
+  if (size == kRows && mesh.isBatch(axis) &&
+      llvm::any_of(sharding.axes, [&](const Sharding::Use &use) {
+        return !mesh.isBatch(use.axis);
+      }))
+    return success();
   int64_t ranks = mesh.getSize(axis);
   bool even = isSymbol(size) || (!sharding.granularity &&
                                  divides(size, sharding.axes, ranks, mesh));
   if (!even) {
-    if (!mayBeRagged || !sharding.axes.empty())
+    // What other tactics have cut already may be left as it is.
+    bool isCut = llvm::any_of(sharding.axes, [&](const Sharding::Use &use) {
+      return mayBeRagged || use.origin->tacticName != tacticName;
+    });
+    if (isCut)
+      return success();
+    if (!mayBeRagged) {
+      int64_t parts = 1;
+      for (const Sharding::Use &use : sharding.axes)
+        parts *= mesh.getSize(use.axis);
       return op->emitOpError()
              << "cannot be sharded by tactic '" << tacticName << "': dimension "
              << dimension << " of " << slot.name << ", " << size
+             << (parts > 1 ? " over " + std::to_string(parts) + " ranks" : "")
              << ", is not divisible by axis " << axis << " of size " << ranks;
+    }
     // The first ranks have one index more.
     sharding.granularity = 1;
     for (int64_t rank = 0; rank < ranks; ++rank)
@@ -175,11 +192,21 @@ LogicalResult Propagation::seedGradient(GradientOp op, unsigned dimension,
                /*mayBeRagged=*/true);
 }
 
-void Propagation::placeAll(unsigned slot, PlacementAttr placement) {
+LogicalResult Propagation::placeAll(Operation *op, unsigned slot,
+                                    PlacementAttr placement) {
+  bool isStated =
+      llvm::any_of(slots[slot].shardings, [](const Sharding &sharding) {
+        return !sharding.axes.empty();
+      });
+  if (isStated && placementOf(slot) != placement)
+    return op->emitOpError()
+           << "states " << placement << " where " << slots[slot].name
+           << ", of which there is one, is stated to lie in "
+           << placementOf(slot);
   for (auto [i, dimension] : llvm::enumerate(placement.getDimensions()))
-    if (!dimension.isReplicate())
-      slots[slot].shardings[i] =
-          sharding::shardingsOf(placement, newOrigin(slot, i))[i];
+    slots[slot].shardings[i] =
+        sharding::shardingsOf(placement, newOrigin(slot, i))[i];
+  return success();
 }
 
 LogicalResult Propagation::seedStated() {
@@ -193,7 +220,8 @@ LogicalResult Propagation::seedStated() {
       if (placement.isPartial())
         return op->emitOpError() << "states a partial placement, which only "
                                     "follows from others";
-      placeAll(slotOf.lookup(value), placement);
+      if (failed(placeAll(op, slotOf.lookup(value), placement)))
+        return failure();
     }
     return success();
   };
@@ -205,7 +233,8 @@ LogicalResult Propagation::seedStated() {
       return WalkResult::interrupt();
     if (auto placement = op->getAttrOfType<PlacementAttr>(kGradient)) {
       cutGradients();
-      placeAll(gradientSlots.lookup(op), placement);
+      if (failed(placeAll(op, gradientSlots.lookup(op), placement)))
+        return WalkResult::interrupt();
     }
     return WalkResult::advance();
   });

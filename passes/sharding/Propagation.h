@@ -102,7 +102,8 @@ private:
   mlir::LogicalResult place(mlir::Operation *op, unsigned slot,
                             unsigned dimension, mlir::StringAttr axis,
                             bool mayBeRagged);
-  void placeAll(unsigned slot, dist::PlacementAttr placement);
+  mlir::LogicalResult placeAll(mlir::Operation *op, unsigned slot,
+                               dist::PlacementAttr placement);
   const Origin *newOrigin(unsigned slot, unsigned dimension);
 
   llvm::SmallVector<Claim> claimsOf(const Node &node) const;

@@ -50,6 +50,9 @@ SmallVector<Sharding, 2> baton::sharding::split(const Sharding &dimension,
       parts[mesh.isBatch(use.axis) ? 0 : 1].axes.push_back(use);
     return parts;
   }
+  // Uneven parts end anywhere within outer factors.
+  if (dimension.granularity)
+    return parts;
   unsigned at = 0;
   for (const Sharding::Use &use : dimension.axes) {
     while (at < list.size() && isFull(rule.factors[list[at]], parts[at], mesh))

@@ -5,6 +5,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace baton;
@@ -29,7 +30,10 @@ static Tensor elementwise(const Tensor &a, const Tensor &b, Function function) {
 /// Rows of the last dimension.
 static int64_t widthOf(const Tensor &x) { return x.shape.back(); }
 static int64_t countRows(const Tensor &x) {
-  return int64_t(x.data.size()) / widthOf(x);
+  int64_t rows = 1;
+  for (int64_t size : ArrayRef(x.shape).drop_back())
+    rows *= size;
+  return rows;
 }
 
 /// sum over k of a[i, k] b[j, k], with either transposed.
@@ -320,9 +324,11 @@ std::vector<Tensor> Ranks::computeLoss(Operation &op, unsigned rank) {
     return target(row) >= 0 && target(row) < vocabulary;
   };
   Tensor maximum({rows}), sums({rows, 2});
-  for (int64_t row = 0; row < rows; ++row)
-    maximum.data[row] =
-        *std::max_element(&logits.at(row), &logits.at(row) + vocabulary);
+  for (int64_t row = 0; row < rows; ++row) {
+    maximum.data[row] = -std::numeric_limits<double>::infinity();
+    for (int64_t n = 0; n < vocabulary; ++n)
+      maximum.data[row] = std::max(maximum.data[row], logits.at(row, n));
+  }
   if (isa<LogitMaximumOp>(op))
     return {maximum};
   if (isa<LogitSumsOp>(op))

@@ -77,3 +77,9 @@ dist.mesh [a = 2, b = 4]
 // CHECK-NEXT: %[[G:.+]] = dist.all_gather %{{.+}} from <[ragged(a: 1, [5, 4]), replicate]> to <[replicate, replicate]> payload "4 * 9 * 12"
 // CHECK-NEXT: dist.slice %[[G]] {{.+}} dimension 1 over ["a"] from <[replicate, replicate]> to <[replicate, shard(a)]>
 %17 = dist.reshard %v : !v from #ragged to #a1
+
+// Uneven parts are not cut further: the rest is summed, and cut of the whole.
+// CHECK-NEXT: %[[S:.+]] = dist.all_reduce %{{.+}} over ["b"] from <[ragged(a: 4, [1, 1]), replicate], partial sum(b)> to <[ragged(a: 4, [1, 1]), replicate]> payload "2 * 4 * 12"
+// CHECK-NEXT: %[[G:.+]] = dist.all_gather %[[S]] {{.+}} dimension 0 over ["a"] from <[ragged(a: 4, [1, 1]), replicate]> to <[replicate, replicate]> payload "2 * 8 * 12"
+// CHECK-NEXT: dist.slice %[[G]] {{.+}} dimension 0 over ["a", "b"] from <[replicate, replicate]> to <[shard(a, b), replicate]>
+%18 = dist.reshard %x : !w from #dist.placement<[ragged(a: 4, [1, 1]), replicate], partial sum(b)> to #ab0
