@@ -205,7 +205,7 @@ def Dist_AllGatherOp : Dist_Collective<"all_gather"> {
 }
 
 def Dist_ReduceScatterOp : Dist_Collective<"reduce_scatter"> {
-  let summary = "every rank gets its shard of a sum";
+  let summary = "a partial value becomes shards: every rank gets its part of the whole";
   let description = [{
     **Constraints:**
     - both placements are ones of x
