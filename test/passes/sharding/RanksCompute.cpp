@@ -200,6 +200,37 @@ std::vector<Tensor> Ranks::compute(Operation &op, unsigned rank) {
           result.shape = {};
         return Results{result};
       })
+      .Case([&](model::SliceOp slice) {
+        // The axis is whole, and the last one.
+        int64_t offset = slice.getOffsetAttr().getInt();
+        Tensor result(boxOf(op.getResult(0), rank).sizes);
+        for (int64_t row = 0; row < countRows(result); ++row)
+          for (int64_t k = 0; k < widthOf(result); ++k)
+            result.data[row * widthOf(result) + k] =
+                x(0).data[row * widthOf(x(0)) + offset + k];
+        return Results{result};
+      })
+      .Case([&](JoinOp) {
+        Tensor result(boxOf(op.getResult(0), rank).sizes);
+        for (int64_t row = 0; row < countRows(result); ++row) {
+          int64_t at = 0;
+          for (unsigned i = 0; i < op.getNumOperands(); ++i)
+            for (int64_t k = 0; k < widthOf(x(i)); ++k)
+              result.data[row * widthOf(result) + at++] =
+                  x(i).data[row * widthOf(x(i)) + k];
+        }
+        return Results{result};
+      })
+      .Case([&](GateOp) {
+        return Results{elementwise(
+            x(0), x(1), [](double a, double g) { return a * sigmoid(g); })};
+      })
+      .Case([&](GateGradientOp) {
+        Tensor change = elementwise(x(0), x(1), std::multiplies<double>());
+        return Results{elementwise(change, x(2), [](double d, double g) {
+          return d * sigmoid(g) * (1 - sigmoid(g));
+        })};
+      })
       .Case([&](AddOp) {
         return Results{elementwise(x(0), x(1), std::plus<double>())};
       })

@@ -16,12 +16,16 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::sharding::test;
 
-/// Two layers with grouped queries, a norm of every head, a bias behind a sum,
-/// and the embedding's table as output projection.
+/// Two layers with grouped queries, a gate and a norm of every head, a bias
+/// behind a sum, and the embedding's table as output projection.
 static const char *kProgram = R"mlir(
 !index = !model.tensor<rows x i32>
 !x = !model.tensor<rows x 8 x f32>
 !qs = !model.tensor<rows x 16 x f32>
+!both = !model.tensor<rows x 32 x f32>
+!heads = !model.tensor<rows x 4 x 8 x f32>
+!wq = !model.tensor<32 x 8 x f32>
+!bq = !model.tensor<32 x f32>
 !ks = !model.tensor<rows x 8 x f32>
 !q = !model.tensor<rows x 4 x 4 x f32>
 !k = !model.tensor<rows x 2 x 4 x f32>
@@ -39,14 +43,16 @@ model.program @llama max_seq 64 {
   ^bb1(%a: !x):
     %n1 = model.parameter ["norm1.{layer}"] : !model.tensor<8 x f32>
     %b = model.rms_norm %a, %n1 {epsilon = 1.0e-5 : f32} : (!x, !model.tensor<8 x f32>) -> !x
-    %wq = model.parameter ["q.{layer}"] : !model.tensor<16 x 8 x f32>
+    %wq = model.parameter ["q.{layer}"] : !wq
     %wk = model.parameter ["k.{layer}"] : !model.tensor<8 x 8 x f32>
     %wv = model.parameter ["v.{layer}"] : !model.tensor<8 x 8 x f32>
-    %bq = model.parameter ["q_bias.{layer}"] : !model.tensor<16 x f32>
-    %q0 = model.linear %b, %wq bias %bq : (!x, !model.tensor<16 x 8 x f32>, !model.tensor<16 x f32>) -> !qs
+    %bq = model.parameter ["q_bias.{layer}"] : !bq
+    %q0 = model.linear %b, %wq bias %bq : (!x, !wq, !bq) -> !both
     %k0 = model.linear %b, %wk : (!x, !model.tensor<8 x 8 x f32>) -> !ks
     %v0 = model.linear %b, %wv : (!x, !model.tensor<8 x 8 x f32>) -> !ks
-    %q1 = model.reshape %q0 : (!qs) -> !q
+    %qg = model.reshape %q0 : (!both) -> !heads
+    %q1 = model.slice %qg {axis = 2 : i64, offset = 0 : i64} : (!heads) -> !q
+    %gate = model.slice %qg {axis = 2 : i64, offset = 4 : i64} : (!heads) -> !q
     %k1 = model.reshape %k0 : (!ks) -> !k
     %v1 = model.reshape %v0 : (!ks) -> !k
     %nq = model.parameter ["q_norm.{layer}"] : !model.tensor<4 x f32>
@@ -55,7 +61,7 @@ model.program @llama max_seq 64 {
     %k3 = model.rope %k1, %angles : (!k, !angles) -> !k
     %ks = model.kv_append %k3 to "k" : (!k) -> !kv
     %vs = model.kv_append %v1 to "v" : (!k) -> !kv
-    %r = model.attention %q3, %ks, %vs {scale = 0.5 : f32} : (!q, !kv, !kv) -> !q
+    %r = model.attention %q3, %ks, %vs, %gate {scale = 0.5 : f32} : (!q, !kv, !kv, !q) -> !q
     %r1 = model.reshape %r : (!q) -> !qs
     %wo = model.parameter ["o.{layer}"] : !model.tensor<8 x 16 x f32>
     %bo = model.parameter ["o_bias.{layer}"] : !model.tensor<8 x f32>
