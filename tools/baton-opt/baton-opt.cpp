@@ -1,7 +1,9 @@
 //===- baton-opt.cpp - every dialect and pass of Baton by name -----------===//
 
 #include "compiler/Dialects.h"
+#include "dialects/Dist/Dist.h"
 #include "passes/fusion/Passes.h"
+#include "passes/sharding/Passes.h"
 #include "passes/tasks/Passes.h"
 #include "passes/training/Passes.h"
 
@@ -12,10 +14,12 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   baton::compiler::registerDialects(registry);
+  registry.insert<baton::dist::DistDialect>();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::transform::registerInterpreterPass();
   baton::fusion::registerFusionPasses();
+  baton::sharding::registerShardingPasses();
   baton::tasks::registerTasksPasses();
   baton::training::registerTrainingPasses();
   return mlir::asMainReturnCode(

@@ -1,0 +1,30 @@
+//===- Dist.h - the dist dialect ------------------------------------------===//
+
+#ifndef BATON_DIALECTS_DIST_DIST_H
+#define BATON_DIALECTS_DIST_DIST_H
+
+#include "dialects/Model/Model.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace baton::dist {
+
+constexpr llvm::StringLiteral kPlacements = "dist.placements",
+                              kArguments = "dist.arguments",
+                              kOperands = "dist.operands",
+                              kComputed = "dist.computed",
+                              kGradient = "dist.gradient",
+                              kSharedHeads = "dist.shared_heads";
+
+} // namespace baton::dist
+
+#include "dialects/Dist/DistDialect.h.inc"
+#include "dialects/Dist/DistEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Dist/DistAttributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Dist/DistOps.h.inc"
+
+#endif // BATON_DIALECTS_DIST_DIST_H

@@ -1,0 +1,298 @@
+//===- DistVerifiers.cpp - what the dist dialect promises -----------------===//
+//
+// Each check is a line under **Constraints** in DistOps.td and a case in
+// test/dialects/Dist/errors.mlir.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Dist/Placement.h"
+
+#include "dialects/Model/Verification.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::dist;
+using namespace baton::model;
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+/// A placement for each value.
+static LogicalResult verifyList(Operation *op, NamedAttribute attribute,
+                                TypeRange types) {
+  auto emitError = [&] {
+    return op->emitError() << "'" << attribute.getName().getValue() << "': ";
+  };
+  auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (!list || list.size() != types.size() ||
+      !llvm::all_of(list, llvm::IsaPred<PlacementAttr>))
+    return emitError() << "expected " << types.size()
+                       << " placements in brackets";
+  MeshOp mesh = findMesh(op);
+  for (auto [type, placement] : llvm::zip(types, list))
+    if (failed(verifyPlacement(emitError, type, cast<PlacementAttr>(placement),
+                               mesh)))
+      return failure();
+  return success();
+}
+
+LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == kPlacements || name == kComputed)
+    return verifyList(op, attribute, op->getResultTypes());
+  if (name == kOperands)
+    return verifyList(op, attribute, op->getOperandTypes());
+  if (name == kArguments && isa<ProgramOp>(op))
+    return verifyList(op, attribute, op->getRegion(0).getArgumentTypes());
+  if (name == kGradient && isa<GradientOp>(op))
+    return verifyList(op,
+                      {attribute.getName(),
+                       ArrayAttr::get(getContext(), {attribute.getValue()})},
+                      op->getOperand(0).getType());
+  if (name == kSharedHeads &&
+      isa<SequenceAttentionOp, AttentionOp, AttentionQueryGradientOp,
+          AttentionKeyValueGradientOp>(op) &&
+      isa<UnitAttr>(attribute.getValue()))
+    return success();
+  return op->emitError() << "'" << name << "' is no attribute that '"
+                         << op->getName() << "' has";
+}
+
+LogicalResult MeshOp::verify() {
+  auto module = dyn_cast<ModuleOp>((*this)->getParentOp());
+  if (!module)
+    return emitOpError() << "stands outside of a module";
+  if (*module.getOps<MeshOp>().begin() != *this)
+    return emitOpError() << "is the module's second mesh";
+  ArrayRef<int64_t> sizes = getSizes();
+  if (sizes.empty() || sizes.size() != getNames().size())
+    return emitOpError() << "has " << getNames().size() << " names and "
+                         << sizes.size() << " sizes, expected one or more axes";
+  int64_t ranks = 1;
+  for (auto [i, name] : llvm::enumerate(getNames())) {
+    if (llvm::is_contained(ArrayRef(getNames().getValue()).take_front(i), name))
+      return emitOpError() << "has two axes " << name;
+    if (sizes[i] < 1)
+      return emitOpError() << "axis " << name << " has size " << sizes[i]
+                           << ", expected at least 1";
+    if (sizes[i] > (1 << 20) / ranks)
+      return emitOpError() << "has more than 1048576 ranks";
+    ranks *= sizes[i];
+  }
+  for (auto name : getBatch().getAsRange<StringAttr>())
+    if (!getSize(name))
+      return emitOpError() << "has no axis " << name << " for batches";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Moves
+//===----------------------------------------------------------------------===//
+
+static SmallVector<StringAttr> axesOf(ArrayAttr axes) {
+  return llvm::to_vector(axes.getAsRange<StringAttr>());
+}
+
+template <typename OpT> static LogicalResult verifyPlacements(OpT op) {
+  auto emitError = [&] { return op.emitOpError(); };
+  MeshOp mesh = findMesh(op);
+  return success(succeeded(verifyPlacement(emitError, op.getX().getType(),
+                                           op.getFrom(), mesh)) &&
+                 succeeded(verifyPlacement(emitError, op.getX().getType(),
+                                           op.getTo(), mesh)));
+}
+
+/// The dimension without its last axes; null if they are others.
+static DimensionAttr withoutLast(DimensionAttr dimension,
+                                 ArrayRef<StringAttr> axes) {
+  ArrayRef<StringAttr> all = dimension.getAxes();
+  if (axes.empty() || all.size() < axes.size() ||
+      all.take_back(axes.size()) != axes)
+    return {};
+  ArrayRef<StringAttr> rest = all.drop_back(axes.size());
+  if (!rest.empty() && dimension.isRagged())
+    return {};
+  return DimensionAttr::getShard(dimension.getContext(), rest);
+}
+
+/// A placement without the last axes of a dimension; null if it has others.
+static PlacementAttr withoutLast(PlacementAttr placement, int64_t index,
+                                 ArrayRef<StringAttr> axes) {
+  if (index < 0 || index >= int64_t(placement.getDimensions().size()))
+    return {};
+  DimensionAttr rest = withoutLast(placement.getDimensions()[index], axes);
+  return rest ? placement.withDimension(index, rest) : PlacementAttr();
+}
+
+/// A placement without some partial axes; null if they are not partial.
+static PlacementAttr withoutPartial(PlacementAttr placement,
+                                    ArrayRef<StringAttr> axes) {
+  SmallVector<StringAttr> rest;
+  for (StringAttr axis : placement.getPartialAxes())
+    if (!llvm::is_contained(axes, axis))
+      rest.push_back(axis);
+  if (axes.empty() ||
+      rest.size() + axes.size() != placement.getPartialAxes().size())
+    return {};
+  return placement.withPartial(
+      rest.empty() ? Reduction::sum : placement.getReduction(), rest);
+}
+
+template <typename OpT>
+static LogicalResult expectMove(OpT op, PlacementAttr from, PlacementAttr to) {
+  if (from && from == to)
+    return success();
+  return op.emitOpError() << "over " << op.getAxes() << " does not lead from "
+                          << op.getFrom() << " to " << op.getTo();
+}
+
+template <typename OpT>
+static LogicalResult expectPayload(OpT op, PlacementAttr placement) {
+  std::string bytes = countBytes(cast<StepTensorType>(op.getX().getType()),
+                                 placement, findMesh(op));
+  if (op.getPayload() == bytes)
+    return success();
+  return op.emitOpError() << "has payload '" << op.getPayload()
+                          << "', expected '" << bytes << "'";
+}
+
+LogicalResult ReshardOp::verify() {
+  if (failed(verifyPlacements(*this)))
+    return failure();
+  PlacementAttr from = getFrom(), to = getTo();
+  for (StringAttr axis : to.getPartialAxes())
+    if (to.getReduction() != Reduction::sum &&
+        !llvm::is_contained(from.getPartialAxes(), axis))
+      return emitOpError() << "makes a partial maximum over " << axis
+                           << ", expected a sum";
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() {
+  if (failed(verifyPlacements(*this)) ||
+      failed(expectMove(*this, withoutPartial(getFrom(), axesOf(getAxes())),
+                        getTo())))
+    return failure();
+  return expectPayload(*this, getFrom());
+}
+
+LogicalResult AllGatherOp::verify() {
+  int64_t dimension = getDimensionAttr().getInt();
+  if (failed(verifyPlacements(*this)) ||
+      failed(expectMove(*this,
+                        withoutLast(getFrom(), dimension, axesOf(getAxes())),
+                        getTo())))
+    return failure();
+  return expectPayload(*this, getTo());
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  SmallVector<StringAttr> axes = axesOf(getAxes());
+  int64_t dimension = getDimensionAttr().getInt();
+  if (failed(verifyPlacements(*this)) ||
+      failed(expectMove(*this, withoutPartial(getFrom(), axes),
+                        withoutLast(getTo(), dimension, axes))))
+    return failure();
+  return expectPayload(*this, getFrom());
+}
+
+LogicalResult AllToAllOp::verify() {
+  SmallVector<StringAttr> axes = axesOf(getAxes());
+  int64_t source = getSourceAttr().getInt();
+  int64_t dimension = getDimensionAttr().getInt();
+  if (failed(verifyPlacements(*this)) ||
+      failed(expectMove(*this, withoutLast(getFrom(), source, axes),
+                        withoutLast(getTo(), dimension, axes))))
+    return failure();
+  return expectPayload(*this, getFrom());
+}
+
+LogicalResult dist::SliceOp::verify() {
+  int64_t dimension = getDimensionAttr().getInt();
+  if (failed(verifyPlacements(*this)))
+    return failure();
+  return expectMove(*this, getFrom(),
+                    withoutLast(getTo(), dimension, axesOf(getAxes())));
+}
+
+LogicalResult FirstRankOp::verify() {
+  if (failed(verifyPlacements(*this)))
+    return failure();
+  if (getTo().getReduction() != Reduction::sum)
+    return emitOpError() << "makes a partial maximum, expected a sum";
+  return expectMove(*this, getFrom(),
+                    withoutPartial(getTo(), axesOf(getAxes())));
+}
+
+//===----------------------------------------------------------------------===//
+// Cross-entropy over a sharded vocabulary
+//===----------------------------------------------------------------------===//
+
+/// A number for every row, or two.
+static LogicalResult expectNumbers(Operation *op, StringRef what, Value value,
+                                   ArrayRef<int64_t> shape) {
+  if (!isa<StepTensorType>(value.getType()))
+    return op->emitOpError() << what << " is no tensor";
+  if (failed(expectShape(op, what, value, shape)))
+    return failure();
+  return expectFloat32(op, what, value);
+}
+
+static LogicalResult expectIndexRows(Operation *op, Value targets) {
+  if (!isa<StepTensorType>(targets.getType()))
+    return op->emitOpError() << "targets are no tensor";
+  return expectIndices(op, "targets", targets);
+}
+
+template <typename OpT> static LogicalResult verifyLogits(OpT op) {
+  auto x = dyn_cast<StepTensorType>(op.getX().getType());
+  auto weight = dyn_cast<StepTensorType>(op.getWeight().getType());
+  if (!x || x.getRank() != 2 || x.getDimension(0) != kRows ||
+      isSymbol(x.getDimension(1)) || !x.getElementType().isF32())
+    return op.emitOpError()
+           << "x is " << op.getX().getType() << ", expected [rows, K] in f32";
+  if (!weight || weight.getRank() != 2 || !weight.isStatic() ||
+      weight.getDimension(1) != x.getDimension(1))
+    return op.emitOpError() << "the weight is " << op.getWeight().getType()
+                            << ", expected [V, " << x.getDimension(1) << "]";
+  if (failed(expectFinite(op, "scale", op.getScale())))
+    return failure();
+  return expectNotNegative(op, "softcap", op.getSoftcap());
+}
+
+LogicalResult LogitMaximumOp::verify() {
+  if (failed(verifyLogits(*this)))
+    return failure();
+  return expectNumbers(*this, "the result", getResult(), {kRows});
+}
+
+LogicalResult LogitSumsOp::verify() {
+  if (failed(verifyLogits(*this)) ||
+      failed(expectIndexRows(*this, getTargets())) ||
+      failed(expectNumbers(*this, "the maximum", getMaximum(), {kRows})))
+    return failure();
+  return expectNumbers(*this, "the result", getResult(), {kRows, 2});
+}
+
+LogicalResult LossesOp::verify() {
+  if (failed(expectNumbers(*this, "the maximum", getMaximum(), {kRows})) ||
+      failed(expectNumbers(*this, "sums", getSums(), {kRows, 2})) ||
+      failed(expectNumbers(*this, "weights", getWeights(), {kRows})))
+    return failure();
+  return expectNumbers(*this, "the result", getResult(), {kRows});
+}
+
+LogicalResult LossGradientsOp::verify() {
+  if (failed(verifyLogits(*this)) ||
+      failed(expectIndexRows(*this, getTargets())) ||
+      failed(expectNumbers(*this, "weights", getWeights(), {kRows})) ||
+      failed(expectNumbers(*this, "the maximum", getMaximum(), {kRows})) ||
+      failed(expectNumbers(*this, "sums", getSums(), {kRows, 2})))
+    return failure();
+  if (getDx().getType() != getX().getType())
+    return emitOpError() << "dx is " << getDx().getType() << ", expected "
+                         << getX().getType();
+  return expectNumbers(*this, "dweight", getDweight(), shapeOf(getWeight()));
+}

@@ -1,0 +1,107 @@
+//===- LossExpansion.cpp - losses over a sharded vocabulary ---------------===//
+//
+// A rank has logits of some of the vocabulary. The loss needs of all of them
+// their maximum, the sum of their exponentials relative to it, and the target's
+// (Shoeybi et al., "Megatron-LM", 2019).
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/sharding/LossExpansion.h"
+
+#include "passes/sharding/Derivation.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::dist;
+using namespace baton::model;
+using namespace baton::sharding;
+
+/// How the op reads its operands.
+static SmallVector<PlacementAttr> readPlacements(Operation *op) {
+  SmallVector<PlacementAttr> placements;
+  auto list = op->getAttrOfType<ArrayAttr>(kOperands);
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    placements.push_back(list ? cast<PlacementAttr>(list[i])
+                              : dist::placementOf(operand));
+  return placements;
+}
+
+/// States what follows from the operands, and where results then lie: whole
+/// sums, unless something else is given.
+static LogicalResult annotate(Operation *op, ArrayRef<PlacementAttr> operands,
+                              ArrayRef<PlacementAttr> results, MeshOp mesh) {
+  auto list = [&](ArrayRef<PlacementAttr> placements) {
+    return ArrayAttr::get(
+        op->getContext(),
+        SmallVector<Attribute>(placements.begin(), placements.end()));
+  };
+  std::optional<Rule> rule = ruleOf(op);
+  if (!rule)
+    return failure();
+  auto computed = deriveResults(*rule, operands, {}, mesh,
+                                [&] { return op->emitOpError(); });
+  if (!computed)
+    return failure();
+  SmallVector<PlacementAttr> lie(results);
+  if (lie.empty())
+    for (PlacementAttr placement : *computed)
+      lie.push_back(placement.withoutPartial());
+  op->setAttr(kOperands, list(operands));
+  op->setAttr(kComputed, list(*computed));
+  op->setAttr(kPlacements, list(lie));
+  return success();
+}
+
+static LogicalResult expand(CrossEntropyOp op, MeshOp mesh) {
+  SmallVector<PlacementAttr> read = readPlacements(op);
+  PlacementAttr x = read[0], weight = read[1], targets = read[2],
+                weights = read[3];
+  OpBuilder builder(op);
+  Location location = op.getLoc();
+  auto rows = cast<StepTensorType>(op.getLoss().getType());
+  auto maximum =
+      builder.create<LogitMaximumOp>(location, rows, op.getX(), op.getWeight(),
+                                     op.getScaleAttr(), op.getSoftcapAttr());
+  if (failed(annotate(maximum, {x, weight}, {}, mesh)))
+    return failure();
+  PlacementAttr row = dist::placementOf(maximum.getResult());
+  auto sums = builder.create<LogitSumsOp>(
+      location, rows.withShape({kRows, 2}), op.getX(), op.getWeight(),
+      op.getTargets(), maximum, op.getScaleAttr(), op.getSoftcapAttr());
+  if (failed(annotate(sums, {x, weight, targets, row}, {}, mesh)))
+    return failure();
+  PlacementAttr pair = dist::placementOf(sums.getResult());
+  auto losses =
+      builder.create<LossesOp>(location, rows, maximum, sums, op.getWeights());
+  if (failed(annotate(losses, {row, pair, weights},
+                      dist::placementOf(op.getLoss()), mesh)))
+    return failure();
+  auto gradients = builder.create<LossGradientsOp>(
+      location, TypeRange({op.getDx().getType(), op.getDweight().getType()}),
+      op.getX(), op.getWeight(), op.getTargets(), op.getWeights(), maximum,
+      sums, op.getScaleAttr(), op.getSoftcapAttr());
+  if (failed(annotate(
+          gradients, {x, weight, targets, weights, row, pair},
+          {dist::placementOf(op.getDx()), dist::placementOf(op.getDweight())},
+          mesh)))
+    return failure();
+  op.getLoss().replaceAllUsesWith(losses);
+  op.getDx().replaceAllUsesWith(gradients.getDx());
+  op.getDweight().replaceAllUsesWith(gradients.getDweight());
+  if (gradients.use_empty())
+    gradients.erase();
+  op.erase();
+  return success();
+}
+
+LogicalResult baton::sharding::expandLosses(ProgramOp program, MeshOp mesh) {
+  SmallVector<CrossEntropyOp> ops;
+  program.walk([&](CrossEntropyOp op) {
+    if (!readPlacements(op)[1].getDimensions()[0].isReplicate())
+      ops.push_back(op);
+  });
+  for (CrossEntropyOp op : ops)
+    if (failed(expand(op, mesh)))
+      return failure();
+  return success();
+}

@@ -1,0 +1,129 @@
+//===- Passes.td - from one model to one rank's program -------------------===//
+
+#ifndef BATON_PASSES_SHARDING
+#define BATON_PASSES_SHARDING
+
+include "mlir/Pass/PassBase.td"
+
+def PrintRules : Pass<"test-print-sharding-rules", "::mlir::ModuleOp"> {
+  let summary = "Say every op's sharding rule, or why it has none, as a remark";
+}
+
+def ShardingPropagation : Pass<"sharding-propagation", "::mlir::ModuleOp"> {
+  let summary = "Find where every value lies, from a few that are known";
+  let description = [{
+    Tactics come one after the other. Each says of some values on which axis they
+    are sharded (its seeds), and what follows from that by the ops' rules,
+    forwards and backwards, is found before the next one begins.
+
+    | tactic        | seeds                                                               |
+    |---------------|---------------------------------------------------------------------|
+    | (always first) | placements that the IR states: `dist.placements`, `dist.arguments`, `dist.gradient` |
+    | `data:A`      | the program's rows, between sequences; A is a batch axis of the mesh |
+    | `tensor:A`    | attention's heads, the width of feed-forward layers, the vocabulary |
+    | `sequence:A`  | rows of what stacks carry                                           |
+    | `zero:A`      | parameters, hence their gradients (ZeRO-3, FSDP)                    |
+    | `gradients:A` | gradients alone (ZeRO-1 and 2)                                      |
+
+    ```mlir
+    dist.mesh [tensor = 2]
+    %up = model.parameter ["up"] : !model.tensor<12 x 8 x f32>
+    %b = model.linear %a, %up
+    %c = model.activate %b
+    %down = model.parameter ["down"] : !model.tensor<8 x 12 x f32>
+    %d = model.linear %c, %down
+    ```
+    gets with `tactics=tensor:tensor`
+    ```mlir
+    %up = model.parameter ["up"] {dist.placements = [#dist.placement<[shard(tensor), replicate]>]}
+    %b = model.linear %a, %up {dist.placements = [#dist.placement<[replicate, shard(tensor)]>]}
+    %c = model.activate %b {dist.placements = [#dist.placement<[replicate, shard(tensor)]>]}
+    %down = model.parameter ["down"] {dist.placements = [#dist.placement<[replicate, shard(tensor)]>]}
+    %d = model.linear %c, %down {
+      dist.computed = [#dist.placement<[replicate, replicate], partial sum(tensor)>],
+      dist.placements = [#dist.placement<[replicate, replicate]>]}
+    ```
+    `dist.operands` and `dist.computed` say how an op reads and writes where that
+    is not where the values lie.
+
+    An axis never leaves a value that it shards: where two tactics want one axis
+    in one op, or for one value, the earlier one has it. What the other one
+    wanted, and where both come from, is a remark with `explain`.
+
+    A stack is seen once. What it carries lies in one place before, in and behind
+    it, so do parameters of the same names, and a value and what is saved of it.
+
+    Only the vocabulary may be uneven. Key/value heads that are fewer than the
+    ranks are replicated (`dist.shared_heads`).
+
+    Not guaranteed: that a communication is needed least often; it only follows
+    where values lie.
+  }];
+  let options = [
+    ListOption<"tactics", "tactics", "std::string", "In their order: data:AXIS, tensor:AXIS, ...">,
+    Option<"explain", "explain", "bool", "false", "Say what was decided against, and why, as remarks">,
+  ];
+  let dependentDialects = ["::baton::dist::DistDialect"];
+}
+
+def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
+  let summary = "Write a reshard wherever a value is read from another place than it lies in";
+  let description = [{
+    ```mlir
+    %d = model.linear %c, %down {
+      dist.computed = [#dist.placement<[replicate, replicate], partial sum(tensor)>],
+      dist.placements = [#dist.placement<[replicate, replicate]>]}
+    ```
+    becomes
+    ```mlir
+    %p = model.linear %c, %down {dist.placements = [#dist.placement<[replicate, replicate], partial sum(tensor)>]}
+    %d = dist.reshard %p from #dist.placement<[replicate, replicate], partial sum(tensor)> to #dist.placement<[replicate, replicate]>
+    ```
+    Sums of partial values that nothing else reads stay partial, so that they are
+    communicated once. A value that several ops read from one place is brought
+    there once.
+
+    `model.cross_entropy` with a sharded vocabulary becomes `dist.logit_maximum`,
+    `dist.logit_sums`, `dist.losses` and `dist.loss_gradients`, between which
+    three numbers a row are communicated.
+  }];
+  let statistics = [
+    Statistic<"numReshards", "reshards", "Reshards written">,
+  ];
+  let dependentDialects = ["::baton::dist::DistDialect"];
+}
+
+def VerifySharding : Pass<"verify-sharding", "::mlir::ModuleOp"> {
+  let summary = "Show that every op gets its operands as its rule wants them";
+  let description = [{
+    From where an op's operands lie its rule gives where its results do; that has
+    to be what is stated. So no partial value reaches an op that is not linear in
+    it, a stack's border, a saved value, a gradient or the end of the program, no
+    factor that an op needs whole is sharded, and all operands shard a factor
+    alike.
+  }];
+}
+
+def LowerReshards : Pass<"lower-reshards", "::mlir::ModuleOp"> {
+  let summary = "Make collectives of reshards";
+  let description = [{
+    | from | to | becomes |
+    |------|----|---------|
+    | partial | replicate | `dist.all_reduce` |
+    | partial | shard | `dist.reduce_scatter` |
+    | shard | replicate | `dist.all_gather` |
+    | shard of one dimension | of another | `dist.all_to_all` |
+    | replicate | shard | `dist.slice`, which sends nothing |
+    | replicate | partial | `dist.first_rank`, which sends nothing |
+
+    Reductions come first, gathers last, where tensors are smallest and largest.
+    A collective's `payload` are the bytes of the tensor that a rank has, as a
+    formula in the symbols of the step.
+  }];
+  let statistics = [
+    Statistic<"numCollectives", "collectives", "Ops that communicate">,
+  ];
+  let dependentDialects = ["::baton::dist::DistDialect"];
+}
+
+#endif // BATON_PASSES_SHARDING

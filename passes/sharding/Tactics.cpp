@@ -1,0 +1,218 @@
+//===- Tactics.cpp - which values are sharded first -----------------------===//
+//
+// Values are found by what the program does with them, not by names, so that a
+// tactic is the same for every family of models.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/sharding/Tactics.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::dist;
+using namespace baton::model;
+using namespace baton::sharding;
+
+static int64_t dimensionOf(Value value, int64_t index) {
+  return cast<StepTensorType>(value.getType()).getDimension(index);
+}
+
+//===----------------------------------------------------------------------===//
+// data, sequence
+//===----------------------------------------------------------------------===//
+
+static LogicalResult shardData(Propagation &propagation, StringAttr axis) {
+  ProgramOp program = propagation.getProgram();
+  if (!program.getTraining())
+    return program.emitOpError()
+           << "cannot be sharded by tactic 'data': it decodes, and its rows "
+              "are those of one sequence";
+  if (!propagation.getMesh().isBatch(axis))
+    return program.emitOpError()
+           << "cannot be sharded by tactic 'data': " << axis
+           << " is no batch axis of the mesh";
+  for (BlockArgument argument : program.getBody().getArguments())
+    if (failed(propagation.seed(program, argument, 0, axis, false)))
+      return failure();
+  return success();
+}
+
+static LogicalResult shardSequence(Propagation &propagation, StringAttr axis) {
+  if (propagation.getMesh().isBatch(axis))
+    return propagation.getProgram().emitOpError()
+           << "cannot be sharded by tactic 'sequence': " << axis
+           << " is a batch axis of the mesh";
+  for (auto stack : propagation.getProgram().getOps<StackOp>())
+    for (Value carried : stack.getResults())
+      if (failed(propagation.seed(stack, carried, 0, axis, false)))
+        return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// tensor
+//===----------------------------------------------------------------------===//
+
+/// Query and key heads of any attention.
+static std::pair<Value, Value> queryAndKey(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return {attention.getQ(), attention.getK()};
+  if (auto attention = dyn_cast<SequenceAttentionOp>(op))
+    return {attention.getQ(), attention.getK()};
+  if (auto adjoint = dyn_cast<AttentionQueryGradientOp>(op))
+    return {adjoint.getQ(), adjoint.getK()};
+  if (auto adjoint = dyn_cast<AttentionKeyValueGradientOp>(op))
+    return {adjoint.getQ(), adjoint.getK()};
+  return {};
+}
+
+void baton::sharding::shareHeads(ProgramOp program, int64_t ranks) {
+  program.walk([&](Operation *op) {
+    auto [q, k] = queryAndKey(op);
+    if (!q)
+      return;
+    int64_t queries = dimensionOf(q, 1), keys = dimensionOf(k, 1);
+    if (keys % ranks && ranks % keys == 0 && queries % ranks == 0)
+      op->setAttr(kSharedHeads, UnitAttr::get(op->getContext()));
+  });
+}
+
+static LogicalResult shardHeads(Propagation &propagation, Operation *op,
+                                StringAttr axis) {
+  auto [q, k] = queryAndKey(op);
+  if (failed(propagation.seed(op, q, 1, axis, false)))
+    return failure();
+  // Further axes shard the query heads of one key/value head.
+  int64_t ranks = 1;
+  for (const Sharding::Use &use : propagation.shardingsOf(k)[1].axes)
+    ranks *= propagation.getMesh().getSize(use.axis);
+  if (op->hasAttr(kSharedHeads) || ranks == dimensionOf(k, 1))
+    return success();
+  return propagation.seed(op, k, 1, axis, false);
+}
+
+/// The linears that make a value element by element; nothing, and false, where
+/// something else takes part. What is read elsewhere, too, is a stream of the
+/// model, not a layer's inside.
+static bool findMakers(Value value, SmallVectorImpl<Operation *> &makers) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<LinearOp, GatedLinearOp>(op)) {
+    makers.push_back(op);
+    return true;
+  }
+  if (!isa_and_nonnull<ActivateOp, MulOp, ScaleOp, TanhOp>(op))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return findMakers(operand, makers);
+  });
+}
+
+/// A linear that reads what others made of one input: its input's width is the
+/// inside of a feed-forward layer.
+static bool endsFeedForward(LinearOp linear) {
+  SmallVector<Operation *> makers;
+  return findMakers(linear.getX(), makers) &&
+         llvm::all_of(makers, [&](Operation *maker) {
+           return maker->getOperand(0) == makers.front()->getOperand(0);
+         });
+}
+
+/// The linear that makes logits, through factors and caps.
+static LinearOp findProjection(ProgramOp program) {
+  Value value = program.getBody().front().getTerminator()->getOperand(0);
+  while (isa_and_nonnull<ScaleOp, TanhOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value.getDefiningOp<LinearOp>();
+}
+
+static LogicalResult shardTensor(Propagation &propagation, StringAttr axis) {
+  ProgramOp program = propagation.getProgram();
+  LinearOp projection = findProjection(program);
+  Value tokens = program.getBody().getArgument(0);
+  WalkResult result = program.walk([&](Operation *op) {
+    LogicalResult seeded = success();
+    if (queryAndKey(op).first)
+      seeded = shardHeads(propagation, op, axis);
+    else if (auto embedding = dyn_cast<EmbeddingOp>(op))
+      // Positions have tables, too, which are small.
+      seeded = embedding.getTokens() != tokens
+                   ? success()
+                   : propagation.seed(op, embedding.getTable(), 0, axis, true);
+    else if (auto loss = dyn_cast<CrossEntropyOp>(op))
+      seeded = propagation.seed(op, loss.getWeight(), 0, axis, true);
+    else if (auto linear = dyn_cast<LinearOp>(op)) {
+      if (linear == projection)
+        seeded = propagation.seed(op, linear.getWeight(), 0, axis, true);
+      else if (endsFeedForward(linear))
+        seeded = propagation.seed(op, linear.getWeight(), 1, axis, false);
+    }
+    return failed(seeded) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// zero, gradients
+//===----------------------------------------------------------------------===//
+
+/// The first dimension that the axis divides further, else the first one that
+/// nothing shards, uneven; -1 if there is none.
+static int64_t chooseDimension(ArrayRef<int64_t> shape,
+                               const Shardings &shardings, StringAttr axis,
+                               MeshOp mesh) {
+  for (auto [i, size] : llvm::enumerate(shape))
+    if (!shardings[i].granularity &&
+        divides(size, shardings[i].axes, mesh.getSize(axis), mesh))
+      return i;
+  for (unsigned i = 0; i < shape.size(); ++i)
+    if (shardings[i].axes.empty())
+      return i;
+  return -1;
+}
+
+static LogicalResult shardParameters(Propagation &propagation,
+                                     StringAttr axis) {
+  WalkResult result = propagation.getProgram().walk([&](ParameterOp op) {
+    Value value = op.getResult();
+    int64_t dimension =
+        chooseDimension(op.getType().getShape(), propagation.shardingsOf(value),
+                        axis, propagation.getMesh());
+    if (dimension >= 0 &&
+        failed(propagation.seed(op, value, dimension, axis, true)))
+      return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+static LogicalResult shardGradients(Propagation &propagation, StringAttr axis) {
+  propagation.cutGradients();
+  WalkResult result = propagation.getProgram().walk([&](GradientOp op) {
+    auto shape = cast<StepTensorType>(op.getGradient().getType()).getShape();
+    int64_t dimension = chooseDimension(shape, propagation.shardingsOf(op),
+                                        axis, propagation.getMesh());
+    if (dimension >= 0 && failed(propagation.seedGradient(op, dimension, axis)))
+      return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult baton::sharding::applyTactic(Propagation &propagation,
+                                           StringRef name, StringAttr axis) {
+  using Apply = LogicalResult (*)(Propagation &, StringAttr);
+  auto apply = llvm::StringSwitch<Apply>(name)
+                   .Case("data", shardData)
+                   .Case("tensor", shardTensor)
+                   .Case("sequence", shardSequence)
+                   .Case("zero", shardParameters)
+                   .Case("gradients", shardGradients)
+                   .Default(nullptr);
+  if (!apply)
+    return propagation.getProgram().emitOpError()
+           << "cannot be sharded by '" << name
+           << "': tactics are data, tensor, sequence, zero, gradients";
+  return apply(propagation, axis);
+}

@@ -1,0 +1,21 @@
+//===- Tactics.h - which values are sharded first -------------------------===//
+
+#ifndef BATON_PASSES_SHARDING_TACTICS_H
+#define BATON_PASSES_SHARDING_TACTICS_H
+
+#include "passes/sharding/Propagation.h"
+
+namespace baton::sharding {
+
+/// Seeds of a tactic by name; fails, naming what is wrong, where they do not
+/// fit.
+mlir::LogicalResult applyTactic(Propagation &propagation, llvm::StringRef name,
+                                mlir::StringAttr axis);
+
+/// Marks attention whose key/value heads are fewer than the ranks of a `tensor`
+/// tactic; rules of ops depend on it, so that it comes before them.
+void shareHeads(model::ProgramOp program, int64_t ranks);
+
+} // namespace baton::sharding
+
+#endif // BATON_PASSES_SHARDING_TACTICS_H

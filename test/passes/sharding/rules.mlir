@@ -1,0 +1,262 @@
+// What every op's dimensions have to do with one another.
+//
+// RUN: baton-opt %s --allow-unregistered-dialect --test-print-sharding-rules -verify-diagnostics
+
+!idx = !model.tensor<rows x i32>
+!voc = !model.tensor<20 x 8 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!pos = !model.tensor<64 x 8 x f32>
+!w = !model.tensor<12 x 8 x f32>
+!n = !model.tensor<rows x 12 x f32>
+!v12 = !model.tensor<12 x f32>
+!v8 = !model.tensor<8 x f32>
+!q = !model.tensor<rows x 4 x 6 x f32>
+!v6 = !model.tensor<6 x f32>
+!ang = !model.tensor<rows x 6 x f32>
+!k = !model.tensor<rows x 2 x 6 x f32>
+!kt = !model.tensor<kv x 2 x 6 x f32>
+!o = !model.tensor<outputs x 8 x f32>
+!dl = !model.tensor<rows x 4 x f32>
+!qh = !model.tensor<4 x rows x 6 x f32>
+!kh = !model.tensor<4 x 6 x kv x f32>
+!sc = !model.tensor<4 x rows x kv x f32>
+!vh = !model.tensor<4 x kv x 6 x f32>
+!n24 = !model.tensor<rows x 24 x f32>
+!s3 = !model.tensor<rows x 4 x 8 x f32>
+!r16 = !model.tensor<rows x 2 x 16 x f32>
+!w20 = !model.tensor<rows x 20 x f32>
+!st = !model.tensor<rows x 4 x 2 x f32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!phi = !model.tensor<24 x 32 x f32>
+!m = !model.tensor<rows x 24 x f32>
+!p3 = !model.tensor<3 x f32>
+!p24 = !model.tensor<24 x f32>
+!w4 = !model.tensor<rows x 4 x f32>
+
+%idx = "test.value"() : () -> !idx
+%voc = "test.value"() : () -> !voc
+%x = "test.value"() : () -> !x
+%pos = "test.value"() : () -> !pos
+%w = "test.value"() : () -> !w
+%n = "test.value"() : () -> !n
+%v12 = "test.value"() : () -> !v12
+%v8 = "test.value"() : () -> !v8
+%q = "test.value"() : () -> !q
+%v6 = "test.value"() : () -> !v6
+%ang = "test.value"() : () -> !ang
+%k = "test.value"() : () -> !k
+%kt = "test.value"() : () -> !kt
+%dl = "test.value"() : () -> !dl
+%qh = "test.value"() : () -> !qh
+%kh = "test.value"() : () -> !kh
+%sc = "test.value"() : () -> !sc
+%vh = "test.value"() : () -> !vh
+%n24 = "test.value"() : () -> !n24
+%s3 = "test.value"() : () -> !s3
+%w20 = "test.value"() : () -> !w20
+%st = "test.value"() : () -> !st
+%rows = "test.value"() : () -> !rows
+%two = "test.value"() : () -> !two
+%phi = "test.value"() : () -> !phi
+%m = "test.value"() : () -> !m
+%p3 = "test.value"() : () -> !p3
+%p24 = "test.value"() : () -> !p24
+%w4 = "test.value"() : () -> !w4
+
+// expected-remark @+1 {{rule: bs, v k -> bs k; sum v; v=20 k=8}}
+%r0 = model.embedding %idx, %voc : (!idx, !voc) -> !x
+// expected-remark @+1 {{rule: p k -> bs k; replicated p b s; p=64 k=8}}
+%r1 = model.position_embedding %pos : (!pos) -> !x
+// expected-remark @+1 {{rule: bs k, n k -> bs n; sum k; k=8 n=12}}
+%r2 = model.linear %x, %w : (!x, !w) -> !n
+// expected-remark @+1 {{rule: bs k, n k, n, bs n -> bs n; sum k; terms 2 3; k=8 n=12}}
+%r3 = model.linear %x, %w bias %v12 residual %n : (!x, !w, !v12, !n) -> !n
+// expected-remark @+1 {{rule: bs k, n k, k -> bs n; replicated k; k=8 n=12}}
+%r4 = model.linear %x, %w norm_weight %v8 {epsilon = 1.0e-5 : f32, norm = #model.norm<rms>} : (!x, !w, !v8) -> !n
+// expected-remark @+1 {{rule: bs k, n k -> bs n; replicated k; k=8 n=12}}
+%r5 = model.linear %x, %w {activation = #model.activation<gelu>} : (!x, !w) -> !n
+// expected-remark @+1 {{rule: bs k, n k, n k, k -> bs n; replicated k; k=8 n=12}}
+%r6 = model.gated_linear %x, %w, %w norm_weight %v8 {activation = #model.activation<silu>, epsilon = 1.0e-5 : f32, norm = #model.norm<rms>} : (!x, !w, !w, !v8) -> !n
+// expected-remark @+1 {{rule: bs k, k -> bs k; replicated k; k=8}}
+%r7 = model.rms_norm %x, %v8 {epsilon = 1.0e-5 : f32} : (!x, !v8) -> !x
+// expected-remark @+1 {{rule: bs h k, k -> bs h k; replicated k; h=4 k=6}}
+%r8 = model.rms_norm %q, %v6 {epsilon = 1.0e-5 : f32} : (!q, !v6) -> !q
+// expected-remark @+1 {{rule: bs k, k, k -> bs k; replicated k; k=8}}
+%r9 = model.layer_norm %x, %v8, %v8 {epsilon = 1.0e-5 : f32} : (!x, !v8, !v8) -> !x
+// expected-remark @+1 {{rule: bs -> bs z; replicated z; z=6}}
+%r10 = model.rope_table %idx {frequencies = array<f32: 1.0, 0.1, 0.01>} : (!idx) -> !ang
+// expected-remark @+1 {{rule: -> bs z; replicated b s z; z=6}}
+%r11 = model.rope_table {frequencies = array<f32: 1.0, 0.1, 0.01>} : () -> !ang
+// expected-remark @+1 {{rule: bs h d, bs z -> bs h d; replicated d z; h=4 d=6 z=6}}
+%r12 = model.rope %q, %ang : (!q, !ang) -> !q
+// expected-remark @+1 {{rule: bs h d -> t h d; replicated b s d t; h=2 d=6}}
+%r13 = model.kv_append %k to "k" : (!k) -> !kt
+// expected-remark @+1 {{rule: bs k -> o k; replicated b s o; k=8}}
+%r14 = model.last_rows %x : (!x) -> !o
+// expected-remark @+1 {{rule: bs gr d, t g d, t g e -> bs gr e; replicated b s d t e; g=2 r=2 d=6 e=6}}
+%r15 = model.attention %q, %kt, %kt {scale = 1.0 : f32} : (!q, !kt, !kt) -> !q
+// expected-remark @+1 {{rule: bs h d, t g d, t g e, bs h -> bs h e; replicated b s d t g e; h=4 d=6 g=2 e=6}}
+%r16 = model.attention %q, %kt, %kt, %dl {scale = 1.0 : f32, dist.shared_heads} : (!q, !kt, !kt, !dl) -> !q
+// expected-remark @+1 {{rule: bs h e, bs h e -> bs h e; h=4 e=6}}
+%r17 = model.gate %q, %q : (!q, !q) -> !q
+// expected-remark @+1 {{rule: bs h e, bs h -> bs h e; h=4 e=6}}
+%r18 = model.gate %q, %dl : (!q, !dl) -> !q
+// expected-remark @+1 {{no rule: only its body knows what a task reads, so a rank needs all of every operand}}
+%r19 = model.custom @body(%x, %w) : (!x, !w) -> !n
+// expected-remark @+1 {{rule: h bs k, h k t -> h bs t; sum k; replicated t; h=4 k=6}}
+%r20 = model.matmul %qh, %kh : (!qh, !kh) -> !sc
+// expected-remark @+1 {{rule: h bs t, h t n -> h bs n; replicated t; h=4 n=6}}
+%r21 = model.matmul %sc, %vh : (!sc, !vh) -> !qh
+// expected-remark @+1 {{rule: g bs t -> g bs t; replicated b s t; g=4}}
+%r22 = model.mask %sc : (!sc) -> !sc
+// expected-remark @+1 {{rule: g bs t -> g bs t; replicated t; g=4}}
+%r23 = model.softmax %sc : (!sc) -> !sc
+// expected-remark @+1 {{rule: bs k, bs k -> bs k; terms 0 1; k=8}}
+%r24 = model.add %x, %x : (!x, !x) -> !x
+// expected-remark @+1 {{rule: bs k, bs k -> bs k; k=8}}
+%r25 = model.mul %x, %x : (!x, !x) -> !x
+// expected-remark @+1 {{rule: bs k -> bs k; k=8}}
+%r26 = model.tanh %x : (!x) -> !x
+// expected-remark @+1 {{rule: bs k -> bs k; k=8}}
+%r27 = model.activate %x {activation = #model.activation<relu>} : (!x) -> !x
+// expected-remark @+1 {{rule: bs k -> bs k; terms 0; k=8}}
+%r28 = model.scale %x {factor = 2.0 : f32} : (!x) -> !x
+// expected-remark @+1 {{rule: bs AB -> bs A B; terms 0; A=4 B=6}}
+%r29 = model.reshape %n24 : (!n24) -> !q
+// expected-remark @+1 {{rule: bs A B -> bs AB; terms 0; A=4 B=6}}
+%r30 = model.reshape %q : (!q) -> !n24
+// expected-remark @+1 {{rule: bs A B -> bs C D; replicated A B C D; terms 0; A=4 B=8 C=2 D=16}}
+%r31 = model.reshape %s3 : (!s3) -> !r16
+// expected-remark @+1 {{rule: bs h k -> h bs k; terms 0; h=4 k=6}}
+%r32 = model.transpose %q {permutation = array<i64: 1, 0, 2>} : (!q) -> !qh
+// expected-remark @+1 {{rule: bs x -> bs y; replicated x y; x=12 y=8}}
+%r33 = model.slice %n {axis = 1 : i64, offset = 2 : i64} : (!n) -> !x
+// expected-remark @+1 {{rule: bs A, bs B -> bs z; replicated A B z; A=8 B=12 z=20}}
+%r34 = model.join %x, %n {axis = 1 : i64} : (!x, !n) -> !w20
+// expected-remark @+1 {{rule: bs h k -> bs hr k; h=2 k=6 r=2}}
+%r35 = model.broadcast %k {axis = 1 : i64, times = 2 : i64} : (!k) -> !q
+// expected-remark @+1 {{rule: bs gr d, bs g d, bs g e, bs -> bs gr e, bs gr z; replicated s d e z; g=2 r=2 d=6 e=6 z=2}}
+%r36:2 = model.sequence_attention %q, %k, %k, %idx {scale = 1.0 : f32} : (!q, !k, !k, !idx) -> (!q, !st)
+// expected-remark @+1 {{rule: bs h d, bs g d, bs g e, bs -> bs h e, bs h z; replicated s d g e z; h=4 d=6 g=2 e=6 z=2}}
+%r37:2 = model.sequence_attention %q, %k, %k, %idx {scale = 1.0 : f32, dist.shared_heads} : (!q, !k, !k, !idx) -> (!q, !st)
+// expected-remark @+1 {{rule: bs k, v k, bs, bs -> bs, bs k, v k; sum b s; replicated k; expanded v; k=8 v=20}}
+%r38:3 = model.cross_entropy %x, %voc, %idx, %rows : (!x, !voc, !idx, !rows) -> (!rows, !x, !voc)
+// expected-remark @+1 {{rule: bs n, n k -> bs k; sum n; n=12 k=8}}
+%r39 = model.linear_input_gradient %n, %w : (!n, !w) -> !x
+// expected-remark @+1 {{rule: bs n, bs k -> n k; sum b s; n=12 k=8}}
+%r40 = model.linear_weight_gradient %n, %x : (!n, !x) -> !w
+// expected-remark @+1 {{rule: bs n -> n; sum b s; n=12}}
+%r41 = model.bias_gradient %n : (!n) -> !v12
+// expected-remark @+1 {{rule: bs k, bs -> v k; sum b s; k=8 v=20}}
+%r42 = model.embedding_gradient %x, %idx : (!x, !idx) -> !voc
+// expected-remark @+1 {{rule: bs k -> bs z; replicated k z; k=8 z=2}}
+%r43 = model.norm_statistics %x {norm = #model.norm<rms>, epsilon = 1.0e-5 : f32} : (!x) -> !two
+// expected-remark @+1 {{rule: bs h k -> bs h z; replicated k z; h=4 k=6 z=2}}
+%r44 = model.norm_statistics %q {norm = #model.norm<rms>, epsilon = 1.0e-5 : f32} : (!q) -> !st
+// expected-remark @+1 {{rule: bs k, bs k, k, bs z -> bs k; replicated k z; k=8 z=2}}
+%r45 = model.norm_input_gradient %x, %x, %v8, %two {norm = #model.norm<rms>} : (!x, !x, !v8, !two) -> !x
+// expected-remark @+1 {{rule: bs h k, bs h k, k, bs h z -> bs h k; replicated k z; h=4 k=6 z=2}}
+%r46 = model.norm_input_gradient %q, %q, %v6, %st {norm = #model.norm<rms>} : (!q, !q, !v6, !st) -> !q
+// expected-remark @+1 {{rule: bs k, bs k, bs z -> k; sum b s; replicated z; k=8 z=2}}
+%r47 = model.norm_weight_gradient %x, %x, %two : (!x, !x, !two) -> !v8
+// expected-remark @+1 {{rule: bs h k, bs h k, bs h z -> k; sum b s h; replicated z; h=4 k=6 z=2}}
+%r48 = model.norm_weight_gradient %q, %q, %st : (!q, !q, !st) -> !v6
+// expected-remark @+1 {{rule: bs h d, bs z -> bs h d; replicated d z; h=4 d=6 z=6}}
+%r49 = model.rope_gradient %q, %ang : (!q, !ang) -> !q
+// expected-remark @+1 {{rule: bs h e, bs h e -> bs h; replicated e; h=4 e=6}}
+%r50 = model.attention_delta %q, %q : (!q, !q) -> !dl
+// expected-remark @+1 {{rule: bs gr e, bs gr d, bs g d, bs g e, bs gr, bs gr z, bs -> bs gr d; replicated s e d z; g=2 r=2 e=6 d=6 z=2}}
+%r51 = model.attention_query_gradient %q, %q, %k, %k, %dl, %st, %idx {scale = 1.0 : f32} : (!q, !q, !k, !k, !dl, !st, !idx) -> !q
+// expected-remark @+1 {{rule: bs h e, bs h d, bs g d, bs g e, bs h, bs h z, bs -> bs h d; replicated s e d g z; h=4 e=6 d=6 g=2 z=2}}
+%r52 = model.attention_query_gradient %q, %q, %k, %k, %dl, %st, %idx {scale = 1.0 : f32, dist.shared_heads} : (!q, !q, !k, !k, !dl, !st, !idx) -> !q
+// expected-remark @+1 {{rule: bs gr e, bs gr d, bs g d, bs g e, bs gr, bs gr z, bs -> bs g d, bs g e; sum r; replicated s e d z; g=2 r=2 e=6 d=6 z=2}}
+%r53:2 = model.attention_key_value_gradient %q, %q, %k, %k, %dl, %st, %idx {scale = 1.0 : f32} : (!q, !q, !k, !k, !dl, !st, !idx) -> (!k, !k)
+// expected-remark @+1 {{rule: bs h e, bs h d, bs g d, bs g e, bs h, bs h z, bs -> bs g d, bs g e; sum h; replicated s e d g z; h=4 e=6 d=6 g=2 z=2}}
+%r54:2 = model.attention_key_value_gradient %q, %q, %k, %k, %dl, %st, %idx {scale = 1.0 : f32, dist.shared_heads} : (!q, !q, !k, !k, !dl, !st, !idx) -> (!k, !k)
+// expected-remark @+1 {{rule: bs h e, bs h e, bs h e -> bs h e; h=4 e=6}}
+%r55 = model.gate_gradient %q, %q, %q : (!q, !q, !q) -> !q
+// expected-remark @+1 {{rule: bs h e, bs h e, bs h -> bs h; replicated e; h=4 e=6}}
+%r56 = model.gate_gradient %q, %q, %dl : (!q, !q, !dl) -> !dl
+// expected-remark @+1 {{rule: bs k, bs k -> bs k; k=8}}
+%r57 = model.activate_gradient %x, %x {activation = #model.activation<relu>} : (!x, !x) -> !x
+// expected-remark @+1 {{rule: bs k, bs k -> bs k; k=8}}
+%r58 = model.tanh_gradient %x, %x : (!x, !x) -> !x
+// expected-remark @+1 {{rule: bs k, bs k -> bs k; replicated k; k=8}}
+%r59 = model.softmax_gradient %x, %x : (!x, !x) -> !x
+// expected-remark @+1 {{rule: bs n c, m p -> bs m; replicated n c p; n=4 c=8 m=24 p=32}}
+%r60 = model.hyper_project %s3, %phi {epsilon = 1.0e-5 : f32} : (!s3, !phi) -> !m
+// expected-remark @+1 {{rule: bs m, p, q -> bs m; replicated m p q; m=24 p=3 q=24}}
+%r61 = model.hyper_maps %m, %p3, %p24 {iterations = 3 : i64, mixing = #model.mixing<sinkhorn>, epsilon = 1.0e-5 : f32, streams = 4 : i64} : (!m, !p3, !p24) -> !m
+// expected-remark @+1 {{rule: bs n c, bs n -> bs c; replicated n; n=4 c=8}}
+%r62 = model.hyper_pre %s3, %w4 : (!s3, !w4) -> !x
+// expected-remark @+1 {{rule: bs n c, bs c, bs m -> bs n c; replicated n m; n=4 c=8 m=20}}
+%r63 = model.hyper_post %s3, %x, %w20 : (!s3, !x, !w20) -> !s3
+// expected-remark @+1 {{rule: bs n c, l p, q, m -> bs c, bs m; replicated n c l p q m; n=4 c=8 l=24 p=32 q=3 m=24}}
+%r64:2 = model.hyper_enter %s3, %phi, %p3, %p24 {iterations = 3 : i64, mixing = #model.mixing<sinkhorn>, epsilon = 1.0e-5 : f32, norm_epsilon = 1.0e-5 : f32} : (!s3, !phi, !p3, !p24) -> (!x, !m)
+// expected-remark @+1 {{rule: bs n c, bs c, bs w, l p, q, m -> bs n c, bs c, bs m; replicated n c w l p q m; n=4 c=8 w=20 l=24 p=32 q=3 m=24}}
+%r65:3 = model.hyper_turn %s3, %x, %w20, %phi, %p3, %p24 {iterations = 3 : i64, mixing = #model.mixing<sinkhorn>, epsilon = 1.0e-5 : f32, norm_epsilon = 1.0e-5 : f32} : (!s3, !x, !w20, !phi, !p3, !p24) -> (!s3, !x, !m)
+// expected-remark @+1 {{rule: bs k, bs z -> bs k; replicated z; k=8 z=2}}
+%r66 = model.scale_rows %x, %two : (!x, !two) -> !x
+// expected-remark @+1 {{rule: bs m, bs n c, m p, bs m, bs z -> bs n c; replicated m n c p z; m=24 n=4 c=8 p=32 z=2}}
+%r67 = model.hyper_project_gradient %m, %s3, %phi, %m, %two : (!m, !s3, !phi, !m, !two) -> !s3
+// expected-remark @+1 {{rule: bs m, bs m, p, q -> bs m, bs m; replicated m p q; m=24 p=3 q=24}}
+%r68:2 = model.hyper_maps_gradient %m, %m, %p3, %p24 {iterations = 3 : i64, mixing = #model.mixing<sinkhorn>, epsilon = 1.0e-5 : f32, streams = 4 : i64} : (!m, !m, !p3, !p24) -> (!m, !m)
+// expected-remark @+1 {{rule: bs m, bs m -> p; sum b s; replicated m p; m=24 p=3}}
+%r69 = model.hyper_scale_gradient %m, %m {streams = 4 : i64, mixing = #model.mixing<sinkhorn>} : (!m, !m) -> !p3
+// expected-remark @+1 {{rule: bs c, bs n c, bs n -> bs n c, bs n; sum c; replicated n; c=8 n=4}}
+%r70:2 = model.hyper_pre_gradient %x, %s3, %w4 : (!x, !s3, !w4) -> (!s3, !w4)
+// expected-remark @+1 {{rule: bs n c, bs n c, bs c, bs m -> bs n c, bs c, bs m; sum c; replicated n m; n=4 c=8 m=20}}
+%r71:3 = model.hyper_post_gradient %s3, %s3, %x, %w20 : (!s3, !s3, !x, !w20) -> (!s3, !x, !w20)
+// expected-remark @+1 {{rule: bs k, v k -> bs; max v; replicated k; k=8 v=20}}
+%r72 = dist.logit_maximum %x, %voc {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc) -> !rows
+// expected-remark @+1 {{rule: bs k, v k, bs, bs -> bs z; sum v; replicated k z; k=8 v=20 z=2}}
+%r73 = dist.logit_sums %x, %voc, %idx, %rows {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !idx, !rows) -> !two
+// expected-remark @+1 {{rule: bs, bs z, bs -> bs; replicated z; z=2}}
+%r74 = dist.losses %rows, %two, %rows : (!rows, !two, !rows) -> !rows
+// expected-remark @+1 {{rule: bs k, v k, bs, bs, bs, bs z -> bs k, v k; sum b s v; replicated k z; k=8 v=20 z=2}}
+%r75:2 = dist.loss_gradients %x, %voc, %idx, %rows, %rows, %two {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !idx, !rows, !rows, !two) -> (!x, !voc)
+
+// expected-remark @+1 {{no rule: its arguments lie where dist.arguments says}}
+model.program @decode max_seq 64 {
+^bb0(%tokens: !idx):
+  // expected-remark @+1 {{rule: -> h k; h=20 k=8}}
+  %table = model.parameter ["t"] : !voc
+  // expected-remark @+1 {{rule: bs, v k -> bs k; sum v; v=20 k=8}}
+  %e = model.embedding %tokens, %table : (!idx, !voc) -> !x
+  // expected-remark @+1 {{no rule: what it carries lies in one place in all iterations}}
+  %y = model.stack %e repeat 2 : (!x) -> !x {
+  ^bb1(%a: !x):
+    // expected-remark @+1 {{rule: -> h k; h=12 k=8}}
+    %p = model.parameter ["p"] : !w
+    // expected-remark @+1 {{rule: bs k ->; k=8}}
+    model.save %a to "a" : !x
+    // expected-remark @+1 {{rule: A k, B k -> z k; replicated A B z; A=12 k=8 B=12 z=24}}
+    %c = model.concat %p, %p : (!w, !w) -> !model.tensor<24 x 8 x f32>
+    // expected-remark @+1 {{no rule: it reads what the stack carries, where that lies}}
+    model.yield %a : !x
+  }
+  // expected-remark @+1 {{no rule: what it carries lies in one place in all iterations}}
+  model.stack repeat 2 : () -> () {
+    // expected-remark @+1 {{rule: -> bs k; k=8}}
+    %b = model.saved "a" : !x
+    // expected-remark @+1 {{rule: -> h k; h=12 k=8}}
+    %p = model.parameter ["p"] : !w
+    // expected-remark @+1 {{rule: h k, h k ->; h=12 k=8}}
+    model.gradient %p of %p : !w, !w
+    // expected-remark @+1 {{no rule: it reads what the stack carries, where that lies}}
+    model.yield
+  }
+  // expected-remark @+1 {{rule: bs k -> o k; replicated b s o; k=8}}
+  %last = model.last_rows %y : (!x) -> !o
+  // expected-remark @+1 {{rule: o k, n k -> o n; sum k; k=8 n=20}}
+  %l = model.linear %last, %table : (!o, !voc) -> !model.tensor<outputs x 20 x f32>
+  // expected-remark @+1 {{rule: o v ->; replicated o v; v=20}}
+  model.return %l : !model.tensor<outputs x 20 x f32>
+}
+// expected-remark @+1 {{no rule: its arguments lie where dist.arguments says}}
+model.program @train max_seq 64 training {
+^bb0(%tokens: !idx, %positions: !idx, %targets: !idx, %weights: !rows):
+  // expected-remark @+1 {{rule: bs ->}}
+  model.return %weights : !rows
+}
