@@ -66,12 +66,11 @@ class MatrixSide {
 public:
   /// Of `lines` lines, from the side's line `first` on.
   __device__ __forceinline__ MatrixSide(const ProductSide &side, int64_t first,
-                                        int64_t lines, int32_t depth,
-                                        uint32_t thread)
+                                        int64_t lines, int32_t depth)
       : data(side.data + first * side.line_stride),
         line_stride(side.line_stride), depth_stride(side.depth_stride),
         weights(side.weights), lines(static_cast<int32_t>(lines)), depth(depth),
-        thread(thread), along_depth(side.depth_stride == 1) {
+        along_depth(side.depth_stride == 1) {
     const int64_t stride = along_depth ? line_stride : depth_stride;
     const bool aligned = (reinterpret_cast<uint64_t>(data) |
                           static_cast<uint64_t>(stride) * sizeof(float)) %
@@ -103,56 +102,61 @@ public:
 private:
   static constexpr int pieces = Lines * Depths / 16 / Threads;
 
-  /// Of all pieces of the stage: 32 depths of all lines, then the next 32.
-  __device__ __forceinline__ uint32_t number(int piece) const {
-    return thread + piece * Threads;
-  }
-  __device__ __forceinline__ uint32_t half_of(int piece) const {
-    return number(piece) % 8 + number(piece) / (Lines * 2) * 8;
-  }
-  /// The first element of the piece's quad `i`.
-  template <bool AlongDepth>
-  __device__ __forceinline__ int32_t line_of(int piece, int i) const {
-    const uint32_t group = number(piece) / 8 % (Lines / 4);
-    return static_cast<int32_t>(
-        AlongDepth ? group % 2 * 4 + group / 2 % 4 + group / 8 * 8 +
-                         static_cast<uint32_t>(i) * (Lines / 4)
-                   : group * 4);
-  }
-  template <bool AlongDepth>
-  __device__ __forceinline__ int32_t depth_of(int piece, int i) const {
-    return static_cast<int32_t>(half_of(piece) * 4) + (AlongDepth ? 0 : i);
-  }
-  template <bool AlongDepth>
-  __device__ __forceinline__ const float *source(int piece, int i,
-                                                 int32_t first) const {
-    return data + line_of<AlongDepth>(piece, i) * line_stride +
-           (first + depth_of<AlongDepth>(piece, i)) * depth_stride;
-  }
+  /// Where a thread's pieces are in a stage: in 32 depths of all lines, then
+  /// the next 32. Asked again for each stage, so that nothing that follows from
+  /// it is held all the while.
+  template <bool AlongDepth> struct Place {
+    const uint32_t thread = baton_thread();
+
+    __device__ __forceinline__ uint32_t number(int piece) const {
+      return thread + piece * Threads;
+    }
+    __device__ __forceinline__ uint32_t half(int piece) const {
+      return number(piece) % 8 + number(piece) / (Lines * 2) * 8;
+    }
+    /// The first element of the piece's quad `i`.
+    __device__ __forceinline__ int32_t line(int piece, int i) const {
+      const uint32_t group = number(piece) / 8 % (Lines / 4);
+      return static_cast<int32_t>(
+          AlongDepth ? group % 2 * 4 + group / 2 % 4 + group / 8 * 8 +
+                           static_cast<uint32_t>(i) * (Lines / 4)
+                     : group * 4);
+    }
+    __device__ __forceinline__ int32_t depth(int piece, int i) const {
+      return static_cast<int32_t>(half(piece) * 4) + (AlongDepth ? 0 : i);
+    }
+  };
 
   template <bool AlongDepth>
   __device__ __forceinline__ void load_all(int32_t first) {
+    const Place<AlongDepth> place;
+    const int64_t line_step = baton_again(line_stride);
+    const int64_t depth_step = AlongDepth ? 1 : baton_again(depth_stride);
+    auto source = [&](int piece, int i) {
+      return data + place.line(piece, i) * line_step +
+             (first + place.depth(piece, i)) * depth_step;
+    };
     if (in_quads && first + Depths <= depth) {
 #pragma unroll
       for (int piece = 0; piece < pieces; ++piece)
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-          quads[piece][i] = load_quad(source<AlongDepth>(piece, i, first));
+          quads[piece][i] = load_quad(source(piece, i));
       return;
     }
 #pragma unroll
     for (int piece = 0; piece < pieces; ++piece)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const int32_t line = line_of<AlongDepth>(piece, i);
-        const int32_t d = first + depth_of<AlongDepth>(piece, i);
-        const float *const begin = source<AlongDepth>(piece, i, first);
+        const int32_t line = place.line(piece, i);
+        const int32_t d = first + place.depth(piece, i);
+        const float *const begin = source(piece, i);
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const bool inside = AlongDepth ? line < lines && d + e < depth
                                          : line + e < lines && d < depth;
           quads[piece][i].element[e] =
-              inside ? begin[e * (AlongDepth ? 1 : line_stride)] : 0.0f;
+              inside ? begin[e * (AlongDepth ? 1 : line_step)] : 0.0f;
         }
       }
   }
@@ -160,6 +164,7 @@ private:
   template <bool AlongDepth>
   __device__ __forceinline__ void store_all(unsigned char *to,
                                             uint32_t chunk) const {
+    const Place<AlongDepth> place;
 #pragma unroll
     for (int piece = 0; piece < pieces; ++piece)
 #pragma unroll
@@ -168,9 +173,8 @@ private:
           return AlongDepth ? quads[piece][i].element[e]
                             : quads[piece][e].element[i];
         };
-        const uint32_t line =
-            AlongDepth ? line_of<true>(piece, i) : line_of<false>(piece, 0) + i;
-        const uint32_t half = half_of(piece);
+        const uint32_t line = place.line(piece, i) + (AlongDepth ? 0 : i);
+        const uint32_t half = place.half(piece);
         *reinterpret_cast<MatrixHalfChunk *>(
             to + activation_offset(line, chunk + half / 2) +
             half % 2 * 8) = {{Numbers::pair(element(0), element(1)),
@@ -180,18 +184,18 @@ private:
 
   /// Zeros for depths whose weight is 0.
   __device__ __forceinline__ void leave_out(int32_t first) {
+    const Place<true> place;
 #pragma unroll
     for (int piece = 0; piece < pieces; ++piece)
 #pragma unroll
-      for (int place = 0; place < 4; ++place) {
-        const int32_t d =
-            first + static_cast<int32_t>(half_of(piece) * 4) + place;
+      for (int i = 0; i < 4; ++i) {
+        const int32_t d = first + place.depth(piece, 0) + i;
         if (d >= depth || weights[d] != 0.0f)
           continue;
 #pragma unroll
-        for (int other = 0; other < 4; ++other)
-          (along_depth ? quads[piece][other].element[place]
-                       : quads[piece][place].element[other]) = 0.0f;
+        for (int e = 0; e < 4; ++e)
+          (along_depth ? quads[piece][e].element[i]
+                       : quads[piece][i].element[e]) = 0.0f;
       }
   }
 
@@ -199,7 +203,6 @@ private:
   const int64_t line_stride, depth_stride;
   const float *const weights;
   const int32_t lines, depth;
-  const uint32_t thread;
   const bool along_depth;
   /// Whether all of a stage within the depth may be read so.
   bool in_quads;

@@ -31,40 +31,50 @@ template <int Blocks, int Eights> struct MatrixSums {
       : tile(tile), row(static_cast<int32_t>(warp_top + lane / 4)),
         column(static_cast<int32_t>(warp_left + lane % 4 * 2)) {}
 
-  /// Calls use(row, column, sum) for those within the tile.
+  /// Sums are 0 before.
+  template <typename At, typename Result>
+  __device__ __forceinline__ void begin(At at, Result result) const {
+    if (result.adds)
+#pragma unroll
+      for (int i = 0; i < Blocks * Eights; i += together)
+        each(i, at, [&](int64_t r, int64_t c, float &sum) {
+          sum = *result.place(r, c);
+        });
+  }
+  /// What some sums read is asked for before the first of them is stored: the
+  /// compiler cannot arrange that, because for all it knows stores change it.
+  template <typename At, typename Result>
+  __device__ __forceinline__ void finish(At at, Result result) const {
+#pragma unroll
+    for (int i = 0; i < Blocks * Eights; i += together) {
+      if (result.changes())
+        each(i, at, [&](int64_t r, int64_t c, float &sum) {
+          sum = result.value(r, c, sum);
+        });
+      each(i, at, [&](int64_t r, int64_t c, float &sum) {
+        *result.place(r, c) = sum;
+      });
+    }
+  }
+
+private:
+  /// As many eights as take few registers besides the sums.
+  static constexpr int together = 4;
+
+  /// Calls use(row, column, sum) for those within the tile, of some eights.
   template <typename At, typename Use>
-  __device__ __forceinline__ void each(At at, Use use) const {
+  __device__ __forceinline__ void each(int first, At at, Use use) const {
 #pragma unroll
-    for (int i = 0; i < Blocks; ++i)
-#pragma unroll
-      for (int j = 0; j < Eights; ++j)
+    for (int number = first; number < first + together; ++number)
+      if (number < Blocks * Eights)
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
+          const int i = number / Eights, j = number % Eights;
           const int32_t r = row + i * 16 + e / 2 * 8;
           const int32_t c = column + j * 8 + e % 2;
           if (r < tile.rows && c < tile.columns)
             use(tile.top + r, tile.left + c, at(i, j, e));
         }
-  }
-
-  /// Sums are 0 before.
-  template <typename At, typename Result>
-  __device__ __forceinline__ void begin(At at, Result result) const {
-    if (result.adds)
-      each(at, [&](int64_t r, int64_t c, float &sum) {
-        sum = *result.place(r, c);
-      });
-  }
-  /// All that is read is asked for before the first is stored: the compiler
-  /// cannot arrange that, because for all it knows stores change it.
-  template <typename At, typename Result>
-  __device__ __forceinline__ void finish(At at, Result result) const {
-    if (result.changes())
-      each(at, [&](int64_t r, int64_t c, float &sum) {
-        sum = result.value(r, c, sum);
-      });
-    each(at,
-         [&](int64_t r, int64_t c, float &sum) { *result.place(r, c) = sum; });
   }
 };
 

@@ -36,9 +36,9 @@ multiply_sides_by_warpgroups(unsigned char *shared, const ProductSide &left,
   const int32_t count = (depth + depths - 1) / depths;
 
   MatrixSide<Numbers, Threads, Rows, depths> rows(left, tile.top, tile.rows,
-                                                  depth, thread);
-  MatrixSide<Numbers, Threads, Columns, depths> columns(
-      right, tile.left, tile.columns, depth, thread);
+                                                  depth);
+  MatrixSide<Numbers, Threads, Columns, depths> columns(right, tile.left,
+                                                        tile.columns, depth);
   auto lines_of = [&](int32_t stage) {
     return shared + stage % stages / stages_of_line * shape.lines_bytes();
   };
