@@ -23,7 +23,7 @@ def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     for architecture in ("sm_80", "sm_90a"):
         target = f"--target=cuda:{architecture}"
-        mode = ["--mode=train"] if arguments.train else []
+        mode = ["--mode=train", f"--dtype={arguments.dtype}"] if arguments.train else []
         result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", target, *mode],
                      check=False)
         if "NVRTC" in result.stderr and "was not found" in result.stderr:
@@ -70,6 +70,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--train", action="store_true")
+    parser.add_argument("--dtype", default="auto", help="with --train")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))
