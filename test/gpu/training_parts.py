@@ -74,9 +74,9 @@ def timed(kit, shape, batch, length, numbers):
         vocabulary = json.load(file)["vocab_size"]
     # Every step another place of the data.
     write_tokens(data, 64 * batch * (length + 1), vocabulary)
-    command = [os.path.join(folder, f"trainer-{numbers}"), "train", "--init-seed", "1", "--model", folder, "--data", data,
-               "--batch", str(batch), "--seq", str(length), "--steps", "100000", "--warmup", "0", "--lr",
-               "1e-4", "--out", out, "--quiet"]
+    command = [os.path.join(folder, f"trainer-{numbers}"), "train", "--init-seed", "1", "--model", folder,
+               "--data", data, "--batch", str(batch), "--seq", str(length), "--steps", "100000", "--warmup", "0",
+               "--lr", "1e-4", "--out", out, "--quiet"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
     timer = time.monotonic()
