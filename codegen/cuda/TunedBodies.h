@@ -2,9 +2,8 @@
 //
 // Beside the portable bodies of all operators, the CUDA task library has tuned
 // ones of some, for BF16 weights and some numbers of rows, and for products of
-// training in 16 bits. They have bits of
-// their own, and take shared memory. Which calls of a plan they suit follows
-// from its operands.
+// training in 16 bits. They have bits of their own, and take shared memory.
+// Which calls of a plan they suit follows from its operands.
 //
 //===----------------------------------------------------------------------===//
 
