@@ -40,7 +40,7 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
   for (auto call : phase.getBody().getOps<CallOp>()) {
     if (hasRing && canStream(call))
       streaming = call;
-    if (auto body = stagedProduct(call, options))
+    if (auto body = productBody(call, options))
       matrices.insert({call, *body});
     else if (onTensorCores && mostRows > 1)
       if (auto body = matrixBody(call, options))

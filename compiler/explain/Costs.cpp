@@ -381,6 +381,15 @@ void PhaseSum::addWeight(event::CallOp call, event::WeightAttr weight,
   largest = std::max(largest, bytes);
 }
 
+/// Products with BF16 weights, and in training those of sides that are rounded
+/// to 16 bits.
+static bool mayUseTensorCores(llvm::StringRef callee) {
+  if (callee.contains("linear"))
+    return callee.ends_with("_bf16");
+  return callee.starts_with("product") &&
+         (callee.ends_with("_bf16") || callee.ends_with("_f16"));
+}
+
 void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
   for (auto call : phase.getBody().getOps<event::CallOp>()) {
     CallOperands operands(call, coordinates, symbols);
@@ -408,8 +417,7 @@ void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
       invariant[coordinates.empty() ? 0 : coordinates[0]] = body->flops;
     } else {
       cost.flops += body->flops;
-      if (call.getCallee().contains("linear") &&
-          call.getCallee().ends_with("_bf16"))
+      if (mayUseTensorCores(call.getCallee()))
         cost.bf16Flops += body->flops;
     }
   }

@@ -75,7 +75,8 @@ std::optional<BodyCost> bodyCost(llvm::StringRef callee,
 
 struct Cost {
   double flops = 0;
-  /// The part of `flops` that is products with BF16 weights.
+  /// The part of `flops` that is products with BF16 weights, or of sides that
+  /// training rounds to 16 bits.
   double bf16Flops = 0;
   /// False when some body's formula is not known; `flops` lacks its part.
   bool flopsKnown = true;

@@ -61,6 +61,16 @@ def test(arguments, scratch):
     expect(0 <= kept - 16 * parameters < 2**17, f"{kept} bytes kept of {parameters} parameters")
     expect(explained["memory"]["states"] == 0, "keys and values of a program that trains")
 
+    # On a target with tensor cores products go through them in 16 bits only.
+    for dtype, on_tensor_cores in (("f32", False), ("bf16", True), ("f16", True)):
+        device = json.loads(run([*explain, "--target=cuda:sm_90a", f"--dtype={dtype}", "--rows", 96, "--json"]).stdout)
+        (step,) = device["steps"]
+        peak, tensor = (device["machine"][name]["value"] for name in ("fma_gflop_s", "tensor_bf16_gflop_s"))
+        for phase, at in zip(device["phases"], step["phases"]):
+            rate = tensor if on_tensor_cores and phase["calls"][0].startswith("product") else peak
+            expect(abs(at["compute_us"] - at["flops"] / rate / 1e3) < 2e-3,
+                   f"{dtype}: {phase['name']} computes for {at['compute_us']} us")
+
     program = path("program")
     run([arguments.batonc, folder, "--mode=train", "--quiet", "-o", program])
     with open(path("tokens.u16"), "wb") as file:

@@ -148,7 +148,9 @@ class Pack:
         place = self.place("shapes", name, "config.json")
         with open(place, "w") as file:
             json.dump(config, file)
-        self.program(os.path.dirname(place), self.place("shapes", name, "trainer"), "--mode=train")
+        for numbers in training_parts.PROGRAMS.values():
+            self.program(os.path.dirname(place), self.place("shapes", name, f"trainer-{numbers}"), "--mode=train",
+                         f"--dtype={numbers}")
         return {"batch": batch, "seq": length, "operations": training_parts.token_operations(config, length)}
 
     def shape(self, name):

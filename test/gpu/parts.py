@@ -312,7 +312,7 @@ def parts(about, rounds):
                         yield (f"{kind}/{shape}/{size}/{turn + 1}/{engine}",
                                lambda kit, a=(kind, shape, size, engine): speed(kit, *a))
         for shape, trained in about["trained"].items():
-            names = ["baton"] + [f"torch-{numbers}" for numbers in training_parts.NUMBERS]
+            names = list(training_parts.PROGRAMS) + [f"torch-{numbers}" for numbers in training_parts.NUMBERS]
             for i in range(len(names)):
                 engine = names[(i + turn) % len(names)]
                 yield (f"train/{shape}/{trained['batch']}x{trained['seq']}/{turn + 1}/{engine}",

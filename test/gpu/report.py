@@ -138,7 +138,7 @@ def training_table(results):
                 found.setdefault(words[4], []).append(part)
         for engine, rounds in found.items():
             judged = "right"
-            if engine == "baton":
+            if engine.startswith("baton"):
                 judged = verdict(results, ["bodies/oracle", "bodies/twins"]
                                  + [f"correct/train/{name}" for name, case in results["about"]["cases"].items()
                                     if case.get("trained")])
@@ -148,7 +148,7 @@ def training_table(results):
                 continue
             median = statistics.median(value for part in rounds for value in part["milliseconds"])
             rate = trained["operations"] * tokens / median * 1e3
-            peak = PEAKS["f32" if engine == "baton" else engine.removeprefix("torch-")]
+            peak = PEAKS["f32" if engine == "baton" else engine.split("-")[1]]
             yield row(shape, size, engine, f"{median:.2f}", f"{tokens / median * 1e3:.0f}",
                       f"{rate / 1e12:.1f}", percent(rate, peak))
 

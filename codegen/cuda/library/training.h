@@ -1,9 +1,10 @@
 //===- training.h - the tile bodies of training ---------------------------===//
 //
 // Those of codegen/cpu/library/training.h, with library.h's conventions and
-// numeric contract: the CPU's bits. A chain over all rows of a step is one
-// thread's, or one thread's for each column; many of its loads are under way at
-// once. Some bodies have a few numbers in static shared memory.
+// numeric contract: the CPU's bits; but for product_matrix.h. A chain over all
+// rows of a step is one thread's, or one thread's for each column; many of its
+// loads are under way at once. Some bodies have a few numbers in static shared
+// memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,7 @@
 #include "codegen/cuda/library/hyper_gradient.h"
 #include "codegen/cuda/library/norm_gradient.h"
 #include "codegen/cuda/library/product.h"
+#include "codegen/cuda/library/product_matrix.h"
 #include "codegen/cuda/library/row_sums.h"
 #include "codegen/cuda/library/sequence_attention.h"
 #include "codegen/cuda/library/step_summary.h"

@@ -260,11 +260,6 @@ const LaneState &lane_state(unsigned lane) {
   return block.lanes[block.odd[thread]][thread / warp_size * warp_size + lane];
 }
 
-double bf16(const uint32_t *registers, unsigned index, unsigned half) {
-  uint32_t bits = registers[index] >> 16 * half << 16;
-  return __builtin_bit_cast(float, bits);
-}
-
 } // namespace
 
 void share_address(const void *address) {
@@ -276,7 +271,11 @@ void share_address(const void *address) {
 
 const void *address_of_lane(unsigned lane) { return lane_state(lane).address; }
 
-void multiply_bf16(float *sum, const uint32_t *a, const uint32_t *b) {
+void multiply(float *sum, const uint32_t *a, const uint32_t *b,
+              Numbers numbers) {
+  auto value = [&](const uint32_t *registers, unsigned index, unsigned half) {
+    return value_of(numbers, registers[index] >> 16 * half & 0xffff);
+  };
   LaneState &own = next_lane_state();
   std::copy_n(a, 4, own.a);
   std::copy_n(b, 2, own.b);
@@ -290,8 +289,8 @@ void multiply_bf16(float *sum, const uint32_t *a, const uint32_t *b) {
     double result = sum[i];
     for (unsigned depth = 0; depth < 16; ++depth) {
       const unsigned pair = depth % 8 / 2, half = depth % 2, deeper = depth / 8;
-      result += bf16(lane_state(row * 4 + pair).a, lower + 2 * deeper, half) *
-                bf16(lane_state(column * 4 + pair).b, deeper, half);
+      result += value(lane_state(row * 4 + pair).a, lower + 2 * deeper, half) *
+                value(lane_state(column * 4 + pair).b, deeper, half);
     }
     sum[i] = static_cast<float>(result);
   }

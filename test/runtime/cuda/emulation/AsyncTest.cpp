@@ -107,8 +107,13 @@ TEST(Matrices, AreDistributedOverLanes) {
 }
 
 uint32_t bf16(float value) { return __float_as_uint(value) >> 16; }
+uint32_t f16(float value) {
+  return __builtin_bit_cast(uint16_t, static_cast<_Float16>(value));
+}
 
-TEST(Matrices, Multiply) {
+void multiply(uint32_t (&bits)(float),
+              void (&multiply_into)(float (&)[4], const uint32_t (&)[4],
+                                    const uint32_t (&)[2])) {
   auto a = [](unsigned row, unsigned depth) {
     return static_cast<float>((row * 5 + depth * 3) % 11) - 5.0f;
   };
@@ -122,10 +127,10 @@ TEST(Matrices, Multiply) {
     // PTX's tables of fragments for mma.m16n8k16.
     unsigned group = threadIdx.x % 32 / 4, place = threadIdx.x % 4;
     auto pair_of_a = [&](unsigned row, unsigned depth) {
-      return bf16(a(row, depth)) | bf16(a(row, depth + 1)) << 16;
+      return bits(a(row, depth)) | bits(a(row, depth + 1)) << 16;
     };
     auto pair_of_b = [&](unsigned depth, unsigned column) {
-      return bf16(b(depth, column)) | bf16(b(depth + 1, column)) << 16;
+      return bits(b(depth, column)) | bits(b(depth + 1, column)) << 16;
     };
     uint32_t left[4] = {
         pair_of_a(group, place * 2), pair_of_a(group + 8, place * 2),
@@ -136,7 +141,7 @@ TEST(Matrices, Multiply) {
     for (unsigned i = 0; i < 4; ++i)
       sum[i] = c(group + i / 2 * 8, place * 2 + i % 2);
     for (int repetition = 0; repetition < 3; ++repetition)
-      baton_multiply_bf16(sum, left, right);
+      multiply_into(sum, left, right);
     for (unsigned i = 0; i < 4; ++i) {
       unsigned row = group + i / 2 * 8, column = place * 2 + i % 2;
       float product = 0.0f;
@@ -145,6 +150,32 @@ TEST(Matrices, Multiply) {
       EXPECT_EQ(sum[i], c(row, column) + 3 * product);
     }
   });
+}
+
+TEST(Matrices, Multiply) {
+  multiply(bf16, baton_multiply_bf16);
+  multiply(f16, baton_multiply_f16);
+}
+
+/// Numbers of F16 by their bits: subnormal ones, and those at the ends.
+TEST(Numbers, AreRoundedToPairs) {
+  for (auto [value, bits] : {std::pair(0x1p-24f, 1u),
+                             {-0x1.8p-24f, 0x8002u},
+                             {0x1p-25f, 0u},
+                             {65504.0f, 0x7bffu},
+                             {65519.0f, 0x7bffu},
+                             {65520.0f, 0x7c00u},
+                             {1.0f + 0x1p-11f, 0x3c00u},
+                             {1.0f + 0x3p-11f, 0x3c02u},
+                             {NAN, 0x7fffu}}) {
+    EXPECT_EQ(baton_f16_pair(value, 1.0f), bits | 0x3c000000u) << value;
+    const double expected =
+        __builtin_bit_cast(_Float16, static_cast<uint16_t>(bits));
+    const double found =
+        baton::emulation::value_of(baton::emulation::Numbers::f16, bits);
+    EXPECT_TRUE(found == expected || (std::isnan(found) && std::isnan(value)))
+        << value << ": " << found;
+  }
 }
 
 // Misuse ----------------------------------------------------------------------

@@ -89,6 +89,9 @@ TEST(Weights, AreLoadedTransposed) {
 // Multiplications -------------------------------------------------------------
 
 uint32_t bf16(float value) { return __float_as_uint(value) >> 16; }
+uint32_t f16(float value) {
+  return __builtin_bit_cast(uint16_t, static_cast<_Float16>(value));
+}
 
 float a(unsigned row, unsigned depth) {
   return static_cast<float>((row * 5 + depth * 3) % 11) - 5.0f;
@@ -155,6 +158,54 @@ TEST(Warpgroup, Multiplies) {
   for (uint64_t seed : {0, 1, 2}) {
     multiply<64>(seed);
     multiply<128>(seed);
+  }
+}
+
+/// Both sides in shared memory: the left one's 64 rows behind the right one.
+template <int Columns, typename Multiply>
+void multiply_shared(uint64_t seed, uint32_t (&bits)(float),
+                     Multiply multiply_into) {
+  launch({1, 128, Columns * 128 + 8192, seed}, [&] {
+    BATON_DYNAMIC_SHARED(shared);
+    auto make = [&](unsigned char *matrix, unsigned lines, auto value) {
+      for (unsigned line = threadIdx.x; line < lines; line += blockDim.x)
+        for (unsigned depth = 0; depth < 16; ++depth)
+          *reinterpret_cast<uint16_t *>(
+              matrix + line * 128 + pattern[line % 8][2 + depth / 8] * 16 +
+              depth % 8 * 2) = static_cast<uint16_t>(bits(value(line, depth)));
+    };
+    unsigned char *const left = shared + Columns * 128;
+    make(shared, Columns,
+         [](unsigned column, unsigned depth) { return b(depth, column); });
+    make(left, 64, [](unsigned row, unsigned depth) { return a(row, depth); });
+    baton_shared_proxy_fence();
+    __syncthreads();
+    float sum[Columns / 2];
+    for (unsigned i = 0; i < Columns / 2; ++i)
+      sum[i] = static_cast<float>(i);
+    baton_warpgroup_fence();
+    for (int repetition = 0; repetition < 3; ++repetition) {
+      multiply_into(sum, baton::cuda::describe_activations(left, 16),
+                    baton::cuda::describe_activations(shared, 16));
+      baton_warpgroup_commit();
+    }
+    baton_warpgroup_wait<0>();
+    for (unsigned i = 0; i < Columns / 2; ++i)
+      EXPECT_EQ(sum[i], expected(i, 3));
+  });
+}
+
+TEST(Warpgroup, MultipliesWhatIsInSharedMemory) {
+  auto bf16s = [](auto &sum, uint64_t left, uint64_t right) {
+    baton_warpgroup_multiply_bf16(sum, left, right);
+  };
+  auto f16s = [](auto &sum, uint64_t left, uint64_t right) {
+    baton_warpgroup_multiply_f16(sum, left, right);
+  };
+  for (uint64_t seed : {0, 1}) {
+    multiply_shared<64>(seed, bf16, bf16s);
+    multiply_shared<128>(seed, f16, f16s);
+    multiply_shared<256>(seed, bf16, bf16s);
   }
 }
 
