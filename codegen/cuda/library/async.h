@@ -79,11 +79,23 @@ BATON_DEVICE void baton_multiply_bf16(float (&sum)[4], const uint32_t (&a)[4],
                                       const uint32_t (&b)[2]) {
   baton::emulation::multiply_bf16(sum, a, b);
 }
+BATON_DEVICE void baton_multiply_f16(float (&sum)[4], const uint32_t (&a)[4],
+                                     const uint32_t (&b)[2]) {
+  baton::emulation::multiply_f16(sum, a, b);
+}
 BATON_DEVICE uint32_t baton_bf16_pair(float lower, float upper) {
   auto round = [](float value) -> uint32_t {
     const uint32_t bits = __float_as_uint(value);
     // What is behind the point overflows into what is before it, as it should.
     return value != value ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  };
+  return round(lower) | round(upper) << 16;
+}
+BATON_DEVICE uint32_t baton_f16_pair(float lower, float upper) {
+  auto round = [](float value) -> uint32_t {
+    return value != value
+               ? 0x7fff
+               : __builtin_bit_cast(uint16_t, static_cast<_Float16>(value));
   };
   return round(lower) | round(upper) << 16;
 }
@@ -232,10 +244,25 @@ BATON_DEVICE void baton_multiply_bf16(float (&sum)[4], const uint32_t (&a)[4],
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),
                  "r"(b[1]));
 }
+BATON_DEVICE void baton_multiply_f16(float (&sum)[4], const uint32_t (&a)[4],
+                                     const uint32_t (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),
+                 "r"(b[1]));
+}
 /// Two numbers rounded to BF16, to nearest even; NaN becomes 0x7fff.
 BATON_DEVICE uint32_t baton_bf16_pair(float lower, float upper) {
   uint32_t pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(upper), "f"(lower));
+  return pair;
+}
+/// The same to F16, infinity beyond 65504.
+BATON_DEVICE uint32_t baton_f16_pair(float lower, float upper) {
+  uint32_t pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(upper), "f"(lower));
   return pair;
 }
 

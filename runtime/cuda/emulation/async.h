@@ -42,6 +42,7 @@ void share_address(const void *address);
 const void *address_of_lane(unsigned lane);
 /// mma.sync m16n8k16 by a warp. Products and their sum are of 64 bits.
 void multiply_bf16(float *sum, const uint32_t *a, const uint32_t *b);
+void multiply_f16(float *sum, const uint32_t *a, const uint32_t *b);
 
 } // namespace baton::emulation
 
