@@ -140,7 +140,7 @@ public:
   PhaseEmitter(PhaseOp phase, uint32_t rank, const plan::ProgramLayout &layout,
                const cuda::PrintedBodies &bodies,
                const cuda::SourceOptions &options, bool onTensorCores,
-               raw_ostream &os)
+               const char *operandType, raw_ostream &os)
       : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
         rank(rank), layout(layout), bodies(bodies), os(os) {
     mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
@@ -154,6 +154,8 @@ public:
       else if (onTensorCores && mostRows > 1)
         if (auto body = cuda::matrixBody(call, options))
           matrices.insert({call, *body});
+      if (auto body = cuda::sequenceAttention(call, operandType, options))
+        matrices.insert({call, *body});
     }
   }
 
@@ -661,12 +663,13 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   SmallVector<PhaseEmitter *> streams;
   SmallVector<PhaseOp> streamPhases;
   bool onTensorCores = hasMatrixLinears(program, options);
+  const char *operandType = operandTypeOf(program, options);
   int64_t matrixBytes = 0;
   bool matrixOfScratch = false;
   for (PhaseOp phase : phasesOf(program)) {
     auto &emitter = emitters.emplace_back(std::make_unique<PhaseEmitter>(
         phase, layout.firstPhase + emitters.size(), layout, *bodies, options,
-        onTensorCores, os));
+        onTensorCores, operandType, os));
     matrixBytes = std::max(matrixBytes, emitter->matrixBytes());
     matrixOfScratch |= emitter->hasMatrixOfScratch();
     if (emitter->isStreaming()) {

@@ -29,8 +29,8 @@ mlir::Attribute columnsOf(event::CallOp call);
 /// is then one row.
 bool canStream(event::CallOp call);
 
-/// A body of codegen/cuda/library/matrix.h, attention_matrix.h or product.h that
-/// takes the block's shared memory.
+/// A body of codegen/cuda/library/matrix.h, attention_matrix.h or product.h
+/// that takes the block's shared memory.
 struct MatrixBody {
   /// "baton_matrix_linear_bf16<256, 128, 128>"
   std::string name;
@@ -44,6 +44,18 @@ std::optional<MatrixBody> matrixBody(event::CallOp call,
 /// The body for products of training, in F32 and with the portable one's bits.
 std::optional<MatrixBody> stagedProduct(event::CallOp call,
                                         const SourceOptions &options);
+
+/// The type of 16 bits, as the library names it, that all products with weights
+/// of a program that trains round their sides to; null if there is none, or
+/// --batch-invariant asks for portable bits.
+const char *operandTypeOf(event::ProgramOp program,
+                          const SourceOptions &options);
+
+/// The body on tensor cores for attention of sequences or an adjoint of it,
+/// with operands of that type, if there is one.
+std::optional<MatrixBody> sequenceAttention(event::CallOp call,
+                                            const char *operandType,
+                                            const SourceOptions &options);
 
 /// Whether a program has linears that run on tensor cores; attention then does,
 /// too.

@@ -227,7 +227,7 @@ struct MatrixGradient {
                                            const uint16_t *block) const {
     constexpr int stride = Dim + Shape::gap;
     // Wide rows leave few registers for matrices on their way.
-#pragma unroll(Dim > 128 ? 4 : 8)
+#pragma unroll(Dim > 64 ? 4 : 8)
     for (int depth = 0; depth < Dim; depth += 16) {
       uint32_t left[4];
       baton_load_matrices(left, rows + lane() % 16 * stride + depth +
@@ -244,21 +244,19 @@ struct MatrixGradient {
     }
   }
 
-  /// P and dS of a score and of what dout . v is.
+  /// P and dS of a score, which has been through a cap, and of what dout . v
+  /// is.
   __device__ __forceinline__ void weigh(float &score, float &product,
                                         const MatrixQuery &query) const {
     // 2^(x log2 e) = e^x.
     const float log2_e = 0x1.715476p+0f;
-    float slope = 1.0f, factor = scale * log2_e;
-    if (softcap != 0.0f) {
-      score = tanh(score * (scale / softcap));
-      slope = 1.0f - score * score;
-      factor = softcap * log2_e;
-    }
-    const float weight =
-        baton_exp2(fmaf(score, factor, -query.maximum)) * query.inverse;
-    product = weight * (product - query.delta) * slope;
-    score = weight;
+    const bool capped = softcap != 0.0f;
+    const float weight = baton_exp2(
+        fmaf(score, (capped ? softcap : scale) * log2_e, -query.maximum));
+    product = weight * query.inverse * (product - query.delta);
+    if (capped)
+      product *= 1.0f - score * score;
+    score = weight * query.inverse;
   }
 
   /// The warp's share of P and dS of own rows and of the block at `block`.
@@ -274,6 +272,10 @@ struct MatrixGradient {
       multiply<ValueDim>(products,
                          gradients_of(0) + first_row() * gradient_stride,
                          gradients_of(side) + part * half * gradient_stride);
+      if (softcap != 0.0f)
+#pragma unroll
+        for (int i = 0; i < tiles * 4; ++i)
+          scores[i / 4][i % 4] = tanh(scores[i / 4][i % 4] * (scale / softcap));
       const bool masked = !all_seen(first, half);
 #pragma unroll
       for (int tile = 0; tile < tiles; ++tile) {
@@ -355,14 +357,30 @@ struct MatrixGradient {
   /// Own rows to shared memory, zeros behind the last. A barrier comes before
   /// they are read.
   __device__ __forceinline__ void copy_own(const GradientSide &rows) const {
+    copy_rows(rows, 0, 0, count, 0);
+  }
+  __device__ __forceinline__ void copy_rows(const GradientSide &rows, int block,
+                                            int begin, int end,
+                                            int side) const {
     ScoreCopy scores(rows.scores, rows.score_stride, HeadDim, false,
-                     scores_of(0), thread);
+                     scores_of(side), thread);
     GradientCopy gradients(rows.gradients, rows.gradient_stride, ValueDim,
-                           false, gradients_of(0), thread);
-    scores.begin(0, 0, count);
-    gradients.begin(0, 0, count);
+                           false, gradients_of(side), thread);
+    scores.begin(block, begin, end);
+    gradients.begin(block, begin, end);
     copy_during<0>(scores, [](int) {});
     copy_during<0>(gradients, [](int) {});
+  }
+  __device__ __forceinline__ void copy_block(const GradientSide &rows,
+                                             const QueryStatistics &statistics,
+                                             int block, int begin,
+                                             int side) const {
+    QueryCopy queries;
+    if (OfKeys)
+      queries.load(statistics, block, begin, end, thread);
+    copy_rows(rows, block, begin, end, side);
+    if (OfKeys)
+      queries.store(queries_of(side), thread);
   }
 
   /// Walks over the blocks of the other side that hold positions from `begin`
@@ -370,52 +388,45 @@ struct MatrixGradient {
   /// are there or stored by the thread.
   __device__ __forceinline__ void
   run(const GradientSide &other, const QueryStatistics &statistics, int begin) {
-    ScoreCopy scores(other.scores, other.score_stride, HeadDim, false,
-                     scores_of(1), thread);
-    GradientCopy gradients(other.gradients, other.gradient_stride, ValueDim,
-                           false, gradients_of(1), thread);
-    QueryCopy queries;
     int block = begin / block_positions * block_positions;
-    auto turn_to = [&](int next, int side) {
-      scores.turn_to(scores_of(side));
-      gradients.turn_to(gradients_of(side));
-      scores.begin(next, begin, end);
-      gradients.begin(next, begin, end);
-    };
-    auto copy_all = [&](int next, int side) {
-      turn_to(next, side);
-      if (OfKeys)
-        queries.load(statistics, next, begin, end, thread);
-      copy_during<0>(scores, [](int) {});
-      copy_during<0>(gradients, [](int) {});
-      if (OfKeys)
-        queries.store(queries_of(side), thread);
-    };
-    copy_all(block, 1);
+    copy_block(other, statistics, block, begin, 1);
     __syncthreads();
+    if constexpr (stages == 1) {
+#pragma unroll 1
+      for (; block < end; block += block_positions) {
+        weigh_block(block, 1);
+        __syncthreads();
+        add_block(block, 1);
+        // Behind it nobody reads the block any more.
+        __syncthreads();
+        copy_block(other, statistics, block + block_positions, begin, 1);
+        __syncthreads();
+      }
+      return;
+    }
+    ScoreCopy scores(other.scores, other.score_stride, HeadDim, false, nullptr,
+                     thread);
+    GradientCopy gradients(other.gradients, other.gradient_stride, ValueDim,
+                           false, nullptr, thread);
+    QueryCopy queries;
     int side = 1;
 #pragma unroll 1
     for (; block < end; block += block_positions) {
-      if constexpr (stages == 2) {
-        // Nobody reads the other side's place since the barrier.
-        const int next = 3 - side;
-        turn_to(block + block_positions, next);
-        if (OfKeys)
-          queries.load(statistics, block + block_positions, begin, end, thread);
-        copy_during<1>(scores, [&](int) { weigh_block(block, side); });
-        if (OfKeys)
-          queries.store(queries_of(next), thread);
-        __syncthreads();
-        copy_during<1>(gradients, [&](int) { add_block(block, side); });
-        side = next;
-      } else {
-        weigh_block(block, side);
-        __syncthreads();
-        add_block(block, side);
-        __syncthreads();
-        if (block + block_positions < end)
-          copy_all(block + block_positions, side);
-      }
+      // Nobody has read the other one's place since the barrier.
+      const int following = block + block_positions, place = 3 - side;
+      scores.turn_to(scores_of(place));
+      gradients.turn_to(gradients_of(place));
+      scores.begin(following, begin, end);
+      gradients.begin(following, begin, end);
+      if (OfKeys)
+        queries.load(statistics, following, begin, end, thread);
+      copy_during<1>(scores, [&](int) { weigh_block(block, side); });
+      if (OfKeys)
+        queries.store(queries_of(place), thread);
+      __syncthreads();
+      copy_during<1>(gradients, [&](int) { add_block(block, side); });
+      side = place;
+      // The next block is there, and nobody reads what was exchanged.
       __syncthreads();
     }
   }

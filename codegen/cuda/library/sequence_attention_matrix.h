@@ -31,16 +31,22 @@ BATON_CALLED void baton_matrix_sequence_attention(
       baton_matrix_attention_shared_bytes(Threads, HeadDim, ValueDim) != 0);
   constexpr int dim = HeadDim > ValueDim ? HeadDim : ValueDim;
   constexpr int registers = dim <= 64 ? 64 : dim <= 128 ? 128 : 256;
-  for_each_run(
-      positions, row, rows,
-      [&](int64_t first, int64_t count, int64_t begin, int64_t position) {
-        matrix_attention<Threads, registers, Type>(
-            shared, out + first * out_stride, out_stride, q + first * q_stride,
-            q_stride, keys + begin * key_stride, key_stride,
-            values + begin * value_stride, value_stride, count, position, group,
-            HeadDim, ValueDim, scale, softcap, window, nullptr, 0, 0,
-            statistics + first * statistics_stride, statistics_stride);
-      });
+  // As for_each_run, with as little as can be in registers meanwhile.
+  const int count = static_cast<int>(rows);
+#pragma unroll 1
+  for (int first = 0; first < count;) {
+    const int position = positions[row + first];
+    const int end = static_cast<int>(
+        end_of_sequence(positions, row + first + 1, row + rows) - row);
+    const int64_t begin = row + first - position;
+    matrix_attention<Threads, registers, Type>(
+        shared, out + first * out_stride, out_stride, q + first * q_stride,
+        q_stride, keys + begin * key_stride, key_stride,
+        values + begin * value_stride, value_stride, end - first, position,
+        group, HeadDim, ValueDim, scale, softcap, window, nullptr, 0, 0,
+        statistics + first * statistics_stride, statistics_stride);
+    first = end;
+  }
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_SEQUENCE_ATTENTION_MATRIX_H
