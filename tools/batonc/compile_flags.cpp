@@ -62,8 +62,8 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   app.add_option("--target-file", targetFile,
                  "target description (JSON) with other tile sizes");
   app.add_flag("--batch-invariant", batchInvariant,
-               "CUDA: only bodies whose results do not depend on how many "
-               "tokens share a step; on the CPU that is always so");
+               "CUDA: only bodies with the CPU's bits, which do not depend on "
+               "how many tokens share a step");
   app.add_flag("--quiet", quiet, "say nothing but errors");
   app.add_option("--mode", mode.value,
                  "what the executable does: decode, train");

@@ -61,5 +61,4 @@ __device__ __forceinline__ void key_value_gradient(const Arguments &a) {
 
 KERNELS(64, 64, 64, baton::cuda::BFloat16Operands)
 KERNELS(128, 128, 128, baton::cuda::Float16Operands)
-KERNELS(192, 192, 128, baton::cuda::BFloat16Operands)
 KERNELS(256, 256, 256, baton::cuda::BFloat16Operands)
