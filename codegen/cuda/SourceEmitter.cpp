@@ -149,7 +149,7 @@ public:
     for (auto call : phase.getBody().getOps<CallOp>()) {
       if (hasRing && cuda::canStream(call))
         streaming = call;
-      if (auto body = cuda::stagedProduct(call, options))
+      if (auto body = cuda::productBody(call, options))
         matrices.insert({call, *body});
       else if (onTensorCores && mostRows > 1)
         if (auto body = cuda::matrixBody(call, options))

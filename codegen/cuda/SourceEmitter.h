@@ -28,7 +28,8 @@ struct SourceOptions {
   /// a row's bits do not depend on how many rows share its step.
   int64_t ringStages = 0;
   /// Tiles of linears of BF16 weights on tensor cores, in steps of many rows,
-  /// and ten times the compute capability of these; 0 rows: none are used.
+  /// and of products of training in 16 bits; ten times the compute capability
+  /// of these; 0 rows: none are used.
   int64_t matrixRows = 0, matrixColumns = 0, architecture = 80;
   /// Fewest rows of a step. Before a step of other numbers than the program has
   /// the kernel ends, for the host to start another one.

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/library/attention_shape.h"
 #include "codegen/cuda/library/matrix_shape.h"
+#include "codegen/cuda/library/product_matrix_shape.h"
 #include "codegen/cuda/library/product_shape.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -111,12 +112,32 @@ std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,
   return std::nullopt;
 }
 
+/// Of a product whose sides are rounded to 16 bits.
+static std::optional<cuda::MatrixBody>
+matrixProduct(CallOp call, const cuda::SourceOptions &options) {
+  BatonProductMatrixShape shape{
+      int(options.threads), int(options.matrixRows),
+      BatonProductMatrixShape::columns_of(int(options.matrixColumns),
+                                          int(options.architecture)),
+      int(options.architecture)};
+  if (options.matrixRows == 0 || !shape.is_valid() ||
+      shape.shared_bytes() > options.sharedLimit)
+    return std::nullopt;
+  return cuda::MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}>",
+                                  call.getCallee(), shape.threads, shape.rows,
+                                  shape.columns),
+                          shape.shared_bytes()};
+}
+
 std::optional<cuda::MatrixBody>
-cuda::stagedProduct(CallOp call, const SourceOptions &options) {
+cuda::productBody(CallOp call, const SourceOptions &options) {
   StringRef name = call.getCallee();
-  name.consume_back("_bf16") || name.consume_back("_f16");
+  bool rounded = name.consume_back("_bf16") || name.consume_back("_f16");
   if (name != "product" && name != "product_gradient")
     return std::nullopt;
+  if (rounded)
+    if (std::optional<MatrixBody> body = matrixProduct(call, options))
+      return body;
   BatonProductShape shape{int(options.threads)};
   if (!shape.is_valid() || shape.shared_bytes() > options.sharedLimit)
     return std::nullopt;

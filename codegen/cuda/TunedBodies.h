@@ -1,7 +1,8 @@
 //===- TunedBodies.h - calls that CUDA has faster bodies for --------------===//
 //
 // Beside the portable bodies of all operators, the CUDA task library has tuned
-// ones of some, for BF16 weights and some numbers of rows. They have bits of
+// ones of some, for BF16 weights and some numbers of rows, and for products of
+// training in 16 bits. They have bits of
 // their own, and take shared memory. Which calls of a plan they suit follows
 // from its operands.
 //
@@ -29,8 +30,8 @@ mlir::Attribute columnsOf(event::CallOp call);
 /// is then one row.
 bool canStream(event::CallOp call);
 
-/// A body of codegen/cuda/library/matrix.h, attention_matrix.h or product.h
-/// that takes the block's shared memory.
+/// A body of codegen/cuda/library/matrix.h, attention_matrix.h, product.h or
+/// product_matrix.h that takes the block's shared memory.
 struct MatrixBody {
   /// "baton_matrix_linear_bf16<256, 128, 128>"
   std::string name;
@@ -41,9 +42,10 @@ struct MatrixBody {
 std::optional<MatrixBody> matrixBody(event::CallOp call,
                                      const SourceOptions &options);
 
-/// The body for products of training, in F32 and with the portable one's bits.
-std::optional<MatrixBody> stagedProduct(event::CallOp call,
-                                        const SourceOptions &options);
+/// The body for products of training: on tensor cores if both sides are rounded
+/// to 16 bits, else in F32 and with the portable one's bits.
+std::optional<MatrixBody> productBody(event::CallOp call,
+                                      const SourceOptions &options);
 
 /// The type of 16 bits, as the library names it, that all products with weights
 /// of a program that trains round their sides to; null if there is none, or

@@ -77,11 +77,11 @@ BATON_DEVICE void baton_load_matrices_transposed(uint32_t (&matrices)[4],
 }
 BATON_DEVICE void baton_multiply_bf16(float (&sum)[4], const uint32_t (&a)[4],
                                       const uint32_t (&b)[2]) {
-  baton::emulation::multiply_bf16(sum, a, b);
+  baton::emulation::multiply(sum, a, b, baton::emulation::Numbers::bf16);
 }
 BATON_DEVICE void baton_multiply_f16(float (&sum)[4], const uint32_t (&a)[4],
                                      const uint32_t (&b)[2]) {
-  baton::emulation::multiply_f16(sum, a, b);
+  baton::emulation::multiply(sum, a, b, baton::emulation::Numbers::f16);
 }
 BATON_DEVICE uint32_t baton_bf16_pair(float lower, float upper) {
   auto round = [](float value) -> uint32_t {
@@ -108,6 +108,18 @@ BATON_DEVICE void baton_warpgroup_multiply_bf16(float (&sum)[Count],
                                                 const uint32_t (&a)[4],
                                                 uint64_t b) {
   baton::emulation::multiply_later(sum, Count * 2, a, b);
+}
+template <int Count>
+BATON_DEVICE void baton_warpgroup_multiply_bf16(float (&sum)[Count], uint64_t a,
+                                                uint64_t b) {
+  baton::emulation::multiply_later(sum, Count * 2, a, b,
+                                   baton::emulation::Numbers::bf16);
+}
+template <int Count>
+BATON_DEVICE void baton_warpgroup_multiply_f16(float (&sum)[Count], uint64_t a,
+                                               uint64_t b) {
+  baton::emulation::multiply_later(sum, Count * 2, a, b,
+                                   baton::emulation::Numbers::f16);
 }
 BATON_DEVICE void baton_warpgroup_commit() {
   baton::emulation::commit_multiplications();
@@ -334,6 +346,65 @@ BATON_DEVICE void baton_warpgroup_multiply_bf16(float (&sum)[64],
                  BATON_EIGHT(sum, 56)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
+#define BATON_SIXTY_FOUR(sum, i)                                               \
+  BATON_EIGHT(sum, i), BATON_EIGHT(sum, i + 8), BATON_EIGHT(sum, i + 16),      \
+      BATON_EIGHT(sum, i + 24), BATON_EIGHT(sum, i + 32),                      \
+      BATON_EIGHT(sum, i + 40), BATON_EIGHT(sum, i + 48),                      \
+      BATON_EIGHT(sum, i + 56)
+
+/// The same of [64, 16] that a descriptor says, too, K-major: both matrices are
+/// in shared memory. N is 64, 128 or 256.
+#define BATON_MULTIPLY_SHARED(numbers)                                         \
+  BATON_DEVICE void baton_warpgroup_multiply_##numbers(                        \
+      float(&sum)[32], uint64_t a, uint64_t b) {                               \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." #numbers        \
+                 "." #numbers " "                                              \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, "    \
+                 "%13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "     \
+                 "%24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, 1, "      \
+                 "1, 1, 0, 0;"                                                 \
+                 : BATON_EIGHT(sum, 0), BATON_EIGHT(sum, 8),                   \
+                   BATON_EIGHT(sum, 16), BATON_EIGHT(sum, 24)                  \
+                 : "l"(a), "l"(b));                                            \
+  }                                                                            \
+  BATON_DEVICE void baton_warpgroup_multiply_##numbers(                        \
+      float(&sum)[64], uint64_t a, uint64_t b) {                               \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." #numbers       \
+                 "." #numbers " "                                              \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, "    \
+                 "%13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "     \
+                 "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, "     \
+                 "%35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "     \
+                 "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, "     \
+                 "%57, %58, %59, %60, %61, %62, %63}, %64, %65, 1, 1, 1, "     \
+                 "0, 0;"                                                       \
+                 : BATON_SIXTY_FOUR(sum, 0)                                    \
+                 : "l"(a), "l"(b));                                            \
+  }                                                                            \
+  BATON_DEVICE void baton_warpgroup_multiply_##numbers(                        \
+      float(&sum)[128], uint64_t a, uint64_t b) {                              \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." #numbers       \
+                 "." #numbers " "                                              \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, "    \
+                 "%13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "     \
+                 "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, "     \
+                 "%35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "     \
+                 "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, "     \
+                 "%57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, "     \
+                 "%68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, "     \
+                 "%79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, "     \
+                 "%90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, "    \
+                 "%101, %102, %103, %104, %105, %106, %107, %108, %109, "      \
+                 "%110, %111, %112, %113, %114, %115, %116, %117, %118, "      \
+                 "%119, %120, %121, %122, %123, %124, %125, %126, %127}, "     \
+                 "%128, %129, 1, 1, 1, 0, 0;"                                  \
+                 : BATON_SIXTY_FOUR(sum, 0), BATON_SIXTY_FOUR(sum, 64)         \
+                 : "l"(a), "l"(b));                                            \
+  }
+BATON_MULTIPLY_SHARED(bf16)
+BATON_MULTIPLY_SHARED(f16)
+#undef BATON_MULTIPLY_SHARED
+#undef BATON_SIXTY_FOUR
 #undef BATON_EIGHT
 
 #endif // BATON_EMULATION

@@ -216,17 +216,28 @@ struct ProductResult {
   const float *bias;
   const float *residual;
   int64_t residual_stride;
+  /// Whether chains begin at what is there.
+  static constexpr bool adds = false;
 
+  __device__ __forceinline__ float *place(int64_t row, int64_t column) const {
+    return out + row * out_stride + column;
+  }
   __device__ __forceinline__ float start(int64_t, int64_t) const {
     return 0.0f;
   }
-  __device__ __forceinline__ void finish(int64_t row, int64_t column,
+  /// Whether value() is another than the sum.
+  __device__ __forceinline__ bool changes() const { return bias || residual; }
+  __device__ __forceinline__ float value(int64_t row, int64_t column,
                                          float sum) const {
     if (bias)
       sum += bias[column];
     if (residual)
       sum += residual[row * residual_stride + column];
-    out[row * out_stride + column] = sum;
+    return sum;
+  }
+  __device__ __forceinline__ void finish(int64_t row, int64_t column,
+                                         float sum) const {
+    *place(row, column) = value(row, column, sum);
   }
 };
 
@@ -236,12 +247,19 @@ struct GradientResult {
   int64_t out_stride;
   bool adds;
 
+  __device__ __forceinline__ float *place(int64_t row, int64_t column) const {
+    return out + row * out_stride + column;
+  }
   __device__ __forceinline__ float start(int64_t row, int64_t column) const {
-    return adds ? out[row * out_stride + column] : 0.0f;
+    return adds ? *place(row, column) : 0.0f;
+  }
+  __device__ __forceinline__ bool changes() const { return false; }
+  __device__ __forceinline__ float value(int64_t, int64_t, float sum) const {
+    return sum;
   }
   __device__ __forceinline__ void finish(int64_t row, int64_t column,
                                          float sum) const {
-    out[row * out_stride + column] = sum;
+    *place(row, column) = sum;
   }
 };
 

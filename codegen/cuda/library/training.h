@@ -18,6 +18,7 @@
 #include "codegen/cuda/library/hyper_gradient.h"
 #include "codegen/cuda/library/norm_gradient.h"
 #include "codegen/cuda/library/product.h"
+#include "codegen/cuda/library/product_matrix.h"
 #include "codegen/cuda/library/row_sums.h"
 #include "codegen/cuda/library/sequence_attention.h"
 #include "codegen/cuda/library/sequence_attention_matrix.h"

@@ -6,7 +6,6 @@
 #include "runtime/cuda/emulation/warpgroup.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <list>
 
@@ -261,45 +260,6 @@ const LaneState &lane_state(unsigned lane) {
   return block.lanes[block.odd[thread]][thread / warp_size * warp_size + lane];
 }
 
-double bf16(uint32_t bits) { return __builtin_bit_cast(float, bits << 16); }
-
-double f16(uint32_t bits) {
-  const int exponent = static_cast<int>(bits >> 10 & 31);
-  const double fraction = bits & 1023;
-  double magnitude = exponent == 0 ? std::ldexp(fraction, -24)
-                     : exponent == 31
-                         ? (fraction != 0 ? NAN : INFINITY)
-                         : std::ldexp(1024 + fraction, exponent - 25);
-  return bits >> 15 ? -magnitude : magnitude;
-}
-
-/// mma.sync m16n8k16 of numbers that `value` reads.
-void multiply(float *sum, const uint32_t *a, const uint32_t *b,
-              double (*value)(uint32_t bits)) {
-  LaneState &own = next_lane_state();
-  std::copy_n(a, 4, own.a);
-  std::copy_n(b, 2, own.b);
-  meet({Operation::mma, 0xffffffffu});
-  auto element = [&](const uint32_t *registers, unsigned index, unsigned half) {
-    return value(registers[index] >> 16 * half & 0xffff);
-  };
-  // Four lanes share a row of A, a row of the sum and a column of B, and have
-  // two neighbouring elements each, in eights of rows and of depth.
-  const unsigned lane = running().thread.x % warp_size;
-  for (unsigned i = 0; i < 4; ++i) {
-    const unsigned row = lane / 4, lower = i / 2;
-    const unsigned column = lane % 4 * 2 + i % 2;
-    double result = sum[i];
-    for (unsigned depth = 0; depth < 16; ++depth) {
-      const unsigned pair = depth % 8 / 2, half = depth % 2, deeper = depth / 8;
-      result +=
-          element(lane_state(row * 4 + pair).a, lower + 2 * deeper, half) *
-          element(lane_state(column * 4 + pair).b, deeper, half);
-    }
-    sum[i] = static_cast<float>(result);
-  }
-}
-
 } // namespace
 
 void share_address(const void *address) {
@@ -311,11 +271,29 @@ void share_address(const void *address) {
 
 const void *address_of_lane(unsigned lane) { return lane_state(lane).address; }
 
-void multiply_bf16(float *sum, const uint32_t *a, const uint32_t *b) {
-  multiply(sum, a, b, bf16);
-}
-void multiply_f16(float *sum, const uint32_t *a, const uint32_t *b) {
-  multiply(sum, a, b, f16);
+void multiply(float *sum, const uint32_t *a, const uint32_t *b,
+              Numbers numbers) {
+  auto value = [&](const uint32_t *registers, unsigned index, unsigned half) {
+    return value_of(numbers, registers[index] >> 16 * half & 0xffff);
+  };
+  LaneState &own = next_lane_state();
+  std::copy_n(a, 4, own.a);
+  std::copy_n(b, 2, own.b);
+  meet({Operation::mma, 0xffffffffu});
+  // Four lanes share a row of A, a row of the sum and a column of B, and have
+  // two neighbouring elements each, in eights of rows and of depth.
+  const unsigned lane = running().thread.x % warp_size;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = lane / 4, lower = i / 2;
+    const unsigned column = lane % 4 * 2 + i % 2;
+    double result = sum[i];
+    for (unsigned depth = 0; depth < 16; ++depth) {
+      const unsigned pair = depth % 8 / 2, half = depth % 2, deeper = depth / 8;
+      result += value(lane_state(row * 4 + pair).a, lower + 2 * deeper, half) *
+                value(lane_state(column * 4 + pair).b, deeper, half);
+    }
+    sum[i] = static_cast<float>(result);
+  }
 }
 
 } // namespace baton::emulation

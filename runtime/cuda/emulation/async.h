@@ -16,6 +16,8 @@
 #ifndef BATON_RUNTIME_CUDA_EMULATION_ASYNC_H
 #define BATON_RUNTIME_CUDA_EMULATION_ASYNC_H
 
+#include "runtime/cuda/emulation/numbers.h"
+
 #include <stdint.h>
 
 namespace baton::emulation {
@@ -41,8 +43,8 @@ void proxy_fence();
 void share_address(const void *address);
 const void *address_of_lane(unsigned lane);
 /// mma.sync m16n8k16 by a warp. Products and their sum are of 64 bits.
-void multiply_bf16(float *sum, const uint32_t *a, const uint32_t *b);
-void multiply_f16(float *sum, const uint32_t *a, const uint32_t *b);
+void multiply(float *sum, const uint32_t *a, const uint32_t *b,
+              Numbers numbers);
 
 } // namespace baton::emulation
 

@@ -34,8 +34,10 @@ struct Lane {
 };
 
 struct Multiplication {
-  uint64_t descriptor;
+  /// Of the left side only if it is in shared memory; a is null then.
+  uint64_t left, descriptor;
   unsigned columns;
+  Numbers numbers;
   uint32_t group;
   const uint32_t *a[warp_size];
   float *values[warp_size];
@@ -67,37 +69,57 @@ unsigned own_lane() { return running().thread.x % warp_size; }
        std::to_string(running().thread.x) + ": " + what);
 }
 
-double bf16(uint32_t bits) { return __builtin_bit_cast(float, bits << 16); }
+/// Rows of the left side that are this warp's: 16 of the warpgroup's 64.
+unsigned first_row() { return running().thread.x / warp_size % 4 * 16; }
 
 /// Two for a row of 16 depths.
-void read_matrix_as(const Fiber &fiber, const Multiplication &which) {
-  for (unsigned row = 0; row < which.columns; ++row)
+void read_rows_as(const Fiber &fiber, uint64_t descriptor, unsigned first,
+                  unsigned count) {
+  for (unsigned row = first; row < first + count; ++row)
     for (unsigned chunk = 0; chunk < 2; ++chunk)
       read_as(fiber,
-              running().shared +
-                  address_in_matrix(which.descriptor, row, chunk),
-              16);
+              running().shared + address_in_matrix(descriptor, row, chunk), 16);
+}
+void read_matrices_as(const Fiber &fiber, const Multiplication &which) {
+  read_rows_as(fiber, which.descriptor, 0, which.columns);
+  if (!which.a[0])
+    read_rows_as(fiber, which.left, first_row(), 16);
+}
+
+double element(const Multiplication &which, uint64_t descriptor, unsigned row,
+               unsigned depth) {
+  return value_of(which.numbers, reinterpret_cast<const uint16_t *>(
+                                     running().shared +
+                                     address_in_matrix(descriptor, row,
+                                                       depth / 8))[depth % 8]);
+}
+
+/// Of the warp's 16 rows.
+double left_element(const Multiplication &which, unsigned row, unsigned depth) {
+  if (!which.a[0])
+    return element(which, which.left, first_row() + row, depth);
+  const uint32_t *a = which.a[row % 8 * 4 + depth % 8 / 2];
+  return value_of(which.numbers,
+                  a[depth / 8 * 2 + row / 8] >> depth % 2 * 16 & 0xffff);
 }
 
 void complete(const Multiplication &which) {
-  read_matrix_as(*running().tensor, which);
-  double b[depths][max_columns];
-  for (unsigned column = 0; column < which.columns; ++column)
-    for (unsigned depth = 0; depth < depths; ++depth)
-      b[depth][column] = bf16(reinterpret_cast<const uint16_t *>(
-          running().shared +
-          address_in_matrix(which.descriptor, column, depth / 8))[depth % 8]);
+  read_matrices_as(*running().tensor, which);
+  double a[16][depths], b[depths][max_columns];
+  for (unsigned depth = 0; depth < depths; ++depth) {
+    for (unsigned row = 0; row < 16; ++row)
+      a[row][depth] = left_element(which, row, depth);
+    for (unsigned column = 0; column < which.columns; ++column)
+      b[depth][column] = element(which, which.descriptor, column, depth);
+  }
   for (unsigned lane = 0; lane < warp_size; ++lane)
     for (unsigned i = 0; i < which.columns / 2; ++i) {
       // Four lanes have a row, two neighbouring columns each of every eight.
-      const unsigned lower = i / 2 % 2;
+      const unsigned row = lane / 4 + i / 2 % 2 * 8;
       const unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
       double sum = which.values[lane][i];
-      for (unsigned depth = 0; depth < depths; ++depth) {
-        const uint32_t *a = which.a[lane / 4 * 4 + depth % 8 / 2];
-        sum += bf16(a[depth / 8 * 2 + lower] >> depth % 2 * 16 & 0xffff) *
-               b[depth][column];
-      }
+      for (unsigned depth = 0; depth < depths; ++depth)
+        sum += a[row][depth] * b[depth][column];
       which.values[lane][i] = static_cast<float>(sum);
     }
 }
@@ -155,8 +177,9 @@ uint32_t address_in_matrix(uint64_t descriptor, unsigned row, unsigned chunk) {
 
 void fence_multiplications() { warp_state().lanes[own_lane()].fenced = true; }
 
-void multiply_later(float *sum, unsigned columns, const uint32_t *a,
-                    uint64_t descriptor) {
+/// `a` is null if the left side is what `left` describes.
+static void begin(float *sum, unsigned columns, const uint32_t *a,
+                  uint64_t left, uint64_t descriptor, Numbers numbers) {
   Warp &warp = warp_state();
   Lane &own = warp.lanes[own_lane()];
   if (!own.fenced)
@@ -167,12 +190,15 @@ void multiply_later(float *sum, unsigned columns, const uint32_t *a,
   Multiplication &which =
       warp.multiplications[own.issued % max_multiplications];
   if (warp.begun == own.issued) {
+    which.left = left;
     which.descriptor = descriptor;
     which.columns = columns;
+    which.numbers = numbers;
     which.group = own.committed;
     ++warp.begun;
   }
-  if (which.descriptor != descriptor || which.columns != columns ||
+  if (which.left != left || which.descriptor != descriptor ||
+      which.columns != columns || which.numbers != numbers ||
       which.group != own.committed)
     misuse("a multiplication that differs from that of its warp's other lanes");
   Accumulator &sums = accumulator(own, sum, columns / 2);
@@ -182,10 +208,19 @@ void multiply_later(float *sum, unsigned columns, const uint32_t *a,
   which.values[own_lane()] = sums.values.data();
   // The lanes of a warp are one as to what is ordered before it.
   if (own_lane() == 0) {
-    read_matrix_as(running(), which);
+    read_matrices_as(running(), which);
     state().fenced.acquire(*running().tensor);
   }
   meet({Operation::wgmma, 0xffffffffu});
+}
+
+void multiply_later(float *sum, unsigned columns, const uint32_t *a,
+                    uint64_t descriptor) {
+  begin(sum, columns, a, 0, descriptor, Numbers::bf16);
+}
+void multiply_later(float *sum, unsigned columns, uint64_t left,
+                    uint64_t descriptor, Numbers numbers) {
+  begin(sum, columns, nullptr, left, descriptor, numbers);
 }
 
 void commit_multiplications() {

@@ -1,9 +1,10 @@
 //===- warpgroup.h - asynchronous multiplications of matrices -------------===//
 //
-// wgmma.mma_async of BF16, a warp's share of it. A multiplication happens late:
-// at the latest when a lane waits for its group, rarely before. Only then the
-// fragments are read, where they were when it was issued, and the matrix in
-// shared memory. Sums are NaNs from issue to wait, and written by the wait.
+// wgmma.mma_async of BF16 or F16, a warp's share of it. A multiplication
+// happens late: at the latest when a lane waits for its group, rarely before.
+// Only then the fragments are read, where they were when it was issued, and the
+// matrix in shared memory. Sums are NaNs from issue to wait, and written by the
+// wait.
 //
 // ThreadSanitizer takes the reading of shared memory for the work of one more
 // thread of the block, which knows what threads did before proxy fences, and is
@@ -16,6 +17,8 @@
 
 #ifndef BATON_RUNTIME_CUDA_EMULATION_WARPGROUP_H
 #define BATON_RUNTIME_CUDA_EMULATION_WARPGROUP_H
+
+#include "runtime/cuda/emulation/numbers.h"
 
 #include <stdint.h>
 
@@ -30,6 +33,10 @@ void fence_multiplications();
 /// `descriptor` says, by a warp, all of whose lanes call it.
 void multiply_later(float *sum, unsigned columns, const uint32_t *a,
                     uint64_t descriptor);
+/// The same of [64, 16] in shared memory, as `left` says, of which a warp has
+/// sixteen rows.
+void multiply_later(float *sum, unsigned columns, uint64_t left,
+                    uint64_t descriptor, Numbers numbers);
 void commit_multiplications();
 /// Returns when at most `groups` of the warp's groups are under way.
 void wait_for_multiplications(unsigned groups);

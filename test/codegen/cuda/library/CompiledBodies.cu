@@ -45,3 +45,9 @@ BATON_KERNEL(staged_product_bf16, baton_staged_product_bf16<256>)
 BATON_KERNEL(staged_product_gradient_f16, baton_staged_product_gradient_f16<256>)
 BATON_KERNEL(matrix_linear, baton_matrix_linear_bf16<256, 128, 128>)
 BATON_KERNEL(matrix_gated_linear, baton_matrix_gated_linear_bf16<256, 128, 128>)
+BATON_KERNEL(matrix_product_bf16, baton_matrix_product_bf16<256, 128, 128>)
+BATON_KERNEL(matrix_product_f16, baton_matrix_product_f16<256, 128, 128>)
+BATON_KERNEL(matrix_product_gradient_bf16,
+             baton_matrix_product_gradient_bf16<256, 128, 128>)
+BATON_KERNEL(matrix_product_gradient_f16,
+             baton_matrix_product_gradient_f16<256, 128, 128>)

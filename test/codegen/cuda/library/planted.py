@@ -62,12 +62,41 @@ ATTENTION_GRADIENT = (
     ("what is known of queries stored where it is read", "queries.store(queries_of(place), thread);",
      "queries.store(queries_of(side), thread);", RACE),
 )
+PRODUCT_STORE = """columns.store(lines_of(next) + shape.left_bytes(), first_of(next) / 8,
+                    next);
+      """
+PRODUCT_WARPS = (
+    ("a stage stored where one is read", "rows.store(lines_of(next), chunk_of(next), next)",
+     "rows.store(lines_of(next + 1), chunk_of(next + 1), next)", RACE),
+    ("a stage read where the next is stored", "lefts = lines_of(stage)", "lefts = lines_of(stage + 1)", RACE, WRONG),
+    ("another depth's right side", "chunk + lane / 8 % 2", "(chunk ^ 2) + lane / 8 % 2", WRONG),
+    ("a stage that is not loaded", "columns.load(stage + 2);", "", WRONG),
+)
+PRODUCT_WARPGROUPS = (
+    ("no proxy fence behind stores", FENCE, "", RACE),
+    ("a proxy fence before the stores", f"{PRODUCT_STORE}{FENCE}", f"{FENCE}\n      {PRODUCT_STORE}", RACE),
+    ("two stages", "stages = shape.stages();", "stages = 2;", RACE, WRONG),
+    ("a stage stored where one is read", "rows.store(lines_of(next)", "rows.store(lines_of(next + 1)", RACE, WRONG),
+    ("no wait for the stage before", "baton_warpgroup_wait<1>();", "", RACE, WRONG, MISUSE),
+    ("no wait before sums are read", "baton_warpgroup_wait<0>();", "", WRONG),
+    ("a wait for all but the last group", "baton_warpgroup_wait<0>();", "baton_warpgroup_wait<1>();", WRONG),
+    ("no fence of registers", "baton_warpgroup_fence();", "", MISUSE),
+    ("multiplications that are not committed", "baton_warpgroup_commit();", "", WRONG, MISUSE),
+    ("another depth's left side", "describe_activations(lefts, first_of(stage) + step)",
+     "describe_activations(lefts, first_of(stage) + (step ^ 16))", WRONG),
+)
 BODIES = (
     # Two warps, and one warpgroup.
     Body("matrix_warps.h", "matrix_program.cpp",
          [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80")], MATRIX_WARPS),
     Body("matrix_warpgroups.h", "matrix_program.cpp",
          [("THREADS=128", "ROWS=64", "COLUMNS=64", "ARCHITECTURE=90")], MATRIX_WARPGROUPS),
+    Body("product_matrix_warps.h", "product_matrix_program.cpp",
+         [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80"),
+          ("THREADS=32", "ROWS=32", "COLUMNS=256", "ARCHITECTURE=80")], PRODUCT_WARPS),
+    Body("product_matrix_warpgroups.h", "product_matrix_program.cpp",
+         [("THREADS=128", "ROWS=64", "COLUMNS=64", "ARCHITECTURE=90"),
+          ("THREADS=128", "ROWS=64", "COLUMNS=256", "ARCHITECTURE=90")], PRODUCT_WARPGROUPS),
     Body("attention_matrix.h", "attention_program.cpp", [("THREADS=64",), ("THREADS=32",)], ()),
     Body("attention_gradient_matrix.h", "attention_gradient_program.cpp", [("THREADS=64",)],
          ATTENTION_GRADIENT),

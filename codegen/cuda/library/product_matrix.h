@@ -1,0 +1,94 @@
+//===- product_matrix.h - products of training, on tensor cores -----------===//
+//
+// Products whose sides are rounded to 16 bits, as in product.h, at the rate of
+// tensor cores. Both sides come as F32, are rounded on their way to shared
+// memory, and lie there with depths side by side whatever order they have
+// outside, so that all three products of training are one.
+//
+// Numeric contract: both sides are rounded to nearest even, as the portable
+// bodies do; products are exact, and their sum ascends in depth in F32, sixteen
+// depths at a time, in the order of the architecture's tensor cores, from the
+// old value or +0 on. The bits of an element depend on its row, its column and
+// the architecture, not on the tile, the block or what else is in them. A sum
+// that is zero may have another sign than the portable body's.
+//
+// What bounds it: of F32 sides a tile of [r, c] brings 2 r c / (4 (r + c))
+// operations for each byte that comes from the second-level cache: 32 with 128
+// by 128, 43 with 128 by 256.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_MATRIX_H
+#define BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_MATRIX_H
+
+#include "codegen/cuda/library/product_matrix_warpgroups.h"
+#include "codegen/cuda/library/product_matrix_warps.h"
+
+namespace baton::cuda {
+
+template <typename Numbers, int Threads, int Rows, int Columns,
+          int Architecture, typename Result>
+BATON_DEVICE void
+multiply_rounded(unsigned char *shared, const ProductSide &left,
+                 const ProductSide &right, int64_t rows, int64_t columns,
+                 int64_t depth, Result result) {
+  constexpr BatonProductMatrixShape shape{Threads, Rows, Columns, Architecture};
+  static_assert(shape.is_valid(), "a tile that the block cannot share");
+#pragma unroll 1
+  for (int64_t top = 0; top < rows; top += Rows)
+#pragma unroll 1
+    for (int64_t first = 0; first < columns; first += Columns) {
+      const MatrixTile tile = {
+          top, first, static_cast<int32_t>(smaller(rows - top, Rows)),
+          static_cast<int32_t>(smaller(columns - first, Columns))};
+      if constexpr (shape.by_warpgroups())
+        multiply_sides_by_warpgroups<Numbers, Threads, Rows, Columns>(
+            shared, left, right, tile, static_cast<int32_t>(depth), result);
+      else
+        multiply_sides_by_warps<Numbers, Threads, Rows, Columns>(
+            shared, left, right, tile, static_cast<int32_t>(depth), result);
+    }
+}
+
+} // namespace baton::cuda
+
+// The task library's bodies of the same names. All threads of a block of
+// `Threads` call them. `shared` has BatonProductMatrixShape::shared_bytes()
+// bytes of shared memory, aligned to 1024, which may hold anything before and
+// after, with no barrier between. Operands are in global memory, anywhere.
+#define BATON_PRODUCTS(suffix, Numbers)                                        \
+  template <int Threads, int Rows, int Columns,                                \
+            int Architecture = BATON_ARCHITECTURE>                             \
+  BATON_CALLED void baton_matrix_product##suffix(                              \
+      unsigned char *shared, float *out, int64_t out_stride, const float *a,   \
+      int64_t a_row_stride, int64_t a_depth_stride, const float *b,            \
+      int64_t b_depth_stride, int64_t b_column_stride, const float *bias,      \
+      const float *residual, int64_t residual_stride, int64_t rows,            \
+      int64_t columns, int64_t depth, float *) {                               \
+    baton::cuda::multiply_rounded<baton::cuda::Numbers, Threads, Rows,         \
+                                  Columns, Architecture>(                      \
+        shared, {a, a_row_stride, a_depth_stride},                             \
+        {b, b_column_stride, b_depth_stride}, rows, columns, depth,            \
+        baton::cuda::ProductResult{out, out_stride, bias, residual,            \
+                                   residual_stride});                          \
+  }                                                                            \
+  template <int Threads, int Rows, int Columns,                                \
+            int Architecture = BATON_ARCHITECTURE>                             \
+  BATON_CALLED void baton_matrix_product_gradient##suffix(                     \
+      unsigned char *shared, float *out, int64_t out_stride, const float *a,   \
+      int64_t a_row_stride, int64_t a_depth_stride, const float *b,            \
+      int64_t b_depth_stride, int64_t b_column_stride, const float *weights,   \
+      int64_t rows, int64_t columns, int64_t depth, const int32_t *accumulate, \
+      float *) {                                                               \
+    baton::cuda::multiply_rounded<baton::cuda::Numbers, Threads, Rows,         \
+                                  Columns, Architecture>(                      \
+        shared, {a, a_row_stride, a_depth_stride},                             \
+        {b, b_column_stride, b_depth_stride, weights}, rows, columns, depth,   \
+        baton::cuda::GradientResult{out, out_stride,                           \
+                                    baton::cuda::joins(accumulate)});          \
+  }
+BATON_PRODUCTS(_bf16, MatrixBFloat16)
+BATON_PRODUCTS(_f16, MatrixFloat16)
+#undef BATON_PRODUCTS
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_MATRIX_H
