@@ -69,7 +69,7 @@ struct MatrixQuery {
 
 /// Sums of the columns that a warp has of [own rows, Dim]: sixteens, of which
 /// the warps that share the rows take turns.
-template <int Dim, int Across> struct MatrixSums {
+template <int Dim, int Across> struct GradientSums {
   static constexpr int stride = Dim + BatonAttentionGradientShape::gap;
   static constexpr int count = (Dim / 16 + Across - 1) / Across;
   float sum[count][2][4];
@@ -162,8 +162,8 @@ struct MatrixGradient {
   int position, count, end;
   /// Of the thread's own rows, if they are queries.
   MatrixQuery own[2] = {};
-  MatrixSums<HeadDim, across> sums;
-  MatrixSums<ValueDim, across> value_sums;
+  GradientSums<HeadDim, across> sums;
+  GradientSums<ValueDim, across> value_sums;
 
   __device__ __forceinline__ uint32_t lane() const { return thread % 32; }
   /// Which half of columns, and of a block's rows.
