@@ -29,8 +29,8 @@ mlir::Attribute columnsOf(event::CallOp call);
 /// is then one row.
 bool canStream(event::CallOp call);
 
-/// A body of codegen/cuda/library/matrix.h, attention_matrix.h or product.h
-/// that takes the block's shared memory.
+/// A body of codegen/cuda/library/matrix.h, attention_matrix.h or product.h that
+/// takes the block's shared memory.
 struct MatrixBody {
   /// "baton_matrix_linear_bf16<256, 128, 128>"
   std::string name;
