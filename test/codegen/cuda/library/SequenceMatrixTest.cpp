@@ -224,7 +224,7 @@ TEST(SequenceMatrix, WindowsAndCapsMatchOracle) {
                                  {70, 2.0},
                                  {1000, 0.0}}) {
     SCOPED_TRACE("window " + std::to_string(window));
-    Problem(random, bodies, {1, window, softcap, {2, 100, 66}})
+    Problem(random, bodies, {1, window, softcap, {2, 150, 16}})
         .expect_matches_oracle(bodies);
     if (HasFatalFailure())
       return;
