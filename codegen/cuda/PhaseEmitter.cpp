@@ -32,7 +32,7 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
                            const plan::ProgramLayout &layout,
                            const PrintedBodies &bodies,
                            const SourceOptions &options, bool onTensorCores,
-                           raw_ostream &os)
+                           const char *operandType, raw_ostream &os)
     : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
       rank(rank), layout(layout), bodies(bodies), os(os) {
   mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
@@ -45,6 +45,8 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
     else if (onTensorCores && mostRows > 1)
       if (auto body = matrixBody(call, options))
         matrices.insert({call, *body});
+    if (auto body = sequenceAttention(call, operandType, options))
+      matrices.insert({call, *body});
   }
 }
 

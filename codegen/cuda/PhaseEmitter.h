@@ -21,11 +21,12 @@ bool trains(event::ProgramOp program);
 class PhaseEmitter {
 public:
   /// Prints to `os`. `rank` is the phase's number among those of all programs;
-  /// `onTensorCores` says whether its program has linears that run there.
+  /// `onTensorCores` says whether its program has linears that run there,
+  /// `operandType` is as operandTypeOf() says.
   PhaseEmitter(event::PhaseOp phase, uint32_t rank,
                const plan::ProgramLayout &layout, const PrintedBodies &bodies,
                const SourceOptions &options, bool onTensorCores,
-               llvm::raw_ostream &os);
+               const char *operandType, llvm::raw_ostream &os);
 
   uint32_t number() const { return rank; }
   event::PhaseOp op() const { return phase; }

@@ -58,11 +58,12 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   KernelParts parts{layout, options, {}, os};
   source.scratchBytes = parts.scratchBytes();
   bool onTensorCores = hasMatrixLinears(program, options);
+  const char *operandType = operandTypeOf(program, options);
   bool hasRing = false;
   for (PhaseOp phase : phasesOf(program)) {
     parts.phases.push_back(std::make_unique<PhaseEmitter>(
         phase, layout.firstPhase + parts.phases.size(), layout, *bodies,
-        options, onTensorCores, os));
+        options, onTensorCores, operandType, os));
     hasRing |= parts.phases.back()->isStreaming();
   }
   if (hasRing && parts.ringBytes() > options.sharedLimit)

@@ -7,6 +7,7 @@
 #include "codegen/cuda/library/product_matrix_shape.h"
 #include "codegen/cuda/library/product_shape.h"
 
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -143,6 +144,91 @@ cuda::productBody(CallOp call, const SourceOptions &options) {
   return MatrixBody{
       formatv("baton_staged_{0}<{1}>", call.getCallee(), options.threads),
       shape.shared_bytes()};
+}
+
+//===----------------------------------------------------------------------===//
+// Attention of training
+//===----------------------------------------------------------------------===//
+
+const char *cuda::operandTypeOf(ProgramOp program,
+                                const SourceOptions &options) {
+  if (options.matrixRows == 0)
+    return nullptr;
+  bool bfloat = false, half = false;
+  for (PhaseOp phase : phasesOf(program))
+    for (auto call : phase.getBody().getOps<CallOp>())
+      if (call.getCallee().starts_with("product")) {
+        bfloat |= call.getCallee().ends_with("_bf16");
+        half |= call.getCallee().ends_with("_f16");
+      }
+  if (bfloat == half)
+    return nullptr;
+  return bfloat ? "baton::cuda::BFloat16Operands"
+                : "baton::cuda::Float16Operands";
+}
+
+/// Whether an address and the stride behind it among a call's operands are
+/// multiples of 16 bytes, for rows of F32.
+static bool isAligned(CallOp call, unsigned index) {
+  constexpr int64_t kFloats = 4;
+  auto bufferOf = [&](mlir::FlatSymbolRefAttr symbol) {
+    return mlir::SymbolTable::lookupNearestSymbolFrom<BufferOp>(call, symbol);
+  };
+  auto address = mlir::dyn_cast<AddressAttr>(call.getOperands_()[index]);
+  auto stride = mlir::dyn_cast<StrideAttr>(call.getOperands_()[index + 1]);
+  if (!address || !stride)
+    return false;
+  BufferOp buffer = bufferOf(address.getBuffer());
+  if (buffer.getOffset() % kFloats ||
+      (buffer.getLayers() > 1 && buffer.getLayerStride() % kFloats))
+    return false;
+  for (auto [position, length] :
+       zip_equal(address.getIndex().getResults(), buffer.getStrides()))
+    if (!(position * length).isMultipleOf(kFloats))
+      return false;
+  int64_t elements = 0;
+  for (auto [steps, length] :
+       zip_equal(stride.getSteps(), bufferOf(stride.getBuffer()).getStrides()))
+    elements += steps * length;
+  return elements % kFloats == 0;
+}
+
+std::optional<cuda::MatrixBody>
+cuda::sequenceAttention(CallOp call, const char *operandType,
+                        const SourceOptions &options) {
+  StringRef name = call.getCallee();
+  bool ofQueries = name == "attention_query_gradient",
+       ofKeys = name == "attention_key_value_gradient";
+  if (!operandType || !(name == "sequence_attention" || ofQueries || ofKeys))
+    return std::nullopt;
+  // What bodies load by sixteen bytes, each with its stride: keys and values,
+  // and of adjoints dout and queries before these.
+  unsigned first = name == "sequence_attention" ? 6 : ofQueries ? 2 : 4;
+  unsigned loaded = name == "sequence_attention" ? 2 : 4;
+  for (unsigned i = 0; i < loaded; ++i)
+    if (!isAligned(call, first + 2 * i))
+      return std::nullopt;
+  // All end in head_dim, value_dim, scale, softcap, window, scratch.
+  mlir::ArrayAttr operands = call.getOperands_();
+  auto dimension = [&](unsigned fromEnd) -> int64_t {
+    auto size =
+        mlir::dyn_cast<mlir::IntegerAttr>(operands[operands.size() - fromEnd]);
+    return size ? size.getInt() : 0;
+  };
+  int64_t head = dimension(6), value = dimension(5);
+  BatonAttentionGradientShape shape{int(options.threads), int(head), int(value),
+                                    ofKeys};
+  // Attention and its adjoints go together.
+  int64_t bytes =
+      !shape.is_valid() ? 0
+      : name == "sequence_attention"
+          ? baton_matrix_attention_shared_bytes(options.threads, head, value)
+          : shape.shared_bytes();
+  if (bytes == 0 || bytes > options.sharedLimit)
+    return std::nullopt;
+  return MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}, {4}>", name,
+                            options.threads, head, value, operandType),
+                    bytes};
 }
 
 bool cuda::hasMatrixLinears(ProgramOp program, const SourceOptions &options) {

@@ -46,6 +46,18 @@ std::optional<MatrixBody> matrixBody(event::CallOp call,
 std::optional<MatrixBody> productBody(event::CallOp call,
                                       const SourceOptions &options);
 
+/// The type of 16 bits, as the library names it, that all products with weights
+/// of a program that trains round their sides to; null if there is none, or
+/// --batch-invariant asks for portable bits.
+const char *operandTypeOf(event::ProgramOp program,
+                          const SourceOptions &options);
+
+/// The body on tensor cores for attention of sequences or an adjoint of it,
+/// with operands of that type, if there is one.
+std::optional<MatrixBody> sequenceAttention(event::CallOp call,
+                                            const char *operandType,
+                                            const SourceOptions &options);
+
 /// Whether a program has linears that run on tensor cores; attention then does,
 /// too.
 bool hasMatrixLinears(event::ProgramOp program, const SourceOptions &options);

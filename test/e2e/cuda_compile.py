@@ -1,9 +1,9 @@
 """Kernels for GPUs, compiled by NVRTC; no GPU is needed.
 
 - a kernel compiles for sm_80 and sm_90a, and no register is spilled, nor with
-  --launch=graph in those of a graph; with --train
-  that of a program that trains, whose phases, which are functions, spill none, so that
-  what the loop around them keeps is all;
+  --launch=graph in those of a graph; with --train that of a program that trains, in F32
+  and in BF16, whose phases, which are functions, spill none, so that what the loop
+  around them keeps is all;
 - the same input gives the same executable;
 - where there is no CUDA driver the program says so, in one line.
 
@@ -24,7 +24,10 @@ def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     for architecture in ("sm_80", "sm_90a"):
         target = f"--target=cuda:{architecture}"
-        mode = [f"--launch={arguments.launch}", *(["--mode=train"] if arguments.train else [])]
+        # One type each: kernels of training take long to compile.
+        dtype = {"sm_80": "f32", "sm_90a": "bf16"}[architecture]
+        mode = [f"--launch={arguments.launch}",
+                *(["--mode=train", f"--dtype={dtype}"] if arguments.train else [])]
         result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", target, *mode],
                      check=False)
         if "NVRTC" in result.stderr and "was not found" in result.stderr:

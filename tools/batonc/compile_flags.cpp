@@ -62,8 +62,8 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   app.add_option("--target-file", targetFile,
                  "target description (JSON) with other tile sizes");
   app.add_flag("--batch-invariant", batchInvariant,
-               "CUDA: only bodies that sum as the CPU does, so that results "
-               "do not depend on how many tokens share a step");
+               "CUDA: only bodies with the CPU's bits, which do not depend on "
+               "how many tokens share a step");
   app.add_option("--launch", launch.value,
                  "CUDA: what a step runs as: persistent (one kernel for all "
                  "steps, whose tasks wait for events), or graph (the same "

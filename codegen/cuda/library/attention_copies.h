@@ -1,6 +1,6 @@
 //===- attention_copies.h - keys and values for tensor cores --------------===//
 //
-// Blocks of 64 positions on their way from F32 in global memory to BF16 in
+// Blocks of 64 positions on their way from F32 in global memory to 16 bits in
 // shared memory. They pass through registers, which converts them: the loads of
 // a part are under way while the caller computes, and are stored behind that.
 //
@@ -19,15 +19,16 @@
 #ifndef BATON_CODEGEN_CUDA_LIBRARY_ATTENTION_COPIES_H
 #define BATON_CODEGEN_CUDA_LIBRARY_ATTENTION_COPIES_H
 
-#include "codegen/cuda/library/async.h"
 #include "codegen/cuda/library/attention.h"
+#include "codegen/cuda/library/operand_types.h"
 
 namespace baton::cuda {
 
 /// Copies blocks of keys or values of up to `Dim` columns, in `parts` parts:
 /// begin(), and for each part load() and later store(). All threads of the
 /// block do the same.
-template <int Threads, int Dim> class BlockCopy {
+template <int Threads, int Dim, typename Type = BFloat16Operands>
+class BlockCopy {
   static_assert(Threads >= 32 && (Threads & (Threads - 1)) == 0,
                 "lines divide evenly");
   static_assert(Dim % lanes == 0);
@@ -70,6 +71,9 @@ public:
     end_position = end - position;
   }
 
+  /// Other shared memory is the target from now on.
+  __device__ __forceinline__ void turn_to(uint16_t *to) { shared = to; }
+
   __device__ __forceinline__ void load(int part) {
     if (end_position <= 0)
       return;
@@ -90,8 +94,8 @@ public:
       const int number = part * quads_at_once + i;
       if (chunk(number) < dim / lanes)
         *reinterpret_cast<Pairs *>(target(place(number), chunk(number))) = {
-            {baton_bf16_pair(held[i].element[0], held[i].element[1]),
-             baton_bf16_pair(held[i].element[2], held[i].element[3])}};
+            {Type::pair(held[i].element[0], held[i].element[1]),
+             Type::pair(held[i].element[2], held[i].element[3])}};
     }
   }
 
@@ -152,9 +156,9 @@ private:
 };
 
 /// The caller's `Steps` steps, step(0) first, with a block's copy under way.
-template <int Steps, int Threads, int Dim, typename Step>
-BATON_DEVICE void copy_during(BlockCopy<Threads, Dim> &copy, Step step) {
-  constexpr int parts = BlockCopy<Threads, Dim>::parts;
+template <int Steps, int Threads, int Dim, typename Type, typename Step>
+BATON_DEVICE void copy_during(BlockCopy<Threads, Dim, Type> &copy, Step step) {
+  constexpr int parts = BlockCopy<Threads, Dim, Type>::parts;
 #pragma unroll
   for (int part = 0; part < parts; ++part) {
     copy.load(part);

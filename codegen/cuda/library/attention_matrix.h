@@ -13,14 +13,14 @@
 // product are the left-hand side of the next. A warp leaves out blocks of which
 // none of its queries sees anything.
 //
-// Numeric contract: queries, keys, values and weights are rounded to BF16, to
-// nearest even; scores, maxima, sums (of weights before they are rounded) and
-// results are F32. Exponentials are baton_exp2. Blocks are 64 absolute
-// positions in ascending order, so that a row's bits depend on its own position
-// only, not on its tile, nor on the number of threads; they are not those of
-// the portable body. A result that is zero is +0. The values of positions that
-// some rows of a tile see and others do not have to be finite: a weight of zero
-// does not keep NaN and infinity out.
+// Numeric contract: queries, keys, values and weights are rounded to BF16, or
+// to F16 where that is said, to nearest even; scores, maxima, sums (of weights
+// before they are rounded) and results are F32. Exponentials are baton_exp2.
+// Blocks are 64 absolute positions in ascending order, so that a row's bits
+// depend on its own position only, not on its tile, nor on the number of
+// threads; they are not those of the portable body. A result that is zero is
+// +0. The values of positions that some rows of a tile see and others do not
+// have to be finite: a weight of zero does not keep NaN and infinity out.
 //
 // What bounds it: for 128 queries a block of keys and values is 64 FLOP for
 // each byte of F32 that comes from the second-level cache, which gives some 40
@@ -48,8 +48,8 @@ namespace baton::cuda {
 /// In all fragments a thread has two queries, `half` 0 and 1, eight apart, and
 /// of each eight positions or columns two neighbours. The four threads of a
 /// query are neighbours.
-template <int Threads, int Dim> struct MatrixAttention {
-  using Copy = BlockCopy<Threads, Dim>;
+template <int Threads, int Dim, typename Type> struct MatrixAttention {
+  using Copy = BlockCopy<Threads, Dim, Type>;
   static constexpr int gap = Copy::gap;
   /// Queries of a warp, and the depth of a tensor core's operation.
   static constexpr int fragment = 16;
@@ -70,6 +70,9 @@ template <int Threads, int Dim> struct MatrixAttention {
   const float *gate;
   int64_t gate_stride;
   int gate_width;
+  /// Two numbers for each query, if not null: maximum and sum of exponentials.
+  float *statistics;
+  int64_t statistics_stride;
   bool keys_in_panels;
   /// Rows times group.
   int queries;
@@ -147,7 +150,7 @@ template <int Threads, int Dim> struct MatrixAttention {
         for (int j = 0; j < at_once; ++j)
           *reinterpret_cast<uint32_t *>(own_queries() +
                                         (i + j) * (head_dim + gap) + column) =
-              baton_bf16_pair(pair[j][0], pair[j][1]);
+              Type::pair(pair[j][0], pair[j][1]);
       }
     }
   }
@@ -189,8 +192,8 @@ template <int Threads, int Dim> struct MatrixAttention {
                                 (tile * 8 + lane() / 16 * 8 + lane() % 8) *
                                     (head_dim + gap) +
                                 depth + lane() / 8 % 2 * 8);
-      baton_multiply_bf16(scores[tile], left, {right[0], right[1]});
-      baton_multiply_bf16(scores[tile + 1], left, {right[2], right[3]});
+      Type::multiply(scores[tile], left, {right[0], right[1]});
+      Type::multiply(scores[tile + 1], left, {right[2], right[3]});
     }
   }
 
@@ -247,8 +250,7 @@ template <int Threads, int Dim> struct MatrixAttention {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float(&tile)[4] = scores[step * 2 + i / 2];
-        weights[step][i] =
-            baton_bf16_pair(tile[i % 2 * 2], tile[i % 2 * 2 + 1]);
+        weights[step][i] = Type::pair(tile[i % 2 * 2], tile[i % 2 * 2 + 1]);
       }
     // Maxima seldom change after the first blocks.
     if (__any_sync(0xffffffffu, keep[0] != 1.0f || keep[1] != 1.0f))
@@ -270,9 +272,8 @@ template <int Threads, int Dim> struct MatrixAttention {
           right, shared_values +
                      (step * fragment + lane() % 16) * (value_dim + gap) +
                      tile * 8 + lane() / 16 * 8);
-      baton_multiply_bf16(result[tile], weights[step], {right[0], right[1]});
-      baton_multiply_bf16(result[tile + 1], weights[step],
-                          {right[2], right[3]});
+      Type::multiply(result[tile], weights[step], {right[0], right[1]});
+      Type::multiply(result[tile + 1], weights[step], {right[2], right[3]});
     }
   }
 
@@ -286,6 +287,12 @@ template <int Threads, int Dim> struct MatrixAttention {
       const float inverse = total == 0.0f ? 1.0f : 1.0f / total;
       const int64_t row = row_of(query);
       const int64_t head = query - row * group;
+      if (statistics && lane() % 4 == 0) {
+        const float log_2 = 0x1.62e43p-1f;
+        float *place = statistics + row * statistics_stride + 2 * head;
+        place[0] = maximum[half] * log_2;
+        place[1] = total;
+      }
       float *target = out + row * out_stride + head * value_dim;
       const float *gates =
           gate ? gate + row * gate_stride + head * gate_width : nullptr;
@@ -352,7 +359,7 @@ template <int Threads, int Dim> struct MatrixAttention {
   }
 };
 
-template <int Threads, int Dim>
+template <int Threads, int Dim, typename Type>
 BATON_DEVICE void
 matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
                  const float *q, int64_t q_stride, const float *keys,
@@ -360,8 +367,9 @@ matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
                  int64_t rows, int64_t position, int64_t group,
                  int64_t head_dim, int64_t value_dim, float scale,
                  float softcap, int64_t window, const float *gate,
-                 int64_t gate_stride, int64_t gate_width) {
-  MatrixAttention<Threads, Dim> task;
+                 int64_t gate_stride, int64_t gate_width,
+                 float *statistics = nullptr, int64_t statistics_stride = 0) {
+  MatrixAttention<Threads, Dim, Type> task;
   task.thread = baton_thread();
   task.out = out;
   task.out_stride = out_stride;
@@ -377,17 +385,19 @@ matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
   task.gate = gate;
   task.gate_stride = gate_stride;
   task.gate_width = static_cast<int>(gate_width);
+  task.statistics = statistics;
+  task.statistics_stride = statistics_stride;
   task.keys_in_panels = key_stride == 0;
   task.queries = static_cast<int>(rows * group);
   task.shared_queries = reinterpret_cast<uint16_t *>(shared);
   task.shared_keys = task.shared_queries + task.batch * (head_dim + task.gap);
   task.shared_values =
       task.shared_keys + (block_positions + task.gap) * (head_dim + task.gap);
-  BlockCopy<Threads, Dim> key_copy(keys, key_stride, head_dim,
-                                   task.keys_in_panels, task.shared_keys,
-                                   task.thread);
-  BlockCopy<Threads, Dim> value_copy(values, value_stride, value_dim, false,
-                                     task.shared_values, task.thread);
+  BlockCopy<Threads, Dim, Type> key_copy(keys, key_stride, head_dim,
+                                         task.keys_in_panels, task.shared_keys,
+                                         task.thread);
+  BlockCopy<Threads, Dim, Type> value_copy(
+      values, value_stride, value_dim, false, task.shared_values, task.thread);
   task.run(key_copy, value_copy);
 }
 
@@ -424,7 +434,7 @@ BATON_DEVICE void baton_matrix_attention(
   // Registers, and the code that fills them, for no more than there is.
   const int64_t dim = larger(head_dim, value_dim);
 #define BATON_RUN(Dim)                                                         \
-  matrix_attention<Threads, Dim>(                                              \
+  matrix_attention<Threads, Dim, BFloat16Operands>(                            \
       shared, out, out_stride, q, q_stride, keys, key_stride, values,          \
       value_stride, rows, position, group, head_dim, value_dim, scale,         \
       softcap, window, gate, gate_stride, gate_width)
@@ -450,7 +460,8 @@ BATON_CALLED void baton_matrix_attention(
       baton_matrix_attention_shared_bytes(Threads, HeadDim, ValueDim) != 0);
   constexpr int dim = HeadDim > ValueDim ? HeadDim : ValueDim;
   constexpr int registers = dim <= 64 ? 64 : dim <= 128 ? 128 : 256;
-  baton::cuda::matrix_attention<Threads, registers>(
+  baton::cuda::matrix_attention<Threads, registers,
+                                baton::cuda::BFloat16Operands>(
       shared, out, out_stride, q, q_stride, keys, 0, values, 0, rows, position,
       group, HeadDim, ValueDim, scale, softcap, window, gate, gate_stride,
       gate_width);

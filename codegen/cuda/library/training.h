@@ -12,6 +12,7 @@
 #define BATON_CODEGEN_CUDA_LIBRARY_TRAINING_H
 
 #include "codegen/cuda/library/attention_gradient.h"
+#include "codegen/cuda/library/attention_gradient_matrix.h"
 #include "codegen/cuda/library/cross_entropy.h"
 #include "codegen/cuda/library/elementwise_gradient.h"
 #include "codegen/cuda/library/embedding_gradient.h"
@@ -21,6 +22,7 @@
 #include "codegen/cuda/library/product_matrix.h"
 #include "codegen/cuda/library/row_sums.h"
 #include "codegen/cuda/library/sequence_attention.h"
+#include "codegen/cuda/library/sequence_attention_matrix.h"
 #include "codegen/cuda/library/step_summary.h"
 #include "codegen/cuda/library/sum_squares.h"
 

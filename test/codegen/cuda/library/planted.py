@@ -57,6 +57,11 @@ MATRIX_WARPGROUPS = (
      "uint64_t{512 >> 4} << 32", MISUSE),
     ("a descriptor without a swizzle", "uint64_t{1} << 62", "uint64_t{0} << 62", MISUSE),
 )
+ATTENTION_GRADIENT = (
+    ("blocks copied to where they are read", "place = 3 - side;", "place = side;", RACE),
+    ("what is known of queries stored where it is read", "queries.store(queries_of(place), thread);",
+     "queries.store(queries_of(side), thread);", RACE),
+)
 PRODUCT_STORE = """columns.store(lines_of(next) + shape.left_bytes(), first_of(next) / 8,
                     next);
       """
@@ -93,6 +98,8 @@ BODIES = (
          [("THREADS=128", "ROWS=64", "COLUMNS=64", "ARCHITECTURE=90"),
           ("THREADS=128", "ROWS=64", "COLUMNS=256", "ARCHITECTURE=90")], PRODUCT_WARPGROUPS),
     Body("attention_matrix.h", "attention_program.cpp", [("THREADS=64",), ("THREADS=32",)], ()),
+    Body("attention_gradient_matrix.h", "attention_gradient_program.cpp", [("THREADS=64",)],
+         ATTENTION_GRADIENT),
 )
 ENVIRONMENT = {**os.environ, "TSAN_OPTIONS": "halt_on_error=1:exitcode=66:atexit_sleep_ms=0"}
 

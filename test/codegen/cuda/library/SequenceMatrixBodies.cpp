@@ -1,0 +1,79 @@
+//===- SequenceMatrixBodies.cpp - attention of training, emulated ---------===//
+
+#include "test/codegen/cuda/library/SequenceMatrixBodies.h"
+
+// Behind the standard headers, whose attributes it redefines.
+#include "codegen/cuda/library/attention_gradient_matrix.h"
+#include "codegen/cuda/library/sequence_attention_matrix.h"
+
+using namespace baton;
+using namespace baton::test;
+
+template <int Threads, int HeadDim, int ValueDim, typename Type>
+static SequenceMatrixBodies bodies_of() {
+  auto gradient_bytes = [](bool of_keys) {
+    return BatonAttentionGradientShape{Threads, HeadDim, ValueDim, of_keys}
+        .shared_bytes();
+  };
+  return {
+      Threads,
+      HeadDim,
+      ValueDim,
+      std::is_same_v<Type, cuda::Float16Operands>,
+      baton_matrix_sequence_attention<Threads, HeadDim, ValueDim, Type>,
+      baton_matrix_attention_query_gradient<Threads, HeadDim, ValueDim, Type>,
+      baton_matrix_attention_key_value_gradient<Threads, HeadDim, ValueDim,
+                                                Type>,
+      baton_matrix_attention_shared_bytes(Threads, HeadDim, ValueDim),
+      gradient_bytes(false),
+      gradient_bytes(true)};
+}
+
+const std::vector<SequenceMatrixBodies> &test::sequence_matrix_bodies() {
+  using B = cuda::BFloat16Operands;
+  using F = cuda::Float16Operands;
+  // The same dimensions first, by different blocks; then a single sixteen of
+  // columns, an odd number of them, and so many that one block is in shared
+  // memory at a time.
+  static const std::vector<SequenceMatrixBodies> all = {
+      bodies_of<32, 32, 48, B>(),  bodies_of<64, 32, 48, B>(),
+      bodies_of<256, 32, 48, B>(), bodies_of<32, 32, 48, F>(),
+      bodies_of<64, 32, 48, F>(),  bodies_of<256, 32, 48, F>(),
+      bodies_of<256, 16, 16, F>(), bodies_of<128, 64, 64, B>(),
+      bodies_of<64, 144, 128, F>()};
+  return all;
+}
+
+namespace {
+
+constexpr uint32_t guard = 0x600dface;
+
+struct Call {
+  const std::function<void(unsigned char *)> &body;
+  size_t guard_offset;
+  bool guard_intact;
+};
+
+void kernel(void *argument) {
+  Call &call = *static_cast<Call *>(argument);
+  BATON_DYNAMIC_SHARED(shared);
+  auto *word = reinterpret_cast<uint32_t *>(shared + call.guard_offset);
+  if (threadIdx.x == 0)
+    *word = guard;
+  __syncthreads();
+  call.body(shared);
+  __syncthreads();
+  if (threadIdx.x == 0)
+    call.guard_intact = *word == guard;
+}
+
+} // namespace
+
+bool test::run_in_shared(ThreadBlock block, int64_t bytes,
+                         const std::function<void(unsigned char *)> &body) {
+  Call call = {body, static_cast<size_t>(bytes), false};
+  emulation::launch(
+      {1, block.threads, call.guard_offset + sizeof(guard), block.seed}, kernel,
+      &call);
+  return call.guard_intact;
+}
