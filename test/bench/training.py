@@ -19,7 +19,7 @@ program for each length of --seq, in the same order. It runs --workers threads o
 OpenMP. Its AdamW has neither decay nor clipping, which costs less than the others' do.
 
 The verdict comes first: losses of all steps have to agree to 1e-4 of their size
-(of llm.c's that of the first step), or no time is printed. Then the median of the
+(of llm.c's that of the first step, to 1e-5), or no time is printed. Then the median of the
 steps' times over all rounds, but for each process's first two steps, the ratio to
 Baton's, tokens/s, the most memory that the process had resident, and the fraction
 of the machine's peak of fused multiply-adds, which bench measures in every round
@@ -50,8 +50,10 @@ SHAPES = {
     "small": dict(n_embd=128, n_head=4, n_layer=3, n_positions=256, vocab_size=1024),
 }
 RATE, TOLERANCE, WARM = 1e-4, 1e-4, 2
-# Steps whose losses have to agree, where not all: after it the optimizers differ.
-COMPARED = {"llm.c": 1}
+# Where only the first losses have to agree, since the optimizers differ: how many, and
+# how well. One forward is closer than steps are, and the same tokens cut to another T
+# came within 6e-5.
+COMPARED = {"llm.c": (1, 1e-5)}
 
 
 def config_of(shape):
@@ -232,10 +234,10 @@ def compare(arguments, config, folder, trainer, decoder, length, llm_c_program):
     own = runs["Baton"][0]["losses"]
     wrong = []
     for name, found in runs.items():
-        compared = COMPARED.get(name, len(own))
+        compared, tolerance = COMPARED.get(name, (len(own), TOLERANCE))
         distances = [abs(loss / reference - 1) for run in found
                      for loss, reference in zip(run["losses"], own[:compared])]
-        agrees = (all(distance <= TOLERANCE for distance in distances) and
+        agrees = (all(distance <= tolerance for distance in distances) and
                   all(len(run["losses"]) == len(own) for run in found))
         if not agrees:
             wrong.append(name)
