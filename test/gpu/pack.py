@@ -65,7 +65,8 @@ TRAINED = {
     # For dry runs.
     "tiny-gpt2": (GPT2 | dict(n_embd=32, n_layer=2, n_head=4, n_positions=64, vocab_size=101), 1, 16),
 }
-TRAINED_CASES = ["gpt2-bf16", "llama-gqa", "qwen3-norms"]
+# Small models that judge them, and what they compute in.
+TRAINED_CASES = {"gpt2-bf16": "bf16", "llama-gqa": "f32", "qwen3-norms": "f32", "llama3-rope": "bf16"}
 VARIANTS = {"baton": [], "unfused": ["--disable-pass=linear-grouping,norm-rewrites"],
             "graph": ["--launch=graph"]}
 # Not this machine's: the programs run on another.
@@ -133,14 +134,16 @@ class Pack:
         data = self.place("cases", name, "tokens.u16")
         training_parts.write_tokens(data, 2000, 90)
         host = self.place("cases", name, "host")
-        run(self.batonc, checkpoint, "-o", host, "--quiet", "--mode=train", HOST)
+        train = ["--mode=train", f"--dtype={TRAINED_CASES[name]}"]
+        run(self.batonc, checkpoint, "-o", host, "--quiet", *train, HOST)
         lines = run(host, "train", "--weights", checkpoint, "--data", data, "--out", host + ".run",
                     *training_parts.FLAGS)
         with open(host + ".lines", "w") as file:
             file.write(lines)
         os.remove(host)
         shutil.rmtree(host + ".run")
-        self.program(checkpoint, self.place("cases", name, "trainer"), "--mode=train")
+        self.program(checkpoint, self.place("cases", name, "trainer"), *train)
+        self.program(checkpoint, self.place("cases", name, "trainer-graph"), *train, "--launch=graph")
 
     def trained(self, name):
         self.say(f"trained {name}")
@@ -148,9 +151,8 @@ class Pack:
         place = self.place("shapes", name, "config.json")
         with open(place, "w") as file:
             json.dump(config, file)
-        for numbers in training_parts.PROGRAMS.values():
-            self.program(os.path.dirname(place), self.place("shapes", name, f"trainer-{numbers}"), "--mode=train",
-                         f"--dtype={numbers}")
+        for engine, flags in training_parts.PROGRAMS.items():
+            self.program(os.path.dirname(place), self.place("shapes", name, engine), "--mode=train", *flags)
         return {"batch": batch, "seq": length, "operations": training_parts.token_operations(config, length)}
 
     def shape(self, name):

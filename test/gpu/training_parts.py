@@ -15,10 +15,12 @@ import time
 
 STEPS, WARM_UP = 12, 3
 NUMBERS = ("f32", "tf32", "bf16")
-# The programs of a shape: what its products multiply, and the engine's name.
-PROGRAMS = {"baton": "f32", "baton-bf16": "bf16"}
+# The programs of a shape: the engine's name, and batonc's flags. The last one has the
+# same tiles as kernels of a CUDA graph.
+PROGRAMS = {"baton": ["--dtype=f32"], "baton-bf16": ["--dtype=bf16"],
+            "baton-bf16-graph": ["--dtype=bf16", "--launch=graph"]}
 # Steps of AdamW in F32: sums in other orders, other sines and powers. In 16 bits these
-# move results across ties of the next product's rounding, as e2e.cuda_train says.
+# move results across ties of the next product's rounding, as e2e.cuda_train_tuned says.
 TOLERANCE, TOLERANCE_OF_16_BITS = 1e-4, 2e-2
 FLAGS = ["--batch", 2, "--seq", 24, "--accumulate", 2, "--steps", 6, "--lr", 1e-3, "--warmup", 2,
          "--quiet"]
@@ -43,14 +45,13 @@ def correct(kit, name):
     folder, checkpoint = kit.path("cases", name), kit.path("cases", name, "checkpoint")
     with open(os.path.join(folder, "host.lines")) as file:
         host = lines_of(file.read())
-    with open(os.path.join(checkpoint, "config.json")) as file:
-        numbers = json.load(file).get("torch_dtype", "float32")
-    tolerance = TOLERANCE if numbers == "float32" else TOLERANCE_OF_16_BITS
+    info = json.loads(kit.run(os.path.join(folder, "trainer"), "info", "--json").stdout)
+    tolerance = TOLERANCE if info["model"]["dtype"] == "f32" else TOLERANCE_OF_16_BITS
 
-    def run(*flags):
+    def run(*flags, program="trainer"):
         out = kit.path("run")
         shutil.rmtree(out, ignore_errors=True)
-        result = kit.run(os.path.join(folder, "trainer"), "train", "--weights", checkpoint, "--data",
+        result = kit.run(os.path.join(folder, program), "train", "--weights", checkpoint, "--data",
                          os.path.join(folder, "tokens.u16"), "--out", out, *FLAGS, *flags)
         return lines_of(result.stdout)
 
@@ -58,15 +59,14 @@ def correct(kit, name):
     off = max((abs(mine[key] / theirs[key] - 1) for mine, theirs in zip(found, host)
                for key in ("loss", "grad_norm")), default=math.inf)
     true = {"steps": len(found) == len(host), "repeats": run("--workers", 5) == found,
-            "losses": off <= tolerance}
+            "graph": run(program="trainer-graph") == found, "losses": off <= tolerance}
     wrong = [key for key, value in true.items() if not value]
     return {"difference_from_host": off, "is_host_bit_for_bit": found == host,
             "verdict": "WRONG: " + ", ".join(wrong) if wrong else "right"}
 
 
-def timed(kit, shape, batch, length, numbers):
-    """The milliseconds of steps of a program that multiplies such numbers, and their
-    losses."""
+def timed(kit, shape, batch, length, engine):
+    """The milliseconds of steps of a program, and their losses."""
     folder = kit.path("shapes", shape)
     out, data = kit.path("run"), kit.path("tokens.u16")
     shutil.rmtree(out, ignore_errors=True)
@@ -74,7 +74,7 @@ def timed(kit, shape, batch, length, numbers):
         vocabulary = json.load(file)["vocab_size"]
     # Every step another place of the data.
     write_tokens(data, 64 * batch * (length + 1), vocabulary)
-    command = [os.path.join(folder, f"trainer-{numbers}"), "train", "--init-seed", "1", "--model", folder,
+    command = [os.path.join(folder, engine), "train", "--init-seed", "1", "--model", folder,
                "--data", data, "--batch", str(batch), "--seq", str(length), "--steps", "100000", "--warmup", "0",
                "--lr", "1e-4", "--out", out, "--quiet"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -102,7 +102,7 @@ def timed(kit, shape, batch, length, numbers):
 
 def speed(kit, shape, size, engine, has_torch, nothing):
     if engine in PROGRAMS:
-        result = timed(kit, shape, *(size if not kit.dry else (1, 16)), PROGRAMS[engine])
+        result = timed(kit, shape, *(size if not kit.dry else (1, 16)), engine)
     elif not has_torch():
         return {"verdict": "skipped: torch cannot be imported"}
     else:
