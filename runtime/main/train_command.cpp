@@ -10,6 +10,7 @@
 #include "runtime/main/non_finite.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
+#include "runtime/main/run_settings.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/validation.h"
 #include "runtime/main/weights.h"
@@ -252,6 +253,15 @@ void run_steps(const Metadata &metadata, const TrainOptions &options,
                const Batches &batches, const TrainingState &state,
                const std::optional<ResumePoint> &point);
 
+/// Tells who resumes a run with other flags that it will be another one.
+void compare_settings(const nlohmann::json &before, const nlohmann::json &now,
+                      uint64_t step) {
+  std::string changed = changed_settings(before, now);
+  if (!changed.empty())
+    std::fprintf(stderr, "warning: --resume: after step %llu %s\n",
+                 static_cast<unsigned long long>(step), changed.c_str());
+}
+
 } // namespace
 
 void train_command(const Metadata &metadata, const TrainOptions &options) {
@@ -277,6 +287,7 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
   }
   Dataset dataset = Dataset::open(options.data, dataset_options);
 
+  nlohmann::json settings = run_settings(options, optimizer, dataset);
   TrainingState state;
   state.seed = options.seed;
   std::optional<ResumePoint> point;
@@ -284,7 +295,11 @@ void train_command(const Metadata &metadata, const TrainOptions &options) {
     point = resume(options.out);
     state = point->state;
     restore(scale, state, options, point->folder);
+    if (!options.run.quiet)
+      compare_settings(state.extra.value("settings", nlohmann::json::object()),
+                       settings, state.step);
   }
+  state.extra["settings"] = std::move(settings);
   Batches batches(dataset, shape, {state.seed, state.step, state.sequence},
                   options.validation_fraction);
   if (state.step >= options.steps)

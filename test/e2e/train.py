@@ -53,6 +53,10 @@ def test(arguments, scratch):
                 open(path(f"parts/step-30/{name}"), "rb") as other:
             expect(one.read() == other.read(), f"{name} differs after a resume")
     print("a resumed run is the uninterrupted one")
+    flags = [word for flag in usual for word in (flag, 1e-3 if flag == "--lr" else usual[flag])]
+    said = run([program, "train", *flags, *weights, "--out", path("parts"), "--steps", 31, "--resume"]).stderr
+    expect("warning: --resume: after step 30 --lr 0.001 (was 0.003), --steps 31 (was 30)\n" in said,
+           f"with other flags: {said}")
 
     # Measured or not, also when it goes on after a checkpoint: the same steps.
     measured = train("measured", *weights, "--steps", 30, "--save-every", 10, "--validate-every", 4)

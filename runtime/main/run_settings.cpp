@@ -1,0 +1,40 @@
+//===- run_settings.cpp - what decides about a run's numbers --------------===//
+
+#include "runtime/main/run_settings.h"
+
+namespace baton {
+
+nlohmann::json run_settings(const TrainOptions &options,
+                            const OptimizerNumbers &optimizer,
+                            const Dataset &dataset) {
+  return {{"--steps", options.steps},
+          {"--batch", options.batch},
+          {"--seq", options.sequence},
+          {"--accumulate", options.accumulate},
+          {"--lr", options.learning_rate},
+          {"--lr-schedule", options.schedule},
+          {"--warmup", options.warm_up},
+          {"--set", optimizer.text()},
+          {"--clip", options.clip},
+          {"--validation-fraction", options.validation_fraction},
+          // The same data may lie somewhere else.
+          {"tokens of --data", dataset.size()}};
+}
+
+std::string changed_settings(const nlohmann::json &before,
+                             const nlohmann::json &now) {
+  std::string changed;
+  auto text = [](const nlohmann::json &value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  for (const auto &[flag, value] : now.items()) {
+    auto old = before.is_object() ? before.find(flag) : before.end();
+    if (old == before.end() || *old == value)
+      continue;
+    changed += (changed.empty() ? "" : ", ") + flag + " " + text(value) +
+               " (was " + text(*old) + ")";
+  }
+  return changed;
+}
+
+} // namespace baton
