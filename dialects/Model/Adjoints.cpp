@@ -32,9 +32,12 @@ static void contribute(Adjoint &adjoint, Value parameter, Value gradient) {
 // Linears, embeddings
 //===----------------------------------------------------------------------===//
 
-// differentiate comes before norms, activations and sums move into linears.
-bool LinearOp::isCheapToRecompute() { return false; }
+int64_t LinearOp::getProductFlops() {
+  return 2 * typeOf(getWeight()).getDimension(0) *
+         typeOf(getWeight()).getDimension(1);
+}
 
+// differentiate comes before norms, activations and sums move into linears.
 void LinearOp::differentiateInputs(Adjoint &adjoint) {
   Value dy = adjoint.gradient(getResult());
   if (getResidual())
@@ -135,7 +138,14 @@ void RopeOp::differentiateInputs(Adjoint &adjoint) {
                                              adjoint.value(getTable())));
 }
 
-bool SequenceAttentionOp::isCheapToRecompute() { return false; }
+int64_t SequenceAttentionOp::getProductFlops() {
+  int64_t seen = (*this)->getParentOfType<ProgramOp>().getMaxSeq();
+  if (getWindow() != 0)
+    seen = std::min<int64_t>(seen, getWindow());
+  int64_t heads = typeOf(getQ()).getDimension(1);
+  return 2 * seen * heads *
+         (typeOf(getQ()).getDimension(2) + typeOf(getV()).getDimension(2));
+}
 
 void SequenceAttentionOp::differentiateInputs(Adjoint &adjoint) {
   Value dy = adjoint.gradient(getResult());
@@ -174,7 +184,11 @@ void GateOp::differentiateInputs(Adjoint &adjoint) {
 // The loss
 //===----------------------------------------------------------------------===//
 
-bool CrossEntropyOp::isCheapToRecompute() { return false; }
+// Logits, and their gradients' products with the weight and with x.
+int64_t CrossEntropyOp::getProductFlops() {
+  return 3 * 2 * typeOf(getWeight()).getDimension(0) *
+         typeOf(getWeight()).getDimension(1);
+}
 
 void CrossEntropyOp::differentiateInputs(Adjoint &adjoint) {
   adjoint.add(getX(), getDx());

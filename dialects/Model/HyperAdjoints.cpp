@@ -39,6 +39,14 @@ static Value statisticsOf(Adjoint &adjoint, HyperProjectOp op, Value flat) {
       NormAttr::get(op.getContext(), Norm::rms), op.getEpsilonAttr());
 }
 
+int64_t HyperProjectOp::getProductFlops() {
+  return 2 * typeOf(getPhi()).getDimension(0) *
+         typeOf(getPhi()).getDimension(1);
+}
+
+// A product with few columns, of what is read anyway.
+bool HyperProjectOp::isCheapToRecompute() { return true; }
+
 void HyperProjectOp::differentiateInputs(Adjoint &adjoint) {
   Value statistics = statisticsOf(adjoint, *this, flatten(adjoint, getX()));
   adjoint.add(getX(),

@@ -24,7 +24,7 @@ def Model_MixingAttr : EnumAttr<Model_Dialect, Model_Mixing, "mixing"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Model_HyperProjectOp : Model_PlainOp<"hyper_project", [Pure, Model_ParameterAdjoint]> {
+def Model_HyperProjectOp : Model_PlainOp<"hyper_project", [Pure, DeclareOpInterfaceMethods<Model_Differentiable, ["differentiateParameters", "getProductFlops", "isCheapToRecompute"]>]> {
   let summary = "(x · phiᵀ) / sqrt(mean(x²) + epsilon), over all streams of a row";
   let description = [{
     What the maps of a row are made of. The norm comes after the product, which

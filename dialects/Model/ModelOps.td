@@ -94,7 +94,7 @@ class Model_Op<string mnemonic, list<Trait> traits = []> : Op<Model_Dialect, mne
 /// An op with an adjoint, whose cost it may state.
 defvar Model_Adjoint = DeclareOpInterfaceMethods<Model_Differentiable>;
 defvar Model_ParameterAdjoint = DeclareOpInterfaceMethods<Model_Differentiable, ["differentiateParameters"]>;
-defvar Model_ProductAdjoint = DeclareOpInterfaceMethods<Model_Differentiable, ["differentiateParameters", "isCheapToRecompute"]>;
+defvar Model_ProductAdjoint = DeclareOpInterfaceMethods<Model_Differentiable, ["differentiateParameters", "getProductFlops"]>;
 
 /// An op whose text form is its operands, attributes and a functional type.
 class Model_PlainOp<string mnemonic, list<Trait> traits = [Pure]> : Model_Op<mnemonic, traits> {

@@ -12,7 +12,7 @@
 // The forward step of training
 //===----------------------------------------------------------------------===//
 
-defvar Model_AttentionAdjointMethods = DeclareOpInterfaceMethods<Model_Differentiable, ["isCheapToRecompute"]>;
+defvar Model_AttentionAdjointMethods = DeclareOpInterfaceMethods<Model_Differentiable, ["getProductFlops"]>;
 
 def Model_SequenceAttentionOp : Model_PlainOp<"sequence_attention", [Pure, Model_AttentionAdjointMethods]> {
   let summary = "causal attention within the sequences of a step";
@@ -44,8 +44,8 @@ def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_ProductAd
     `loss[r] = weights[r] * (log(sum(exp(l))) - l[targets[r]])`. `dx` and
     `dweight` are the gradients of the sum of all losses, for x and for the
     weight. A loss ends its program, so they are known as soon as the logits are,
-    which are made once, for some rows after the other, and never stored in full.
-    What nobody reads is not computed.
+    which are made once, for as many rows after the other as a target has memory
+    for. What nobody reads is not computed.
 
     **Constraints:**
     - x is `rows x K x f32`; the weight is static [vocabulary, K]

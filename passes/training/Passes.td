@@ -132,8 +132,9 @@ def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
     forward ops are in another stack's pattern.
 
     The program gets an attribute `model.recompute` that says what came of it:
-    mode, values saved, ops recomputed, and the bytes that the saved values of all
-    layers take for each row of a step.
+    mode, values saved, ops recomputed, the bytes that the saved values of all
+    layers take for each row of a step, and the floating-point operations of
+    products (`getProductFlops`) that are made again for each row.
 
     What reversed stacks save (`differentiate=split`) stays saved.
   }];

@@ -56,8 +56,12 @@ class Recomputation {
 public:
   Recomputation(StackOp stack, RecomputeMode mode, SavedValues &saved);
 
-  /// Returns how many ops are repeated.
-  int64_t run();
+  /// Ops that are repeated, and what their products take for each row, in an
+  /// iteration.
+  struct Repeated {
+    int64_t ops = 0, flops = 0;
+  };
+  Repeated run();
 
 private:
   /// What a reader has of the forward values by now.
@@ -84,7 +88,7 @@ private:
   SmallVector<Block *> readers;
   llvm::SetVector<Value> needed;
   llvm::DenseSet<Value> kept;
-  int64_t repeated = 0;
+  Repeated repeated;
 };
 
 } // namespace
@@ -189,7 +193,9 @@ Value Recomputation::makeAgain(Value value, Values &values,
     mapping.map(operand, makeAgain(operand, values, builder));
   Operation *copy = builder.clone(*op, mapping);
   if (!isViewOrParameter(op)) {
-    ++repeated;
+    ++repeated.ops;
+    if (auto differentiable = dyn_cast<Differentiable>(op))
+      repeated.flops += differentiable.getProductFlops();
     if (auto name = dyn_cast<NameLoc>(op->getLoc()))
       copy->setLoc(NameLoc::get(
           builder.getStringAttr(name.getName().getValue() + ".recomputed"),
@@ -227,9 +233,9 @@ void Recomputation::rewrite(Block &reader) {
       op->erase();
 }
 
-int64_t Recomputation::run() {
+Recomputation::Repeated Recomputation::run() {
   if (mode == RecomputeMode::none)
-    return 0;
+    return {};
   if (mode == RecomputeMode::selective) {
     keepFewestBytes();
   } else {
@@ -268,12 +274,14 @@ struct Recompute : baton::training::impl::RecomputeBase<Recompute> {
 
   void run(ProgramOp program) {
     SavedValues values(program);
-    int64_t saved = 0, recomputed = 0, bytes = 0;
+    int64_t saved = 0, recomputed = 0, bytes = 0, flops = 0;
     for (auto stack : program.getBody().getOps<StackOp>()) {
       // What reversed stacks save is no value of the forward step.
       if (stack.getReverse())
         continue;
-      recomputed += Recomputation(stack, mode, values).run();
+      auto repeated = Recomputation(stack, mode, values).run();
+      recomputed += repeated.ops;
+      flops += repeated.flops * int64_t(stack.getRepeat());
       for (auto save : stack.getBody().getOps<SaveOp>()) {
         ++saved;
         bytes += rowBytes(save.getX()).value_or(0) * int64_t(stack.getRepeat());
@@ -291,7 +299,7 @@ struct Recompute : baton::training::impl::RecomputeBase<Recompute> {
         builder.getDictionaryAttr(
             {builder.getNamedAttr("mode", builder.getStringAttr(nameOf(mode))),
              number("saved", saved), number("recomputed", recomputed),
-             number("row_bytes", bytes)}));
+             number("row_bytes", bytes), number("row_flops", flops)}));
   }
 };
 } // namespace

@@ -43,6 +43,7 @@ def test(arguments, scratch):
         recompute = info["recompute"]
         expect(recompute["mode"] == mode, f"{mode}: info says {recompute}")
         expect((recompute["recomputed"] > 0) == (mode != "none"), f"{mode}: info says {recompute}")
+        expect((recompute["row_flops"] > 0) == (mode == "full"), f"{mode}: info says {recompute}")
 
         def train(*flags):
             result = run([program, "train", *weights, "--data", path("tokens.u16"),

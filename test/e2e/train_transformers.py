@@ -25,7 +25,7 @@ def compare(batonc, folder, scratch):
     path = lambda name: os.path.join(scratch, os.path.basename(folder) + name)
     tokens = [(7 * i + i // 13) % 97 for i in range(40 * (LENGTH + 1))]
     write_tokens(path(".u16"), tokens)
-    run([batonc, folder, "--mode=train", "--quiet", "-o", path("")])
+    run([batonc, folder, "--mode=train", "--dtype=f32", "--quiet", "-o", path("")])
     lines = lines_of(run([path(""), "train", "--weights", folder, "--data", path(".u16"), "--seq", LENGTH,
                           "--batch", BATCH, "--steps", 3, "--lr", 1e-3, "--warmup", 0, "--validate-every", 3,
                           "--validation-fraction", 0.1, "--out", path(".run"), "--quiet"]).stdout)

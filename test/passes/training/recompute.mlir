@@ -19,7 +19,7 @@
 // values of 8 and 12 floats, of one with full.
 
 // NONE-LABEL: model.program @mlp
-// NONE-SAME: model.recompute = {mode = "none", recomputed = 0 : i64, row_bytes = 480 : i64, saved = 4 : i64}
+// NONE-SAME: model.recompute = {mode = "none", recomputed = 0 : i64, row_bytes = 480 : i64, row_flops = 0 : i64, saved = 4 : i64}
 // NONE-COUNT-4: model.save
 // NONE: model.stack {{.*}} reverse
 // NONE-COUNT-4: model.saved
@@ -28,7 +28,7 @@
 // NONE: model.return
 
 // SELECTIVE-LABEL: model.program @mlp
-// SELECTIVE-SAME: model.recompute = {mode = "selective", recomputed = 2 : i64, row_bytes = 240 : i64, saved = 2 : i64}
+// SELECTIVE-SAME: model.recompute = {mode = "selective", recomputed = 2 : i64, row_bytes = 240 : i64, row_flops = 0 : i64, saved = 2 : i64}
 // SELECTIVE: model.save %{{.*}} to "layers.input"
 // SELECTIVE-NOT: model.save
 // SELECTIVE: model.save %{{.*}} to "layers.up"
@@ -47,7 +47,7 @@
 // SELECTIVE: model.norm_input_gradient %{{.*}}, %[[A]], %[[W]]
 
 // FULL-LABEL: model.program @mlp
-// FULL-SAME: model.recompute = {mode = "full", recomputed = 3 : i64, row_bytes = 96 : i64, saved = 1 : i64}
+// FULL-SAME: model.recompute = {mode = "full", recomputed = 3 : i64, row_bytes = 96 : i64, row_flops = 576 : i64, saved = 1 : i64}
 // FULL: model.save %{{.*}} to "layers.input"
 // FULL-NOT: model.save
 // FULL: model.stack {{.*}} reverse
@@ -65,7 +65,7 @@
 // Gradients that a reversed stack leaves to the next one stay; both make again
 // what they read.
 // SPLIT-LABEL: model.program @mlp
-// SPLIT-SAME: model.recompute = {mode = "full", recomputed = 5 : i64, row_bytes = 96 : i64, saved = 1 : i64}
+// SPLIT-SAME: model.recompute = {mode = "full", recomputed = 5 : i64, row_bytes = 96 : i64, row_flops = 1152 : i64, saved = 1 : i64}
 // SPLIT: repeat 3 reverse
 // SPLIT-NEXT: ^bb0
 // SPLIT-NEXT: model.save %{{.*}} to "layers.output_gradient"
@@ -113,6 +113,8 @@ model.program @mlp max_seq 64 training {
 // SELECTIVE: model.stack {{.*}} reverse
 
 // FULL-LABEL: model.program @attention
+// What the last row of the longest sequence takes: 3 (2 * 8 * 8 + 2 * 64 * 8 * 2).
+// FULL-SAME: row_flops = 6528 : i64
 // FULL-NEXT: ^bb0(%{{[^ ]+}}: {{[^ ]+ [^ ]+ [^ ]+}}, %[[POSITIONS:[^ ]+]]:
 // FULL: %[[ROPE:.+]] = model.rope_table %[[POSITIONS]]
 // FULL: model.stack {{.*}} reverse
@@ -148,7 +150,7 @@ model.program @attention max_seq 64 training {
 // taken again. Two values of 8 are made of one of 16 that is kept anyway.
 
 // SELECTIVE-LABEL: model.program @slices
-// SELECTIVE-SAME: recomputed = 2 : i64, row_bytes = 192 : i64, saved = 2 : i64
+// SELECTIVE-SAME: recomputed = 2 : i64, row_bytes = 192 : i64, row_flops = 0 : i64, saved = 2 : i64
 // SELECTIVE: model.stack {{.*}} reverse
 // SELECTIVE-NEXT: ^bb0
 // SELECTIVE-DAG: model.saved "layers.input"
@@ -184,7 +186,7 @@ model.program @slices max_seq 64 training {
 // is made again by the first one's ops.
 
 // FULL-LABEL: model.program @two
-// FULL-SAME: row_bytes = 64 : i64, saved = 1 : i64
+// FULL-SAME: row_bytes = 64 : i64, row_flops = 256 : i64, saved = 1 : i64
 // FULL: model.stack {{.*}} reverse
 // FULL-NEXT: ^bb0
 // FULL-NEXT: %[[A:.+]] = model.saved "layers.input"

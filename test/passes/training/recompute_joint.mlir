@@ -9,7 +9,7 @@
 
 // Of a view that is saved the source stays instead.
 // CHECK-LABEL: model.program @view
-// CHECK-SAME: recomputed = 0 : i64, row_bytes = 64 : i64, saved = 1 : i64
+// CHECK-SAME: recomputed = 0 : i64, row_bytes = 64 : i64, row_flops = 0 : i64, saved = 1 : i64
 // CHECK: %[[B:.+]] = model.add
 // CHECK: model.save %[[B]] to "[[NAME:.+]]"
 // CHECK-NOT: model.save
@@ -48,7 +48,7 @@ model.program @view max_seq 64 training {
 
 // The source of this one cannot be saved, nor is it made again.
 // CHECK-LABEL: model.program @apart
-// CHECK-SAME: recomputed = 0 : i64, row_bytes = 64 : i64, saved = 1 : i64
+// CHECK-SAME: recomputed = 0 : i64, row_bytes = 64 : i64, row_flops = 0 : i64, saved = 1 : i64
 // CHECK: model.save %{{.*}} to "view"
 // CHECK: model.saved "view"
 model.program @apart max_seq 64 training {
