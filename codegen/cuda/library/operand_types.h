@@ -1,6 +1,8 @@
 //===- operand_types.h - what tensor cores multiply -----------------------===//
 //
-// The types of 16 bits that bodies round operands to, as template arguments.
+// The types of 16 bits that bodies round operands to, as template arguments:
+// how two numbers are rounded, and how a warp multiplies them in registers, a
+// warpgroup in shared memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +21,11 @@ struct BFloat16Operands {
   multiply(float (&sum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     baton_multiply_bf16(sum, a, b);
   }
+  template <int Count>
+  static __device__ __forceinline__ void
+  multiply_shared(float (&sum)[Count], uint64_t a, uint64_t b) {
+    baton_warpgroup_multiply_bf16(sum, a, b);
+  }
 };
 
 /// Infinity beyond 65504.
@@ -29,6 +36,11 @@ struct Float16Operands {
   static __device__ __forceinline__ void
   multiply(float (&sum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     baton_multiply_f16(sum, a, b);
+  }
+  template <int Count>
+  static __device__ __forceinline__ void
+  multiply_shared(float (&sum)[Count], uint64_t a, uint64_t b) {
+    baton_warpgroup_multiply_f16(sum, a, b);
   }
 };
 

@@ -87,8 +87,8 @@ multiply_rounded(unsigned char *shared, const ProductSide &left,
         baton::cuda::GradientResult{out, out_stride,                           \
                                     baton::cuda::joins(accumulate)});          \
   }
-BATON_PRODUCTS(_bf16, MatrixBFloat16)
-BATON_PRODUCTS(_f16, MatrixFloat16)
+BATON_PRODUCTS(_bf16, BFloat16Operands)
+BATON_PRODUCTS(_f16, Float16Operands)
 #undef BATON_PRODUCTS
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_MATRIX_H

@@ -16,43 +16,12 @@
 #ifndef BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_MATRIX_SIDES_H
 #define BATON_CODEGEN_CUDA_LIBRARY_PRODUCT_MATRIX_SIDES_H
 
-#include "codegen/cuda/library/async.h"
 #include "codegen/cuda/library/matrix_operands.h"
+#include "codegen/cuda/library/operand_types.h"
 #include "codegen/cuda/library/product.h"
 #include "codegen/cuda/library/product_matrix_shape.h"
 
 namespace baton::cuda {
-
-/// What sides are rounded to, and how that is multiplied.
-struct MatrixBFloat16 {
-  static __device__ __forceinline__ uint32_t pair(float lower, float upper) {
-    return baton_bf16_pair(lower, upper);
-  }
-  static __device__ __forceinline__ void
-  multiply(float (&sum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-    baton_multiply_bf16(sum, a, b);
-  }
-  template <int Count>
-  static __device__ __forceinline__ void
-  multiply_shared(float (&sum)[Count], uint64_t a, uint64_t b) {
-    baton_warpgroup_multiply_bf16(sum, a, b);
-  }
-};
-
-struct MatrixFloat16 {
-  static __device__ __forceinline__ uint32_t pair(float lower, float upper) {
-    return baton_f16_pair(lower, upper);
-  }
-  static __device__ __forceinline__ void
-  multiply(float (&sum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-    baton_multiply_f16(sum, a, b);
-  }
-  template <int Count>
-  static __device__ __forceinline__ void
-  multiply_shared(float (&sum)[Count], uint64_t a, uint64_t b) {
-    baton_warpgroup_multiply_f16(sum, a, b);
-  }
-};
 
 /// Four neighbouring depths of a line.
 struct alignas(8) MatrixHalfChunk {
