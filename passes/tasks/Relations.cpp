@@ -796,7 +796,7 @@ bool Projection::implies(const Conjunction &conjunction,
                          const Conjunction &other) {
   llvm::SmallVector<Row> rows;
   Conjunction all = merged(conjunction, other, rows);
-  // Most rows are ones that the conjunction has, or weaker ones.
+  // What the conjunction has itself, or something weaker, takes no simplex.
   llvm::erase_if(rows, [&](const Row &row) {
     return llvm::any_of(all.inequalities, [&](const Row &own) {
       int64_t gap;

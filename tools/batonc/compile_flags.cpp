@@ -108,8 +108,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
            " is unknown; there is cpu, cuda:sm_80, cuda:sm_90a, cuda:emulated";
   if (launch.value == "graph" && target == "cpu")
     return "--launch=graph: --target=cpu launches no kernels; "
-           "--target=cuda:... "
-           "does";
+           "--target=cuda:... does";
   if (std::string error = isFile ? "" : order.check(); !error.empty())
     return error;
   for (auto [flag, value] :
