@@ -53,6 +53,11 @@ static std::string inStage(int stage) {
 
 std::string Proof::checkTable(int stage) {
   const Table &table = schedule.tables[stage];
+  size_t count = size_t(schedule.chunks) * schedule.microbatches * 3;
+  if (table.size() < count / 2)
+    return inStage(stage) + "there are " + std::to_string(table.size()) +
+           " steps, expected " + std::to_string(count);
+  places[stage].assign(count, -1);
   int inFlight = 0;
   for (size_t i = 0; i < table.size(); ++i) {
     const Step &step = table[i];
@@ -153,7 +158,7 @@ std::string Proof::checkWaiting() {
 std::string Proof::findFault() {
   int count = 0;
   for (int stage = 0; stage < schedule.stages; ++stage) {
-    places.emplace_back(schedule.chunks * schedule.microbatches * 3, -1);
+    places.emplace_back();
     firsts.push_back(count);
     count += int(schedule.tables[stage].size());
     if (std::string fault = checkTable(stage); !fault.empty())

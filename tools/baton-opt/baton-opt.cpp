@@ -3,6 +3,7 @@
 #include "compiler/Dialects.h"
 #include "dialects/Dist/Dist.h"
 #include "passes/fusion/Passes.h"
+#include "passes/pipeline/Passes.h"
 #include "passes/sharding/Passes.h"
 #include "passes/tasks/Passes.h"
 #include "passes/training/Passes.h"
@@ -19,6 +20,7 @@ int main(int argc, char **argv) {
   mlir::registerCSEPass();
   mlir::transform::registerInterpreterPass();
   baton::fusion::registerFusionPasses();
+  baton::pipeline::registerPipelinePasses();
   baton::sharding::registerShardingPasses();
   baton::tasks::registerTasksPasses();
   baton::training::registerTrainingPasses();

@@ -115,12 +115,12 @@ TEST_P(ScheduleTest, ZeroBubbleH1) {
 }
 
 TEST_P(ScheduleTest, ZeroBubbleH2) {
-  if (m < 2 * p - 1)
-    GTEST_SKIP() << "fewer microbatches than it wants in flight";
   Timeline timeline = run(makeZeroBubbleH2(p, m));
+  EXPECT_EQ(peakOf(timeline), std::min(m, 2 * p - 1));
+  if (m < 2 * p - 1)
+    return;
   EXPECT_NEAR(timeline.longest - work,
               (p - 1) * (costs.forward + costs.input - 2 * costs.weight), 1e-9);
-  EXPECT_EQ(peakOf(timeline), 2 * p - 1);
   costs = {1, 1, 1};
   EXPECT_EQ(run(makeZeroBubbleH2(p, m)).bubble, 0);
 }
