@@ -291,7 +291,9 @@ TEST(ScheduleProof, NamesTheFault) {
             "stage 1: W0 comes before B0");
   EXPECT_EQ(fault(1, "F0 B0 W0 F3"),
             "stage 1: F3 is of no microbatch, there are 3");
-  EXPECT_EQ(fault(1, "F0.1"), "stage 1: F0.1 is of no chunk, there are 1");
+  EXPECT_EQ(fault(1, "F0 B0 W0 F0.1"),
+            "stage 1: F0.1 is of no chunk, there are 1");
+  EXPECT_EQ(fault(1, "F0 B0 W0"), "stage 1: there are 3 steps, expected 9");
   EXPECT_EQ(fault(0, "F0 F1 F2 B0 W0 B1 W1 B2 W2"),
             "stage 0: with F2 there are 3 in flight, more than 2");
   // Receives in another order than sends.
