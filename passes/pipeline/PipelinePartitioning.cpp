@@ -10,8 +10,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#include <map>
-
 namespace baton::pipeline {
 #define GEN_PASS_DEF_PIPELINEPARTITIONING
 #include "passes/pipeline/Passes.h.inc"
@@ -32,10 +30,11 @@ namespace {
 /// Writes the body of a position's stage.
 class StageBuilder {
 public:
+  /// Numbers of layers count from `firstLayer`.
   StageBuilder(const Layout &layout, ProgramOp program, int position, int count,
-               bool fused, OpBuilder &builder)
+               bool fused, int64_t firstLayer, OpBuilder &builder)
       : layout(layout), program(program), position(position), count(count),
-        fused(fused), builder(builder) {}
+        fused(fused), firstLayer(firstLayer), builder(builder) {}
 
   void build();
 
@@ -56,6 +55,7 @@ private:
   ProgramOp program;
   int position, count;
   bool fused;
+  int64_t firstLayer;
   OpBuilder &builder;
   IRMapping mapping;
   /// What stacks that are cut receive and make, by their results.
@@ -132,7 +132,8 @@ void StageBuilder::addStack(StackOp stack) {
   part->setOperands(inits);
   part.setRepeat(segment.size());
   part.setFirstLayer(stack.getFirstLayer() +
-                     segment.begin * stack.getLayersPerIteration());
+                     segment.begin * stack.getLayersPerIteration() -
+                     firstLayer);
   for (auto [result, made] : llvm::zip(stack.getResults(), part.getResults()))
     carriedOut[result] = made;
 }
@@ -180,15 +181,6 @@ void StageBuilder::build() {
 
 namespace {
 
-/// What a position's stage is made of; positions with the same are one stage.
-struct Content {
-  std::vector<Operation *> ops;
-  std::vector<int64_t> iterations;
-  std::vector<std::pair<void *, bool>> messages;
-
-  auto operator<=>(const Content &) const = default;
-};
-
 /// A program on its way.
 class Partition {
 public:
@@ -202,7 +194,6 @@ public:
   SmallVector<StageOp> stages;
 
 private:
-  Content contentOf(int position) const;
   int64_t firstLayerAt(int position) const;
   void writeSchedule();
   void writeStages();
@@ -216,34 +207,6 @@ private:
 };
 
 } // namespace
-
-Content Partition::contentOf(int position) const {
-  Content content;
-  for (auto kind : {PhaseKind::forward, PhaseKind::input, PhaseKind::weight})
-    for (Operation *op : layout.phase(kind)) {
-      if (auto stack = dyn_cast<StackOp>(op)) {
-        int64_t size = layout.segmentOf(stack, position).size();
-        if (!size)
-          continue;
-        content.iterations.push_back(size);
-      } else if (layout.positionOf(op) != position) {
-        continue;
-      }
-      content.ops.push_back(op);
-    }
-  auto addAll = [&](ArrayRef<Crossing> crossings) {
-    for (auto [value, isCarried] : crossings)
-      content.messages.emplace_back(value.getAsOpaquePointer(), isCarried);
-    content.messages.emplace_back(nullptr, false);
-  };
-  int count = schedule.countPositions();
-  for (int border : {position - 1, position}) {
-    bool isThere = border >= 0 && border + 1 < count;
-    addAll(isThere ? layout.upwards(border) : ArrayRef<Crossing>());
-    addAll(isThere ? layout.downwards(border) : ArrayRef<Crossing>());
-  }
-  return content;
-}
 
 /// Of the first stack there; 0 without one.
 int64_t Partition::firstLayerAt(int position) const {
@@ -268,32 +231,57 @@ void Partition::writeSchedule() {
       builder.getArrayAttr(tables));
 }
 
+/// Whether two stages do the same.
+static bool areEqual(StageOp a, StageOp b) {
+  return a.getResultTypes() == b.getResultTypes() &&
+         OperationEquivalence::isRegionEquivalentTo(
+             &a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
+}
+
+/// Layers of each position count from its first one, until it is known which
+/// positions are alike.
 void Partition::writeStages() {
-  std::map<Content, std::vector<int>> same;
-  std::vector<const std::vector<int> *> inOrder;
-  for (int position = 0; position < schedule.countPositions(); ++position) {
-    std::vector<int> &list = same[contentOf(position)];
-    if (list.empty())
-      inOrder.push_back(&list);
-    list.push_back(position);
-  }
   Operation *terminator = program.getBody().front().getTerminator();
-  for (const std::vector<int> *list : inOrder) {
-    SmallVector<int64_t> positions(list->begin(), list->end()), offsets;
-    for (int position : *list)
-      offsets.push_back(firstLayerAt(position) - firstLayerAt(list->front()));
+  std::vector<SmallVector<int64_t>> positions, offsets;
+  for (int position = 0; position < schedule.countPositions(); ++position) {
     SmallVector<Type> losses;
     for (Value loss : terminator->getOperands())
-      if (layout.positionOf(loss.getDefiningOp()) == list->front())
+      if (layout.positionOf(loss.getDefiningOp()) == position)
         losses.push_back(loss.getType());
-    auto stage =
-        builder.create<StageOp>(program.getLoc(), losses, positions, offsets);
-    stages.push_back(stage);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&stage.getBody().emplaceBlock());
-    StageBuilder(layout, program, list->front(), schedule.countPositions(),
-                 schedule.fused, builder)
-        .build();
+    int64_t firstLayer = firstLayerAt(position);
+    auto stage = builder.create<StageOp>(program.getLoc(), losses,
+                                         ArrayRef<int64_t>(position),
+                                         ArrayRef<int64_t>(0));
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToEnd(&stage.getBody().emplaceBlock());
+      StageBuilder(layout, program, position, schedule.countPositions(),
+                   schedule.fused, firstLayer, builder)
+          .build();
+    }
+    size_t same = 0;
+    while (same < stages.size() && (offsets[same].front() > firstLayer ||
+                                    !areEqual(stages[same], stage)))
+      ++same;
+    if (same == stages.size()) {
+      stages.push_back(stage);
+      positions.emplace_back();
+      offsets.emplace_back();
+    } else {
+      stage.erase();
+    }
+    positions[same].push_back(position);
+    offsets[same].push_back(firstLayer);
+  }
+  for (auto [stage, at, firstLayers] : llvm::zip(stages, positions, offsets)) {
+    int64_t first = firstLayers.front();
+    stage.walk([&](StackOp stack) {
+      stack.setFirstLayer(stack.getFirstLayer() + first);
+    });
+    for (int64_t &layer : firstLayers)
+      layer -= first;
+    stage.setPositions(at);
+    stage.setOffsets(firstLayers);
   }
 }
 
@@ -438,6 +426,22 @@ struct PipelinePartitioning
     return failure(result.wasInterrupted());
   }
 
+  /// Whether weight phases have what is to wait.
+  LogicalResult checkForm(ProgramOp program, const Schedule &schedule) {
+    if (schedule.fused)
+      return success();
+    WalkResult result = program.walk([&](GradientOp gradient) {
+      auto stack = dyn_cast<StackOp>(gradient->getParentOp());
+      if (!stack || !stack.getNumResults())
+        return WalkResult::advance();
+      gradient.emitOpError()
+          << "stands among gradients of inputs; schedule '" << schedule.name
+          << "' wants them apart: differentiate=split";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MeshOp mesh = findMesh(module);
@@ -460,7 +464,8 @@ struct PipelinePartitioning
         return signalPassFailure();
       }
       Partition partition(program, *made, axis);
-      if (failed(checkAxis(program, name)) || failed(partition.run()))
+      if (failed(checkAxis(program, name)) ||
+          failed(checkForm(program, *made)) || failed(partition.run()))
         return signalPassFailure();
       if (explain)
         partition.explain();
