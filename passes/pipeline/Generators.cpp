@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 
 using namespace baton::pipeline;
 
@@ -127,6 +128,16 @@ std::optional<Schedule> baton::pipeline::makeSchedule(const std::string &name,
             std::to_string(stages) + " and " + std::to_string(microbatches);
     return std::nullopt;
   }
+  constexpr int64_t kMostSteps = 1 << 22;
+  auto isTooLong = [&](int chunks) {
+    error = "a schedule of " + std::to_string(stages) + " stages, " +
+            std::to_string(microbatches) + " microbatches and " +
+            std::to_string(chunks) + " chunks has more than " +
+            std::to_string(kMostSteps) + " forward steps";
+    return int64_t(stages) * microbatches > kMostSteps / chunks;
+  };
+  if (isTooLong(1))
+    return std::nullopt;
   if (name == "gpipe")
     return makeGPipe(stages, microbatches);
   if (name == "1f1b")
@@ -150,6 +161,8 @@ std::optional<Schedule> baton::pipeline::makeSchedule(const std::string &name,
             "': expected a number of chunks, such as interleaved:2";
     return std::nullopt;
   }
+  if (isTooLong(chunks))
+    return std::nullopt;
   if (microbatches % stages != 0) {
     error = "schedule '" + name + "': " + std::to_string(microbatches) +
             " microbatches are no multiple of " + std::to_string(stages) +

@@ -4,6 +4,7 @@
 #include "passes/pipeline/Generators.h"
 #include "passes/pipeline/Layout.h"
 #include "passes/pipeline/Passes.h"
+#include "passes/pipeline/Simulator.h"
 
 #include "dialects/Dist/Placement.h"
 
@@ -373,13 +374,17 @@ LogicalResult Partition::run() {
   return success();
 }
 
-/// A remark for each position: its layers, and its part of all work.
+/// A remark for each position: its layers, and its part of all work; and one
+/// for what the schedule makes of these.
 void Partition::explain() {
   double all = 0;
   std::vector<std::pair<StageOp, double>> work(schedule.countPositions());
+  PipelineCosts products;
+  products.positions.resize(schedule.countPositions());
   for (StageOp stage : stages) {
     PositionCosts costs = countFlops(stage);
     for (int64_t position : stage.getPositions()) {
+      products.positions[position] = costs;
       work[position] = {stage, costs.forward + costs.input + costs.weight};
       all += work[position].second;
     }
@@ -401,6 +406,11 @@ void Partition::explain() {
                             all > 0 ? 100 * flops / all : 0)
                   .str();
   }
+  emitRemark(program.getLoc())
+      << "schedule '" << schedule.name << "': stages idle "
+      << llvm::formatv("{0:F1}", 100 * simulate(schedule, products).bubble)
+             .str()
+      << " % of a step if products take all of its time";
 }
 
 namespace {

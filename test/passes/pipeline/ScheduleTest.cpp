@@ -193,6 +193,10 @@ TEST(Schedules, ByName) {
   EXPECT_FALSE(makeSchedule("2f2b", 4, 8, error));
   EXPECT_EQ(error, "unknown schedule '2f2b', expected gpipe, 1f1b, "
                    "interleaved:CHUNKS, zb-h1 or zb-h2");
+  EXPECT_FALSE(makeSchedule("interleaved:64", 1000, 1000, error));
+  EXPECT_EQ(error, "a schedule of 1000 stages, 1000 microbatches and 64 chunks "
+                   "has more than 4194304 forward steps");
+  EXPECT_FALSE(makeSchedule("1f1b", 1 << 30, 1 << 30, error));
   EXPECT_FALSE(makeSchedule("gpipe", 0, 8, error));
   EXPECT_EQ(error, "a pipeline has at least one stage and one microbatch, "
                    "found 0 and 8");
