@@ -360,7 +360,7 @@ def Dist_ScheduleOp : Dist_Op<"schedule"> {
     - no step is missing, twice or too early, and no stages wait for one another: see `ScheduleProof.h`
     - `in_flight` is what the tables reach
     - each position is in one `dist.stage`
-    - what a position sends to another one is what that one receives, in number, order and type
+    - what a position sends to another one is what that one receives, in number, order, type and placement
     - the first position has nothing before it, the last one nothing after it
   }];
   let arguments = (ins StrAttr:$name, StrAttr:$axis, I64Attr:$microbatches,

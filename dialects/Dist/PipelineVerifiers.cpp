@@ -54,6 +54,15 @@ static LogicalResult verifyBorder(int64_t sender, StageOp from,
              << "position " << receiver << " receives "
              << receive.getResult().getType() << ", but position " << sender
              << " sends " << send.getX().getType();
+  for (auto [send, receive] : llvm::zip(sends, receives)) {
+    PlacementAttr sent = placementOf(send.getX());
+    PlacementAttr received = placementOf(receive.getResult());
+    if (sent != received)
+      return receive.emitOpError()
+             << "position " << receiver << " receives a value placed "
+             << received << ", but position " << sender << " sends one placed "
+             << sent;
+  }
   return success();
 }
 

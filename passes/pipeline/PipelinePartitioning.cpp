@@ -246,13 +246,19 @@ void Partition::writeStages() {
   std::vector<SmallVector<int64_t>> positions, offsets;
   for (int position = 0; position < schedule.countPositions(); ++position) {
     SmallVector<Type> losses;
+    SmallVector<Attribute> placements;
     for (Value loss : terminator->getOperands())
-      if (layout.positionOf(loss.getDefiningOp()) == position)
+      if (layout.positionOf(loss.getDefiningOp()) == position) {
         losses.push_back(loss.getType());
+        placements.push_back(placementOf(loss));
+      }
     int64_t firstLayer = firstLayerAt(position);
     auto stage = builder.create<StageOp>(program.getLoc(), losses,
                                          ArrayRef<int64_t>(position),
                                          ArrayRef<int64_t>(0));
+    if (placements != SmallVector<Attribute>(
+                          losses.size(), replicated(program.getContext(), 1)))
+      stage->setAttr(kPlacements, builder.getArrayAttr(placements));
     {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToEnd(&stage.getBody().emplaceBlock());

@@ -486,6 +486,34 @@ model.program @p max_seq 8 training {
 
 !i = !model.tensor<rows x i32>
 !l = !model.tensor<rows x f32>
+dist.mesh [pipe = 2, data = 2] batch [data]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !i, %positions: !i, %targets: !i, %weights: !l):
+  dist.schedule "1f1b" over "pipe" microbatches 1 in_flight [1, 1] tables ["F0 B0 W0", "F0 B0 W0"]
+  dist.stage [0] offsets [0] {
+    dist.phase forward
+    dist.send %weights to next payload "4 * rows" : !l
+    dist.phase input
+    // expected-error @+1 {{position 0 receives a value placed #dist.placement<[shard(data)]>, but position 1 sends one placed #dist.placement<[replicate]>}}
+    %dx = dist.receive from next payload "4 * rows/2" {dist.placements = [#dist.placement<[shard(data)]>]} : !l
+    dist.phase weight
+    dist.stage_end
+  }
+  %loss = dist.stage [1] offsets [0] -> !l {
+    dist.phase forward
+    %x = dist.receive from previous payload "4 * rows" : !l
+    dist.phase input
+    dist.send %x to previous payload "4 * rows" : !l
+    dist.phase weight
+    dist.stage_end %x : !l
+  }
+  model.return %loss : !l
+}
+
+// -----
+
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x f32>
 dist.mesh [pipe = 2]
 model.program @p max_seq 8 training {
 ^bb0(%tokens: !i, %positions: !i, %targets: !i, %weights: !l):

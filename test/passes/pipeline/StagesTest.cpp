@@ -136,6 +136,7 @@ protected:
       options.schedule = plan->schedule;
       options.microbatches = plan->microbatches;
       passes.addPass(pipeline::createPipelinePartitioning(options));
+      passes.addPass(sharding::createVerifySharding());
     }
     if (clean)
       passes.addPass(createCSEPass());
