@@ -47,18 +47,20 @@ void Layout::findRemade() {
 }
 
 /// Gradients are what a loss gives besides itself, and all that follows.
+bool Layout::isGradient(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<CrossEntropyOp>(op))
+    return cast<OpResult>(value).getResultNumber() > 0;
+  return backward.contains(op) || isa<dist::LossGradientsOp>(op);
+}
+
 void Layout::findBackward() {
-  auto isGradient = [&](Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return false;
-    if (isa<CrossEntropyOp>(op))
-      return cast<OpResult>(value).getResultNumber() > 0;
-    return backward.contains(op) || isa<dist::LossGradientsOp>(op);
-  };
   for (Operation &op : program.getBody().front())
     if (isReversed(&op) || isa<GradientOp>(op) ||
-        llvm::any_of(op.getOperands(), isGradient))
+        llvm::any_of(op.getOperands(),
+                     [&](Value value) { return isGradient(value); }))
       backward.insert(&op);
 }
 
@@ -218,7 +220,7 @@ Layout::forEachRead(Operation *op, int position,
 }
 
 /// A contribution to a gradient belongs to the last item that uses the
-/// parameter and stands no later than what the contribution is made of.
+/// parameter and stands no later than the gradients that it is made of.
 LogicalResult Layout::placeGradients() {
   Block &block = program.getBody().front();
   DenseSet<Operation *> counted;
@@ -232,7 +234,8 @@ LogicalResult Layout::placeGradients() {
     }
     int limit = int(costs.size());
     (void)forEachRead(op, 0, [&](Value value) {
-      limit = std::min(limit, itemOf(value));
+      if (isGradient(value))
+        limit = std::min(limit, itemOf(value));
       return success();
     });
     if (limit == int(costs.size()))

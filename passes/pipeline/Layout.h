@@ -85,6 +85,7 @@ private:
   mlir::LogicalResult
   forEachRead(mlir::Operation *op, int position,
               llvm::function_ref<mlir::LogicalResult(mlir::Value)> visit) const;
+  bool isGradient(mlir::Value value) const;
   int itemOf(mlir::Value value) const;
 
   model::ProgramOp program;

@@ -205,6 +205,31 @@ TEST_P(StagesTest, TiedEmbeddingsAreSummed) {
   EXPECT_EQ(stages.problem, "stages disagree on the gradient of table");
 }
 
+/// A stage has gradients of what its forward phase reads, and of all of it.
+TEST_P(StagesTest, GradientsAreWhereTheirParametersAre) {
+  for (auto stage : make(&GetParam()).getOps<dist::StageOp>()) {
+    DenseSet<Attribute> read, contributed;
+    bool isForward = true;
+    for (Operation &op : stage.getBody().front()) {
+      if (auto phase = dyn_cast<dist::PhaseOp>(op))
+        isForward = phase.getPhase() == dist::PhaseKind::forward;
+      op.walk([&](Operation *inner) {
+        if (auto gradient = dyn_cast<model::GradientOp>(inner))
+          contributed.insert(gradient.getParameter()
+                                 .getDefiningOp<model::ParameterOp>()
+                                 .getSourcesAttr());
+        if (auto parameter = dyn_cast<model::ParameterOp>(inner))
+          if (isForward)
+            read.insert(parameter.getSourcesAttr());
+      });
+    }
+    EXPECT_EQ(read.size(), contributed.size());
+    for (Attribute sources : contributed)
+      EXPECT_TRUE(read.contains(sources))
+          << cast<StringAttr>(cast<ArrayAttr>(sources)[0]).str();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Plans, StagesTest,
     testing::Values(
