@@ -67,20 +67,3 @@ double pipeline::countFlops(Operation *op) {
       })
       .Default([](Operation *) { return 0.0; });
 }
-
-pipeline::PositionCosts pipeline::countFlops(dist::StageOp stage) {
-  PositionCosts costs;
-  double *phase = nullptr;
-  for (Operation &op : stage.getBody().front()) {
-    if (auto begins = dyn_cast<dist::PhaseOp>(op))
-      phase = begins.getPhase() == dist::PhaseKind::forward ? &costs.forward
-              : begins.getPhase() == dist::PhaseKind::input ? &costs.input
-                                                            : &costs.weight;
-    double times = 1;
-    if (auto stack = dyn_cast<StackOp>(op))
-      times = double(stack.getRepeat());
-    if (phase)
-      *phase += times * countFlops(&op);
-  }
-  return costs;
-}

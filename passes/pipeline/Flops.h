@@ -4,7 +4,6 @@
 #define BATON_PASSES_PIPELINE_FLOPS_H
 
 #include "dialects/Dist/Dist.h"
-#include "passes/pipeline/Simulator.h"
 
 namespace baton::pipeline {
 
@@ -12,9 +11,6 @@ namespace baton::pipeline {
 /// `getProductFlops` counts them; adjoints that the interface does not know are
 /// counted, too. Of a stack, those of one iteration.
 double countFlops(mlir::Operation *op);
-
-/// Those of a stage's phases.
-PositionCosts countFlops(dist::StageOp stage);
 
 } // namespace baton::pipeline
 

@@ -1,10 +1,10 @@
 //===- PipelinePartitioning.cpp - a training step cut into stages ---------===//
 
-#include "passes/pipeline/Flops.h"
 #include "passes/pipeline/Generators.h"
 #include "passes/pipeline/Layout.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Simulator.h"
+#include "passes/pipeline/StageCosts.h"
 
 #include "dialects/Dist/Placement.h"
 
@@ -388,7 +388,7 @@ void Partition::explain() {
   PipelineCosts products;
   products.positions.resize(schedule.countPositions());
   for (StageOp stage : stages) {
-    PositionCosts costs = countFlops(stage);
+    PositionCosts costs = costsOf(stage);
     for (int64_t position : stage.getPositions()) {
       products.positions[position] = costs;
       work[position] = {stage, costs.forward + costs.input + costs.weight};
@@ -412,11 +412,16 @@ void Partition::explain() {
                             all > 0 ? 100 * flops / all : 0)
                   .str();
   }
+  Timeline timeline = simulate(schedule, products);
+  auto most = llvm::max_element(timeline.peakActivations);
   emitRemark(program.getLoc())
       << "schedule '" << schedule.name << "': stages idle "
-      << llvm::formatv("{0:F1}", 100 * simulate(schedule, products).bubble)
-             .str()
-      << " % of a step if products take all of its time";
+      << llvm::formatv("{0:F1}", 100 * timeline.bubble).str()
+      << " % of a step if products take all of its time; stage "
+      << most - timeline.peakActivations.begin()
+      << " keeps the most between phases, "
+      << llvm::formatv("{0:F0}", *most).str()
+      << " bytes for each row of a microbatch";
 }
 
 namespace {
