@@ -6,14 +6,19 @@
 #include "passes/sharding/Passes.h"
 #include "passes/training/Passes.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 using namespace mlir;
 using namespace baton;
+using namespace baton::pipeline;
 using namespace baton::pipeline::test;
 
 /// Two stacks with a norm between them, the embedding again behind the first
@@ -252,6 +257,49 @@ INSTANTIATE_TEST_SUITE_P(
         Plan{"[data = 2, pipe = 2] batch [data]", "1f1b", "data:data"},
         Plan{"[data = 2, pipe = 2] batch [data]", "zb-h2",
              "data:data,zero:data"}));
+
+/// Tables that somebody writes: whatever the proof accepts computes the same.
+TEST_F(StagedProgram, ProvedTablesComputeTheSame) {
+  auto expected = reference(4);
+  std::mt19937 generator(1);
+  unsigned accepted = 0, refused = 0;
+  const char *schedules[] = {"gpipe", "1f1b", "zb-h1", "zb-h2"};
+  for (unsigned trial = 0; trial < 100; ++trial) {
+    SCOPED_TRACE(trial);
+    Plan plan{"[pipe = 3]", schedules[trial % 4], "", 4};
+    model::ProgramOp program = make(&plan);
+    dist::ScheduleOp op = dist::findSchedule(program);
+    Schedule schedule = op.getSchedule();
+    for (unsigned i = 0; i < 1 + trial % 3; ++i) {
+      Table &table = schedule.tables[generator() % 3];
+      size_t from = generator() % table.size();
+      size_t to = std::min(from + generator() % 3, table.size() - 1);
+      std::rotate(table.begin() + from, table.begin() + from + 1,
+                  table.begin() + to + 1);
+    }
+    schedule.inFlight = countInFlight(schedule);
+    SmallVector<std::string> texts;
+    for (const Table &table : schedule.tables)
+      texts.push_back(toText(table));
+    SmallVector<StringRef> tables(texts.begin(), texts.end());
+    op.setTablesAttr(Builder(&context).getStrArrayAttr(tables));
+    op.setInFlight(SmallVector<int64_t>(schedule.inFlight.begin(),
+                                        schedule.inFlight.end()));
+    ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
+    if (failed(verify(*modules.back()))) {
+      ++refused;
+      continue;
+    }
+    ++accepted;
+    Stages stages(program, 2, 3);
+    auto found = stages.run();
+    ASSERT_EQ(stages.problem, "");
+    ASSERT_LT(difference(expected, found), 1e-12);
+    EXPECT_EQ(ArrayRef(stages.inFlight), op.getInFlight());
+  }
+  EXPECT_GT(accepted, 20u);
+  EXPECT_GT(refused, 20u);
+}
 
 /// Microbatches are added in one order: schedules differ in time alone.
 TEST_F(StagedProgram, SchedulesHaveTheSameBits) {
