@@ -72,6 +72,15 @@ bool PhaseEmitter::hasMatrixOfScratch() const {
     return readsScratch(mlir::cast<CallOp>(entry.first));
   });
 }
+void PhaseEmitter::collect(KernelBodies &kernelBodies) const {
+  for (auto &[call, body] : matrices)
+    if (!body.kernelsOwn.empty())
+      kernelBodies.insert({body.kernelsOwn, body.type});
+}
+bool PhaseEmitter::handsOver() const {
+  return any_of(matrices,
+                [](auto &entry) { return !entry.second.kernelsOwn.empty(); });
+}
 bool PhaseEmitter::advances() {
   return !phase.getBody().getOps<AdvanceOp>().empty();
 }
@@ -187,53 +196,104 @@ void PhaseEmitter::emitShare() {
   os << "  const BatonTiles tiles = " << share("worker.") << ";\n";
 }
 
-void PhaseEmitter::emitTiles(bool withEvents) {
-  bool invariant = any_of(phase.getBody().getOps<CallOp>(),
-                          [](CallOp call) { return call.getInvariant(); });
-  if (invariant)
-    os << "  int64_t previous = -1;\n";
-  os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
-        "tiles.stride) {\n";
-  emitCoordinates("    ");
+bool PhaseEmitter::hasInvariant() {
+  return any_of(phase.getBody().getOps<CallOp>(),
+                [](CallOp call) { return call.getInvariant(); });
+}
+
+/// The coordinate that calls which do not change with others follow.
+static std::string invariantCoordinate(PhaseOp phase) {
+  return phase.getRank() ? "t0" : "0";
+}
+
+void PhaseEmitter::emitTaskBegin(bool withEvents) {
   os << "    worker.begin_task(tile);\n";
   if (withEvents) {
     emitPrefetches("    ");
     for (WaitAttr wait : phase.getWaitAttrs())
       emitWait(wait);
-    if (!phase.getWaits().empty())
-      os << "    if (!worker.ready())\n"
-            "      return false;\n";
   } else if (hasPrefetches()) {
     os << "    if (tile != tiles.first) {\n";
     emitPrefetches("      ");
     os << "    }\n";
   }
-  if (invariant)
-    os << "    const bool changed = " << (phase.getRank() ? "t0" : "0")
-       << " != previous;\n"
-          "    previous = "
-       << (phase.getRank() ? "t0" : "0") << ";\n";
-  emitCalls();
+}
+
+void PhaseEmitter::emitTaskEnd(bool withEvents) {
   std::optional<NotifyAttr> notify = phase.getNotify();
-  if (withEvents && notify) {
-    const auto &tensor =
-        layout.events.find(notify->getEvent().getAttr())->second;
-    TensorOp op = tensor.op;
-    Sum word;
-    word.add(tensor.firstWord);
-    SmallVector<std::string> index = spell(notify->getIndex());
-    int64_t stride = 1;
-    SmallVector<std::pair<std::string, int64_t>> terms;
-    for (size_t i = index.size(); i-- > 0; stride *= op.getCapacity()[i])
-      terms.push_back({index[i], stride});
-    for (auto &[term, factor] : reverse(terms))
-      word.add(term, factor);
-    os << "    worker.notify(" << word.text() << ");\n"
-       << "    worker.end_task(/*notified=*/true);\n";
-  } else {
+  if (!withEvents || !notify) {
     os << "    worker.end_task(/*notified=*/false);\n";
+    return;
   }
+  const auto &tensor = layout.events.find(notify->getEvent().getAttr())->second;
+  TensorOp op = tensor.op;
+  Sum word;
+  word.add(tensor.firstWord);
+  SmallVector<std::string> index = spell(notify->getIndex());
+  int64_t stride = 1;
+  SmallVector<std::pair<std::string, int64_t>> terms;
+  for (size_t i = index.size(); i-- > 0; stride *= op.getCapacity()[i])
+    terms.push_back({index[i], stride});
+  for (auto &[term, factor] : reverse(terms))
+    word.add(term, factor);
+  os << "    worker.notify(" << word.text() << ");\n"
+     << "    worker.end_task(/*notified=*/true);\n";
+}
+
+void PhaseEmitter::emitTiles(bool withEvents) {
+  if (hasInvariant())
+    os << "  int64_t previous = -1;\n";
+  os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
+        "tiles.stride) {\n";
+  emitCoordinates("    ");
+  emitTaskBegin(withEvents);
+  if (withEvents && !phase.getWaits().empty())
+    os << "    if (!worker.ready())\n"
+          "      return false;\n";
+  if (hasInvariant()) {
+    std::string coordinate = invariantCoordinate(phase);
+    os << "    const bool changed = " << coordinate << " != previous;\n"
+       << "    previous = " << coordinate << ";\n";
+  }
+  emitCalls();
+  emitTaskEnd(withEvents);
   os << "  }\n";
+}
+
+void PhaseEmitter::emitTilesFromPlace(const KernelBodies &kernelBodies) {
+  os << "  int32_t part = place.part;\n"
+        "  int64_t tile = place.begins() ? tiles.first : place.tile;\n"
+        "  int64_t previous = place.previous;\n"
+        "  for (; tile < tiles.last; tile += tiles.stride, part = 0) {\n";
+  emitCoordinates("    ");
+  if (hasInvariant())
+    os << "    const bool changed = " << invariantCoordinate(phase)
+       << " != previous;\n";
+  os << "    switch (part) {\n"
+        "    case 0:\n";
+  emitTaskBegin(/*withEvents=*/true);
+  if (!phase.getWaits().empty())
+    os << "    if (!worker.ready())\n"
+          "      return false;\n";
+  int part = 0;
+  for (mlir::Operation &op : phase.getBody().front()) {
+    if (&op != &phase.getBody().front().front())
+      os << "    worker.between();\n";
+    auto call = mlir::dyn_cast<CallOp>(op);
+    auto matrix = matrices.find(&op);
+    if (!call)
+      emitAdvance(mlir::cast<AdvanceOp>(op));
+    else if (matrix == matrices.end() || matrix->second.kernelsOwn.empty())
+      emitCall(call);
+    else
+      emitHandOver(call, ++part, kernelBodies);
+  }
+  emitTaskEnd(/*withEvents=*/true);
+  os << "    }\n";
+  if (hasInvariant())
+    os << "    previous = " << invariantCoordinate(phase) << ";\n";
+  os << "  }\n"
+        "  place.end();\n";
 }
 
 bool PhaseEmitter::hasPrefetches() {
@@ -306,41 +366,75 @@ void PhaseEmitter::emitWait(WaitAttr wait) {
 }
 
 void PhaseEmitter::emitCalls() {
-  bool first = true;
   for (mlir::Operation &op : phase.getBody().front()) {
-    if (!first)
+    if (&op != &phase.getBody().front().front())
       os << "    worker.between();\n";
-    first = false;
-    if (auto advance = mlir::dyn_cast<AdvanceOp>(op)) {
-      mlir::StringAttr logits = advance.getLogitsAttr().getAttr();
-      BufferOp buffer = layout.buffers.find(logits)->second;
-      os << "    worker.advance(step, " << base(logits) << ", "
-         << spell(buffer.getExtents().getResult(1)) << ");\n";
-      continue;
-    }
-    auto call = mlir::cast<CallOp>(op);
-    SmallVector<std::string> arguments;
-    for (mlir::Attribute attribute : call.getOperands_())
-      arguments.push_back(operand(attribute));
-    std::string list = join(arguments, ", ");
-    auto body = bodies.functions.find(call.getCallee());
-    std::string task = (body == bodies.functions.end()
-                            ? ("baton_task_" + call.getCallee()).str()
-                            : body->second) +
-                       "(" + list;
-    if (auto matrix = matrices.find(call); matrix != matrices.end())
-      task = matrix->second.name + "(worker.shared, " + list;
-    if (call == streaming) {
-      os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
-         << "baton_stream_" << call.getCallee() << "(ring, " << list << ");\n";
-      if (mostRows == 1)
-        continue;
-      os << "    else\n      ";
-    } else {
-      os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
-    }
-    os << task << ");\n";
+    if (auto call = mlir::dyn_cast<CallOp>(op))
+      emitCall(call);
+    else
+      emitAdvance(mlir::cast<AdvanceOp>(op));
   }
+}
+
+void PhaseEmitter::emitAdvance(AdvanceOp advance) {
+  mlir::StringAttr logits = advance.getLogitsAttr().getAttr();
+  BufferOp buffer = layout.buffers.find(logits)->second;
+  os << "    worker.advance(step, " << base(logits) << ", "
+     << spell(buffer.getExtents().getResult(1)) << ");\n";
+}
+
+std::string PhaseEmitter::arguments(CallOp call) {
+  SmallVector<std::string> arguments;
+  for (mlir::Attribute attribute : call.getOperands_())
+    arguments.push_back(operand(attribute));
+  return join(arguments, ", ");
+}
+
+/// In front of what a call becomes unless its weights flow through the ring, or
+/// a condition holds.
+void PhaseEmitter::emitCondition(CallOp call, StringRef list) {
+  if (call == streaming)
+    os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
+       << "baton_stream_" << call.getCallee() << "(ring, " << list << ");\n"
+       << (mostRows == 1 ? "" : "    else\n      ");
+  else
+    os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
+}
+
+void PhaseEmitter::emitCall(CallOp call) {
+  std::string list = arguments(call);
+  emitCondition(call, list);
+  if (call == streaming && mostRows == 1)
+    return;
+  auto body = bodies.functions.find(call.getCallee());
+  if (auto matrix = matrices.find(call); matrix != matrices.end())
+    os << matrix->second.name << "(worker.shared, ";
+  else if (body != bodies.functions.end())
+    os << body->second << "(";
+  else
+    os << "baton_task_" << call.getCallee() << "(";
+  os << list << ");\n";
+}
+
+/// Leaves the function for the kernel's body; the next part of the task begins
+/// behind.
+void PhaseEmitter::emitHandOver(CallOp call, int part,
+                                const KernelBodies &kernelBodies) {
+  const MatrixBody &body = matrices.find(call)->second;
+  auto number =
+      std::distance(kernelBodies.begin(), kernelBodies.find(body.kernelsOwn));
+  std::string list = arguments(call);
+  emitCondition(call, list);
+  os << "{\n"
+     << "      calls.body_" << number << " = " << body.hand << "(" << list
+     << ");\n"
+     << "      place = {" << number << ", " << rank << ", " << part
+     << ", iteration, tile, previous};\n"
+        "      return false;\n"
+        "    }\n"
+        "    [[fallthrough]];\n"
+        "    case "
+     << part << ":\n";
 }
 
 void PhaseEmitter::emitStreamTiles(StringRef indent) {

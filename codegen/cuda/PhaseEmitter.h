@@ -13,7 +13,12 @@
 #include "codegen/cuda/TunedBodies.h"
 #include "codegen/plan/ProgramLayout.h"
 
+#include <map>
+
 namespace baton::cuda {
+
+/// Bodies that are a persistent kernel's own, with the type of what they take.
+using KernelBodies = std::map<std::string, std::string>;
 
 /// Whether the program keeps what it computes from step to step.
 bool trains(event::ProgramOp program);
@@ -46,6 +51,10 @@ public:
   bool hasMatrixOfScratch() const;
   /// Whether its task hands over the step.
   bool advances();
+  /// Adds the bodies that the kernel has for its calls.
+  void collect(KernelBodies &kernelBodies) const;
+  /// Whether it has such.
+  bool handsOver() const;
 
   // In a function that has worker, step, rows, past, outputs and iteration.
 
@@ -56,6 +65,9 @@ public:
   /// A loop over the tiles. With events, tasks wait and notify; without, the
   /// first one's weights have been prefetched.
   void emitTiles(bool withEvents);
+  /// The same with events, of a phase that hands calls over: begins where
+  /// `place` says, and leaves the function at every such call.
+  void emitTilesFromPlace(const KernelBodies &kernelBodies);
   /// Prefetches the weights of the first tile.
   void emitFirstPrefetch();
 
@@ -74,7 +86,17 @@ private:
   bool hasPrefetches();
   void emitPrefetches(llvm::StringRef indent);
   void emitWait(event::WaitAttr wait);
+  /// Coordinates, and what precedes a task's calls.
+  void emitTaskBegin(bool withEvents);
+  void emitTaskEnd(bool withEvents);
+  bool hasInvariant();
   void emitCalls();
+  void emitCall(event::CallOp call);
+  void emitCondition(event::CallOp call, llvm::StringRef list);
+  void emitHandOver(event::CallOp call, int part,
+                    const KernelBodies &kernelBodies);
+  void emitAdvance(event::AdvanceOp advance);
+  std::string arguments(event::CallOp call);
 
   std::string operand(mlir::Attribute operand);
   std::string address(event::AddressAttr address);

@@ -73,10 +73,13 @@ matrixLinear(CallOp call, const cuda::SourceOptions &options) {
                          int(options.matrixColumns), int(options.architecture)};
   if (!shape.is_valid() || shape.shared_bytes() > options.sharedLimit)
     return std::nullopt;
-  return cuda::MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}>",
-                                  call.getCallee(), options.threads,
-                                  options.matrixRows, options.matrixColumns),
-                          shape.shared_bytes()};
+  return cuda::MatrixBody{
+      formatv("baton_matrix_{0}<{1}, {2}, {3}>", call.getCallee(),
+              options.threads, options.matrixRows, options.matrixColumns),
+      shape.shared_bytes(),
+      formatv("baton_matrix_multiply<{0}, {1}, {2}>", options.threads,
+              options.matrixRows, options.matrixColumns),
+      "BatonMatrixLinear", ("baton_hand_" + call.getCallee()).str()};
 }
 
 static std::optional<cuda::MatrixBody>
@@ -112,6 +115,12 @@ std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,
   return std::nullopt;
 }
 
+/// What a product rounds its sides to, as the library names it.
+static const char *typeOf(StringRef callee) {
+  return callee.ends_with("_bf16") ? "baton::cuda::BFloat16Operands"
+                                   : "baton::cuda::Float16Operands";
+}
+
 /// Of a product whose sides are rounded to 16 bits.
 static std::optional<cuda::MatrixBody>
 matrixProduct(CallOp call, const cuda::SourceOptions &options) {
@@ -123,10 +132,14 @@ matrixProduct(CallOp call, const cuda::SourceOptions &options) {
   if (options.matrixRows == 0 || !shape.is_valid() ||
       shape.shared_bytes() > options.sharedLimit)
     return std::nullopt;
-  return cuda::MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}>",
-                                  call.getCallee(), shape.threads, shape.rows,
-                                  shape.columns),
-                          shape.shared_bytes()};
+  return cuda::MatrixBody{
+      formatv("baton_matrix_{0}<{1}, {2}, {3}>", call.getCallee(),
+              shape.threads, shape.rows, shape.columns),
+      shape.shared_bytes(),
+      formatv("baton_matrix_multiply<{0}, {1}, {2}, {3}>",
+              typeOf(call.getCallee()), shape.threads, shape.rows,
+              shape.columns),
+      "BatonMatrixProduct", ("baton_hand_" + call.getCallee()).str()};
 }
 
 std::optional<cuda::MatrixBody>
@@ -163,8 +176,7 @@ const char *cuda::operandTypeOf(ProgramOp program,
       }
   if (bfloat == half)
     return nullptr;
-  return bfloat ? "baton::cuda::BFloat16Operands"
-                : "baton::cuda::Float16Operands";
+  return typeOf(bfloat ? "_bf16" : "_f16");
 }
 
 /// Whether an address and the stride behind it among a call's operands are

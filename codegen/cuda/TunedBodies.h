@@ -35,6 +35,11 @@ struct MatrixBody {
   /// "baton_matrix_linear_bf16<256, 128, 128>"
   std::string name;
   int64_t sharedBytes;
+  /// Where phases of a persistent kernel hand their calls to the kernel: what
+  /// the kernel calls, "baton_matrix_multiply<256, 128, 128>", the type of what
+  /// that takes, "BatonMatrixLinear", and who makes one of a call's operands,
+  /// "baton_hand_linear_bf16". Else empty.
+  std::string kernelsOwn = {}, type = {}, hand = {};
 };
 
 /// The body on tensor cores for calls in steps of many rows, if there is one.
