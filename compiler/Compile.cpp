@@ -264,6 +264,7 @@ static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
   for (auto [cubin, kernel] : llvm::zip_equal(*cubins, kernels)) {
     kernel["registers"] = cubin.registers;
     kernel["spilled_bytes"] = cubin.spilledBytes;
+    kernel["serialized_multiplications"] = cubin.serialized;
     kernel["static_shared_bytes"] = cubin.sharedBytes;
     files.emplace_back(cubin.bytes.data(), cubin.bytes.size());
   }

@@ -32,7 +32,7 @@ static void emitPhase(PhaseEmitter &phase, bool isCalled,
   phase.emitPointers();
   phase.emitShare();
   if (handsOver)
-    phase.emitTilesFromPlace(kernelBodies);
+    phase.emitTilesFromPlace(/*withEvents=*/true, kernelBodies);
   else
     phase.emitTiles(/*withEvents=*/true);
   os << "  worker.end_phase();\n"
@@ -231,12 +231,7 @@ static void emitKernelsBodies(const KernelBodies &kernelBodies, bool hasRing,
         "        break;\n"
         "      if (place.body == BatonPlace::failed)\n"
         "        return;\n";
-  size_t number = 0;
-  for (auto &[body, type] : kernelBodies) {
-    if (kernelBodies.size() > 1)
-      os << "      if (place.body == " << number << ")\n  ";
-    os << "      " << body << "(shared, calls.body_" << number++ << ");\n";
-  }
+  emitKernelsBody("      ", kernelBodies, os);
   os << "    }\n";
 }
 
@@ -258,12 +253,8 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   for (auto &phase : parts.phases)
     phase->collect(kernelBodies);
   if (!kernelBodies.empty()) {
-    os << "\n// What phases hand to the kernel.\n"
-          "struct Calls {\n";
-    size_t number = 0;
-    for (auto &[body, type] : kernelBodies)
-      os << "  " << type << " body_" << number++ << ";\n";
-    os << "};\n";
+    os << "\n// What phases hand to the kernel.\n";
+    emitCalls("Calls", kernelBodies, os);
   }
   for (auto &phase : parts.phases)
     emitPhase(*phase, phasesAreCalled, kernelBodies, os);

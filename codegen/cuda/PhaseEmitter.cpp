@@ -91,8 +91,17 @@ std::string PhaseEmitter::title() {
       .str();
 }
 
-/// Pointers that all tiles share.
+bool PhaseEmitter::asksAgain() {
+  return !matrices.empty() && !handsOver() && !hasPrefetches();
+}
+
 void PhaseEmitter::emitPointers() {
+  if (!asksAgain())
+    emitPointers("  ");
+}
+
+/// Pointers to all that tasks use.
+void PhaseEmitter::emitPointers(StringRef indent) {
   SmallSetVector<mlir::StringAttr, 8> buffers, parameters;
   for (auto call : phase.getBody().getOps<CallOp>())
     for (mlir::Attribute operand : call.getOperands_()) {
@@ -116,7 +125,7 @@ void PhaseEmitter::emitPointers() {
         fresh("b_" + identifier(symbol.getValue()));
     StringRef type = elementType(op.getElement());
     if (op.getKind() == BufferKind::input) {
-      os << "  const " << type << " *const " << local
+      os << indent << "const " << type << " *const " << local
          << " = worker.device->tokens;\n";
       continue;
     }
@@ -126,7 +135,7 @@ void PhaseEmitter::emitPointers() {
     offset.add(op.getOffset());
     if (op.getLayers() > 1)
       offset.add(layerOf(phase), op.getLayerStride());
-    os << "  " << type << " *const " << local << " = worker.storage<" << type
+    os << indent << type << " *const " << local << " = worker.storage<" << type
        << ">(" << index << ")";
     if (!offset.isZero())
       os << " + " << offset.text();
@@ -136,8 +145,8 @@ void PhaseEmitter::emitPointers() {
     std::string local = names[symbol] =
         fresh("w_" + identifier(symbol.getValue()));
     ParameterOp op = layout.parameters.find(symbol)->second.op;
-    os << "  const " << elementType(op.getElement()) << " *const " << local
-       << " = " << parameter(symbol, "worker.") << ";\n";
+    os << indent << "const " << elementType(op.getElement()) << " *const "
+       << local << " = " << parameter(symbol, "worker.") << ";\n";
   }
 }
 
@@ -245,6 +254,8 @@ void PhaseEmitter::emitTiles(bool withEvents) {
     os << "  int64_t previous = -1;\n";
   os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
         "tiles.stride) {\n";
+  if (asksAgain())
+    emitPointers("    ");
   emitCoordinates("    ");
   emitTaskBegin(withEvents);
   if (withEvents && !phase.getWaits().empty())
@@ -260,7 +271,8 @@ void PhaseEmitter::emitTiles(bool withEvents) {
   os << "  }\n";
 }
 
-void PhaseEmitter::emitTilesFromPlace(const KernelBodies &kernelBodies) {
+void PhaseEmitter::emitTilesFromPlace(bool withEvents,
+                                      const KernelBodies &kernelBodies) {
   os << "  int32_t part = place.part;\n"
         "  int64_t tile = place.begins() ? tiles.first : place.tile;\n"
         "  int64_t previous = place.previous;\n"
@@ -271,8 +283,8 @@ void PhaseEmitter::emitTilesFromPlace(const KernelBodies &kernelBodies) {
        << " != previous;\n";
   os << "    switch (part) {\n"
         "    case 0:\n";
-  emitTaskBegin(/*withEvents=*/true);
-  if (!phase.getWaits().empty())
+  emitTaskBegin(withEvents);
+  if (withEvents && !phase.getWaits().empty())
     os << "    if (!worker.ready())\n"
           "      return false;\n";
   int part = 0;
@@ -288,7 +300,7 @@ void PhaseEmitter::emitTilesFromPlace(const KernelBodies &kernelBodies) {
     else
       emitHandOver(call, ++part, kernelBodies);
   }
-  emitTaskEnd(/*withEvents=*/true);
+  emitTaskEnd(withEvents);
   os << "    }\n";
   if (hasInvariant())
     os << "    previous = " << invariantCoordinate(phase) << ";\n";

@@ -58,16 +58,16 @@ public:
 
   // In a function that has worker, step, rows, past, outputs and iteration.
 
-  /// Pointers that all tiles share.
+  /// Pointers that all tiles share, unless tasks ask for them again.
   void emitPointers();
   /// The grid's extents, and the worker's tiles.
   void emitShare();
   /// A loop over the tiles. With events, tasks wait and notify; without, the
   /// first one's weights have been prefetched.
   void emitTiles(bool withEvents);
-  /// The same with events, of a phase that hands calls over: begins where
-  /// `place` says, and leaves the function at every such call.
-  void emitTilesFromPlace(const KernelBodies &kernelBodies);
+  /// The same of a phase that hands calls over: begins where `place` says, and
+  /// leaves the function, which returns false, at every such call.
+  void emitTilesFromPlace(bool withEvents, const KernelBodies &kernelBodies);
   /// Prefetches the weights of the first tile.
   void emitFirstPrefetch();
 
@@ -84,6 +84,10 @@ private:
   void emitExtents(llvm::StringRef indent);
   void emitCoordinates(llvm::StringRef indent);
   bool hasPrefetches();
+  void emitPointers(llvm::StringRef indent);
+  /// Whether pointers are asked for again by each task: those whose bodies take
+  /// most registers, and are called, leave none to hold them in.
+  bool asksAgain();
   void emitPrefetches(llvm::StringRef indent);
   void emitWait(event::WaitAttr wait);
   /// Coordinates, and what precedes a task's calls.

@@ -37,6 +37,26 @@ std::string cuda::BlockMemory::scratch(const KernelParts &parts) const {
                                std::to_string(parts.scratchBytes()) + ")";
 }
 
+void cuda::emitCalls(StringRef name, const KernelBodies &kernelBodies,
+                     raw_ostream &os) {
+  os << "struct " << name << " {\n";
+  size_t number = 0;
+  for (auto &[body, type] : kernelBodies)
+    os << "  " << type << " body_" << number++ << ";\n";
+  os << "};\n";
+}
+
+void cuda::emitKernelsBody(StringRef indent, const KernelBodies &kernelBodies,
+                           raw_ostream &os) {
+  size_t number = 0;
+  for (auto &[body, type] : kernelBodies) {
+    os << indent;
+    if (kernelBodies.size() > 1)
+      os << "if (place.body == " << number << ")\n" << indent << "  ";
+    os << body << "(shared, calls.body_" << number++ << ");\n";
+  }
+}
+
 Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
                                         const SourceOptions &options,
                                         plan::Signatures signatures) {

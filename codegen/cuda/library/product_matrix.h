@@ -104,12 +104,12 @@ BATON_DEVICE void baton_matrix_multiply(unsigned char *shared,
       int64_t b_depth_stride, int64_t b_column_stride, const float *bias,      \
       const float *residual, int64_t residual_stride, int64_t rows,            \
       int64_t columns, int64_t depth, float *scratch) {                        \
+    BatonMatrixProduct product = baton_hand_product##suffix(                   \
+        out, out_stride, a, a_row_stride, a_depth_stride, b, b_depth_stride,   \
+        b_column_stride, bias, residual, residual_stride, rows, columns,       \
+        depth, scratch);                                                       \
     baton_matrix_multiply<baton::cuda::Numbers, Threads, Rows, Columns,        \
-                          Architecture>(                                       \
-        shared, baton_hand_product##suffix(                                    \
-                    out, out_stride, a, a_row_stride, a_depth_stride, b,       \
-                    b_depth_stride, b_column_stride, bias, residual,           \
-                    residual_stride, rows, columns, depth, scratch));          \
+                          Architecture>(shared, product);                      \
   }                                                                            \
   template <int Threads, int Rows, int Columns,                                \
             int Architecture = BATON_ARCHITECTURE>                             \
