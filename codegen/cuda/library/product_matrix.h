@@ -7,8 +7,9 @@
 //
 // Numeric contract: both sides are rounded to nearest even, as the portable
 // bodies do; products are exact, and their sum ascends in depth in F32, sixteen
-// depths at a time, in the order of the architecture's tensor cores, from the
-// old value or +0 on. The bits of an element depend on its row, its column and
+// depths at a time, in the order of the architecture's tensor cores, from +0
+// on; the old value, of a gradient that has one, is added last. The bits of an
+// element depend on its row, its column and
 // the architecture, not on the tile, the block or what else is in them. A sum
 // that is zero may have another sign than the portable body's.
 //
