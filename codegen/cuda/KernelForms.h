@@ -45,6 +45,8 @@ struct BlockMemory {
 
 void emitPersistentKernel(KernelParts &parts, Source &source);
 void emitGraphKernels(KernelParts &parts, Source &source);
+/// Beside either, a kernel for each product that cuBLASLt computes.
+void emitProductKernels(KernelParts &parts, Source &source);
 
 } // namespace baton::cuda
 

@@ -27,6 +27,7 @@ static void emitPhase(PhaseEmitter &phase, bool isCalled, raw_ostream &os) {
           "step.outputs;\n";
   os << "  worker.begin_phase(" << phase.number() << ", iteration);\n";
   phase.emitPointers();
+  phase.emitProductChoice();
   phase.emitShare();
   phase.emitTiles(/*withEvents=*/true);
   os << "  worker.end_phase();\n"
@@ -138,6 +139,26 @@ static void emitRing(const KernelParts &parts) {
      << parts.options.ringStages << ", " << parts.options.threads << ">;\n";
 }
 
+/// The loop over a segment's iterations.
+static void emitLoop(int64_t repeat, raw_ostream &os) {
+  if (repeat > 1)
+    os << "#pragma unroll 1\n"
+          "    for (int64_t iteration = 0; iteration < "
+       << repeat << "; ++iteration)";
+  else
+    os << "    if (const int64_t iteration = 0; true)";
+}
+
+/// The same, over those of a part of a step.
+static void emitLoopOfPart(const std::string &name, int64_t place,
+                           int64_t phases, int64_t repeat, raw_ostream &os) {
+  os << "    const baton::cuda::PartOfSegment " << name << " = {part, " << place
+     << ", " << phases << ", " << repeat << "};\n"
+     << "#pragma unroll 1\n"
+        "    for (int64_t iteration = "
+     << name << ".begin(); iteration < " << name << ".end(); ++iteration)";
+}
+
 void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   ProgramOp program = parts.program();
   const plan::ProgramLayout &layout = parts.layout;
@@ -166,9 +187,13 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
           "}\n";
   }
   int64_t mostRows = program.getMaxRows();
+  // Where cuBLASLt computes some products, a launch is of a part of a step.
+  bool hasParts = any_of(
+      parts.phases, [](auto &phase) { return phase->product().has_value(); });
   os << "\nextern \"C\" __global__ void __launch_bounds__(" << options.threads
-     << ", 1) " << options.kernel
-     << "(BatonDevice *device) {\n"
+     << ", 1) " << options.kernel << "(BatonDevice *device"
+     << (hasParts ? ", BatonPart part" : "")
+     << ") {\n"
         "  BATON_DYNAMIC_SHARED(shared);\n"
         "  BatonWorkerState worker(device, "
      << layout.words << ", shared, " << memory.scratch(parts) << ");\n";
@@ -178,6 +203,7 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
         "    const BatonDeviceStep step = device->steps[number & 1];\n"
         "    if (step.rows < "
      << options.firstRows << " || step.rows > " << mostRows
+     << (hasParts ? " ||\n        (number != 0 && device->has_cublaslt)" : "")
      << ")\n"
         "      return worker.leave(step);\n"
         "    worker.next = &device->steps[(number + 1) & 1];\n";
@@ -188,19 +214,25 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
     os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
        << "ring.begin({&worker, rows, past, outputs, -1, 0, {0, 0, 1}});\n";
   size_t next = 0;
+  int64_t place = 0;
   for (auto segment : program.getBody().getOps<SegmentOp>()) {
-    bool loop = segment.getRepeat() > 1;
+    auto phases = segment.getBody().getOps<PhaseOp>();
+    int64_t count = std::distance(phases.begin(), phases.end());
+    int64_t repeat = segment.getRepeat();
+    std::string part = "part_" + std::to_string(place);
     os << "    // " << segment.getName() << "\n";
-    if (loop)
-      os << "#pragma unroll 1\n"
-            "    for (int64_t iteration = 0; iteration < "
-         << segment.getRepeat() << "; ++iteration)";
+    if (hasParts)
+      emitLoopOfPart(part, place, count, repeat, os);
     else
-      os << "    if (const int64_t iteration = 0; true)";
+      emitLoop(repeat, os);
+    place += count * repeat;
     os << " {\n";
-    for ([[maybe_unused]] auto phase : segment.getBody().getOps<PhaseOp>()) {
+    for (int64_t phase = 0; phase < count; ++phase) {
       PhaseEmitter &emitter = *parts.phases[next++];
-      os << "      if (!" << emitter.function() << "(worker, "
+      os << "      if (";
+      if (hasParts)
+        os << part << ".has(iteration, " << phase << ") && ";
+      os << "!" << emitter.function() << "(worker, "
          << (emitter.isStreaming() ? "ring, " : "") << "step, "
          << (phasesAreCalled ? "" : "rows, past, outputs, ")
          << "iteration))\n"
@@ -208,6 +240,9 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
     }
     os << "    }\n";
   }
+  if (hasParts)
+    os << "    if (part.last < " << place << ")\n"
+       << "      return;\n";
   if (phasesAreCalled) {
     os << "    if (!end_step(worker, step, number))\n"
           "      return;\n";

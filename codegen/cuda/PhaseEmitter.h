@@ -10,6 +10,7 @@
 #define BATON_CODEGEN_CUDA_PHASEEMITTER_H
 
 #include "codegen/cuda/BodyPrinter.h"
+#include "codegen/cuda/CublasLtProducts.h"
 #include "codegen/cuda/TunedBodies.h"
 #include "codegen/plan/ProgramLayout.h"
 
@@ -46,6 +47,10 @@ public:
   bool hasMatrixOfScratch() const;
   /// Whether its task hands over the step.
   bool advances();
+  /// The product that cuBLASLt computes in steps of `cublasLtRows()` rows or
+  /// more; its tasks then only finish it.
+  const std::optional<CublasLtProduct> &product() const { return byCublasLt; }
+  int64_t cublasLtRows() const { return leastRows; }
 
   // In a function that has worker, step, rows, past, outputs and iteration.
 
@@ -58,6 +63,10 @@ public:
   void emitTiles(bool withEvents);
   /// Prefetches the weights of the first tile.
   void emitFirstPrefetch();
+  /// Whether cuBLASLt has computed the product, if that may be.
+  void emitProductChoice();
+  /// Lays out the sides of its product.
+  void emitProductSides();
 
   // In the ring's source.
 
@@ -75,6 +84,8 @@ private:
   void emitPrefetches(llvm::StringRef indent);
   void emitWait(event::WaitAttr wait);
   void emitCalls();
+
+  void emitFinish(const std::string &operands);
 
   std::string operand(mlir::Attribute operand);
   std::string address(event::AddressAttr address);
@@ -94,6 +105,8 @@ private:
   /// Calls whose bodies take shared memory, on tensor cores when a step has
   /// more rows.
   llvm::DenseMap<mlir::Operation *, MatrixBody> matrices;
+  std::optional<CublasLtProduct> byCublasLt;
+  int64_t leastRows = 0;
   /// The local pointers of buffers and parameters.
   llvm::DenseMap<mlir::Attribute, std::string> names;
 };
