@@ -195,7 +195,12 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
   state.trace =
       recorder ? trace_memory(recorder->capacity_by_worker()) : nullptr;
   device->write(program, &state, sizeof state);
-  launch(to_device(step));
+  try {
+    launch(to_device(step));
+  } catch (...) {
+    drain();
+    throw;
+  }
   server = std::thread([this] { serve(); });
 }
 
@@ -371,10 +376,27 @@ void DeviceExecution::serve() noexcept {
   } catch (...) {
     if (!failure)
       failure = std::current_exception();
+    drain();
   }
   // The driver has not been told yet when the kernel failed.
   if (current.rows != 0)
     driver->finish();
+}
+
+/// After an error, lets what was started end: a kernel that asks waits for an
+/// answer.
+void DeviceExecution::drain() noexcept {
+  try {
+    while (device->running()) {
+      exchange->next = {};
+      __atomic_store_n(&exchange->answered,
+                       __atomic_load_n(&exchange->asked, __ATOMIC_ACQUIRE),
+                       __ATOMIC_RELEASE);
+      sched_yield();
+    }
+  } catch (...) {
+    // The device has ended them.
+  }
 }
 
 /// The kernel generates by itself if the driver lets it.

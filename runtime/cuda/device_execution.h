@@ -46,6 +46,7 @@ private:
   bool go_on();
   bool run_ahead();
   void serve() noexcept;
+  void drain() noexcept;
   void prepare_generation(const GenerationRequest *request);
   bool follow();
   void end_generation();

@@ -24,6 +24,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 /// The kernels, in objects that batonc compiled from their source: persistent
@@ -169,7 +170,7 @@ public:
     const bool busy = stream.busy();
     std::lock_guard lock(failure_mutex);
     if (failure)
-      std::rethrow_exception(failure);
+      std::rethrow_exception(std::exchange(failure, nullptr));
     return busy;
   }
 
@@ -232,7 +233,7 @@ private:
                            memory.product, memory.workspace, nullptr);
       } catch (...) {
         std::lock_guard lock(failure_mutex);
-        if (!failure)
+        if (!std::exchange(has_failed, true))
           failure = std::current_exception();
       }
     });
@@ -296,7 +297,9 @@ private:
   std::vector<Products> products;
   std::optional<CublasLt> cublaslt;
   std::mutex failure_mutex;
+  /// The first one, until it has been said.
   std::exception_ptr failure;
+  bool has_failed = false;
   std::vector<StepKernels> steps;
   /// A graph's kernel starts while the one before still runs.
   bool programmatic = false;

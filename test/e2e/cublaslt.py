@@ -150,16 +150,16 @@ def test_errors(arguments, scratch):
             expect(at["boundary_us"] == 0, f"{phase['name']}: {at['boundary_us']}")
     for rows in (100, 140, 260):
         log = path(f"rows-{rows}.log")
-        bits = [program.logits(tokens[:rows], path("out.npy"), "--workers", 2, "--prefill-chunk", 512,
+        bits = [program.logits(tokens[:rows], path("out.npy"), "--workers", 2, "--prefill-chunk", 400,
                                environment=environment(arguments, CUBLASLT_LOG=log)) for program in (own, chosen)]
         expect(logged(log) == products_of(chosen, [rows]) and bool(logged(log)) == (rows > 127),
                f"{rows} rows: {logged(log)}")
         expect(rows > 127 or bits[0] == bits[1], f"{rows} rows: other bits without the library")
         expect(largest_difference(*bits) < 5e-2, f"{rows} rows: far from the kernel's own body")
     # Without the library the kernel's own bodies multiply, and one line says so.
-    expected = own.logits(tokens[:140], path("own.npy"), "--prefill-chunk", 512)
+    expected = own.logits(tokens[:140], path("own.npy"), "--prefill-chunk", 400)
     result = run(command(chosen)[:5] + [",".join(map(str, tokens[:140]))] + command(chosen)[6:] +
-                 ["--prefill-chunk", 512], env=environment(arguments, path("nowhere.so")))
+                 ["--prefill-chunk", 400], env=environment(arguments, path("nowhere.so")))
     with open(path("out.npy"), "rb") as file:
         expect(file.read() == expected, "other bits where the library is not found")
     expect(result.stderr.startswith("warning: cuBLASLt was not found (") and result.stderr.count("\n") == 1
