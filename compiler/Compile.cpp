@@ -9,6 +9,8 @@
 #include "codegen/cuda/SourceEmitter.h"
 #include "codegen/link/Link.h"
 #include "codegen/plan/Description.h"
+#include "compiler/CublasLtChoice.h"
+#include "compiler/DeviceDescription.h"
 #include "compiler/Metadata.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
@@ -142,11 +144,19 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
   if (*bodies)
     if (Error error = library->add(std::move(*bodies)))
       return std::move(error);
+  // A plan by hand may have more programs than the target describes.
+  auto descriptionOf = [&](size_t i) -> const TargetDescription & {
+    return descriptions[std::min(i, descriptions.size() - 1)];
+  };
+  std::vector<std::vector<ProductChoice>> products;
+  for (auto [i, layout] : llvm::enumerate(layouts))
+    products.push_back(
+        chooseProducts(layout.program, options, descriptionOf(i)));
+  if (Error error = checkCublasLt(products, options))
+    return std::move(error);
   std::vector<cuda::Source> sources;
   for (auto [i, layout] : llvm::enumerate(layouts)) {
-    // A plan by hand may have more programs than the target describes.
-    const TargetDescription &description =
-        descriptions[std::min(i, descriptions.size() - 1)];
+    const TargetDescription &description = descriptionOf(i);
     cuda::SourceOptions sourceOptions;
     sourceOptions.kernel = "baton_kernel_" + std::to_string(i);
     sourceOptions.threads = description.threads;
@@ -159,6 +169,9 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
       sourceOptions.matrixColumns = description.linearColumns;
       sourceOptions.architecture = description.instructions;
     }
+    for (const ProductChoice &choice : products[i])
+      if (choice.leastRows)
+        sourceOptions.cublasLtRows[choice.phase] = choice.leastRows;
     event::ProgramOp program = layout.program;
     for (const plan::ProgramLayout &other : layouts) {
       event::ProgramOp smaller = other.program;
@@ -242,6 +255,10 @@ static Error emulatedCode(llvm::ArrayRef<cuda::Source> sources,
       for (const cuda::PhaseKernel &phase : segment.kernels)
         names.push_back(phase.kernel);
   }
+  // Behind all of these, what is before products by cuBLASLt.
+  for (const cuda::Source &source : sources)
+    for (const cuda::ProductKernel &product : source.products)
+      names.push_back(product.kernel);
   plan::emitKernelTable(data, names);
   return Error::success();
 }
@@ -274,29 +291,6 @@ static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
   return Error::success();
 }
 
-/// What the runtime has to know of a program's kernels.
-static nlohmann::json describe(const cuda::Source &source) {
-  nlohmann::json kernel = {{"name", source.kernel},
-                           {"threads", source.threads},
-                           {"shared_bytes", source.sharedBytes},
-                           {"scratch_bytes", source.scratchBytes},
-                           {"scratch_is_shared", source.scratchIsShared}};
-  if (source.segments.empty())
-    return kernel;
-  auto segments = nlohmann::json::array();
-  for (const cuda::KernelSegment &segment : source.segments) {
-    auto phases = nlohmann::json::array();
-    for (const cuda::PhaseKernel &phase : segment.kernels)
-      phases.push_back({{"name", phase.kernel},
-                        {"shared_bytes", phase.sharedBytes},
-                        {"tiles", phase.tiles}});
-    segments.push_back(
-        {{"repeat", segment.repeat}, {"phases", std::move(phases)}});
-  }
-  kernel["segments"] = std::move(segments);
-  return kernel;
-}
-
 static Expected<Code>
 compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
                nlohmann::json &metadata, const CompileOptions &options,
@@ -313,8 +307,8 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
     return code;
   }
   auto kernels = nlohmann::json::array();
-  for (const cuda::Source &source : *sources)
-    kernels.push_back(describe(source));
+  for (auto [source, layout] : llvm::zip_equal(*sources, layouts))
+    kernels.push_back(describe(source, layout.program));
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> data = makeData(target, context);
   std::string architecture =
@@ -332,6 +326,9 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
   if (options.launchesGraph)
     metadata["device"]["programmatic"] =
         startsKernelsEarly(options, descriptions.front());
+  if (nlohmann::json products = describeProducts(*sources, layouts, options);
+      !products.is_null())
+    metadata["device"]["cublaslt"] = std::move(products);
   plan::emitDescription(*data, print(metadata),
                         emulated ? "baton_make_emulated_execution"
                                  : "baton_make_gpu_execution");

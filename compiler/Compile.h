@@ -25,6 +25,10 @@ namespace baton::compiler {
 /// a model goes through them.
 enum class Stage { schedule, model, event, llvm, cuda, object, executable };
 
+/// Whether cuBLASLt computes products of many rows on a GPU: where figures say
+/// so, and only if it is found when a program starts, or never, or always.
+enum class CublasLt { automatic, never, always };
+
 struct CompileOptions {
   /// A Hugging Face folder, or an .mlir file in the model or event dialect.
   std::string model;
@@ -42,6 +46,7 @@ struct CompileOptions {
   /// A device runs a step as kernels of a CUDA graph, one for each phase,
   /// instead of steps as one persistent kernel.
   bool launchesGraph = false;
+  CublasLt cublasLt = CublasLt::automatic;
   /// On a device, a row's bits do not depend on how many rows share its step.
   bool batchInvariant = false;
   /// "", "thread" or "address".

@@ -72,7 +72,10 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
       {"read_bandwidth_gb_s", &description.readBandwidthGigabytes},
       {"fma_gflop_s_per_worker", &description.workerGigaflops},
       {"tensor_bf16_gflop_s_per_worker", &description.workerTensorGigaflops},
-      {"event_us", &description.eventMicroseconds}};
+      {"event_us", &description.eventMicroseconds},
+      {"own_body_reaches", &description.ownBodyReaches},
+      {"cublaslt_reaches", &description.cublasLtReaches},
+      {"launch_us", &description.launchMicroseconds}};
   for (const Figure &figure : figures) {
     auto found = json.find(figure.name);
     if (found == json.end())
@@ -82,6 +85,12 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
                   "' is no number greater than 0");
     *figure.value = found->get<double>();
   }
+  for (auto [name, share] :
+       {std::pair("own_body_reaches", description.ownBodyReaches),
+        std::pair("cublaslt_reaches", description.cublasLtReaches)})
+    if (share && *share > 1)
+      return fail(llvm::Twine("'") + name +
+                  "' is more than 1, all of the peak");
   return description;
 }
 

@@ -40,6 +40,10 @@ struct TargetDescription {
       eventMicroseconds;
   /// Of a machine with tensor cores, for products with BF16 weights.
   std::optional<double> workerTensorGigaflops;
+  /// Of such a GPU, for the choice between its own bodies of many rows and
+  /// cuBLASLt: the shares of that peak that they reach, and what a launch at a
+  /// boundary of all workers takes. Optional in the file.
+  std::optional<double> ownBodyReaches, cublasLtReaches, launchMicroseconds;
 
   /// Reads the descriptions of all programs that an executable has: the file's,
   /// and, where it has "few_rows", one that takes the entries of that instead,

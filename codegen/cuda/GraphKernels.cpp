@@ -66,6 +66,7 @@ static void emitFunction(PhaseEmitter &phase, const KernelBodies &kernelBodies,
      << "  const int64_t rows = step.rows, past = step.past, outputs = "
         "step.outputs;\n";
   phase.emitPointers();
+  phase.emitProductChoice();
   phase.emitShare();
   phase.emitTilesFromPlace(/*withEvents=*/false, kernelBodies);
   os << "  return true;\n"
@@ -110,6 +111,8 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
      << ", past = step.past, outputs = step.outputs;\n"
      << "  worker.begin_phase(" << phase.number() << ", iteration);\n";
   phase.emitPointers();
+  if (!phase.handsOver())
+    phase.emitProductChoice();
   phase.emitShare();
   if (memory.hasRing)
     os << formatv("  BatonRing<Weights_{0}, {1}, {2}> ring(shared, {{});\n",

@@ -54,6 +54,8 @@ void emitKernelsBody(llvm::StringRef indent, const KernelBodies &kernelBodies,
 
 void emitPersistentKernel(KernelParts &parts, Source &source);
 void emitGraphKernels(KernelParts &parts, Source &source);
+/// Beside either, a kernel for each product that cuBLASLt computes.
+void emitProductKernels(KernelParts &parts, Source &source);
 
 } // namespace baton::cuda
 

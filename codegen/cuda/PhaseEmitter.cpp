@@ -48,6 +48,13 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
     if (auto body = sequenceAttention(call, operandType, options))
       matrices.insert({call, *body});
   }
+  if (auto rows = options.cublasLtRows.find(phase);
+      rows != options.cublasLtRows.end()) {
+    std::string why;
+    byCublasLt = cublasLtProduct(phase, why);
+    assert(byCublasLt && rows->second > 1 && "chosen without a product");
+    leastRows = rows->second;
+  }
 }
 
 std::string PhaseEmitter::function() {
@@ -343,9 +350,17 @@ void PhaseEmitter::emitPrefetches(StringRef indent) {
     bool isStreamed = streaming && operand == streaming.getOperands_()[kPanels];
     if (isStreamed && mostRows == 1)
       continue;
-    os << indent << (isStreamed ? "if (rows != 1)\n" + indent + "  " : "")
-       << "baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand)) << ", "
-       << phase.getPrefetchBytes() << ");\n";
+    bool isMultiplied =
+        byCublasLt && operand == byCublasLt->call.getOperands_()[kPanels];
+    if (isStreamed || isMultiplied)
+      os << indent << "if ("
+         << (!isMultiplied ? "rows != 1"
+             : isStreamed  ? "rows != 1 && !by_cublaslt"
+                           : "!by_cublaslt")
+         << ")\n"
+         << "  ";
+    os << indent << "baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand))
+       << ", " << phase.getPrefetchBytes() << ");\n";
   }
 }
 
@@ -415,6 +430,8 @@ void PhaseEmitter::emitCondition(CallOp call, StringRef list) {
 
 void PhaseEmitter::emitCall(CallOp call) {
   std::string list = arguments(call);
+  if (isCublasLts(call))
+    emitFinish(list);
   emitCondition(call, list);
   if (call == streaming && mostRows == 1)
     return;
@@ -436,6 +453,8 @@ void PhaseEmitter::emitHandOver(CallOp call, int part,
   auto number =
       std::distance(kernelBodies.begin(), kernelBodies.find(body.kernelsOwn));
   std::string list = arguments(call);
+  if (isCublasLts(call))
+    emitFinish(list);
   emitCondition(call, list);
   os << "{\n"
      << "      calls.body_" << number << " = " << body.hand << "(" << list
@@ -447,6 +466,39 @@ void PhaseEmitter::emitHandOver(CallOp call, int part,
         "    [[fallthrough]];\n"
         "    case "
      << part << ":\n";
+}
+
+bool PhaseEmitter::isCublasLts(CallOp call) {
+  return byCublasLt && byCublasLt->call == call;
+}
+
+void PhaseEmitter::emitProductChoice() {
+  if (byCublasLt)
+    os << "  const bool by_cublaslt = worker.device->has_cublaslt && rows >= "
+       << leastRows << ";\n";
+}
+
+/// What is left of the task when its product is there.
+void PhaseEmitter::emitFinish(const std::string &operands) {
+  Sum place;
+  place.add(spell(byCublasLt->row), byCublasLt->columns());
+  place.add(spell(byCublasLt->column), byCublasLt->sides);
+  os << "    if (by_cublaslt)\n"
+     << "      baton_finish_" << byCublasLt->call.getCallee()
+     << "(worker.device->product + " << place.text() << ", "
+     << byCublasLt->columns() << ", " << operands << ");\n"
+     << "    else\n";
+}
+
+void PhaseEmitter::emitProductSides() {
+  mlir::ArrayAttr operands = byCublasLt->call.getOperands_();
+  constexpr unsigned kX = 2, kXStride = 3;
+  // The first tile's operands are the product's.
+  os << "  const int64_t t0 = 0, t1 = 0;\n"
+     << "  baton_lay_out_product(device, " << operand(operands[kX]) << ", "
+     << operand(operands[kXStride]) << ", " << operand(operands[kPanels])
+     << ", rows, " << byCublasLt->depth << ", " << byCublasLt->paddedDepth()
+     << ", " << byCublasLt->columns() << ");\n";
 }
 
 void PhaseEmitter::emitStreamTiles(StringRef indent) {

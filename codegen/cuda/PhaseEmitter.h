@@ -10,6 +10,7 @@
 #define BATON_CODEGEN_CUDA_PHASEEMITTER_H
 
 #include "codegen/cuda/BodyPrinter.h"
+#include "codegen/cuda/CublasLtProducts.h"
 #include "codegen/cuda/TunedBodies.h"
 #include "codegen/plan/ProgramLayout.h"
 
@@ -55,6 +56,10 @@ public:
   void collect(KernelBodies &kernelBodies) const;
   /// Whether it has such.
   bool handsOver() const;
+  /// The product that cuBLASLt computes in steps of `cublasLtRows()` rows or
+  /// more; its tasks then only finish it.
+  const std::optional<CublasLtProduct> &product() const { return byCublasLt; }
+  int64_t cublasLtRows() const { return leastRows; }
 
   // In a function that has worker, step, rows, past, outputs and iteration.
 
@@ -70,6 +75,10 @@ public:
   void emitTilesFromPlace(bool withEvents, const KernelBodies &kernelBodies);
   /// Prefetches the weights of the first tile.
   void emitFirstPrefetch();
+  /// Whether cuBLASLt has computed the product, if that may be.
+  void emitProductChoice();
+  /// Lays out the sides of its product.
+  void emitProductSides();
 
   // In the ring's source.
 
@@ -101,6 +110,8 @@ private:
                     const KernelBodies &kernelBodies);
   void emitAdvance(event::AdvanceOp advance);
   std::string arguments(event::CallOp call);
+  bool isCublasLts(event::CallOp call);
+  void emitFinish(const std::string &operands);
 
   std::string operand(mlir::Attribute operand);
   std::string address(event::AddressAttr address);
@@ -120,6 +131,8 @@ private:
   /// Calls whose bodies take shared memory, on tensor cores when a step has
   /// more rows.
   llvm::DenseMap<mlir::Operation *, MatrixBody> matrices;
+  std::optional<CublasLtProduct> byCublasLt;
+  int64_t leastRows = 0;
   /// The local pointers of buffers and parameters.
   llvm::DenseMap<mlir::Attribute, std::string> names;
 };

@@ -105,10 +105,14 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         "#include \"codegen/cuda/library/library.h\"\n"
      << (trains(program) ? "#include \"codegen/cuda/library/training.h\"\n"
                          : "")
+     << (options.cublasLtRows.empty()
+             ? ""
+             : "#include \"codegen/cuda/library/cublaslt.h\"\n")
      << bodies->text;
   if (options.asGraph)
     emitGraphKernels(parts, source);
   else
     emitPersistentKernel(parts, source);
+  emitProductKernels(parts, source);
   return source;
 }

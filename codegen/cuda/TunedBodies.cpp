@@ -15,6 +15,7 @@ using namespace llvm;
 using namespace baton;
 using namespace baton::event;
 using baton::cuda::kPanels;
+using baton::cuda::rowsOf;
 
 unsigned cuda::sidesOf(CallOp call) {
   return call.getCallee() == "gated_linear_bf16" ? 2 : 1;
@@ -26,7 +27,7 @@ mlir::Attribute cuda::depthOf(CallOp call) {
 mlir::Attribute cuda::columnsOf(CallOp call) {
   return call.getOperands_().getValue().drop_back(1).back();
 }
-static mlir::Attribute rowsOf(CallOp call) {
+mlir::Attribute cuda::rowsOf(CallOp call) {
   return call.getOperands_().getValue().drop_back(3).back();
 }
 

@@ -21,6 +21,7 @@ constexpr unsigned kPanels = 4;
 /// The number of panels side by side that a linear's call reads: gate and up
 /// are two.
 unsigned sidesOf(event::CallOp call);
+mlir::Attribute rowsOf(event::CallOp call);
 mlir::Attribute depthOf(event::CallOp call);
 mlir::Attribute columnsOf(event::CallOp call);
 

@@ -37,12 +37,16 @@ public:
 
 private:
   void upload_parameters(const Parameters &parameters);
+  void prepare_products();
   void reset_events();
   void launch(const BatonDeviceStep &step);
   void launch_step(uint32_t rows, uint64_t past);
+  bool begin_parts(uint32_t rows, uint32_t number);
+  void launch_parts();
   bool go_on();
   bool run_ahead();
   void serve() noexcept;
+  void drain() noexcept;
   void prepare_generation(const GenerationRequest *request);
   bool follow();
   void end_generation();
@@ -75,6 +79,13 @@ private:
   uint32_t launched_steps = 0;
   uint64_t launched_positions = 0;
   std::deque<uint64_t> steps_under_way;
+  /// Of each program; the parts of the step that is being started, the first
+  /// of them that is not, the rows and the number of the step.
+  std::vector<StepParts> parts_of_programs;
+  ProductMemory product_memory = {};
+  std::vector<StepPart> parts;
+  size_t next_part = 0;
+  uint32_t rows_of_parts = 0, number_of_parts = 0;
   uint32_t followed_tokens = 0;
   /// What the host's steady clock is ahead of the device's, at most: an answer
   /// comes after its question.

@@ -8,6 +8,7 @@
 #include "runtime/weights/description.h"
 
 #include <algorithm>
+#include <map>
 
 namespace baton {
 
@@ -140,6 +141,27 @@ std::string launch_text(const Json &device) {
                                     : "");
 }
 
+/// Which products cuBLASLt computes, where there are any.
+std::string cublaslt_text(const Json &device) {
+  std::map<uint64_t, std::string> names;
+  for (const Json &kernel : device.at("kernels"))
+    for (const Json &product : kernel.value("products", Json::array())) {
+      std::string &text = names[product.at("least_rows").get<uint64_t>()];
+      text += (text.empty() ? "" : ", ") + plain_text(product.at("name"));
+    }
+  std::string text;
+  for (const auto &[rows, products] : names)
+    text += "from " + std::to_string(rows) + " rows on " + products + "; ";
+  const Json &needs = device.at("cublaslt");
+  const double bytes = needs.at("activation_bytes").get<double>() +
+                       needs.at("weight_bytes").get<double>() +
+                       needs.at("product_bytes").get<double>();
+  return text + bytes_text(bytes) + " besides its workspace; " +
+         (needs.at("required").get<bool>()
+              ? "the program needs it"
+              : "if it is not found, the kernel's own bodies multiply");
+}
+
 void print_text(const Metadata &metadata) {
   MemoryNeeds needs = memory_needs(metadata);
   Json model = member(metadata, "model");
@@ -155,6 +177,8 @@ void print_text(const Metadata &metadata) {
   if (!metadata.device.is_null())
     for (const Json kernel : metadata.device.at("kernels"))
       summary.add({"kernel", scalars_text(kernel, {"name"})});
+  if (metadata.device.contains("cublaslt"))
+    summary.add({"cuBLASLt", cublaslt_text(metadata.device)});
   summary.add(
       {"limits", std::to_string(metadata.max_seq) + " positions, " +
                      std::to_string(metadata.max_rows) + " rows a step, " +

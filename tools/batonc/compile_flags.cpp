@@ -69,6 +69,11 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "steps, whose tasks wait for events), or graph (the same "
                  "tasks as kernels of a CUDA graph, one for each phase, to "
                  "compare with)");
+  app.add_option("--cublaslt", cublasLt.value,
+                 "CUDA: whether cuBLASLt, opened when the program starts, "
+                 "computes products with BF16 weights in steps of many rows: "
+                 "auto (where the target description's figures say that it is "
+                 "faster, and it is found), never, always");
   app.add_flag("--quiet", quiet, "say nothing but errors");
   app.add_option("--mode", mode.value,
                  "what the executable does: decode, train");
@@ -100,7 +105,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice : {&mode, &dtype, &sanitize, &recompute, &launch})
+  for (const Choice *choice :
+       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -109,6 +115,17 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (launch.value == "graph" && target == "cpu")
     return "--launch=graph: --target=cpu launches no kernels; "
            "--target=cuda:... does";
+  if (cublasLt.value == "always") {
+    if (target == "cpu")
+      return "--cublaslt=always: --target=cpu has no cuBLASLt; "
+             "--target=cuda:... does";
+    if (batchInvariant)
+      return "--cublaslt=always with --batch-invariant: cuBLASLt's bits depend "
+             "on how many tokens share a step; leave one of them out";
+    if (mode.value == "train")
+      return "--cublaslt=always with --mode=train is not built yet; products "
+             "of training are the kernel's own";
+  }
   if (std::string error = isFile ? "" : order.check(); !error.empty())
     return error;
   for (auto [flag, value] :
@@ -167,6 +184,9 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   options.sanitize = sanitize.value;
   options.targetFile = targetFile;
   options.launchesGraph = launch.value == "graph";
+  options.cublasLt = cublasLt.value == "always"  ? CublasLt::always
+                     : cublasLt.value == "never" ? CublasLt::never
+                                                 : CublasLt::automatic;
   options.batchInvariant = batchInvariant;
   options.quiet = quiet;
   return "";
