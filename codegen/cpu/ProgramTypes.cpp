@@ -15,8 +15,8 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
   worker = StructType::create("BatonWorker", pointer, pointer);
   context = StructType::create(
       "BatonContext", pointer, pointer, pointer, pointer, pointer,
-      ArrayType::get(step, 2), pointer, pointer, pointer, pointer,
-      ArrayType::get(byte, 24), i32, ArrayType::get(byte, 60));
+      ArrayType::get(step, 2), pointer, pointer, pointer, pointer, pointer,
+      ArrayType::get(byte, 16), i32, ArrayType::get(byte, 60));
 
   advance = FunctionType::get(
       nothing, {pointer, pointer, pointer, pointer, i64, i64}, false);

@@ -28,6 +28,7 @@ struct ProgramTypes {
     Advance,
     Observe,
     Trace,
+    Exchange,
     Host,
     BorderPadding,
     Border

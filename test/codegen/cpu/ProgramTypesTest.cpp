@@ -68,6 +68,7 @@ TEST_F(ProgramTypesTest, Context) {
   EXPECT_OFFSET(Advance, advance);
   EXPECT_OFFSET(Observe, observe);
   EXPECT_OFFSET(Trace, trace);
+  EXPECT_OFFSET(Exchange, exchange);
   EXPECT_OFFSET(Host, host);
   EXPECT_OFFSET(Border, border);
 #undef EXPECT_OFFSET
