@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include <unistd.h>
+
 namespace baton {
 
 RankFault RankFault::parse(const std::string &text) {
@@ -97,6 +99,8 @@ bool Communicator::any(bool holds, const std::string &what) {
   std::vector<std::string> answers = share(holds ? "1" : "0", what);
   return std::find(answers.begin(), answers.end(), "1") != answers.end();
 }
+
+void Communicator::kill() { _exit(1); }
 
 std::vector<Traffic> Communicator::traffic() const {
   std::vector<Traffic> result;

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,9 @@ struct CommunicatorOptions {
   /// Of one rank: so many exchanges can be under way at once.
   unsigned workers = 1;
   std::optional<RankFault> fault = {};
+  /// Whether a signal has told this process to end, where that may be because
+  /// another rank's process has died. Called by several threads at once.
+  std::function<bool()> is_ending = {};
 };
 
 /// What one collective has moved so far, on one rank.
@@ -105,6 +109,11 @@ public:
   }
   /// Whether it holds on any rank.
   bool any(bool holds, const std::string &what);
+
+  /// Leaves the job, which is over; every rank calls it, once.
+  virtual void finish() {}
+  /// Ends all ranks' processes at once, with status 1.
+  [[noreturn]] virtual void kill();
 
   /// The step under way, for messages; it counts from 1.
   void set_step(uint64_t step) { current_step = step; }
