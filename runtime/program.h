@@ -80,9 +80,11 @@ struct BatonContext {
                 uint32_t phase, uint32_t iteration, uint64_t task,
                 uint64_t begin, uint64_t ready);
   /// Moves tensors between the ranks of a group; called by the one task of a
-  /// collective's phase, in programs of several ranks only. Returns when what
-  /// this rank receives is there and what it sends may be written again. Never
-  /// returns when the job fails (the runtime ends the process).
+  /// collective's phase, in programs of several ranks only. `collective` is its
+  /// place in the metadata's list, which says which ranks these are, and what
+  /// goes where. Returns when what this rank receives is there and what it sends
+  /// may be written again. Never returns when the job fails (the runtime ends
+  /// the process).
   void (*exchange)(BatonContext *context, uint32_t collective,
                    uint32_t iteration, const BatonExchange *tensors,
                    uint32_t count);

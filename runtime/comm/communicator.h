@@ -32,6 +32,11 @@ struct CommunicationError : Error {
   using Error::Error;
 };
 
+/// Thrown on every rank of a job, at the same place, with the same message.
+struct AgreedError : Error {
+  using Error::Error;
+};
+
 /// A failure on purpose, for tests: of one rank, at its first collective in a
 /// step, which counts from 1.
 struct RankFault {
@@ -110,6 +115,13 @@ public:
   /// Whether it holds on any rank.
   bool any(bool holds, const std::string &what);
 
+  /// Whether this process is no other rank's.
+  virtual bool has_own_process() const { return false; }
+  /// Whether this is the rank that heeds signals to its process.
+  bool hears_signals() const { return has_own_process() || own_rank == 0; }
+  /// Before a rank says why the job has to end: does not return when another
+  /// one has said so.
+  virtual void yield_last_word() {}
   /// Leaves the job, which is over; every rank calls it, once.
   virtual void finish() {}
   /// Ends all ranks' processes at once, with status 1.
@@ -121,6 +133,8 @@ public:
 
   /// One entry for each collective.
   std::vector<Traffic> traffic() const;
+  /// "threads" or "mpi".
+  virtual const char *engine() const = 0;
 
 protected:
   Communicator(const Mesh &mesh, std::vector<Collective> collectives,

@@ -97,6 +97,8 @@ public:
       everybody.push_back(other);
   }
 
+  const char *engine() const override { return "threads"; }
+
   std::vector<std::string> share(const std::string &text,
                                  const std::string &what,
                                  std::optional<uint32_t> root,

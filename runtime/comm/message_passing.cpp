@@ -88,8 +88,6 @@ private:
   void post(void *data, uint64_t bytes, uint32_t peer, int tag, bool sends);
   void check(int code);
   [[noreturn]] void give_up(bool told_to_end);
-  /// Does not return when another rank ends the job.
-  void heed_last_word();
   CommunicationError error(const std::string &what) const {
     return CommunicationError("rank " + std::to_string(owner.rank()) + ": " +
                               name + ": " + what);
@@ -142,7 +140,7 @@ void MessagePassing::Requests::wait(Patience patience) {
       continue;
     }
     Clock::time_point now = Clock::now();
-    heed_last_word();
+    owner.heed_last_word();
     if (!told && owner.options.is_ending && owner.options.is_ending())
       told = now;
     if (told && now - *told > after_end + late)
@@ -160,20 +158,8 @@ void MessagePassing::Requests::wait(Patience patience) {
                   "; the ranks do not run the same program");
 }
 
-void MessagePassing::Requests::heed_last_word() {
-  int found = 0;
-  OpenMpi::Status status;
-  check(owner.call(owner.mpi.probe, int(OpenMpi::any_source), int(last_word),
-                   owner.mpi.world, &found, &status));
-  if (!found)
-    return;
-  // It kills this process at once, or mpirun does.
-  std::this_thread::sleep_for(std::chrono::seconds(5));
-  _exit(1);
-}
-
 void MessagePassing::Requests::give_up(bool told_to_end) {
-  heed_last_word();
+  owner.heed_last_word();
   for (size_t i = 0; i < handles.size(); ++i) {
     int done = 0;
     OpenMpi::Status status;
@@ -311,6 +297,27 @@ void MessagePassing::move(uint32_t collective, uint32_t iteration,
       std::memcpy(own.destination, own.source, own.bytes);
   }
   requests.wait(Patience::Usual);
+}
+
+void MessagePassing::heed_last_word() {
+  int found = 0;
+  OpenMpi::Status status;
+  int code = call(mpi.probe, int(OpenMpi::any_source), int(last_word),
+                  mpi.world, &found, &status);
+  if (code != OpenMpi::success || !found)
+    return;
+  // It kills this process at once, or mpirun does.
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  _exit(1);
+}
+
+void MessagePassing::yield_last_word() {
+  // What all ranks find at once, the first one says.
+  auto end = Clock::now() + rank() * between_ranks;
+  while (Clock::now() < end) {
+    heed_last_word();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
 }
 
 void MessagePassing::finish() { call(mpi.finalize); }

@@ -36,10 +36,13 @@ public:
           const CommunicatorOptions &options, uint64_t chunk = usual_chunk,
           int threads = OpenMpi::thread_multiple);
 
+  const char *engine() const override { return "mpi"; }
   std::vector<std::string> share(const std::string &text,
                                  const std::string &what,
                                  std::optional<uint32_t> root,
                                  Patience patience) override;
+  bool has_own_process() const override { return true; }
+  void yield_last_word() override;
   void finish() override;
   [[noreturn]] void kill() override;
 
@@ -56,6 +59,8 @@ private:
   MessagePassing(const OpenMpi &mpi, bool concurrent, const Mesh &mesh,
                  const std::vector<Collective> &collectives, uint32_t rank,
                  const CommunicatorOptions &options, uint64_t chunk);
+  /// Does not return when another rank ends the job.
+  void heed_last_word();
   /// Calls the library, one worker at a time where it has to be.
   template <typename Function, typename... Arguments>
   int call(Function function, Arguments... arguments);

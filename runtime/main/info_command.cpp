@@ -2,6 +2,7 @@
 
 #include "runtime/main/commands.h"
 
+#include "runtime/comm/mesh.h"
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
 #include "runtime/train/optimizer_numbers.h"
@@ -140,6 +141,16 @@ std::string launch_text(const Json &device) {
                                     : "");
 }
 
+/// "dp=2: 2 ranks, which exchange 14 times a step"
+std::string mesh_text(const Metadata &metadata, const Mesh &mesh) {
+  uint64_t exchanges = 0;
+  for (const Collective &collective : Collective::parse(metadata.json, mesh))
+    exchanges += collective.iterations;
+  return mesh.text() + ": " + std::to_string(mesh.ranks()) +
+         " ranks, which exchange tensors " + std::to_string(exchanges) +
+         " times a step";
+}
+
 void print_text(const Metadata &metadata) {
   MemoryNeeds needs = memory_needs(metadata);
   Json model = member(metadata, "model");
@@ -162,6 +173,8 @@ void print_text(const Metadata &metadata) {
   size_t tensors = events.contains("tensors") ? events["tensors"].size() : 0;
   summary.add({"events", std::to_string(metadata.event_words) + " words in " +
                              std::to_string(tensors) + " event tensors"});
+  if (Mesh mesh = Mesh::parse(metadata.json); mesh.ranks() > 1)
+    summary.add({"mesh", mesh_text(metadata, mesh)});
   if (needs.persistent)
     summary.add({"optimizer", OptimizerNumbers(metadata.json).text()});
   text += summary.text(2);
@@ -215,6 +228,9 @@ void print_json(const Metadata &metadata) {
                       {"scratch", needs.scratch}};
   if (needs.persistent)
     result["memory"]["persistent"] = needs.persistent;
+  for (const char *name : {"mesh", "collectives"})
+    if (Json value = member(metadata, name); !value.is_null())
+      result[name] = std::move(value);
   if (needs.persistent)
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
   if (Json recompute = recompute_of(metadata); recompute.is_object())
