@@ -59,8 +59,8 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   // The token sampled from the last position is stored, never computed on.
   tokens = static_cast<int32_t *>(device->share(
       (uint64_t(metadata.max_seq) + 1) * sizeof(int32_t), "token ids"));
-  exchange = static_cast<BatonExchange *>(
-      device->share(sizeof(BatonExchange), "the exchange with the host"));
+  exchange = static_cast<BatonHostExchange *>(
+      device->share(sizeof(BatonHostExchange), "the exchange with the host"));
 
   state.storages = table;
   state.tokens = tokens;
@@ -360,7 +360,7 @@ void DeviceExecution::end_generation() {
                 " are not finite");
 }
 
-void DeviceExecution::answer(const BatonExchange &question) {
+void DeviceExecution::answer(const BatonHostExchange &question) {
   clock_difference = std::min(clock_difference,
                               steady_nanoseconds() -
                                   static_cast<int64_t>(question.nanoseconds));
@@ -383,7 +383,7 @@ void DeviceExecution::answer(const BatonExchange &question) {
 }
 
 /// Copies the storages that the phase has written to, all of them.
-void DeviceExecution::show_phase(const BatonExchange &question) {
+void DeviceExecution::show_phase(const BatonHostExchange &question) {
   storage_copies.resize(storage_pointers.size());
   std::vector<void *> copies(storage_pointers.size());
   for (const WrittenBuffer &written :
