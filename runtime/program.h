@@ -82,9 +82,9 @@ struct BatonContext {
   /// Moves tensors between the ranks of a group; called by the one task of a
   /// collective's phase, in programs of several ranks only. `collective` is its
   /// place in the metadata's list, which says which ranks these are, and what
-  /// goes where. Returns when what this rank receives is there and what it sends
-  /// may be written again. Never returns when the job fails (the runtime ends
-  /// the process).
+  /// goes where. Returns when what this rank receives is there and what it
+  /// sends may be written again. Never returns when the job fails (the runtime
+  /// ends the process).
   void (*exchange)(BatonContext *context, uint32_t collective,
                    uint32_t iteration, const BatonExchange *tensors,
                    uint32_t count);

@@ -15,8 +15,8 @@ namespace baton {
 
 /// Workers are blocks of one kernel, or of each kernel of a graph. Its memory
 /// lives as long as the device. A thread of the host answers the kernel's
-/// questions (BatonHostExchange) until it has ended, and starts the steps that are
-/// graphs, ahead as far as it knows them.
+/// questions (BatonHostExchange) until it has ended, and starts the steps that
+/// are graphs, ahead as far as it knows them.
 class DeviceExecution : public Execution {
 public:
   DeviceExecution(const Metadata &metadata, const Parameters &parameters,

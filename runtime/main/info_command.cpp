@@ -2,7 +2,6 @@
 
 #include "runtime/main/commands.h"
 
-#include "runtime/comm/mesh.h"
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
 #include "runtime/train/optimizer_numbers.h"
@@ -123,6 +122,41 @@ std::string costs_text(const Metadata &metadata) {
          " million floating-point operations for every token\n";
 }
 
+/// What the ranks of a program exchange: of each tensor its bytes, which are
+/// those that every rank ends up with.
+std::string collectives_text(const Json &metadata) {
+  const Json &collectives = metadata.at("collectives");
+  std::string axes;
+  uint64_t ranks = 1;
+  for (const Json &axis : metadata.at("mesh").at("axes")) {
+    axes += (axes.empty() ? "" : ", ") + plain_text(axis.at("name")) + " = " +
+            plain_text(axis.at("size"));
+    ranks *= axis.at("size").get<uint64_t>();
+  }
+  Table table({1, 2});
+  double always = 0.0, all = 0.0;
+  for (const Json &collective : collectives) {
+    uint64_t iterations = collective.at("iterations").get<uint64_t>();
+    double bytes = collective.at("payload_bytes").get<double>() *
+                   static_cast<double>(iterations);
+    all += bytes;
+    if (collective.at("every_step").get<bool>())
+      always += bytes;
+    std::string over;
+    for (const Json &axis : collective.at("axes"))
+      over += (over.empty() ? "" : ", ") + plain_text(axis);
+    table.add({plain_text(collective.at("name")),
+               iterations == 1 ? "" : std::to_string(iterations) + " times",
+               bytes_text(bytes),
+               plain_text(collective.at("kind")) + " over " + over + " for " +
+                   plain_text(collective.at("operation"))});
+  }
+  return "ranks\n  " + std::to_string(ranks) + ", mesh " + axes +
+         "\n  exchange tensors of " + bytes_text(all) +
+         " in a step that ends with an update, of " + bytes_text(always) +
+         " in others\n" + table.text(2);
+}
+
 /// What a step on a device is started as.
 std::string launch_text(const Json &device) {
   if (device.at("launch") != "graph")
@@ -139,16 +173,6 @@ std::string launch_text(const Json &device) {
   return text + " kernels" +
          (device.at("programmatic") ? ", each started while the one before runs"
                                     : "");
-}
-
-/// "dp=2: 2 ranks, which exchange 14 times a step"
-std::string mesh_text(const Metadata &metadata, const Mesh &mesh) {
-  uint64_t exchanges = 0;
-  for (const Collective &collective : Collective::parse(metadata.json, mesh))
-    exchanges += collective.iterations;
-  return mesh.text() + ": " + std::to_string(mesh.ranks()) +
-         " ranks, which exchange tensors " + std::to_string(exchanges) +
-         " times a step";
 }
 
 void print_text(const Metadata &metadata) {
@@ -173,8 +197,6 @@ void print_text(const Metadata &metadata) {
   size_t tensors = events.contains("tensors") ? events["tensors"].size() : 0;
   summary.add({"events", std::to_string(metadata.event_words) + " words in " +
                              std::to_string(tensors) + " event tensors"});
-  if (Mesh mesh = Mesh::parse(metadata.json); mesh.ranks() > 1)
-    summary.add({"mesh", mesh_text(metadata, mesh)});
   if (needs.persistent)
     summary.add({"optimizer", OptimizerNumbers(metadata.json).text()});
   text += summary.text(2);
@@ -191,6 +213,8 @@ void print_text(const Metadata &metadata) {
   memory.add({"activations", bytes_text(double(needs.activations)), ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n" + memory.text(2);
+  if (metadata.json.contains("mesh"))
+    text += collectives_text(metadata.json);
   text += "phases\n" + phases_text(metadata);
   text += proof_text(member(metadata, "proof"));
   if (metadata.costs && !needs.persistent)
@@ -228,13 +252,13 @@ void print_json(const Metadata &metadata) {
                       {"scratch", needs.scratch}};
   if (needs.persistent)
     result["memory"]["persistent"] = needs.persistent;
-  for (const char *name : {"mesh", "collectives"})
-    if (Json value = member(metadata, name); !value.is_null())
-      result[name] = std::move(value);
   if (needs.persistent)
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
   if (Json recompute = recompute_of(metadata); recompute.is_object())
     result["recompute"] = std::move(recompute);
+  for (const char *name : {"mesh", "collectives"})
+    if (metadata.json.contains(name))
+      result[name] = metadata.json.at(name);
   result["proof"] = std::move(proof);
   result["costs"] = member(metadata, "costs");
   print(result.dump() + "\n");
