@@ -449,6 +449,12 @@ Error compiler::compile(const CompileOptions &given,
   if (options.stage == Stage::schedule && options.training)
     return createStringError("--emit=schedule with --mode=train is not built "
                              "yet");
+  if (options.stage == Stage::dist && options.mesh.empty())
+    return createStringError("--emit=dist: there is one rank; --mesh says "
+                             "which there are");
+  if (!options.mesh.empty() && isCuda(options))
+    return createStringError("--mesh with --target=" + options.target +
+                             " is not built yet; there is --target=cpu");
   if (options.stage == Stage::llvm && isCuda(options))
     return createStringError("--emit=llvm: --target=" + options.target +
                              " has a kernel in CUDA C++; use --emit=cuda");
@@ -472,7 +478,8 @@ Error compiler::compile(const CompileOptions &given,
   auto plan = Plan::build(options, *descriptions);
   if (!plan)
     return plan.takeError();
-  if (options.stage == Stage::model || options.stage == Stage::event)
+  if (options.stage == Stage::model || options.stage == Stage::dist ||
+      options.stage == Stage::event)
     return writeOutput(options.output, print(plan->module()));
   return compilePlans(plan->programs(), options, *descriptions, installation);
 }

@@ -24,6 +24,9 @@ struct TargetDescription {
   /// at a time, as far as it takes at most 8 parts that divide max_rows. Unit:
   /// bytes. Optional in the file.
   int64_t logitsBytes = int64_t(128) << 20;
+  /// Gradients that several ranks exchange at a time, at least, as far as one
+  /// iteration of a stack of layers has them. Unit: bytes.
+  int64_t bucketBytes = int64_t(25) << 20;
   /// Whether a norm is computed again by each linear that reads it, instead of
   /// by tasks of its own. Optional in the file.
   int64_t recomputeNorms = 1;

@@ -43,7 +43,7 @@ enum BatonQuestion : uint32_t {
 
 /// Memory that host and device both see. The kernel fills in the question, then
 /// counts `asked` up; the host answers and makes `answered` the same.
-struct BatonExchange {
+struct BatonHostExchange {
   uint32_t asked;
   uint32_t answered;
   uint32_t question;
@@ -143,7 +143,7 @@ struct BatonDevice {
   uint32_t *bases;
   /// [workers][scratch bytes] of kernels whose scratch is not shared memory.
   unsigned char *scratch;
-  BatonExchange *exchange;
+  BatonHostExchange *exchange;
   BatonProgress *progress;
   BatonFailure *failure;
   /// [workers][trace_capacity], and how many each worker has written, or null.

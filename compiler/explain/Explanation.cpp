@@ -40,6 +40,9 @@ static PhaseExplanation explainPhase(event::ProgramOp program,
     result.calls.push_back(call.getCallee().str());
   if (!phase.getBody().getOps<event::AdvanceOp>().empty())
     result.calls.push_back("advance");
+  for (auto exchange : phase.getBody().getOps<event::ExchangeOp>())
+    result.calls.push_back(
+        event::stringifyExchangeKind(exchange.getKind()).str());
   return result;
 }
 

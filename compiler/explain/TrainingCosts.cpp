@@ -134,6 +134,12 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
       {"hyper_pre_gradient", {heads<3, 10>, 13}},
       {"hyper_post_gradient", {postGradient, 18}},
       {"sum_squares", {elements<2, 3>, 5}},
+      {"sum_ranks", {elements<1, 2>, 4}},
+      {"sum_losses",
+       {[](const CallOperands &call) {
+          return flops(static_cast<double>(call.integer(4)));
+        },
+        5}},
       {"step_summary",
        {[](const CallOperands &call) {
           return flops(call.integer(3) + call.integer(5));

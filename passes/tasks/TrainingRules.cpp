@@ -4,6 +4,7 @@
 
 #include "passes/tasks/LossRules.h"
 #include "passes/tasks/Products.h"
+#include "passes/tasks/RankSums.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -742,7 +743,9 @@ LogicalResult Rules::tile(model::GradientOp op) {
                       model::EmbeddingGradientOp, model::NormWeightGradientOp,
                       model::CrossEntropyOp, model::HyperScaleGradientOp>(
           op.getGradient().getDefiningOp()))
-    return success();
+    return training.rankSums ? training.rankSums->contributed(
+                                   op, training.trainable(op.getParameter()))
+                             : success();
   return op.emitOpError() << "cannot be tiled: no op that sums over rows makes "
                              "it";
 }

@@ -44,6 +44,9 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
       launches_graph(metadata.device.at("launch") == "graph"),
       worker_count(options.workers ? options.workers : device->usual_workers()),
       event_origin(options.event_origin) {
+  if (options.communicator)
+    throw Error("programs of several ranks run on the CPU only; compile with "
+                "--target=cpu");
   if (worker_count > device->most_workers())
     throw Error("--workers: " + std::to_string(worker_count) +
                 " blocks do not "
@@ -62,8 +65,8 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   // The token sampled from the last position is stored, never computed on.
   tokens = static_cast<int32_t *>(device->share(
       (uint64_t(metadata.max_seq) + 1) * sizeof(int32_t), "token ids"));
-  exchange = static_cast<BatonExchange *>(
-      device->share(sizeof(BatonExchange), "the exchange with the host"));
+  exchange = static_cast<BatonHostExchange *>(
+      device->share(sizeof(BatonHostExchange), "the exchange with the host"));
 
   state.storages = table;
   state.tokens = tokens;
@@ -459,7 +462,7 @@ void DeviceExecution::end_generation() {
                 " are not finite");
 }
 
-void DeviceExecution::answer(const BatonExchange &question) {
+void DeviceExecution::answer(const BatonHostExchange &question) {
   clock_difference = std::min(clock_difference,
                               steady_nanoseconds() -
                                   static_cast<int64_t>(question.nanoseconds));
@@ -482,7 +485,7 @@ void DeviceExecution::answer(const BatonExchange &question) {
 }
 
 /// Copies the storages that the phase has written to, all of them.
-void DeviceExecution::show_phase(const BatonExchange &question) {
+void DeviceExecution::show_phase(const BatonHostExchange &question) {
   storage_copies.resize(storage_pointers.size());
   std::vector<void *> copies(storage_pointers.size());
   for (const WrittenBuffer &written :

@@ -15,8 +15,8 @@ namespace baton {
 
 /// Workers are blocks of one kernel, or of each kernel of a graph. Its memory
 /// lives as long as the device. A thread of the host answers the kernel's
-/// questions (BatonExchange) until it has ended, and starts the steps that are
-/// graphs, ahead as far as it knows them.
+/// questions (BatonHostExchange) until it has ended, and starts the steps that
+/// are graphs, ahead as far as it knows them.
 class DeviceExecution : public Execution {
 public:
   DeviceExecution(const Metadata &metadata, const Parameters &parameters,
@@ -50,8 +50,8 @@ private:
   void prepare_generation(const GenerationRequest *request);
   bool follow();
   void end_generation();
-  void answer(const BatonExchange &question);
-  void show_phase(const BatonExchange &question);
+  void answer(const BatonHostExchange &question);
+  void show_phase(const BatonHostExchange &question);
   BatonTraceRecord *trace_memory(uint64_t capacity);
   void collect_trace();
   void check_waits();
@@ -69,7 +69,7 @@ private:
   std::vector<void *> storage_pointers;
   BatonTraceRecord *records = nullptr;
   int32_t *tokens;
-  BatonExchange *exchange;
+  BatonHostExchange *exchange;
   BatonProgress *progress;
   int32_t *stops = nullptr;
   size_t stop_capacity = 0;

@@ -123,6 +123,41 @@ std::string costs_text(const Metadata &metadata) {
          " million floating-point operations for every token\n";
 }
 
+/// What the ranks of a program exchange: of each tensor its bytes, which are
+/// those that every rank ends up with.
+std::string collectives_text(const Json &metadata) {
+  const Json &collectives = metadata.at("collectives");
+  std::string axes;
+  uint64_t ranks = 1;
+  for (const Json &axis : metadata.at("mesh").at("axes")) {
+    axes += (axes.empty() ? "" : ", ") + plain_text(axis.at("name")) + " = " +
+            plain_text(axis.at("size"));
+    ranks *= axis.at("size").get<uint64_t>();
+  }
+  Table table({1, 2});
+  double always = 0.0, all = 0.0;
+  for (const Json &collective : collectives) {
+    uint64_t iterations = collective.at("iterations").get<uint64_t>();
+    double bytes = collective.at("payload_bytes").get<double>() *
+                   static_cast<double>(iterations);
+    all += bytes;
+    if (collective.at("every_step").get<bool>())
+      always += bytes;
+    std::string over;
+    for (const Json &axis : collective.at("axes"))
+      over += (over.empty() ? "" : ", ") + plain_text(axis);
+    table.add({plain_text(collective.at("name")),
+               iterations == 1 ? "" : std::to_string(iterations) + " times",
+               bytes_text(bytes),
+               plain_text(collective.at("kind")) + " over " + over + " for " +
+                   plain_text(collective.at("operation"))});
+  }
+  return "ranks\n  " + std::to_string(ranks) + ", mesh " + axes +
+         "\n  exchange tensors of " + bytes_text(all) +
+         " in a step that ends with an update, of " + bytes_text(always) +
+         " in others\n" + table.text(2);
+}
+
 /// What a step on a device is started as.
 std::string launch_text(const Json &device) {
   if (device.at("launch") != "graph")
@@ -202,6 +237,8 @@ void print_text(const Metadata &metadata) {
   memory.add({"activations", bytes_text(double(needs.activations)), ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n" + memory.text(2);
+  if (metadata.json.contains("mesh"))
+    text += collectives_text(metadata.json);
   text += "phases\n" + phases_text(metadata);
   text += proof_text(member(metadata, "proof"));
   if (metadata.costs && !needs.persistent)
@@ -243,6 +280,9 @@ void print_json(const Metadata &metadata) {
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
   if (Json recompute = recompute_of(metadata); recompute.is_object())
     result["recompute"] = std::move(recompute);
+  for (const char *name : {"mesh", "collectives"})
+    if (metadata.json.contains(name))
+      result[name] = metadata.json.at(name);
   result["proof"] = std::move(proof);
   result["costs"] = member(metadata, "costs");
   print(result.dump() + "\n");

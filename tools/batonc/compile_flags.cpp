@@ -24,6 +24,34 @@ static std::string join(const std::vector<std::string> &names) {
   return text;
 }
 
+/// "dp=2,tp=4"; axes of one rank are left out. An error line, or nothing.
+static std::string parseMesh(const std::string &text,
+                             std::vector<MeshAxis> &mesh) {
+  auto fail = [&](const llvm::Twine &problem) {
+    return ("--mesh=" + text + ": " + problem).str();
+  };
+  llvm::SmallVector<llvm::StringRef> parts, seen;
+  llvm::StringRef(text).split(parts, ',', -1, /*KeepEmpty=*/!text.empty());
+  for (llvm::StringRef part : parts) {
+    auto [name, number] = part.split('=');
+    if (name != kDataAxis && name != "tp" && name != "pp")
+      return fail("axis '" + name + "' is unknown; there is dp, tp, pp");
+    if (llvm::is_contained(seen, name))
+      return fail("axis " + name + " occurs twice");
+    seen.push_back(name);
+    int64_t size;
+    if (number.getAsInteger(10, size) || size < 1 || size > 1024)
+      return fail("axis " + name + " has size '" + number +
+                  "', expected 1 to 1024");
+    if (size == 1)
+      continue;
+    if (name != kDataAxis)
+      return fail("axis " + name + " is not built yet; there is dp");
+    mesh.push_back({name.str(), size});
+  }
+  return "";
+}
+
 std::string tools::Choice::check() const {
   for (const std::string &known : built)
     if (known == value)
@@ -93,9 +121,11 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "--mode=train: adamw (the usual one), lion, muon, sgd, or "
                  "FILE.mlir of update rules and groups");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
+  app.add_option("--mesh", mesh,
+                 "training: ranks to run on, as axes and their sizes: dp=2 "
+                 "gives each of two ranks a half of the sequences");
   for (auto [flag, value] :
-       {std::pair<const char *, std::string *>{"--mesh", &mesh},
-        {"--sharding", &sharding},
+       {std::pair<const char *, std::string *>{"--sharding", &sharding},
         {"--pipeline", &pipeline}})
     app.add_option(flag, *value)->group("");
 }
@@ -128,9 +158,12 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   }
   if (std::string error = isFile ? "" : order.check(); !error.empty())
     return error;
+  if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
+    return error;
+  if (!options.mesh.empty() && mode.value != "train")
+    return "--mesh=" + mesh + " is for --mode=train";
   for (auto [flag, value] :
-       {std::pair<const char *, const std::string &>{"--mesh", mesh},
-        {"--sharding", sharding},
+       {std::pair<const char *, const std::string &>{"--sharding", sharding},
         {"--pipeline", pipeline}})
     if (!value.empty())
       return std::string(flag) + " is not built yet";

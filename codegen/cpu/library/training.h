@@ -292,6 +292,18 @@ void baton_task_cross_entropy(Real *loss, int64_t loss_stride, Real *logits,
 void baton_task_sum_squares(Real *out, const Real *x, int64_t x_stride,
                             int64_t rows, int64_t columns);
 
+//===- Sums over ranks ----------------------------------------------------===//
+
+/// parts[0][c] = parts[0][c] + parts[1][c] + ..., ascending in ranks, whose
+/// parts are `stride` elements apart.
+void baton_task_sum_ranks(Real *parts, int64_t stride, int64_t ranks,
+                          int64_t columns);
+
+/// out = {the sum of the losses of all rows, ascending; zeros} of `width`
+/// numbers.
+void baton_task_sum_losses(Real *out, int64_t width, const Real *losses,
+                           int64_t stride, int64_t rows);
+
 //===- The end of a step --------------------------------------------------===//
 
 /// Of losses and gradients that are multiplied by scale = limit[1]: summary =

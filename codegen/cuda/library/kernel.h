@@ -369,7 +369,7 @@ private:
   __device__ __forceinline__ void ask(uint32_t question) {
     __syncthreads();
     if (threadIdx.x == 0) {
-      BatonExchange *exchange = device->exchange;
+      BatonHostExchange *exchange = device->exchange;
       exchange->question = question;
       exchange->phase = phase;
       exchange->iteration = uint32_t(iteration);

@@ -157,6 +157,39 @@ TEST(SumRows, IsOneAscendingChain) {
     }
 }
 
+TEST(SumRanks, AddsUpInTheFirstPartByAscendingRanks) {
+  Random random(8);
+  for (int64_t ranks : {1, 2, 5})
+    for (int64_t columns : {1, 16, 67}) {
+      Buffer parts = random.buffer(ranks, columns);
+      const Buffer before = parts;
+      std::vector<float> expected(columns);
+      for (int64_t c = 0; c < columns; ++c) {
+        expected[c] = before.row(0)[c];
+        for (int64_t r = 1; r < ranks; ++r)
+          expected[c] += before.row(r)[c];
+      }
+      baton_task_sum_ranks(parts.data(), parts.stride, ranks, columns);
+      expect_same_bits(parts.data(), expected.data(), columns);
+      for (int64_t r = 1; r < ranks; ++r)
+        expect_same_bits(parts.row(r), before.row(r), columns);
+      expect_guards_intact(parts);
+    }
+}
+
+TEST(SumLosses, AddsUpAscendingAndFillsWithZeros) {
+  Random random(9);
+  Buffer losses = random.buffer(40, 1);
+  float sum = 0.0f;
+  for (int64_t r = 0; r < 40; ++r)
+    sum += losses.row(r)[0];
+  std::vector<float> out(17, Buffer::guard), expected(16, 0.0f);
+  expected[0] = sum;
+  baton_task_sum_losses(out.data(), 16, losses.data(), losses.stride, 40);
+  expect_same_bits(out.data(), expected.data(), 16);
+  EXPECT_EQ(out[16], Buffer::guard);
+}
+
 TEST(SumSquares, MatchesOracleRowByRow) {
   Random random(7);
   for (int64_t rows : {1, 2, 9})

@@ -297,6 +297,30 @@ TWIN_TEST(baton_task_sum_squares) {
   });
 }
 
+TWIN_TEST(baton_task_sum_ranks) {
+  Random random(16);
+  for_each_shape([&](int64_t ranks, int64_t width) {
+    const Buffer parts = random.buffer(ranks, width);
+    twin.agree([&](auto body) {
+      Buffer out = parts;
+      body(out.data(), out.stride, ranks, width);
+      return out;
+    });
+  });
+}
+
+TWIN_TEST(baton_task_sum_losses) {
+  Random random(17);
+  for (int64_t rows : {1, 40, 300}) {
+    const Buffer losses = random.buffer(rows, 1);
+    twin.agree([&](auto body) {
+      std::vector<float> out(16, -1.0f);
+      body(out.data(), 16, losses.data(), losses.stride, rows);
+      return out;
+    });
+  }
+}
+
 TWIN_TEST(baton_task_step_summary) {
   Random random(15);
   for (int64_t rows : {1, 40, 300})
