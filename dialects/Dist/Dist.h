@@ -3,6 +3,7 @@
 #ifndef BATON_DIALECTS_DIST_DIST_H
 #define BATON_DIALECTS_DIST_DIST_H
 
+#include "dialects/Dist/Schedule.h"
 #include "dialects/Model/Model.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -27,5 +28,15 @@ constexpr llvm::StringLiteral kPlacements = "dist.placements",
 
 #define GET_OP_CLASSES
 #include "dialects/Dist/DistOps.h.inc"
+
+namespace baton::dist {
+
+/// Of the op's program; null if it has none.
+ScheduleOp findSchedule(mlir::Operation *op);
+
+/// What a send or a receive exchanges; null for other ops.
+mlir::Value messageOf(mlir::Operation *op);
+
+} // namespace baton::dist
 
 #endif // BATON_DIALECTS_DIST_DIST_H

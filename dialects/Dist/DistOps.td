@@ -16,7 +16,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Dist_Dialect : Dialect {
   let name = "dist";
   let cppNamespace = "::baton::dist";
-  let summary = "One model over many ranks: a mesh, placements, collectives";
+  let summary = "One model over many ranks: a mesh, placements, collectives, pipelines";
   let description = [{
     Types stay those of the whole model. A placement says which part of a tensor
     a rank has, and attributes say it of values:
@@ -319,6 +319,177 @@ def Dist_LossGradientsOp : Dist_LossOp<"loss_gradients"> {
   let arguments = (ins AnyType:$x, AnyType:$weight, AnyType:$targets, AnyType:$weights,
                        AnyType:$maximum, AnyType:$sums, F32Attr:$scale, F32Attr:$softcap);
   let results = (outs AnyType:$dx, AnyType:$dweight);
+}
+
+//===----------------------------------------------------------------------===//
+// Pipelines
+//===----------------------------------------------------------------------===//
+
+def Dist_PhaseAttr : I32EnumAttr<"PhaseKind", "a third of a training step", [
+    I32EnumAttrCase<"forward", 0>, I32EnumAttrCase<"input", 1>, I32EnumAttrCase<"weight", 2>]> {
+  let cppNamespace = "::baton::dist";
+}
+
+def Dist_NeighborAttr : I32EnumAttr<"Neighbor", "the position before or after", [
+    I32EnumAttrCase<"previous", 0>, I32EnumAttrCase<"next", 1>]> {
+  let cppNamespace = "::baton::dist";
+}
+
+def Dist_ScheduleOp : Dist_Op<"schedule"> {
+  let summary = "which stage of a pipeline does what, in which order";
+  let description = [{
+    ```mlir
+    dist.schedule "1f1b" over "pipe" microbatches 3 fused in_flight [2, 1]
+      tables ["F0 F1 B0 W0 F2 B1 W1 B2 W2", "F0 B0 W0 F1 B1 W1 F2 B2 W2"]
+    ```
+    Stages are the ranks of an axis of the mesh. Each has `chunks` parts of the
+    model: part `chunk * stages + stage` is its position, and stages run the
+    phases that `dist.stage` has for a position. A table is what a stage executes,
+    for each microbatch and chunk forward (F), gradients of inputs (B) and
+    gradients of parameters (W): `F3`, or `F3.1` for chunk 1.
+
+    `in_flight` is how many microbatches of a stage's chunks are between the begin
+    of their forward phase and the end of their weight phase: what they keep is
+    there so many times. In a `fused` schedule both halves of a backward step are
+    one: gradients are sent after the weight phase.
+
+    **Constraints:**
+    - stands in the body of a training program, which has one schedule
+    - the module has a mesh with this axis
+    - there is at least one microbatch and at least one chunk
+    - each stage has a table, and a number in flight
+    - tables consist of steps
+    - no step is missing, twice or too early, and no stages wait for one another: see `ScheduleProof.h`
+    - `in_flight` is what the tables reach
+    - each position is in one `dist.stage`
+    - what a position sends to another one is what that one receives, in number, order, type and placement
+    - the first position has nothing before it, the last one nothing after it
+  }];
+  let arguments = (ins StrAttr:$name, StrAttr:$axis, I64Attr:$microbatches,
+                       DefaultValuedAttr<I64Attr, "1">:$chunks, UnitAttr:$fused,
+                       DenseI64ArrayAttr:$in_flight, StrArrayAttr:$tables);
+  let assemblyFormat = [{
+    $name `over` $axis `microbatches` $microbatches (`chunks` $chunks^)? (`fused` $fused^)?
+    `in_flight` $in_flight `tables` $tables attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The axis' size; 0 without a mesh that has it.
+    int64_t countStages();
+    int64_t countPositions() { return countStages() * getChunks(); }
+    /// The op as the object that generators, proof and simulator share. A word
+    /// that is no step comes back in `wrong`.
+    ::baton::pipeline::Schedule getSchedule(std::string *wrong = nullptr);
+    /// The program's stage that has a position; null if there is none.
+    StageOp findStage(int64_t position);
+  }];
+}
+
+def Dist_StageOp : Dist_Op<"stage", [SingleBlock]> {
+  let summary = "what becomes of a microbatch at some positions of a pipeline";
+  let description = [{
+    ```mlir
+    dist.stage [1, 2] offsets [0, 4] {
+      dist.phase forward
+      %x = dist.receive from previous payload "32 * rows" : !model.tensor<rows x 8 x f32>
+      %y = model.stack %x repeat 4 {first_layer = 4 : i64} ...
+      dist.send %y to next payload "32 * rows" : !model.tensor<rows x 8 x f32>
+      dist.phase input
+      %dy = dist.receive from next payload "32 * rows" : !model.tensor<rows x 8 x f32>
+      %dx = model.stack %dy repeat 4 reverse {first_layer = 4 : i64} ...
+      dist.send %dx to previous payload "32 * rows" : !model.tensor<rows x 8 x f32>
+      dist.phase weight
+      model.stack repeat 4 reverse {first_layer = 4 : i64} ...
+      dist.stage_end
+    }
+    ```
+    Positions that differ in their layers' numbers alone are one op: at the n-th
+    one, `first_layer` of its stacks is greater by the n-th offset. Phases run at
+    different times; what one reads of an earlier one, saved values too, is kept
+    for the microbatch. The results are the losses of a microbatch.
+
+    **Constraints:**
+    - stands in the body of a program, behind its `dist.schedule`
+    - there is a position, positions ascend, and are ones of the schedule
+    - there is an offset for each position; the first one is 0, none is negative
+    - it begins with `dist.phase forward`, and has `input` and `weight` after it, once each and in this order
+    - a phase begins with what it receives, and ends with what it sends
+    - activations are received and sent in `forward`, gradients received in `input` and sent there, too, or in `weight` if the schedule is fused
+    - of values around it, it reads the program's arguments alone
+    - one with results has one position, and ends with a `dist.stage_end` of their types
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$positions, DenseI64ArrayAttr:$offsets);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$positions `offsets` $offsets (`->` type($results)^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Dist_PhaseOp : Dist_Op<"phase", [HasParent<"StageOp">]> {
+  let summary = "what follows, up to the next one, is this phase of a stage";
+  let arguments = (ins Dist_PhaseAttr:$phase);
+  let assemblyFormat = "$phase attr-dict";
+}
+
+def Dist_StageEndOp : Dist_Op<"stage_end", [Pure, Terminator, HasParent<"StageOp">]> {
+  let summary = "ends a stage, with the losses where the model ends";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+class Dist_MessageOp<string mnemonic> : Dist_Op<mnemonic, [HasParent<"StageOp">]> {
+  let hasVerifier = 1;
+}
+
+def Dist_SendOp : Dist_MessageOp<"send"> {
+  let summary = "a value goes to the position before or after";
+  let description = [{
+    The first value that a phase sends is the first one that the other position
+    receives, and so on. Ranks in the same place on all other axes exchange what
+    they have.
+
+    **Constraints:**
+    - x is a tensor that has a gradient or is one: floating-point, with rows
+    - the payload are the bytes of what a rank has
+  }];
+  let arguments = (ins AnyType:$x, Dist_NeighborAttr:$to, StrAttr:$payload);
+  let assemblyFormat = "$x `to` $to `payload` $payload attr-dict `:` type($x)";
+}
+
+def Dist_ReceiveOp : Dist_MessageOp<"receive"> {
+  let summary = "a value comes from the position before or after";
+  let description = [{
+    **Constraints:**
+    - the result is as x of `dist.send`
+    - the payload are the bytes of what a rank has
+  }];
+  let arguments = (ins Dist_NeighborAttr:$from, StrAttr:$payload);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "`from` $from `payload` $payload attr-dict `:` type($result)";
+}
+
+def Dist_SumGradientsOp : Dist_Op<"sum_gradients"> {
+  let summary = "the gradient of a parameter that several stages have";
+  let description = [{
+    ```mlir
+    %table = model.parameter ["wte"] : !model.tensor<131 x 60 x f32>
+    dist.sum_gradients %table over [0, 3] payload "4 * 131 * 60" : !model.tensor<131 x 60 x f32>
+    ```
+    Once a step, after all microbatches: these stages add what each has of the
+    parameter's gradient, in their order, and each has the sum then. An embedding's
+    table that is the output projection, too, is on the first stage and on the
+    last one.
+
+    **Constraints:**
+    - stands in the body of a program, behind its stages
+    - of a `model.parameter`
+    - there are at least two stages, they ascend, and are ones of the schedule
+    - the payload are the bytes of what a rank has of the gradient, in f32
+  }];
+  let arguments = (ins AnyType:$parameter, DenseI64ArrayAttr:$stages, StrAttr:$payload);
+  let assemblyFormat = "$parameter `over` $stages `payload` $payload attr-dict `:` type($parameter)";
+  let hasVerifier = 1;
 }
 
 #endif // BATON_DIALECTS_DIST_OPS

@@ -69,7 +69,7 @@ def Model_SaveOp : Model_PlainOp<"save", []> {
   let summary = "keeps a value of every iteration for a later stack";
   let description = [{
     **Constraints:**
-    - the name is not empty, and no other op of the program saves to it
+    - the name is not empty, and no other op of its stack saves to it, nor one of a stack in the same block
     - stands in a stack
     - x has `rows` as its first dimension
   }];

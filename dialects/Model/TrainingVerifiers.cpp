@@ -104,8 +104,9 @@ LogicalResult SaveOp::verify() {
   if (shapeOf(getX()).empty() || shapeOf(getX())[0] != kRows)
     return emitOpError() << "saves " << getX().getType()
                          << ", whose first dimension is not 'rows'";
+  // Names are those of the stacks in one block.
   WalkResult result =
-      (*this)->getParentOfType<ProgramOp>().walk([&](SaveOp other) {
+      (*this)->getParentOp()->getBlock()->walk([&](SaveOp other) {
         return other != *this && other.getName() == getName()
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
@@ -121,7 +122,7 @@ LogicalResult SavedOp::verify() {
   if (!stack)
     return emitOpError() << "stands outside a stack";
   SaveOp save;
-  (*this)->getParentOfType<ProgramOp>().walk([&](SaveOp other) {
+  stack->getBlock()->walk([&](SaveOp other) {
     if (other.getName() == getName())
       save = other;
   });

@@ -108,6 +108,14 @@ static LogicalResult verifyOp(Operation *op, ProgramOp program, MeshOp mesh) {
     return verifyCarried(op, stack.getResults());
   if (isa<YieldOp>(op))
     return verifyCarried(op, op->getParentOp()->getResults());
+  if (isa<StageEndOp>(op))
+    return verifyCarried(op, op->getParentOp()->getResults());
+  if (Value message = messageOf(op))
+    return expectWhole(op, message);
+  if (auto sum = dyn_cast<SumGradientsOp>(op))
+    return expectWhole(op, sum.getParameter());
+  if (isa<StageOp>(op))
+    return success();
   if (auto gradient = dyn_cast<GradientOp>(op))
     return verifyGradient(gradient);
   if (isa<ParameterOp>(op))

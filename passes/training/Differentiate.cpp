@@ -307,6 +307,8 @@ LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
                 "what it carries";
   }
   builder.create<YieldOp>(location, carried);
+  // Sums with what else is read of an init stand behind the stack.
+  builder.setInsertionPointAfter(backward);
   for (auto [init, gradient] :
        llvm::zip(stack.getInits(), backward.getResults()))
     outside.add(init, gradient);

@@ -2,6 +2,7 @@
 
 #include "compiler/Dialects.h"
 #include "passes/fusion/Passes.h"
+#include "passes/pipeline/Passes.h"
 #include "passes/sharding/Passes.h"
 #include "passes/tasks/Passes.h"
 #include "passes/training/Passes.h"
@@ -17,6 +18,7 @@ int main(int argc, char **argv) {
   mlir::registerCSEPass();
   mlir::transform::registerInterpreterPass();
   baton::fusion::registerFusionPasses();
+  baton::pipeline::registerPipelinePasses();
   baton::sharding::registerShardingPasses();
   baton::tasks::registerTasksPasses();
   baton::training::registerTrainingPasses();

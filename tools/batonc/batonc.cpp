@@ -9,6 +9,7 @@
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"
 #include "tools/batonc/explain.h"
+#include "tools/batonc/pipeline.h"
 
 #include <cstdio>
 #include <cstring>
@@ -23,7 +24,10 @@ static int compileCommand(int argc, char **argv) {
       "batonc explain MODEL says what each phase of that program costs, and "
       "why "
       "it is as it is;\nsee batonc explain --help. (A folder of that name is "
-      "./explain.)"};
+      "./explain.)\n"
+      "batonc pipeline says what a pipeline schedule costs; see batonc "
+      "pipeline "
+      "--help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -103,5 +107,7 @@ int main(int argc, char **argv) {
   baton::prepareProcess();
   if (argc > 1 && std::strcmp(argv[1], "explain") == 0)
     return explainCommand(argc - 1, argv + 1, argv[0]);
+  if (argc > 1 && std::strcmp(argv[1], "pipeline") == 0)
+    return pipelineCommand(argc - 1, argv + 1);
   return compileCommand(argc, argv);
 }

@@ -243,7 +243,10 @@ void Ranks::runStack(StackOp stack) {
   for (int64_t i = 0; i < repeat && problem.empty(); ++i) {
     for (Value argument : stack.getBody().getArguments())
       check(argument);
-    runBlock(stack.getBody().front(), stack.getReverse() ? repeat - 1 - i : i);
+    int64_t iteration = stack.getReverse() ? repeat - 1 - i : i;
+    runBlock(stack.getBody().front(),
+             layerOffset + stack.getFirstLayer() +
+                 iteration * stack.getLayersPerIteration());
     std::vector<Parts> carried;
     for (Value value : stack.getYield().getOperands())
       carried.push_back(values[value]);
@@ -303,8 +306,8 @@ void Ranks::runBlock(Block &block, int64_t layer) {
       runOp(op, layer);
 }
 
-std::map<std::string, Tensor> Ranks::run() {
-  Block &block = program.getBody().front();
+std::vector<Tensor> baton::sharding::test::makeArguments(int64_t sequences,
+                                                         int64_t length) {
   int64_t rows = sequences * length;
   Tensor tokens({rows}), positions({rows}), targets({rows});
   for (int64_t row = 0; row < rows; ++row) {
@@ -312,9 +315,13 @@ std::map<std::string, Tensor> Ranks::run() {
     positions.data[row] = row % length;
     targets.data[row] = (3 * row + 2) % 9;
   }
+  return {tokens, positions, targets, random("weights", {rows})};
+}
+
+std::map<std::string, Tensor> Ranks::run() {
+  Block &block = program.getBody().front();
   unsigned index = 0;
-  for (const Tensor &whole :
-       {tokens, positions, targets, random("weights", {rows})}) {
+  for (const Tensor &whole : makeArguments(sequences, length)) {
     Value argument = block.getArgument(index++);
     set(argument, cut(argument, whole));
   }

@@ -32,6 +32,9 @@ struct Box {
   Shape offsets, sizes;
 };
 
+/// Tokens, positions, targets and weights of so many sequences.
+std::vector<Tensor> makeArguments(int64_t sequences, int64_t length);
+
 class Ranks {
 public:
   /// `sequences` of `length` rows each.
@@ -47,7 +50,7 @@ public:
   /// A move that is forgotten: ranks keep what they have.
   mlir::Operation *forgotten = nullptr;
 
-private:
+protected:
   using Parts = std::vector<Tensor>;
 
   int64_t coordinate(unsigned rank, mlir::StringAttr axis);
@@ -76,6 +79,8 @@ private:
   model::ProgramOp program;
   dist::MeshOp mesh;
   int64_t sequences, length;
+  /// What is added to the numbers of layers.
+  int64_t layerOffset = 0;
   unsigned numRanks = 1;
   llvm::DenseMap<mlir::Value, Parts> values;
   std::map<std::pair<std::string, int64_t>, Parts> saved;

@@ -1,0 +1,493 @@
+//===- PipelinePartitioning.cpp - a training step cut into stages ---------===//
+
+#include "passes/pipeline/Flops.h"
+#include "passes/pipeline/Generators.h"
+#include "passes/pipeline/Layout.h"
+#include "passes/pipeline/Passes.h"
+#include "passes/pipeline/Simulator.h"
+
+#include "dialects/Dist/Placement.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace baton::pipeline {
+#define GEN_PASS_DEF_PIPELINEPARTITIONING
+#include "passes/pipeline/Passes.h.inc"
+} // namespace baton::pipeline
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::dist;
+using namespace baton::model;
+using namespace baton::pipeline;
+
+//===----------------------------------------------------------------------===//
+// One position
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Writes the body of a position's stage.
+class StageBuilder {
+public:
+  /// Numbers of layers count from `firstLayer`.
+  StageBuilder(const Layout &layout, ProgramOp program, int position, int count,
+               bool fused, int64_t firstLayer, OpBuilder &builder)
+      : layout(layout), program(program), position(position), count(count),
+        fused(fused), firstLayer(firstLayer), builder(builder) {}
+
+  void build();
+
+private:
+  void begin(PhaseKind phase);
+  void receive(ArrayRef<Crossing> crossings, Neighbor from);
+  void send(ArrayRef<Crossing> crossings, Neighbor to);
+  void add(Operation *op);
+  void addStack(StackOp stack);
+  void need(Value value);
+  bool isHere(Operation *op) const {
+    return isa<StackOp>(op)
+               ? layout.segmentOf(cast<StackOp>(op), position).size() > 0
+               : layout.positionOf(op) == position;
+  }
+
+  const Layout &layout;
+  ProgramOp program;
+  int position, count;
+  bool fused;
+  int64_t firstLayer;
+  OpBuilder &builder;
+  IRMapping mapping;
+  /// What stacks that are cut receive and make, by their results.
+  DenseMap<Value, Value> carriedIn, carriedOut;
+  SmallVector<Value> remade;
+};
+
+} // namespace
+
+/// What has no place of its own is made again in each phase.
+void StageBuilder::begin(PhaseKind phase) {
+  for (Value value : remade)
+    mapping.erase(value);
+  remade.clear();
+  builder.create<PhaseOp>(program.getLoc(), phase);
+}
+
+void StageBuilder::receive(ArrayRef<Crossing> crossings, Neighbor from) {
+  for (auto [value, isCarried] : crossings) {
+    auto type = cast<StepTensorType>(value.getType());
+    PlacementAttr placement = placementOf(value);
+    auto received = builder.create<ReceiveOp>(
+        value.getLoc(), type, from,
+        countBytes(type, placement, findMesh(program)));
+    if (placement != replicated(program.getContext(), type.getRank()))
+      received->setAttr(kPlacements, builder.getArrayAttr({placement}));
+    if (isCarried)
+      carriedIn[value] = received;
+    else
+      mapping.map(value, received.getResult());
+  }
+}
+
+void StageBuilder::send(ArrayRef<Crossing> crossings, Neighbor to) {
+  for (auto [value, isCarried] : crossings) {
+    auto type = cast<StepTensorType>(value.getType());
+    builder.create<SendOp>(
+        value.getLoc(),
+        isCarried ? carriedOut.lookup(value) : mapping.lookup(value), to,
+        countBytes(type, placementOf(value), findMesh(program)));
+  }
+}
+
+/// Makes what has no place of its own.
+void StageBuilder::need(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || mapping.contains(value))
+    return;
+  assert((layout.isRemade(op) || layout.isLate(op)) && "has another place");
+  for (Value operand : op->getOperands())
+    need(operand);
+  builder.clone(*op, mapping);
+  llvm::append_range(remade, op->getResults());
+}
+
+/// A stack of the layers that are here.
+void StageBuilder::addStack(StackOp stack) {
+  Segment segment = layout.segmentOf(stack, position);
+  bool isFirst = stack.getReverse() ? segment.end == int64_t(stack.getRepeat())
+                                    : segment.begin == 0;
+  SmallVector<Value> inits;
+  for (auto [init, result] : llvm::zip(stack.getInits(), stack.getResults())) {
+    if (isFirst)
+      need(init);
+    inits.push_back(isFirst ? mapping.lookupOrDefault(init)
+                            : carriedIn.lookup(result));
+  }
+  stack.getBody().walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (operand.getParentBlock() == stack->getBlock())
+        need(operand);
+  });
+  auto part = cast<StackOp>(builder.clone(*stack, mapping));
+  part->setOperands(inits);
+  part.setRepeat(segment.size());
+  part.setFirstLayer(stack.getFirstLayer() +
+                     segment.begin * stack.getLayersPerIteration() -
+                     firstLayer);
+  for (auto [result, made] : llvm::zip(stack.getResults(), part.getResults()))
+    carriedOut[result] = made;
+}
+
+void StageBuilder::add(Operation *op) {
+  if (!isHere(op))
+    return;
+  if (auto stack = dyn_cast<StackOp>(op))
+    return addStack(stack);
+  for (Value operand : op->getOperands())
+    need(operand);
+  builder.clone(*op, mapping);
+}
+
+void StageBuilder::build() {
+  ArrayRef<Crossing> none;
+  bool isFirst = position == 0, isLast = position + 1 == count;
+  ArrayRef<Crossing> back = isFirst ? none : layout.downwards(position - 1);
+  begin(PhaseKind::forward);
+  receive(isFirst ? none : layout.upwards(position - 1), Neighbor::previous);
+  for (Operation *op : layout.phase(PhaseKind::forward))
+    add(op);
+  send(isLast ? none : layout.upwards(position), Neighbor::next);
+  begin(PhaseKind::input);
+  receive(isLast ? none : layout.downwards(position), Neighbor::next);
+  for (Operation *op : layout.phase(PhaseKind::input))
+    add(op);
+  if (!fused)
+    send(back, Neighbor::previous);
+  begin(PhaseKind::weight);
+  for (Operation *op : layout.phase(PhaseKind::weight))
+    add(op);
+  if (fused)
+    send(back, Neighbor::previous);
+  SmallVector<Value> losses;
+  for (Value loss : program.getBody().front().getTerminator()->getOperands())
+    if (layout.positionOf(loss.getDefiningOp()) == position)
+      losses.push_back(mapping.lookup(loss));
+  builder.create<StageEndOp>(program.getLoc(), losses);
+}
+
+//===----------------------------------------------------------------------===//
+// All positions
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A program on its way.
+class Partition {
+public:
+  Partition(ProgramOp program, Schedule schedule, StringRef axis)
+      : program(program), schedule(std::move(schedule)), axis(axis),
+        layout(program), builder(program.getContext()) {}
+
+  LogicalResult run();
+  void explain();
+
+  SmallVector<StageOp> stages;
+
+private:
+  int64_t firstLayerAt(int position) const;
+  void writeSchedule();
+  void writeStages();
+  void writeSums();
+
+  ProgramOp program;
+  Schedule schedule;
+  StringRef axis;
+  Layout layout;
+  OpBuilder builder;
+};
+
+} // namespace
+
+/// Of the first stack there; 0 without one.
+int64_t Partition::firstLayerAt(int position) const {
+  for (Operation *op : layout.phase(PhaseKind::forward))
+    if (auto stack = dyn_cast<StackOp>(op)) {
+      Segment segment = layout.segmentOf(stack, position);
+      if (segment.size())
+        return stack.getFirstLayer() +
+               segment.begin * stack.getLayersPerIteration();
+    }
+  return 0;
+}
+
+void Partition::writeSchedule() {
+  SmallVector<Attribute> tables;
+  for (const Table &table : schedule.tables)
+    tables.push_back(builder.getStringAttr(toText(table)));
+  builder.create<ScheduleOp>(
+      program.getLoc(), schedule.name, axis, schedule.microbatches,
+      schedule.chunks, schedule.fused,
+      SmallVector<int64_t>(schedule.inFlight.begin(), schedule.inFlight.end()),
+      builder.getArrayAttr(tables));
+}
+
+/// Whether two stages do the same.
+static bool areEqual(StageOp a, StageOp b) {
+  return a.getResultTypes() == b.getResultTypes() &&
+         OperationEquivalence::isRegionEquivalentTo(
+             &a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
+}
+
+/// Layers of each position count from its first one, until it is known which
+/// positions are alike.
+void Partition::writeStages() {
+  Operation *terminator = program.getBody().front().getTerminator();
+  std::vector<SmallVector<int64_t>> positions, offsets;
+  for (int position = 0; position < schedule.countPositions(); ++position) {
+    SmallVector<Type> losses;
+    SmallVector<Attribute> placements;
+    for (Value loss : terminator->getOperands())
+      if (layout.positionOf(loss.getDefiningOp()) == position) {
+        losses.push_back(loss.getType());
+        placements.push_back(placementOf(loss));
+      }
+    int64_t firstLayer = firstLayerAt(position);
+    auto stage = builder.create<StageOp>(program.getLoc(), losses,
+                                         ArrayRef<int64_t>(position),
+                                         ArrayRef<int64_t>(0));
+    if (placements != SmallVector<Attribute>(
+                          losses.size(), replicated(program.getContext(), 1)))
+      stage->setAttr(kPlacements, builder.getArrayAttr(placements));
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToEnd(&stage.getBody().emplaceBlock());
+      StageBuilder(layout, program, position, schedule.countPositions(),
+                   schedule.fused, firstLayer, builder)
+          .build();
+    }
+    size_t same = 0;
+    while (same < stages.size() && (offsets[same].front() > firstLayer ||
+                                    !areEqual(stages[same], stage)))
+      ++same;
+    if (same == stages.size()) {
+      stages.push_back(stage);
+      positions.emplace_back();
+      offsets.emplace_back();
+    } else {
+      stage.erase();
+    }
+    positions[same].push_back(position);
+    offsets[same].push_back(firstLayer);
+  }
+  for (auto [stage, at, firstLayers] : llvm::zip(stages, positions, offsets)) {
+    int64_t first = firstLayers.front();
+    stage.walk([&](StackOp stack) {
+      stack.setFirstLayer(stack.getFirstLayer() + first);
+    });
+    for (int64_t &layer : firstLayers)
+      layer -= first;
+    stage.setPositions(at);
+    stage.setOffsets(firstLayers);
+  }
+}
+
+/// "a.{layer+1}.b" of a layer.
+static std::string nameOf(StringRef name, int64_t layer) {
+  std::string text;
+  while (true) {
+    auto [before, rest] = name.split("{layer");
+    text += before;
+    if (before.size() == name.size())
+      return text;
+    auto [more, after] = rest.split("}");
+    int64_t add = 0;
+    more.drop_front(more.starts_with("+")).getAsInteger(10, add);
+    text += std::to_string(layer + add);
+    name = after;
+  }
+}
+
+/// Parameters to whose gradient several stages contribute.
+void Partition::writeSums() {
+  struct Shared {
+    ParameterOp parameter;
+    llvm::SmallSetVector<int64_t, 4> stages;
+  };
+  // By all that says which part of which tensor it is.
+  llvm::MapVector<Attribute, Shared> found;
+  auto add = [&](ParameterOp parameter, int64_t layer, int64_t stage) {
+    SmallVector<Attribute> sources;
+    for (auto source : parameter.getSources().getAsRange<StringAttr>())
+      sources.push_back(
+          builder.getStringAttr(nameOf(source.getValue(), layer)));
+    NamedAttrList attributes(parameter->getAttrDictionary());
+    attributes.set(parameter.getSourcesAttrName(),
+                   builder.getArrayAttr(sources));
+    Shared &shared = found[attributes.getDictionary(builder.getContext())];
+    shared.parameter = parameter;
+    shared.stages.insert(stage);
+  };
+  for (StageOp op : stages)
+    op.walk([&](GradientOp gradient) {
+      auto parameter = gradient.getParameter().getDefiningOp<ParameterOp>();
+      auto stack = dyn_cast<StackOp>(gradient->getParentOp());
+      for (auto [position, offset] :
+           llvm::zip(op.getPositions(), op.getOffsets())) {
+        int64_t stage = schedule.stageOf(int(position));
+        for (int64_t i = 0; i < (stack ? int64_t(stack.getRepeat()) : 1); ++i)
+          add(parameter,
+              stack ? int64_t(stack.getFirstLayer()) + offset +
+                          i * int64_t(stack.getLayersPerIteration())
+                    : 0,
+              stage);
+      }
+    });
+  for (auto &[attributes, shared] : found) {
+    if (shared.stages.size() < 2)
+      continue;
+    auto parameter =
+        cast<ParameterOp>(builder.clone(*shared.parameter.getOperation()));
+    parameter.setSourcesAttr(cast<ArrayAttr>(
+        cast<DictionaryAttr>(attributes).get(parameter.getSourcesAttrName())));
+    SmallVector<int64_t> over = shared.stages.takeVector();
+    llvm::sort(over);
+    auto type = cast<StepTensorType>(parameter.getType());
+    builder.create<SumGradientsOp>(
+        parameter.getLoc(), parameter, over,
+        countBytes(type.withElementType(builder.getF32Type()),
+                   placementOf(parameter), findMesh(program)));
+  }
+}
+
+LogicalResult Partition::run() {
+  if (failed(layout.analyze()) || failed(layout.cut(schedule.countPositions())))
+    return failure();
+  Block &block = program.getBody().front();
+  SmallVector<Operation *> old;
+  for (Operation &op : block.without_terminator())
+    old.push_back(&op);
+  Operation *terminator = block.getTerminator();
+  builder.setInsertionPoint(terminator);
+  writeSchedule();
+  writeStages();
+  writeSums();
+  for (StageOp stage : stages)
+    if (stage.getNumResults())
+      terminator->setOperands(stage.getResults());
+  for (Operation *op : llvm::reverse(old))
+    op->erase();
+  return success();
+}
+
+/// A remark for each position: its layers, and its part of all work; and one
+/// for what the schedule makes of these.
+void Partition::explain() {
+  double all = 0;
+  std::vector<std::pair<StageOp, double>> work(schedule.countPositions());
+  PipelineCosts products;
+  products.positions.resize(schedule.countPositions());
+  for (StageOp stage : stages) {
+    PositionCosts costs = countFlops(stage);
+    for (int64_t position : stage.getPositions()) {
+      products.positions[position] = costs;
+      work[position] = {stage, costs.forward + costs.input + costs.weight};
+      all += work[position].second;
+    }
+  }
+  for (auto [position, entry] : llvm::enumerate(work)) {
+    auto [stage, flops] = entry;
+    auto remark = emitRemark(program.getLoc());
+    remark << "position " << position << ":";
+    size_t index = llvm::find(stage.getPositions(), int64_t(position)) -
+                   stage.getPositions().begin();
+    for (auto stack : stage.getBody().getOps<StackOp>()) {
+      if (stack.getReverse())
+        continue;
+      int64_t first = stack.getFirstLayer() + stage.getOffsets()[index];
+      int64_t layers = stack.getRepeat() * stack.getLayersPerIteration();
+      remark << " layers " << first << " to " << first + layers - 1 << ",";
+    }
+    remark << llvm::formatv(" {0:F1} % of the products",
+                            all > 0 ? 100 * flops / all : 0)
+                  .str();
+  }
+  emitRemark(program.getLoc())
+      << "schedule '" << schedule.name << "': stages idle "
+      << llvm::formatv("{0:F1}", 100 * simulate(schedule, products).bubble)
+             .str()
+      << " % of a step if products take all of its time";
+}
+
+namespace {
+struct PipelinePartitioning
+    : pipeline::impl::PipelinePartitioningBase<PipelinePartitioning> {
+  using PipelinePartitioningBase::PipelinePartitioningBase;
+
+  /// Whether nothing lies sharded over the axis yet.
+  LogicalResult checkAxis(ProgramOp program, StringAttr name) {
+    WalkResult result = program->walk([&](Operation *op) {
+      bool used = false;
+      op->getAttrDictionary().walk([&](PlacementAttr placement) {
+        used |= llvm::is_contained(placement.getPartialAxes(), name);
+        for (DimensionAttr dimension : placement.getDimensions())
+          used |= llvm::is_contained(dimension.getAxes(), name);
+      });
+      if (!used)
+        return WalkResult::advance();
+      op->emitOpError() << "lies sharded over " << name
+                        << ", whose ranks are to be stages";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  /// Whether weight phases have what is to wait.
+  LogicalResult checkForm(ProgramOp program, const Schedule &schedule) {
+    if (schedule.fused)
+      return success();
+    WalkResult result = program.walk([&](GradientOp gradient) {
+      auto stack = dyn_cast<StackOp>(gradient->getParentOp());
+      if (!stack || !stack.getNumResults())
+        return WalkResult::advance();
+      gradient.emitOpError()
+          << "stands among gradients of inputs; schedule '" << schedule.name
+          << "' wants them apart: differentiate=split";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    MeshOp mesh = findMesh(module);
+    auto name = StringAttr::get(&getContext(), axis);
+    if (!mesh || !mesh.getSize(name)) {
+      module.emitError() << "no dist.mesh of the module has an axis " << name
+                         << " for stages";
+      return signalPassFailure();
+    }
+    std::string error;
+    std::optional<Schedule> made =
+        makeSchedule(schedule, int(mesh.getSize(name)), microbatches, error);
+    if (!made) {
+      module.emitError() << error;
+      return signalPassFailure();
+    }
+    for (auto program : module.getOps<ProgramOp>()) {
+      if (findSchedule(program)) {
+        program.emitOpError() << "has stages already";
+        return signalPassFailure();
+      }
+      Partition partition(program, *made, axis);
+      if (failed(checkAxis(program, name)) ||
+          failed(checkForm(program, *made)) || failed(partition.run()))
+        return signalPassFailure();
+      if (explain)
+        partition.explain();
+      numStages += partition.stages.size();
+      program.walk([&](SendOp) { ++numMessages; });
+    }
+  }
+};
+} // namespace
