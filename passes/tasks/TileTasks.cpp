@@ -264,6 +264,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
 
     PlanBuilder plan(program, {linearRows, linearColumns, attentionRows,
                                attentionSplit, plainRows, logitsBytes});
+    plan.isTraining = model.getTraining();
     Tiler tiler(plan);
     Block &block = model.getBody().front();
     plan.beginSegment("begin", 1, model.getLoc());

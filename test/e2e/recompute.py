@@ -37,8 +37,8 @@ def test(arguments, scratch):
 
     def results(mode, workers):
         program = path(mode)
-        run([arguments.batonc, model, "--mode=train", f"--recompute={mode}", "--quiet", "-o",
-             program])
+        run([arguments.batonc, model, "--mode=train", f"--recompute={mode}", "--quiet",
+             *arguments.flags, "-o", program])
         info = json.loads(run([program, "info", "--json"]).stdout)
         recompute = info["recompute"]
         expect(recompute["mode"] == mode, f"{mode}: info says {recompute}")
@@ -80,6 +80,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--layers", type=int)
+    parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))
