@@ -34,10 +34,12 @@ void compiler::addModelPasses(mlir::PassManager &manager,
 }
 
 void compiler::addTrainingPasses(mlir::PassManager &manager,
-                                 training::RecomputeMode recompute) {
+                                 training::RecomputeMode recompute,
+                                 bool fusesAttention) {
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
-  manager.addPass(fusion::createAttentionFusion());
+  if (fusesAttention)
+    manager.addPass(fusion::createAttentionFusion());
   manager.addPass(training::createTrainingForm());
   manager.addPass(training::createDifferentiate());
   manager.addPass(

@@ -26,7 +26,7 @@ void addModelPasses(mlir::PassManager &manager,
 /// The same for a program that trains: its loss, the gradients, and what is
 /// kept for them.
 void addTrainingPasses(mlir::PassManager &manager,
-                       training::RecomputeMode recompute);
+                       training::RecomputeMode recompute, bool fusesAttention);
 
 /// A plan that is there already: only its proof.
 /// Finds where every value lies over the axes of a mesh, which the module has,

@@ -246,7 +246,8 @@ Expected<Plan> Plan::build(const CompileOptions &options,
         return error;
     mlir::PassManager manager(plan.context.get());
     if (plan.tiled && options.training)
-      addTrainingPasses(manager, options.recompute);
+      addTrainingPasses(manager, options.recompute,
+                        !options.disabledPasses.count("attention-fusion"));
     else if (plan.tiled)
       addModelPasses(manager, *schedule, i);
     else

@@ -21,8 +21,8 @@ struct TargetDescription {
   /// a multiple of 64; 0 for all. Optional in the file.
   int64_t attentionSplit = 0;
   /// Most memory for logits of a training step, which are made for so many rows
-  /// at a time, as far as it takes at most 8 parts that divide max_rows. Unit:
-  /// bytes. Optional in the file.
+  /// at a time, as far as it takes at most 8 parts that divide max_rows, of
+  /// which one is halved. Unit: bytes. Optional in the file.
   int64_t logitsBytes = int64_t(128) << 20;
   /// Gradients that several ranks exchange at a time, at least, as far as one
   /// iteration of a stack of layers has them. Unit: bytes.

@@ -118,6 +118,7 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
       {"activate_gradient", {elements<8, 6>, 9}},
       {"tanh_gradient", {elements<3, 6>, 8}},
       {"softmax_gradient", {elements<4, 6>, 8}},
+      {"mask_sequences", {elements<1, 4>, 10}},
       {"gate_gradient", {heads<5, 8>, 12}},
       // Maximum, exponential, share, and what is left of the gradient.
       {"cross_entropy", {elements<8, 6>, 10}},

@@ -180,7 +180,8 @@ AffineExpr PlanBuilder::extent(int64_t dimension) const {
   case model::kRows:
     return symbol(event::kRows);
   case model::kKv:
-    return symbol(event::kPast) + symbol(event::kRows);
+    return isTraining ? symbol(event::kRows)
+                      : symbol(event::kPast) + symbol(event::kRows);
   case model::kOutputs:
     return symbol(event::kOutputs);
   default:
@@ -264,15 +265,11 @@ static AffineMap identity(unsigned rank, MLIRContext *context) {
 View PlanBuilder::transient(StringRef name, model::StepTensorType type,
                             Location location, int64_t layers) {
   ArrayRef<int64_t> shape = type.getShape();
-  // Where the rows are, and whether the other dimensions have a fixed size.
-  unsigned row = 0;
+  // Whether the other dimensions have a fixed size.
+  unsigned row = rowDimension(type).value_or(0);
   bool flat = true;
-  for (auto [i, dimension] : llvm::enumerate(shape)) {
-    if (dimension == model::kRows || dimension == model::kOutputs)
-      row = i;
-    else
-      flat &= !model::isSymbol(dimension);
-  }
+  for (auto [i, dimension] : llvm::enumerate(shape))
+    flat &= i == row || !model::isSymbol(dimension);
   Shape made{event::BufferKind::transient, type.getElementType()};
   made.extents = {extent(shape[row])};
   made.capacity = {bound(shape[row])};

@@ -149,6 +149,8 @@ public:
   int64_t bound(int64_t dimension) const;
 
   event::ProgramOp program;
+  /// A step has no past: its positions are its rows.
+  bool isTraining = false;
   int64_t scratchBytes = 0;
 
 private:

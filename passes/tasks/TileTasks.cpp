@@ -292,6 +292,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
 
     PlanBuilder plan(program, {linearRows, linearColumns, attentionRows,
                                attentionSplit, plainRows, logitsBytes, bucket});
+    plan.isTraining = model.getTraining();
     Tiler tiler(plan);
     Block &block = model.getBody().front();
     plan.beginSegment("begin", 1, model.getLoc());

@@ -175,12 +175,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
            "--mode=train does";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
-  if (mode.value == "train")
-    for (auto [set, flag] :
-         {std::pair<bool, std::string>{isFile, "--schedule=" + order.value},
-          {!disabled.empty(), "--disable-pass"}})
-      if (set)
-        return flag + " with --mode=train is not built yet";
+  if (mode.value == "train" && isFile)
+    return "--schedule=" + order.value + " with --mode=train is not built yet";
   if (maxBatch != 1)
     return "--max-batch=" + std::to_string(maxBatch) +
            (maxBatch < 1 ? " is less than 1" : " is not built yet; there is 1");
@@ -198,6 +194,9 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     if (!schedule::optionalParts().count(name))
       return "--disable-pass=" + name +
              ": no plan is emitted without this pass";
+    if (mode.value == "train" && name != "attention-fusion")
+      return "--disable-pass=" + name +
+             ": --mode=train runs no such pass; it does attention-fusion";
     options.disabledPasses.insert(name);
   }
   options.model = model;
