@@ -9,6 +9,8 @@
 #include "codegen/cuda/SourceEmitter.h"
 #include "codegen/link/Link.h"
 #include "codegen/plan/Description.h"
+#include "compiler/CublasLtChoice.h"
+#include "compiler/DeviceDescription.h"
 #include "compiler/Metadata.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
@@ -142,11 +144,19 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
   if (*bodies)
     if (Error error = library->add(std::move(*bodies)))
       return std::move(error);
+  // A plan by hand may have more programs than the target describes.
+  auto descriptionOf = [&](size_t i) -> const TargetDescription & {
+    return descriptions[std::min(i, descriptions.size() - 1)];
+  };
+  std::vector<std::vector<ProductChoice>> products;
+  for (auto [i, layout] : llvm::enumerate(layouts))
+    products.push_back(
+        chooseProducts(layout.program, options, descriptionOf(i)));
+  if (Error error = checkCublasLt(products, options))
+    return std::move(error);
   std::vector<cuda::Source> sources;
   for (auto [i, layout] : llvm::enumerate(layouts)) {
-    // A plan by hand may have more programs than the target describes.
-    const TargetDescription &description =
-        descriptions[std::min(i, descriptions.size() - 1)];
+    const TargetDescription &description = descriptionOf(i);
     cuda::SourceOptions sourceOptions;
     sourceOptions.kernel = "baton_kernel_" + std::to_string(i);
     sourceOptions.threads = description.threads;
@@ -159,6 +169,9 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
       sourceOptions.matrixColumns = description.linearColumns;
       sourceOptions.architecture = description.instructions;
     }
+    for (const ProductChoice &choice : products[i])
+      if (choice.leastRows)
+        sourceOptions.cublasLtRows[choice.phase] = choice.leastRows;
     event::ProgramOp program = layout.program;
     for (const plan::ProgramLayout &other : layouts) {
       event::ProgramOp smaller = other.program;
@@ -242,6 +255,10 @@ static Error emulatedCode(llvm::ArrayRef<cuda::Source> sources,
       for (const cuda::PhaseKernel &phase : segment.kernels)
         names.push_back(phase.kernel);
   }
+  // Behind all of these, what is before products by cuBLASLt.
+  for (const cuda::Source &source : sources)
+    for (const cuda::ProductKernel &product : source.products)
+      names.push_back(product.kernel);
   plan::emitKernelTable(data, names);
   return Error::success();
 }
@@ -264,6 +281,7 @@ static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
   for (auto [cubin, kernel] : llvm::zip_equal(*cubins, kernels)) {
     kernel["registers"] = cubin.registers;
     kernel["spilled_bytes"] = cubin.spilledBytes;
+    kernel["serialized_multiplications"] = cubin.serialized;
     kernel["static_shared_bytes"] = cubin.sharedBytes;
     files.emplace_back(cubin.bytes.data(), cubin.bytes.size());
   }
@@ -271,29 +289,6 @@ static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
       *cubins, [](const cuda::Cubin &cubin) { return cubin.cached; });
   plan::emitCubins(data, files);
   return Error::success();
-}
-
-/// What the runtime has to know of a program's kernels.
-static nlohmann::json describe(const cuda::Source &source) {
-  nlohmann::json kernel = {{"name", source.kernel},
-                           {"threads", source.threads},
-                           {"shared_bytes", source.sharedBytes},
-                           {"scratch_bytes", source.scratchBytes},
-                           {"scratch_is_shared", source.scratchIsShared}};
-  if (source.segments.empty())
-    return kernel;
-  auto segments = nlohmann::json::array();
-  for (const cuda::KernelSegment &segment : source.segments) {
-    auto phases = nlohmann::json::array();
-    for (const cuda::PhaseKernel &phase : segment.kernels)
-      phases.push_back({{"name", phase.kernel},
-                        {"shared_bytes", phase.sharedBytes},
-                        {"tiles", phase.tiles}});
-    segments.push_back(
-        {{"repeat", segment.repeat}, {"phases", std::move(phases)}});
-  }
-  kernel["segments"] = std::move(segments);
-  return kernel;
 }
 
 static Expected<Code>
@@ -312,8 +307,8 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
     return code;
   }
   auto kernels = nlohmann::json::array();
-  for (const cuda::Source &source : *sources)
-    kernels.push_back(describe(source));
+  for (auto [source, layout] : llvm::zip_equal(*sources, layouts))
+    kernels.push_back(describe(source, layout.program));
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> data = makeData(target, context);
   std::string architecture =
@@ -331,6 +326,9 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
   if (options.launchesGraph)
     metadata["device"]["programmatic"] =
         startsKernelsEarly(options, descriptions.front());
+  if (nlohmann::json products = describeProducts(*sources, layouts, options);
+      !products.is_null())
+    metadata["device"]["cublaslt"] = std::move(products);
   plan::emitDescription(*data, print(metadata),
                         emulated ? "baton_make_emulated_execution"
                                  : "baton_make_gpu_execution");
@@ -451,6 +449,12 @@ Error compiler::compile(const CompileOptions &given,
   if (options.stage == Stage::schedule && options.training)
     return createStringError("--emit=schedule with --mode=train is not built "
                              "yet");
+  if (options.stage == Stage::dist && options.mesh.empty())
+    return createStringError("--emit=dist: there is one rank; --mesh says "
+                             "which there are");
+  if (!options.mesh.empty() && isCuda(options))
+    return createStringError("--mesh with --target=" + options.target +
+                             " is not built yet; there is --target=cpu");
   if (options.stage == Stage::llvm && isCuda(options))
     return createStringError("--emit=llvm: --target=" + options.target +
                              " has a kernel in CUDA C++; use --emit=cuda");
@@ -474,7 +478,8 @@ Error compiler::compile(const CompileOptions &given,
   auto plan = Plan::build(options, *descriptions);
   if (!plan)
     return plan.takeError();
-  if (options.stage == Stage::model || options.stage == Stage::event)
+  if (options.stage == Stage::model || options.stage == Stage::dist ||
+      options.stage == Stage::event)
     return writeOutput(options.output, print(plan->module()));
   return compilePlans(plan->programs(), options, *descriptions, installation);
 }

@@ -23,7 +23,29 @@ namespace baton::compiler {
 
 /// What --emit names: the default schedule, or a stage, in the order in which
 /// a model goes through them.
-enum class Stage { schedule, model, event, llvm, cuda, object, executable };
+enum class Stage {
+  schedule,
+  model,
+  dist,
+  event,
+  llvm,
+  cuda,
+  object,
+  executable
+};
+
+/// An axis of --mesh, of at least two ranks.
+struct MeshAxis {
+  std::string name;
+  int64_t size;
+};
+
+/// The axis over which every rank has other sequences.
+inline constexpr char kDataAxis[] = "dp";
+
+/// Whether cuBLASLt computes products of many rows on a GPU: where figures say
+/// so, and only if it is found when a program starts, or never, or always.
+enum class CublasLt { automatic, never, always };
 
 struct CompileOptions {
   /// A Hugging Face folder, or an .mlir file in the model or event dialect.
@@ -42,6 +64,7 @@ struct CompileOptions {
   /// A device runs a step as kernels of a CUDA graph, one for each phase,
   /// instead of steps as one persistent kernel.
   bool launchesGraph = false;
+  CublasLt cublasLt = CublasLt::automatic;
   /// On a device, a row's bits do not depend on how many rows share its step.
   bool batchInvariant = false;
   /// "", "thread" or "address".
@@ -61,6 +84,8 @@ struct CompileOptions {
   std::string optimizerFile;
   /// Of a program that trains: what is computed again instead of kept.
   training::RecomputeMode recompute = training::RecomputeMode::none;
+  /// The ranks that run the program; none for one.
+  std::vector<MeshAxis> mesh;
   /// Folder that compiled kernels for GPUs are kept in; empty: none are.
   std::string kernelCache;
   bool quiet = false;

@@ -3,6 +3,7 @@
 #include "compiler/Dialects.h"
 
 #include "compiler/schedule/ScheduleOps.h"
+#include "dialects/Dist/Dist.h"
 #include "dialects/Event/Event.h"
 #include "dialects/Model/Model.h"
 #include "dialects/Update/Update.h"
@@ -17,11 +18,11 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 void baton::compiler::registerDialects(mlir::DialectRegistry &registry) {
-  registry
-      .insert<event::EventDialect, model::ModelDialect, update::UpdateDialect,
-              mlir::affine::AffineDialect, mlir::arith::ArithDialect,
-              mlir::index::IndexDialect, mlir::linalg::LinalgDialect,
-              mlir::math::MathDialect, mlir::memref::MemRefDialect,
-              mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+  registry.insert<dist::DistDialect, event::EventDialect, model::ModelDialect,
+                  update::UpdateDialect, mlir::affine::AffineDialect,
+                  mlir::arith::ArithDialect, mlir::index::IndexDialect,
+                  mlir::linalg::LinalgDialect, mlir::math::MathDialect,
+                  mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
+                  mlir::vector::VectorDialect>();
   schedule::registerScheduleOps(registry);
 }

@@ -3,6 +3,7 @@
 #include "compiler/Pipeline.h"
 
 #include "passes/fusion/Passes.h"
+#include "passes/sharding/Passes.h"
 #include "passes/tasks/Passes.h"
 #include "passes/training/Passes.h"
 
@@ -12,10 +13,15 @@ using namespace baton;
 using namespace baton::compiler;
 
 std::vector<std::string> compiler::allPasses() {
-  return {"attention-fusion", "training-form", "differentiate",
-          "recompute",        "hyper-fusion",  "linear-grouping",
-          "norm-rewrites",    "tile-tasks",    "schedule-static",
-          "derive-events",    "plan-memory",   "event-verify"};
+  return {"attention-fusion", "training-form",
+          "differentiate",    "recompute",
+          "hyper-fusion",     "linear-grouping",
+          "norm-rewrites",    "insert-reshards",
+          "verify-sharding",  "sharding-propagation",
+          "lower-reshards",   "localize",
+          "tile-tasks",       "schedule-static",
+          "derive-events",    "plan-memory",
+          "event-verify"};
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,
@@ -28,16 +34,36 @@ void compiler::addModelPasses(mlir::PassManager &manager,
 }
 
 void compiler::addTrainingPasses(mlir::PassManager &manager,
-                                 training::RecomputeMode recompute) {
+                                 training::RecomputeMode recompute,
+                                 bool fusesAttention) {
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
-  manager.addPass(fusion::createAttentionFusion());
+  if (fusesAttention)
+    manager.addPass(fusion::createAttentionFusion());
   manager.addPass(training::createTrainingForm());
   manager.addPass(training::createDifferentiate());
   manager.addPass(
       training::createRecompute(training::RecomputeOptions{recompute}));
   manager.addPass(mlir::createCSEPass());
   manager.addPass(mlir::createCanonicalizerPass());
+}
+
+void compiler::addShardingPasses(mlir::PassManager &manager,
+                                 const std::vector<MeshAxis> &mesh,
+                                 bool localizes) {
+  // Which part of a model an axis cuts.
+  sharding::ShardingPropagationOptions propagation;
+  std::vector<std::string> tactics;
+  for (const MeshAxis &axis : mesh)
+    if (axis.name == kDataAxis)
+      tactics.push_back("data:" + axis.name);
+  propagation.tactics = tactics;
+  manager.addPass(sharding::createShardingPropagation(propagation));
+  manager.addPass(sharding::createInsertReshards());
+  manager.addPass(sharding::createVerifySharding());
+  manager.addPass(sharding::createLowerReshards());
+  if (localizes)
+    manager.addPass(sharding::createLocalize());
 }
 
 void compiler::addVerification(mlir::PassManager &manager) {
@@ -57,6 +83,7 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.attentionSplit = target.attentionSplit;
   tiles.plainRows = target.plainRows;
   tiles.logitsBytes = target.logitsBytes;
+  tiles.bucket = target.bucketBytes;
   manager.addPass(tasks::createTileTasks(tiles));
   manager.addPass(tasks::createScheduleStatic());
   manager.addPass(schedule.createPass("plan", program));

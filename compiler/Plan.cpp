@@ -6,6 +6,7 @@
 #include "compiler/Pipeline.h"
 #include "compiler/SourceFile.h"
 #include "compiler/schedule/Schedule.h"
+#include "dialects/Dist/Dist.h"
 #include "dialects/Model/Model.h"
 #include "dialects/Update/Update.h"
 #include "models/Importer.h"
@@ -126,6 +127,29 @@ static Error addOptimizer(mlir::ModuleOp module, const CompileOptions &options,
   return Error::success();
 }
 
+/// Says of the module which ranks there are.
+static Error addMesh(mlir::ModuleOp module, const CompileOptions &options) {
+  if (!module.getOps<dist::MeshOp>().empty())
+    return createStringError(options.model +
+                             ": has a dist.mesh; --mesh says which ranks "
+                             "there are");
+  if (options.mesh.empty())
+    return Error::success();
+  auto builder = mlir::OpBuilder::atBlockBegin(module.getBody());
+  llvm::SmallVector<llvm::StringRef> names, batch;
+  llvm::SmallVector<int64_t> sizes;
+  for (const MeshAxis &axis : options.mesh) {
+    names.push_back(axis.name);
+    sizes.push_back(axis.size);
+    if (axis.name == kDataAxis)
+      batch.push_back(axis.name);
+  }
+  builder.create<dist::MeshOp>(module.getLoc(), builder.getStrArrayAttr(names),
+                               builder.getDenseI64ArrayAttr(sizes),
+                               builder.getStrArrayAttr(batch));
+  return Error::success();
+}
+
 Plan::Plan()
     : context(std::make_unique<mlir::MLIRContext>(
           mlir::MLIRContext::Threading::DISABLED)) {
@@ -133,7 +157,7 @@ Plan::Plan()
   registerDialects(registry);
   context->appendDialectRegistry(registry);
   context
-      ->loadDialect<model::ModelDialect, event::EventDialect,
+      ->loadDialect<dist::DistDialect, model::ModelDialect, event::EventDialect,
                     update::UpdateDialect, mlir::transform::TransformDialect>();
   diagnostics = std::make_unique<Diagnostics>(context.get());
 }
@@ -205,20 +229,33 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && options.recompute != training::RecomputeMode::none)
       return createStringError("--recompute: " + options.model +
                                " holds a plan, of which all is decided");
-    if (!plan.tiled && options.stage == Stage::model)
-      return createStringError("--emit=model: " + options.model +
-                               " holds a plan already");
+    if (!plan.tiled && !options.mesh.empty())
+      return createStringError("--mesh: " + options.model +
+                               " holds a plan, of which all is decided");
+    bool asModel =
+        options.stage == Stage::model || options.stage == Stage::dist;
+    if (!plan.tiled && asModel)
+      return createStringError(llvm::Twine(options.stage == Stage::model
+                                               ? "--emit=model: "
+                                               : "--emit=dist: ") +
+                               options.model + " holds a plan already");
+    if (Error error = addMesh(**module, options))
+      return error;
     if (plan.tiled && options.training)
       if (Error error = addOptimizer(**module, options, *plan.diagnostics))
         return error;
     mlir::PassManager manager(plan.context.get());
     if (plan.tiled && options.training)
-      addTrainingPasses(manager, options.recompute);
+      addTrainingPasses(manager, options.recompute,
+                        !options.disabledPasses.count("attention-fusion"));
     else if (plan.tiled)
       addModelPasses(manager, *schedule, i);
     else
       addVerification(manager);
-    if (plan.tiled && options.stage != Stage::model)
+    if (options.stage != Stage::model && !options.mesh.empty())
+      addShardingPasses(manager, options.mesh,
+                        /*localizes=*/options.stage != Stage::dist);
+    if (plan.tiled && !asModel)
       addTaskPasses(manager, target, *schedule, i);
     if (Error error = run(manager, **module, *plan.diagnostics))
       return error;
@@ -228,7 +265,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
       join(plan.module(), **module);
     // A model is of one program: a plan for steps of few rows is made from the
     // same one. A file of plans has them all.
-    if (!plan.tiled || options.stage == Stage::model)
+    if (!plan.tiled || asModel)
       break;
   }
   return plan;

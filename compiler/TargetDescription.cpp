@@ -46,6 +46,7 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
       {"attention_split", &description.attentionSplit, 64, true, 1 << 16, 0},
       {"plain_rows", &description.plainRows, 1},
       {"logits_bytes", &description.logitsBytes, 1, true, int64_t(1) << 40},
+      {"bucket_bytes", &description.bucketBytes, 1, true, int64_t(1) << 40},
       {"recompute_norms", &description.recomputeNorms, 1, true, 1, 0},
       {"threads", &description.threads, 32, true, 1024},
       {"shared_bytes", &description.sharedBytes, 16, true},
@@ -72,7 +73,10 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
       {"read_bandwidth_gb_s", &description.readBandwidthGigabytes},
       {"fma_gflop_s_per_worker", &description.workerGigaflops},
       {"tensor_bf16_gflop_s_per_worker", &description.workerTensorGigaflops},
-      {"event_us", &description.eventMicroseconds}};
+      {"event_us", &description.eventMicroseconds},
+      {"own_body_reaches", &description.ownBodyReaches},
+      {"cublaslt_reaches", &description.cublasLtReaches},
+      {"launch_us", &description.launchMicroseconds}};
   for (const Figure &figure : figures) {
     auto found = json.find(figure.name);
     if (found == json.end())
@@ -82,6 +86,12 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
                   "' is no number greater than 0");
     *figure.value = found->get<double>();
   }
+  for (auto [name, share] :
+       {std::pair("own_body_reaches", description.ownBodyReaches),
+        std::pair("cublaslt_reaches", description.cublasLtReaches)})
+    if (share && *share > 1)
+      return fail(llvm::Twine("'") + name +
+                  "' is more than 1, all of the peak");
   return description;
 }
 

@@ -21,9 +21,12 @@ struct TargetDescription {
   /// a multiple of 64; 0 for all. Optional in the file.
   int64_t attentionSplit = 0;
   /// Most memory for logits of a training step, which are made for so many rows
-  /// at a time, as far as it takes at most 8 parts that divide max_rows. Unit:
-  /// bytes. Optional in the file.
+  /// at a time, as far as it takes at most 8 parts that divide max_rows, of
+  /// which one is halved. Unit: bytes. Optional in the file.
   int64_t logitsBytes = int64_t(128) << 20;
+  /// Gradients that several ranks exchange at a time, at least, as far as one
+  /// iteration of a stack of layers has them. Unit: bytes.
+  int64_t bucketBytes = int64_t(25) << 20;
   /// Whether a norm is computed again by each linear that reads it, instead of
   /// by tasks of its own. Optional in the file.
   int64_t recomputeNorms = 1;
@@ -40,6 +43,10 @@ struct TargetDescription {
       eventMicroseconds;
   /// Of a machine with tensor cores, for products with BF16 weights.
   std::optional<double> workerTensorGigaflops;
+  /// Of such a GPU, for the choice between its own bodies of many rows and
+  /// cuBLASLt: the shares of that peak that they reach, and what a launch at a
+  /// boundary of all workers takes. Optional in the file.
+  std::optional<double> ownBodyReaches, cublasLtReaches, launchMicroseconds;
 
   /// Reads the descriptions of all programs that an executable has: the file's,
   /// and, where it has "few_rows", one that takes the entries of that instead,

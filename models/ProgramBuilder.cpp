@@ -262,7 +262,7 @@ Value ProgramBuilder::causalAttention(StringRef module, Value q, Value k,
   if (form.softcap != 0)
     scores = softcap(module + ".softcap", scores, form.softcap);
   scores = builder.create<MaskOp>(locate(module + ".mask"), scores.getType(),
-                                  scores, form.window);
+                                  scores, /*positions=*/Value(), form.window);
   Value weights = builder.create<SoftmaxOp>(locate(module + ".softmax"),
                                             scores.getType(), scores);
   Value result =

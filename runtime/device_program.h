@@ -8,6 +8,11 @@
 // step. Kernels of a graph are called as kernel(device, number, iteration), one
 // for each phase and layer of step `number`.
 //
+// A program may have products that cuBLASLt computes. Then its persistent
+// kernel is called as kernel(device, part), and once for each part of a step
+// that lies between two of these; and each of them has a kernel that lays its
+// sides out, called as those of a graph.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_DEVICE_PROGRAM_H
@@ -38,7 +43,7 @@ enum BatonQuestion : uint32_t {
 
 /// Memory that host and device both see. The kernel fills in the question, then
 /// counts `asked` up; the host answers and makes `answered` the same.
-struct BatonExchange {
+struct BatonHostExchange {
   uint32_t asked;
   uint32_t answered;
   uint32_t question;
@@ -118,6 +123,13 @@ struct BatonTraceRecord {
   uint64_t end;
 };
 
+/// Phases of a step, an iteration of a segment behind the other, by their
+/// places [first, last); all of a step is [0, BATON_WHOLE_STEP).
+struct BatonPart {
+  uint32_t first;
+  uint32_t last;
+};
+
 /// Everything that a running kernel reaches, in device memory. The host owns
 /// all of it.
 struct BatonDevice {
@@ -131,12 +143,16 @@ struct BatonDevice {
   uint32_t *bases;
   /// [workers][scratch bytes] of kernels whose scratch is not shared memory.
   unsigned char *scratch;
-  BatonExchange *exchange;
+  BatonHostExchange *exchange;
   BatonProgress *progress;
   BatonFailure *failure;
   /// [workers][trace_capacity], and how many each worker has written, or null.
   BatonTraceRecord *trace;
   uint64_t *traced;
+  /// Where cuBLASLt is to be had, what its products read and write.
+  uint16_t *rounded_activations;
+  uint16_t *unpacked_weights;
+  float *product;
   uint64_t trace_capacity;
   /// How long a wait may take.
   uint64_t wait_nanoseconds;
@@ -154,11 +170,15 @@ struct BatonDevice {
   uint32_t asking;
   /// Workers that have arrived at step borders, a running sum.
   uint32_t border;
+  /// Not 0 where cuBLASLt is to be had.
+  uint32_t has_cublaslt;
 };
 
 } // extern "C"
 
 /// Distance of two event words, in words: each has two sectors of its own.
 enum { BATON_DEVICE_WORD_STRIDE = 16 };
+
+enum : uint32_t { BATON_WHOLE_STEP = 0xffffffff };
 
 #endif // BATON_RUNTIME_DEVICE_PROGRAM_H

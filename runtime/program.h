@@ -37,6 +37,17 @@ struct BatonWorker {
   uint32_t *bases;
 };
 
+/// One tensor that a collective moves. Sizes are in bytes.
+struct BatonExchange {
+  const void *send;
+  void *receive;
+  /// The whole tensor.
+  uint64_t bytes;
+  /// What each rank of the group has of it, a multiple of 64; ranks at the end
+  /// may have less, or nothing.
+  uint64_t part;
+};
+
 /// Everything that a running program reaches. The runtime owns all of it.
 struct BatonContext {
   /// Base pointers of parameters: parameters[first(p) + iteration], where
@@ -68,6 +79,15 @@ struct BatonContext {
   void (*trace)(BatonContext *context, const BatonWorker *worker,
                 uint32_t phase, uint32_t iteration, uint64_t task,
                 uint64_t begin, uint64_t ready);
+  /// Moves tensors between the ranks of a group; called by the one task of a
+  /// collective's phase, in programs of several ranks only. `collective` is its
+  /// place in the metadata's list, which says which ranks these are, and what
+  /// goes where. Returns when what this rank receives is there and what it
+  /// sends may be written again. Never returns when the job fails (the runtime
+  /// ends the process).
+  void (*exchange)(BatonContext *context, uint32_t collective,
+                   uint32_t iteration, const BatonExchange *tensors,
+                   uint32_t count);
   /// The runtime's own state, opaque to the program.
   void *host;
   /// Workers that have arrived at step borders, a running sum.

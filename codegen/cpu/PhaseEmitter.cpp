@@ -83,6 +83,7 @@ private:
   Value *emitWeight(WeightAttr weight);
   void emitCall(CallOp call);
   void emitAdvance(AdvanceOp advance);
+  void emitExchange(ExchangeOp exchange);
 
   // Pointers that all tiles share, loaded in the entry block: a task's stores
   // would keep LLVM from hoisting the loads.
@@ -227,6 +228,8 @@ void PhaseEmitter::emitTile(Value *tile) {
   for (mlir::Operation &op : phase.getBody().front()) {
     if (auto call = mlir::dyn_cast<CallOp>(op))
       emitCall(call);
+    else if (auto exchange = mlir::dyn_cast<ExchangeOp>(op))
+      emitExchange(exchange);
     else
       emitAdvance(mlir::cast<AdvanceOp>(op));
   }
@@ -446,6 +449,34 @@ void PhaseEmitter::emitAdvance(AdvanceOp op) {
                       function->getArg(kPhaseNext), bufferBase(logits),
                       builder.getInt64(logits.getStrides()[0]),
                       builder.getInt64(vocabulary.getValue())});
+}
+
+void PhaseEmitter::emitExchange(ExchangeOp op) {
+  ArrayRef<mlir::Attribute> tensors = op.getTensors().getValue();
+  Type *listed = ArrayType::get(types.exchanged, tensors.size());
+  Value *list = entry.CreateAlloca(listed, nullptr, "tensors");
+  for (auto [index, transfer] : enumerate(op.getTransfers())) {
+    auto set = [&](ProgramTypes::ExchangeField field, Value *value) {
+      builder.CreateStore(
+          value, builder.CreateConstInBoundsGEP2_32(
+                     types.exchanged,
+                     builder.CreateConstInBoundsGEP2_64(listed, list, 0, index),
+                     0, field));
+    };
+    BufferOp send = buffer(transfer.getSend());
+    int64_t bytes = bytesOf(send.getElement());
+    set(ProgramTypes::Send, bufferBase(send));
+    set(ProgramTypes::Receive, bufferBase(buffer(transfer.getReceive())));
+    set(ProgramTypes::Bytes, builder.getInt64(transfer.getElements() * bytes));
+    set(ProgramTypes::Part, builder.getInt64(transfer.getPart() * bytes));
+  }
+  Value *iteration = builder.CreateTrunc(function->getArg(kPhaseIteration),
+                                         builder.getInt32Ty());
+  builder.CreateCall(types.exchange,
+                     loadContext(ProgramTypes::Exchange, "exchange"),
+                     {function->getArg(kPhaseContext),
+                      builder.getInt32(layout.collectives.lookup(op)),
+                      iteration, list, builder.getInt32(tensors.size())});
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,8 @@ struct ProgramTypes {
 
   /// Fields of BatonStep.
   enum StepField : unsigned { Rows, Past, Outputs };
+  /// Fields of BatonExchange.
+  enum ExchangeField : unsigned { Send, Receive, Bytes, Part };
   /// Fields of BatonWorker.
   enum WorkerField : unsigned { Scratch, Bases };
   /// Fields of BatonContext. BorderPadding puts the border on a line of its
@@ -28,6 +30,7 @@ struct ProgramTypes {
     Advance,
     Observe,
     Trace,
+    Exchange,
     Host,
     BorderPadding,
     Border
@@ -36,12 +39,15 @@ struct ProgramTypes {
   llvm::StructType *step;
   llvm::StructType *worker;
   llvm::StructType *context;
+  llvm::StructType *exchanged;
   /// void(context, current, next, logits, stride, vocabulary)
   llvm::FunctionType *advance;
   /// void(context, phase, iteration, step)
   llvm::FunctionType *observe;
   /// void(context, worker, phase, iteration, task, begin, ready)
   llvm::FunctionType *trace;
+  /// void(context, collective, iteration, tensors, count)
+  llvm::FunctionType *exchange;
   /// void(context, worker, workers)
   llvm::FunctionType *program;
 };

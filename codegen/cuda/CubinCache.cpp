@@ -25,7 +25,7 @@ using baton::cuda::CubinCache;
 
 static constexpr StringRef kSuffix = ".cubin";
 /// Begins every entry; a change of the format is a change of this.
-static constexpr StringRef kMagic = "baton cubin 1 ";
+static constexpr StringRef kMagic = "baton cubin 2 ";
 
 static std::string hexHash(SHA256 &hash) {
   return toHex(hash.final(), /*LowerCase=*/true);
@@ -108,12 +108,13 @@ std::optional<Cubin> CubinCache::find(StringRef key) const {
   if (rest.empty() || hash != hashOf(rest))
     return std::nullopt;
   auto [figures, bytes] = rest.split('\n');
-  SmallVector<StringRef, 3> numbers;
+  SmallVector<StringRef, 4> numbers;
   figures.split(numbers, ' ');
   Cubin cubin;
-  if (numbers.size() != 3 || !to_integer(numbers[0], cubin.registers) ||
+  if (numbers.size() != 4 || !to_integer(numbers[0], cubin.registers) ||
       !to_integer(numbers[1], cubin.spilledBytes) ||
-      !to_integer(numbers[2], cubin.sharedBytes))
+      !to_integer(numbers[2], cubin.sharedBytes) ||
+      !to_integer(numbers[3], cubin.serialized))
     return std::nullopt;
   cubin.bytes.assign(bytes.begin(), bytes.end());
   cubin.cached = true;
@@ -123,8 +124,9 @@ std::optional<Cubin> CubinCache::find(StringRef key) const {
 }
 
 void CubinCache::store(StringRef key, const Cubin &cubin) const {
-  std::string rest = formatv("{0} {1} {2}\n", cubin.registers,
-                             cubin.spilledBytes, cubin.sharedBytes);
+  std::string rest =
+      formatv("{0} {1} {2} {3}\n", cubin.registers, cubin.spilledBytes,
+              cubin.sharedBytes, cubin.serialized);
   rest.append(cubin.bytes.begin(), cubin.bytes.end());
   std::string text = (kMagic + hashOf(rest) + "\n" + rest).str();
   if (sys::fs::create_directories(folder))

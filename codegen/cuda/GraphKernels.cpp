@@ -48,6 +48,31 @@ static void emitRing(PhaseEmitter &phase, const KernelParts &parts) {
         "};\n";
 }
 
+/// Products on tensor cores are the kernel's own code, and whatever else there
+/// is to a task a function's, so that all registers are for the products.
+static void emitFunction(PhaseEmitter &phase, const KernelBodies &kernelBodies,
+                         const KernelParts &parts) {
+  raw_ostream &os = parts.os;
+  emitCalls("Calls_" + std::to_string(phase.number()), kernelBodies, os);
+  os << "BATON_CALLED bool " << phase.function()
+     << "(BatonWorkerState &worker, ";
+  if (phase.isStreaming())
+    os << formatv("BatonRing<Weights_{0}, {1}, {2}> &ring, ", phase.number(),
+                  parts.options.ringStages, parts.options.threads);
+  os << "const BatonDeviceStep &step,\n"
+     << formatv("    int64_t iteration, BatonPlace &place, Calls_{0} &calls) "
+                "{{\n",
+                phase.number())
+     << "  const int64_t rows = step.rows, past = step.past, outputs = "
+        "step.outputs;\n";
+  phase.emitPointers();
+  phase.emitProductChoice();
+  phase.emitShare();
+  phase.emitTilesFromPlace(/*withEvents=*/false, kernelBodies);
+  os << "  return true;\n"
+        "}\n";
+}
+
 /// What depends on no other kernel of the step goes first: the ring's copies,
 /// or prefetches. The next kernel may start then, to do the same.
 static void emitKernel(PhaseEmitter &phase, const std::string &name,
@@ -58,6 +83,10 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   os << "\n" << phase.title();
   if (memory.hasRing)
     emitRing(phase, parts);
+  KernelBodies kernelBodies;
+  phase.collect(kernelBodies);
+  if (phase.handsOver())
+    emitFunction(phase, kernelBodies, parts);
   os << "extern \"C\" __global__ void __launch_bounds__(" << options.threads
      << ", 1) " << name
      << "(\n"
@@ -82,6 +111,8 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
      << ", past = step.past, outputs = step.outputs;\n"
      << "  worker.begin_phase(" << phase.number() << ", iteration);\n";
   phase.emitPointers();
+  if (!phase.handsOver())
+    phase.emitProductChoice();
   phase.emitShare();
   if (memory.hasRing)
     os << formatv("  BatonRing<Weights_{0}, {1}, {2}> ring(shared, {{});\n",
@@ -92,7 +123,16 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   if (options.isProgrammatic)
     os << "  baton_start_kernel_behind();\n"
           "  baton_wait_for_kernel_before();\n";
-  phase.emitTiles(/*withEvents=*/false);
+  if (phase.handsOver()) {
+    os << formatv("  BatonPlace place = {{BatonPlace::ended, {0}};\n"
+                  "  Calls_{0} calls;\n"
+                  "  while (!{1}(worker, {2}step, iteration, place, calls))\n",
+                  phase.number(), phase.function(),
+                  memory.hasRing ? "ring, " : "");
+    emitKernelsBody("    ", kernelBodies, os);
+  } else {
+    phase.emitTiles(/*withEvents=*/false);
+  }
   os << "  worker.end_phase();\n"
         "}\n";
 }

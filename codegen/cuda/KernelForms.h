@@ -41,10 +41,21 @@ struct BlockMemory {
   bool hasRing = false, scratchIsShared = true;
 };
 
+// Of bodies that are a kernel's own.
+
+/// The struct of what phases hand over.
+void emitCalls(llvm::StringRef name, const KernelBodies &kernelBodies,
+               llvm::raw_ostream &os);
+/// The body that `place` names, of `calls`.
+void emitKernelsBody(llvm::StringRef indent, const KernelBodies &kernelBodies,
+                     llvm::raw_ostream &os);
+
 // Print kernels, and fill in what the source says of them.
 
 void emitPersistentKernel(KernelParts &parts, Source &source);
 void emitGraphKernels(KernelParts &parts, Source &source);
+/// Beside either, a kernel for each product that cuBLASLt computes.
+void emitProductKernels(KernelParts &parts, Source &source);
 
 } // namespace baton::cuda
 

@@ -176,6 +176,7 @@ static Expected<baton::cuda::Cubin> compile(const Nvrtc &nvrtc,
     cubin.registers =
         std::max(cubin.registers, reported(line, "Used ([0-9]+) registers"));
     cubin.spilledBytes += reported(line, "([0-9]+) bytes spill stores");
+    cubin.serialized += line.contains("instructions are serialized");
     cubin.sharedBytes =
         std::max(cubin.sharedBytes, reported(line, "([0-9]+) bytes smem"));
   }

@@ -34,6 +34,9 @@ struct Cubin {
   /// Of a thread, as ptxas says: the most that a kernel uses, and the sum of
   /// what is spilled.
   int64_t registers = 0, spilledBytes = 0;
+  /// Kernels and functions in which it lets no multiplications by warpgroups
+  /// overlap, as it warns.
+  int64_t serialized = 0;
   /// Static shared memory of a block, in bytes, at most.
   int64_t sharedBytes = 0;
   /// It was not compiled now, but found in the cache.

@@ -13,22 +13,29 @@ using namespace baton::cuda;
 /// Phases of training are many, and their tasks long: one by one they have
 /// enough registers, together they would spill them. They ask the step for its
 /// numbers, which nobody then keeps across their calls.
-static void emitPhase(PhaseEmitter &phase, bool isCalled, raw_ostream &os) {
+static void emitPhase(PhaseEmitter &phase, bool isCalled,
+                      const KernelBodies &kernelBodies, raw_ostream &os) {
+  bool handsOver = phase.handsOver();
   os << "\n"
-     << phase.title() << (isCalled ? "BATON_CALLED" : "static __device__")
-     << " bool " << phase.function() << "(BatonWorkerState &worker, "
+     << phase.title() << (isCalled ? "BATON_CALLED " : "static __device__ ")
+     << "bool " << phase.function() << "(BatonWorkerState &worker, "
      << (phase.isStreaming() ? "Ring &ring, " : "")
      << "const BatonDeviceStep &step,\n"
      << "    "
      << (isCalled ? "" : "int64_t rows, int64_t past, int64_t outputs, ")
-     << "int64_t iteration) {\n";
+     << "int64_t iteration"
+     << (handsOver ? ", BatonPlace &place, Calls &calls" : "") << ") {\n";
   if (isCalled)
     os << "  const int64_t rows = step.rows, past = step.past, outputs = "
           "step.outputs;\n";
   os << "  worker.begin_phase(" << phase.number() << ", iteration);\n";
   phase.emitPointers();
+  phase.emitProductChoice();
   phase.emitShare();
-  phase.emitTiles(/*withEvents=*/true);
+  if (handsOver)
+    phase.emitTilesFromPlace(/*withEvents=*/true, kernelBodies);
+  else
+    phase.emitTiles(/*withEvents=*/true);
   os << "  worker.end_phase();\n"
      << "  return true;\n"
      << "}\n";
@@ -138,6 +145,148 @@ static void emitRing(const KernelParts &parts) {
      << parts.options.ringStages << ", " << parts.options.threads << ">;\n";
 }
 
+/// Phases with all their iterations: where cuBLASLt computes some products, a
+/// launch is of a part of a step, from one place to another one.
+static int64_t placesOf(SegmentOp segment) {
+  auto phases = segment.getBody().getOps<PhaseOp>();
+  return std::distance(phases.begin(), phases.end()) * segment.getRepeat();
+}
+
+static int64_t placesOf(ProgramOp program) {
+  int64_t places = 0;
+  for (auto segment : program.getBody().getOps<SegmentOp>())
+    places += placesOf(segment);
+  return places;
+}
+
+/// Says for each segment which of its places are the part's.
+static void emitPartsOfSegments(ProgramOp program, raw_ostream &os) {
+  int64_t place = 0;
+  for (auto [number, segment] :
+       enumerate(program.getBody().getOps<SegmentOp>())) {
+    int64_t places = placesOf(segment);
+    os << "    const baton::cuda::PartOfSegment part_" << number << " = {part, "
+       << place << ", " << places / segment.getRepeat() << ", "
+       << segment.getRepeat() << "};\n";
+    place += places;
+  }
+}
+
+/// The phases of a step, in order, around the layers' loop.
+static void emitPhaseCalls(const KernelParts &parts, bool phasesAreCalled,
+                           bool hasParts) {
+  raw_ostream &os = parts.os;
+  size_t next = 0;
+  if (hasParts)
+    emitPartsOfSegments(parts.program(), os);
+  for (auto [number, segment] :
+       enumerate(parts.program().getBody().getOps<SegmentOp>())) {
+    std::string part = "part_" + std::to_string(number);
+    os << "    // " << segment.getName() << "\n";
+    if (hasParts)
+      os << "#pragma unroll 1\n"
+            "    for (int64_t iteration = "
+         << part << ".begin(); iteration < " << part << ".end(); ++iteration)";
+    else if (segment.getRepeat() > 1)
+      os << "#pragma unroll 1\n"
+            "    for (int64_t iteration = 0; iteration < "
+         << segment.getRepeat() << "; ++iteration)";
+    else
+      os << "    if (const int64_t iteration = 0; true)";
+    os << " {\n";
+    for (size_t first = next;
+         [[maybe_unused]] auto phase : segment.getBody().getOps<PhaseOp>()) {
+      PhaseEmitter &emitter = *parts.phases[next];
+      os << "      if (";
+      if (hasParts)
+        os << part << ".has(iteration, " << next - first << ") && ";
+      os << "!" << emitter.function() << "(worker, "
+         << (emitter.isStreaming() ? "ring, " : "") << "step, "
+         << (phasesAreCalled ? "" : "rows, past, outputs, ")
+         << "iteration))\n"
+            "        return;\n";
+      ++next;
+    }
+    os << "    }\n";
+  }
+}
+
+/// The same as a function that begins where `place` says, and returns when a
+/// body of the kernel is next. Where phases are functions it is the kernel's
+/// code, which asks for nothing that would have to be kept across their calls.
+static void emitPhasesFromPlace(const KernelParts &parts, bool phasesAreCalled,
+                                bool hasRing, bool hasParts) {
+  raw_ostream &os = parts.os;
+  os << "\n// All phases of a step, from `place` on. Bodies on tensor cores "
+        "are "
+        "the kernel's.\n"
+     << (phasesAreCalled ? "BATON_DEVICE" : "BATON_CALLED")
+     << " void run_phases(BatonWorkerState &worker, "
+     << (hasRing ? "Ring &ring, " : "")
+     << "const BatonDeviceStep &step,\n"
+        "    "
+     << (hasParts ? "BatonPart part, " : "")
+     << "BatonPlace &place, Calls &calls) {\n"
+        "  place.body = BatonPlace::failed;\n";
+  if (!phasesAreCalled)
+    os << "  const int64_t rows = step.rows, past = step.past, outputs = "
+          "step.outputs;\n";
+  if (hasParts)
+    emitPartsOfSegments(parts.program(), os);
+  os << "  for (;;)\n"
+        "    switch (place.phase) {\n";
+  size_t next = 0;
+  for (auto [number, segment] :
+       enumerate(parts.program().getBody().getOps<SegmentOp>())) {
+    size_t first = next;
+    os << "    // " << segment.getName() << "\n";
+    for ([[maybe_unused]] auto phase : segment.getBody().getOps<PhaseOp>()) {
+      PhaseEmitter &emitter = *parts.phases[next];
+      if (next == first || emitter.handsOver())
+        os << (next ? "      [[fallthrough]];\n" : "") << "    case "
+           << emitter.number() << ":\n";
+      os << "      if (";
+      if (hasParts)
+        os << "part_" << number << ".has(place.iteration, " << next - first
+           << ") && ";
+      os << "!" << emitter.function() << "(worker, "
+         << (emitter.isStreaming() ? "ring, " : "") << "step, "
+         << (phasesAreCalled ? "" : "rows, past, outputs, ")
+         << "place.iteration" << (emitter.handsOver() ? ", place, calls" : "")
+         << "))\n"
+            "        return;\n";
+      ++next;
+    }
+    if (segment.getRepeat() > 1)
+      os << "      if (++place.iteration < " << segment.getRepeat() << ") {\n"
+         << "        place.phase = " << parts.phases[first]->number() << ";\n"
+         << "        break;\n"
+            "      }\n"
+            "      place.iteration = 0;\n";
+  }
+  os << "      place.body = BatonPlace::ended;\n"
+        "      return;\n"
+        "    }\n"
+        "}\n";
+}
+
+/// A step's phases, and the bodies that they leave off for.
+static void emitKernelsBodies(const KernelBodies &kernelBodies, bool hasRing,
+                              bool hasParts, uint32_t firstPhase,
+                              raw_ostream &os) {
+  os << "    BatonPlace place = {BatonPlace::ended, " << firstPhase << "};\n"
+     << "    for (;;) {\n"
+     << "      run_phases(worker, " << (hasRing ? "ring, " : "") << "step, "
+     << (hasParts ? "part, " : "")
+     << "place, calls);\n"
+        "      if (place.body == BatonPlace::ended)\n"
+        "        break;\n"
+        "      if (place.body == BatonPlace::failed)\n"
+        "        return;\n";
+  emitKernelsBody("      ", kernelBodies, os);
+  os << "    }\n";
+}
+
 void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   ProgramOp program = parts.program();
   const plan::ProgramLayout &layout = parts.layout;
@@ -152,8 +301,19 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   if (hasRing)
     emitRing(parts);
   bool phasesAreCalled = trains(program);
+  bool hasParts = any_of(
+      parts.phases, [](auto &phase) { return phase->product().has_value(); });
+  KernelBodies kernelBodies;
   for (auto &phase : parts.phases)
-    emitPhase(*phase, phasesAreCalled, os);
+    phase->collect(kernelBodies);
+  if (!kernelBodies.empty()) {
+    os << "\n// What phases hand to the kernel.\n";
+    emitCalls("Calls", kernelBodies, os);
+  }
+  for (auto &phase : parts.phases)
+    emitPhase(*phase, phasesAreCalled, kernelBodies, os);
+  if (!kernelBodies.empty())
+    emitPhasesFromPlace(parts, phasesAreCalled, hasRing, hasParts);
 
   if (phasesAreCalled) {
     os << "\nBATON_CALLED bool end_step(BatonWorkerState &worker, const "
@@ -167,17 +327,21 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   }
   int64_t mostRows = program.getMaxRows();
   os << "\nextern \"C\" __global__ void __launch_bounds__(" << options.threads
-     << ", 1) " << options.kernel
-     << "(BatonDevice *device) {\n"
+     << ", 1) " << options.kernel << "(BatonDevice *device"
+     << (hasParts ? ", BatonPart part" : "")
+     << ") {\n"
         "  BATON_DYNAMIC_SHARED(shared);\n"
         "  BatonWorkerState worker(device, "
      << layout.words << ", shared, " << memory.scratch(parts) << ");\n";
   if (hasRing)
     os << "  Ring ring(shared, {});\n";
+  if (!kernelBodies.empty())
+    os << "  Calls calls;\n";
   os << "  for (uint32_t number = 0;; ++number) {\n"
         "    const BatonDeviceStep step = device->steps[number & 1];\n"
         "    if (step.rows < "
      << options.firstRows << " || step.rows > " << mostRows
+     << (hasParts ? " ||\n        (number != 0 && device->has_cublaslt)" : "")
      << ")\n"
         "      return worker.leave(step);\n"
         "    worker.next = &device->steps[(number + 1) & 1];\n";
@@ -187,27 +351,13 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   if (hasRing)
     os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
        << "ring.begin({&worker, rows, past, outputs, -1, 0, {0, 0, 1}});\n";
-  size_t next = 0;
-  for (auto segment : program.getBody().getOps<SegmentOp>()) {
-    bool loop = segment.getRepeat() > 1;
-    os << "    // " << segment.getName() << "\n";
-    if (loop)
-      os << "#pragma unroll 1\n"
-            "    for (int64_t iteration = 0; iteration < "
-         << segment.getRepeat() << "; ++iteration)";
-    else
-      os << "    if (const int64_t iteration = 0; true)";
-    os << " {\n";
-    for ([[maybe_unused]] auto phase : segment.getBody().getOps<PhaseOp>()) {
-      PhaseEmitter &emitter = *parts.phases[next++];
-      os << "      if (!" << emitter.function() << "(worker, "
-         << (emitter.isStreaming() ? "ring, " : "") << "step, "
-         << (phasesAreCalled ? "" : "rows, past, outputs, ")
-         << "iteration))\n"
-            "        return;\n";
-    }
-    os << "    }\n";
-  }
+  if (kernelBodies.empty())
+    emitPhaseCalls(parts, phasesAreCalled, hasParts);
+  else
+    emitKernelsBodies(kernelBodies, hasRing, hasParts, layout.firstPhase, os);
+  if (hasParts)
+    os << "    if (part.last < " << placesOf(program) << ")\n"
+       << "      return;\n";
   if (phasesAreCalled) {
     os << "    if (!end_step(worker, step, number))\n"
           "      return;\n";

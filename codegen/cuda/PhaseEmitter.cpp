@@ -48,6 +48,13 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
     if (auto body = sequenceAttention(call, operandType, options))
       matrices.insert({call, *body});
   }
+  if (auto rows = options.cublasLtRows.find(phase);
+      rows != options.cublasLtRows.end()) {
+    std::string why;
+    byCublasLt = cublasLtProduct(phase, why);
+    assert(byCublasLt && rows->second > 1 && "chosen without a product");
+    leastRows = rows->second;
+  }
 }
 
 std::string PhaseEmitter::function() {
@@ -72,6 +79,15 @@ bool PhaseEmitter::hasMatrixOfScratch() const {
     return readsScratch(mlir::cast<CallOp>(entry.first));
   });
 }
+void PhaseEmitter::collect(KernelBodies &kernelBodies) const {
+  for (auto &[call, body] : matrices)
+    if (!body.kernelsOwn.empty())
+      kernelBodies.insert({body.kernelsOwn, body.type});
+}
+bool PhaseEmitter::handsOver() const {
+  return any_of(matrices,
+                [](auto &entry) { return !entry.second.kernelsOwn.empty(); });
+}
 bool PhaseEmitter::advances() {
   return !phase.getBody().getOps<AdvanceOp>().empty();
 }
@@ -82,8 +98,17 @@ std::string PhaseEmitter::title() {
       .str();
 }
 
-/// Pointers that all tiles share.
+bool PhaseEmitter::asksAgain() {
+  return !matrices.empty() && !handsOver() && !hasPrefetches();
+}
+
 void PhaseEmitter::emitPointers() {
+  if (!asksAgain())
+    emitPointers("  ");
+}
+
+/// Pointers to all that tasks use.
+void PhaseEmitter::emitPointers(StringRef indent) {
   SmallSetVector<mlir::StringAttr, 8> buffers, parameters;
   for (auto call : phase.getBody().getOps<CallOp>())
     for (mlir::Attribute operand : call.getOperands_()) {
@@ -107,7 +132,7 @@ void PhaseEmitter::emitPointers() {
         fresh("b_" + identifier(symbol.getValue()));
     StringRef type = elementType(op.getElement());
     if (op.getKind() == BufferKind::input) {
-      os << "  const " << type << " *const " << local
+      os << indent << "const " << type << " *const " << local
          << " = worker.device->tokens;\n";
       continue;
     }
@@ -117,7 +142,7 @@ void PhaseEmitter::emitPointers() {
     offset.add(op.getOffset());
     if (op.getLayers() > 1)
       offset.add(layerOf(phase), op.getLayerStride());
-    os << "  " << type << " *const " << local << " = worker.storage<" << type
+    os << indent << type << " *const " << local << " = worker.storage<" << type
        << ">(" << index << ")";
     if (!offset.isZero())
       os << " + " << offset.text();
@@ -127,8 +152,8 @@ void PhaseEmitter::emitPointers() {
     std::string local = names[symbol] =
         fresh("w_" + identifier(symbol.getValue()));
     ParameterOp op = layout.parameters.find(symbol)->second.op;
-    os << "  const " << elementType(op.getElement()) << " *const " << local
-       << " = " << parameter(symbol, "worker.") << ";\n";
+    os << indent << "const " << elementType(op.getElement()) << " *const "
+       << local << " = " << parameter(symbol, "worker.") << ";\n";
   }
 }
 
@@ -187,53 +212,107 @@ void PhaseEmitter::emitShare() {
   os << "  const BatonTiles tiles = " << share("worker.") << ";\n";
 }
 
-void PhaseEmitter::emitTiles(bool withEvents) {
-  bool invariant = any_of(phase.getBody().getOps<CallOp>(),
-                          [](CallOp call) { return call.getInvariant(); });
-  if (invariant)
-    os << "  int64_t previous = -1;\n";
-  os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
-        "tiles.stride) {\n";
-  emitCoordinates("    ");
+bool PhaseEmitter::hasInvariant() {
+  return any_of(phase.getBody().getOps<CallOp>(),
+                [](CallOp call) { return call.getInvariant(); });
+}
+
+/// The coordinate that calls which do not change with others follow.
+static std::string invariantCoordinate(PhaseOp phase) {
+  return phase.getRank() ? "t0" : "0";
+}
+
+void PhaseEmitter::emitTaskBegin(bool withEvents) {
   os << "    worker.begin_task(tile);\n";
   if (withEvents) {
     emitPrefetches("    ");
     for (WaitAttr wait : phase.getWaitAttrs())
       emitWait(wait);
-    if (!phase.getWaits().empty())
-      os << "    if (!worker.ready())\n"
-            "      return false;\n";
   } else if (hasPrefetches()) {
     os << "    if (tile != tiles.first) {\n";
     emitPrefetches("      ");
     os << "    }\n";
   }
-  if (invariant)
-    os << "    const bool changed = " << (phase.getRank() ? "t0" : "0")
-       << " != previous;\n"
-          "    previous = "
-       << (phase.getRank() ? "t0" : "0") << ";\n";
-  emitCalls();
+}
+
+void PhaseEmitter::emitTaskEnd(bool withEvents) {
   std::optional<NotifyAttr> notify = phase.getNotify();
-  if (withEvents && notify) {
-    const auto &tensor =
-        layout.events.find(notify->getEvent().getAttr())->second;
-    TensorOp op = tensor.op;
-    Sum word;
-    word.add(tensor.firstWord);
-    SmallVector<std::string> index = spell(notify->getIndex());
-    int64_t stride = 1;
-    SmallVector<std::pair<std::string, int64_t>> terms;
-    for (size_t i = index.size(); i-- > 0; stride *= op.getCapacity()[i])
-      terms.push_back({index[i], stride});
-    for (auto &[term, factor] : reverse(terms))
-      word.add(term, factor);
-    os << "    worker.notify(" << word.text() << ");\n"
-       << "    worker.end_task(/*notified=*/true);\n";
-  } else {
+  if (!withEvents || !notify) {
     os << "    worker.end_task(/*notified=*/false);\n";
+    return;
   }
+  const auto &tensor = layout.events.find(notify->getEvent().getAttr())->second;
+  TensorOp op = tensor.op;
+  Sum word;
+  word.add(tensor.firstWord);
+  SmallVector<std::string> index = spell(notify->getIndex());
+  int64_t stride = 1;
+  SmallVector<std::pair<std::string, int64_t>> terms;
+  for (size_t i = index.size(); i-- > 0; stride *= op.getCapacity()[i])
+    terms.push_back({index[i], stride});
+  for (auto &[term, factor] : reverse(terms))
+    word.add(term, factor);
+  os << "    worker.notify(" << word.text() << ");\n"
+     << "    worker.end_task(/*notified=*/true);\n";
+}
+
+void PhaseEmitter::emitTiles(bool withEvents) {
+  if (hasInvariant())
+    os << "  int64_t previous = -1;\n";
+  os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
+        "tiles.stride) {\n";
+  if (asksAgain())
+    emitPointers("    ");
+  emitCoordinates("    ");
+  emitTaskBegin(withEvents);
+  if (withEvents && !phase.getWaits().empty())
+    os << "    if (!worker.ready())\n"
+          "      return false;\n";
+  if (hasInvariant()) {
+    std::string coordinate = invariantCoordinate(phase);
+    os << "    const bool changed = " << coordinate << " != previous;\n"
+       << "    previous = " << coordinate << ";\n";
+  }
+  emitCalls();
+  emitTaskEnd(withEvents);
   os << "  }\n";
+}
+
+void PhaseEmitter::emitTilesFromPlace(bool withEvents,
+                                      const KernelBodies &kernelBodies) {
+  os << "  int32_t part = place.part;\n"
+        "  int64_t tile = place.begins() ? tiles.first : place.tile;\n"
+        "  int64_t previous = place.previous;\n"
+        "  for (; tile < tiles.last; tile += tiles.stride, part = 0) {\n";
+  emitCoordinates("    ");
+  if (hasInvariant())
+    os << "    const bool changed = " << invariantCoordinate(phase)
+       << " != previous;\n";
+  os << "    switch (part) {\n"
+        "    case 0:\n";
+  emitTaskBegin(withEvents);
+  if (withEvents && !phase.getWaits().empty())
+    os << "    if (!worker.ready())\n"
+          "      return false;\n";
+  int part = 0;
+  for (mlir::Operation &op : phase.getBody().front()) {
+    if (&op != &phase.getBody().front().front())
+      os << "    worker.between();\n";
+    auto call = mlir::dyn_cast<CallOp>(op);
+    auto matrix = matrices.find(&op);
+    if (!call)
+      emitAdvance(mlir::cast<AdvanceOp>(op));
+    else if (matrix == matrices.end() || matrix->second.kernelsOwn.empty())
+      emitCall(call);
+    else
+      emitHandOver(call, ++part, kernelBodies);
+  }
+  emitTaskEnd(withEvents);
+  os << "    }\n";
+  if (hasInvariant())
+    os << "    previous = " << invariantCoordinate(phase) << ";\n";
+  os << "  }\n"
+        "  place.end();\n";
 }
 
 bool PhaseEmitter::hasPrefetches() {
@@ -271,9 +350,17 @@ void PhaseEmitter::emitPrefetches(StringRef indent) {
     bool isStreamed = streaming && operand == streaming.getOperands_()[kPanels];
     if (isStreamed && mostRows == 1)
       continue;
-    os << indent << (isStreamed ? "if (rows != 1)\n" + indent + "  " : "")
-       << "baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand)) << ", "
-       << phase.getPrefetchBytes() << ");\n";
+    bool isMultiplied =
+        byCublasLt && operand == byCublasLt->call.getOperands_()[kPanels];
+    if (isStreamed || isMultiplied)
+      os << indent << "if ("
+         << (!isMultiplied ? "rows != 1"
+             : isStreamed  ? "rows != 1 && !by_cublaslt"
+                           : "!by_cublaslt")
+         << ")\n"
+         << "  ";
+    os << indent << "baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand))
+       << ", " << phase.getPrefetchBytes() << ");\n";
   }
 }
 
@@ -306,41 +393,112 @@ void PhaseEmitter::emitWait(WaitAttr wait) {
 }
 
 void PhaseEmitter::emitCalls() {
-  bool first = true;
   for (mlir::Operation &op : phase.getBody().front()) {
-    if (!first)
+    if (&op != &phase.getBody().front().front())
       os << "    worker.between();\n";
-    first = false;
-    if (auto advance = mlir::dyn_cast<AdvanceOp>(op)) {
-      mlir::StringAttr logits = advance.getLogitsAttr().getAttr();
-      BufferOp buffer = layout.buffers.find(logits)->second;
-      os << "    worker.advance(step, " << base(logits) << ", "
-         << spell(buffer.getExtents().getResult(1)) << ");\n";
-      continue;
-    }
-    auto call = mlir::cast<CallOp>(op);
-    SmallVector<std::string> arguments;
-    for (mlir::Attribute attribute : call.getOperands_())
-      arguments.push_back(operand(attribute));
-    std::string list = join(arguments, ", ");
-    auto body = bodies.functions.find(call.getCallee());
-    std::string task = (body == bodies.functions.end()
-                            ? ("baton_task_" + call.getCallee()).str()
-                            : body->second) +
-                       "(" + list;
-    if (auto matrix = matrices.find(call); matrix != matrices.end())
-      task = matrix->second.name + "(worker.shared, " + list;
-    if (call == streaming) {
-      os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
-         << "baton_stream_" << call.getCallee() << "(ring, " << list << ");\n";
-      if (mostRows == 1)
-        continue;
-      os << "    else\n      ";
-    } else {
-      os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
-    }
-    os << task << ");\n";
+    if (auto call = mlir::dyn_cast<CallOp>(op))
+      emitCall(call);
+    else
+      emitAdvance(mlir::cast<AdvanceOp>(op));
   }
+}
+
+void PhaseEmitter::emitAdvance(AdvanceOp advance) {
+  mlir::StringAttr logits = advance.getLogitsAttr().getAttr();
+  BufferOp buffer = layout.buffers.find(logits)->second;
+  os << "    worker.advance(step, " << base(logits) << ", "
+     << spell(buffer.getExtents().getResult(1)) << ");\n";
+}
+
+std::string PhaseEmitter::arguments(CallOp call) {
+  SmallVector<std::string> arguments;
+  for (mlir::Attribute attribute : call.getOperands_())
+    arguments.push_back(operand(attribute));
+  return join(arguments, ", ");
+}
+
+/// In front of what a call becomes unless its weights flow through the ring, or
+/// a condition holds.
+void PhaseEmitter::emitCondition(CallOp call, StringRef list) {
+  if (call == streaming)
+    os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
+       << "baton_stream_" << call.getCallee() << "(ring, " << list << ");\n"
+       << (mostRows == 1 ? "" : "    else\n      ");
+  else
+    os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
+}
+
+void PhaseEmitter::emitCall(CallOp call) {
+  std::string list = arguments(call);
+  if (isCublasLts(call))
+    emitFinish(list);
+  emitCondition(call, list);
+  if (call == streaming && mostRows == 1)
+    return;
+  auto body = bodies.functions.find(call.getCallee());
+  if (auto matrix = matrices.find(call); matrix != matrices.end())
+    os << matrix->second.name << "(worker.shared, ";
+  else if (body != bodies.functions.end())
+    os << body->second << "(";
+  else
+    os << "baton_task_" << call.getCallee() << "(";
+  os << list << ");\n";
+}
+
+/// Leaves the function for the kernel's body; the next part of the task begins
+/// behind.
+void PhaseEmitter::emitHandOver(CallOp call, int part,
+                                const KernelBodies &kernelBodies) {
+  const MatrixBody &body = matrices.find(call)->second;
+  auto number =
+      std::distance(kernelBodies.begin(), kernelBodies.find(body.kernelsOwn));
+  std::string list = arguments(call);
+  if (isCublasLts(call))
+    emitFinish(list);
+  emitCondition(call, list);
+  os << "{\n"
+     << "      calls.body_" << number << " = " << body.hand << "(" << list
+     << ");\n"
+     << "      place = {" << number << ", " << rank << ", " << part
+     << ", iteration, tile, previous};\n"
+        "      return false;\n"
+        "    }\n"
+        "    [[fallthrough]];\n"
+        "    case "
+     << part << ":\n";
+}
+
+bool PhaseEmitter::isCublasLts(CallOp call) {
+  return byCublasLt && byCublasLt->call == call;
+}
+
+void PhaseEmitter::emitProductChoice() {
+  if (byCublasLt)
+    os << "  const bool by_cublaslt = worker.device->has_cublaslt && rows >= "
+       << leastRows << ";\n";
+}
+
+/// What is left of the task when its product is there.
+void PhaseEmitter::emitFinish(const std::string &operands) {
+  Sum place;
+  place.add(spell(byCublasLt->row), byCublasLt->columns());
+  place.add(spell(byCublasLt->column), byCublasLt->sides);
+  os << "    if (by_cublaslt)\n"
+     << "      baton_finish_" << byCublasLt->call.getCallee()
+     << "(worker.device->product + " << place.text() << ", "
+     << byCublasLt->columns() << ", " << operands << ");\n"
+     << "    else\n";
+}
+
+void PhaseEmitter::emitProductSides() {
+  mlir::ArrayAttr operands = byCublasLt->call.getOperands_();
+  constexpr unsigned kX = 2, kXStride = 3;
+  // The first tile's operands are the product's.
+  os << "  const int64_t t0 = 0, t1 = 0;\n"
+     << "  baton_lay_out_product(device, " << operand(operands[kX]) << ", "
+     << operand(operands[kXStride]) << ", " << operand(operands[kPanels])
+     << ", rows, " << byCublasLt->depth << ", " << byCublasLt->paddedDepth()
+     << ", " << byCublasLt->columns() << ");\n";
 }
 
 void PhaseEmitter::emitStreamTiles(StringRef indent) {

@@ -10,10 +10,16 @@
 #define BATON_CODEGEN_CUDA_PHASEEMITTER_H
 
 #include "codegen/cuda/BodyPrinter.h"
+#include "codegen/cuda/CublasLtProducts.h"
 #include "codegen/cuda/TunedBodies.h"
 #include "codegen/plan/ProgramLayout.h"
 
+#include <map>
+
 namespace baton::cuda {
+
+/// Bodies that are a persistent kernel's own, with the type of what they take.
+using KernelBodies = std::map<std::string, std::string>;
 
 /// Whether the program keeps what it computes from step to step.
 bool trains(event::ProgramOp program);
@@ -46,18 +52,33 @@ public:
   bool hasMatrixOfScratch() const;
   /// Whether its task hands over the step.
   bool advances();
+  /// Adds the bodies that the kernel has for its calls.
+  void collect(KernelBodies &kernelBodies) const;
+  /// Whether it has such.
+  bool handsOver() const;
+  /// The product that cuBLASLt computes in steps of `cublasLtRows()` rows or
+  /// more; its tasks then only finish it.
+  const std::optional<CublasLtProduct> &product() const { return byCublasLt; }
+  int64_t cublasLtRows() const { return leastRows; }
 
   // In a function that has worker, step, rows, past, outputs and iteration.
 
-  /// Pointers that all tiles share.
+  /// Pointers that all tiles share, unless tasks ask for them again.
   void emitPointers();
   /// The grid's extents, and the worker's tiles.
   void emitShare();
   /// A loop over the tiles. With events, tasks wait and notify; without, the
   /// first one's weights have been prefetched.
   void emitTiles(bool withEvents);
+  /// The same of a phase that hands calls over: begins where `place` says, and
+  /// leaves the function, which returns false, at every such call.
+  void emitTilesFromPlace(bool withEvents, const KernelBodies &kernelBodies);
   /// Prefetches the weights of the first tile.
   void emitFirstPrefetch();
+  /// Whether cuBLASLt has computed the product, if that may be.
+  void emitProductChoice();
+  /// Lays out the sides of its product.
+  void emitProductSides();
 
   // In the ring's source.
 
@@ -72,9 +93,25 @@ private:
   void emitExtents(llvm::StringRef indent);
   void emitCoordinates(llvm::StringRef indent);
   bool hasPrefetches();
+  void emitPointers(llvm::StringRef indent);
+  /// Whether pointers are asked for again by each task: those whose bodies take
+  /// most registers, and are called, leave none to hold them in.
+  bool asksAgain();
   void emitPrefetches(llvm::StringRef indent);
   void emitWait(event::WaitAttr wait);
+  /// Coordinates, and what precedes a task's calls.
+  void emitTaskBegin(bool withEvents);
+  void emitTaskEnd(bool withEvents);
+  bool hasInvariant();
   void emitCalls();
+  void emitCall(event::CallOp call);
+  void emitCondition(event::CallOp call, llvm::StringRef list);
+  void emitHandOver(event::CallOp call, int part,
+                    const KernelBodies &kernelBodies);
+  void emitAdvance(event::AdvanceOp advance);
+  std::string arguments(event::CallOp call);
+  bool isCublasLts(event::CallOp call);
+  void emitFinish(const std::string &operands);
 
   std::string operand(mlir::Attribute operand);
   std::string address(event::AddressAttr address);
@@ -94,6 +131,8 @@ private:
   /// Calls whose bodies take shared memory, on tensor cores when a step has
   /// more rows.
   llvm::DenseMap<mlir::Operation *, MatrixBody> matrices;
+  std::optional<CublasLtProduct> byCublasLt;
+  int64_t leastRows = 0;
   /// The local pointers of buffers and parameters.
   llvm::DenseMap<mlir::Attribute, std::string> names;
 };

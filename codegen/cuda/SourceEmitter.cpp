@@ -37,6 +37,26 @@ std::string cuda::BlockMemory::scratch(const KernelParts &parts) const {
                                std::to_string(parts.scratchBytes()) + ")";
 }
 
+void cuda::emitCalls(StringRef name, const KernelBodies &kernelBodies,
+                     raw_ostream &os) {
+  os << "struct " << name << " {\n";
+  size_t number = 0;
+  for (auto &[body, type] : kernelBodies)
+    os << "  " << type << " body_" << number++ << ";\n";
+  os << "};\n";
+}
+
+void cuda::emitKernelsBody(StringRef indent, const KernelBodies &kernelBodies,
+                           raw_ostream &os) {
+  size_t number = 0;
+  for (auto &[body, type] : kernelBodies) {
+    os << indent;
+    if (kernelBodies.size() > 1)
+      os << "if (place.body == " << number << ")\n" << indent << "  ";
+    os << body << "(shared, calls.body_" << number++ << ");\n";
+  }
+}
+
 Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
                                         const SourceOptions &options,
                                         plan::Signatures signatures) {
@@ -85,10 +105,14 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         "#include \"codegen/cuda/library/library.h\"\n"
      << (trains(program) ? "#include \"codegen/cuda/library/training.h\"\n"
                          : "")
+     << (options.cublasLtRows.empty()
+             ? ""
+             : "#include \"codegen/cuda/library/cublaslt.h\"\n")
      << bodies->text;
   if (options.asGraph)
     emitGraphKernels(parts, source);
   else
     emitPersistentKernel(parts, source);
+  emitProductKernels(parts, source);
   return source;
 }

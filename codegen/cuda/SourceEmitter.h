@@ -15,6 +15,8 @@
 #include "codegen/plan/PlanChecks.h"
 #include "dialects/Event/Event.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 #include <string>
 #include <vector>
 
@@ -41,6 +43,9 @@ struct SourceOptions {
   /// while the kernel before still runs, and say when they read what it wrote
   /// (compute capability 9.0 and later).
   bool asGraph = false, isProgrammatic = false;
+  /// Phases whose product cuBLASLt computes (CublasLtProducts.h), in steps of
+  /// at least so many rows, at least 2.
+  llvm::DenseMap<mlir::Operation *, int64_t> cublasLtRows;
 };
 
 /// A phase that is a kernel of its own.
@@ -58,6 +63,16 @@ struct KernelSegment {
   std::vector<PhaseKernel> kernels;
 };
 
+/// A product that cuBLASLt computes, and the kernel that lays its sides out.
+struct ProductKernel {
+  std::string kernel;
+  /// Index among the program's phases.
+  size_t phase;
+  int64_t leastRows;
+  /// As cuBLASLt gets them.
+  int64_t depth, columns;
+};
+
 struct Source {
   std::string kernel;
   std::string text;
@@ -72,6 +87,9 @@ struct Source {
   bool scratchIsShared = true;
   /// The kernels of a graph; none of a persistent kernel, which is `kernel`.
   std::vector<KernelSegment> segments;
+  /// Where cuBLASLt computes some products, a persistent kernel takes a part of
+  /// a step as its second argument.
+  std::vector<ProductKernel> products;
 };
 
 /// `signatures` are those of the CPU's task library, which this target's

@@ -15,6 +15,7 @@ using namespace llvm;
 using namespace baton;
 using namespace baton::event;
 using baton::cuda::kPanels;
+using baton::cuda::rowsOf;
 
 unsigned cuda::sidesOf(CallOp call) {
   return call.getCallee() == "gated_linear_bf16" ? 2 : 1;
@@ -26,7 +27,7 @@ mlir::Attribute cuda::depthOf(CallOp call) {
 mlir::Attribute cuda::columnsOf(CallOp call) {
   return call.getOperands_().getValue().drop_back(1).back();
 }
-static mlir::Attribute rowsOf(CallOp call) {
+mlir::Attribute cuda::rowsOf(CallOp call) {
   return call.getOperands_().getValue().drop_back(3).back();
 }
 
@@ -73,10 +74,13 @@ matrixLinear(CallOp call, const cuda::SourceOptions &options) {
                          int(options.matrixColumns), int(options.architecture)};
   if (!shape.is_valid() || shape.shared_bytes() > options.sharedLimit)
     return std::nullopt;
-  return cuda::MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}>",
-                                  call.getCallee(), options.threads,
-                                  options.matrixRows, options.matrixColumns),
-                          shape.shared_bytes()};
+  return cuda::MatrixBody{
+      formatv("baton_matrix_{0}<{1}, {2}, {3}>", call.getCallee(),
+              options.threads, options.matrixRows, options.matrixColumns),
+      shape.shared_bytes(),
+      formatv("baton_matrix_multiply<{0}, {1}, {2}>", options.threads,
+              options.matrixRows, options.matrixColumns),
+      "BatonMatrixLinear", ("baton_hand_" + call.getCallee()).str()};
 }
 
 static std::optional<cuda::MatrixBody>
@@ -112,6 +116,12 @@ std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,
   return std::nullopt;
 }
 
+/// What a product rounds its sides to, as the library names it.
+static const char *typeOf(StringRef callee) {
+  return callee.ends_with("_bf16") ? "baton::cuda::BFloat16Operands"
+                                   : "baton::cuda::Float16Operands";
+}
+
 /// Of a product whose sides are rounded to 16 bits.
 static std::optional<cuda::MatrixBody>
 matrixProduct(CallOp call, const cuda::SourceOptions &options) {
@@ -123,10 +133,14 @@ matrixProduct(CallOp call, const cuda::SourceOptions &options) {
   if (options.matrixRows == 0 || !shape.is_valid() ||
       shape.shared_bytes() > options.sharedLimit)
     return std::nullopt;
-  return cuda::MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}>",
-                                  call.getCallee(), shape.threads, shape.rows,
-                                  shape.columns),
-                          shape.shared_bytes()};
+  return cuda::MatrixBody{
+      formatv("baton_matrix_{0}<{1}, {2}, {3}>", call.getCallee(),
+              shape.threads, shape.rows, shape.columns),
+      shape.shared_bytes(),
+      formatv("baton_matrix_multiply<{0}, {1}, {2}, {3}>",
+              typeOf(call.getCallee()), shape.threads, shape.rows,
+              shape.columns),
+      "BatonMatrixProduct", ("baton_hand_" + call.getCallee()).str()};
 }
 
 std::optional<cuda::MatrixBody>
@@ -163,8 +177,7 @@ const char *cuda::operandTypeOf(ProgramOp program,
       }
   if (bfloat == half)
     return nullptr;
-  return bfloat ? "baton::cuda::BFloat16Operands"
-                : "baton::cuda::Float16Operands";
+  return typeOf(bfloat ? "_bf16" : "_f16");
 }
 
 /// Whether an address and the stride behind it among a call's operands are

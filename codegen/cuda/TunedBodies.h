@@ -21,6 +21,7 @@ constexpr unsigned kPanels = 4;
 /// The number of panels side by side that a linear's call reads: gate and up
 /// are two.
 unsigned sidesOf(event::CallOp call);
+mlir::Attribute rowsOf(event::CallOp call);
 mlir::Attribute depthOf(event::CallOp call);
 mlir::Attribute columnsOf(event::CallOp call);
 
@@ -35,6 +36,11 @@ struct MatrixBody {
   /// "baton_matrix_linear_bf16<256, 128, 128>"
   std::string name;
   int64_t sharedBytes;
+  /// Where phases of a persistent kernel hand their calls to the kernel: what
+  /// the kernel calls, "baton_matrix_multiply<256, 128, 128>", the type of what
+  /// that takes, "BatonMatrixLinear", and who makes one of a call's operands,
+  /// "baton_hand_linear_bf16". Else empty.
+  std::string kernelsOwn = {}, type = {}, hand = {};
 };
 
 /// The body on tensor cores for calls in steps of many rows, if there is one.

@@ -223,6 +223,77 @@ static json logitsOf(ProgramOp program,
   return nullptr;
 }
 
+namespace {
+/// Bytes of the tensors that ranks exchange, and as a sum of products.
+struct Payload {
+  std::string text;
+  int64_t bytes = 0;
+};
+} // namespace
+
+static Payload payloadOf(ExchangeOp exchange,
+                         const baton::plan::ProgramLayout &layout) {
+  Payload payload;
+  std::string &text = payload.text;
+  for (TransferAttr transfer : exchange.getTransfers()) {
+    bool gathers = exchange.getKind() == ExchangeKind::all_gather;
+    BufferOp whole =
+        layout.buffers
+            .find((gathers ? transfer.getReceive() : transfer.getSend())
+                      .getAttr())
+            ->second;
+    text += text.empty() ? "" : " + ";
+    int64_t bytes = whole.getElement().getIntOrFloatBitWidth() / 8;
+    text += std::to_string(bytes);
+    payload.bytes += bytes * transfer.getElements();
+    for (int64_t extent : whole.getCapacity())
+      text += " * " + std::to_string(extent);
+  }
+  return payload;
+}
+
+/// In the order of their numbers.
+static json collectivesOf(const baton::plan::ProgramLayout &layout) {
+  json result = json::array();
+  ProgramOp program = layout.program;
+  for (PhaseOp phase : phasesOf(program))
+    for (auto exchange : phase.getBody().getOps<ExchangeOp>()) {
+      json tensors = json::array();
+      for (TransferAttr transfer : exchange.getTransfers())
+        tensors.push_back((exchange.getKind() == ExchangeKind::all_gather
+                               ? transfer.getReceive()
+                               : transfer.getSend())
+                              .getValue()
+                              .str());
+      auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
+      bool always = llvm::none_of(phase.getGrid().getResults(),
+                                  [](mlir::AffineExpr extent) {
+                                    return extent.isFunctionOfSymbol(kOutputs);
+                                  });
+      Payload payload = payloadOf(exchange, layout);
+      result.push_back(
+          {{"name", phase.getName().str()},
+           {"phase", phase.getName().str()},
+           {"segment", segment.getName().str()},
+           {"iterations", segment.getRepeat()},
+           {"kind", stringifyExchangeKind(exchange.getKind()).str()},
+           {"axes", toJson(exchange.getAxes())},
+           {"operation", exchange.getPurpose().str()},
+           {"payload", payload.text},
+           {"payload_bytes", payload.bytes},
+           {"every_step", always},
+           {"tensors", std::move(tensors)}});
+    }
+  return result;
+}
+
+static json meshOf(MeshOp mesh) {
+  json axes = json::array();
+  for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes()))
+    axes.push_back({{"name", toJson(name)}, {"size", size}});
+  return {{"axes", std::move(axes)}, {"batch", toJson(mesh.getBatch())}};
+}
+
 json baton::plan::planMetadata(Layouts layouts, bool withReads) {
   json phases = json::array(), programs = json::array();
   uint64_t rows = 0, outputs = 0, scratch = 0;
@@ -261,6 +332,10 @@ json baton::plan::planMetadata(Layouts layouts, bool withReads) {
                  {"programs", std::move(programs)},
                  {"phases", std::move(phases)},
                  {"proof", std::move(proof)}};
+  for (auto mesh : first.getBody().getOps<MeshOp>()) {
+    result["mesh"] = meshOf(mesh);
+    result["collectives"] = collectivesOf(layouts.front());
+  }
   if (training.is_object())
     result["training"] = std::move(training);
   return result;

@@ -23,6 +23,12 @@ namespace baton::plan {
 ///                    layer_stride, extents}], reads?}], in order of rank
 ///     logits       {vocabulary, storage, offset, stride} of the first
 ///                  program, or null
+///     mesh         {axes: [{name, size}], batch: [names]} of a program of
+///                  several ranks, numbered with the last axis fastest
+///     collectives  [{name, kind: "all_to_all" | "all_gather", axes, operation,
+///                    payload, payload_bytes, phase, segment, iterations,
+///                    every_step, tensors}]: what its ranks exchange; without
+///                  every_step only in steps that end with an update
 ///     proof        what event-verify wrote about the first program, or null
 ///
 /// Offsets and strides count elements. `storage` is an index into storages. An

@@ -52,6 +52,12 @@ Error PhaseChecker::check() {
     } else if (auto advance = mlir::dyn_cast<AdvanceOp>(op)) {
       if (Error error = checkAdvance(advance))
         return error;
+    } else if (auto exchange = mlir::dyn_cast<ExchangeOp>(op)) {
+      for (TransferAttr transfer : exchange.getTransfers())
+        for (mlir::FlatSymbolRefAttr symbol :
+             {transfer.getSend(), transfer.getReceive()})
+          if (Error error = checkBuffer(buffer(symbol)))
+            return error;
     } else {
       return createStringError("phase '" + phase.getName() +
                                "': " + op.getName().getStringRef() +

@@ -54,6 +54,8 @@ struct ProgramLayout {
   llvm::MapVector<mlir::StringAttr, Storage> storages;
   llvm::MapVector<mlir::StringAttr, event::BufferOp> buffers;
   llvm::MapVector<mlir::StringAttr, EventTensor> events;
+  /// Exchanges of ranks, in order of rank.
+  llvm::DenseMap<mlir::Operation *, int64_t> collectives;
   /// Event words of all programs.
   int64_t words = 0;
   /// Number of the first phase, in order of rank, among those of all programs.

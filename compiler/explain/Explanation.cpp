@@ -21,7 +21,8 @@ double StepExplanation::predicted() const {
 static PhaseExplanation explainPhase(event::ProgramOp program,
                                      event::PhaseOp phase,
                                      llvm::ArrayRef<compiler::Remark> remarks,
-                                     std::vector<bool> &used) {
+                                     std::vector<bool> &used,
+                                     const Products &products) {
   auto segment = mlir::cast<event::SegmentOp>(phase->getParentOp());
   PhaseExplanation result{phase,
                           phase.getName().str(),
@@ -30,18 +31,26 @@ static PhaseExplanation explainPhase(event::ProgramOp program,
                           {},
                           fusionReasons(phase, remarks, used),
                           orderReasons(program, phase),
-                          eventReasons(program, phase)};
+                          eventReasons(program, phase),
+                          std::nullopt};
+  for (const compiler::ProductChoice &choice : products.choices)
+    if (choice.phase == phase)
+      result.product = choice;
   for (auto call : phase.getBody().getOps<event::CallOp>())
     result.calls.push_back(call.getCallee().str());
   if (!phase.getBody().getOps<event::AdvanceOp>().empty())
     result.calls.push_back("advance");
+  for (auto exchange : phase.getBody().getOps<event::ExchangeOp>())
+    result.calls.push_back(
+        event::stringifyExchangeKind(exchange.getKind()).str());
   return result;
 }
 
 static PhaseAtStep explainAt(event::ProgramOp program,
                              const PhaseExplanation &phase, const Step &step,
                              const PhaseCost &cost, const Machine &machine,
-                             const compiler::TargetDescription *target) {
+                             const compiler::TargetDescription *target,
+                             const compiler::TargetDescription &figures) {
   PhaseAtStep result;
   double repeat = static_cast<double>(phase.repeat);
   event::PhaseOp op = phase.op;
@@ -57,6 +66,11 @@ static PhaseAtStep explainAt(event::ProgramOp program,
   // Phases behind one another hand over once.
   if (result.balance.tasks > 0 && !op.getWaits().empty())
     result.events = repeat * machine.eventMicroseconds.value;
+  const std::optional<compiler::ProductChoice> &product = phase.product;
+  if (product && product->leastRows && step.rows >= product->leastRows)
+    if (auto times =
+            compiler::productTimes(*product->product, step.rows, figures))
+      result.boundary = repeat * times->boundary;
   result.bound = result.events > least + result.imbalance ? "synchronisation"
                  : result.memory >= result.compute        ? "memory"
                                                           : "compute";
@@ -66,7 +80,8 @@ static PhaseAtStep explainAt(event::ProgramOp program,
 static StepExplanation explainStep(const Explanation &explanation,
                                    const NamedStep &named,
                                    llvm::ArrayRef<TracedStep> traced,
-                                   const compiler::TargetDescription *target) {
+                                   const compiler::TargetDescription *target,
+                                   const compiler::TargetDescription &figures) {
   StepExplanation result;
   result.name = named.name;
   result.step = named.step;
@@ -102,8 +117,8 @@ static StepExplanation explainStep(const Explanation &explanation,
   for (const PhaseExplanation &phase : explanation.phases) {
     costs.push_back(phaseCost(phase.op, result.step));
     result.phases.push_back(explainAt(explanation.program, phase, result.step,
-                                      costs.back(), explanation.machine,
-                                      target));
+                                      costs.back(), explanation.machine, target,
+                                      figures));
   }
   result.simulated =
       simulate(explanation.program, result.step, costs, explanation.machine);
@@ -120,7 +135,8 @@ Explanation explain::explainPlan(const compiler::Plan &plan,
                                  llvm::ArrayRef<NamedStep> steps,
                                  llvm::ArrayRef<TracedStep> traced,
                                  const Machine &machine,
-                                 const compiler::TargetDescription *target) {
+                                 const compiler::TargetDescription *target,
+                                 const Products &products) {
   Explanation result;
   result.model = model;
   result.program = plan.program();
@@ -128,12 +144,14 @@ Explanation explain::explainPlan(const compiler::Plan &plan,
   const std::vector<compiler::Remark> &remarks = plan.remarks();
   std::vector<bool> used(remarks.size());
   for (event::PhaseOp phase : event::phasesOf(result.program))
-    result.phases.push_back(explainPhase(result.program, phase, remarks, used));
+    result.phases.push_back(
+        explainPhase(result.program, phase, remarks, used, products));
   for (auto [index, remark] : llvm::enumerate(remarks))
     if (!used[index])
       result.remarks.push_back(remark);
   result.memory = memoryUse(result.program);
   for (const NamedStep &step : steps)
-    result.steps.push_back(explainStep(result, step, traced, target));
+    result.steps.push_back(
+        explainStep(result, step, traced, target, products.figures));
   return result;
 }

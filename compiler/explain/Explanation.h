@@ -3,6 +3,7 @@
 #ifndef BATON_COMPILER_EXPLAIN_EXPLANATION_H
 #define BATON_COMPILER_EXPLAIN_EXPLANATION_H
 
+#include "compiler/CublasLtChoice.h"
 #include "compiler/Plan.h"
 #include "compiler/explain/Memory.h"
 #include "compiler/explain/Reasons.h"
@@ -22,6 +23,8 @@ struct PhaseExplanation {
   int64_t repeat;
   std::vector<std::string> calls;
   Sentences fusion, order, events;
+  /// Of a linear on a GPU, whether cuBLASLt computes it, and why.
+  std::optional<compiler::ProductChoice> product;
 };
 
 /// Times are microseconds, of all iterations together.
@@ -37,12 +40,14 @@ struct PhaseAtStep {
   /// What uneven shares of the workers add to the greater of the two.
   double imbalance = 0;
   double events = 0;
+  /// What it takes to have cuBLASLt compute the product, where it does.
+  double boundary = 0;
   /// "memory", "compute" or "synchronisation": the greatest part.
   std::string bound;
   std::optional<PhaseTime> measured;
 
   double predicted() const {
-    return std::max(memory, compute) + imbalance + events;
+    return std::max(memory, compute) + imbalance + events + boundary;
   }
 };
 
@@ -82,13 +87,20 @@ struct NamedStep {
 /// Whether a program trains.
 bool trains(event::ProgramOp program);
 
+/// What is chosen of a program's linears on a GPU, by these figures.
+struct Products {
+  std::vector<compiler::ProductChoice> choices;
+  compiler::TargetDescription figures;
+};
+
 /// Explains a plan at some steps. `target` is null when the plan was given as
 /// it is; `traced` may be empty.
 Explanation explainPlan(const compiler::Plan &plan, const std::string &model,
                         llvm::ArrayRef<NamedStep> steps,
                         llvm::ArrayRef<TracedStep> traced,
                         const Machine &machine,
-                        const compiler::TargetDescription *target);
+                        const compiler::TargetDescription *target,
+                        const Products &products);
 
 /// Tables and sentences of at most 120 columns.
 std::string explanationText(const Explanation &explanation);

@@ -74,6 +74,8 @@ phaseJson(const PhaseExplanation &phase,
                  {"event", nullptr},
                  {"reasons",
                   {{"fusion", phase.fusion},
+                   {"cublaslt", phase.product ? Sentences{phase.product->reason}
+                                              : Sentences{}},
                    {"order", phase.order},
                    {"events", phase.events}}}};
   if (auto notify = op.getNotify()) {
@@ -103,6 +105,7 @@ static Json atStepJson(const PhaseAtStep &phase, int64_t repeat) {
                  {"compute_us", rounded(phase.compute)},
                  {"imbalance_us", rounded(phase.imbalance)},
                  {"events_us", rounded(phase.events)},
+                 {"boundary_us", rounded(phase.boundary)},
                  {"predicted_us", rounded(phase.predicted())},
                  {"bound", phase.bound},
                  {"rounds", phase.balance.rounds},

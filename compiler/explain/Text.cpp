@@ -222,6 +222,8 @@ static std::string reasonsText(const Explanation &explanation, size_t index) {
   add("fusion", phase.fusion);
   for (const StepExplanation &step : explanation.steps)
     add(("tile, " + step.name).c_str(), step.phases[index].tile);
+  if (phase.product)
+    add("cublaslt", {phase.product->reason});
   add("order", phase.order);
   add("events", phase.events);
   for (const StepExplanation &step : explanation.steps)

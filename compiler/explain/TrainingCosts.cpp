@@ -118,6 +118,7 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
       {"activate_gradient", {elements<8, 6>, 9}},
       {"tanh_gradient", {elements<3, 6>, 8}},
       {"softmax_gradient", {elements<4, 6>, 8}},
+      {"mask_sequences", {elements<1, 4>, 10}},
       {"gate_gradient", {heads<5, 8>, 12}},
       // Maximum, exponential, share, and what is left of the gradient.
       {"cross_entropy", {elements<8, 6>, 10}},
@@ -134,6 +135,12 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
       {"hyper_pre_gradient", {heads<3, 10>, 13}},
       {"hyper_post_gradient", {postGradient, 18}},
       {"sum_squares", {elements<2, 3>, 5}},
+      {"sum_ranks", {elements<1, 2>, 4}},
+      {"sum_losses",
+       {[](const CallOperands &call) {
+          return flops(static_cast<double>(call.integer(4)));
+        },
+        5}},
       {"step_summary",
        {[](const CallOperands &call) {
           return flops(call.integer(3) + call.integer(5));

@@ -168,12 +168,14 @@ function details(index, at) {
     stateBytes(at.bytes) ? number(bytesText(stateBytes(at.bytes)), "keys and values") : null,
     number(timeText(at.memory_us), "memory"), number(timeText(at.compute_us), "compute"),
     number(timeText(at.imbalance_us), "imbalance"), number(timeText(at.events_us), "events"),
+    at.boundary_us ? number(timeText(at.boundary_us), "around cuBLASLt") : null,
     at.measured_us === null ? null : number(timeText(at.measured_waiting_us), "waited, all workers together"));
   const list = element("dl");
   const add = (name, body) => list.append(element("dt", {}, name), element("dd", {}, body));
   add("grid", element("span", {}, element("code", {}, "(" + phase.grid + ")"), " of ", element("code", {}, phase.calls.join(", "))));
   add("fusion", reasonList(phase.reasons.fusion));
   add("tile", reasonList(at.reasons.tile));
+  if (phase.reasons.cublaslt.length) add("cuBLASLt", reasonList(phase.reasons.cublaslt));
   add("order", reasonList(phase.reasons.order));
   add("events", reasonList([...(at.event_words ? ["at this step " + at.event_words + (phase.repeat > 1 ? " in each iteration" : "")] : []),
                             ...phase.reasons.events]));
@@ -185,7 +187,8 @@ function bars(at, longest) {
   const part = (us, color, name) => element("div", { style: `width:${100 * us / longest}%;background:${color}`, tip: `${name}: ${timeText(us)}` });
   const stack = element("div", { class: "stack" },
     part(base, at.memory_us >= at.compute_us ? boundColor.memory : boundColor.compute, at.memory_us >= at.compute_us ? "memory" : "compute"),
-    part(at.imbalance_us, "var(--imbalance)", "imbalance"), part(at.events_us, "var(--events)", "events"));
+    part(at.imbalance_us, "var(--imbalance)", "imbalance"), part(at.events_us, "var(--events)", "events"),
+    part(at.boundary_us, "var(--events)", "around cuBLASLt"));
   if (at.measured_us === null) return [stack];
   return [stack, element("div", { class: "stack measured" }, part(at.measured_us, "var(--measured)", "measured"))];
 }

@@ -15,7 +15,8 @@ constexpr llvm::StringLiteral kPlacements = "dist.placements",
                               kOperands = "dist.operands",
                               kComputed = "dist.computed",
                               kGradient = "dist.gradient",
-                              kSharedHeads = "dist.shared_heads";
+                              kSharedHeads = "dist.shared_heads",
+                              kSummed = "dist.summed";
 
 } // namespace baton::dist
 

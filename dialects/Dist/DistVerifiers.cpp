@@ -37,6 +37,23 @@ static LogicalResult verifyList(Operation *op, NamedAttribute attribute,
   return success();
 }
 
+static LogicalResult verifySummed(Operation *op, Attribute value) {
+  auto axes = dyn_cast<ArrayAttr>(value);
+  MeshOp mesh = findMesh(op);
+  if (!axes || axes.empty() || !llvm::all_of(axes, llvm::IsaPred<StringAttr>))
+    return op->emitError() << "'" << kSummed
+                           << "': expected names of axes in brackets";
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    if (!mesh || !mesh.getSize(cast<StringAttr>(axis)))
+      return op->emitError()
+             << "'" << kSummed << "': there is no axis " << axis;
+    if (llvm::is_contained(axes.getValue().take_front(i), axis))
+      return op->emitError()
+             << "'" << kSummed << "': axis " << axis << " occurs twice";
+  }
+  return success();
+}
+
 LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -51,6 +68,8 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                       {attribute.getName(),
                        ArrayAttr::get(getContext(), {attribute.getValue()})},
                       op->getOperand(0).getType());
+  if (name == kSummed && isa<GradientOp>(op))
+    return verifySummed(op, attribute.getValue());
   if (name == kSharedHeads &&
       isa<SequenceAttentionOp, AttentionOp, AttentionQueryGradientOp,
           AttentionKeyValueGradientOp>(op) &&

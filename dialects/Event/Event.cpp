@@ -195,6 +195,23 @@ void CountAttr::print(AsmPrinter &printer) const {
   printer << '<' << getMap() << '>';
 }
 
+Attribute TransferAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr send, receive;
+  int64_t elements, part;
+  if (parser.parseLess() || parseSymbol(parser, send) ||
+      parser.parseKeyword("to") || parseSymbol(parser, receive) ||
+      parser.parseComma() || parser.parseInteger(elements) ||
+      parser.parseKeyword("by") || parser.parseInteger(part) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), send, receive, elements, part);
+}
+
+void TransferAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getSend() << " to " << getReceive() << ", " << getElements()
+          << " by " << getPart() << '>';
+}
+
 Attribute TaskAttr::parse(AsmParser &parser, Type) {
   StringAttr phase;
   int64_t iteration;
@@ -214,6 +231,22 @@ void TaskAttr::print(AsmPrinter &printer) const {
   printer << '<' << getPhase() << ", " << getIteration() << ", [";
   llvm::interleaveComma(getCoordinates(), printer);
   printer << "]>";
+}
+
+int64_t MeshOp::countRanks(ArrayAttr axes) {
+  int64_t ranks = 1;
+  for (Attribute axis : axes) {
+    const auto *found = llvm::find(getNames(), axis);
+    if (found == getNames().end())
+      return 0;
+    ranks *= getSizes()[found - getNames().begin()];
+  }
+  return ranks;
+}
+
+int64_t ExchangeOp::countRanks() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  return (*program.getBody().getOps<MeshOp>().begin()).countRanks(getAxes());
 }
 
 std::optional<int64_t> ParameterOp::countElements() {

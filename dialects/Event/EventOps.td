@@ -120,6 +120,14 @@ def Event_NullAttr : Event_Attr<"Null", "null"> {
   let summary = "call operand: the null pointer";
 }
 
+def Event_TransferAttr : Event_Attr<"Transfer", "transfer"> {
+  let summary = "a tensor that ranks exchange: what a rank sends of it, and where it receives it"
+                ", in elements the whole, and what each rank of the group has of it";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$send, "::mlir::FlatSymbolRefAttr":$receive,
+                        "int64_t":$elements, "int64_t":$part);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Event_TaskAttr : Event_Attr<"Task", "task"> {
   let summary = "one task, in an explicit schedule";
   let parameters = (ins "::mlir::StringAttr":$phase, "int64_t":$iteration,
@@ -142,6 +150,13 @@ def Event_Distribution : I32EnumAttr<"Distribution", "which worker runs a tile o
 }
 def Event_DistributionAttr : EnumAttr<Event_Dialect, Event_Distribution, "distribution">;
 
+def Event_ExchangeKind : I32EnumAttr<"ExchangeKind", "which part of a tensor goes from which rank to which", [
+    I32EnumAttrCase<"all_to_all", 0>, I32EnumAttrCase<"all_gather", 1>]> {
+  let cppNamespace = "::baton::event";
+  let genSpecializedAttr = 0;
+}
+def Event_ExchangeKindAttr : EnumAttr<Event_Dialect, Event_ExchangeKind, "exchange_kind">;
+
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
@@ -157,6 +172,7 @@ def Event_ProgramOp : Event_Op<"program", [IsolatedFromAbove, Symbol, SymbolTabl
     - `max_rows`, `max_seq` and `max_outputs` are at least 1; `max_outputs <= max_rows <= max_seq`
     - phase names are unique
     - an event tensor is notified by one phase
+    - there is at most one mesh
     - `scratch_bytes`, which every worker has for a task at a time, is not negative
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_rows, I64Attr:$max_seq,
@@ -169,6 +185,30 @@ def Event_ProgramOp : Event_Op<"program", [IsolatedFromAbove, Symbol, SymbolTabl
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+}
+
+def Event_MeshOp : Event_Op<"mesh", [HasParent<"ProgramOp">]> {
+  let summary = "the ranks that run the program, one process's worth of it each";
+  let description = [{
+    ```mlir
+    event.mesh ["dp", "tp"] sizes [2, 4] batch ["dp"]
+    ```
+    Rank numbers ascend in the last axis first. Every rank runs the whole plan on
+    memory of its own; over `batch` axes each has other rows. Steps of all ranks
+    are as many, with the same `outputs`; `rows` are each one's own.
+
+    **Constraints:**
+    - there is at least one axis; names are different and sizes at least 1
+    - there are at most 2^20 ranks
+    - batch names axes
+  }];
+  let arguments = (ins StrArrayAttr:$names, DenseI64ArrayAttr:$sizes, StrArrayAttr:$batch);
+  let assemblyFormat = "$names `sizes` $sizes `batch` $batch attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Ranks that differ in these axes only; 0 if one of them is none.
+    int64_t countRanks(::mlir::ArrayAttr axes);
+  }];
 }
 
 def Event_ParameterOp : Event_Op<"parameter", [Symbol, HasParent<"ProgramOp">]> {
@@ -423,6 +463,47 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
   }];
 }
 
+def Event_ExchangeOp : Event_Op<"exchange", [HasParent<"PhaseOp">]> {
+  let summary = "ranks send one another parts of tensors, all in one task";
+  let description = [{
+    ```mlir
+    event.exchange all_to_all over ["dp"] for "all_reduce"
+      [#event.transfer<@gradient to @received, 7860 by 3936>]
+    ```
+    The group are the ranks that differ in `axes` only, n of them. Of the whole
+    tensor the rank at place g has the elements from g * part on: `part` of them,
+    or what is left. Each sends from the first element of `send` on and receives
+    from the first one of `receive` on.
+    - `all_to_all`: a rank sends the whole tensor, and receives n parts, the one of
+      its own place from every rank, `part` elements apart.
+    - `all_gather`: a rank sends its part, and receives the whole tensor.
+
+    Nobody adds anything up on the way: a sum over ranks is an `all_to_all`,
+    tasks that add n parts in ascending order of ranks, and an `all_gather`.
+    `purpose` names what the exchange belongs to, for people.
+
+    The runtime does it, when all ranks of the group have come to it.
+
+    **Constraints:**
+    - the program has a mesh, and `axes` are different ones of it, of at least two ranks together
+    - it stands alone in its phase
+    - the phase's grid depends on `outputs` alone, and has one task at most
+    - there is a tensor, and send and receive are buffers of one element type, not inputs
+    - part is a multiple of 64 bytes of f32, and n parts are the whole tensor or more
+    - of an all_to_all, send has as many elements as the whole tensor, and receive n rows of a part
+    - of an all_gather, send has rows of a part, and receive as many elements as the whole tensor
+  }];
+  let arguments = (ins Event_ExchangeKindAttr:$kind, StrArrayAttr:$axes, StrAttr:$purpose,
+                       ArrayAttr:$tensors);
+  let assemblyFormat = "$kind `over` $axes `for` $purpose $tensors attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    auto getTransfers() { return getTensors().getAsRange<TransferAttr>(); }
+    /// Ranks of a group.
+    int64_t countRanks();
+  }];
+}
+
 def Event_AdvanceOp : Event_Op<"advance", [HasParent<"PhaseOp">]> {
   let summary = "hands the step's logits to the runtime, which samples and sets the next step";
   let description = [{
@@ -441,6 +522,7 @@ def Event_ScheduleOp : Event_Op<"schedule", [HasParent<"ProgramOp">]> {
     whatever the number of workers.
 
     **Constraints:**
+    - the program has no exchange, whose order every rank must share
     - the symbols lie in the program's ranges
     - every task of the step stands in one list, once
   }];

@@ -76,6 +76,10 @@ LogicalResult ProgramOp::verify() {
 }
 
 LogicalResult ProgramOp::verifyRegions() {
+  auto meshes = getBody().getOps<MeshOp>();
+  if (!meshes.empty() && !llvm::hasSingleElement(meshes))
+    return (*std::next(meshes.begin())).emitOpError()
+           << "is the program's second mesh";
   llvm::StringSet<> names;
   DenseMap<Attribute, StringRef> notifiers;
   for (PhaseOp phase : phasesOf(*this)) {
@@ -444,6 +448,11 @@ LogicalResult AdvanceOp::verify() {
 
 LogicalResult ScheduleOp::verify() {
   auto program = cast<ProgramOp>((*this)->getParentOp());
+  for (PhaseOp phase : phasesOf(program))
+    if (!phase.getBody().getOps<ExchangeOp>().empty())
+      return emitOpError() << "lists tasks of a program whose ranks exchange "
+                              "tensors, in phase '"
+                           << phase.getName() << "'";
   int64_t rows = getRows(), past = getPast(), outputs = getOutputs();
   if (rows < 1 || rows > int64_t(program.getMaxRows()) || past < 0 ||
       past > int64_t(program.getMaxSeq()) - rows || outputs < 0 ||

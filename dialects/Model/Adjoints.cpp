@@ -172,6 +172,62 @@ void SequenceAttentionOp::differentiateInputs(Adjoint &adjoint) {
   adjoint.add(getV(), both.getValues());
 }
 
+//===----------------------------------------------------------------------===//
+// Attention as it is written before fusion
+//===----------------------------------------------------------------------===//
+
+/// A view with the last two dimensions swapped.
+static Value swapped(Adjoint &adjoint, Value x) {
+  ArrayRef<int64_t> shape = typeOf(x).getShape();
+  return create<TransposeOp>(
+      adjoint, typeOf(x).withShape({shape[0], shape[2], shape[1]}), x,
+      ArrayRef<int64_t>{0, 2, 1});
+}
+
+static Value product(Adjoint &adjoint, Value lhs, Value rhs) {
+  ArrayRef<int64_t> left = typeOf(lhs).getShape();
+  return create<MatmulOp>(
+      adjoint,
+      typeOf(lhs).withShape({left[0], left[1], typeOf(rhs).getDimension(2)}),
+      lhs, rhs);
+}
+
+/// A row of the longest sequence sees that many positions.
+int64_t MatmulOp::getProductFlops() {
+  int64_t flops = 2;
+  for (int64_t dimension :
+       {typeOf(getLhs()).getDimension(0), typeOf(getLhs()).getDimension(2),
+        typeOf(getRhs()).getDimension(2)})
+    flops *= isSymbol(dimension)
+                 ? (*this)->getParentOfType<ProgramOp>().getMaxSeq()
+                 : dimension;
+  return flops;
+}
+
+void MatmulOp::differentiateInputs(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult());
+  adjoint.add(getLhs(),
+              product(adjoint, dy, swapped(adjoint, adjoint.value(getRhs()))));
+  // What is as tall as a step comes first in a product.
+  Value lhs = adjoint.value(getLhs());
+  bool isWide = isSymbol(typeOf(getRhs()).getDimension(2));
+  adjoint.add(
+      getRhs(),
+      isWide ? swapped(adjoint, product(adjoint, swapped(adjoint, dy), lhs))
+             : product(adjoint, swapped(adjoint, lhs), dy));
+}
+
+void MaskOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(), create<MaskGradientOp>(
+                          adjoint, getType(), adjoint.gradient(getResult()),
+                          adjoint.value(getPositions()), getWindowAttr()));
+}
+
+void ReindexOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(), create<ReindexOp>(adjoint, typeOf(getX()),
+                                        adjoint.gradient(getResult())));
+}
+
 void GateOp::differentiateInputs(Adjoint &adjoint) {
   Value dy = adjoint.gradient(getResult()), gate = adjoint.value(getGate());
   adjoint.add(getX(), create<GateOp>(adjoint, getType(), dy, gate));
@@ -263,11 +319,30 @@ void SliceOp::differentiateInputs(Adjoint &adjoint) {
                    getOffset());
 }
 
+/// x seen with its last dimension first, or the other way round.
+static Value turned(Adjoint &adjoint, Value x, bool back) {
+  int64_t rank = typeOf(x).getRank();
+  SmallVector<int64_t> order, shape;
+  for (int64_t i = 0; i < rank; ++i) {
+    order.push_back((i + (back ? 1 : rank - 1)) % rank);
+    shape.push_back(typeOf(x).getDimension(order.back()));
+  }
+  return create<TransposeOp>(adjoint, typeOf(x).withShape(shape), x, order);
+}
+
 /// The sum over what repeats an index: of every `times`-th slice.
 void BroadcastOp::differentiateInputs(Adjoint &adjoint) {
-  StepTensorType type = typeOf(getX());
-  int64_t axis = getAxis(), times = getTimes();
   Value dy = adjoint.gradient(getResult());
+  // Sums go along numbers, tiles along what a step knows.
+  bool isTurned = isSymbol(typeOf(dy).getShape().back());
+  int64_t axis = getAxis(), times = getTimes();
+  if (isTurned) {
+    dy = turned(adjoint, dy, /*back=*/false);
+    ++axis;
+  }
+  SmallVector<int64_t> summed(typeOf(dy).getShape());
+  summed[axis] /= times;
+  StepTensorType type = typeOf(dy).withShape(summed);
   SmallVector<Value> parts;
   for (int64_t index = 0; index < type.getDimension(axis); ++index) {
     SmallVector<int64_t> shape(type.getShape());
@@ -281,9 +356,10 @@ void BroadcastOp::differentiateInputs(Adjoint &adjoint) {
     }
     parts.push_back(sum);
   }
-  adjoint.add(getX(), parts.size() == 1
-                          ? parts.front()
-                          : create<JoinOp>(adjoint, type, parts, axis));
+  Value whole = parts.size() == 1
+                    ? parts.front()
+                    : create<JoinOp>(adjoint, type, parts, axis).getResult();
+  adjoint.add(getX(), isTurned ? turned(adjoint, whole, /*back=*/true) : whole);
 }
 
 //===----------------------------------------------------------------------===//
@@ -294,6 +370,9 @@ void BroadcastOp::differentiateInputs(Adjoint &adjoint) {
   void Op::differentiateParameters(Adjoint &) {}
 NO_PARAMETERS(RopeOp)
 NO_PARAMETERS(SequenceAttentionOp)
+NO_PARAMETERS(MatmulOp)
+NO_PARAMETERS(MaskOp)
+NO_PARAMETERS(ReindexOp)
 NO_PARAMETERS(GateOp)
 NO_PARAMETERS(AddOp)
 NO_PARAMETERS(MulOp)

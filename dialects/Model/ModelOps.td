@@ -94,7 +94,8 @@ class Model_Op<string mnemonic, list<Trait> traits = []> : Op<Model_Dialect, mne
 /// An op with an adjoint, whose cost it may state.
 defvar Model_Adjoint = DeclareOpInterfaceMethods<Model_Differentiable>;
 defvar Model_ParameterAdjoint = DeclareOpInterfaceMethods<Model_Differentiable, ["differentiateParameters"]>;
-defvar Model_ProductAdjoint = DeclareOpInterfaceMethods<Model_Differentiable, ["differentiateParameters", "getProductFlops"]>;
+defvar Model_ParameterProductAdjoint = DeclareOpInterfaceMethods<Model_Differentiable, ["differentiateParameters", "getProductFlops"]>;
+defvar Model_ProductAdjoint = DeclareOpInterfaceMethods<Model_Differentiable, ["getProductFlops"]>;
 
 /// An op whose text form is its operands, attributes and a functional type.
 class Model_PlainOp<string mnemonic, list<Trait> traits = [Pure]> : Model_Op<mnemonic, traits> {
@@ -283,7 +284,7 @@ def Model_PositionEmbeddingOp : Model_PlainOp<"position_embedding"> {
   let hasVerifier = 1;
 }
 
-def Model_LinearOp : Model_Op<"linear", [Pure, AttrSizedOperandSegments, Model_ProductAdjoint]> {
+def Model_LinearOp : Model_Op<"linear", [Pure, AttrSizedOperandSegments, Model_ParameterProductAdjoint]> {
   let summary = "activation(norm(x) · weightᵀ + bias) + residual";
   let description = [{
     The plain form has `x` and `weight` only. The norm-rewrites pass moves a
@@ -479,7 +480,7 @@ def Model_CustomOp : Model_Op<"custom", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Model_MatmulOp : Model_PlainOp<"matmul"> {
+def Model_MatmulOp : Model_PlainOp<"matmul", [Pure, Model_ProductAdjoint]> {
   let summary = "one matrix product per leading index";
   let description = [{
     `result[b] = lhs[b] · rhs[b]`
@@ -493,16 +494,22 @@ def Model_MatmulOp : Model_PlainOp<"matmul"> {
   let hasVerifier = 1;
 }
 
-def Model_MaskOp : Model_PlainOp<"mask"> {
+def Model_MaskOp : Model_PlainOp<"mask", [Pure, Model_Adjoint]> {
   let summary = "hides what a row may not see: minus infinity above the causal diagonal";
   let description = [{
     Row r sees positions 0 ..= past + r; with a window of w only the last w of them.
 
+    In training row r sees the rows `r - positions[r]` to r, as in
+    `model.sequence_attention`, and the lowest finite number stands for minus
+    infinity: there whatever is not finite is a fault.
+
     **Constraints:**
     - x is `H x rows x kv` and the result has its type
+    - there are positions in training programs, and only there; they are `rows x i32`
     - window is 0 (none) or at least 1
   }];
-  let arguments = (ins Model_TensorType:$x, DefaultValuedAttr<I64Attr, "0">:$window);
+  let arguments = (ins Model_TensorType:$x, Optional<Model_TensorType>:$positions,
+                       DefaultValuedAttr<I64Attr, "0">:$window);
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
 }

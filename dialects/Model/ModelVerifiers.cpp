@@ -390,14 +390,15 @@ LogicalResult MatmulOp::verify() {
 }
 
 LogicalResult MaskOp::verify() {
-  if (failed(expectRank(*this, "x", getX(), 3)) ||
-      failed(expectFloat32(*this, "x", getX())) ||
-      failed(expectSameType(*this, getX(), getResult())))
+  if (failed(verifyMask(*this, "x", getX(), getResult())))
     return failure();
-  ArrayRef<int64_t> x = shapeOf(getX());
-  if (isSymbol(x[0]) || x[1] != kRows || x[2] != kKv)
-    return emitOpError() << "x has shape " << text(x)
-                         << ", expected [heads, rows, kv]";
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  if (program && program.getTraining() != (getPositions() != nullptr))
+    return emitOpError() << (getPositions() ? "has positions outside training"
+                                            : "has no positions in training");
+  if (getPositions() &&
+      failed(expectIndices(*this, "positions", getPositions())))
+    return failure();
   if (getWindowAttr().getInt() < 0)
     return emitOpError() << "window is negative";
   return success();

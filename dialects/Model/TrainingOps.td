@@ -12,9 +12,7 @@
 // The forward step of training
 //===----------------------------------------------------------------------===//
 
-defvar Model_AttentionAdjointMethods = DeclareOpInterfaceMethods<Model_Differentiable, ["getProductFlops"]>;
-
-def Model_SequenceAttentionOp : Model_PlainOp<"sequence_attention", [Pure, Model_AttentionAdjointMethods]> {
+def Model_SequenceAttentionOp : Model_PlainOp<"sequence_attention", [Pure, Model_ProductAdjoint]> {
   let summary = "causal attention within the sequences of a step";
   let description = [{
     As `model.attention`, over the step's own rows: row r sees the rows
@@ -37,15 +35,15 @@ def Model_SequenceAttentionOp : Model_PlainOp<"sequence_attention", [Pure, Model
   let hasVerifier = 1;
 }
 
-def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_ProductAdjoint]> {
+def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_ParameterProductAdjoint]> {
   let summary = "an output projection, the loss of its logits, and the gradients of that";
   let description = [{
     With `l = cap(scale * x[r] · weightᵀ)`, `cap` as in `model.attention`:
     `loss[r] = weights[r] * (log(sum(exp(l))) - l[targets[r]])`. `dx` and
     `dweight` are the gradients of the sum of all losses, for x and for the
     weight. A loss ends its program, so they are known as soon as the logits are,
-    which are made once, for as many rows after the other as a target has memory
-    for. What nobody reads is not computed.
+    which are made once, for some of the rows after others, so that those of all
+    never exist. What nobody reads is not computed.
 
     **Constraints:**
     - x is `rows x K x f32`; the weight is static [vocabulary, K]
@@ -61,6 +59,21 @@ def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_ProductAd
   let hasVerifier = 1;
 }
 
+def Model_ReindexOp : Model_PlainOp<"reindex", [Pure, Model_Adjoint]> {
+  let summary = "rows as positions, or positions as rows, which in training are the same";
+  let description = [{
+    What `model.kv_append` is to a program that decodes, where attention is
+    written as products. No data moves.
+
+    **Constraints:**
+    - stands in a training program
+    - the result has x's type, but `kv` where x has `rows`, or the other way round
+  }];
+  let arguments = (ins Model_TensorType:$x);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // What a forward stack leaves to the backward one, and gradients
 //===----------------------------------------------------------------------===//
@@ -71,7 +84,7 @@ def Model_SaveOp : Model_PlainOp<"save", []> {
     **Constraints:**
     - the name is not empty, and no other op of its stack saves to it, nor one of a stack in the same block
     - stands in a stack
-    - x has `rows` as its first dimension
+    - `rows` or `kv` is a dimension of x
   }];
   let arguments = (ins Model_TensorType:$x, StrAttr:$name);
   let assemblyFormat = "$x `to` $name attr-dict `:` type($x)";
@@ -250,6 +263,20 @@ def Model_AttentionKeyValueGradientOp : Model_AttentionAdjoint<"attention_key_va
     - the results have the types of k and v
   }];
   let results = (outs Model_TensorType:$keys, Model_TensorType:$values);
+}
+
+def Model_MaskGradientOp : Model_PlainOp<"mask_gradient"> {
+  let summary = "the adjoint of a mask: 0 where a row does not see";
+  let description = [{
+    **Constraints:**
+    - dy is `H x rows x kv` and the result has its type
+    - positions are `rows x i32`
+    - window is 0 (none) or at least 1
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$positions,
+                       DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
 }
 
 def Model_GateGradientOp : Model_PlainOp<"gate_gradient"> {

@@ -92,6 +92,25 @@ LogicalResult CrossEntropyOp::verify() {
   return expectValue(*this, "dweight", getDweight(), weight);
 }
 
+LogicalResult ReindexOp::verify() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  if (program && !program.getTraining())
+    return emitOpError() << "stands outside training, where positions are "
+                            "other things than rows";
+  Shape expected(shapeOf(getX()));
+  for (int64_t &dimension : expected)
+    dimension = dimension == kRows ? kKv : dimension == kKv ? kRows : dimension;
+  bool one =
+      llvm::is_contained(expected, kRows) != llvm::is_contained(expected, kKv);
+  if (!one || shapeOf(getResult()) != ArrayRef<int64_t>(expected) ||
+      typeOf(getX()).getElementType() != typeOf(getResult()).getElementType())
+    return emitOpError() << "makes " << getResult().getType() << " of "
+                         << getX().getType()
+                         << ", expected 'kv' where x has 'rows', or the other "
+                            "way round";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Saved values, gradients
 //===----------------------------------------------------------------------===//
@@ -101,9 +120,10 @@ LogicalResult SaveOp::verify() {
     return emitOpError() << "has an empty name";
   if (!isa<StackOp>((*this)->getParentOp()))
     return emitOpError() << "stands outside a stack";
-  if (shapeOf(getX()).empty() || shapeOf(getX())[0] != kRows)
+  if (!llvm::is_contained(shapeOf(getX()), kRows) &&
+      !llvm::is_contained(shapeOf(getX()), kKv))
     return emitOpError() << "saves " << getX().getType()
-                         << ", whose first dimension is not 'rows'";
+                         << ", of which no dimension is 'rows' or 'kv'";
   // Names are those of the stacks in one block.
   WalkResult result =
       (*this)->getParentOp()->getBlock()->walk([&](SaveOp other) {
@@ -285,6 +305,15 @@ LogicalResult AttentionKeyValueGradientOp::verify() {
       failed(expectTypeOf(*this, "the first result", getKeys(), "k", getK())))
     return failure();
   return expectTypeOf(*this, "the second result", getValues(), "v", getV());
+}
+
+LogicalResult MaskGradientOp::verify() {
+  if (failed(verifyMask(*this, "dy", getDy(), getResult())) ||
+      failed(expectIndices(*this, "positions", getPositions())))
+    return failure();
+  if (getWindowAttr().getInt() < 0)
+    return emitOpError() << "window is negative";
+  return success();
 }
 
 LogicalResult GateGradientOp::verify() {

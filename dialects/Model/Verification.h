@@ -102,6 +102,20 @@ inline LogicalResult verifySameTypeUnary(Operation *op, Value x, Value result) {
   return expectFloating(op, "operand", x);
 }
 
+/// Scores of every head's rows for positions.
+inline LogicalResult verifyMask(Operation *op, StringRef what, Value x,
+                                Value result) {
+  if (failed(expectRank(op, what, x, 3)) ||
+      failed(expectFloat32(op, what, x)) ||
+      failed(expectSameType(op, x, result)))
+    return failure();
+  ArrayRef<int64_t> shape = shapeOf(x);
+  if (isSymbol(shape[0]) || shape[1] != kRows || shape[2] != kKv)
+    return op->emitOpError() << what << " has shape " << text(shape)
+                             << ", expected [heads, rows, kv]";
+  return success();
+}
+
 /// A number for every row.
 inline LogicalResult expectIndices(Operation *op, StringRef what, Value value) {
   if (failed(expectShape(op, what, value, {kRows})))
@@ -157,8 +171,8 @@ inline LogicalResult verifyGated(Operation *op, Value x, Value gate) {
     return failure();
   ArrayRef<int64_t> shape = shapeOf(x);
   if (shape[0] != kRows || isSymbol(shape[1]) || isSymbol(shape[2]))
-    return op->emitOpError() << "x has shape " << text(shape)
-                             << ", expected [rows, heads, dim]";
+    return op->emitOpError()
+           << "x has shape " << text(shape) << ", expected [rows, heads, dim]";
   return verifyGate(op, gate, shape);
 }
 

@@ -166,7 +166,7 @@ void Table::addProducts() {
     std::string k = isSymbol(lhs.getDimension(2)) ? "R" : "k";
     std::string n = isSymbol(result.getDimension(2)) ? "R" : "n";
     writer.equation("h R " + k + ", h " + k + " " + n + " -> h R " + n)
-        .sum("k")
+        .sum(lhs.getDimension(2) == kRows ? "R" : "k")
         .replicated("t");
   });
 }
@@ -233,6 +233,12 @@ void Table::addAttention() {
                                               : "R h e, R h -> R h e");
   });
   add<MaskOp>([](MaskOp op, RuleWriter &writer) {
+    std::string x = letters(op.getX());
+    writer.equation(x + (op.getPositions() ? ", R -> " : " -> ") + x)
+        .replicated("Rt");
+  });
+  // Positions are of all rows.
+  add<ReindexOp>([](ReindexOp op, RuleWriter &writer) {
     writer.equation(alike(op)).replicated("Rt");
   });
   add<SoftmaxOp>([](SoftmaxOp op, RuleWriter &writer) {
@@ -401,6 +407,10 @@ void Table::addAttentionAdjoints() {
         else
           writer.replicated("sdez").sum("r");
       });
+  add<MaskGradientOp>([](MaskGradientOp op, RuleWriter &writer) {
+    std::string x = letters(op.getDy());
+    writer.equation(x + ", R -> " + x).replicated("Rt");
+  });
   add<GateGradientOp>([](GateGradientOp op, RuleWriter &writer) {
     if (rankOf(op.getGate()) == 3)
       writer.equation("R h e, R h e, R h e -> R h e");

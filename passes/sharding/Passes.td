@@ -126,4 +126,31 @@ def LowerReshards : Pass<"lower-reshards", "::mlir::ModuleOp"> {
   let dependentDialects = ["::baton::dist::DistDialect"];
 }
 
+def Localize : Pass<"localize", "::mlir::ModuleOp"> {
+  let summary = "Make one model's program that of one rank";
+  let description = [{
+    Every rank runs the same program on what it has. Over batch axes rows are cut
+    between sequences, so that `rows` are simply a rank's rows, and all other
+    types stay as they are:
+    ```mlir
+    %d = model.linear_weight_gradient %dy, %x {dist.placements = [#dist.placement<[replicate, replicate], partial sum(dp)>]}
+    %g = dist.all_reduce %d over ["dp"] from <[replicate, replicate], partial sum(dp)> to <[replicate, replicate]> payload "4 * 60 * 96"
+    model.gradient %g of %weight
+    ```
+    becomes
+    ```mlir
+    %d = model.linear_weight_gradient %dy, %x
+    model.gradient %d of %weight {dist.summed = ["dp"]}
+    ```
+    What a gradient is summed up of, and over several steps of one update, is a
+    rank's own until the step that ends with an update: there it is communicated,
+    once.
+
+    Placements are gone afterwards. What has to be communicated within a step, and
+    what has rows or numbers cut over axes that are not of the batch, is an error
+    that says so.
+  }];
+  let dependentDialects = ["::baton::dist::DistDialect"];
+}
+
 #endif // BATON_PASSES_SHARDING

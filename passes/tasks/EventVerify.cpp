@@ -39,6 +39,9 @@ struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
                        }))
         assumptions.push_back("a step's past is at most the past and rows of "
                               "the step before, taken together");
+      if (!program.getBody().getOps<MeshOp>().empty())
+        assumptions.push_back("all ranks take as many steps, of the same "
+                              "outputs each");
       for (auto schedule : program.getBody().getOps<ScheduleOp>())
         assumptions.push_back("steps have " +
                               symbolNames({int64_t(schedule.getRows()),

@@ -1,10 +1,10 @@
 //===- LossRules.cpp - task grids of the loss and its gradients -----------===//
 //
-// Logits of all rows would be the largest value of a step. Parts of the rows
-// have theirs in one buffer, part after part: the first has the rows that no
-// whole part takes, at least one, the others are whole or empty. So bounds need
-// no minimum, which the proof could not read, and a step of few rows is one
-// part.
+// Logits of all rows would be the largest value of a step, and never exist:
+// parts of the rows have theirs in one buffer, part after part. The first two
+// halve the rows that no whole part takes, the others are whole or empty. So
+// bounds need no minimum, which the proof could not read, and a step of few
+// rows is two parts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,16 +16,18 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
 
-/// Most parts: each is phases of its own.
+/// Most parts that are whole or halved: each is phases of its own.
 static constexpr int64_t kMostParts = 8;
 
 namespace {
 
-/// Rows [first, first + rows) of a step. Where the step ends before them, tasks
-/// have no rows: empty grids would order nothing, and so make the proof
-/// distinguish which parts there are.
+/// Rows [first, first + rows) of a step, but those from `end` on. Where the
+/// part or the step ends before them, tasks have no rows: empty grids would
+/// order nothing, and so make the proof distinguish which parts there are.
 struct Part {
-  AffineExpr first, rows;
+  AffineExpr first, rows, end;
+  /// Of its first rows, those that the part before has as well.
+  AffineExpr again;
 };
 
 /// Phases of one cross-entropy.
@@ -68,7 +70,7 @@ private:
     return phase;
   }
   Attribute countOf(PhaseBuilder &phase, const Part &part) const {
-    return phase.count({part.rows, phase.rows() - part.first});
+    return phase.count({part.rows, part.end - part.first});
   }
   /// Of a value of all rows, those of the part.
   Box rowsOf(PhaseBuilder &phase, const View &view, const Part &part) const {
@@ -92,8 +94,8 @@ private:
   StringRef products;
   View targets, weights, logits, loss, dx;
   int64_t width, vocabulary, tileRows, tileColumns, elementBytes;
-  /// Most rows of a part.
-  int64_t partRows = 0;
+  /// Rows of a whole part, and most rows of a part that there is.
+  int64_t wholeRows = 0, partRows = 0;
   std::string name;
   /// Whether the part that is tiled is the first one, whose phases' names are
   /// taken for it.
@@ -103,14 +105,21 @@ private:
 } // namespace
 
 SmallVector<Part> Loss::parts() const {
-  AffineExpr rows = plan.extent(model::kRows);
+  AffineExpr rows = plan.extent(model::kRows), zero = plan.constant(0);
   int64_t most = plan.bound(model::kRows);
-  if (partRows >= most)
-    return {{plan.constant(0), rows}};
-  AffineExpr rest = (rows - 1) % partRows + 1;
-  SmallVector<Part> parts = {{plan.constant(0), rest}};
-  for (int64_t first = 0; first + partRows < most; first += partRows)
-    parts.push_back({rest + first, plan.constant(partRows)});
+  if (most == 1)
+    return {{zero, rows, rows, zero}};
+  bool isHalved = wholeRows == most;
+  AffineExpr rest = isHalved ? rows : (rows - 1) % wholeRows + 1;
+  AffineExpr half = rest.ceilDiv(2);
+  SmallVector<Part> parts = {{zero, half, half, zero},
+                             {half, half, rest, zero}};
+  // Two halves of an odd number would end one row too far, where there may be
+  // none. So the middle one is in both.
+  if (isHalved && most % 2)
+    parts.back() = {rest - half, half, rest, half * 2 - rest};
+  for (int64_t first = 0; first + wholeRows < most; first += wholeRows)
+    parts.push_back({rest + first, plan.constant(wholeRows), rows, zero});
   return parts;
 }
 
@@ -154,7 +163,7 @@ void Loss::tileLoss(const Part &part) {
     operands.push_back(phase.address(view, rowOf(view, part.first + row)));
   }
   operands.append(
-      {phase.count({phase.constant(1), phase.rows() - part.first - row}),
+      {phase.count({phase.constant(1), part.end - part.first - row}),
        phase.integer(vocabulary), phase.real(op.getScale()),
        phase.real(op.getSoftcap())});
   phase.call("cross_entropy", operands);
@@ -185,7 +194,7 @@ void Loss::tileInputGradient(const Part &part) {
               phase.integer(1), b.pointer, b.first, b.second, phase.null(),
               phase.null(), phase.integer(0),
               phase.count({phase.constant(tileRows), part.rows - first,
-                           phase.rows() - part.first - first}),
+                           part.end - part.first - first}),
               tasks::countOf(phase, 1, tileColumns, width),
               phase.integer(vocabulary), phase.scratch(0)});
 }
@@ -199,6 +208,9 @@ void Loss::tileWeightGradient(const Part &part, Trainable &target) {
       {tokens, columns});
   Box left = logitsOf(phase, part), right = rowsOf(phase, x, part),
       box = phase.whole(out), rows = rowsOf(phase, weights, part);
+  left.low[0] = part.again;
+  for (Box *tile : {&right, &rows})
+    tile->low[0] = part.first + part.again;
   narrow(left, 1, phase.coordinate(0), tileColumns);
   narrow(right, 1, phase.coordinate(1), tileColumns);
   narrow(box, 0, phase.coordinate(0), tileColumns);
@@ -216,7 +228,9 @@ void Loss::tileWeightGradient(const Part &part, Trainable &target) {
               phase.integer(1), phase.address(weights, rows),
               tasks::countOf(phase, 0, tileColumns, vocabulary),
               tasks::countOf(phase, 1, tileColumns, width),
-              countOf(phase, part), adds, phase.scratch(0)});
+              phase.count(
+                  {part.rows - part.again, part.end - part.first - part.again}),
+              adds, phase.scratch(0)});
 }
 
 LogicalResult Loss::tile() {
@@ -227,13 +241,18 @@ LogicalResult Loss::tile() {
   if (!op.getDweight().use_empty() && !(target = targetOf(op, training)))
     return failure();
   int64_t most = plan.bound(model::kRows);
-  partRows = most;
+  wholeRows = most;
   // All whole: the last part of a step would else begin behind its rows.
   auto bytes = [&] { return partRows * vocabulary * elementBytes; };
-  for (int64_t parts = 2;
-       parts <= kMostParts && bytes() > plan.tiles().logitsBytes; ++parts)
-    if (most % parts == 0)
-      partRows = most / parts;
+  for (int64_t parts = 1; parts <= kMostParts; ++parts) {
+    if (most % parts)
+      continue;
+    wholeRows = most / parts;
+    // One is halved whatever rows a step has.
+    partRows = parts == 1 ? ceilDiv(most, 2) : wholeRows;
+    if (bytes() <= plan.tiles().logitsBytes)
+      break;
+  }
   name = plan.uniqueName(nameOf(op) + ".loss");
   loss = tiler.bufferFor(op.getLoss(), name);
   logits =

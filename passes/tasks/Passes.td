@@ -21,6 +21,11 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     head, in the order in which one task would have, so that no bit depends on
     the split.
 
+    Over a `dist.mesh` the program is one rank's (localize). Gradients that are sums
+    over ranks are exchanged in buckets, as they become complete: those of one
+    iteration of a stack, or outside of stacks, until they have `bucket` bytes. A
+    bucket's parts are added up and gathered after the backward step.
+
     Not guaranteed: any order between tasks of different workers (derive-events)
     and shared memory between buffers (plan-memory).
   }];
@@ -33,6 +38,7 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     Option<"attentionSplit", "attention-split", "int64_t", "0", "Positions of an attention task, a multiple of 64; 0 for all">,
     Option<"plainRows", "plain-rows", "int64_t", "16", "Rows of any other tile">,
     Option<"logitsBytes", "logits-bytes", "int64_t", "134217728", "Most memory for logits of a training step, which are made for so many rows at a time">,
+    Option<"bucket", "bucket", "int64_t", "26214400", "Bytes of gradients at which ranks exchange those that they have, iteration by iteration">,
   ];
   // Bodies of update rules are written in the others.
   let dependentDialects = ["::baton::event::EventDialect", "::mlir::arith::ArithDialect",

@@ -139,6 +139,26 @@ void PhaseBuilder::advance(const View &logits) {
                                         FlatSymbolRefAttr::get(logits.buffer));
 }
 
+event::TransferAttr PhaseBuilder::transfer(const View &send,
+                                           const View &receive,
+                                           int64_t elements,
+                                           int64_t part) const {
+  return event::TransferAttr::get(
+      plan.context(), FlatSymbolRefAttr::get(send.buffer),
+      FlatSymbolRefAttr::get(receive.buffer), elements, part);
+}
+
+void PhaseBuilder::exchange(event::ExchangeKind kind, ArrayAttr axes,
+                            StringRef purpose,
+                            ArrayRef<event::TransferAttr> transfers) {
+  OpBuilder::InsertionGuard guard(plan.builder);
+  plan.builder.setInsertionPointToEnd(&phase.getBody().front());
+  SmallVector<Attribute> tensors(transfers.begin(), transfers.end());
+  plan.builder.create<event::ExchangeOp>(phase.getLoc(), kind, axes,
+                                         plan.builder.getStringAttr(purpose),
+                                         plan.builder.getArrayAttr(tensors));
+}
+
 //===----------------------------------------------------------------------===//
 // Programs
 //===----------------------------------------------------------------------===//
@@ -160,7 +180,8 @@ AffineExpr PlanBuilder::extent(int64_t dimension) const {
   case model::kRows:
     return symbol(event::kRows);
   case model::kKv:
-    return symbol(event::kPast) + symbol(event::kRows);
+    return isTraining ? symbol(event::kRows)
+                      : symbol(event::kPast) + symbol(event::kRows);
   case model::kOutputs:
     return symbol(event::kOutputs);
   default:
@@ -244,15 +265,11 @@ static AffineMap identity(unsigned rank, MLIRContext *context) {
 View PlanBuilder::transient(StringRef name, model::StepTensorType type,
                             Location location, int64_t layers) {
   ArrayRef<int64_t> shape = type.getShape();
-  // Where the rows are, and whether the other dimensions have a fixed size.
-  unsigned row = 0;
+  // Whether the other dimensions have a fixed size.
+  unsigned row = rowDimension(type).value_or(0);
   bool flat = true;
-  for (auto [i, dimension] : llvm::enumerate(shape)) {
-    if (dimension == model::kRows || dimension == model::kOutputs)
-      row = i;
-    else
-      flat &= !model::isSymbol(dimension);
-  }
+  for (auto [i, dimension] : llvm::enumerate(shape))
+    flat &= i == row || !model::isSymbol(dimension);
   Shape made{event::BufferKind::transient, type.getElementType()};
   made.extents = {extent(shape[row])};
   made.capacity = {bound(shape[row])};
@@ -313,6 +330,22 @@ View PlanBuilder::persistent(StringRef name, model::StepTensorType type,
   made.description = description;
   return {buffer(name, made, location), type,
           identity(type.getRank(), context())};
+}
+
+View PlanBuilder::received(StringRef name, int64_t rows, int64_t columns,
+                           int64_t layers, Location location) {
+  auto f32 = builder.getF32Type();
+  Shape made{event::BufferKind::transient, f32};
+  made.extents = {constant(rows), constant(columns)};
+  made.capacity = {rows, columns};
+  made.layers = layers;
+  made.layerStride = layers > 1 ? rows * columns : 0;
+  made.storage =
+      storage((name + "_memory").str(),
+              layers * rows * columns * f32.getWidth() / 8, location);
+  return {buffer(uniqueName(name), made, location),
+          model::StepTensorType::get(context(), {rows, columns}, f32),
+          identity(2, context())};
 }
 
 StringAttr PlanBuilder::storage(StringRef name, int64_t bytes,

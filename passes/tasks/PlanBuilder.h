@@ -10,10 +10,11 @@
 namespace baton::tasks {
 
 /// Tile sizes, from the target's description. Units: rows and columns; of
-/// attentionSplit positions, 0 for all of them; of logitsBytes bytes.
+/// attentionSplit positions, 0 for all of them; of logitsBytes and bucket
+/// bytes.
 struct TileSizes {
   int64_t linearRows, linearColumns, attentionRows, attentionSplit, plainRows,
-      logitsBytes;
+      logitsBytes, bucket;
 };
 
 /// Columns of a weight panel: packed weights are [N / 16][K][16].
@@ -62,6 +63,14 @@ public:
   void needsScratch(int64_t bytes);
   void advance(const View &logits);
 
+  /// A tensor to exchange, all of whose buffers' elements lie behind one
+  /// another.
+  event::TransferAttr transfer(const View &send, const View &receive,
+                               int64_t elements, int64_t part) const;
+  void exchange(event::ExchangeKind kind, mlir::ArrayAttr axes,
+                llvm::StringRef purpose,
+                llvm::ArrayRef<event::TransferAttr> transfers);
+
 private:
   friend class PlanBuilder;
   PhaseBuilder(PlanBuilder &plan, llvm::StringRef name, mlir::Location location,
@@ -107,6 +116,11 @@ public:
                   int64_t layers, mlir::StringAttr storage,
                   mlir::DictionaryAttr description, mlir::Location location);
 
+  /// A buffer of f32 that ranks exchange: row-major, in a storage of its own,
+  /// with a copy for each of `layers` iterations.
+  View received(llvm::StringRef name, int64_t rows, int64_t columns,
+                int64_t layers, mlir::Location location);
+
   /// Memory for buffers that are to share it.
   mlir::StringAttr storage(llvm::StringRef name, int64_t bytes,
                            mlir::Location location);
@@ -135,6 +149,8 @@ public:
   int64_t bound(int64_t dimension) const;
 
   event::ProgramOp program;
+  /// A step has no past: its positions are its rows.
+  bool isTraining = false;
   int64_t scratchBytes = 0;
 
 private:

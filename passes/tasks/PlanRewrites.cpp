@@ -104,6 +104,8 @@ Expected<std::pair<PhaseOp, PhaseOp>> tasks::splitPhase(RewriterBase &rewriter,
                 ", a cut before tile " + Twine(at) + " leaves nothing");
   if (!phase.getBody().getOps<AdvanceOp>().empty())
     return fail("it hands over the step's logits");
+  if (!phase.getBody().getOps<ExchangeOp>().empty())
+    return fail("it is where ranks exchange tensors");
   rewriter.setInsertionPoint(phase);
   auto front = cast<PhaseOp>(rewriter.clone(*phase));
   // The one that completes the value keeps its name.
@@ -148,6 +150,8 @@ Expected<PhaseOp> tasks::mergePhases(RewriterBase &rewriter,
     };
     if (!phase.getBody().getOps<AdvanceOp>().empty())
       return fail("it hands over the step's logits");
+    if (!phase.getBody().getOps<ExchangeOp>().empty())
+      return fail("it is where ranks exchange tensors");
     if (i == 0)
       continue;
     PhaseOp previous = phases[i - 1];

@@ -310,6 +310,73 @@ LogicalResult PlanVerifier::verifyAdvance(PhaseOp phase, AdvanceOp advance) {
   return success();
 }
 
+/// What an exchange sends or receives of a buffer, `rows` of it, is stated and
+/// lies in one piece.
+LogicalResult PlanVerifier::verifyTouched(PhaseOp phase, ExchangeOp exchange,
+                                          BufferOp buffer, int64_t rows,
+                                          bool written) {
+  int64_t expected = 1;
+  for (auto [extent, capacity, stride] : llvm::reverse(
+           llvm::zip_equal(buffer.getExtents().getResults(),
+                           buffer.getCapacity(), buffer.getStrides()))) {
+    if (extent != getAffineConstantExpr(capacity, phase.getContext()))
+      return exchange.emitError()
+             << "moves @" << buffer.getSymName() << ", of which an extent is '"
+             << textOf(extent) << "', expected the same in every step";
+    if (stride != expected)
+      return exchange.emitError()
+             << "moves @" << buffer.getSymName()
+             << ", whose elements do not lie behind one another";
+    expected *= capacity;
+  }
+  auto name = FlatSymbolRefAttr::get(buffer.getSymNameAttr());
+  unsigned rank = buffer.getExtents().getNumResults();
+  Conjunction all(0, rank);
+  requireSymbols(all, program);
+  // In steps that have the task.
+  for (AffineExpr extent : phase.getGrid().getResults())
+    all.atLeast(*all.flatten(extent, {}), all.constant(1));
+  if (!requireInside(all, buffer.getExtents(), columnsFrom(0, rank)))
+    return failure();
+  all.less(all.variable(0), all.constant(rows));
+  Relation open(all);
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (access.getWrite() == written && access.getBuffer() == name)
+      open = open.subtract(touched(phase, access, 0));
+  if (auto point = open.sample())
+    return exchange.emitError()
+           << (written ? "receives " : "sends ") << name << ", but phase '"
+           << phase.getName() << "' states no " << (written ? "write" : "read")
+           << " of " << name << tupleText(point->range) << "; for example with "
+           << symbolNames(point->symbols);
+  return success();
+}
+
+/// One worker of a rank runs all exchanges, and they move what is stated.
+LogicalResult PlanVerifier::verifyExchange(PhaseOp phase, ExchangeOp exchange) {
+  for (PhaseOp first : plan.phases())
+    if (!first.getBody().getOps<ExchangeOp>().empty()) {
+      if (first.getDistribution() != phase.getDistribution())
+        return exchange.emitError()
+               << "is run by another worker than the one of phase '"
+               << first.getName()
+               << "', so that ranks might come to them in different orders";
+      break;
+    }
+  bool gathers = exchange.getKind() == ExchangeKind::all_gather;
+  for (TransferAttr transfer : exchange.getTransfers()) {
+    BufferOp send = plan.lookUpBuffer(transfer.getSend()),
+             receive = plan.lookUpBuffer(transfer.getReceive());
+    if (failed(verifyTouched(phase, exchange, send,
+                             gathers ? 1 : send.getCapacity()[0],
+                             /*written=*/false)) ||
+        failed(verifyTouched(phase, exchange, receive, receive.getCapacity()[0],
+                             /*written=*/true)))
+      return failure();
+  }
+  return success();
+}
+
 /// A body's calls and its accesses name the same buffers; the step is handed
 /// over exactly once.
 LogicalResult PlanVerifier::verifyBodies() {
@@ -330,6 +397,9 @@ LogicalResult PlanVerifier::verifyBodies() {
           return failure();
         continue;
       }
+      if (auto exchange = dyn_cast<ExchangeOp>(op))
+        if (failed(verifyExchange(phase, exchange)))
+          return failure();
       auto advance = dyn_cast<AdvanceOp>(op);
       if (!advance)
         continue;

@@ -12,7 +12,13 @@
 // 3. No deadlock. Waits are for tasks of lower rank (the dialect's verifier),
 //    and every worker runs its tasks in ascending rank: the unfinished task of
 //    least rank can always go on. With a list of tasks per worker instead, the
-//    union of lists and waits has no cycle (ExplicitSchedule.cpp).
+//    union of lists and waits has no cycle (ExplicitSchedule.cpp). Of several
+//    ranks all run this plan. An exchange is one task of all of them: in a grid
+//    that is the same on all, and of one task at most, it exists on all or on
+//    none, and one worker of each rank runs all exchanges, in ascending rank.
+//    Let t be the unfinished task of least rank on any of them. What comes
+//    before t is finished everywhere; so t can go on or, where it is an
+//    exchange, all ranks have come to it.
 // 4. No race. Of two tasks that touch the same bytes, one writing, the one of
 //    higher rank comes after the other, at every distance of iterations.
 // 5. Values. Going back in rank from a task that reads an element, one comes to
@@ -64,6 +70,10 @@ private:
   mlir::LogicalResult verifyBodies();
   mlir::LogicalResult verifyOperands(PhaseOp phase, event::CallOp call);
   mlir::LogicalResult verifyAdvance(PhaseOp phase, event::AdvanceOp advance);
+  mlir::LogicalResult verifyTouched(PhaseOp phase, event::ExchangeOp exchange,
+                                    BufferOp buffer, int64_t rows,
+                                    bool written);
+  mlir::LogicalResult verifyExchange(PhaseOp phase, event::ExchangeOp exchange);
   mlir::LogicalResult verifyCounts();
   mlir::LogicalResult verifyWordOrder();
   mlir::LogicalResult verifyAccesses(PhaseOp earlier, AccessAttr before,

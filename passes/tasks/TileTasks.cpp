@@ -2,6 +2,7 @@
 
 #include "passes/tasks/DoublePrecision.h"
 #include "passes/tasks/Passes.h"
+#include "passes/tasks/RankSums.h"
 #include "passes/tasks/TilingRules.h"
 #include "passes/tasks/TrainingRules.h"
 
@@ -98,6 +99,8 @@ static LogicalResult tileStack(model::StackOp stack, Tiler &tiler,
   std::string name = stack.getReverse() ? "layers.backward" : "layers";
   if (number)
     name += "." + std::to_string(number + 1);
+  if (tiler.training && tiler.training->rankSums)
+    tiler.training->rankSums->flush();
   plan.beginSegment(name, stack.getRepeat(), stack.getLoc(),
                     stack.getReverse());
   tiler.stack = stack;
@@ -110,6 +113,8 @@ static LogicalResult tileStack(model::StackOp stack, Tiler &tiler,
       tiler.training->keep(save);
   if (failed(tileBlock(block, tiler)))
     return failure();
+  if (tiler.training && tiler.training->rankSums)
+    tiler.training->rankSums->flush();
 
   // What was not computed in place is copied at the end; through temporaries,
   // since one carried value may be yielded as another.
@@ -189,7 +194,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
           {"linear-columns", linearColumns},
           {"attention-rows", attentionRows},
           {"plain-rows", plainRows},
-          {"logits-bytes", logitsBytes}})
+          {"logits-bytes", logitsBytes},
+          {"bucket", bucket}})
       if (value < 1) {
         getOperation().emitError() << "tile-tasks: " << name << " is " << value
                                    << ", expected at least 1";
@@ -213,7 +219,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         return signalPassFailure();
     // What they say is in the plans now.
     for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
-      if (isa<update::GroupOp, update::RuleOp>(op))
+      if (isa<update::GroupOp, update::RuleOp, dist::MeshOp>(op))
         op.erase();
   }
 
@@ -244,6 +250,26 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     return StringRef("f64");
   }
 
+  /// Of several ranks the program says which there are.
+  static LogicalResult addMesh(model::ProgramOp model,
+                               event::ProgramOp program) {
+    dist::MeshOp mesh = dist::findMesh(model);
+    if (!mesh)
+      return success();
+    if (model->hasAttr(dist::kArguments))
+      return model.emitOpError() << "cannot be tiled: it is a program of all "
+                                    "ranks; localize comes before tile-tasks";
+    if (llvm::all_of(mesh.getSizes(), [](int64_t size) { return size == 1; }))
+      return success();
+    if (!model.getTraining())
+      return model.emitOpError() << "cannot be tiled: it decodes, and so far "
+                                    "programs of several ranks train";
+    auto builder = OpBuilder::atBlockBegin(&program.getBody().front());
+    builder.create<event::MeshOp>(mesh.getLoc(), mesh.getNames(),
+                                  mesh.getSizes(), mesh.getBatch());
+    return success();
+  }
+
   LogicalResult run(model::ProgramOp model) {
     FailureOr<StringRef> compute = computeType(model);
     if (failed(compute))
@@ -261,9 +287,12 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         std::min<int64_t>(maxOutputs, rows), /*scratch_bytes=*/0,
         DictionaryAttr());
     program.getBody().emplaceBlock();
+    if (failed(addMesh(model, program)))
+      return failure();
 
     PlanBuilder plan(program, {linearRows, linearColumns, attentionRows,
-                               attentionSplit, plainRows, logitsBytes});
+                               attentionSplit, plainRows, logitsBytes, bucket});
+    plan.isTraining = model.getTraining();
     Tiler tiler(plan);
     Block &block = model.getBody().front();
     plan.beginSegment("begin", 1, model.getLoc());

@@ -12,13 +12,6 @@ void tasks::narrow(Box &box, unsigned dimension, AffineExpr coordinate,
   box.high[dimension] = coordinate * size + size;
 }
 
-std::optional<unsigned> tasks::rowDimension(model::StepTensorType type) {
-  for (auto [i, dimension] : llvm::enumerate(type.getShape()))
-    if (dimension == model::kRows || dimension == model::kOutputs)
-      return i;
-  return std::nullopt;
-}
-
 LogicalResult tasks::expectContiguous(Operation *op, StringRef what,
                                       const View &view) {
   if (view.fixedStrideOf(view.type.getRank() - 1) == 1)

@@ -13,9 +13,6 @@ inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 void narrow(Box &box, unsigned dimension, mlir::AffineExpr coordinate,
             int64_t size);
 
-/// Which dimension of a value holds the step's rows (or outputs).
-std::optional<unsigned> rowDimension(model::StepTensorType type);
-
 // What bodies want of a value; each reports at the op what is not so.
 
 /// The last dimension is contiguous.

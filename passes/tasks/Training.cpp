@@ -2,6 +2,7 @@
 
 #include "passes/tasks/Training.h"
 
+#include "passes/tasks/RankSums.h"
 #include "passes/tasks/TilingPieces.h"
 #include "passes/tasks/Updates.h"
 
@@ -31,6 +32,9 @@ Training::Training(Tiler &tiler, model::ProgramOp model)
     : tiler(tiler), optimizer(std::make_unique<Optimizer>(
                         model->getParentOfType<ModuleOp>())) {
   PlanBuilder &plan = tiler.plan;
+  if (dist::MeshOp mesh = dist::findMesh(model))
+    rankSums =
+        std::make_unique<RankSums>(tiler, model, mesh, plan.tiles().bucket);
   Builder builder(plan.context());
   Location location = model.getLoc();
   auto provided = [&](StringRef name, model::StepTensorType type,
@@ -192,7 +196,7 @@ View Training::summarize(const View &loss, const View &partials,
   phase.writes(summary, out);
   operands.push_back(phase.address(summary, out));
   appendRead(phase, loss, phase.whole(loss), operands);
-  operands.push_back(phase.count(plan.extent(model::kRows)));
+  operands.push_back(phase.count(plan.extent(loss.type.getDimension(0))));
   phase.reads(partials, box);
   phase.reads(numbers, limit);
   operands.append({phase.address(partials, box), phase.count(box.high[1]),
@@ -226,9 +230,13 @@ LogicalResult Training::finish(const View &loss, Location location) {
                                   "gradient; differentiate comes before "
                                   "tile-tasks";
 
+  if (rankSums)
+    rankSums->finish(location);
   plan.beginSegment("update", 1, location);
+  // While ranks wait for one another, squares are summed.
+  View losses = rankSums ? rankSums->gatherLoss(loss, location) : loss;
   View partials = squares(location);
-  View summary = summarize(loss, partials, location);
+  View summary = summarize(losses, partials, location);
   UpdateInputs read{*optimizer, numbers, summary};
   for (auto [trainable, group] : together)
     if (failed(tileUpdate(*trainable, group, read, plan)))

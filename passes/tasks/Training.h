@@ -19,6 +19,7 @@
 namespace baton::tasks {
 
 class Optimizer;
+class RankSums;
 
 /// A parameter that training changes.
 struct Trainable {
@@ -52,6 +53,9 @@ public:
   /// Makes room for one of the stack that is being tiled; whoever computes it
   /// writes it there, if that can be.
   void keep(model::SaveOp save);
+
+  /// Sums of gradients over ranks; null where there is one rank.
+  std::unique_ptr<RankSums> rankSums;
 
   /// Adds what follows the backward step: the gradients' norm, the updates, and
   /// the end of the step. `loss` is [rows].

@@ -4,6 +4,7 @@
 
 #include "passes/tasks/LossRules.h"
 #include "passes/tasks/Products.h"
+#include "passes/tasks/RankSums.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -32,6 +33,9 @@ public:
   LogicalResult tile(model::RmsNormOp op);
   LogicalResult tile(model::LayerNormOp op);
   LogicalResult tile(model::SequenceAttentionOp op);
+  LogicalResult tile(model::MatmulOp op);
+  LogicalResult tileMask(Operation *op, Value x, Value positions,
+                         int64_t window, const llvm::APFloat &hidden);
   LogicalResult tile(model::SaveOp op);
   LogicalResult tile(model::SavedOp op);
   LogicalResult tile(model::GradientOp op);
@@ -603,6 +607,86 @@ LogicalResult Rules::tile(model::SequenceAttentionOp op) {
   return success();
 }
 
+/// One of the last two dimensions is contiguous: as it is, or transposed.
+static FailureOr<Matrix> readFactor(Operation *op, StringRef what,
+                                    PhaseBuilder &phase, const View &view,
+                                    const Box &tile) {
+  bool isTransposed = view.fixedStrideOf(2) != 1;
+  if (isTransposed && view.fixedStrideOf(1) != 1)
+    return op->emitOpError() << "cannot be tiled: neither of the last two "
+                                "dimensions of "
+                             << what << " is contiguous in its buffer";
+  unsigned other = isTransposed ? 2 : 1;
+  if (failed(expectStride(op, what, view, other)))
+    return failure();
+  phase.reads(view, tile);
+  Matrix matrix{phase.address(view, tile), phase.stride(view, other),
+                phase.integer(1)};
+  return isTransposed ? matrix.transposed() : matrix;
+}
+
+/// Attention as it is written before fusion: a product for each head.
+LogicalResult Rules::tile(model::MatmulOp op) {
+  View lhs = tiler.viewOf(op.getLhs()), rhs = tiler.viewOf(op.getRhs());
+  std::string name = plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  if (failed(expectContiguous(op, "the result", out)) ||
+      failed(expectStride(op, "the result", out, 1)))
+    return failure();
+  int64_t heads = out.type.getDimension(0), m = out.type.getDimension(1),
+          n = out.type.getDimension(2);
+  int64_t height = tiler.rowsOf(op, plan.tiles().linearRows);
+  // A head's elements are few, and the next head's lie behind them.
+  int64_t width =
+      model::isSymbol(n) ? tiler.columnsOf(op, plan.tiles().linearColumns) : n;
+  PhaseBuilder phase = plan.phase(
+      name, op.getLoc(),
+      {plan.extent(m).ceilDiv(height), plan.constant(heads),
+       plan.extent(n).ceilDiv(width)},
+      {ceilDiv(plan.bound(m), height), heads, ceilDiv(plan.bound(n), width)});
+  Box left = phase.whole(lhs), right = phase.whole(rhs), box = phase.whole(out);
+  for (Box *tile : {&left, &box})
+    narrow(*tile, 1, phase.coordinate(0), height);
+  for (Box *tile : {&left, &right, &box})
+    narrow(*tile, 0, phase.coordinate(1), 1);
+  for (Box *tile : {&right, &box})
+    narrow(*tile, 2, phase.coordinate(2), width);
+  FailureOr<Matrix> a = readFactor(op, "lhs", phase, lhs, left);
+  FailureOr<Matrix> b = readFactor(op, "rhs", phase, rhs, right);
+  if (failed(a) || failed(b))
+    return failure();
+  phase.writes(out, box);
+  phase.needsScratch(productScratch(width));
+  phase.call("product",
+             {phase.address(out, box), phase.stride(out, 1), a->pointer,
+              a->first, a->second, b->pointer, b->first, b->second,
+              phase.null(), phase.null(), phase.integer(0),
+              phase.count({phase.constant(height),
+                           plan.extent(m) - phase.coordinate(0) * height}),
+              phase.count({phase.constant(width),
+                           plan.extent(n) - phase.coordinate(2) * width}),
+              phase.count(plan.extent(lhs.type.getDimension(2))),
+              phase.scratch(0)});
+  return success();
+}
+
+LogicalResult Rules::tileMask(Operation *op, Value x, Value positions,
+                              int64_t window, const llvm::APFloat &hidden) {
+  std::string name = plan.uniqueName(nameOf(op));
+  View places = tiler.viewOf(positions);
+  return tileRows(op, name, "mask_sequences", tiler.viewOf(x),
+                  tiler.resultFor(op, name), tiler,
+                  [&](PhaseBuilder &phase, const RowTiles &tiles,
+                      SmallVectorImpl<Attribute> &operands) {
+                    Box box = rowsOfTask(phase, places, tiles.size);
+                    phase.reads(places, box);
+                    operands.append(
+                        {phase.address(places, box),
+                         phase.count(phase.coordinate(0) * tiles.size),
+                         phase.integer(window), phase.real(hidden)});
+                  });
+}
+
 LogicalResult Rules::tile(model::AttentionDeltaOp op) {
   View dy = tiler.viewOf(op.getDy()), y = tiler.viewOf(op.getY());
   int64_t heads = dy.type.getDimension(1);
@@ -742,7 +826,9 @@ LogicalResult Rules::tile(model::GradientOp op) {
                       model::EmbeddingGradientOp, model::NormWeightGradientOp,
                       model::CrossEntropyOp, model::HyperScaleGradientOp>(
           op.getGradient().getDefiningOp()))
-    return success();
+    return training.rankSums ? training.rankSums->contributed(
+                                   op, training.trainable(op.getParameter()))
+                             : success();
   return op.emitOpError() << "cannot be tiled: no op that sums over rows makes "
                              "it";
 }
@@ -801,6 +887,17 @@ std::optional<LogicalResult> tasks::tileTrainingOp(Operation *op, Tiler &tiler,
               operands.push_back(phase.integer32(
                   static_cast<int32_t>(activate.getActivation())));
             });
+      })
+      .Case([&](model::MatmulOp matmul) { return rules.tile(matmul); })
+      .Case([&](model::MaskOp mask) {
+        return rules.tileMask(
+            op, mask.getX(), mask.getPositions(), mask.getWindow(),
+            llvm::APFloat::getLargest(llvm::APFloat::IEEEsingle(),
+                                      /*Negative=*/true));
+      })
+      .Case([&](model::MaskGradientOp mask) {
+        return rules.tileMask(op, mask.getDy(), mask.getPositions(),
+                              mask.getWindow(), llvm::APFloat(0.0f));
       })
       .Case([&](model::TanhGradientOp) {
         return tileElementwise(op, "tanh_gradient", tiler);

@@ -8,6 +8,17 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
 
+std::optional<unsigned> tasks::rowDimension(model::StepTensorType type) {
+  std::optional<unsigned> positions;
+  for (auto [i, dimension] : llvm::enumerate(type.getShape())) {
+    if (dimension == model::kRows || dimension == model::kOutputs)
+      return i;
+    if (dimension == model::kKv)
+      positions = i;
+  }
+  return positions;
+}
+
 //===----------------------------------------------------------------------===//
 // Boxes, indices, strides
 //===----------------------------------------------------------------------===//
@@ -203,6 +214,7 @@ std::optional<View> tasks::viewThrough(Operation *op, const View &x) {
         index[broadcast.getAxis()] = index[broadcast.getAxis()].floorDiv(times);
         return remap(x, type, index);
       })
+      .Case([&](model::ReindexOp) { return remap(x, type, index); })
       .Case([&](model::LastRowsOp) {
         index[0] = index[0] + getAffineSymbolExpr(event::kRows, context) -
                    getAffineSymbolExpr(event::kOutputs, context);
@@ -213,5 +225,5 @@ std::optional<View> tasks::viewThrough(Operation *op, const View &x) {
 
 bool tasks::isViewOp(Operation *op) {
   return isa<model::ReshapeOp, model::TransposeOp, model::SliceOp,
-             model::BroadcastOp, model::LastRowsOp>(op);
+             model::BroadcastOp, model::ReindexOp, model::LastRowsOp>(op);
 }

@@ -21,6 +21,10 @@ struct Box {
   llvm::SmallVector<mlir::AffineExpr> low, high;
 };
 
+/// Which dimension of a value holds the step's rows (or outputs), or else
+/// positions.
+std::optional<unsigned> rowDimension(model::StepTensorType type);
+
 struct View {
   /// Mutable because accessors of ops are not const.
   mutable event::BufferOp buffer;

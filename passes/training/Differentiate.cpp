@@ -133,8 +133,16 @@ Value Copies::of(Value value, OpBuilder &builder) {
 void Walk::add(Value operand, Value gradient) {
   // Around a stack's pattern only what has no gradient is read.
   Operation *maker = operand.getDefiningOp();
-  if (isa_and_nonnull<ParameterOp, RopeTableOp>(maker))
+  if (isa_and_nonnull<RopeTableOp>(maker))
     return;
+  if (isa_and_nonnull<ParameterOp>(maker)) {
+    if (succeeded(status))
+      status =
+          emitError(location)
+          << "cannot be differentiated: it has no adjoint for a parameter, "
+             "which it reads as a value";
+    return;
+  }
   if (operand.getParentBlock() != &block) {
     if (succeeded(status))
       status = emitError(location)
@@ -216,6 +224,14 @@ LogicalResult Differentiator::walkBack(Walk &walk,
         return failure();
       continue;
     }
+    if (auto custom = dyn_cast<CustomOp>(op))
+      return custom.emitOpError()
+             << "cannot be differentiated: nobody knows the adjoint of the "
+                "body "
+                "@"
+             << custom.getBody()
+             << "; say what it computes in ops that have one (the interface "
+                "Differentiable), or leave it out of what is trained";
     auto differentiable = dyn_cast<Differentiable>(op);
     if (!differentiable)
       return op->emitOpError() << "cannot be differentiated: it has no adjoint";

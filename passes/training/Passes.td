@@ -36,9 +36,12 @@ def TrainingForm : Pass<"training-form", "::mlir::ModuleOp"> {
     has becomes an op of its own again. Factors and a softcap after the last
     linear become the cross-entropy's.
 
-    Refused: a state that anything but attention reads (attention in its
-    primitive form, too), linears that have norms or activations already, and
-    logits that no linear without a bias makes.
+    Where attention is products, a `model.reindex` stands in the place of each
+    `model.kv_append`, and masks get the positions.
+
+    Refused: attention over what is no state as it is, products that sum over
+    positions of which no mask hides other sequences, linears that have norms or
+    activations already, and logits that no linear without a bias makes.
   }];
 }
 

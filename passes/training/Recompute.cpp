@@ -35,18 +35,18 @@ static StepTensorType typeOf(Value value) {
   return cast<StepTensorType>(value.getType());
 }
 
-/// Bytes of a value for each of a step's rows; nothing if it cannot be saved.
-static std::optional<int64_t> rowBytes(Value value) {
+/// Bytes of a value for each of a step's rows, which sees as many positions as
+/// the longest sequence has; nothing if it cannot be saved.
+static std::optional<int64_t> rowBytes(Value value, ProgramOp program) {
   StepTensorType type = typeOf(value);
-  if (type.getRank() == 0 || type.getDimension(0) != kRows)
-    return std::nullopt;
   int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
-  for (int64_t dimension : type.getShape().drop_front()) {
-    if (isSymbol(dimension))
-      return std::nullopt;
-    bytes *= dimension;
-  }
-  return bytes;
+  unsigned symbols = 0;
+  for (int64_t dimension : type.getShape())
+    if (!isSymbol(dimension))
+      bytes *= dimension;
+    else if (symbols++)
+      bytes *= program.getMaxSeq();
+  return symbols ? std::optional(bytes) : std::nullopt;
 }
 
 namespace {
@@ -79,6 +79,7 @@ private:
   Value makeAgain(Value value, Values &values, OpBuilder &builder);
   void rewrite(Block &reader);
 
+  ProgramOp program;
   Block *pattern;
   RecomputeMode mode;
   SavedValues &saved;
@@ -95,7 +96,8 @@ private:
 
 Recomputation::Recomputation(StackOp stack, RecomputeMode mode,
                              SavedValues &saved)
-    : pattern(&stack.getBody().front()), mode(mode), saved(saved) {
+    : program(stack->getParentOfType<ProgramOp>()),
+      pattern(&stack.getBody().front()), mode(mode), saved(saved) {
   for (auto save : pattern->getOps<SaveOp>())
     forward[save.getName()] = save.getX();
   for (auto other : stack->getBlock()->getOps<StackOp>()) {
@@ -146,7 +148,7 @@ CutGraph::Vertex Recomputation::addToGraph(Value value, CutGraph &graph,
   Operation *op = value.getDefiningOp();
   // Of a view its source is saved.
   std::optional<int64_t> bytes =
-      isViewOrParameter(op) ? std::nullopt : rowBytes(value);
+      isViewOrParameter(op) ? std::nullopt : rowBytes(value, program);
   CutGraph::Vertex vertex = graph.addVertex(bytes.value_or(CutGraph::kNever));
   vertices[value] = vertex;
   if (!op || !mayRepeat(op)) {
@@ -165,13 +167,10 @@ void Recomputation::keepFewestBytes() {
   for (Value value : needed)
     graph.addEdge(addToGraph(value, graph, vertices), CutGraph::kSink);
   auto cut = graph.minimumCut();
-  // There is none only where a file saves views of what cannot be saved.
-  if (!cut)
-    kept.insert(needed.begin(), needed.end());
-  else
-    for (auto [value, vertex] : vertices)
-      if (llvm::is_contained(*cut, vertex))
-        kept.insert(value);
+  assert(cut && "of what is saved, it or what it is a view of can be kept");
+  for (auto [value, vertex] : vertices)
+    if (llvm::is_contained(*cut, vertex))
+      kept.insert(value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,7 +283,8 @@ struct Recompute : baton::training::impl::RecomputeBase<Recompute> {
       flops += repeated.flops * int64_t(stack.getRepeat());
       for (auto save : stack.getBody().getOps<SaveOp>()) {
         ++saved;
-        bytes += rowBytes(save.getX()).value_or(0) * int64_t(stack.getRepeat());
+        bytes += rowBytes(save.getX(), program).value_or(0) *
+                 int64_t(stack.getRepeat());
       }
     }
     numSaved += saved;

@@ -7,7 +7,8 @@ using namespace baton;
 using namespace baton::model;
 
 bool training::isViewOrParameter(Operation *op) {
-  return isa_and_nonnull<ParameterOp, ReshapeOp, TransposeOp, SliceOp>(op);
+  return isa_and_nonnull<ParameterOp, ReshapeOp, TransposeOp, SliceOp,
+                         BroadcastOp, ReindexOp>(op);
 }
 
 /// What a value is called.

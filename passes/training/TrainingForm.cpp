@@ -30,6 +30,7 @@ private:
   void seeAllRows();
   void readPositions();
   LogicalResult attendWithinSequences();
+  LogicalResult attendInPrimitiveForm();
   LogicalResult returnLoss();
 
   ProgramOp program;
@@ -106,13 +107,35 @@ LogicalResult Former::attendWithinSequences() {
       result = rewriter.create<GateOp>(op.getLoc(), type, result, op.getGate());
     rewriter.replaceOp(op, result);
   }
+  return attendInPrimitiveForm();
+}
+
+/// Whether no row of these weights is of another sequence's positions.
+static bool hidesOtherSequences(Value weights) {
+  while (auto scale = weights.getDefiningOp<ScaleOp>())
+    weights = scale.getX();
+  auto softmax = weights.getDefiningOp<SoftmaxOp>();
+  return softmax && softmax.getX().getDefiningOp<MaskOp>();
+}
+
+/// Attention that is written as products: positions are the step's rows, and
+/// masks hide those of other sequences.
+LogicalResult Former::attendInPrimitiveForm() {
+  for (auto op : all<MatmulOp>(program))
+    if (typeOf(op.getLhs()).getDimension(2) == kKv &&
+        !hidesOtherSequences(op.getLhs()))
+      return op.emitOpError()
+             << "cannot be trained: it sums over positions, but its left-hand "
+                "side is no softmax of a model.mask, which would hide those of "
+                "other sequences";
+  for (auto op : all<MaskOp>(program))
+    op.getPositionsMutable().assign(positions);
   for (auto op : all<KvAppendOp>(program)) {
-    if (!op.getResult().use_empty())
-      return op.emitOpError() << "cannot be trained: '"
-                              << op->getResult(0).getUsers().begin()->getName()
-                              << "' reads the state, expected attention; "
-                                 "attention-fusion comes before training-form";
-    rewriter.eraseOp(op);
+    rewriter.setInsertionPoint(op);
+    if (op.getResult().use_empty())
+      rewriter.eraseOp(op);
+    else
+      rewriter.replaceOpWithNewOp<ReindexOp>(op, op.getType(), op.getX());
   }
   return success();
 }

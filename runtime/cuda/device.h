@@ -7,6 +7,7 @@
 #ifndef BATON_RUNTIME_CUDA_DEVICE_H
 #define BATON_RUNTIME_CUDA_DEVICE_H
 
+#include "runtime/cuda/step_parts.h"
 #include "runtime/device_program.h"
 
 #include <cstdint>
@@ -14,6 +15,11 @@
 #include <string>
 
 namespace baton {
+
+/// What products by cuBLASLt read and write, one after another.
+struct ProductMemory {
+  void *activations, *weights, *product, *workspace;
+};
 
 class Device {
 public:
@@ -56,6 +62,17 @@ public:
   /// before; the call returns at once.
   virtual void launch_step(size_t program, unsigned blocks,
                            BatonDevice *argument, uint32_t number) = 0;
+
+  // Programs with products that cuBLASLt computes.
+
+  /// Opens it. Throws Error, in one line, where that is not possible.
+  virtual void open_cublaslt() = 0;
+  /// Starts some phases of step `number`, or a product that lies between, with
+  /// `rows` rows and in the memory that `memory` names; behind all that was
+  /// started before, and returns at once.
+  virtual void launch_part(size_t program, const StepPart &part, uint32_t rows,
+                           unsigned blocks, BatonDevice *argument,
+                           uint32_t number, const ProductMemory &memory) = 0;
 
   /// False once all kernels have ended. Throws Error when one was ended by the
   /// device.

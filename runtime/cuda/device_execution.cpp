@@ -2,12 +2,15 @@
 
 #include "runtime/cuda/device_execution.h"
 
+#include "runtime/cuda/cublaslt.h"
 #include "runtime/decode/generation.h"
 #include "runtime/error.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <limits>
+#include <mutex>
 #include <stdexcept>
 
 #include <sched.h>
@@ -41,6 +44,9 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
       launches_graph(metadata.device.at("launch") == "graph"),
       worker_count(options.workers ? options.workers : device->usual_workers()),
       event_origin(options.event_origin) {
+  if (options.communicator)
+    throw Error("programs of several ranks run on the CPU only; compile with "
+                "--target=cpu");
   if (worker_count > device->most_workers())
     throw Error("--workers: " + std::to_string(worker_count) +
                 " blocks do not "
@@ -59,8 +65,8 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   // The token sampled from the last position is stored, never computed on.
   tokens = static_cast<int32_t *>(device->share(
       (uint64_t(metadata.max_seq) + 1) * sizeof(int32_t), "token ids"));
-  exchange = static_cast<BatonExchange *>(
-      device->share(sizeof(BatonExchange), "the exchange with the host"));
+  exchange = static_cast<BatonHostExchange *>(
+      device->share(sizeof(BatonHostExchange), "the exchange with the host"));
 
   state.storages = table;
   state.tokens = tokens;
@@ -83,6 +89,8 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   state.failure = allocate<BatonFailure>(1, "the report of a failure");
   state.wait_nanoseconds = device->wait_nanoseconds();
   program = allocate<BatonDevice>(1, "the program's description");
+  if (metadata.device.contains("cublaslt"))
+    prepare_products();
   if (launches_graph)
     device->prepare_steps(worker_count, program);
   for (const ProgramDescription &description : metadata.programs)
@@ -124,6 +132,40 @@ void DeviceExecution::upload_parameters(const Parameters &parameters) {
   state.parameters = table;
 }
 
+/// Where cuBLASLt is not to be had, the kernels' own bodies multiply, unless
+/// the program needs it.
+void DeviceExecution::prepare_products() {
+  const nlohmann::json &description = metadata.device.at("cublaslt");
+  try {
+    device->open_cublaslt();
+  } catch (const Error &error) {
+    if (description.at("required").get<bool>())
+      throw;
+    static std::once_flag said;
+    std::call_once(said, [&] {
+      std::fprintf(stderr,
+                   "warning: %s; the program's own kernels multiply instead\n",
+                   error.what());
+    });
+    return;
+  }
+  auto bytes = [&](const char *name) {
+    return description.at(name).get<uint64_t>();
+  };
+  product_memory = {
+      device->allocate(bytes("activation_bytes"), "cuBLASLt's activations"),
+      device->allocate(bytes("weight_bytes"), "cuBLASLt's weights"),
+      device->allocate(bytes("product_bytes"), "cuBLASLt's products"),
+      device->allocate(CublasLt::workspace_bytes, "cuBLASLt's workspace")};
+  state.rounded_activations =
+      static_cast<uint16_t *>(product_memory.activations);
+  state.unpacked_weights = static_cast<uint16_t *>(product_memory.weights);
+  state.product = static_cast<float *>(product_memory.product);
+  state.has_cublaslt = 1;
+  for (const nlohmann::json &kernel : metadata.device.at("kernels"))
+    parts_of_programs.emplace_back(kernel);
+}
+
 void DeviceExecution::reset_events() {
   std::vector<uint32_t> origins(
       std::max<uint64_t>(metadata.event_words * BATON_DEVICE_WORD_STRIDE,
@@ -156,7 +198,12 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
   state.trace =
       recorder ? trace_memory(recorder->capacity_by_worker()) : nullptr;
   device->write(program, &state, sizeof state);
-  launch(to_device(step));
+  try {
+    launch(to_device(step));
+  } catch (...) {
+    drain();
+    throw;
+  }
   server = std::thread([this] { serve(); });
 }
 
@@ -178,14 +225,47 @@ void DeviceExecution::launch(const BatonDeviceStep &step) {
   set(&program->pending, none);
   set(&program->asking, zero);
   set(&program->border, zero);
-  device->launch(metadata.program_of(step.rows), worker_count, program);
+  if (!begin_parts(step.rows, 0))
+    device->launch(metadata.program_of(step.rows), worker_count, program);
+}
+
+/// Starts a step of so many rows part by part, if it has products by cuBLASLt.
+bool DeviceExecution::begin_parts(uint32_t rows, uint32_t number) {
+  parts.clear();
+  next_part = 0;
+  if (!parts_of_programs.empty())
+    parts = parts_of_programs[metadata.program_of(rows)].of(rows);
+  if (parts.empty())
+    return false;
+  rows_of_parts = rows;
+  number_of_parts = number;
+  launch_parts();
+  return true;
+}
+
+/// As many as a stream takes without waiting, which would keep this thread from
+/// answering. Where kernels ask behind every phase, one at a time: cuBLASLt may
+/// wait for what runs.
+void DeviceExecution::launch_parts() {
+  constexpr size_t most_phases = 256, phases_of_product = 4;
+  const size_t most = state.observed ? 1 : most_phases;
+  for (size_t launched = 0; next_part < parts.size() && launched < most;) {
+    const StepPart &part = parts[next_part++];
+    device->launch_part(metadata.program_of(rows_of_parts), part, rows_of_parts,
+                        worker_count, program, number_of_parts, product_memory);
+    launched += part.product     ? phases_of_product
+                : launches_graph ? part.phases.last - part.phases.first
+                                 : 1;
+  }
 }
 
 /// Starts the graph of the next step, which is there or will be when the steps
 /// before have ended.
 void DeviceExecution::launch_step(uint32_t rows, uint64_t past) {
-  device->launch_step(metadata.program_of(rows), worker_count, program,
-                      launched_steps++);
+  const uint32_t number = launched_steps++;
+  if (!begin_parts(rows, number))
+    device->launch_step(metadata.program_of(rows), worker_count, program,
+                        number);
   launched_positions = past + rows;
   steps_under_way.push_back(launched_positions);
 }
@@ -196,7 +276,7 @@ void DeviceExecution::launch_step(uint32_t rows, uint64_t past) {
 /// is nothing to its kernels.
 bool DeviceExecution::run_ahead() {
   constexpr size_t most_under_way = 2;
-  if (!launches_graph || !state.generation.active ||
+  if (!launches_graph || !state.generation.active || next_part < parts.size() ||
       __atomic_load_n(&progress->end, __ATOMIC_ACQUIRE) != BATON_END_NOT_YET)
     return false;
   const uint64_t computed =
@@ -217,8 +297,13 @@ bool DeviceExecution::run_ahead() {
 }
 
 /// When a kernel has ended because a step is another one's, that one starts;
-/// when a step that is a graph has ended, the next one.
+/// when a step that is a graph has ended, the next one; and when some parts of
+/// a step have ended, those behind.
 bool DeviceExecution::go_on() {
+  if (next_part < parts.size()) {
+    launch_parts();
+    return true;
+  }
   if (launches_graph) {
     BatonDeviceStep next = {};
     device->read(&next, &program->steps[launched_steps & 1], sizeof next);
@@ -294,10 +379,27 @@ void DeviceExecution::serve() noexcept {
   } catch (...) {
     if (!failure)
       failure = std::current_exception();
+    drain();
   }
   // The driver has not been told yet when the kernel failed.
   if (current.rows != 0)
     driver->finish();
+}
+
+/// After an error, lets what was started end: a kernel that asks waits for an
+/// answer.
+void DeviceExecution::drain() noexcept {
+  try {
+    while (device->running()) {
+      exchange->next = {};
+      __atomic_store_n(&exchange->answered,
+                       __atomic_load_n(&exchange->asked, __ATOMIC_ACQUIRE),
+                       __ATOMIC_RELEASE);
+      sched_yield();
+    }
+  } catch (...) {
+    // The device has ended them.
+  }
 }
 
 /// The kernel generates by itself if the driver lets it.
@@ -360,7 +462,7 @@ void DeviceExecution::end_generation() {
                 " are not finite");
 }
 
-void DeviceExecution::answer(const BatonExchange &question) {
+void DeviceExecution::answer(const BatonHostExchange &question) {
   clock_difference = std::min(clock_difference,
                               steady_nanoseconds() -
                                   static_cast<int64_t>(question.nanoseconds));
@@ -383,7 +485,7 @@ void DeviceExecution::answer(const BatonExchange &question) {
 }
 
 /// Copies the storages that the phase has written to, all of them.
-void DeviceExecution::show_phase(const BatonExchange &question) {
+void DeviceExecution::show_phase(const BatonHostExchange &question) {
   storage_copies.resize(storage_pointers.size());
   std::vector<void *> copies(storage_pointers.size());
   for (const WrittenBuffer &written :

@@ -15,8 +15,8 @@ namespace baton {
 
 /// Workers are blocks of one kernel, or of each kernel of a graph. Its memory
 /// lives as long as the device. A thread of the host answers the kernel's
-/// questions (BatonExchange) until it has ended, and starts the steps that are
-/// graphs, ahead as far as it knows them.
+/// questions (BatonHostExchange) until it has ended, and starts the steps that
+/// are graphs, ahead as far as it knows them.
 class DeviceExecution : public Execution {
 public:
   DeviceExecution(const Metadata &metadata, const Parameters &parameters,
@@ -37,17 +37,21 @@ public:
 
 private:
   void upload_parameters(const Parameters &parameters);
+  void prepare_products();
   void reset_events();
   void launch(const BatonDeviceStep &step);
   void launch_step(uint32_t rows, uint64_t past);
+  bool begin_parts(uint32_t rows, uint32_t number);
+  void launch_parts();
   bool go_on();
   bool run_ahead();
   void serve() noexcept;
+  void drain() noexcept;
   void prepare_generation(const GenerationRequest *request);
   bool follow();
   void end_generation();
-  void answer(const BatonExchange &question);
-  void show_phase(const BatonExchange &question);
+  void answer(const BatonHostExchange &question);
+  void show_phase(const BatonHostExchange &question);
   BatonTraceRecord *trace_memory(uint64_t capacity);
   void collect_trace();
   void check_waits();
@@ -65,7 +69,7 @@ private:
   std::vector<void *> storage_pointers;
   BatonTraceRecord *records = nullptr;
   int32_t *tokens;
-  BatonExchange *exchange;
+  BatonHostExchange *exchange;
   BatonProgress *progress;
   int32_t *stops = nullptr;
   size_t stop_capacity = 0;
@@ -75,6 +79,13 @@ private:
   uint32_t launched_steps = 0;
   uint64_t launched_positions = 0;
   std::deque<uint64_t> steps_under_way;
+  /// Of each program; the parts of the step that is being started, the first
+  /// of them that is not, the rows and the number of the step.
+  std::vector<StepParts> parts_of_programs;
+  ProductMemory product_memory = {};
+  std::vector<StepPart> parts;
+  size_t next_part = 0;
+  uint32_t rows_of_parts = 0, number_of_parts = 0;
   uint32_t followed_tokens = 0;
   /// What the host's steady clock is ahead of the device's, at most: an answer
   /// comes after its question.

@@ -12,9 +12,12 @@ namespace baton {
 
 namespace {
 
-CudaDriver open_driver() {
-  // A kernel that polls must not meet a module that is loaded lazily.
-  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+CudaDriver open_driver(bool with_libraries) {
+  // A kernel that polls must not meet a module that is loaded lazily. All of a
+  // library's would be half a gigabyte; where there is one, the host calls it
+  // while no kernel waits for an answer.
+  if (!with_libraries)
+    setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     throw Error("this program runs on an NVIDIA GPU, and this machine has no "
@@ -71,8 +74,8 @@ CudaDriver open_driver() {
 
 } // namespace
 
-const CudaDriver &CudaDriver::get() {
-  static const CudaDriver driver = open_driver();
+const CudaDriver &CudaDriver::get(bool with_libraries) {
+  static const CudaDriver driver = open_driver(with_libraries);
   return driver;
 }
 

@@ -101,9 +101,10 @@ struct CudaDriver {
   Result (*graph_upload)(GraphExecutable executable, Stream stream);
   Result (*graph_launch)(GraphExecutable executable, Stream stream);
 
-  /// Opens libcuda and starts it. Throws Error, in one line, where there is no
+  /// Opens libcuda and starts it; `with_libraries` says whether others will
+  /// load modules of theirs. Throws Error, in one line, where there is no
   /// driver or no GPU.
-  static const CudaDriver &get();
+  static const CudaDriver &get(bool with_libraries);
 
   /// Throws Error with `what` and the driver's words unless `result` is 0.
   void check(Result result, const std::string &what) const;

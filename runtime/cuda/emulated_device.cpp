@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/device_execution.h"
 #include "runtime/cuda/emulation/engine.h"
 #include "runtime/cuda/step_kernels.h"
@@ -18,13 +19,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 /// The kernels, in objects that batonc compiled from their source: persistent
-/// ones, or all of graphs, program after program.
+/// ones, or all of graphs, program after program; then those before products by
+/// cuBLASLt.
 extern "C" void (*const baton_kernels[])();
 
 namespace baton {
@@ -32,6 +37,7 @@ namespace baton {
 namespace {
 
 using PersistentKernel = void (*)(BatonDevice *device);
+using KernelOfParts = void (*)(BatonDevice *device, BatonPart part);
 using GraphKernel = void (*)(BatonDevice *device, uint32_t number,
                              int64_t iteration);
 
@@ -87,12 +93,20 @@ public:
   explicit EmulatedDevice(const nlohmann::json &description) {
     bool launches_graph = description.at("launch") == "graph";
     programmatic = description.value("programmatic", false);
-    for (const nlohmann::json &kernel : description.at("kernels"))
+    size_t next_kernel = 0;
+    for (const nlohmann::json &kernel : description.at("kernels")) {
+      const auto threads = kernel.at("threads").get<unsigned>();
       if (launches_graph)
-        steps.emplace_back(kernel);
+        next_kernel += steps.emplace_back(kernel).kernels.size();
       else
-        launches.push_back({kernel.at("threads").get<unsigned>(),
-                            kernel.at("shared_bytes").get<uint64_t>()});
+        next_kernel += 1;
+      launches.push_back({threads, kernel.at("shared_bytes").get<uint64_t>()});
+      products.push_back({threads, StepParts(kernel).products(), 0});
+    }
+    for (Products &of_program : products) {
+      of_program.first_kernel = next_kernel;
+      next_kernel += of_program.list.size();
+    }
     // Tests shuffle the order in which a block's threads run, and shorten
     // waits.
     if (const char *text = std::getenv("BATON_EMULATION_SEED"))
@@ -131,36 +145,105 @@ public:
 
   void launch(size_t kernel_index, unsigned blocks,
               BatonDevice *argument) override {
+    launch_persistent(kernel_index, blocks, argument, {0, BATON_WHOLE_STEP});
+  }
+  void prepare_steps(unsigned, BatonDevice *) override {}
+  void launch_step(size_t program, unsigned blocks, BatonDevice *argument,
+                   uint32_t number) override {
+    const auto all = static_cast<uint32_t>(steps[program].launches.size());
+    stream.push(
+        [=, this] { run_step(program, {0, all}, blocks, argument, number); });
+  }
+  void open_cublaslt() override { cublaslt.emplace(name()); }
+  void launch_part(size_t program, const StepPart &part, uint32_t rows,
+                   unsigned blocks, BatonDevice *argument, uint32_t number,
+                   const ProductMemory &memory) override {
+    if (part.product)
+      return multiply(program, part, rows, blocks, argument, number, memory);
+    if (steps.empty())
+      return launch_persistent(program, blocks, argument, part.phases);
+    stream.push([=, this, phases = part.phases] {
+      run_step(program, phases, blocks, argument, number);
+    });
+  }
+  bool running() override {
+    const bool busy = stream.busy();
+    std::lock_guard lock(failure_mutex);
+    if (failure)
+      std::rethrow_exception(std::exchange(failure, nullptr));
+    return busy;
+  }
+
+private:
+  struct Products;
+
+  void launch_persistent(size_t kernel_index, unsigned blocks,
+                         BatonDevice *argument, BatonPart part) {
     const auto &[threads, shared_bytes] = launches[kernel_index];
     struct Call {
-      PersistentKernel kernel;
+      void (*kernel)();
+      bool takes_part;
       BatonDevice *device;
-    } call = {reinterpret_cast<PersistentKernel>(baton_kernels[kernel_index]),
-              argument};
+      BatonPart part;
+    } call = {baton_kernels[kernel_index], !products[kernel_index].list.empty(),
+              argument, part};
     emulation::Launch grid = {blocks, threads, shared_bytes, seed};
     stream.push([=]() mutable {
       emulation::launch(
           grid,
           [](void *data) {
             auto *call = static_cast<Call *>(data);
-            call->kernel(call->device);
+            if (call->takes_part)
+              reinterpret_cast<KernelOfParts>(call->kernel)(call->device,
+                                                            call->part);
+            else
+              reinterpret_cast<PersistentKernel>(call->kernel)(call->device);
           },
           &call);
     });
   }
-  void prepare_steps(unsigned, BatonDevice *) override {}
-  void launch_step(size_t program, unsigned blocks, BatonDevice *argument,
-                   uint32_t number) override {
-    stream.push([=, this] { run_step(program, blocks, argument, number); });
-  }
-  bool running() override { return stream.busy(); }
 
-private:
+  /// What cuBLASLt says while it multiplies comes later, as a GPU's faults do.
+  void multiply(size_t program, const StepPart &part, uint32_t rows,
+                unsigned blocks, BatonDevice *argument, uint32_t number,
+                const ProductMemory &memory) {
+    const Products &of_program = products[program];
+    const StepProduct &product = of_program.list[*part.product];
+    const CublasLt::Plan &plan =
+        cublaslt->plan({rows, product.depth, product.columns});
+    struct Call {
+      GraphKernel kernel;
+      BatonDevice *device;
+      uint32_t number;
+      int64_t iteration;
+    } call = {reinterpret_cast<GraphKernel>(
+                  baton_kernels[of_program.first_kernel + *part.product]),
+              argument, number, part.iteration};
+    emulation::Launch grid = {blocks, of_program.threads, 0, seed};
+    stream.push([=, this, &plan]() mutable {
+      emulation::launch(
+          grid,
+          [](void *data) {
+            auto *call = static_cast<Call *>(data);
+            call->kernel(call->device, call->number, call->iteration);
+          },
+          &call);
+      try {
+        cublaslt->multiply(plan, memory.activations, memory.weights,
+                           memory.product, memory.workspace, nullptr);
+      } catch (...) {
+        std::lock_guard lock(failure_mutex);
+        if (!std::exchange(has_failed, true))
+          failure = std::current_exception();
+      }
+    });
+  }
+
   /// Where kernels start early, one does when all blocks of the one before have
   /// let it, and so that a few run at the same time; that each waits for those
   /// before is up to them.
-  void run_step(size_t program, unsigned blocks, BatonDevice *argument,
-                uint32_t number) {
+  void run_step(size_t program, BatonPart part, unsigned blocks,
+                BatonDevice *argument, uint32_t number) {
     constexpr size_t most_at_a_time = 3;
     const StepKernels &step = steps[program];
     size_t first = 0;
@@ -175,7 +258,8 @@ private:
     std::deque<Call> calls;
     std::deque<emulation::Grid> grids;
     size_t joined = 0;
-    for (const StepKernels::Launch &launch : step.launches) {
+    for (uint32_t place = part.first; place < part.last; ++place) {
+      const StepKernels::Launch &launch = step.launches[place];
       emulation::Grid *before = nullptr;
       if (programmatic && !grids.empty()) {
         before = &grids.back();
@@ -204,6 +288,18 @@ private:
     uint64_t shared_bytes;
   };
   std::vector<Launch> launches;
+  struct Products {
+    unsigned threads;
+    std::vector<StepProduct> list;
+    /// The first one's, in the table.
+    size_t first_kernel;
+  };
+  std::vector<Products> products;
+  std::optional<CublasLt> cublaslt;
+  std::mutex failure_mutex;
+  /// The first one, until it has been said.
+  std::exception_ptr failure;
+  bool has_failed = false;
   std::vector<StepKernels> steps;
   /// A graph's kernel starts while the one before still runs.
   bool programmatic = false;

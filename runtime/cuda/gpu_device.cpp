@@ -1,5 +1,6 @@
 //===- gpu_device.cpp - a GPU ---------------------------------------------===//
 
+#include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/device_execution.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/step_graphs.h"
@@ -29,7 +30,7 @@ std::string in_gibibytes(uint64_t bytes) {
 class GpuDevice : public Device {
 public:
   explicit GpuDevice(const nlohmann::json &description)
-      : driver(CudaDriver::get()) {
+      : driver(CudaDriver::get(description.contains("cublaslt"))) {
     driver.check(driver.device_get(&id, 0), "the GPU cannot be opened");
     char text[256] = {};
     driver.check(driver.device_name(text, sizeof text - 1, id),
@@ -54,6 +55,7 @@ public:
         graphs->add(kernel, module);
       else
         add(kernel, module);
+      add_products(kernel, module);
     }
     driver.check(driver.stream_create(&kernel_stream, CudaDriver::non_blocking),
                  "no stream for the kernel");
@@ -62,7 +64,10 @@ public:
   }
 
   // Memory and modules go with the context.
-  ~GpuDevice() override { driver.context_release(id); }
+  ~GpuDevice() override {
+    cublaslt.reset();
+    driver.context_release(id);
+  }
 
   std::string name() const override { return gpu_name; }
   unsigned most_workers() const override {
@@ -143,12 +148,8 @@ public:
 
   void launch(size_t index, unsigned blocks, BatonDevice *argument) override {
     make_current();
-    const Kernel &kernel = kernels[index];
-    void *arguments[] = {&argument};
-    driver.check(driver.launch_cooperative(
-                     kernel.function, blocks, 1, 1, kernel.threads, 1, 1,
-                     kernel.shared_bytes, kernel_stream, arguments),
-                 "the kernel does not start on " + gpu_name);
+    launch_cooperatively(kernels[index], blocks, argument,
+                         {0, BATON_WHOLE_STEP});
   }
   void prepare_steps(unsigned blocks, BatonDevice *argument) override {
     make_current();
@@ -158,6 +159,21 @@ public:
                    uint32_t number) override {
     make_current();
     graphs->launch(program, argument, number, kernel_stream);
+  }
+  void open_cublaslt() override {
+    make_current();
+    cublaslt.emplace(gpu_name);
+  }
+  void launch_part(size_t program, const StepPart &part, uint32_t rows,
+                   unsigned blocks, BatonDevice *argument, uint32_t number,
+                   const ProductMemory &memory) override {
+    make_current();
+    if (part.product)
+      return multiply(program, part, rows, argument, number, memory);
+    if (graphs)
+      return graphs->launch_part(program, part.phases, blocks, argument, number,
+                                 kernel_stream);
+    launch_cooperatively(kernels[program], blocks, argument, part.phases);
   }
   bool running() override {
     make_current();
@@ -169,6 +185,13 @@ public:
   }
 
 private:
+  struct Kernel {
+    CudaDriver::Function function;
+    unsigned threads;
+    unsigned shared_bytes;
+    unsigned blocks_by_multiprocessor;
+  };
+
   /// A context belongs to a thread.
   void make_current() const {
     driver.check(driver.context_set(context), gpu_name + " cannot be used");
@@ -252,16 +275,63 @@ private:
     }
   }
 
-  struct Kernel {
-    CudaDriver::Function function;
-    unsigned threads;
-    unsigned shared_bytes;
-    unsigned blocks_by_multiprocessor;
-  };
+  /// What lays out the sides of products by cuBLASLt.
+  void add_products(const nlohmann::json &description,
+                    CudaDriver::Module module) {
+    Products &added = products.emplace_back();
+    added.threads = description.at("threads").get<unsigned>();
+    added.list = StepParts(description).products();
+    for (const StepProduct &product : added.list)
+      driver.check(driver.module_function(&added.kernels.emplace_back(nullptr),
+                                          module, product.kernel.c_str()),
+                   "the program has no kernel " + product.kernel);
+  }
+
+  /// A kernel that takes no part of a step leaves the second argument alone.
+  void launch_cooperatively(const Kernel &kernel, unsigned blocks,
+                            BatonDevice *argument, BatonPart part) {
+    void *arguments[] = {&argument, &part};
+    driver.check(driver.launch_cooperative(
+                     kernel.function, blocks, 1, 1, kernel.threads, 1, 1,
+                     kernel.shared_bytes, kernel_stream, arguments),
+                 "the kernel does not start on " + gpu_name);
+  }
+
+  void multiply(size_t program, const StepPart &part, uint32_t rows,
+                BatonDevice *argument, uint32_t number,
+                const ProductMemory &memory) {
+    // Enough blocks to keep memory busy.
+    constexpr unsigned blocks_by_multiprocessor = 8;
+    const Products &of_program = products[program];
+    const StepProduct &product = of_program.list[*part.product];
+    const CublasLt::Plan &plan =
+        cublaslt->plan({rows, product.depth, product.columns});
+    int64_t iteration = part.iteration;
+    void *arguments[] = {&argument, &number, &iteration};
+    CudaDriver::LaunchConfig config = {};
+    config.grid_x = blocks_by_multiprocessor * multiprocessor_count;
+    config.block_x = of_program.threads;
+    config.grid_y = config.grid_z = config.block_y = config.block_z = 1;
+    config.stream = kernel_stream;
+    driver.check(driver.launch_kernel(&config,
+                                      of_program.kernels[*part.product],
+                                      arguments, nullptr),
+                 "the kernel does not start on " + gpu_name);
+    cublaslt->multiply(plan, memory.activations, memory.weights, memory.product,
+                       memory.workspace, kernel_stream);
+  }
 
   const CudaDriver &driver;
   std::vector<Kernel> kernels;
   std::optional<StepGraphs> graphs;
+  /// Of each program.
+  struct Products {
+    unsigned threads;
+    std::vector<StepProduct> list;
+    std::vector<CudaDriver::Function> kernels;
+  };
+  std::vector<Products> products;
+  std::optional<CublasLt> cublaslt;
   CudaDriver::DeviceId id = 0;
   CudaDriver::Context context = nullptr;
   CudaDriver::Stream kernel_stream = nullptr, copy_stream = nullptr;

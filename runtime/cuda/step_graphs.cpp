@@ -35,15 +35,12 @@ void StepGraphs::prepare(unsigned workers, BatonDevice *argument) {
           capture(programs[program], workers, argument, number);
 }
 
-CudaDriver::GraphExecutable StepGraphs::capture(const Program &program,
-                                                unsigned workers,
-                                                BatonDevice *argument,
-                                                uint32_t number) const {
-  const std::string what = "the graph of a step on " + gpu_name;
-  driver.check(
-      driver.capture_begin(capture_stream, CudaDriver::capture_thread_local),
-      what);
-  for (const StepKernels::Launch &launch : program.step.launches) {
+void StepGraphs::issue(const Program &program, BatonPart part, unsigned workers,
+                       BatonDevice *argument, uint32_t number,
+                       CudaDriver::Stream stream,
+                       const std::string &what) const {
+  for (uint32_t place = part.first; place < part.last; ++place) {
+    const StepKernels::Launch &launch = program.step.launches[place];
     const StepKernel &kernel = program.step.kernels[launch.kernel];
     int64_t iteration = launch.iteration;
     void *arguments[] = {&argument, &number, &iteration};
@@ -55,15 +52,26 @@ CudaDriver::GraphExecutable StepGraphs::capture(const Program &program,
     config.block_x = program.step.threads;
     config.grid_y = config.grid_z = config.block_y = config.block_z = 1;
     config.shared_bytes = kernel.shared_bytes;
-    config.stream = capture_stream;
+    config.stream = stream;
     config.attributes = &early;
     // The first has none before it.
-    config.attribute_count =
-        programmatic && &launch != &program.step.launches.front();
+    config.attribute_count = programmatic && place != 0;
     driver.check(driver.launch_kernel(&config, program.functions[launch.kernel],
                                       arguments, nullptr),
                  what + ", " + kernel.name);
   }
+}
+
+CudaDriver::GraphExecutable StepGraphs::capture(const Program &program,
+                                                unsigned workers,
+                                                BatonDevice *argument,
+                                                uint32_t number) const {
+  const std::string what = "the graph of a step on " + gpu_name;
+  driver.check(
+      driver.capture_begin(capture_stream, CudaDriver::capture_thread_local),
+      what);
+  issue(program, {0, static_cast<uint32_t>(program.step.launches.size())},
+        workers, argument, number, capture_stream, what);
   CudaDriver::Graph graph = nullptr;
   driver.check(driver.capture_end(capture_stream, &graph), what);
   CudaDriver::GraphExecutable executable = nullptr;
@@ -79,6 +87,13 @@ void StepGraphs::launch(size_t program, BatonDevice *argument, uint32_t number,
   driver.check(
       driver.graph_launch(graphs.at({program, argument, number % 2}), stream),
       "a step does not start on " + gpu_name);
+}
+
+void StepGraphs::launch_part(size_t program, BatonPart part, unsigned workers,
+                             BatonDevice *argument, uint32_t number,
+                             CudaDriver::Stream stream) const {
+  issue(programs[program], part, workers, argument, number, stream,
+        "a step does not start on " + gpu_name);
 }
 
 } // namespace baton

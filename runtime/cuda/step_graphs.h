@@ -27,11 +27,19 @@ public:
   void launch(size_t program, BatonDevice *argument, uint32_t number,
               CudaDriver::Stream stream) const;
 
+  /// Some kernels of that step, [first, last) of its launches, without a graph.
+  void launch_part(size_t program, BatonPart part, unsigned workers,
+                   BatonDevice *argument, uint32_t number,
+                   CudaDriver::Stream stream) const;
+
 private:
   struct Program {
     StepKernels step;
     std::vector<CudaDriver::Function> functions;
   };
+  void issue(const Program &program, BatonPart part, unsigned workers,
+             BatonDevice *argument, uint32_t number, CudaDriver::Stream stream,
+             const std::string &what) const;
   CudaDriver::GraphExecutable capture(const Program &program, unsigned workers,
                                       BatonDevice *argument,
                                       uint32_t number) const;

@@ -8,6 +8,7 @@
 #include "runtime/weights/description.h"
 
 #include <algorithm>
+#include <map>
 
 namespace baton {
 
@@ -122,6 +123,41 @@ std::string costs_text(const Metadata &metadata) {
          " million floating-point operations for every token\n";
 }
 
+/// What the ranks of a program exchange: of each tensor its bytes, which are
+/// those that every rank ends up with.
+std::string collectives_text(const Json &metadata) {
+  const Json &collectives = metadata.at("collectives");
+  std::string axes;
+  uint64_t ranks = 1;
+  for (const Json &axis : metadata.at("mesh").at("axes")) {
+    axes += (axes.empty() ? "" : ", ") + plain_text(axis.at("name")) + " = " +
+            plain_text(axis.at("size"));
+    ranks *= axis.at("size").get<uint64_t>();
+  }
+  Table table({1, 2});
+  double always = 0.0, all = 0.0;
+  for (const Json &collective : collectives) {
+    uint64_t iterations = collective.at("iterations").get<uint64_t>();
+    double bytes = collective.at("payload_bytes").get<double>() *
+                   static_cast<double>(iterations);
+    all += bytes;
+    if (collective.at("every_step").get<bool>())
+      always += bytes;
+    std::string over;
+    for (const Json &axis : collective.at("axes"))
+      over += (over.empty() ? "" : ", ") + plain_text(axis);
+    table.add({plain_text(collective.at("name")),
+               iterations == 1 ? "" : std::to_string(iterations) + " times",
+               bytes_text(bytes),
+               plain_text(collective.at("kind")) + " over " + over + " for " +
+                   plain_text(collective.at("operation"))});
+  }
+  return "ranks\n  " + std::to_string(ranks) + ", mesh " + axes +
+         "\n  exchange tensors of " + bytes_text(all) +
+         " in a step that ends with an update, of " + bytes_text(always) +
+         " in others\n" + table.text(2);
+}
+
 /// What a step on a device is started as.
 std::string launch_text(const Json &device) {
   if (device.at("launch") != "graph")
@@ -140,6 +176,27 @@ std::string launch_text(const Json &device) {
                                     : "");
 }
 
+/// Which products cuBLASLt computes, where there are any.
+std::string cublaslt_text(const Json &device) {
+  std::map<uint64_t, std::string> names;
+  for (const Json &kernel : device.at("kernels"))
+    for (const Json &product : kernel.value("products", Json::array())) {
+      std::string &text = names[product.at("least_rows").get<uint64_t>()];
+      text += (text.empty() ? "" : ", ") + plain_text(product.at("name"));
+    }
+  std::string text;
+  for (const auto &[rows, products] : names)
+    text += "from " + std::to_string(rows) + " rows on " + products + "; ";
+  const Json &needs = device.at("cublaslt");
+  const double bytes = needs.at("activation_bytes").get<double>() +
+                       needs.at("weight_bytes").get<double>() +
+                       needs.at("product_bytes").get<double>();
+  return text + bytes_text(bytes) + " besides its workspace; " +
+         (needs.at("required").get<bool>()
+              ? "the program needs it"
+              : "if it is not found, the kernel's own bodies multiply");
+}
+
 void print_text(const Metadata &metadata) {
   MemoryNeeds needs = memory_needs(metadata);
   Json model = member(metadata, "model");
@@ -155,6 +212,8 @@ void print_text(const Metadata &metadata) {
   if (!metadata.device.is_null())
     for (const Json kernel : metadata.device.at("kernels"))
       summary.add({"kernel", scalars_text(kernel, {"name"})});
+  if (metadata.device.contains("cublaslt"))
+    summary.add({"cuBLASLt", cublaslt_text(metadata.device)});
   summary.add(
       {"limits", std::to_string(metadata.max_seq) + " positions, " +
                      std::to_string(metadata.max_rows) + " rows a step, " +
@@ -178,6 +237,8 @@ void print_text(const Metadata &metadata) {
   memory.add({"activations", bytes_text(double(needs.activations)), ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n" + memory.text(2);
+  if (metadata.json.contains("mesh"))
+    text += collectives_text(metadata.json);
   text += "phases\n" + phases_text(metadata);
   text += proof_text(member(metadata, "proof"));
   if (metadata.costs && !needs.persistent)
@@ -219,6 +280,9 @@ void print_json(const Metadata &metadata) {
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
   if (Json recompute = recompute_of(metadata); recompute.is_object())
     result["recompute"] = std::move(recompute);
+  for (const char *name : {"mesh", "collectives"})
+    if (metadata.json.contains(name))
+      result[name] = metadata.json.at(name);
   result["proof"] = std::move(proof);
   result["costs"] = member(metadata, "costs");
   print(result.dump() + "\n");

@@ -27,7 +27,7 @@ def test(arguments, scratch):
     write_tokens(path("tokens.u16"), ((7 * i + i // 13) % 97 for i in range(1024)))
     compile_flags = [arguments.batonc, arguments.folder, "--mode=train", "--quiet",
                      f"--optimizer={arguments.optimizer}", f"--recompute={arguments.recompute}",
-                     f"--dtype={arguments.dtype}"]
+                     f"--dtype={arguments.dtype}", *arguments.flags]
     run([*compile_flags, "-o", path("host")])
     # In 16 bits, for bodies that sum as the CPU does. In F32 there are no others.
     portable = [] if arguments.dtype == "f32" else ["--batch-invariant"]
@@ -129,6 +129,7 @@ if __name__ == "__main__":
     parser.add_argument("--optimizer", default="adamw")
     parser.add_argument("--recompute", default="none")
     parser.add_argument("--emit-unproved", help="also resumes, failures, traces and sanitizers")
+    parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

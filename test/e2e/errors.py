@@ -161,9 +161,9 @@ def configs(bench):
 
 def flags(bench):
     folder = bench.copy("llama-gqa")
-    for flag in ["--mode=score", "--mesh=tp=2",
+    for flag in ["--mode=score",
                  "--sharding=x.mlir", "--pipeline=gpipe",
-                 "--schedule=dynamic", "--max-batch=4", "--emit=dist"]:
+                 "--schedule=dynamic", "--max-batch=4"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
     for flag in ["--max-seq=0", "--max-seq=-1", "--max-seq=abc", "--max-seq=99999999999999999999",
                  "--max-seq=100000", "--frobnicate", "--disable-pass=nothing", "--disable-pass=event-verify",
@@ -175,7 +175,26 @@ def flags(bench):
     for flags, words in ((["--emit=cuda"], "--target=cpu has no kernel"),
                          (["--launch=graph"], "--launch=graph: --target=cpu launches no kernels"),
                          (["--launch=stream", "--target=cuda:sm_90a"], "--launch=stream is unknown; there is"),
+                         (["--cublaslt=sometimes", "--target=cuda:sm_90a"], "--cublaslt=sometimes is unknown; there is auto"),
+                         (["--cublaslt=always"], "--cublaslt=always: --target=cpu has no cuBLASLt"),
+                         (["--cublaslt=always", "--target=cuda:sm_90a", "--batch-invariant"],
+                          "--cublaslt=always with --batch-invariant: cuBLASLt's bits depend"),
+                         (["--cublaslt=always", "--target=cuda:sm_90a", "--mode=train"],
+                          "--cublaslt=always with --mode=train is not built yet"),
+                         (["--cublaslt=always", "--target=cuda:sm_90a", "--dtype=f32", "--emit=cuda"],
+                          "has no product that cuBLASLt can compute, a linear over all rows"),
                          (["--dtype=f64"], "--dtype=f64 is for --mode=train"),
+                         (["--mesh=dp=2"], "--mesh=dp=2 is for --mode=train"),
+                         (["--mesh=tp=2", "--mode=train"], "--mesh=tp=2: axis tp is not built yet; there is dp"),
+                         (["--mesh=dp=2,pp=2", "--mode=train"], "--mesh=dp=2,pp=2: axis pp is not built yet"),
+                         (["--mesh=ep=2", "--mode=train"], "--mesh=ep=2: axis 'ep' is unknown; there is dp, tp, pp"),
+                         (["--mesh=dp", "--mode=train"], "--mesh=dp: axis dp has size '', expected 1 to 1024"),
+                         (["--mesh=dp=0", "--mode=train"], "axis dp has size '0', expected 1 to 1024"),
+                         (["--mesh=dp=2,dp=2", "--mode=train"], "axis dp occurs twice"),
+                         (["--mesh=dp=2", "--mode=train", "--target=cuda:sm_90a", "--emit=cuda"],
+                          "--mesh with --target=cuda:sm_90a is not built yet; there is --target=cpu"),
+                         (["--emit=dist", "--mode=train"], "--emit=dist: there is one rank; --mesh says which"),
+                         (["--emit=dist", "--mode=train", "--mesh=dp=1"], "--emit=dist: there is one rank"),
                          (["--dtype=f64", "--mode=train", "--target=cuda:sm_90a", "--emit=cuda"],
                           "computes in f64, which is for --target=cpu"),
                          (["--emit=llvm", "--target=cuda:sm_90a"], "use --emit=cuda"),

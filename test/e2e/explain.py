@@ -147,7 +147,7 @@ def check_predictions(explainer, folder):
             name = phase["name"]
             close(at["memory_us"], sum(at["bytes"].values()) / 10e3, name)
             close(at["compute_us"], at["flops"] / 50e3, name)
-            close(at["predicted_us"], max(at["memory_us"], at["compute_us"]) + at["imbalance_us"] + at["events_us"], name)
+            close(at["predicted_us"], max(at["memory_us"], at["compute_us"]) + at["imbalance_us"] + at["events_us"] + at["boundary_us"], name)
             close(at["events_us"], 2 * phase["repeat"] if phase["waits"] else 0, name)
             expect(-(-at["tasks"] // 2) <= at["rounds"] <= at["tasks"] and 0 < at["busy"] <= 1, f"{name}: {at}")
         close(step["predicted_us"], sum(at["predicted_us"] for at in step["phases"]), "step")

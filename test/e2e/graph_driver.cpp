@@ -1,10 +1,11 @@
 //===- graph_driver.cpp - a CUDA driver that sees graphs ------------------===//
 //
-// What runtime/cuda calls of libcuda, for a program whose steps are graphs and
-// a machine without a GPU: memory is the host's. What is captured and launched
-// is written to FAKE_DRIVER_LOG, a line each. The kernel that ends a step is
-// spelled out here, with a sampler that always finds token 7; others do
-// nothing. Structures are as in cuda.h of CUDA 13.
+// What runtime/cuda calls of libcuda, for a program whose steps are graphs, or
+// have products by cuBLASLt, and a machine without a GPU: memory is the host's.
+// What is captured and launched is written to FAKE_DRIVER_LOG, a line each. The
+// kernel that ends a step is spelled out here, with a sampler that always finds
+// token 7; others do nothing. A persistent kernel's step ends with the part
+// that ends at FAKE_DRIVER_PLACES. Structures are as in cuda.h of CUDA 13.
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,7 +90,7 @@ int cuDeviceGetName(char *name, int length, int) {
   return strncpy(name, "fake", length), 0;
 }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
-  return *value = attribute == 16 ? 3 : 0, 0;
+  return *value = attribute == 16 ? 3 : attribute == 95, 0;
 }
 int cuDevicePrimaryCtxRetain(void **made, int) { return *made = &context, 0; }
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
@@ -106,11 +107,14 @@ int cuModuleGetFunction(void **function, void *, const char *name) {
 int cuFuncSetAttribute(void *function, int attribute, int value) {
   return function && attribute == 8 && value >= 0 ? 0 : invalid_value;
 }
-int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, void *, int, size_t) {
-  return invalid_value;
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int,
+                                                size_t) {
+  return *blocks = 2, 0;
 }
 int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
-  return *address = reinterpret_cast<uint64_t>(malloc(bytes)), 0;
+  return *address = reinterpret_cast<uint64_t>(
+             aligned_alloc(256, (bytes + 255) / 256 * 256)),
+         0;
 }
 int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
   return memset(reinterpret_cast<void *>(address), value, bytes), 0;
@@ -129,9 +133,31 @@ int cuMemcpyHtoDAsync_v2(uint64_t there, const void *here, size_t bytes,
 int cuMemcpyDtoHAsync_v2(void *here, uint64_t there, size_t bytes, void *) {
   return memcpy(here, reinterpret_cast<const void *>(there), bytes), 0;
 }
-int cuLaunchCooperativeKernel(void *, unsigned, unsigned, unsigned, unsigned,
-                              unsigned, unsigned, unsigned, void *, void **) {
-  return invalid_value;
+int cuLaunchCooperativeKernel(void *function, unsigned grid_x, unsigned grid_y,
+                              unsigned grid_z, unsigned block_x,
+                              unsigned block_y, unsigned block_z,
+                              unsigned shared_bytes, void *given,
+                              void **arguments) {
+  if (capturing || !given || !grid_x || grid_y != 1 || grid_z != 1 ||
+      block_y != 1 || block_z != 1)
+    return invalid_value;
+  BatonDevice &device = **static_cast<BatonDevice **>(arguments[0]);
+  const BatonPart part = *static_cast<BatonPart *>(arguments[1]);
+  BatonDeviceStep step = device.steps[0];
+  log("cooperative " + std::string(static_cast<char *>(function)) + " " +
+      std::to_string(grid_x) + " " + std::to_string(block_x) + " " +
+      std::to_string(shared_bytes) + " " + std::to_string(part.first) + " " +
+      (part.last == BATON_WHOLE_STEP ? "all" : std::to_string(part.last)) +
+      " " + std::to_string(step.rows) + " " + std::to_string(step.past));
+  const char *places = getenv("FAKE_DRIVER_PLACES");
+  if (part.last == BATON_WHOLE_STEP) {
+    while (step.rows == 1)
+      step = next_step(device, step);
+    device.pending = step;
+  } else if (places && part.last == strtoul(places, nullptr, 10)) {
+    device.pending = next_step(device, step);
+  }
+  return 0;
 }
 
 int cuStreamBeginCapture_v2(void *, int mode) {
@@ -142,22 +168,30 @@ int cuStreamBeginCapture_v2(void *, int mode) {
 }
 int cuLaunchKernelEx(const LaunchConfig *config, void *function,
                      void **arguments, void **extra) {
-  if (!capturing || extra || !config->stream || !config->grid[0] ||
-      config->grid[1] != 1 || config->grid[2] != 1 || config->block[1] != 1 ||
-      config->block[2] != 1)
+  if (extra || !config->stream || !config->grid[0] || config->grid[1] != 1 ||
+      config->grid[2] != 1 || config->block[1] != 1 || config->block[2] != 1)
     return invalid_value;
   bool early = false;
   for (unsigned i = 0; i < config->attribute_count; ++i)
     early |= config->attributes[i].id == 6 && config->attributes[i].value == 1;
-  capturing->last_kernel = static_cast<char *>(function);
-  capturing->device = *static_cast<BatonDevice **>(arguments[0]);
-  capturing->number = *static_cast<uint32_t *>(arguments[1]);
-  log("kernel " + std::to_string(capturing->id) + " " + capturing->last_kernel +
-      " " + std::to_string(config->grid[0]) + " " +
+  const std::string name = static_cast<char *>(function);
+  auto *device = *static_cast<BatonDevice **>(arguments[0]);
+  const uint32_t number = *static_cast<uint32_t *>(arguments[1]);
+  log((capturing ? "kernel " + std::to_string(capturing->id) : "launch") + " " +
+      name + " " + std::to_string(config->grid[0]) + " " +
       std::to_string(config->block[0]) + " " +
       std::to_string(config->shared_bytes) + " " + std::to_string(early) + " " +
-      std::to_string(capturing->number) + " " +
+      std::to_string(number) + " " +
       std::to_string(*static_cast<int64_t *>(arguments[2])));
+  if (capturing) {
+    capturing->last_kernel = name;
+    capturing->device = device;
+    capturing->number = number;
+  } else if (name.find("advance") != std::string::npos) {
+    const BatonDeviceStep step = device->steps[number & 1];
+    device->steps[(number + 1) & 1] =
+        step.rows ? next_step(*device, step) : step;
+  }
   return 0;
 }
 int cuStreamEndCapture(void *, void **graph) {

@@ -44,7 +44,8 @@ def test(arguments, scratch):
     golden = Golden(arguments.folder)
     golden.write_tokens(path("tokens.u16"))
     program = path("program")
-    run([arguments.batonc, arguments.folder, "--mode=train", "--dtype=f64", "--quiet", "-o", program])
+    run([arguments.batonc, arguments.folder, "--mode=train", "--dtype=f64", "--quiet", *arguments.flags,
+         "-o", program])
     info = json.loads(run([program, "info", "--json"]).stdout)
     expect(info["model"]["dtype"] == "f64", f"info: {info['model']}")
 
@@ -104,6 +105,7 @@ def test(arguments, scratch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

@@ -143,6 +143,18 @@ Matrix softmax_gradient(const Matrix &dy, const Matrix &y) {
   return out;
 }
 
+Matrix mask_sequences(const Matrix &x, const std::vector<int32_t> &positions,
+                      int64_t window, double hidden) {
+  Matrix out = x;
+  for (int64_t row = 0; row < x.rows; ++row)
+    for (int64_t column = 0; column < x.columns; ++column) {
+      const int64_t back = row - column;
+      if (back < 0 || back > positions[row] || (window > 0 && back >= window))
+        out.at(row, column) = hidden;
+    }
+  return out;
+}
+
 Matrix gate(const Matrix &x, const Matrix &gates, int64_t heads) {
   Matrix out = x;
   const int64_t width = x.columns / heads;

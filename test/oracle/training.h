@@ -49,6 +49,12 @@ double activation_slope(double x, Activation activation);
 /// Of y = softmax(x), given y.
 Matrix softmax_gradient(const Matrix &dy, const Matrix &y);
 
+/// Row r of x for each row of a step that it sees, which are `positions[r]`
+/// before it and itself, the last `window` of them if that is not 0; `hidden`
+/// for others.
+Matrix mask_sequences(const Matrix &x, const std::vector<int32_t> &positions,
+                      int64_t window, double hidden);
+
 /// x times the sigmoid of its gates: one of each head, or one of each element.
 Matrix gate(const Matrix &x, const Matrix &gates, int64_t heads);
 

@@ -1,7 +1,6 @@
 //===- baton-opt.cpp - every dialect and pass of Baton by name -----------===//
 
 #include "compiler/Dialects.h"
-#include "dialects/Dist/Dist.h"
 #include "passes/fusion/Passes.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/sharding/Passes.h"
@@ -15,7 +14,6 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   baton::compiler::registerDialects(registry);
-  registry.insert<baton::dist::DistDialect>();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::transform::registerInterpreterPass();

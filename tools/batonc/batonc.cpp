@@ -50,17 +50,19 @@ static int compileCommand(int argc, char **argv) {
 
   CompileOptions options;
   CompileFlags flags;
-  Choice emit{"--emit",
-              "exe",
-              {"schedule", "model", "event", "llvm", "cuda", "object", "exe"},
-              {"dist"}};
+  Choice emit{
+      "--emit",
+      "exe",
+      {"schedule", "model", "dist", "event", "llvm", "cuda", "object", "exe"},
+      {}};
   flags.addTo(app);
   app.add_option("-o", options.output,
                  "where the result goes; text stages print to standard output "
                  "without it");
   app.add_option("--emit", emit.value,
                  "print the default schedule, or stop at a stage: schedule, "
-                 "model, event, llvm, cuda, object, exe");
+                 "model, dist (as --mesh cuts it), event, llvm, cuda, object, "
+                 "exe");
   bool noCache = false;
   app.add_flag("--no-cache", noCache,
                "CUDA: neither look for the kernel among those compiled before, "
@@ -84,9 +86,9 @@ static int compileCommand(int argc, char **argv) {
     return fail(error);
   const std::pair<const char *, Stage> stages[] = {
       {"schedule", Stage::schedule}, {"model", Stage::model},
-      {"event", Stage::event},       {"llvm", Stage::llvm},
-      {"cuda", Stage::cuda},         {"object", Stage::object},
-      {"exe", Stage::executable}};
+      {"dist", Stage::dist},         {"event", Stage::event},
+      {"llvm", Stage::llvm},         {"cuda", Stage::cuda},
+      {"object", Stage::object},     {"exe", Stage::executable}};
   for (auto [name, stage] : stages)
     if (emit.value == name)
       options.stage = stage;

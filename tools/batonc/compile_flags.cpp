@@ -24,6 +24,34 @@ static std::string join(const std::vector<std::string> &names) {
   return text;
 }
 
+/// "dp=2,tp=4"; axes of one rank are left out. An error line, or nothing.
+static std::string parseMesh(const std::string &text,
+                             std::vector<MeshAxis> &mesh) {
+  auto fail = [&](const llvm::Twine &problem) {
+    return ("--mesh=" + text + ": " + problem).str();
+  };
+  llvm::SmallVector<llvm::StringRef> parts, seen;
+  llvm::StringRef(text).split(parts, ',', -1, /*KeepEmpty=*/!text.empty());
+  for (llvm::StringRef part : parts) {
+    auto [name, number] = part.split('=');
+    if (name != kDataAxis && name != "tp" && name != "pp")
+      return fail("axis '" + name + "' is unknown; there is dp, tp, pp");
+    if (llvm::is_contained(seen, name))
+      return fail("axis " + name + " occurs twice");
+    seen.push_back(name);
+    int64_t size;
+    if (number.getAsInteger(10, size) || size < 1 || size > 1024)
+      return fail("axis " + name + " has size '" + number +
+                  "', expected 1 to 1024");
+    if (size == 1)
+      continue;
+    if (name != kDataAxis)
+      return fail("axis " + name + " is not built yet; there is dp");
+    mesh.push_back({name.str(), size});
+  }
+  return "";
+}
+
 std::string tools::Choice::check() const {
   for (const std::string &known : built)
     if (known == value)
@@ -69,6 +97,11 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "steps, whose tasks wait for events), or graph (the same "
                  "tasks as kernels of a CUDA graph, one for each phase, to "
                  "compare with)");
+  app.add_option("--cublaslt", cublasLt.value,
+                 "CUDA: whether cuBLASLt, opened when the program starts, "
+                 "computes products with BF16 weights in steps of many rows: "
+                 "auto (where the target description's figures say that it is "
+                 "faster, and it is found), never, always");
   app.add_flag("--quiet", quiet, "say nothing but errors");
   app.add_option("--mode", mode.value,
                  "what the executable does: decode, train");
@@ -88,9 +121,11 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "--mode=train: adamw (the usual one), lion, muon, sgd, or "
                  "FILE.mlir of update rules and groups");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
+  app.add_option("--mesh", mesh,
+                 "training: ranks to run on, as axes and their sizes: dp=2 "
+                 "gives each of two ranks a half of the sequences");
   for (auto [flag, value] :
-       {std::pair<const char *, std::string *>{"--mesh", &mesh},
-        {"--sharding", &sharding},
+       {std::pair<const char *, std::string *>{"--sharding", &sharding},
         {"--pipeline", &pipeline}})
     app.add_option(flag, *value)->group("");
 }
@@ -100,7 +135,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice : {&mode, &dtype, &sanitize, &recompute, &launch})
+  for (const Choice *choice :
+       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -109,11 +145,25 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (launch.value == "graph" && target == "cpu")
     return "--launch=graph: --target=cpu launches no kernels; "
            "--target=cuda:... does";
+  if (cublasLt.value == "always") {
+    if (target == "cpu")
+      return "--cublaslt=always: --target=cpu has no cuBLASLt; "
+             "--target=cuda:... does";
+    if (batchInvariant)
+      return "--cublaslt=always with --batch-invariant: cuBLASLt's bits depend "
+             "on how many tokens share a step; leave one of them out";
+    if (mode.value == "train")
+      return "--cublaslt=always with --mode=train is not built yet; products "
+             "of training are the kernel's own";
+  }
   if (std::string error = isFile ? "" : order.check(); !error.empty())
     return error;
+  if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
+    return error;
+  if (!options.mesh.empty() && mode.value != "train")
+    return "--mesh=" + mesh + " is for --mode=train";
   for (auto [flag, value] :
-       {std::pair<const char *, const std::string &>{"--mesh", mesh},
-        {"--sharding", sharding},
+       {std::pair<const char *, const std::string &>{"--sharding", sharding},
         {"--pipeline", pipeline}})
     if (!value.empty())
       return std::string(flag) + " is not built yet";
@@ -125,12 +175,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
            "--mode=train does";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
-  if (mode.value == "train")
-    for (auto [set, flag] :
-         {std::pair<bool, std::string>{isFile, "--schedule=" + order.value},
-          {!disabled.empty(), "--disable-pass"}})
-      if (set)
-        return flag + " with --mode=train is not built yet";
+  if (mode.value == "train" && isFile)
+    return "--schedule=" + order.value + " with --mode=train is not built yet";
   if (maxBatch != 1)
     return "--max-batch=" + std::to_string(maxBatch) +
            (maxBatch < 1 ? " is less than 1" : " is not built yet; there is 1");
@@ -148,6 +194,9 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     if (!schedule::optionalParts().count(name))
       return "--disable-pass=" + name +
              ": no plan is emitted without this pass";
+    if (mode.value == "train" && name != "attention-fusion")
+      return "--disable-pass=" + name +
+             ": --mode=train runs no such pass; it does attention-fusion";
     options.disabledPasses.insert(name);
   }
   options.model = model;
@@ -167,6 +216,9 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   options.sanitize = sanitize.value;
   options.targetFile = targetFile;
   options.launchesGraph = launch.value == "graph";
+  options.cublasLt = cublasLt.value == "always"  ? CublasLt::always
+                     : cublasLt.value == "never" ? CublasLt::never
+                                                 : CublasLt::automatic;
   options.batchInvariant = batchInvariant;
   options.quiet = quiet;
   return "";

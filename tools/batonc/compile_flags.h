@@ -36,6 +36,7 @@ private:
   Choice mode{"--mode", "decode", {"decode", "train"}, {"score"}};
   std::string target = "cpu";
   Choice launch{"--launch", "persistent", {"persistent", "graph"}, {}};
+  Choice cublasLt{"--cublaslt", "auto", {"auto", "never", "always"}, {}};
   Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16", "f64"}, {}};
   Choice order{
       "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};

@@ -290,9 +290,13 @@ static Error explainModel(ExplainOptions &options,
   llvm::sys::fs::make_absolute(path);
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   bool tiledHere = plan->isTiled();
+  Products products{{}, *target};
+  if (isCuda)
+    products.choices =
+        chooseProducts(plan->program(), options.compile, *target);
   Explanation explanation =
       explainPlan(*plan, llvm::sys::path::filename(path).str(), *steps, traced,
-                  *machine, tiledHere ? target : nullptr);
+                  *machine, tiledHere ? target : nullptr, products);
   explanation.measuredFrom = measuredFrom;
   if (!options.html.empty())
     return writeOutput(options.html, explanationPage(explanation));

@@ -209,6 +209,13 @@ void baton_task_tanh_gradient(Real *dx, int64_t dx_stride, const Real *dy,
 void baton_task_softmax_gradient(Real *dx, int64_t dx_stride, const Real *dy,
                                  int64_t dy_stride, const Real *y,
                                  int64_t y_stride, int64_t rows, int64_t width);
+/// out[r][j] = x[r][j] for the last positions[r] + 1 columns j up to first_row
+/// + r (and, with window > 0, the last `window` of them), else `hidden`: what
+/// rows of a sequence see of a step's rows. In place allowed.
+void baton_task_mask_sequences(Real *out, int64_t out_stride, const Real *x,
+                               int64_t x_stride, int64_t rows, int64_t width,
+                               const int32_t *positions, int64_t first_row,
+                               int64_t window, Real hidden);
 /// Of out = x * sigmoid(gate), as baton_task_gate: dx = dy * sigmoid(gate).
 /// That is baton_task_gate itself; dgate = dy * x * s * (1 - s), summed over
 /// the head's elements where gate_width is 1.
@@ -291,6 +298,18 @@ void baton_task_cross_entropy(Real *loss, int64_t loss_stride, Real *logits,
 /// the rule for sums (16 lanes), rows added in ascending order.
 void baton_task_sum_squares(Real *out, const Real *x, int64_t x_stride,
                             int64_t rows, int64_t columns);
+
+//===- Sums over ranks ----------------------------------------------------===//
+
+/// parts[0][c] = parts[0][c] + parts[1][c] + ..., ascending in ranks, whose
+/// parts are `stride` elements apart.
+void baton_task_sum_ranks(Real *parts, int64_t stride, int64_t ranks,
+                          int64_t columns);
+
+/// out = {the sum of the losses of all rows, ascending; zeros} of `width`
+/// numbers.
+void baton_task_sum_losses(Real *out, int64_t width, const Real *losses,
+                           int64_t stride, int64_t rows);
 
 //===- The end of a step --------------------------------------------------===//
 

@@ -117,6 +117,12 @@ BATON_DEVICE int64_t baton_again(int64_t value) {
   return value;
 }
 
+/// What `object` points to is in memory, and read from there again wherever
+/// other memory may have changed.
+BATON_DEVICE void baton_keep_in_memory(void *object) {
+  asm volatile("" ::"l"(object) : "memory");
+}
+
 /// Leaves the cores to others for about so long.
 BATON_DEVICE void baton_pause(uint32_t nanoseconds) {
   __nanosleep(nanoseconds);

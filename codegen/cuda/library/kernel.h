@@ -109,6 +109,33 @@ struct BatonTiles {
   int64_t first, last, stride;
 };
 
+// Bodies that are the kernel's own --------------------------------------------
+
+/// Where a worker is among the phases of a step, in kernels with bodies of
+/// their own: a phase hands what is to be multiplied to the kernel, which then
+/// calls it again to go on behind that.
+struct BatonPlace {
+  /// Why the phases were left: the number of the body that is next, or one of
+  /// the below.
+  int32_t body;
+  int32_t phase;
+  /// Bodies that the task has had, and the task.
+  int32_t part = 0;
+  int64_t iteration = 0, tile = -1;
+  /// As the phase's loop has it.
+  int64_t previous = -1;
+
+  static constexpr int32_t ended = -1, failed = -2;
+
+  /// Whether the phase has not handed over anything.
+  __device__ __forceinline__ bool begins() const { return tile < 0; }
+  /// Behind the phase.
+  __device__ __forceinline__ void end() {
+    part = 0;
+    tile = previous = -1;
+  }
+};
+
 // A worker --------------------------------------------------------------------
 
 struct BatonWorkerState {
@@ -342,7 +369,7 @@ private:
   __device__ __forceinline__ void ask(uint32_t question) {
     __syncthreads();
     if (threadIdx.x == 0) {
-      BatonExchange *exchange = device->exchange;
+      BatonHostExchange *exchange = device->exchange;
       exchange->question = question;
       exchange->phase = phase;
       exchange->iteration = uint32_t(iteration);

@@ -23,94 +23,155 @@
 #include "codegen/cuda/library/matrix_warpgroups.h"
 #include "codegen/cuda/library/matrix_warps.h"
 
+/// A linear, or two whose panels alternate, as the bodies below are given it.
+struct BatonMatrixLinear {
+  float *out;
+  int64_t out_stride;
+  const float *x;
+  int64_t x_stride;
+  const uint16_t *panels;
+  /// Null where there is none.
+  const float *bias, *bias_up, *residual;
+  int64_t residual_stride;
+  int64_t rows, k, columns;
+  int32_t activation;
+  /// Gate and up projection of an output are two columns of the product.
+  bool gated;
+};
+
 namespace baton::cuda {
 
-/// finish(row, column, sums) is the value of [rows, columns] at `place`, where
-/// sums[s] is the product of a row of x and a column of the right-hand side s.
-/// The panels of `Sides` alternate.
-template <int Threads, int Rows, int Columns, int Architecture, int Sides,
-          typename Finish>
-BATON_DEVICE void
-multiply_matrices(unsigned char *shared, float *out, int64_t out_stride,
-                  const float *x, int64_t x_stride, const uint16_t *panels,
-                  int64_t rows, int64_t k, int64_t columns, Finish finish) {
+/// Stores finish(row, column, sums) for a tile of the product in shared memory,
+/// where sums[s] is the product of a row of x and a column of the right-hand
+/// side s.
+template <int Sides, int ProductStride, typename Finish>
+BATON_DEVICE void finish_matrices(const float *product,
+                                  const BatonMatrixLinear &linear, int64_t top,
+                                  int64_t left, int32_t rows, int32_t columns,
+                                  Finish finish) {
+  // As many loads under way as it takes to hide that of a residual.
+  fill<8>(
+      walk_of_block(columns), rows,
+      [&](int64_t row, int64_t column) {
+        return linear.out + (top + row) * linear.out_stride + left + column;
+      },
+      [&](int64_t row, int64_t column) {
+        float sum[Sides];
+#pragma unroll
+        for (int side = 0; side < Sides; ++side)
+          sum[side] = product[row * ProductStride +
+                              (column / 16 * Sides + side) * 16 + column % 16];
+        return finish(top + row, left + column, sum);
+      });
+}
+
+} // namespace baton::cuda
+
+// All threads of a block of `Threads` call the bodies. `shared` has
+// BatonMatrixShape::shared_bytes() bytes of shared memory, aligned to
+// BatonMatrixShape::alignment, which may hold anything but the operands before
+// and after, with no barrier between. Weights are in global memory, aligned to
+// 16 bytes; the other operands are anywhere. By warps, no cp.async of the
+// calling threads is under way behind the call.
+//
+// Multiplications by warpgroups overlap only where they are the kernel's own
+// code: the bodies are inlined, and a kernel has one call of this one, which
+// phases hand their linears to.
+
+template <int Threads, int Rows, int Columns,
+          int Architecture = BATON_ARCHITECTURE>
+BATON_DEVICE void baton_matrix_multiply(unsigned char *shared,
+                                        const BatonMatrixLinear &linear) {
+  using namespace baton::cuda;
   constexpr BatonMatrixShape shape{Threads, Rows, Columns, Architecture};
   static_assert(shape.is_valid(), "a tile that the block's warps cannot share");
-  constexpr int64_t width = Columns / Sides;
-  for (int64_t left = 0; left < columns; left += width)
-    for (int64_t top = 0; top < rows; top += Rows) {
-      const auto tile_rows = static_cast<int32_t>(smaller(rows - top, Rows));
-      const auto tile_columns =
-          static_cast<int32_t>(smaller(columns - left, width));
+  const int32_t sides = linear.gated ? 2 : 1;
+  const int32_t width = Columns / sides;
+#pragma unroll 1
+  for (int64_t left = 0; left < linear.columns; left += width)
+#pragma unroll 1
+    for (int64_t top = 0; top < linear.rows; top += Rows) {
+      const auto rows = static_cast<int32_t>(smaller(linear.rows - top, Rows));
+      const auto columns =
+          static_cast<int32_t>(smaller(linear.columns - left, width));
       const MatrixOperands operands = {
-          x + top * x_stride,        x_stride,
-          panels + left * Sides * k, tile_rows,
-          static_cast<int32_t>(k),   (tile_columns + 15) / 16 * Sides};
+          linear.x + top * linear.x_stride,        linear.x_stride,
+          linear.panels + left * sides * linear.k, rows,
+          static_cast<int32_t>(linear.k),          (columns + 15) / 16 * sides};
       if constexpr (shape.by_warpgroups())
         multiply_by_warpgroups<Threads, Rows, Columns>(shared, operands);
       else
         multiply_by_warps<Threads, Rows, Columns>(shared, operands);
       const float *const product = reinterpret_cast<const float *>(shared);
-      // As many loads under way as it takes to hide that of a residual.
-      fill<8>(
-          walk_of_block(tile_columns), tile_rows,
-          [&](int64_t row, int64_t column) {
-            return out + (top + row) * out_stride + left + column;
-          },
-          [&](int64_t row, int64_t column) {
-            float sum[Sides];
-#pragma unroll
-            for (int side = 0; side < Sides; ++side)
-              sum[side] =
-                  product[row * shape.product_stride() +
-                          (column / 16 * Sides + side) * 16 + column % 16];
-            return finish(top + row, left + column, sum);
-          });
+      if (linear.gated)
+        finish_matrices<2, shape.product_stride()>(
+            product, linear, top, left, rows, columns,
+            [&](int64_t, int64_t column, const float(&sum)[2]) {
+              const float *const bias = linear.bias, *const up = linear.bias_up;
+              const float gate = bias ? sum[0] + bias[column] : sum[0];
+              return activate(gate, linear.activation) *
+                     (up ? sum[1] + up[column] : sum[1]);
+            });
+      else
+        finish_matrices<1, shape.product_stride()>(
+            product, linear, top, left, rows, columns,
+            [&](int64_t row, int64_t column, const float(&sum)[1]) {
+              const float *const bias = linear.bias;
+              const float value = activate(
+                  bias ? sum[0] + bias[column] : sum[0], linear.activation);
+              return linear.residual
+                         ? value +
+                               linear.residual[row * linear.residual_stride +
+                                               column]
+                         : value;
+            });
     }
 }
 
-} // namespace baton::cuda
+// Calls of the task library's bodies of the same names, to be handed over.
 
-// The task library's bodies of the same names. All threads of a block of
-// `Threads` call them. `shared` has BatonMatrixShape::shared_bytes() bytes of
-// shared memory, aligned to BatonMatrixShape::alignment, which may hold
-// anything but the operands before and after, with no barrier between. Weights
-// are in global memory, aligned to 16 bytes; the other operands are anywhere.
-// By warps, no cp.async of the calling threads is under way behind the call.
+BATON_DEVICE BatonMatrixLinear baton_hand_linear_bf16(
+    float *out, int64_t out_stride, const float *x, int64_t x_stride,
+    const uint16_t *panels, const float *bias, const float *residual,
+    int64_t residual_stride, int64_t rows, int64_t k, int64_t columns,
+    int32_t activation) {
+  return {
+      out,      out_stride,      x,    x_stride, panels,  bias,       nullptr,
+      residual, residual_stride, rows, k,        columns, activation, false};
+}
+BATON_DEVICE BatonMatrixLinear baton_hand_gated_linear_bf16(
+    float *out, int64_t out_stride, const float *x, int64_t x_stride,
+    const uint16_t *panels, const float *bias_gate, const float *bias_up,
+    int64_t rows, int64_t k, int64_t columns, int32_t activation) {
+  return {out,     out_stride, x,    x_stride, panels,  bias_gate,  bias_up,
+          nullptr, 0,          rows, k,        columns, activation, true};
+}
+
+// The bodies themselves.
 
 template <int Threads, int Rows, int Columns,
           int Architecture = BATON_ARCHITECTURE>
-BATON_CALLED void baton_matrix_linear_bf16(
+BATON_DEVICE void baton_matrix_linear_bf16(
     unsigned char *shared, float *out, int64_t out_stride, const float *x,
     int64_t x_stride, const uint16_t *panels, const float *bias,
     const float *residual, int64_t residual_stride, int64_t rows, int64_t k,
     int64_t columns, int32_t activation) {
-  baton::cuda::multiply_matrices<Threads, Rows, Columns, Architecture, 1>(
-      shared, out, out_stride, x, x_stride, panels, rows, k, columns,
-      [&](int64_t row, int64_t column, const float(&sum)[1]) {
-        float value = bias ? sum[0] + bias[column] : sum[0];
-        value = baton::cuda::activate(value, activation);
-        return residual ? value + residual[row * residual_stride + column]
-                        : value;
-      });
+  baton_matrix_multiply<Threads, Rows, Columns, Architecture>(
+      shared, baton_hand_linear_bf16(out, out_stride, x, x_stride, panels, bias,
+                                     residual, residual_stride, rows, k,
+                                     columns, activation));
 }
-
-/// Gate and up projection of an output are two columns of the product:
-/// Columns / 2 outputs are computed at a time.
 template <int Threads, int Rows, int Columns,
           int Architecture = BATON_ARCHITECTURE>
-BATON_CALLED void baton_matrix_gated_linear_bf16(
+BATON_DEVICE void baton_matrix_gated_linear_bf16(
     unsigned char *shared, float *out, int64_t out_stride, const float *x,
     int64_t x_stride, const uint16_t *panels, const float *bias_gate,
     const float *bias_up, int64_t rows, int64_t k, int64_t columns,
     int32_t activation) {
-  baton::cuda::multiply_matrices<Threads, Rows, Columns, Architecture, 2>(
-      shared, out, out_stride, x, x_stride, panels, rows, k, columns,
-      [&](int64_t, int64_t column, const float(&sum)[2]) {
-        const float gate = bias_gate ? sum[0] + bias_gate[column] : sum[0];
-        const float up = bias_up ? sum[1] + bias_up[column] : sum[1];
-        return baton::cuda::activate(gate, activation) * up;
-      });
+  baton_matrix_multiply<Threads, Rows, Columns, Architecture>(
+      shared, baton_hand_gated_linear_bf16(out, out_stride, x, x_stride, panels,
+                                           bias_gate, bias_up, rows, k, columns,
+                                           activation));
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_H

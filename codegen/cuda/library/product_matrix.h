@@ -7,8 +7,9 @@
 //
 // Numeric contract: both sides are rounded to nearest even, as the portable
 // bodies do; products are exact, and their sum ascends in depth in F32, sixteen
-// depths at a time, in the order of the architecture's tensor cores, from the
-// old value or +0 on. The bits of an element depend on its row, its column and
+// depths at a time, in the order of the architecture's tensor cores, from +0
+// on; the old value, of a gradient that has one, is added last. The bits of an
+// element depend on its row, its column and
 // the architecture, not on the tile, the block or what else is in them. A sum
 // that is zero may have another sign than the portable body's.
 //
@@ -24,68 +25,106 @@
 #include "codegen/cuda/library/product_matrix_warpgroups.h"
 #include "codegen/cuda/library/product_matrix_warps.h"
 
-namespace baton::cuda {
+// All threads of a block of `Threads` call the bodies. `shared` has
+// BatonProductMatrixShape::shared_bytes() bytes of shared memory, aligned to
+// 1024, which may hold anything before and after, with no barrier between.
+// Operands are in global memory, anywhere.
+//
+// Multiplications by warpgroups overlap only where they are the kernel's own
+// code: the bodies are inlined, and a kernel has one call of this one, which
+// phases hand their products to.
 
 template <typename Numbers, int Threads, int Rows, int Columns,
-          int Architecture, typename Result>
-BATON_DEVICE void
-multiply_rounded(unsigned char *shared, const ProductSide &left,
-                 const ProductSide &right, int64_t rows, int64_t columns,
-                 int64_t depth, Result result) {
+          int Architecture = BATON_ARCHITECTURE>
+BATON_DEVICE void baton_matrix_multiply(unsigned char *shared,
+                                        BatonMatrixProduct &product) {
+  using namespace baton::cuda;
   constexpr BatonProductMatrixShape shape{Threads, Rows, Columns, Architecture};
   static_assert(shape.is_valid(), "a tile that the block cannot share");
+  baton_keep_in_memory(&product);
+  MatrixTile &tile = product.tile;
 #pragma unroll 1
-  for (int64_t top = 0; top < rows; top += Rows)
+  for (tile.top = 0; tile.top < product.rows; tile.top += Rows)
 #pragma unroll 1
-    for (int64_t first = 0; first < columns; first += Columns) {
-      const MatrixTile tile = {
-          top, first, static_cast<int32_t>(smaller(rows - top, Rows)),
-          static_cast<int32_t>(smaller(columns - first, Columns))};
+    for (tile.left = 0; tile.left < product.columns; tile.left += Columns) {
+      tile.rows = static_cast<int32_t>(smaller(product.rows - tile.top, Rows));
+      tile.columns =
+          static_cast<int32_t>(smaller(product.columns - tile.left, Columns));
       if constexpr (shape.by_warpgroups())
-        multiply_sides_by_warpgroups<Numbers, Threads, Rows, Columns>(
-            shared, left, right, tile, static_cast<int32_t>(depth), result);
+        multiply_sides_by_warpgroups<Numbers, Threads, Rows, Columns>(shared,
+                                                                      product);
       else
-        multiply_sides_by_warps<Numbers, Threads, Rows, Columns>(
-            shared, left, right, tile, static_cast<int32_t>(depth), result);
+        multiply_sides_by_warps<Numbers, Threads, Rows, Columns>(shared,
+                                                                 product);
     }
 }
 
-} // namespace baton::cuda
-
-// The task library's bodies of the same names. All threads of a block of
-// `Threads` call them. `shared` has BatonProductMatrixShape::shared_bytes()
-// bytes of shared memory, aligned to 1024, which may hold anything before and
-// after, with no barrier between. Operands are in global memory, anywhere.
+// Calls of the task library's bodies of the same names, to be handed over, and
+// the bodies themselves.
 #define BATON_PRODUCTS(suffix, Numbers)                                        \
+  BATON_DEVICE BatonMatrixProduct baton_hand_product##suffix(                  \
+      float *out, int64_t out_stride, const float *a, int64_t a_row_stride,    \
+      int64_t a_depth_stride, const float *b, int64_t b_depth_stride,          \
+      int64_t b_column_stride, const float *bias, const float *residual,       \
+      int64_t residual_stride, int64_t rows, int64_t columns, int64_t depth,   \
+      float *) {                                                               \
+    return {out,                                                               \
+            out_stride,                                                        \
+            {a, a_row_stride, a_depth_stride},                                 \
+            {b, b_column_stride, b_depth_stride},                              \
+            bias,                                                              \
+            residual,                                                          \
+            residual_stride,                                                   \
+            rows,                                                              \
+            columns,                                                           \
+            depth,                                                             \
+            false};                                                            \
+  }                                                                            \
+  BATON_DEVICE BatonMatrixProduct baton_hand_product_gradient##suffix(         \
+      float *out, int64_t out_stride, const float *a, int64_t a_row_stride,    \
+      int64_t a_depth_stride, const float *b, int64_t b_depth_stride,          \
+      int64_t b_column_stride, const float *weights, int64_t rows,             \
+      int64_t columns, int64_t depth, const int32_t *accumulate, float *) {    \
+    return {out,                                                               \
+            out_stride,                                                        \
+            {a, a_row_stride, a_depth_stride},                                 \
+            {b, b_column_stride, b_depth_stride, weights},                     \
+            nullptr,                                                           \
+            nullptr,                                                           \
+            0,                                                                 \
+            rows,                                                              \
+            columns,                                                           \
+            depth,                                                             \
+            baton::cuda::joins(accumulate)};                                   \
+  }                                                                            \
   template <int Threads, int Rows, int Columns,                                \
             int Architecture = BATON_ARCHITECTURE>                             \
-  BATON_CALLED void baton_matrix_product##suffix(                              \
+  BATON_DEVICE void baton_matrix_product##suffix(                              \
       unsigned char *shared, float *out, int64_t out_stride, const float *a,   \
       int64_t a_row_stride, int64_t a_depth_stride, const float *b,            \
       int64_t b_depth_stride, int64_t b_column_stride, const float *bias,      \
       const float *residual, int64_t residual_stride, int64_t rows,            \
-      int64_t columns, int64_t depth, float *) {                               \
-    baton::cuda::multiply_rounded<baton::cuda::Numbers, Threads, Rows,         \
-                                  Columns, Architecture>(                      \
-        shared, {a, a_row_stride, a_depth_stride},                             \
-        {b, b_column_stride, b_depth_stride}, rows, columns, depth,            \
-        baton::cuda::ProductResult{out, out_stride, bias, residual,            \
-                                   residual_stride});                          \
+      int64_t columns, int64_t depth, float *scratch) {                        \
+    BatonMatrixProduct product = baton_hand_product##suffix(                   \
+        out, out_stride, a, a_row_stride, a_depth_stride, b, b_depth_stride,   \
+        b_column_stride, bias, residual, residual_stride, rows, columns,       \
+        depth, scratch);                                                       \
+    baton_matrix_multiply<baton::cuda::Numbers, Threads, Rows, Columns,        \
+                          Architecture>(shared, product);                      \
   }                                                                            \
   template <int Threads, int Rows, int Columns,                                \
             int Architecture = BATON_ARCHITECTURE>                             \
-  BATON_CALLED void baton_matrix_product_gradient##suffix(                     \
+  BATON_DEVICE void baton_matrix_product_gradient##suffix(                     \
       unsigned char *shared, float *out, int64_t out_stride, const float *a,   \
       int64_t a_row_stride, int64_t a_depth_stride, const float *b,            \
       int64_t b_depth_stride, int64_t b_column_stride, const float *weights,   \
       int64_t rows, int64_t columns, int64_t depth, const int32_t *accumulate, \
-      float *) {                                                               \
-    baton::cuda::multiply_rounded<baton::cuda::Numbers, Threads, Rows,         \
-                                  Columns, Architecture>(                      \
-        shared, {a, a_row_stride, a_depth_stride},                             \
-        {b, b_column_stride, b_depth_stride, weights}, rows, columns, depth,   \
-        baton::cuda::GradientResult{out, out_stride,                           \
-                                    baton::cuda::joins(accumulate)});          \
+      float *scratch) {                                                        \
+    BatonMatrixProduct product = baton_hand_product_gradient##suffix(          \
+        out, out_stride, a, a_row_stride, a_depth_stride, b, b_depth_stride,   \
+        b_column_stride, weights, rows, columns, depth, accumulate, scratch);  \
+    baton_matrix_multiply<baton::cuda::Numbers, Threads, Rows, Columns,        \
+                          Architecture>(shared, product);                      \
   }
 BATON_PRODUCTS(_bf16, BFloat16Operands)
 BATON_PRODUCTS(_f16, Float16Operands)

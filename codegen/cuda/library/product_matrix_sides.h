@@ -33,19 +33,22 @@ struct alignas(8) MatrixHalfChunk {
 template <typename Numbers, int Threads, int Lines, int Depths>
 class MatrixSide {
 public:
-  /// Of `lines` lines, from the side's line `first` on.
-  __device__ __forceinline__ MatrixSide(const ProductSide &side, int64_t first,
-                                        int64_t lines, int32_t depth)
-      : data(side.data + first * side.line_stride),
-        line_stride(side.line_stride), depth_stride(side.depth_stride),
-        weights(side.weights), lines(static_cast<int32_t>(lines)), depth(depth),
+  /// Of `lines` lines, from the side's line `first` on. All are asked again for
+  /// each stage.
+  __device__ __forceinline__ MatrixSide(const ProductSide &side,
+                                        const int64_t &first,
+                                        const int32_t &lines,
+                                        const int64_t &depth)
+      : side(side), first_line(first), lines(lines), depth(depth),
         along_depth(side.depth_stride == 1) {
-    const int64_t stride = along_depth ? line_stride : depth_stride;
+    const float *const data = side.data + first * side.line_stride;
+    const int64_t stride = along_depth ? side.line_stride : side.depth_stride;
     const bool aligned = (reinterpret_cast<uint64_t>(data) |
                           static_cast<uint64_t>(stride) * sizeof(float)) %
                              sizeof(Quad) ==
                          0;
-    in_quads = aligned && (along_depth || line_stride == 1) && lines >= Lines;
+    in_quads =
+        aligned && (along_depth || side.line_stride == 1) && lines >= Lines;
   }
 
   /// Zeros for what is outside of the side.
@@ -60,7 +63,7 @@ public:
   /// To where the stage's lines are in shared memory, from chunk `chunk` on.
   __device__ __forceinline__ void store(unsigned char *to, uint32_t chunk,
                                         int32_t stage) {
-    if (weights)
+    if (side.weights)
       leave_out(stage * Depths);
     if (along_depth)
       store_all<true>(to, chunk);
@@ -99,8 +102,9 @@ private:
   template <bool AlongDepth>
   __device__ __forceinline__ void load_all(int32_t first) {
     const Place<AlongDepth> place;
-    const int64_t line_step = baton_again(line_stride);
-    const int64_t depth_step = AlongDepth ? 1 : baton_again(depth_stride);
+    const int64_t line_step = baton_again(side.line_stride);
+    const int64_t depth_step = AlongDepth ? 1 : baton_again(side.depth_stride);
+    const float *const data = side.data + first_line * line_step;
     auto source = [&](int piece, int i) {
       return data + place.line(piece, i) * line_step +
              (first + place.depth(piece, i)) * depth_step;
@@ -153,6 +157,7 @@ private:
 
   /// Zeros for depths whose weight is 0.
   __device__ __forceinline__ void leave_out(int32_t first) {
+    const float *const weights = side.weights;
     const Place<true> place;
 #pragma unroll
     for (int piece = 0; piece < pieces; ++piece)
@@ -168,10 +173,10 @@ private:
       }
   }
 
-  const float *const data;
-  const int64_t line_stride, depth_stride;
-  const float *const weights;
-  const int32_t lines, depth;
+  const ProductSide &side;
+  const int64_t &first_line;
+  const int32_t &lines;
+  const int64_t &depth;
   const bool along_depth;
   /// Whether all of a stage within the depth may be read so.
   bool in_quads;

@@ -18,11 +18,49 @@ struct MatrixTile {
   int32_t rows, columns;
 };
 
+} // namespace baton::cuda
+
+/// A product or a gradient, as the bodies of product_matrix.h are given it.
+struct BatonMatrixProduct {
+  float *out;
+  int64_t out_stride;
+  baton::cuda::ProductSide left, right;
+  /// Null where there is none.
+  const float *bias, *residual;
+  int64_t residual_stride;
+  int64_t rows, columns, depth;
+  /// Whether what is there is added.
+  bool adds;
+  /// The tile that is computed. It is asked for where it is needed, like all
+  /// else, instead of being held in registers.
+  baton::cuda::MatrixTile tile = {};
+
+  __device__ __forceinline__ float *place(int64_t row, int64_t column) const {
+    return out + row * out_stride + column;
+  }
+  /// Whether value() is another than the sum.
+  __device__ __forceinline__ bool changes() const {
+    return bias || residual || adds;
+  }
+  __device__ __forceinline__ float value(int64_t row, int64_t column,
+                                         float sum) const {
+    if (bias)
+      sum += bias[column];
+    if (residual)
+      sum += residual[row * residual_stride + column];
+    if (adds)
+      sum += *place(row, column);
+    return sum;
+  }
+};
+
+namespace baton::cuda {
+
 /// A thread's sums of a tile: `Blocks` times sixteen rows, `Eights` times eight
 /// columns, from those on that its warp has. The functions take what calls
 /// them: at(i, j, e) is sum `e` of block `i` and eight `j`.
 template <int Blocks, int Eights> struct MatrixSums {
-  MatrixTile tile;
+  const MatrixTile &tile;
   int32_t row, column;
 
   __device__ __forceinline__ MatrixSums(const MatrixTile &tile,
@@ -31,20 +69,11 @@ template <int Blocks, int Eights> struct MatrixSums {
       : tile(tile), row(static_cast<int32_t>(warp_top + lane / 4)),
         column(static_cast<int32_t>(warp_left + lane % 4 * 2)) {}
 
-  /// Sums are 0 before.
-  template <typename At, typename Result>
-  __device__ __forceinline__ void begin(At at, Result result) const {
-    if (result.adds)
-#pragma unroll
-      for (int i = 0; i < Blocks * Eights; i += together)
-        each(i, at, [&](int64_t r, int64_t c, float &sum) {
-          sum = *result.place(r, c);
-        });
-  }
   /// What some sums read is asked for before the first of them is stored: the
   /// compiler cannot arrange that, because for all it knows stores change it.
-  template <typename At, typename Result>
-  __device__ __forceinline__ void finish(At at, Result result) const {
+  template <typename At>
+  __device__ __forceinline__ void
+  finish(At at, const BatonMatrixProduct &result) const {
 #pragma unroll
     for (int i = 0; i < Blocks * Eights; i += together) {
       if (result.changes())

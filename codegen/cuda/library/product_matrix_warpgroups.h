@@ -21,11 +21,11 @@
 namespace baton::cuda {
 
 /// As multiply_sides_by_warps().
-template <typename Numbers, int Threads, int Rows, int Columns, typename Result>
+template <typename Numbers, int Threads, int Rows, int Columns>
 BATON_DEVICE void
-multiply_sides_by_warpgroups(unsigned char *shared, const ProductSide &left,
-                             const ProductSide &right, const MatrixTile &tile,
-                             int32_t depth, Result result) {
+multiply_sides_by_warpgroups(unsigned char *shared,
+                             const BatonMatrixProduct &product) {
+  const MatrixTile &tile = product.tile;
   constexpr BatonProductMatrixShape shape{Threads, Rows, Columns, 90};
   constexpr int depths = shape.depths(), stages = shape.stages();
   constexpr int stages_of_line = shape.line_depths / depths;
@@ -33,12 +33,13 @@ multiply_sides_by_warpgroups(unsigned char *shared, const ProductSide &left,
   const uint32_t lane = thread % 32, warp = thread / 32;
   const uint32_t group_top = warp / 4 * 64;
   const bool has_part = group_top < static_cast<uint32_t>(tile.rows);
-  const int32_t count = (depth + depths - 1) / depths;
+  const auto count =
+      static_cast<int32_t>((product.depth + depths - 1) / depths);
 
-  MatrixSide<Numbers, Threads, Rows, depths> rows(left, tile.top, tile.rows,
-                                                  depth);
-  MatrixSide<Numbers, Threads, Columns, depths> columns(right, tile.left,
-                                                        tile.columns, depth);
+  MatrixSide<Numbers, Threads, Rows, depths> rows(product.left, tile.top,
+                                                  tile.rows, product.depth);
+  MatrixSide<Numbers, Threads, Columns, depths> columns(
+      product.right, tile.left, tile.columns, product.depth);
   auto lines_of = [&](int32_t stage) {
     return shared + stage % stages / stages_of_line * shape.lines_bytes();
   };
@@ -47,7 +48,6 @@ multiply_sides_by_warpgroups(unsigned char *shared, const ProductSide &left,
   };
   float sum[Columns / 2] = {};
   auto at = [&](int, int j, int e) -> float & { return sum[j * 4 + e]; };
-  MatrixSums<1, Columns / 8>(tile, warp * 16, 0, lane).begin(at, result);
   baton_warpgroup_hold(sum);
 
   // Whatever was in shared memory has been read.
@@ -88,11 +88,7 @@ multiply_sides_by_warpgroups(unsigned char *shared, const ProductSide &left,
   }
   baton_warpgroup_wait<0>();
   baton_warpgroup_hold(sum);
-  // Asked again, so that places of sums are not held all the while.
-  MatrixSums<1, Columns / 8>(
-      {baton_again(tile.top), baton_again(tile.left), tile.rows, tile.columns},
-      warp * 16, 0, lane)
-      .finish(at, result);
+  MatrixSums<1, Columns / 8>(tile, warp * 16, 0, lane).finish(at, product);
 }
 
 } // namespace baton::cuda

@@ -15,11 +15,10 @@
 namespace baton::cuda {
 
 /// One tile of the product, of at most [Rows, Columns].
-template <typename Numbers, int Threads, int Rows, int Columns, typename Result>
-BATON_DEVICE void
-multiply_sides_by_warps(unsigned char *shared, const ProductSide &left,
-                        const ProductSide &right, const MatrixTile &tile,
-                        int32_t depth, Result result) {
+template <typename Numbers, int Threads, int Rows, int Columns>
+BATON_DEVICE void multiply_sides_by_warps(unsigned char *shared,
+                                          const BatonMatrixProduct &product) {
+  const MatrixTile &tile = product.tile;
   constexpr BatonProductMatrixShape shape{Threads, Rows, Columns, 80};
   constexpr int depths = shape.depths(), stages = shape.stages();
   constexpr int chunks = depths / 8, stages_of_line = 8 / chunks;
@@ -32,12 +31,13 @@ multiply_sides_by_warps(unsigned char *shared, const ProductSide &left,
   const uint32_t warp_left = warp % shape.warps_across() * warp_columns;
   const bool has_part = warp_top < static_cast<uint32_t>(tile.rows) &&
                         warp_left < static_cast<uint32_t>(tile.columns);
-  const int32_t count = (depth + depths - 1) / depths;
+  const auto count =
+      static_cast<int32_t>((product.depth + depths - 1) / depths);
 
-  MatrixSide<Numbers, Threads, Rows, depths> rows(left, tile.top, tile.rows,
-                                                  depth);
-  MatrixSide<Numbers, Threads, Columns, depths> columns(right, tile.left,
-                                                        tile.columns, depth);
+  MatrixSide<Numbers, Threads, Rows, depths> rows(product.left, tile.top,
+                                                  tile.rows, product.depth);
+  MatrixSide<Numbers, Threads, Columns, depths> columns(
+      product.right, tile.left, tile.columns, product.depth);
   auto lines_of = [&](int32_t stage) {
     return shared + stage % stages / stages_of_line * shape.lines_bytes();
   };
@@ -46,8 +46,6 @@ multiply_sides_by_warps(unsigned char *shared, const ProductSide &left,
   };
   float sum[blocks][panels * 2][4] = {};
   auto at = [&](int i, int j, int e) -> float & { return sum[i][j][e]; };
-  MatrixSums<blocks, panels * 2>(tile, warp_top, warp_left, lane)
-      .begin(at, result);
 
   // Whatever was in shared memory has been read.
   __syncthreads();
@@ -100,11 +98,8 @@ multiply_sides_by_warps(unsigned char *shared, const ProductSide &left,
       columns.load(stage + 2);
     }
   }
-  // Asked again, so that places of sums are not held all the while.
-  MatrixSums<blocks, panels * 2>(
-      {baton_again(tile.top), baton_again(tile.left), tile.rows, tile.columns},
-      warp_top, warp_left, lane)
-      .finish(at, result);
+  MatrixSums<blocks, panels * 2>(tile, warp_top, warp_left, lane)
+      .finish(at, product);
 }
 
 } // namespace baton::cuda

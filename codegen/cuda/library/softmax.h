@@ -36,6 +36,23 @@ BATON_DEVICE void baton_task_mask_causal(float *out, int64_t out_stride,
       });
 }
 
+BATON_DEVICE void baton_task_mask_sequences(float *out, int64_t out_stride,
+                                            const float *x, int64_t x_stride,
+                                            int64_t rows, int64_t width,
+                                            const int32_t *positions,
+                                            int64_t first_row, int64_t window,
+                                            float hidden) {
+  baton::cuda::fill_rows(
+      out, out_stride, rows, width, [&](int64_t row, int64_t column) {
+        const int64_t end = first_row + row + 1;
+        const int64_t seen = positions[row] + int64_t(1);
+        const int64_t begin =
+            end - (window > 0 && seen > window ? window : seen);
+        return column >= begin && column < end ? x[row * x_stride + column]
+                                               : hidden;
+      });
+}
+
 BATON_DEVICE void baton_task_softmax(float *out, int64_t out_stride,
                                      const float *x, int64_t x_stride,
                                      int64_t rows, int64_t width) {

@@ -24,6 +24,7 @@
 #include "codegen/cuda/library/sequence_attention.h"
 #include "codegen/cuda/library/sequence_attention_matrix.h"
 #include "codegen/cuda/library/step_summary.h"
+#include "codegen/cuda/library/sum_ranks.h"
 #include "codegen/cuda/library/sum_squares.h"
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_TRAINING_H

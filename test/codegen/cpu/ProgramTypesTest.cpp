@@ -54,6 +54,18 @@ TEST_F(ProgramTypesTest, Worker) {
             offsetof(BatonWorker, bases));
 }
 
+TEST_F(ProgramTypesTest, Exchange) {
+  EXPECT_EQ(sizeOf(types.exchanged), sizeof(BatonExchange));
+  EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Send),
+            offsetof(BatonExchange, send));
+  EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Receive),
+            offsetof(BatonExchange, receive));
+  EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Bytes),
+            offsetof(BatonExchange, bytes));
+  EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Part),
+            offsetof(BatonExchange, part));
+}
+
 TEST_F(ProgramTypesTest, Context) {
   EXPECT_EQ(sizeOf(types.context), sizeof(BatonContext));
 #define EXPECT_OFFSET(FIELD, MEMBER)                                           \
@@ -68,6 +80,7 @@ TEST_F(ProgramTypesTest, Context) {
   EXPECT_OFFSET(Advance, advance);
   EXPECT_OFFSET(Observe, observe);
   EXPECT_OFFSET(Trace, trace);
+  EXPECT_OFFSET(Exchange, exchange);
   EXPECT_OFFSET(Host, host);
   EXPECT_OFFSET(Border, border);
 #undef EXPECT_OFFSET

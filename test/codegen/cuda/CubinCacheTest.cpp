@@ -44,6 +44,7 @@ Cubin cubin(size_t bytes = 1000) {
   result.registers = 255;
   result.spilledBytes = 8;
   result.sharedBytes = 4096;
+  result.serialized = 2;
   return result;
 }
 
@@ -64,6 +65,7 @@ TEST_F(CubinCacheTest, FindsWhatWasStored) {
   EXPECT_EQ(found->registers, 255);
   EXPECT_EQ(found->spilledBytes, 8);
   EXPECT_EQ(found->sharedBytes, 4096);
+  EXPECT_EQ(found->serialized, 2);
   EXPECT_TRUE(found->cached);
   EXPECT_FALSE(cache.find("b"));
   EXPECT_EQ(entries(), 1u);

@@ -1208,3 +1208,53 @@ model.program @p max_seq 8 training {
   %dx, %dw = dist.loss_gradients %x, %w, %targets, %weights, %m, %s {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows, !rows, !two) -> (!x, !x)
   model.return %weights : !rows
 }
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+// expected-error @+1 {{'dist.summed' is no attribute that 'model.parameter' has}}
+%w = model.parameter ["w"] {dist.summed = ["data"]} : !model.tensor<8 x f32>
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<8 x f32>
+  // expected-error @+1 {{'dist.summed': expected names of axes in brackets}}
+  model.gradient %w of %w {dist.summed = []} : <8 x f32>, <8 x f32>
+  model.return %weights : !model.tensor<rows x f32>
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<8 x f32>
+  // expected-error @+1 {{'dist.summed': expected names of axes in brackets}}
+  model.gradient %w of %w {dist.summed = "data"} : <8 x f32>, <8 x f32>
+  model.return %weights : !model.tensor<rows x f32>
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<8 x f32>
+  // expected-error @+1 {{'dist.summed': there is no axis "pipe"}}
+  model.gradient %w of %w {dist.summed = ["pipe"]} : <8 x f32>, <8 x f32>
+  model.return %weights : !model.tensor<rows x f32>
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<8 x f32>
+  // expected-error @+1 {{'dist.summed': axis "data" occurs twice}}
+  model.gradient %w of %w {dist.summed = ["data", "data"]} : <8 x f32>, <8 x f32>
+  model.return %weights : !model.tensor<rows x f32>
+}

@@ -921,3 +921,423 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   // expected-error @+1 {{is no list of tasks}}
   event.schedule rows 2 past 0 outputs 0 workers [3]
 }
+
+// -----
+
+// program: one mesh
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch []
+  // expected-error @+1 {{is the program's second mesh}}
+  event.mesh ["tp"] sizes [2] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// mesh: an axis at least
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  // expected-error @+1 {{has 0 names and 0 sizes, expected one or more axes}}
+  event.mesh [] sizes [] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// mesh: names are different
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  // expected-error @+1 {{has two axes "dp"}}
+  event.mesh ["dp", "dp"] sizes [2, 2] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// mesh: sizes
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  // expected-error @+1 {{axis "dp" has size 0, expected at least 1}}
+  event.mesh ["dp"] sizes [0] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// mesh: ranks
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  // expected-error @+1 {{has more than 1048576 ranks}}
+  event.mesh ["dp", "tp"] sizes [1024, 1025] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// mesh: batch names axes
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  // expected-error @+1 {{has no axis "tp" for batches}}
+  event.mesh ["dp"] sizes [2] batch ["tp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: a mesh
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{needs a mesh, and the program has none}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: axes of the mesh
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{is over ["pp"], of which the mesh does not have all}}
+      event.exchange all_to_all over ["pp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: axes are different
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{names axis "dp" twice}}
+      event.exchange all_to_all over ["dp", "dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: at least two ranks
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [1] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{is over ["dp"], a single rank}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: alone in its phase
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      event.call "f" []
+      // expected-error @+1 {{does not stand alone in phase 'a'}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: a grid of outputs
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [1] accesses [] {
+      // expected-error @+1 {{stands in a grid that is not the same on all ranks, as it depends on more than outputs}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: one task
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs * 2)> capacity [2] accesses [] {
+      // expected-error @+1 {{stands in a grid of up to 2 tasks, expected one}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: a tensor
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{moves no tensor}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" []
+    }
+  }
+}
+
+// -----
+
+// exchange: tensors are transfers
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{1 : i64 is no transfer}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [1]
+    }
+  }
+}
+
+// -----
+
+// exchange: buffers
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{@q is no buffer that tasks read and write}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@q to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: no inputs
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{@tokens is no buffer that tasks read and write}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@tokens to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: one element type
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.buffer @h transient : f16 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{sends elements of type 'f16' to @r of 'f32'}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@h to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: parts are aligned
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{#event.transfer<@g to @r, 40 by 24> has parts of 24 elements, expected a multiple of 16}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 24>]
+    }
+  }
+}
+
+// -----
+
+// exchange: parts are the whole
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{#event.transfer<@g to @r, 40 by 16> has 40 elements, expected 1 to 32, as many as 2 parts have}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 16>]
+    }
+  }
+}
+
+// -----
+
+// exchange: all_to_all sends the whole
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{#event.transfer<@g to @r, 41 by 32> is of 41 elements, but @g has 40}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 41 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: all_to_all receives rows of a part
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{#event.transfer<@g to @r, 40 by 48> is by parts of 48 elements, but rows of @r have 32}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 48>]
+    }
+  }
+}
+
+// -----
+
+// exchange: all_to_all receives all parts
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{#event.transfer<@g to @r, 40 by 32> brings 3 parts, but @r has 2 rows}}
+      event.exchange all_to_all over ["tp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: all_gather sends rows of a part
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{#event.transfer<@r to @g, 40 by 48> is by parts of 48 elements, but rows of @r have 32}}
+      event.exchange all_gather over ["dp"] for "all_reduce" [#event.transfer<@r to @g, 40 by 48>]
+    }
+  }
+}
+
+// -----
+
+// exchange: all_gather receives the whole
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{#event.transfer<@r to @g, 39 by 32> is of 39 elements, but @g has 40}}
+      event.exchange all_gather over ["dp"] for "all_reduce" [#event.transfer<@r to @g, 39 by 32>]
+    }
+  }
+}
+
+// -----
+
+// schedule: no exchange
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+  // expected-error @+1 {{lists tasks of a program whose ranks exchange tensors, in phase 'a'}}
+  event.schedule rows 1 past 0 outputs 0 workers [[]]
+}

@@ -51,3 +51,21 @@ event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "
   // CHECK-SAME: #event.task<"embed", 0, [0]>, #event.task<"norm", 1, [0]>
   event.schedule rows 1 past 3 outputs 0 workers [[#event.task<"embed", 0, [0]>, #event.task<"norm", 1, [0]>], [#event.task<"norm", 0, [0]>]]
 }
+
+// CHECK-LABEL: event.program @ranks
+event.program @ranks max_rows 4 max_seq 8 max_outputs 1 {
+  // CHECK: event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // CHECK: event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+    event.phase "gather" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // CHECK: event.exchange all_gather over ["dp"] for "all_reduce" [#event.transfer<@r to @g, 40 by 32>]
+      event.exchange all_gather over ["dp"] for "all_reduce" [#event.transfer<@r to @g, 40 by 32>]
+    }
+  }
+}

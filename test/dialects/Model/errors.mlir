@@ -1063,6 +1063,37 @@ model.program @p max_seq 51 {
 
 // -----
 
+// mask: there are positions in training programs
+model.program @p max_seq 8 training {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
+  %x = "test.value"() : () -> !model.tensor<6 x rows x kv x f32>
+  // expected-error @below {{has no positions in training}}
+  %r = model.mask %x : (!model.tensor<6 x rows x kv x f32>) -> !model.tensor<6 x rows x kv x f32>
+  model.return %w : !model.tensor<rows x f32>
+}
+
+// -----
+
+// mask: ... and only there
+model.program @p max_seq 8 {
+^bb0(%t: !model.tensor<rows x i32>):
+  %x = "test.value"() : () -> !model.tensor<6 x rows x kv x f32>
+  // expected-error @below {{has positions outside training}}
+  %r = model.mask %x, %t : (!model.tensor<6 x rows x kv x f32>, !model.tensor<rows x i32>) -> !model.tensor<6 x rows x kv x f32>
+  %y = "test.value"() : () -> !model.tensor<outputs x 8 x f32>
+  model.return %y : !model.tensor<outputs x 8 x f32>
+}
+
+// -----
+
+// mask: ... they are rows x i32
+%x = "test.value"() : () -> !model.tensor<6 x rows x kv x f32>
+%p = "test.value"() : () -> !model.tensor<kv x i32>
+// expected-error @below {{positions has shape [kv], expected [rows]}}
+%r = model.mask %x, %p : (!model.tensor<6 x rows x kv x f32>, !model.tensor<kv x i32>) -> !model.tensor<6 x rows x kv x f32>
+
+// -----
+
 // mask: window is 0 or at least 1
 %x = "test.value"() : () -> !model.tensor<6 x rows x kv x f32>
 // expected-error @below {{window is negative}}

@@ -511,6 +511,38 @@
 
 // -----
 
+// mask_gradient: dy is H x rows x kv
+%v0 = "test.value"() : () -> !model.tensor<4 x kv x rows x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{dy has shape [4, kv, rows], expected [heads, rows, kv]}}
+%r = model.mask_gradient %v0, %v1 : (!model.tensor<4 x kv x rows x f32>, !model.tensor<rows x i32>) -> !model.tensor<4 x kv x rows x f32>
+
+// -----
+
+// ... and the result has its type
+%v0 = "test.value"() : () -> !model.tensor<4 x rows x kv x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{types differ}}
+%r = model.mask_gradient %v0, %v1 : (!model.tensor<4 x rows x kv x f32>, !model.tensor<rows x i32>) -> !model.tensor<3 x rows x kv x f32>
+
+// -----
+
+// ... positions are rows x i32
+%v0 = "test.value"() : () -> !model.tensor<4 x rows x kv x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{positions are not i32}}
+%r = model.mask_gradient %v0, %v1 : (!model.tensor<4 x rows x kv x f32>, !model.tensor<rows x f32>) -> !model.tensor<4 x rows x kv x f32>
+
+// -----
+
+// ... window is 0 or at least 1
+%v0 = "test.value"() : () -> !model.tensor<4 x rows x kv x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x i32>
+// expected-error @below {{window is negative}}
+%r = model.mask_gradient %v0, %v1 {window = -1 : i64} : (!model.tensor<4 x rows x kv x f32>, !model.tensor<rows x i32>) -> !model.tensor<4 x rows x kv x f32>
+
+// -----
+
 // gate_gradient: dy and x have one type
 %v0 = "test.value"() : () -> !model.tensor<rows x 4 x 6 x f32>
 %v1 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
@@ -609,6 +641,32 @@
 
 // -----
 
+// reindex: stands in a training program
+model.program @p max_seq 8 {
+^bb0(%t: !model.tensor<rows x i32>):
+  %x = "test.value"() : () -> !model.tensor<rows x 2 x 4 x f32>
+  // expected-error @below {{stands outside training, where positions are other things than rows}}
+  %r = model.reindex %x : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<kv x 2 x 4 x f32>
+  %y = "test.value"() : () -> !model.tensor<outputs x 8 x f32>
+  model.return %y : !model.tensor<outputs x 8 x f32>
+}
+
+// -----
+
+// ... the result has x's type, but kv where x has rows
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 4 x f32>
+// expected-error @below {{expected 'kv' where x has 'rows', or the other way round}}
+%r = model.reindex %x : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<rows x 2 x 4 x f32>
+
+// -----
+
+// ... or the other way round
+%x = "test.value"() : () -> !model.tensor<2 x rows x kv x f32>
+// expected-error @below {{expected 'kv' where x has 'rows', or the other way round}}
+%r = model.reindex %x : (!model.tensor<2 x rows x kv x f32>) -> !model.tensor<2 x kv x rows x f32>
+
+// -----
+
 // save: the name is not empty
 model.program @p max_seq 8 training {
 ^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
@@ -651,14 +709,14 @@ model.program @p max_seq 8 training {
 
 // -----
 
-// save: x has rows as its first dimension
+// save: rows or kv is a dimension of x
 model.program @p max_seq 8 training {
 ^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
   %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
   %y = model.stack %x repeat 2 : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
   ^bb1(%a: !model.tensor<rows x 8 x f32>):
     %b = "test.value"() : () -> !model.tensor<8 x f32>
-    // expected-error @below {{saves '!model.tensor<8 x f32>', whose first dimension is not 'rows'}}
+    // expected-error @below {{saves '!model.tensor<8 x f32>', of which no dimension is 'rows' or 'kv'}}
     model.save %b to "a" : !model.tensor<8 x f32>
     model.yield %a : !model.tensor<rows x 8 x f32>
   }

@@ -108,8 +108,18 @@
 %r20 = model.matmul %qh, %kh : (!qh, !kh) -> !sc
 // expected-remark @+1 {{rule: h bs t, h t n -> h bs n; replicated t; h=4 n=6}}
 %r21 = model.matmul %sc, %vh : (!sc, !vh) -> !qh
+// expected-remark @+1 {{rule: g bs t -> g t bs; terms 0; g=4}}
+%cs = model.transpose %sc {permutation = array<i64: 0, 2, 1>} : (!sc) -> !model.tensor<4 x kv x rows x f32>
+// expected-remark @+1 {{rule: h t bs, h bs n -> h t n; sum b s; replicated t; h=4 n=6}}
+%r21b = model.matmul %cs, %qh : (!model.tensor<4 x kv x rows x f32>, !qh) -> !vh
 // expected-remark @+1 {{rule: g bs t -> g bs t; replicated b s t; g=4}}
 %r22 = model.mask %sc : (!sc) -> !sc
+// expected-remark @+1 {{rule: g bs t, bs -> g bs t; replicated b s t; g=4}}
+%r22b = model.mask %sc, %idx : (!sc, !idx) -> !sc
+// expected-remark @+1 {{rule: g bs t, bs -> g bs t; replicated b s t; g=4}}
+%r22c = model.mask_gradient %sc, %idx : (!sc, !idx) -> !sc
+// expected-remark @+1 {{rule: bs h k -> bs h k; replicated b s; h=4 k=6}}
+%r22d = model.reindex %q : (!q) -> !model.tensor<kv x 4 x 6 x f32>
 // expected-remark @+1 {{rule: g bs t -> g bs t; replicated t; g=4}}
 %r23 = model.softmax %sc : (!sc) -> !sc
 // expected-remark @+1 {{rule: bs k, bs k -> bs k; terms 0 1; k=8}}

@@ -593,3 +593,105 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
     }
   }
 }
+
+// -----
+
+// An exchange that sends more than its phase states.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @gs bytes 160
+  event.storage @rs bytes 256
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1] in @gs
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1] in @rs
+  event.segment "s" repeat 1 {
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
+      accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (4, 8)>,
+                #event.access<write @r, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>] {
+      // expected-error @+1 {{sends @g, but phase 'exchange' states no read of @g(4, 0); for example with rows}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// One that receives more.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @gs bytes 160
+  event.storage @rs bytes 256
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1] in @gs
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1] in @rs
+  event.segment "s" repeat 1 {
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
+      accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (5, 8)>,
+                #event.access<write @r, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 31)>] {
+      // expected-error @+1 {{receives @r, but phase 'exchange' states no write of @r(1, 31); for example with rows}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// Parts that do not lie behind one another.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @gs bytes 160
+  event.storage @rs bytes 384
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1] in @gs
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [48, 1] in @rs
+  event.segment "s" repeat 1 {
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
+      accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (5, 8)>,
+                #event.access<write @r, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>] {
+      // expected-error @+1 {{moves @r, whose elements do not lie behind one another}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// Parts that are not the same in every step.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @gs bytes 160
+  event.storage @rs bytes 256
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1] in @gs
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, rows)> capacity [2, 32] strides [32, 1] in @rs
+  event.segment "s" repeat 1 {
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
+      accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (5, 8)>,
+                #event.access<write @r, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>] {
+      // expected-error @+1 {{moves @r, of which an extent is 's0', expected the same in every step}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// Two exchanges whose order workers do not keep.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @gs bytes 160
+  event.storage @rs bytes 256
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1] in @gs
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1] in @rs
+  event.storage @os bytes 256
+  event.buffer @o transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1] in @os
+  event.segment "s" repeat 1 {
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
+      accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (5, 8)>,
+                #event.access<write @r, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>] {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+    event.phase "other" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
+      accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (5, 8)>,
+                #event.access<write @o, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>] attributes {distribution = #event<distribution cyclic>} {
+      // expected-error @+1 {{is run by another worker than the one of phase 'exchange', so that ranks might come to them in different orders}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @o, 40 by 32>]
+    }
+  }
+}

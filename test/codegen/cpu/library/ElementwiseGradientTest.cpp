@@ -94,6 +94,53 @@ TEST(SoftmaxGradient, MatchesOracle) {
   }
 }
 
+TEST(MaskSequences, MatchesOracleAndItsAdjoint) {
+  Random random(7);
+  // Sequences of 3, 1, 20 and 13 rows; tiles begin anywhere in them.
+  std::vector<int32_t> positions;
+  for (int32_t length : {3, 1, 20, 13})
+    for (int32_t i = 0; i < length; ++i)
+      positions.push_back(i);
+  const int64_t rows = positions.size();
+  Buffer x = random.buffer(rows, rows);
+  for (int64_t window : {0, 1, 4, 30}) {
+    for (float hidden : {0.0f, std::numeric_limits<float>::lowest()})
+      for (int64_t first : {0, 2, 19}) {
+        Buffer out(rows - first, rows);
+        baton_task_mask_sequences(
+            out.data(), out.stride, x.row(first), x.stride, rows - first, rows,
+            positions.data() + first, first, window, hidden);
+        const oracle::Matrix expected =
+            oracle::mask_sequences(x.matrix(), positions, window, hidden);
+        expect_guards_intact(out);
+        for (int64_t r = first; r < rows; ++r)
+          for (int64_t c = 0; c < rows; ++c)
+            ASSERT_EQ(out.at(r - first, c), expected.at(r, c))
+                << "row " << r << " of " << first << " on, column " << c
+                << ", window " << window;
+        Buffer in_place = x;
+        baton_task_mask_sequences(in_place.data(), in_place.stride,
+                                  in_place.data(), in_place.stride, rows, rows,
+                                  positions.data(), 0, window, hidden);
+        for (int64_t r = first; r < rows; ++r)
+          for (int64_t c = 0; c < rows; ++c)
+            ASSERT_EQ(in_place.at(r, c), out.at(r - first, c));
+      }
+    // A softmax sees only what is not hidden, so that 0 is hidden of dy.
+    const oracle::Matrix dy = random.buffer(rows, rows).matrix();
+    const double lowest = std::numeric_limits<float>::lowest();
+    auto weights = [&](const oracle::Matrix &scores) {
+      return oracle::softmax(
+          oracle::mask_sequences(scores, positions, window, lowest));
+    };
+    expect_adjoint(x.matrix(), dy,
+                   oracle::mask_sequences(
+                       oracle::softmax_gradient(dy, weights(x.matrix())),
+                       positions, window, 0.0),
+                   weights);
+  }
+}
+
 TEST(GateGradient, MatchesOracleAndDifferences) {
   Random random(5);
   const int64_t rows = 3, heads = 2;
@@ -155,6 +202,39 @@ TEST(SumRows, IsOneAscendingChain) {
         run(old, nullptr, sum);
       }
     }
+}
+
+TEST(SumRanks, AddsUpInTheFirstPartByAscendingRanks) {
+  Random random(8);
+  for (int64_t ranks : {1, 2, 5})
+    for (int64_t columns : {1, 16, 67}) {
+      Buffer parts = random.buffer(ranks, columns);
+      const Buffer before = parts;
+      std::vector<float> expected(columns);
+      for (int64_t c = 0; c < columns; ++c) {
+        expected[c] = before.row(0)[c];
+        for (int64_t r = 1; r < ranks; ++r)
+          expected[c] += before.row(r)[c];
+      }
+      baton_task_sum_ranks(parts.data(), parts.stride, ranks, columns);
+      expect_same_bits(parts.data(), expected.data(), columns);
+      for (int64_t r = 1; r < ranks; ++r)
+        expect_same_bits(parts.row(r), before.row(r), columns);
+      expect_guards_intact(parts);
+    }
+}
+
+TEST(SumLosses, AddsUpAscendingAndFillsWithZeros) {
+  Random random(9);
+  Buffer losses = random.buffer(40, 1);
+  float sum = 0.0f;
+  for (int64_t r = 0; r < 40; ++r)
+    sum += losses.row(r)[0];
+  std::vector<float> out(17, Buffer::guard), expected(16, 0.0f);
+  expected[0] = sum;
+  baton_task_sum_losses(out.data(), 16, losses.data(), losses.stride, 40);
+  expect_same_bits(out.data(), expected.data(), 16);
+  EXPECT_EQ(out[16], Buffer::guard);
 }
 
 TEST(SumSquares, MatchesOracleRowByRow) {

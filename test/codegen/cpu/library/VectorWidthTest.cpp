@@ -151,6 +151,9 @@ TEST_F(VectorWidth, AdjointsWithinRowsAgree) {
                  x.data(), x.stride, 3, 37, activation);
   EXPECT_AGREE(3, 37, baton_task_softmax_gradient, dy.data(), dy.stride,
                x.data(), x.stride, 3, 37);
+  const std::vector<int32_t> positions = {20, 0, 1};
+  EXPECT_AGREE(3, 37, baton_task_mask_sequences, x.data(), x.stride, 3, 37,
+               positions.data(), 30, 9, -1.0f);
   EXPECT_AGREE(3, 1, baton_task_gate_gradient, dy.data(), dy.stride, x.data(),
                x.stride, x.data(), x.stride, 3, 1, 37, 1);
   for (int32_t centered : {0, 1}) {

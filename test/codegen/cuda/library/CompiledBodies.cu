@@ -45,9 +45,13 @@ BATON_KERNEL(staged_product_bf16, baton_staged_product_bf16<256>)
 BATON_KERNEL(staged_product_gradient_f16, baton_staged_product_gradient_f16<256>)
 BATON_KERNEL(matrix_linear, baton_matrix_linear_bf16<256, 128, 128>)
 BATON_KERNEL(matrix_gated_linear, baton_matrix_gated_linear_bf16<256, 128, 128>)
-BATON_KERNEL(matrix_product_bf16, baton_matrix_product_bf16<256, 128, 128>)
-BATON_KERNEL(matrix_product_f16, baton_matrix_product_f16<256, 128, 128>)
+
+/// As wide as a target has them.
+constexpr int wide = BatonProductMatrixShape::columns_of(256, BATON_ARCHITECTURE);
+BATON_KERNEL(matrix_product_bf16, baton_matrix_product_bf16<256, 128, wide>)
+BATON_KERNEL(matrix_product_f16, baton_matrix_product_f16<256, 128, wide>)
 BATON_KERNEL(matrix_product_gradient_bf16,
-             baton_matrix_product_gradient_bf16<256, 128, 128>)
+             baton_matrix_product_gradient_bf16<256, 128, wide>)
 BATON_KERNEL(matrix_product_gradient_f16,
-             baton_matrix_product_gradient_f16<256, 128, 128>)
+             baton_matrix_product_gradient_f16<256, 128, wide>)
+BATON_KERNEL(matrix_product_narrow, baton_matrix_product_bf16<256, 128, 128>)

@@ -265,6 +265,26 @@ void expect_of_results(const Twin &twin, uint32_t seed) {
 TWIN_TEST(baton_task_tanh_gradient) { expect_of_results(twin, 11); }
 TWIN_TEST(baton_task_softmax_gradient) { expect_of_results(twin, 12); }
 
+TWIN_TEST(baton_task_mask_sequences) {
+  Random random(14);
+  for_each_shape([&](int64_t rows, int64_t width) {
+    const Buffer x = random.buffer(rows, width);
+    // As far as sequences may go back from rows of a step's third tile.
+    const int64_t first = 2 * rows;
+    std::vector<int32_t> positions(rows);
+    for (int64_t r = 0; r < rows; ++r)
+      positions[r] = r == 0 ? rows : r % 5 == 0 ? 0 : positions[r - 1] + 1;
+    for (int64_t window : {0, 1, 7})
+      for (float hidden : {0.0f, std::numeric_limits<float>::lowest()})
+        twin.agree([&](auto body) {
+          Buffer out = x;
+          body(out.data(), out.stride, out.data(), out.stride, rows, width,
+               positions.data(), first, window, hidden);
+          return out;
+        });
+  });
+}
+
 TWIN_TEST(baton_task_gate_gradient) {
   Random random(13);
   constexpr int64_t heads = 3;
@@ -295,6 +315,30 @@ TWIN_TEST(baton_task_sum_squares) {
       return out;
     });
   });
+}
+
+TWIN_TEST(baton_task_sum_ranks) {
+  Random random(16);
+  for_each_shape([&](int64_t ranks, int64_t width) {
+    const Buffer parts = random.buffer(ranks, width);
+    twin.agree([&](auto body) {
+      Buffer out = parts;
+      body(out.data(), out.stride, ranks, width);
+      return out;
+    });
+  });
+}
+
+TWIN_TEST(baton_task_sum_losses) {
+  Random random(17);
+  for (int64_t rows : {1, 40, 300}) {
+    const Buffer losses = random.buffer(rows, 1);
+    twin.agree([&](auto body) {
+      std::vector<float> out(16, -1.0f);
+      body(out.data(), 16, losses.data(), losses.stride, rows);
+      return out;
+    });
+  }
 }
 
 TWIN_TEST(baton_task_step_summary) {

@@ -1,0 +1,116 @@
+//===- ExchangeVerifiers.cpp - what ops of several ranks promise ----------===//
+
+#include "dialects/Event/Event.h"
+
+using namespace mlir;
+using namespace baton::event;
+
+LogicalResult MeshOp::verify() {
+  ArrayRef<int64_t> sizes = getSizes();
+  if (sizes.empty() || sizes.size() != getNames().size())
+    return emitOpError() << "has " << getNames().size() << " names and "
+                         << sizes.size() << " sizes, expected one or more axes";
+  int64_t ranks = 1;
+  for (auto [i, name] : llvm::enumerate(getNames())) {
+    if (llvm::is_contained(ArrayRef(getNames().getValue()).take_front(i), name))
+      return emitOpError() << "has two axes " << name;
+    if (sizes[i] < 1)
+      return emitOpError() << "axis " << name << " has size " << sizes[i]
+                           << ", expected at least 1";
+    if (sizes[i] > (1 << 20) / ranks)
+      return emitOpError() << "has more than 1048576 ranks";
+    ranks *= sizes[i];
+  }
+  for (Attribute name : getBatch())
+    if (!llvm::is_contained(getNames(), name))
+      return emitOpError() << "has no axis " << name << " for batches";
+  return success();
+}
+
+/// Elements of a buffer's rows at full capacity, and of all of it.
+static std::pair<int64_t, int64_t> countElements(BufferOp buffer) {
+  int64_t row = 1;
+  for (int64_t extent : buffer.getCapacity().drop_front())
+    row *= extent;
+  return {row, row * buffer.getCapacity().front()};
+}
+
+static LogicalResult verifyTransfer(ExchangeOp op, TransferAttr transfer,
+                                    int64_t ranks) {
+  BufferOp buffers[2];
+  FlatSymbolRefAttr names[2] = {transfer.getSend(), transfer.getReceive()};
+  for (auto [buffer, name] : llvm::zip(buffers, names)) {
+    buffer = SymbolTable::lookupNearestSymbolFrom<BufferOp>(op, name);
+    if (!buffer || buffer.getKind() == BufferKind::input)
+      return op.emitOpError()
+             << name << " is no buffer that tasks read and write";
+  }
+  auto [send, receive] = buffers;
+  if (send.getElement() != receive.getElement())
+    return op.emitOpError()
+           << "sends elements of type " << send.getElement() << " to "
+           << transfer.getReceive() << " of " << receive.getElement();
+  int64_t elements = transfer.getElements(), part = transfer.getPart();
+  if (part < 16 || part % 16)
+    return op.emitOpError() << transfer << " has parts of " << part
+                            << " elements, expected a multiple of 16";
+  if (elements < 1 || elements > ranks * part)
+    return op.emitOpError()
+           << transfer << " has " << elements << " elements, expected 1 to "
+           << ranks * part << ", as many as " << ranks << " parts have";
+  bool gathers = op.getKind() == ExchangeKind::all_gather;
+  auto [whole, parts] =
+      gathers ? std::pair(receive, send) : std::pair(send, receive);
+  if (countElements(whole).second != elements)
+    return op.emitOpError()
+           << transfer << " is of " << elements << " elements, but @"
+           << whole.getSymName() << " has " << countElements(whole).second;
+  auto [row, all] = countElements(parts);
+  if (row != part)
+    return op.emitOpError() << transfer << " is by parts of " << part
+                            << " elements, but rows of @" << parts.getSymName()
+                            << " have " << row;
+  if (!gathers && all != ranks * part)
+    return op.emitOpError()
+           << transfer << " brings " << ranks << " parts, but @"
+           << parts.getSymName() << " has " << all / row << " rows";
+  return success();
+}
+
+LogicalResult ExchangeOp::verify() {
+  auto phase = cast<PhaseOp>((*this)->getParentOp());
+  auto meshes = phase->getParentOfType<ProgramOp>().getBody().getOps<MeshOp>();
+  if (meshes.empty())
+    return emitOpError() << "needs a mesh, and the program has none";
+  for (auto [i, axis] : llvm::enumerate(getAxes()))
+    if (llvm::is_contained(ArrayRef(getAxes().getValue()).take_front(i), axis))
+      return emitOpError() << "names axis " << axis << " twice";
+  int64_t ranks = (*meshes.begin()).countRanks(getAxes());
+  if (ranks == 0)
+    return emitOpError() << "is over " << getAxes()
+                         << ", of which the mesh does not have all";
+  if (ranks == 1)
+    return emitOpError() << "is over " << getAxes() << ", a single rank";
+  if (!llvm::hasSingleElement(phase.getBody().front()))
+    return emitOpError() << "does not stand alone in phase '" << phase.getName()
+                         << "'";
+  // Each rank has rows of its own, and waits for those that come.
+  for (AffineExpr extent : phase.getGrid().getResults())
+    if (extent.isFunctionOfSymbol(kRows) || extent.isFunctionOfSymbol(kPast))
+      return emitOpError() << "stands in a grid that is not the same on all "
+                              "ranks, as it depends on more than outputs";
+  for (int64_t extent : phase.getCapacity())
+    if (extent != 1)
+      return emitOpError() << "stands in a grid of up to " << extent
+                           << " tasks, expected one";
+  if (getTensors().empty())
+    return emitOpError() << "moves no tensor";
+  for (Attribute tensor : getTensors()) {
+    auto transfer = dyn_cast<TransferAttr>(tensor);
+    if (!transfer)
+      return emitOpError() << tensor << " is no transfer";
+    if (failed(verifyTransfer(*this, transfer, ranks)))
+      return failure();
+  }
+  return success();
+}
