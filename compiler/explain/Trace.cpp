@@ -180,6 +180,9 @@ Expected<std::vector<TracedStep>> TraceReader::read() {
     return fail("is no trace: expected JSON with 'traceEvents'");
   try {
     for (const json &event : text["traceEvents"]) {
+      // Of several ranks, which do the same, the first.
+      if (event.value("pid", 1) != 1)
+        continue;
       std::string category = event.value("cat", std::string());
       if (category == "step")
         if (Error error = readStep(event))

@@ -41,6 +41,9 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
       launches_graph(metadata.device.at("launch") == "graph"),
       worker_count(options.workers ? options.workers : device->usual_workers()),
       event_origin(options.event_origin) {
+  if (options.communicator)
+    throw Error("programs of several ranks run on the CPU only; compile with "
+                "--target=cpu");
   if (worker_count > device->most_workers())
     throw Error("--workers: " + std::to_string(worker_count) +
                 " blocks do not "

@@ -26,13 +26,23 @@ BatonStep Execution::first_step(std::span<int32_t> tokens) {
   return step;
 }
 
+bool Execution::should_stop() {
+  bool stops = stop.load(std::memory_order_relaxed);
+  if (communicator)
+    stops = communicator->any(stops, "the end of a step");
+  stopped = stopped || stops;
+  return stops;
+}
+
 BatonStep Execution::next_step(const BatonStep &current,
                                const Logits &logits) noexcept {
   BatonStep step = {};
-  if (!failure && !stop.load(std::memory_order_relaxed)) {
+  if (!failure) {
     try {
-      step = driver->advance(current, logits);
-      check(step);
+      if (!should_stop()) {
+        step = driver->advance(current, logits);
+        check(step);
+      }
     } catch (...) {
       failure = std::current_exception();
       step = {};

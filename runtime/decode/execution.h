@@ -3,6 +3,7 @@
 #ifndef BATON_RUNTIME_DECODE_EXECUTION_H
 #define BATON_RUNTIME_DECODE_EXECUTION_H
 
+#include "runtime/comm/communicator.h"
 #include "runtime/decode/metadata.h"
 #include "runtime/decode/step_driver.h"
 #include "runtime/trace/recorder.h"
@@ -20,6 +21,9 @@ struct ExecutionOptions {
   unsigned workers = 1;
   /// What event words count up from; any origin gives the same run.
   uint32_t event_origin = 0;
+  /// Of a program of several ranks: connects this one with the others, and
+  /// outlives the execution.
+  Communicator *communicator = nullptr;
 };
 
 /// The program linked into this executable, with memory and workers of its own.
@@ -54,11 +58,16 @@ public:
   void record(TraceRecorder *next_recorder) { recorder = next_recorder; }
 
   /// When set, by any thread or signal handler, the program ends after the
-  /// current step as if the driver had returned zero rows.
+  /// current step as if the driver had returned zero rows. That of one rank
+  /// ends all ranks' programs after the same step.
   std::atomic<bool> stop = false;
+  /// Whether a program has ended because of that; on all ranks or on none.
+  bool was_stopped() const { return stopped; }
 
 protected:
-  explicit Execution(const Metadata &metadata) : metadata(metadata) {}
+  explicit Execution(const Metadata &metadata,
+                     Communicator *communicator = nullptr)
+      : metadata(metadata), communicator(communicator) {}
 
   /// The driver's first step, checked; tells the driver when it is the last.
   BatonStep first_step(std::span<int32_t> tokens);
@@ -72,6 +81,7 @@ protected:
   void rethrow();
 
   const Metadata &metadata;
+  Communicator *communicator;
   StepDriver *driver = nullptr;
   TraceRecorder *recorder = nullptr;
   /// Written and read by whoever calls next_step() and show(), one at a time,
@@ -80,6 +90,9 @@ protected:
 
 private:
   void check(const BatonStep &step) const;
+  bool should_stop();
+
+  bool stopped = false;
 };
 
 /// Makes the execution that fits the program, on the host or on a device, which

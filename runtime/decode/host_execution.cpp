@@ -2,6 +2,7 @@
 
 #include "runtime/decode/host_execution.h"
 
+#include "runtime/comm/job_end.h"
 #include "runtime/error.h"
 
 #include <stdexcept>
@@ -11,7 +12,8 @@ namespace baton {
 HostExecution::HostExecution(const Metadata &metadata,
                              const void *const *parameters,
                              const ExecutionOptions &options)
-    : Execution(metadata), memory(metadata, options.workers),
+    : Execution(metadata, options.communicator),
+      memory(metadata, options.workers),
       // The token sampled from the last position is stored, never computed on.
       tokens(size_t(metadata.max_seq) + 1), event_origin(options.event_origin),
       team(options.workers) {
@@ -21,6 +23,7 @@ HostExecution::HostExecution(const Metadata &metadata,
   context.workers = memory.workers();
   context.tokens = tokens.data();
   context.advance = &HostExecution::advance;
+  context.exchange = options.communicator ? &HostExecution::exchange : nullptr;
   context.host = this;
 }
 
@@ -73,6 +76,19 @@ void HostExecution::trace(BatonContext *context, const BatonWorker *worker,
   auto &self = *static_cast<HostExecution *>(context->host);
   auto index = static_cast<unsigned>(worker - context->workers);
   self.recorder->record(index, phase, iteration, task, begin, ready);
+}
+
+void HostExecution::exchange(BatonContext *context, uint32_t collective,
+                             uint32_t iteration, const BatonExchange *tensors,
+                             uint32_t count) {
+  Communicator &communicator =
+      *static_cast<HostExecution *>(context->host)->communicator;
+  try {
+    communicator.exchange(collective, iteration, {tensors, count});
+  } catch (const std::exception &failure) {
+    // Other workers wait for what will never come.
+    end_job(communicator, failure.what());
+  }
 }
 
 } // namespace baton

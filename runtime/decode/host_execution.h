@@ -34,6 +34,9 @@ private:
   static void trace(BatonContext *context, const BatonWorker *worker,
                     uint32_t phase, uint32_t iteration, uint64_t task,
                     uint64_t begin, uint64_t ready);
+  static void exchange(BatonContext *context, uint32_t collective,
+                       uint32_t iteration, const BatonExchange *tensors,
+                       uint32_t count);
 
   ProgramMemory memory;
   std::vector<int32_t> tokens;

@@ -172,21 +172,44 @@ void add_train_options(CLI::App &command, TrainOptions &options,
                    "Go on from the newest intact checkpoint in --out");
   command
       .add_option("--workers", options.run.workers,
-                  "Threads (default: one for each core)")
+                  "Threads, of all ranks together (default: one for each core)")
       ->type_name("N")
       ->check(positive());
+  command
+      .add_option("--ranks", options.ranks,
+                  "Of programs compiled with --mesh: how many ranks there are, "
+                  "which has to be the mesh's number (default)")
+      ->type_name("N")
+      ->check(positive());
+  command
+      .add_option("--engine", options.engine,
+                  "What connects ranks: threads of this process, or mpi "
+                  "(default: mpi under mpirun, threads otherwise)")
+      ->type_name("NAME");
+  number("--rank-timeout", options.rank_timeout, "S",
+         "Seconds that a rank waits for others until the run ends");
+  // For tests of ranks that fail; in no group, it is not shown.
+  command.add_option("--rank-fault", options.rank_fault)->group("");
   command.add_flag("--quiet", options.run.quiet,
                    "Nothing but results and errors");
   command
       .add_option("--trace", options.run.trace,
                   "Write when each task ran, as JSON for ui.perfetto.dev")
       ->type_name("OUT.json");
-  command.add_flag("--json", options.json, "One JSON object a step, as always");
+  command.add_flag(
+      "--json", options.json,
+      "One JSON object a step, as always, and at the end, of several "
+      "ranks, one about what they have exchanged");
   command.footer("Examples:\n  " + program +
                  " train --weights DIR --data texts --steps 100 --out run\n  " +
                  program +
                  " train --init-seed 1 --model DIR --data texts --steps 1000 "
-                 "--warmup 50 --save-every 200 --out run --resume");
+                 "--warmup 50 --save-every 200 --out run --resume\n  mpirun "
+                 "-n 2 " +
+                 program +
+                 " train --weights DIR --data texts --steps 100 --out run\n"
+                 "The last one is for programs compiled with --mesh=dp=2; "
+                 "without mpirun their ranks are threads.");
 }
 
 /// CLI11 takes "--flag=" without a value as "--flag" and swallows the next

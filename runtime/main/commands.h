@@ -76,6 +76,14 @@ struct TrainOptions {
   /// Steps from one validation to the next; 0: none.
   uint64_t validate_every = 0;
   bool resume = false;
+  /// As many as the program is compiled for, which is what nothing means.
+  std::optional<uint64_t> ranks;
+  /// "threads" or "mpi"; empty: the latter under mpirun.
+  std::string engine;
+  /// Seconds.
+  double rank_timeout = 60;
+  /// For tests: which rank fails, when and how.
+  std::optional<std::string> rank_fault;
   /// Where the gradients of the last step go.
   std::optional<std::string> gradients;
   /// Where a report about touched memory goes.

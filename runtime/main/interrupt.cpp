@@ -18,6 +18,7 @@ namespace {
 // Only lock-free atomics may be touched in a signal handler.
 std::atomic<std::atomic<bool> *> stop_flag = nullptr;
 std::atomic<bool> was_interrupted = false;
+std::atomic<bool> is_silent = false;
 static_assert(std::atomic<std::atomic<bool> *>::is_always_lock_free &&
               std::atomic<bool>::is_always_lock_free);
 
@@ -28,6 +29,8 @@ void say(std::string_view text) {
 
 [[noreturn]] void end(std::string_view message) {
   remove_temporary_files();
+  if (is_silent)
+    _exit(1);
   // There may be a line that shows progress.
   if (isatty(STDERR_FILENO))
     say("\r\033[K");
@@ -67,6 +70,10 @@ void handle_signals() {
       sigaction(signal, &action, nullptr);
   }
 }
+
+void end_silently() { is_silent = true; }
+
+bool is_interrupted() { return was_interrupted; }
 
 void check_interrupted() {
   if (was_interrupted)

@@ -23,6 +23,12 @@ public:
   ~Interruptible();
 };
 
+/// From now on a signal that ends the process at once does so without a word:
+/// somebody else says why.
+void end_silently();
+
+/// Whether such a signal came while there was an Interruptible.
+bool is_interrupted();
 /// Throws Error when such a signal came while there was an Interruptible.
 void check_interrupted();
 

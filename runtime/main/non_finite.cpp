@@ -4,6 +4,7 @@
 
 #include "runtime/decode/execution.h"
 #include "runtime/decode/written_values.h"
+#include "runtime/main/training_run.h"
 #include "runtime/train/step_inputs.h"
 
 #include <algorithm>
@@ -82,12 +83,15 @@ std::optional<std::string> find_in(const std::vector<TensorSource> &sources,
 class Search : public StepDriver {
 public:
   Search(const Metadata &metadata, const Batches &batches,
-         const TrainingTensors &tensors, const NonFiniteStep &failure)
-      : metadata(metadata), batches(batches), tensors(tensors), inputs(tensors),
-        failure(failure) {}
+         const TrainingTensors &tensors, const NonFiniteStep &failure,
+         Communicator *communicator)
+      : metadata(metadata), batches(batches), tensors(tensors),
+        inputs(tensors, batch_place(communicator)), failure(failure),
+        communicator(communicator) {}
 
-  /// What was found.
+  /// What was found, and after how many phases.
   std::string text;
+  uint64_t phases = 0;
 
   BatonStep begin(std::span<int32_t>) override { return prepare(); }
 
@@ -96,13 +100,16 @@ public:
     bool validates = failure.number == NonFiniteStep::Number::ValidationLoss;
     uint64_t end =
         validates ? batches.validation_batches() : batches.shape().accumulation;
-    return text.empty() && number < end ? prepare() : BatonStep{};
+    // Other ranks may have found nothing yet, and need this one.
+    return number < end && (communicator || text.empty()) ? prepare()
+                                                          : BatonStep{};
   }
 
   void observe(const BatonStep &step, uint32_t phase, uint32_t iteration,
                void *const *storages) override {
     if (!text.empty())
       return;
+    ++phases;
     const PhaseDescription &description = metadata.phases[phase];
     uint32_t layer = description.layer(iteration);
     for (const WrittenBuffer &buffer : description.writes) {
@@ -155,8 +162,27 @@ private:
   const TrainingTensors &tensors;
   StepInputs inputs;
   const NonFiniteStep &failure;
+  Communicator *communicator;
   uint64_t number = 0;
 };
+
+/// Of what the ranks found, what one of them met first. They run the same
+/// phases in the same order.
+std::string earliest(const Search &search, Communicator &communicator) {
+  nlohmann::json own = {{"phases", search.phases}, {"text", search.text}};
+  std::string result;
+  uint64_t first = ~uint64_t(0);
+  for (const std::string &text :
+       communicator.share(own.dump(), "the search for what is not finite")) {
+    auto found = nlohmann::json::parse(text);
+    uint64_t phases = found.at("phases");
+    if (found.at("text") == "" || phases >= first)
+      continue;
+    first = phases;
+    result = found.at("text");
+  }
+  return result;
+}
 
 const char *name_of(NonFiniteStep::Number number) {
   switch (number) {
@@ -205,10 +231,12 @@ namespace {
 
 /// Runs the step once more.
 std::string search_step(const Metadata &metadata, const Batches &batches,
-                        const NonFiniteStep &failure) {
+                        const NonFiniteStep &failure,
+                        Communicator *communicator) {
   // The values of a phase are complete after it only when one worker runs all.
   Parameters none = Parameters::random(metadata.json, 0, 1);
-  std::unique_ptr<Execution> execution = make_execution(metadata, none, {1, 0});
+  std::unique_ptr<Execution> execution =
+      make_execution(metadata, none, {1, 0, communicator});
   TrainingTensors tensors(metadata, *execution);
   auto values = failure.parameters.begin();
   for (const TrainingTensor &tensor : tensors.all())
@@ -217,10 +245,12 @@ std::string search_step(const Metadata &metadata, const Batches &batches,
       ++values;
     }
   tensors.send("parameter");
-  Search search(metadata, batches, tensors, failure);
+  Search search(metadata, batches, tensors, failure, communicator);
   execution->run(search, /*observed=*/true);
-  if (!search.text.empty())
-    return search.text;
+  std::string text =
+      communicator ? earliest(search, *communicator) : search.text;
+  if (!text.empty())
+    return text;
   if (failure.number == NonFiniteStep::Number::GradientNorm)
     return "every gradient is finite, but the sum of their squares is not";
   return "but every value is finite when the step runs again";
@@ -229,12 +259,17 @@ std::string search_step(const Metadata &metadata, const Batches &batches,
 } // namespace
 
 std::string explain_non_finite(const Metadata &metadata, const Batches &batches,
-                               const NonFiniteStep &failure) {
+                               const NonFiniteStep &failure,
+                               Communicator *communicator) {
   std::string text = std::string(failure.what()) + ": ";
   // A device may not have the memory for it a second time.
   try {
-    text += search_step(metadata, batches, failure);
+    text += search_step(metadata, batches, failure, communicator);
+  } catch (const CommunicationError &) {
+    throw;
   } catch (const Error &error) {
+    if (communicator)
+      throw;
     text += "where it begins is not known: " + std::string(error.what());
   }
   return text + untouched;

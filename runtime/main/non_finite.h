@@ -9,6 +9,7 @@
 #ifndef BATON_RUNTIME_MAIN_NON_FINITE_H
 #define BATON_RUNTIME_MAIN_NON_FINITE_H
 
+#include "runtime/comm/communicator.h"
 #include "runtime/decode/metadata.h"
 #include "runtime/error.h"
 #include "runtime/train/batches.h"
@@ -44,9 +45,12 @@ std::optional<std::string> find_non_finite(const TrainingTensors &tensors,
 std::vector<std::vector<std::byte>>
 copy_parameters(const TrainingTensors &tensors);
 
-/// Runs the step again, in memory of its own, and says where it went wrong.
+/// Runs the step again, in memory of its own, and says where it went wrong;
+/// with a communicator, on all ranks, of which each says what the first one of
+/// them found.
 std::string explain_non_finite(const Metadata &metadata, const Batches &batches,
-                               const NonFiniteStep &failure);
+                               const NonFiniteStep &failure,
+                               Communicator *communicator);
 
 } // namespace baton
 

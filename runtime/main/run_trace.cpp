@@ -11,12 +11,17 @@
 namespace baton {
 
 RunTrace::RunTrace(const Metadata &metadata, const RunOptions &options,
-                   Execution &execution)
-    : metadata(metadata), options(options), execution(execution) {
+                   Execution &execution, Communicator *communicator)
+    : metadata(metadata), options(options), execution(execution),
+      communicator(communicator) {
   if (!options.trace)
     return;
   // Before the run, which may take long.
-  file.emplace(*options.trace);
+  if (!communicator || communicator->rank() == 0)
+    file.emplace(*options.trace);
+  // Times count from here.
+  if (communicator)
+    communicator->barrier("a trace");
   execution.record(&recorder.emplace(execution.workers()));
 }
 
@@ -36,6 +41,23 @@ void RunTrace::publish() {
   std::vector<TracedPhase> phases;
   for (const PhaseDescription &phase : metadata.phases)
     phases.push_back({phase.name, phase.segment, phase.repeat > 1});
+  TracedProgram program = {metadata.json.at("model").value("name", "baton"), 1};
+  if (communicator) {
+    program.name += ", rank " + std::to_string(communicator->rank());
+    program.process += communicator->rank();
+  }
+
+  std::vector<std::string> others;
+  // Behind its own, which is first here and empty.
+  if (communicator) {
+    std::string own;
+    if (communicator->rank() != 0)
+      write_perfetto_events(*recorder, phases, program,
+                            [&](const std::string &text) { own += text; });
+    others = communicator->share(own, "a trace", 0);
+    if (communicator->rank() != 0)
+      return;
+  }
 
   std::string buffer;
   uint64_t written = 0;
@@ -44,13 +66,12 @@ void RunTrace::publish() {
     written += buffer.size();
     buffer.clear();
   };
-  write_perfetto(*recorder, phases,
-                 metadata.json.at("model").value("name", "baton"),
-                 [&](const std::string &text) {
-                   buffer += text;
-                   if (buffer.size() > (1 << 20))
-                     write();
-                 });
+  auto sink = [&](const std::string &text) {
+    buffer += text;
+    if (buffer.size() > (1 << 20))
+      write();
+  };
+  write_perfetto(*recorder, phases, program, others, sink);
   write();
   file->publish();
 }

@@ -13,22 +13,25 @@
 
 namespace baton {
 
-/// Records an execution's runs while it exists, if the options say so.
+/// Records an execution's runs while it exists, if the options say so. Of
+/// several ranks each records its own, and rank 0 writes all.
 class RunTrace {
 public:
   /// Throws Error when the file cannot be written there.
   RunTrace(const Metadata &metadata, const RunOptions &options,
-           Execution &execution);
+           Execution &execution, Communicator *communicator = nullptr);
   RunTrace(const RunTrace &) = delete;
   ~RunTrace();
 
-  /// Puts the file into its place: all of it, or nothing and an Error.
+  /// Puts the file into its place: all of it, or nothing and an Error. Called
+  /// on all ranks.
   void publish();
 
 private:
   const Metadata &metadata;
   const RunOptions &options;
   Execution &execution;
+  Communicator *communicator;
   std::optional<TraceRecorder> recorder;
   std::optional<TemporaryFile> file;
 };

@@ -16,8 +16,9 @@ namespace baton {
 class Validation : public StepDriver {
 public:
   /// Both outlive it.
-  Validation(const Batches &batches, const TrainingTensors &tensors)
-      : batches(batches), inputs(tensors),
+  Validation(const Batches &batches, const TrainingTensors &tensors,
+             Place part = {})
+      : batches(batches), inputs(tensors, part),
         type(tensors.find("target_weights").type) {}
 
   /// Of no meaning when a signal cuts it short.

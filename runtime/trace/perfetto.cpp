@@ -21,12 +21,13 @@ double nanoseconds(double microseconds) {
 /// To the nanosecond.
 double rounded(double microseconds) { return nanoseconds(microseconds) / 1000; }
 
-nlohmann::ordered_json slice(const std::string &name, const char *category,
+nlohmann::ordered_json slice(const TracedProgram &program,
+                             const std::string &name, const char *category,
                              unsigned worker, double begin, double end) {
   return {{"name", name},
           {"cat", category},
           {"ph", "X"},
-          {"pid", 1},
+          {"pid", program.process},
           {"tid", worker + 1},
           {"ts", rounded(begin)},
           // Ends are rounded like beginnings: viewers drop what overlaps.
@@ -35,12 +36,12 @@ nlohmann::ordered_json slice(const std::string &name, const char *category,
 
 /// A row of its own below the workers': a slice for each step.
 template <typename Time, typename Event>
-void write_steps(const TraceRecorder &recorder, const Time &time,
-                 const Event &event) {
+void write_steps(const TraceRecorder &recorder, const TracedProgram &program,
+                 const Time &time, const Event &event) {
   const auto row = static_cast<unsigned>(recorder.records().size());
   event({{"name", "thread_name"},
          {"ph", "M"},
-         {"pid", 1},
+         {"pid", program.process},
          {"tid", row + 1},
          {"args", {{"name", "steps"}}}});
   uint64_t last = 0;
@@ -52,7 +53,8 @@ void write_steps(const TraceRecorder &recorder, const Time &time,
     const StepRecord &record = steps[i];
     uint64_t end = i + 1 < steps.size() ? steps[i + 1].begin
                                         : std::max(last, record.begin);
-    auto step = slice("step", "step", row, time(record.begin), time(end));
+    auto step =
+        slice(program, "step", "step", row, time(record.begin), time(end));
     step["args"] = {{"rows", record.rows},
                     {"past", record.past},
                     {"outputs", record.outputs}};
@@ -62,10 +64,10 @@ void write_steps(const TraceRecorder &recorder, const Time &time,
 
 } // namespace
 
-void write_perfetto(const TraceRecorder &recorder,
-                    const std::vector<TracedPhase> &phases,
-                    const std::string &program,
-                    const std::function<void(const std::string &)> &sink) {
+void write_perfetto_events(const TraceRecorder &recorder,
+                           const std::vector<TracedPhase> &phases,
+                           const TracedProgram &program,
+                           const TraceSink &sink) {
   bool is_first = true;
   const auto event = [&](const nlohmann::ordered_json &json) {
     sink((is_first ? "\n" : ",\n") + json.dump());
@@ -77,22 +79,22 @@ void write_perfetto(const TraceRecorder &recorder,
            rate;
   };
 
-  sink("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
   event({{"name", "process_name"},
          {"ph", "M"},
-         {"pid", 1},
-         {"args", {{"name", program}}}});
+         {"pid", program.process},
+         {"args", {{"name", program.name}}}});
   const auto &records = recorder.records();
   for (unsigned worker = 0; worker < records.size(); ++worker) {
     event({{"name", "thread_name"},
            {"ph", "M"},
-           {"pid", 1},
+           {"pid", program.process},
            {"tid", worker + 1},
            {"args", {{"name", "worker " + std::to_string(worker)}}}});
     for (const TaskRecord &record : records[worker]) {
       const TracedPhase &phase = phases[record.phase];
       const double begin = time(record.begin), ready = time(record.ready);
-      auto task = slice(phase.name, "task", worker, begin, time(record.end));
+      auto task =
+          slice(program, phase.name, "task", worker, begin, time(record.end));
       task["args"] = {{"segment", phase.segment},
                       {"task", record.task},
                       {"wait_us", rounded(ready - begin)}};
@@ -100,10 +102,22 @@ void write_perfetto(const TraceRecorder &recorder,
         task["args"]["layer"] = record.iteration;
       event(task);
       if (ready - begin >= visible_microseconds)
-        event(slice("wait", "wait", worker, begin, ready));
+        event(slice(program, "wait", "wait", worker, begin, ready));
     }
   }
-  write_steps(recorder, time, event);
+  write_steps(recorder, program, time, event);
+}
+
+void write_perfetto(const TraceRecorder &recorder,
+                    const std::vector<TracedPhase> &phases,
+                    const TracedProgram &program,
+                    const std::vector<std::string> &others,
+                    const TraceSink &sink) {
+  sink("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
+  write_perfetto_events(recorder, phases, program, sink);
+  for (const std::string &events : others)
+    if (!events.empty())
+      sink("," + events);
   sink("\n]}\n");
 }
 

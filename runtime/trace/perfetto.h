@@ -25,11 +25,27 @@ struct TracedPhase {
   bool repeats;
 };
 
-/// Gives the JSON text to the sink piece by piece.
+/// Whose tasks are shown together.
+struct TracedProgram {
+  std::string name;
+  /// Its number as a process; 1 unless there are several.
+  uint32_t process = 1;
+};
+
+using TraceSink = std::function<void(const std::string &)>;
+
+/// Gives the JSON text to the sink piece by piece. `others`: what
+/// write_perfetto_events() makes of other programs.
 void write_perfetto(const TraceRecorder &recorder,
                     const std::vector<TracedPhase> &phases,
-                    const std::string &program,
-                    const std::function<void(const std::string &)> &sink);
+                    const TracedProgram &program,
+                    const std::vector<std::string> &others,
+                    const TraceSink &sink);
+
+/// The part of that text which is about one program.
+void write_perfetto_events(const TraceRecorder &recorder,
+                           const std::vector<TracedPhase> &phases,
+                           const TracedProgram &program, const TraceSink &sink);
 
 } // namespace baton
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace baton {
 
@@ -57,12 +58,27 @@ void Batches::fill_row(uint64_t row, uint64_t sequence, float weight,
   std::fill_n(weights + begin, length, weight);
 }
 
+uint64_t Batches::sample() const {
+  constexpr uint64_t samples = 64;
+  uint64_t count = sequences.training + sequences.validation, hash = count;
+  std::vector<int32_t> tokens(batch.length + 1);
+  for (uint64_t i = 0; i < std::min(count, samples); ++i) {
+    uint64_t sequence = i * count / std::min(count, samples);
+    dataset.read(sequence * tokens.size(), tokens.size(), tokens.data());
+    hash = hash_bytes(tokens.data(), tokens.size() * sizeof(int32_t), hash);
+  }
+  return hash;
+}
+
 void Batches::fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
-                   int32_t *targets, int32_t *positions, float *weights) const {
-  uint64_t first = first_sequence(step) + microbatch * batch.rows;
+                   int32_t *targets, int32_t *positions, float *weights,
+                   Place part) const {
+  uint64_t rows = batch.rows / part.count;
+  uint64_t first =
+      first_sequence(step) + microbatch * batch.rows + part.index * rows;
   float weight =
       1 / static_cast<float>(batch.sequences_per_step() * batch.length);
-  for (uint64_t row = 0; row < batch.rows; ++row)
+  for (uint64_t row = 0; row < rows; ++row)
     fill_row(row, shuffled(first + row), weight, tokens, targets, positions,
              weights);
 }
@@ -73,14 +89,17 @@ uint64_t Batches::validation_batches() const {
 
 void Batches::fill_validation(uint64_t number, int32_t *tokens,
                               int32_t *targets, int32_t *positions,
-                              float *weights) const {
-  uint64_t first = number * batch.rows;
-  uint64_t used = std::min(batch.rows, sequences.validation - first);
+                              float *weights, Place part) const {
+  uint64_t rows = batch.rows / part.count;
+  uint64_t first = number * batch.rows + part.index * rows;
+  // Parts at the end of the last batch may have no sequence.
+  uint64_t used = std::min(rows, sequences.validation -
+                                     std::min(first, sequences.validation));
   float weight = 1 / static_cast<float>(sequences.validation * batch.length);
   for (uint64_t row = 0; row < used; ++row)
     fill_row(row, sequences.training + first + row, weight, tokens, targets,
              positions, weights);
-  for (uint64_t row = used; row < batch.rows; ++row) {
+  for (uint64_t row = used; row < rows; ++row) {
     uint64_t begin = row * batch.length;
     std::fill_n(tokens + begin, batch.length, 0);
     std::fill_n(targets + begin, batch.length, 0);

@@ -10,6 +10,7 @@
 #ifndef BATON_RUNTIME_TRAIN_BATCHES_H
 #define BATON_RUNTIME_TRAIN_BATCHES_H
 
+#include "runtime/comm/mesh.h"
 #include "runtime/train/dataset.h"
 
 #include <cstdint>
@@ -41,7 +42,9 @@ struct BatchOrigin {
 ///   positions  0 ... T - 1 in every row
 ///   weights    of the targets in the loss: the losses of all microbatches of a
 ///              step, weighted and summed, are the step's mean
-/// Immutable; threads may use one at once. The data set must outlive it.
+/// Where a microbatch is cut into parts, each of B / parts sequences, it is
+/// that part only; weights stay those of the whole. Immutable; threads may use
+/// one at once. The data set must outlive it.
 class Batches {
 public:
   /// Throws Error, naming the flag (--batch, --accumulate, and those of
@@ -59,16 +62,21 @@ public:
   /// Epochs that are finished when a step begins, with their fraction.
   double epochs(uint64_t step) const;
 
+  /// A hash of some of the sequences, all over the data.
+  uint64_t sample() const;
+
   /// `step` is not below the origin's, `microbatch` below the accumulation.
   void fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
-            int32_t *targets, int32_t *positions, float *weights) const;
+            int32_t *targets, int32_t *positions, float *weights,
+            Place part = {}) const;
 
   /// Batches in which all validation sequences fit. They are in order; rows
   /// behind the last one hold zeros and have the weight 0. The losses of all,
   /// weighted and summed, are the mean over the validation sequences.
   uint64_t validation_batches() const;
   void fill_validation(uint64_t number, int32_t *tokens, int32_t *targets,
-                       int32_t *positions, float *weights) const;
+                       int32_t *positions, float *weights,
+                       Place part = {}) const;
 
 private:
   uint64_t shuffled(uint64_t sequence) const;

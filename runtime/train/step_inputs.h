@@ -17,8 +17,9 @@ namespace baton {
 class StepInputs {
 public:
   /// Throws Error when the program does not train. `tensors` outlives it.
-  explicit StepInputs(const TrainingTensors &tensors)
-      : tensors(tensors), tokens(tensors.find("tokens").integers()),
+  /// `part`: of each microbatch, what this rank has.
+  explicit StepInputs(const TrainingTensors &tensors, Place part = {})
+      : tensors(tensors), part(part), tokens(tensors.find("tokens").integers()),
         positions(tensors.find("positions").integers()),
         targets(tensors.find("targets").integers()),
         weights(tensors.find("target_weights")),
@@ -31,7 +32,7 @@ public:
   BatonStep fill(const Batches &batches, uint64_t step, uint64_t microbatch,
                  bool updates, double scale = 1) {
     batches.fill(step, microbatch, tokens, targets, positions,
-                 row_weights.data());
+                 row_weights.data(), part);
     return finish(batches, microbatch, updates, scale);
   }
   /// The same, with validation sequences and without an update. The next step
@@ -39,7 +40,7 @@ public:
   BatonStep fill_validation(const Batches &batches, uint64_t number,
                             double scale = 1) {
     batches.fill_validation(number, tokens, targets, positions,
-                            row_weights.data());
+                            row_weights.data(), part);
     return finish(batches, number, false, scale);
   }
 
@@ -50,13 +51,15 @@ private:
     const BatchShape &shape = batches.shape();
     // What multiplies losses, and what the step's end divides by.
     set_real(numbers.data, numbers.type, numbers.loss_scale, scale);
-    for (uint64_t row = 0; row < shape.rows * shape.length; ++row)
+    const uint64_t rows = shape.rows / part.count * shape.length;
+    for (uint64_t row = 0; row < rows; ++row)
       set_real(weights.data, weights.type, row, row_weights[row] * scale);
     tensors.send("input");
-    return {static_cast<uint32_t>(shape.rows * shape.length), 0, updates, 0};
+    return {static_cast<uint32_t>(rows), 0, updates, 0};
   }
 
   const TrainingTensors &tensors;
+  const Place part;
   int32_t *tokens, *positions, *targets;
   const TrainingTensor &weights, &numbers;
   std::vector<float> row_weights;

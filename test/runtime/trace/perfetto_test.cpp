@@ -26,7 +26,7 @@ TEST(Perfetto, TasksThatFollowAtOnceDoNotOverlap) {
     begin = recorder.records()[0].back().end;
   }
   std::string text;
-  write_perfetto(recorder, {{"phase", "segment", false}}, "program",
+  write_perfetto(recorder, {{"phase", "segment", false}}, {"program"}, {},
                  [&](const std::string &piece) { text += piece; });
 
   unsigned count = 0;

@@ -96,6 +96,48 @@ TEST_F(BatchesTest, EveryEpochHasEachTrainingSequenceOnce) {
   EXPECT_DOUBLE_EQ(batches.epochs(7), 2);
 }
 
+TEST_F(BatchesTest, PartsAreTheWhole) {
+  Batches batches(dataset, {.rows = 6, .length = length, .accumulation = 2},
+                  {.seed = 5}, 0.2);
+  for (uint32_t parts : {1u, 2u, 3u, 6u})
+    for (uint64_t number : {0, 1, 2}) {
+      // One that is not full.
+      bool validates = number == 2;
+      ASSERT_EQ(batches.validation_batches(), 1u);
+      Rows whole(batches.shape()), joined(batches.shape());
+      auto fill = [&](Rows &rows, uint64_t begin, Place part) {
+        if (validates)
+          batches.fill_validation(0, &rows.tokens[begin], &rows.targets[begin],
+                                  &rows.positions[begin], &rows.weights[begin],
+                                  part);
+        else
+          batches.fill(7, number, &rows.tokens[begin], &rows.targets[begin],
+                       &rows.positions[begin], &rows.weights[begin], part);
+      };
+      fill(whole, 0, {});
+      for (uint32_t part = 0; part < parts; ++part)
+        fill(joined, part * 6 / parts * length, {part, parts});
+      EXPECT_EQ(joined.tokens, whole.tokens);
+      EXPECT_EQ(joined.targets, whole.targets);
+      EXPECT_EQ(joined.positions, whole.positions);
+      EXPECT_EQ(joined.weights, whole.weights);
+    }
+}
+
+TEST_F(BatchesTest, ASampleTellsDataApart) {
+  BatchShape shape = {.rows = 3, .length = length, .accumulation = 2};
+  uint64_t sample = Batches(dataset, shape, {.seed = 5}).sample();
+  EXPECT_EQ(Batches(dataset, shape, {.seed = 6}).sample(), sample);
+  std::vector<uint16_t> tokens(sequences * (length + 1) + 3);
+  for (size_t i = 0; i < tokens.size(); ++i)
+    tokens[i] = static_cast<uint16_t>(i + (i > 60));
+  write_file(
+      folder.path / "o.u16",
+      {reinterpret_cast<const char *>(tokens.data()), tokens.size() * 2});
+  Dataset other = Dataset::open(folder.path / "o.u16", {.vocabulary = 1000});
+  EXPECT_NE(Batches(other, shape, {.seed = 5}).sample(), sample);
+}
+
 TEST_F(BatchesTest, WeightsAddUpToOne) {
   Batches batches(dataset, {.rows = 3, .length = length, .accumulation = 2},
                   {});

@@ -1,0 +1,141 @@
+//===- communicator.cpp - one rank's way to all others --------------------===//
+
+#include "runtime/comm/communicator.h"
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <unistd.h>
+
+namespace baton {
+
+RankFault RankFault::parse(const std::string &text) {
+  RankFault fault;
+  const char *begin = text.data(), *end = begin + text.size();
+  auto [colon, no_rank] = std::from_chars(begin, end, fault.rank);
+  if (no_rank == std::errc() && colon != end && *colon == ':') {
+    auto [rest, no_step] = std::from_chars(colon + 1, end, fault.step);
+    std::string_view kind(rest, static_cast<size_t>(end - rest));
+    if (no_step == std::errc() && kind == ":fail")
+      return fault;
+    fault.kind = kind == ":stall" ? Kind::Stall : Kind::Death;
+    if (no_step == std::errc() && (kind == ":stall" || kind == ":die"))
+      return fault;
+  }
+  throw Error("--rank-fault: " + text + " is not as in 1:3:stall");
+}
+
+Communicator::Communicator(const Mesh &mesh,
+                           std::vector<Collective> collectives, uint32_t rank,
+                           const CommunicatorOptions &options)
+    : options(options), own_mesh(mesh), all_collectives(std::move(collectives)),
+      own_rank(rank), counters(new Counters[all_collectives.size()]) {
+  for (const Collective &collective : all_collectives)
+    groups.push_back({mesh.group(rank, collective.axes),
+                      mesh.place(rank, collective.axes).index});
+}
+
+void Communicator::fail_on_purpose() {
+  const RankFault &fault = *options.fault;
+  switch (fault.kind) {
+  case RankFault::Kind::Failure:
+    throw Error("this rank fails on purpose");
+  case RankFault::Kind::Stall:
+    while (true)
+      std::this_thread::sleep_for(std::chrono::hours(1));
+  case RankFault::Kind::Death:
+    std::raise(SIGKILL);
+  }
+}
+
+void Communicator::exchange(uint32_t collective, uint32_t iteration,
+                            std::span<const BatonExchange> tensors) {
+  if (collective >= all_collectives.size())
+    throw CommunicationError("step " + std::to_string(step()) +
+                             ": the program's description lacks collective " +
+                             std::to_string(collective));
+  const Collective &description = all_collectives[collective];
+  const Group &members = groups[collective];
+  auto failed = [&](const std::string &what) {
+    return CommunicationError("rank " + std::to_string(own_rank) + ": " +
+                              place_text(description, iteration, step()) +
+                              ": " + what);
+  };
+  uint64_t payload = 0, sent = 0;
+  for (const BatonExchange &tensor : tensors) {
+    if (tensor.part % 64 ||
+        tensor.bytes > tensor.part * uint64_t(members.ranks.size()))
+      throw failed(std::to_string(members.ranks.size()) + " parts of " +
+                   std::to_string(tensor.part) + " bytes are no tensor of " +
+                   std::to_string(tensor.bytes));
+    uint64_t own = TensorPart::of(tensor, members.place).bytes;
+    payload += tensor.bytes;
+    sent += description.kind == Collective::Kind::AllToAll
+                ? tensor.bytes - own
+                : own * (members.ranks.size() - 1);
+  }
+  try {
+    if (options.fault && options.fault->rank == own_rank &&
+        options.fault->step == step())
+      fail_on_purpose();
+    move(collective, iteration, tensors);
+  } catch (const CommunicationError &) {
+    throw;
+  } catch (const std::exception &failure) {
+    throw failed(failure.what());
+  }
+  Counters &counter = counters[collective];
+  counter.calls.fetch_add(1, std::memory_order_relaxed);
+  counter.payload.fetch_add(payload, std::memory_order_relaxed);
+  counter.sent.fetch_add(sent, std::memory_order_relaxed);
+}
+
+bool Communicator::any(bool holds, const std::string &what) {
+  std::vector<std::string> answers = share(holds ? "1" : "0", what);
+  return std::find(answers.begin(), answers.end(), "1") != answers.end();
+}
+
+void Communicator::kill() { _exit(1); }
+
+std::vector<Traffic> Communicator::traffic() const {
+  std::vector<Traffic> result;
+  for (size_t i = 0; i < all_collectives.size(); ++i)
+    result.push_back(
+        {counters[i].calls, counters[i].payload, counters[i].sent});
+  return result;
+}
+
+Piece Piece::of(Collective::Kind kind, const BatonExchange &sender,
+                uint32_t from, const BatonExchange &receiver, uint32_t to) {
+  const auto *send = static_cast<const std::byte *>(sender.send);
+  auto *receive = static_cast<std::byte *>(receiver.receive);
+  if (kind == Collective::Kind::AllToAll) {
+    TensorPart part = TensorPart::of(sender, to);
+    return {send + part.begin, receive + from * receiver.part, part.bytes};
+  }
+  TensorPart part = TensorPart::of(receiver, from);
+  return {send, receive + part.begin, part.bytes};
+}
+
+std::string place_text(const Collective &collective, uint32_t iteration,
+                       uint64_t step) {
+  std::string text = "step " + std::to_string(step) + ", " + collective.name;
+  if (collective.iterations > 1)
+    text += " (" + std::to_string(iteration + 1) + " of " +
+            std::to_string(collective.iterations) + ")";
+  return text;
+}
+
+std::string seconds_text(std::chrono::milliseconds duration) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g s",
+                static_cast<double>(duration.count()) / 1000);
+  return text;
+}
+
+} // namespace baton

@@ -1,0 +1,21 @@
+//===- job_end.h - ends all ranks because of one --------------------------===//
+
+#ifndef BATON_RUNTIME_COMM_JOB_END_H
+#define BATON_RUNTIME_COMM_JOB_END_H
+
+#include "runtime/comm/communicator.h"
+
+#include <string>
+
+namespace baton {
+
+/// Says why on standard error, in one line, removes temporary files, and ends
+/// all ranks' processes at once with status 1; for what one rank finds while
+/// others wait for it in a program that cannot be left. Of ranks that are
+/// threads the first one to call it is heard.
+[[noreturn]] void end_job(Communicator &communicator,
+                          const std::string &message) noexcept;
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_COMM_JOB_END_H

@@ -1,0 +1,88 @@
+//===- handshake.cpp - ranks of one run run the same ----------------------===//
+
+#include "runtime/main/handshake.h"
+
+#include "runtime/train/checksum.h"
+#include "runtime/weights/hash.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace baton {
+
+namespace {
+
+std::string hexadecimal(uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%016llx",
+                static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string hash_of(const TrainingTensors &tensors, std::string_view role) {
+  uint64_t hash = 0;
+  for (const TrainingTensor &tensor : tensors.all())
+    if (tensor.role == role)
+      hash = hash_bytes(tensor.data, tensor.bytes(), hash);
+  return hexadecimal(hash);
+}
+
+std::string plain_text(const nlohmann::ordered_json &value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+} // namespace
+
+nlohmann::ordered_json identity(const TrainingRun &run,
+                                const TrainingTensors &tensors) {
+  nlohmann::ordered_json result;
+  result["executable"] = summarize_file("/proc/self/exe").checksum;
+  result["mesh"] = Mesh::parse(run.metadata.json).text();
+  result["weights"] = hash_of(tensors, "parameter");
+  result["optimizer's states"] = hash_of(tensors, "optimizer");
+  result["seed"] = run.state.seed;
+  result["step to begin with"] = run.state.step;
+  result["data"] = hexadecimal(run.batches.sample());
+  const nlohmann::json &settings = run.state.extra.at("settings");
+  for (const auto &[flag, value] : settings.items())
+    result[flag] = value;
+  // What is due when is decided by each rank for itself.
+  result["--save-every"] = run.options.save_every;
+  result["--validate-every"] = run.options.validate_every;
+  result["loss scale"] = run.scale.value();
+  return result;
+}
+
+void compare_weights(Communicator &communicator,
+                     const TrainingTensors &tensors) {
+  std::vector<std::string> hashes = communicator.share(
+      hash_of(tensors, "parameter") + hash_of(tensors, "optimizer"),
+      "the comparison of all weights");
+  for (size_t rank = 1; rank < hashes.size(); ++rank)
+    if (hashes[rank] != hashes[0])
+      throw AgreedError("step " + std::to_string(communicator.step()) +
+                        ": rank " + std::to_string(rank) +
+                        " has other weights than rank 0 after the same steps; "
+                        "the last checkpoint is as it was");
+}
+
+void shake_hands(Communicator &communicator,
+                 const nlohmann::ordered_json &identity) {
+  std::vector<std::string> texts =
+      communicator.share(identity.dump(), "the comparison of all ranks");
+  auto first = nlohmann::ordered_json::parse(texts[0]);
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    auto other = nlohmann::ordered_json::parse(texts[rank]);
+    for (const auto &[name, value] : first.items())
+      if (auto found = other.find(name);
+          found == other.end() || *found != value)
+        throw AgreedError(
+            "rank " + std::to_string(rank) +
+            " is refused: it differs from rank 0 in " + name + ", " +
+            (found == other.end()
+                 ? "which it lacks"
+                 : plain_text(*found) + " and not " + plain_text(value)));
+  }
+}
+
+} // namespace baton

@@ -1,0 +1,32 @@
+//===- handshake.h - ranks of one run run the same ------------------------===//
+
+#ifndef BATON_RUNTIME_MAIN_HANDSHAKE_H
+#define BATON_RUNTIME_MAIN_HANDSHAKE_H
+
+#include "runtime/comm/communicator.h"
+#include "runtime/main/training_run.h"
+#include "runtime/train/training_tensors.h"
+
+#include <nlohmann/json.hpp>
+
+namespace baton {
+
+/// What ranks have to agree on, by the name that an error has for it: the
+/// executable, the mesh, the weights, the data, and every flag that decides
+/// about numbers. Executable, weights and, in samples, data by a hash.
+nlohmann::ordered_json identity(const TrainingRun &run,
+                                const TrainingTensors &tensors);
+
+/// That ranks which made the same steps have the same weights. Throws
+/// AgreedError, naming one that differs.
+void compare_weights(Communicator &communicator,
+                     const TrainingTensors &tensors);
+
+/// Compares what all ranks have. Throws AgreedError, naming a rank that differs
+/// from rank 0, and in what.
+void shake_hands(Communicator &communicator,
+                 const nlohmann::ordered_json &identity);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_MAIN_HANDSHAKE_H

@@ -1,0 +1,205 @@
+//===- ranks.cpp - runs a job on every rank of a program ------------------===//
+
+#include "runtime/main/ranks.h"
+
+#include "runtime/comm/in_process.h"
+#include "runtime/comm/job_end.h"
+#include "runtime/comm/message_passing.h"
+#include "runtime/decode/team.h"
+#include "runtime/main/interrupt.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include <unistd.h>
+
+namespace baton {
+
+namespace {
+
+std::string ranks_text(uint64_t ranks) {
+  return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+}
+
+/// What the user and mpirun ask for against what the program is compiled for.
+void check_ranks(const Mesh &mesh, const TrainOptions &options) {
+  if (options.ranks && *options.ranks != mesh.ranks())
+    throw Error("--ranks " + std::to_string(*options.ranks) +
+                ": the program is compiled for " + ranks_text(mesh.ranks()) +
+                " (" + mesh.text() + "); batonc --mesh says how many");
+  std::optional<uint32_t> launched = launched_ranks();
+  // One process may have ranks that are threads.
+  if (launched && *launched != mesh.ranks() &&
+      !(*launched == 1 && options.engine == "threads"))
+    throw Error("mpirun has started " + ranks_text(*launched) +
+                ", and the program is compiled for " +
+                ranks_text(mesh.ranks()) + " (" + mesh.text() +
+                "); batonc --mesh says how many");
+}
+
+bool uses_mpi(const TrainOptions &options) {
+  if (options.engine == "mpi")
+    return true;
+  if (options.engine == "threads")
+    return false;
+  if (!options.engine.empty())
+    throw Error("--engine=" + options.engine + ": expected threads or mpi");
+  return launched_ranks().has_value();
+}
+
+CommunicatorOptions communicator_options(const TrainOptions &options,
+                                         unsigned workers) {
+  CommunicatorOptions result;
+  if (!(options.rank_timeout > 0) || options.rank_timeout > 1e6)
+    throw Error("--rank-timeout: expected seconds, more than 0");
+  result.timeout = std::chrono::milliseconds(std::max<int64_t>(
+      1, static_cast<int64_t>(std::llround(options.rank_timeout * 1000))));
+  result.workers = workers;
+  if (options.rank_fault)
+    result.fault = RankFault::parse(*options.rank_fault);
+  return result;
+}
+
+/// Workers of a rank that is one of several processes on this machine.
+unsigned workers_of_process(const TrainOptions &options, uint32_t ranks) {
+  if (options.run.workers)
+    return std::max(1u, chosen_workers(options.run) / ranks);
+  // Bound to cores by mpirun, or free to run on all of them.
+  unsigned own = available_workers();
+  const char *text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  int neighbours = text ? std::atoi(text) : 1;
+  if (own < std::thread::hardware_concurrency() || neighbours < 1)
+    return own;
+  return std::max(1u, own / static_cast<unsigned>(neighbours));
+}
+
+/// Does what one rank does, and ends the whole job unless all ranks fail alike.
+void or_end_job(Communicator &communicator, const std::function<void()> &work) {
+  std::string text;
+  try {
+    work();
+    return;
+  } catch (const AgreedError &) {
+    throw;
+  } catch (const CommunicationError &failure) {
+    text = failure.what();
+  } catch (const std::bad_alloc &) {
+    text = "rank " + std::to_string(communicator.rank()) + ": out of memory";
+  } catch (const std::exception &failure) {
+    text = failure.what();
+    // Before the first step it is what the user has asked for.
+    if (communicator.step())
+      text = "rank " + std::to_string(communicator.rank()) + ": step " +
+             std::to_string(communicator.step()) + ": " + text;
+  }
+  end_job(communicator, text);
+}
+
+class OnlyRank : public Ranks {
+public:
+  explicit OnlyRank(unsigned workers) : workers(workers) {}
+
+  void run(const RankJob &job) override { job(nullptr, workers); }
+
+private:
+  unsigned workers;
+};
+
+class ThreadRanks : public Ranks {
+public:
+  ThreadRanks(const Mesh &mesh, const std::vector<Collective> &collectives,
+              const TrainOptions &options)
+      : count(mesh.ranks()),
+        workers(std::max(1u, chosen_workers(options.run) / count)),
+        world(mesh, collectives, communicator_options(options, workers)) {}
+
+  void run(const RankJob &job) override {
+    std::vector<std::exception_ptr> agreed(count);
+    auto run_rank = [&](uint32_t rank) {
+      Communicator &communicator = world.rank(rank);
+      try {
+        or_end_job(communicator, [&] { job(&communicator, workers); });
+      } catch (const AgreedError &) {
+        agreed[rank] = std::current_exception();
+      }
+    };
+    std::vector<std::thread> threads;
+    try {
+      for (uint32_t rank = 1; rank < count; ++rank)
+        threads.emplace_back(run_rank, rank);
+    } catch (const std::system_error &) {
+      end_job(world.rank(0), "--ranks: the system refuses " +
+                                 std::to_string(count) + " threads");
+    }
+    run_rank(0);
+    for (std::thread &thread : threads)
+      thread.join();
+    if (agreed[0])
+      std::rethrow_exception(agreed[0]);
+  }
+
+private:
+  uint32_t count;
+  unsigned workers;
+  InProcessWorld world;
+};
+
+class ProcessRank : public Ranks {
+public:
+  ProcessRank(Communicator &communicator, unsigned workers)
+      : communicator(communicator), workers(workers) {}
+
+  bool speak() const override { return communicator.rank() == 0; }
+  void run(const RankJob &job) override { job(&communicator, workers); }
+
+private:
+  Communicator &communicator;
+  unsigned workers;
+};
+
+void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
+                 const TrainOptions &options,
+                 const std::function<void(Ranks &)> &process) {
+  unsigned workers = workers_of_process(options, mesh.ranks());
+  CommunicatorOptions wanted = communicator_options(options, workers);
+  // mpirun ends the others when one process dies: the one that knows says why.
+  end_silently();
+  wanted.is_ending = [] { return is_interrupted(); };
+  std::unique_ptr<Communicator> communicator =
+      MessagePassing::connect(mesh, collectives, wanted);
+  ProcessRank rank(*communicator, workers);
+  try {
+    or_end_job(*communicator, [&] { process(rank); });
+  } catch (const AgreedError &) {
+    communicator->finish();
+    if (rank.speak())
+      throw;
+    _exit(1);
+  }
+  communicator->finish();
+}
+
+} // namespace
+
+void on_ranks(const Metadata &metadata, const TrainOptions &options,
+              const std::function<void(Ranks &)> &process) {
+  Mesh mesh = Mesh::parse(metadata.json);
+  std::vector<Collective> collectives = Collective::parse(metadata.json, mesh);
+  check_ranks(mesh, options);
+  bool by_mpi = uses_mpi(options);
+  if (mesh.ranks() == 1) {
+    OnlyRank rank(program_workers(options.run, metadata));
+    process(rank);
+  } else if (by_mpi) {
+    run_process(mesh, collectives, options, process);
+  } else {
+    ThreadRanks ranks(mesh, collectives, options);
+    process(ranks);
+  }
+}
+
+} // namespace baton

@@ -1,0 +1,70 @@
+//===- trainer.cpp - feeds a program that trains --------------------------===//
+
+#include "runtime/main/trainer.h"
+
+#include "runtime/main/non_finite.h"
+
+#include <cmath>
+
+namespace baton {
+
+Trainer::Trainer(const TrainingRun &run, TrainingTensors &tensors,
+                 LossScale &scale, Communicator *communicator,
+                 StepResults *results)
+    : run(run), scale(scale), communicator(communicator), results(results),
+      inputs(tensors, batch_place(communicator)),
+      numbers(tensors.find("numbers")) {}
+
+BatonStep Trainer::begin(std::span<int32_t>) {
+  microbatch = 0;
+  loss = 0;
+  started = Clock::now();
+  return prepare();
+}
+
+// What a program of several ranks comes to is the same on all of them, and so
+// is what is decided here.
+BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
+  loss += real_at(summary.data, numbers.type, 0);
+  double norm = real_at(summary.data, numbers.type, 1);
+  if (!std::isfinite(loss))
+    throw NonFiniteStep(step + 1, NonFiniteStep::Number::Loss);
+  if (!current.outputs) {
+    ++microbatch;
+    return prepare();
+  }
+  const bool skips = !std::isfinite(norm);
+  const double scaled_by = scale.value();
+  if (!scale.finished(!skips))
+    throw NonFiniteStep(step + 1, NonFiniteStep::Number::GradientNorm);
+  Clock::time_point now = Clock::now();
+  double seconds = std::chrono::duration<double>(now - started).count();
+  const BatchShape &shape = run.batches.shape();
+  report = {step + 1, loss, norm, learning_rate(run.schedule, step),
+            double(shape.sequences_per_step() * shape.length) / seconds};
+  report.skipped = skips;
+  if (scale.is_dynamic())
+    report.loss_scale = scaled_by;
+  started = now;
+  ++step;
+  microbatch = 0;
+  loss = 0;
+  if (step == end)
+    return {};
+  add(report);
+  return prepare();
+}
+
+BatonStep Trainer::prepare() {
+  if (communicator)
+    communicator->set_step(step + 1);
+  uint64_t place = 0;
+  for (double value : run.optimizer.values({step + 1 - scale.skipped(),
+                                            learning_rate(run.schedule, step),
+                                            run.options.clip}))
+    set_real(numbers.data, numbers.type, place++, value);
+  bool updates = microbatch + 1 == run.batches.shape().accumulation;
+  return inputs.fill(run.batches, step, microbatch, updates, scale.value());
+}
+
+} // namespace baton

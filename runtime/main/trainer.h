@@ -1,0 +1,73 @@
+//===- trainer.h - feeds a program that trains ----------------------------===//
+
+#ifndef BATON_RUNTIME_MAIN_TRAINER_H
+#define BATON_RUNTIME_MAIN_TRAINER_H
+
+#include "runtime/comm/communicator.h"
+#include "runtime/decode/memory_guard.h"
+#include "runtime/main/training_run.h"
+#include "runtime/train/loss_history.h"
+#include "runtime/train/step_inputs.h"
+#include "runtime/train/step_log.h"
+
+#include <chrono>
+
+namespace baton {
+
+/// Where a rank's results go: those of rank 0, or of the only one.
+struct StepResults {
+  StepLog log;
+  LossHistory history;
+
+  void add(const StepReport &finished) {
+    log.add(finished);
+    history.add(finished);
+  }
+};
+
+/// Feeds the program with microbatches, until a step that something is due
+/// after: a checkpoint, or a validation.
+class Trainer : public StepDriver {
+public:
+  /// All outlive it. `results`: null on ranks that report nothing.
+  Trainer(const TrainingRun &run, TrainingTensors &tensors, LossScale &scale,
+          Communicator *communicator, StepResults *results);
+
+  /// Steps that are finished, and where the next run ends.
+  uint64_t step = 0, end = 0;
+  /// Watches phases, if there is one.
+  MemoryGuard *guard = nullptr;
+  /// Of the last step, which whoever stopped there hands to add().
+  StepReport report;
+
+  void add(const StepReport &finished) {
+    if (results)
+      results->add(finished);
+  }
+
+  void observe(const BatonStep &, uint32_t phase, uint32_t iteration,
+               void *const *) override {
+    guard->passed(phase, iteration);
+  }
+  BatonStep begin(std::span<int32_t>) override;
+  BatonStep advance(const BatonStep &current, const Logits &summary) override;
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  BatonStep prepare();
+
+  const TrainingRun &run;
+  LossScale &scale;
+  Communicator *communicator;
+  StepResults *results;
+  StepInputs inputs;
+  const TrainingTensor &numbers;
+  uint64_t microbatch = 0;
+  double loss = 0;
+  Clock::time_point started;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_MAIN_TRAINER_H

@@ -1,0 +1,302 @@
+//===- training_run.cpp - all steps of a training run, on each rank -------===//
+
+#include "runtime/main/training_run.h"
+
+#include "runtime/decode/execution.h"
+#include "runtime/files/temporary.h"
+#include "runtime/main/handshake.h"
+#include "runtime/main/interrupt.h"
+#include "runtime/main/non_finite.h"
+#include "runtime/main/output.h"
+#include "runtime/main/run_trace.h"
+#include "runtime/main/trainer.h"
+#include "runtime/main/validation.h"
+#include "runtime/train/training_tensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace baton {
+
+namespace {
+
+/// A guard of the execution's memory.
+std::unique_ptr<MemoryGuard> watch(const Metadata &metadata,
+                                   const Execution &execution) {
+  if (!execution.storages())
+    throw Error("--check-memory: the program runs on a device; compile it with "
+                "--target=cpu");
+  if (execution.workers() != 1)
+    throw Error("--check-memory: several workers run several phases at a time; "
+                "give --workers 1");
+  try {
+    return std::make_unique<MemoryGuard>(metadata, execution.storages());
+  } catch (const Error &error) {
+    throw Error("--check-memory: " + std::string(error.what()));
+  }
+}
+
+void write_touched(MemoryGuard &guard, const std::string &path) {
+  nlohmann::ordered_json storages = nlohmann::ordered_json::array();
+  uint64_t planned = 0, touched = 0;
+  for (const MemoryGuard::Storage &storage : guard.touched()) {
+    planned += storage.planned;
+    touched += storage.touched;
+    storages.push_back({{"name", storage.name},
+                        {"planned", storage.planned},
+                        {"touched", storage.touched}});
+  }
+  std::string text = nlohmann::ordered_json{{"planned", planned},
+                                            {"touched", touched},
+                                            {"storages", std::move(storages)}}
+                         .dump(1) +
+                     "\n";
+  TemporaryFile file(path);
+  file.write(text.data(), text.size(), 0);
+  file.publish();
+}
+
+/// What a checkpoint holds, as the program has it.
+void fetch_state(const TrainingTensors &tensors) {
+  tensors.fetch("parameter");
+  tensors.fetch("optimizer");
+}
+
+/// The next multiple of `every`, 0 for none, that is at most the last step.
+uint64_t next_stop(uint64_t step, uint64_t every, uint64_t last) {
+  return every ? std::min(last, (step / every + 1) * every) : last;
+}
+
+/// A last line about what all ranks have exchanged.
+void print_traffic(Communicator &communicator) {
+  nlohmann::ordered_json own = nlohmann::ordered_json::array();
+  for (const Traffic &traffic : communicator.traffic())
+    own.push_back({traffic.calls, traffic.payload, traffic.sent});
+  std::vector<nlohmann::ordered_json> all;
+  for (const std::string &text :
+       communicator.share(own.dump(), "the sum of the traffic", 0))
+    all.push_back(nlohmann::ordered_json::parse(text));
+  if (communicator.rank() != 0)
+    return;
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < communicator.collectives().size(); ++i) {
+    const Collective &collective = communicator.collectives()[i];
+    Traffic first = communicator.traffic()[i];
+    nlohmann::ordered_json sent = nlohmann::ordered_json::array();
+    for (const auto &rank : all)
+      sent.push_back(rank[i][2]);
+    list.push_back(
+        {{"name", collective.name},
+         {"kind", collective.kind == Collective::Kind::AllToAll ? "all_to_all"
+                                                                : "all_gather"},
+         {"operation", collective.operation},
+         {"axes", collective.axes},
+         {"calls", first.calls},
+         {"payload", first.calls ? first.payload / first.calls : 0},
+         {"formula", collective.payload},
+         {"sent", std::move(sent)}});
+  }
+  print(nlohmann::ordered_json{{"communication",
+                                {{"engine", communicator.engine()},
+                                 {"ranks", communicator.size()},
+                                 {"collectives", std::move(list)}}}}
+            .dump() +
+        "\n");
+}
+
+/// One rank's part of a run, or all of it.
+class RankRun {
+public:
+  RankRun(const TrainingRun &run, Communicator *communicator, unsigned workers)
+      : run(run), options(run.options), communicator(communicator),
+        reports(!communicator || communicator->rank() == 0) {
+    if (reports) {
+      out.emplace(options.out, run.folder, options.keep,
+                  options.resume ? RunStart::Continued : RunStart::New);
+      // What cannot be written is known before the steps.
+      if (options.gradients)
+        gradients.emplace(*options.gradients);
+    }
+    execution = make_execution(run.metadata, none,
+                               {workers,
+                                static_cast<uint32_t>(options.run.event_origin),
+                                communicator});
+    tensors.emplace(run.metadata, *execution);
+    if (run.point)
+      checkpoint = Checkpoint::open(run.point->folder);
+    else if (options.run.weights)
+      checkpoint = Checkpoint::open(run.folder);
+    if (checkpoint)
+      tensors->load(*checkpoint,
+                    communicator ? workers : chosen_workers(options.run));
+    else
+      tensors->initialize(*options.init_seed);
+    if (run.point)
+      tensors->load_optimizer(*run.point->optimizer);
+    if (communicator)
+      shake_hands(*communicator, identity(run, *tensors));
+    tensors->send("parameter");
+    tensors->send("optimizer");
+  }
+
+  void steps();
+
+private:
+  const Checkpoint *like() const { return checkpoint ? &*checkpoint : nullptr; }
+  /// Throws when a signal has ended the program.
+  void check_stopped() const;
+  void write_gradients(const StepReport &report);
+  void validate(Trainer &trainer, Validation &validation);
+  void explain(NonFiniteStep &failure);
+  /// Throws when a tensor that a checkpoint would hold is not finite.
+  void check_finite(const std::string &when);
+  void save(uint64_t step, StepResults *results);
+
+  const TrainingRun &run;
+  const TrainOptions &options;
+  Communicator *communicator;
+  /// Whether this rank says and writes what comes of the run.
+  const bool reports;
+  std::optional<RunFolder> out;
+  std::optional<SafetensorsWriter> gradients;
+  Parameters none = Parameters::random(run.metadata.json, 0, 1);
+  std::unique_ptr<Execution> execution;
+  std::optional<TrainingTensors> tensors;
+  std::optional<Checkpoint> checkpoint;
+  LossScale scale = run.scale;
+};
+
+void RankRun::check_stopped() const {
+  if (communicator && execution->was_stopped())
+    throw AgreedError("interrupted");
+  if (!communicator)
+    check_interrupted();
+}
+
+void RankRun::write_gradients(const StepReport &report) {
+  tensors->fetch("gradient");
+  // Powers of two round nothing.
+  gradients->write(
+      tensors->sources(like(), "gradient", 1 / report.loss_scale.value_or(1)));
+  gradients->publish();
+  if (report.skipped)
+    std::fprintf(stderr,
+                 "warning: --gradients: step %llu was skipped; its gradients "
+                 "are not finite\n",
+                 static_cast<unsigned long long>(report.step));
+}
+
+void RankRun::validate(Trainer &trainer, Validation &validation) {
+  double loss = validation.measure(*execution);
+  check_stopped();
+  if (!std::isfinite(loss))
+    throw NonFiniteStep(trainer.step, NonFiniteStep::Number::ValidationLoss);
+  trainer.report.validation_loss = loss;
+}
+
+void RankRun::explain(NonFiniteStep &failure) {
+  fetch_state(*tensors);
+  check_finite(failure.what() + std::string(": "));
+  failure.parameters = copy_parameters(*tensors);
+}
+
+void RankRun::check_finite(const std::string &when) {
+  auto found = find_non_finite(*tensors, like());
+  if (!communicator) {
+    if (found)
+      throw Error(when + *found);
+    return;
+  }
+  for (const std::string &text :
+       communicator->share(found.value_or(""), "a look at the parameters"))
+    if (!text.empty())
+      throw AgreedError(when + text);
+}
+
+void RankRun::save(uint64_t step, StepResults *results) {
+  if (results)
+    results->log.clear();
+  fetch_state(*tensors);
+  check_finite("step " + std::to_string(step) + ": after its update ");
+  if (communicator)
+    compare_weights(*communicator, *tensors);
+  if (results) {
+    results->history.write();
+    TrainingState reached{step, run.state.seed,
+                          run.batches.first_sequence(step), run.state.extra};
+    if (scale.is_dynamic())
+      reached.extra["loss_scale"] = scale.state();
+    out->save(reached, tensors->sources(like()), tensors->optimizer());
+  }
+  if (communicator)
+    communicator->barrier("a checkpoint", Communicator::Patience::Endless);
+}
+
+void RankRun::steps() {
+  std::unique_ptr<StepResults> results;
+  if (reports)
+    results.reset(
+        new StepResults{StepLog(options.steps, options.run.quiet, print),
+                        LossHistory(out->path(), run.state.step)});
+  Trainer trainer(run, *tensors, scale, communicator, results.get());
+  trainer.step = run.state.step;
+  RunTrace trace(run.metadata, options.run, *execution, communicator);
+  std::unique_ptr<MemoryGuard> guard;
+  if (options.check_memory)
+    guard = watch(run.metadata, *execution);
+  trainer.guard = guard.get();
+  // A signal that stops one rank stops all.
+  std::optional<Interruptible> interruptible;
+  if (!communicator || communicator->hears_signals())
+    interruptible.emplace(execution->stop);
+  Validation validation(run.batches, *tensors, batch_place(communicator));
+  while (trainer.step < options.steps) {
+    uint64_t save_at =
+        next_stop(trainer.step, options.save_every, options.steps);
+    uint64_t validate_at =
+        next_stop(trainer.step, options.validate_every, options.steps);
+    trainer.end = std::min(save_at, validate_at);
+    try {
+      execution->run(trainer, /*observed=*/guard != nullptr);
+      check_stopped();
+      if (gradients && trainer.step == options.steps)
+        write_gradients(trainer.report);
+      if (options.validate_every && trainer.step == validate_at)
+        validate(trainer, validation);
+    } catch (NonFiniteStep &failure) {
+      explain(failure);
+      throw;
+    }
+    trainer.add(trainer.report);
+    if (trainer.step == save_at)
+      save(trainer.step, results.get());
+  }
+  if (guard)
+    write_touched(*guard, *options.check_memory);
+  trace.publish();
+  if (communicator && options.json)
+    print_traffic(*communicator);
+}
+
+} // namespace
+
+void run_steps(const TrainingRun &run, Communicator *communicator,
+               unsigned workers) {
+  std::optional<NonFiniteStep> failure;
+  try {
+    RankRun(run, communicator, workers).steps();
+  } catch (const NonFiniteStep &found) {
+    // The memory of the run is free again before the step runs once more.
+    failure = found;
+  }
+  if (!failure)
+    return;
+  std::string text =
+      explain_non_finite(run.metadata, run.batches, *failure, communicator);
+  if (communicator)
+    throw AgreedError(text);
+  throw Error(text);
+}
+
+} // namespace baton
