@@ -91,8 +91,9 @@ void or_end_job(Communicator &communicator, const std::function<void()> &work) {
     text = "rank " + std::to_string(communicator.rank()) + ": out of memory";
   } catch (const std::exception &failure) {
     text = failure.what();
-    // Before the first step it is what the user has asked for.
-    if (communicator.step())
+    // Before the first step, or after a signal, it is what the user has asked
+    // for.
+    if (communicator.step() && !is_interrupted())
       text = "rank " + std::to_string(communicator.rank()) + ": step " +
              std::to_string(communicator.step()) + ": " + text;
   }
