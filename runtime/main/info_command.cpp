@@ -2,6 +2,7 @@
 
 #include "runtime/main/commands.h"
 
+#include "runtime/comm/mesh.h"
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
 #include "runtime/train/optimizer_numbers.h"
@@ -125,17 +126,9 @@ std::string costs_text(const Metadata &metadata) {
 /// What the ranks of a program exchange: of each tensor its bytes, which are
 /// those that every rank ends up with.
 std::string collectives_text(const Json &metadata) {
-  const Json &collectives = metadata.at("collectives");
-  std::string axes;
-  uint64_t ranks = 1;
-  for (const Json &axis : metadata.at("mesh").at("axes")) {
-    axes += (axes.empty() ? "" : ", ") + plain_text(axis.at("name")) + " = " +
-            plain_text(axis.at("size"));
-    ranks *= axis.at("size").get<uint64_t>();
-  }
   Table table({1, 2});
   double always = 0.0, all = 0.0;
-  for (const Json &collective : collectives) {
+  for (const Json &collective : metadata.at("collectives")) {
     uint64_t iterations = collective.at("iterations").get<uint64_t>();
     double bytes = collective.at("payload_bytes").get<double>() *
                    static_cast<double>(iterations);
@@ -151,10 +144,9 @@ std::string collectives_text(const Json &metadata) {
                plain_text(collective.at("kind")) + " over " + over + " for " +
                    plain_text(collective.at("operation"))});
   }
-  return "ranks\n  " + std::to_string(ranks) + ", mesh " + axes +
-         "\n  exchange tensors of " + bytes_text(all) +
-         " in a step that ends with an update, of " + bytes_text(always) +
-         " in others\n" + table.text(2);
+  return "ranks exchange\n" + table.text(2) + "  tensors of " +
+         bytes_text(all) + " in a step that ends with an update, of " +
+         bytes_text(always) + " in others\n";
 }
 
 /// What a step on a device is started as.
@@ -197,6 +189,9 @@ void print_text(const Metadata &metadata) {
   size_t tensors = events.contains("tensors") ? events["tensors"].size() : 0;
   summary.add({"events", std::to_string(metadata.event_words) + " words in " +
                              std::to_string(tensors) + " event tensors"});
+  if (Mesh mesh = Mesh::parse(metadata.json); mesh.ranks() > 1)
+    summary.add(
+        {"mesh", mesh.text() + ", " + std::to_string(mesh.ranks()) + " ranks"});
   if (needs.persistent)
     summary.add({"optimizer", OptimizerNumbers(metadata.json).text()});
   text += summary.text(2);
@@ -252,13 +247,13 @@ void print_json(const Metadata &metadata) {
                       {"scratch", needs.scratch}};
   if (needs.persistent)
     result["memory"]["persistent"] = needs.persistent;
+  for (const char *name : {"mesh", "collectives"})
+    if (Json value = member(metadata, name); !value.is_null())
+      result[name] = std::move(value);
   if (needs.persistent)
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
   if (Json recompute = recompute_of(metadata); recompute.is_object())
     result["recompute"] = std::move(recompute);
-  for (const char *name : {"mesh", "collectives"})
-    if (metadata.json.contains(name))
-      result[name] = metadata.json.at(name);
   result["proof"] = std::move(proof);
   result["costs"] = member(metadata, "costs");
   print(result.dump() + "\n");
