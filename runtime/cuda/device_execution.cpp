@@ -241,8 +241,8 @@ bool DeviceExecution::begin_parts(uint32_t rows, uint32_t number) {
 }
 
 /// As many as a stream takes without waiting, which would keep this thread from
-/// answering. Where kernels ask behind every phase, one at a time: cuBLASLt may
-/// wait for what runs.
+/// answering. Where kernels ask behind every phase, one at a time: the driver may
+/// wait for what runs while it loads what cuBLASLt launches.
 void DeviceExecution::launch_parts() {
   constexpr size_t most_phases = 256, phases_of_product = 4;
   const size_t most = state.observed ? 1 : most_phases;
