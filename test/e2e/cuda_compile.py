@@ -1,9 +1,9 @@
 """Kernels for GPUs, compiled by NVRTC; no GPU is needed.
 
 - a kernel compiles for sm_80 and sm_90a, and no register is spilled, nor with
-  --launch=graph in those of a graph, and with products by cuBLASLt no more than without; with --train that of a program that trains, in F32
-  and in BF16, whose phases, which are functions, spill none, so that what the loop
-  around them keeps is all;
+  --launch=graph in those of a graph; with products by cuBLASLt no more than without;
+  with --train that of a program that trains, in F32 and in BF16, whose phases, which
+  are functions, spill none, so that what the loop around them keeps is all;
 - the same input gives the same executable;
 - where there is no CUDA driver the program says so, in one line.
 
