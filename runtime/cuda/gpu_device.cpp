@@ -162,7 +162,9 @@ public:
   }
   void open_cublaslt() override {
     make_current();
-    cublaslt.emplace(gpu_name);
+    // Executions share it, as they share the GPU.
+    if (!cublaslt)
+      cublaslt.emplace(gpu_name);
   }
   void launch_part(size_t program, const StepPart &part, uint32_t rows,
                    unsigned blocks, BatonDevice *argument, uint32_t number,

@@ -130,6 +130,12 @@ def test_errors(arguments, scratch):
     description.update(own_body_reaches=2.5e-4, max_outputs=512)
     with open(path("target.json"), "w") as file:
         json.dump(description, file)
+    with open(path("wrong.json"), "w") as file:
+        json.dump(description | {"cublaslt_reaches": 1.5}, file)
+    result = run([arguments.batonc, arguments.folder, target, "--target-file", path("wrong.json"), "--emit=cuda"],
+                 check=False)
+    expect(result.returncode == 1 and "'cublaslt_reaches' is more than 1, all of the peak" in result.stderr,
+           f"more than the peak: {result.stderr}")
     flags = [target, "--dtype=bf16", "--target-file", path("target.json"), "--max-seq", 400]
     own, chosen = [Program(arguments.batonc, arguments.folder, path(choice), *flags, f"--cublaslt={choice}")
                    for choice in ("never", "auto")]

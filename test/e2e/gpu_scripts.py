@@ -42,7 +42,7 @@ def test(arguments, scratch):
     with open(os.path.join(bin, "compute-sanitizer"), "w") as file:
         file.write(SANITIZER)
         os.chmod(file.name, os.stat(file.name).st_mode | stat.S_IXUSR)
-    environment = dict(os.environ, TMPDIR=scratch, PATH=bin + os.pathsep + os.environ["PATH"])
+    environment = dict(os.environ, TMPDIR=scratch, BATON_CUBLASLT=arguments.cublaslt, PATH=bin + os.pathsep + os.environ["PATH"])
     script = [sys.executable, os.path.join(folder, "run.py"), "--out", out]
     # Rounds repeat; racecheck is memcheck's command.
     only = ["--only", "^(?!sanitizer/racecheck|.*/(1024|8192|32768|2048)/)", "--rounds", "1"]
@@ -65,6 +65,9 @@ def test(arguments, scratch):
     expect(parts[f"correct/{GRAPH_CASES[0]}/graph"].get("is_persistent_bit_for_bit")
            and {f"{kind}/tiny/{size}/1/{engine}" for kind, size in (("decode", 128), ("prefill", 512))
                 for engine in ("baton", "unfused", "graph")} <= set(parts), f"the graph's parts: {list(parts)}")
+    judged = parts[f"correct/{GRAPH_CASES[0]}/cublaslt"]
+    expect(judged["verdict"] == "right" and judged["repeats_in_one_chunk"] and "prefill/tiny/512/1/cublaslt" in parts
+           and "decode/tiny/128/1/cublaslt" not in parts, f"cuBLASLt's parts: {judged}, {list(parts)}")
     listed = run(script + only + ["--list"]).stdout.split()
     expect(sorted(listed) == sorted(parts), f"parts are missing: {set(listed) - set(parts)}")
     again = run(script + only, env=environment).stdout
@@ -88,6 +91,7 @@ def test(arguments, scratch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--cublaslt", required=True, help="what stands for the library")
     parser.add_argument("case")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

@@ -9,7 +9,8 @@ run.py and what it runs; in one compressed archive:
   CPU's program, and for some known shapes programs that make weights of their own.
   Programs come in variants: as batonc makes them; --batch-invariant; unfused, with
   one linear for each of the checkpoint's and norms of their own (attention stays
-  one operator); and graph, the same tasks as kernels of a CUDA graph;
+  one operator); graph, the same tasks as kernels of a CUDA graph; and, of models
+  in BF16, cublaslt, whose products of prompts are all cuBLASLt's;
 - programs that train some of these checkpoints, with what the CPU's say of the same
   steps, and others for the shapes that are trained;
 - the tests of the CUDA task library, with its bodies as a cubin;
@@ -68,7 +69,7 @@ TRAINED = {
 # Small models that judge them, and what they compute in.
 TRAINED_CASES = {"gpt2-bf16": "bf16", "llama-gqa": "f32", "qwen3-norms": "f32", "llama3-rope": "bf16"}
 VARIANTS = {"baton": [], "unfused": ["--disable-pass=linear-grouping,norm-rewrites"],
-            "graph": ["--launch=graph"]}
+            "graph": ["--launch=graph"], "cublaslt": ["--cublaslt=always"]}
 # Not this machine's: the programs run on another.
 HOST = "--target-cpu=x86-64-v3"
 
@@ -110,7 +111,8 @@ class Pack:
         with open(os.path.join(checkpoint, "golden.json")) as file:
             tokens = json.load(file)["tokens"]
         with open(os.path.join(checkpoint, "config.json")) as file:
-            model_type = json.load(file)["model_type"]
+            config = json.load(file)
+        model_type = config["model_type"]
         host = self.place("cases", name, "host")
         run(self.batonc, checkpoint, "-o", host, "--quiet", HOST)
         run(host, "logits", "--weights", checkpoint, "--tokens", ",".join(map(str, tokens)),
@@ -120,6 +122,8 @@ class Pack:
         families = {SHAPES[shape]["model_type"] for shape in self.arguments.shapes}
         flags = {name: VARIANTS[name] for name in self.variants
                  if name == "baton" or model_type in families}
+        if config.get("torch_dtype", config.get("dtype")) != "bfloat16":
+            flags.pop("cublaslt", None)
         flags["invariant"] = ["--batch-invariant"]
         for variant in flags:
             self.program(checkpoint, self.place("cases", name, variant), *flags[variant])

@@ -106,6 +106,27 @@ def difference(one, other):
     return max(differences) / max(map(abs, other)) + 0 * sum(differences)
 
 
+def cublaslt_file():
+    """That of PyTorch's packages, where no toolkit is installed."""
+    for folder in sys.path:
+        for version in (13, 12):
+            for place in ("cublas", f"cu{version}"):
+                file = os.path.join(folder, "nvidia", place, "lib", f"libcublasLt.so.{version}")
+                if os.path.exists(file):
+                    return file
+    return None
+
+
+def without_cublaslt(kit, *command):
+    """A verdict where a program has no cuBLASLt to run with."""
+    if "BATON_CUBLASLT" not in os.environ and (file := cublaslt_file()):
+        os.environ["BATON_CUBLASLT"] = file
+    result = kit.run(*command, check=False)
+    line = result.stderr.strip()
+    absent = "cuBLASLt was not found" in line or (kit.dry and "does not start on the emulated device" in line)
+    return {"verdict": f"skipped: {line.removeprefix('error: ')}"} if result.returncode and absent else None
+
+
 def correct(kit, name, variant):
     """A golden checkpoint's program against the reference, the CPU's program, and
     itself."""
@@ -120,6 +141,10 @@ def correct(kit, name, variant):
                 "--no-cache", "--quiet", *flags)
         return numbers(out)
 
+    if variant == "cublaslt" and (missing := without_cublaslt(kit, program, "logits", "--weights", checkpoint,
+                                                              "--tokens", tokens, "--out", out, "--no-cache",
+                                                              "--quiet")):
+        return missing
     golden = numbers(os.path.join(checkpoint, "logits.npy"))
     host = numbers(os.path.join(folder, "host.npy"))
     whole, decoded = logits(), logits("--prefill-chunk", 1)
@@ -142,6 +167,12 @@ def correct(kit, name, variant):
         persistent = os.path.join(folder, "baton")
         true["is_persistent_bit_for_bit"] = (logits(program=persistent) == whole and
                                              logits("--prefill-chunk", 1, program=persistent) == decoded)
+    if variant == "cublaslt":
+        own = os.path.join(folder, "baton")
+        true["repeats_in_one_chunk"] = logits() == whole
+        true["same_in_one_chunk_with_3_workers"] = logits("--workers", 3) == whole
+        true["decodes_as_without"] = logits("--prefill-chunk", 1, program=own) == decoded
+        result["difference_from_own_bodies"] = difference(whole, logits(program=own))
     if variant == "invariant":
         true["same_in_chunks_of_7"] = logits("--prefill-chunk", 7) == whole
         # Sine and cosine are each platform's own.
@@ -237,6 +268,9 @@ def program_speed(kit, shape, variant, kind, size):
     """A program's own bench, on weights that it makes itself."""
     program = kit.path("shapes", shape, variant)
     costs = kit.json(program, "info", "--json")["costs"]
+    if variant == "cublaslt" and (missing := without_cublaslt(
+            kit, program, "bench", "--json", "--quiet", "--prefill", 8, "--decode", 1, "--repeat", 1)):
+        return missing
     sizes = {"--prefill": size, "--decode": DECODED if kind == "decode" else 8,
              "--repeat": 1 if kind == "decode" else 4}
     if kit.dry:
@@ -283,6 +317,9 @@ def judges(about, shape, engine):
     if engine.startswith("torch-"):
         return [f"correct/torch/{name}/{dtype}" for name in TORCH_CASES if name in cases
                 for dtype in ("float32", "bfloat16")]
+    # cuBLASLt multiplies in BF16 only.
+    if engine == "cublaslt":
+        cases = [name for name in cases if engine in about["cases"][name]["variants"]] or cases
     return ["bodies/oracle", "bodies/twins"] + [f"correct/{name}/{engine}" for name in cases]
 
 
@@ -309,6 +346,9 @@ def parts(about, rounds):
             for kind, sizes in (("prefill", PROMPTS), ("decode", CONTEXTS)):
                 for size in sizes:
                     for engine in engines(about, shape, turn):
+                        # It decodes as without.
+                        if kind == "decode" and engine == "cublaslt":
+                            continue
                         yield (f"{kind}/{shape}/{size}/{turn + 1}/{engine}",
                                lambda kit, a=(kind, shape, size, engine): speed(kit, *a))
         for shape, trained in about["trained"].items():
