@@ -15,13 +15,18 @@ using namespace baton::dist;
 using namespace baton::model;
 using namespace baton::pipeline;
 
-/// Bytes of what a rank has of a value, for one of the step's rows.
-static double rowBytes(Value value, MeshOp mesh) {
+/// Bytes of what a rank has of a value, for one of the step's rows; where every
+/// row sees others, for the last one of the longest sequence.
+static double rowBytes(Value value, MeshOp mesh, int64_t maxSeq) {
   auto type = cast<StepTensorType>(value.getType());
+  bool isSquare = llvm::count_if(type.getShape(), [](int64_t size) {
+                    return isSymbol(size);
+                  }) > 1;
   double bytes = type.getElementType().getIntOrFloatBitWidth() / 8.0;
   for (auto [size, dimension] :
        llvm::zip(type.getShape(), placementOf(value).getDimensions())) {
-    bytes *= isSymbol(size) ? 1 : double(size);
+    bool isSeen = isSquare && size != kRows;
+    bytes *= double(!isSymbol(size) ? size : isSeen ? maxSeq : 1);
     if (!dimension.isReplicate())
       bytes /= double(mesh.countRanks(dimension.getAxes()));
   }
@@ -43,6 +48,7 @@ private:
   void keep(unsigned made, unsigned read, double bytes);
 
   MeshOp mesh;
+  int64_t maxSeq;
   llvm::DenseMap<Operation *, unsigned> phases;
   /// The last phase that reads a saved value, and a value of the block.
   llvm::StringMap<unsigned> savedReads;
@@ -73,10 +79,12 @@ void Lives::countReads(Operation &op, unsigned phase) {
 void Lives::countSaves(StackOp stack, unsigned phase) {
   for (auto save : stack.getBody().getOps<SaveOp>())
     keep(phase, savedReads.lookup(save.getName()),
-         double(stack.getRepeat()) * rowBytes(save.getX(), mesh));
+         double(stack.getRepeat()) * rowBytes(save.getX(), mesh, maxSeq));
 }
 
-Lives::Lives(StageOp stage) : mesh(findMesh(stage)) {
+Lives::Lives(StageOp stage)
+    : mesh(findMesh(stage)),
+      maxSeq(stage->getParentOfType<ProgramOp>().getMaxSeq()) {
   costs.activations = costs.weightActivations = 0;
   double *times[] = {&costs.forward, &costs.input, &costs.weight};
   unsigned phase = 0;
@@ -96,7 +104,7 @@ Lives::Lives(StageOp stage) : mesh(findMesh(stage)) {
   for (auto stack : stage.getBody().getOps<StackOp>())
     countSaves(stack, phases[stack]);
   for (auto [value, read] : reads)
-    keep(phases[value.getDefiningOp()], read, rowBytes(value, mesh));
+    keep(phases[value.getDefiningOp()], read, rowBytes(value, mesh, maxSeq));
 }
 
 PositionCosts pipeline::costsOf(StageOp stage) { return Lives(stage).costs; }
