@@ -45,6 +45,10 @@ constexpr milliseconds between_ranks(50);
 
 } // namespace
 
+bool is_launched() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK");
+}
+
 std::optional<uint32_t> launched_ranks() {
   const char *text = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (!text)
@@ -228,7 +232,7 @@ std::vector<std::string> MessagePassing::share(const std::string &text,
                                                const std::string &what,
                                                std::optional<uint32_t> root,
                                                Patience patience) {
-  std::string name = "step " + std::to_string(step()) + ", " + what;
+  const std::string name = in_step(what);
   const bool takes = !root || *root == rank();
   auto gives_to = [&](uint32_t other) {
     return other != rank() && (!root || *root == other);
