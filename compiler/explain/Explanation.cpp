@@ -35,9 +35,19 @@ static PhaseExplanation explainPhase(event::ProgramOp program,
     result.calls.push_back(call.getCallee().str());
   if (!phase.getBody().getOps<event::AdvanceOp>().empty())
     result.calls.push_back("advance");
-  for (auto exchange : phase.getBody().getOps<event::ExchangeOp>())
-    result.calls.push_back(
-        event::stringifyExchangeKind(exchange.getKind()).str());
+  for (auto exchange : phase.getBody().getOps<event::ExchangeOp>()) {
+    int64_t bytes = 0;
+    for (event::TransferAttr transfer : exchange.getTransfers()) {
+      auto buffer = mlir::SymbolTable::lookupNearestSymbolFrom<event::BufferOp>(
+          exchange, transfer.getSend());
+      bytes += transfer.getElements() *
+               (buffer.getElement().getIntOrFloatBitWidth() / 8);
+    }
+    result.calls.push_back((event::stringifyExchangeKind(exchange.getKind()) +
+                            " of " + llvm::Twine(bytes) + " bytes between " +
+                            llvm::Twine(exchange.countRanks()) + " ranks")
+                               .str());
+  }
   return result;
 }
 

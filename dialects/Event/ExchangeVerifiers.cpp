@@ -27,13 +27,20 @@ LogicalResult MeshOp::verify() {
   return success();
 }
 
-/// Elements of a buffer's rows at full capacity, and of all of it.
+/// Elements of a buffer's rows at full capacity, and of all of it; -1 for more
+/// than 64 bits count.
 static std::pair<int64_t, int64_t> countElements(BufferOp buffer) {
-  int64_t row = 1;
+  int64_t row = 1, all;
   for (int64_t extent : buffer.getCapacity().drop_front())
-    row *= extent;
-  return {row, row * buffer.getCapacity().front()};
+    if (__builtin_mul_overflow(row, extent, &row))
+      return {-1, -1};
+  if (__builtin_mul_overflow(row, buffer.getCapacity().front(), &all))
+    return {row, -1};
+  return {row, all};
 }
+
+/// As many as 2^20 ranks can have parts of.
+static constexpr int64_t kMostPart = int64_t(1) << 42;
 
 static LogicalResult verifyTransfer(ExchangeOp op, TransferAttr transfer,
                                     int64_t ranks) {
@@ -51,9 +58,10 @@ static LogicalResult verifyTransfer(ExchangeOp op, TransferAttr transfer,
            << "sends elements of type " << send.getElement() << " to "
            << transfer.getReceive() << " of " << receive.getElement();
   int64_t elements = transfer.getElements(), part = transfer.getPart();
-  if (part < 16 || part % 16)
+  if (part < 16 || part % 16 || part > kMostPart)
     return op.emitOpError() << transfer << " has parts of " << part
-                            << " elements, expected a multiple of 16";
+                            << " elements, expected a multiple of 16 up to "
+                               "2^42";
   if (elements < 1 || elements > ranks * part)
     return op.emitOpError()
            << transfer << " has " << elements << " elements, expected 1 to "
@@ -85,7 +93,7 @@ LogicalResult ExchangeOp::verify() {
   for (auto [i, axis] : llvm::enumerate(getAxes()))
     if (llvm::is_contained(ArrayRef(getAxes().getValue()).take_front(i), axis))
       return emitOpError() << "names axis " << axis << " twice";
-  int64_t ranks = (*meshes.begin()).countRanks(getAxes());
+  int64_t ranks = countRanks();
   if (ranks == 0)
     return emitOpError() << "is over " << getAxes()
                          << ", of which the mesh does not have all";

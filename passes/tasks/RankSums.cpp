@@ -83,7 +83,7 @@ void RankSums::exchange(ArrayAttr axes, ArrayRef<Trainable *> trainables) {
   bucket.axes = axes;
   bucket.ranks = countRanks(mesh, axes);
   bucket.layers = tiler.stack ? int64_t(tiler.stack.getRepeat()) : 1;
-  bucket.reverse = tiler.stack && tiler.stack.getReverse();
+  bucket.reverse = bucket.layers > 1 && tiler.stack.getReverse();
   int64_t summed = 0;
   for (Trainable *trainable : trainables) {
     Tensor tensor;

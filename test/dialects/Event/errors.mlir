@@ -1223,7 +1223,7 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
   event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
   event.segment "s" repeat 1 {
     event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
-      // expected-error @+1 {{#event.transfer<@g to @r, 40 by 24> has parts of 24 elements, expected a multiple of 16}}
+      // expected-error @+1 {{#event.transfer<@g to @r, 40 by 24> has parts of 24 elements, expected a multiple of 16 up to 2^42}}
       event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 24>]
     }
   }

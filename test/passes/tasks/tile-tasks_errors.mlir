@@ -3,11 +3,13 @@
 // RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=max-outputs=-3 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=linear-columns=24 2>&1 | FileCheck %s --check-prefix=PANEL
 // RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=logits-bytes=0 2>&1 | FileCheck %s --check-prefix=LOGITS
+// RUN: not baton-opt %S/inputs/block.mlir --tile-tasks=bucket=0 2>&1 | FileCheck %s --check-prefix=BUCKET
 
 // ZERO: error: tile-tasks: linear-rows is 0, expected at least 1
 // NEGATIVE: error: tile-tasks: max-outputs is -3, expected at least 1
 // PANEL: error: tile-tasks: linear-columns is 24, no multiple of 16
 // LOGITS: error: tile-tasks: logits-bytes is 0, expected at least 1
+// BUCKET: error: tile-tasks: bucket is 0, expected at least 1
 
 model.program @foreign_op max_seq 8 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
@@ -130,5 +132,41 @@ model.program @no_gradients max_seq 8 training {
   %x = model.embedding %tokens, %w : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
   %loss, %dx, %dw = model.cross_entropy %x, %w, %targets, %weights : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
   // expected-error @+1 {{cannot be tiled: no parameter has a gradient; differentiate comes before tile-tasks}}
+  model.return %loss : !model.tensor<rows x f32>
+}
+
+// -----
+
+dist.mesh [dp = 2] batch [dp]
+// expected-error @+1 {{cannot be tiled: it is a program of all ranks; localize comes before tile-tasks}}
+model.program @of_all_ranks max_seq 8 training attributes {dist.arguments = [#dist.placement<[shard(dp)]>, #dist.placement<[shard(dp)]>, #dist.placement<[shard(dp)]>, #dist.placement<[shard(dp)]>]} {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  model.return %weights : !model.tensor<rows x f32>
+}
+
+// -----
+
+dist.mesh [dp = 2] batch [dp]
+// expected-error @+1 {{cannot be tiled: it decodes, and so far programs of several ranks train}}
+model.program @decodes max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  %l = model.last_rows %e : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
+  model.return %l : !model.tensor<outputs x 4 x f32>
+}
+
+// -----
+
+dist.mesh [dp = 2] batch [dp]
+model.program @summed_in_part max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<16 x 8 x f32>
+  %x = model.embedding %tokens, %w : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %loss, %dx, %dw = model.cross_entropy %x, %w, %targets, %weights : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+  // expected-error @+1 {{cannot be tiled: the gradient of parameter is a sum over other ranks elsewhere}}
+  model.gradient %dw of %w : <16 x 8 x f32>, <16 x 8 x f32>
+  %more = model.embedding_gradient %dx, %tokens : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x i32>) -> !model.tensor<16 x 8 x f32>
+  model.gradient %more of %w {dist.summed = ["dp"]} : <16 x 8 x f32>, <16 x 8 x f32>
   model.return %loss : !model.tensor<rows x f32>
 }
