@@ -39,7 +39,7 @@ struct TextBegin {
 constexpr int spins = 1000;
 /// How long a rank waits for others once the job was told to end: mpirun does
 /// that when a process dies, and kills the rest a second later.
-constexpr milliseconds after_end(400);
+constexpr milliseconds after_end(250);
 /// Ranks give up one after the other, so that the first one says why.
 constexpr milliseconds between_ranks(50);
 

@@ -15,8 +15,6 @@
 #include <system_error>
 #include <thread>
 
-#include <unistd.h>
-
 namespace baton {
 
 namespace {
@@ -175,11 +173,8 @@ void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
   ProcessRank rank(*communicator, workers);
   try {
     or_end_job(*communicator, [&] { process(rank); });
-  } catch (const AgreedError &) {
-    communicator->finish();
-    if (rank.speak())
-      throw;
-    _exit(1);
+  } catch (const AgreedError &failure) {
+    end_job_together(*communicator, failure.what());
   }
   communicator->finish();
 }
