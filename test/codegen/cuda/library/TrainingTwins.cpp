@@ -299,14 +299,15 @@ TWIN_TEST(baton_task_sum_squares) {
 
 TWIN_TEST(baton_task_sum_ranks) {
   Random random(16);
-  for_each_shape([&](int64_t ranks, int64_t width) {
-    const Buffer parts = random.buffer(ranks, width);
-    twin.agree([&](auto body) {
-      Buffer out = parts;
-      body(out.data(), out.stride, ranks, width);
-      return out;
-    });
-  });
+  for (int64_t ranks : {1, 2, 5})
+    for (int64_t width : {1, 16, 300}) {
+      const Buffer parts = random.buffer(ranks, width);
+      twin.agree([&](auto body) {
+        Buffer out = parts;
+        body(out.data(), out.stride, ranks, width);
+        return out;
+      });
+    }
 }
 
 TWIN_TEST(baton_task_sum_losses) {
