@@ -95,6 +95,10 @@ void Communicator::exchange(uint32_t collective, uint32_t iteration,
   counter.sent.fetch_add(sent, std::memory_order_relaxed);
 }
 
+std::string Communicator::in_step(const std::string &what) const {
+  return step() ? "step " + std::to_string(step()) + ", " + what : what;
+}
+
 bool Communicator::any(bool holds, const std::string &what) {
   std::vector<std::string> answers = share(holds ? "1" : "0", what);
   return std::find(answers.begin(), answers.end(), "1") != answers.end();

@@ -147,6 +147,8 @@ protected:
     uint32_t place;
   };
   const Group &group(uint32_t collective) const { return groups[collective]; }
+  /// What ranks do together, for messages: with the step, if there is one yet.
+  std::string in_step(const std::string &what) const;
   /// The engine's part of exchange().
   virtual void move(uint32_t collective, uint32_t iteration,
                     std::span<const BatonExchange> tensors) = 0;

@@ -104,7 +104,7 @@ public:
                                  std::optional<uint32_t> root,
                                  Patience patience) override {
     std::shared_ptr<Meeting> meeting =
-        state.come({0, shares, 0}, everybody, rank(), what,
+        state.come({0, shares, 0}, everybody, rank(), in_step(what),
                    {true, step(), nullptr, 0, text});
     state.wait(*meeting, rank(), meeting->come, patience);
     std::vector<std::string> texts;

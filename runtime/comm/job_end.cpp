@@ -12,22 +12,49 @@
 
 namespace baton {
 
-void end_job(Communicator &communicator, const std::string &message) noexcept {
-  // Handlers of signals that end the process remove temporary files as well.
+namespace {
+
+/// Handlers of signals that end the process remove temporary files as well.
+void block_signals() {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
-  static std::atomic<bool> is_ending = false;
-  while (is_ending.exchange(true))
-    pause();
-  communicator.yield_last_word();
-  remove_temporary_files();
+}
+
+void say(const std::string &message) {
   // There may be a line that shows progress.
   std::string line = isatty(STDERR_FILENO) ? "\r\033[K" : "";
   line += "error: " + message + "\n";
   [[maybe_unused]] ssize_t ignored =
       write(STDERR_FILENO, line.data(), line.size());
+}
+
+} // namespace
+
+void end_job(Communicator &communicator, const std::string &message) noexcept {
+  block_signals();
+  static std::atomic<bool> is_ending = false;
+  while (is_ending.exchange(true))
+    pause();
+  communicator.yield_last_word();
+  remove_temporary_files();
+  say(message);
   communicator.kill();
+}
+
+void end_job_together(Communicator &communicator,
+                      const std::string &message) noexcept {
+  block_signals();
+  remove_temporary_files();
+  if (communicator.rank() == 0)
+    say(message);
+  try {
+    // The first process that exits with 1 makes mpirun kill the others.
+    communicator.barrier("the end of the run");
+    communicator.finish();
+  } catch (const CommunicationError &) {
+  }
+  _exit(1);
 }
 
 } // namespace baton

@@ -16,6 +16,11 @@ namespace baton {
 [[noreturn]] void end_job(Communicator &communicator,
                           const std::string &message) noexcept;
 
+/// The same at the end of a job that all ranks end alike, each on its own: the
+/// one that talks to the user says why, before any of them is gone.
+[[noreturn]] void end_job_together(Communicator &communicator,
+                                   const std::string &message) noexcept;
+
 } // namespace baton
 
 #endif // BATON_RUNTIME_COMM_JOB_END_H

@@ -39,11 +39,15 @@ struct TextBegin {
 constexpr int spins = 1000;
 /// How long a rank waits for others once the job was told to end: mpirun does
 /// that when a process dies, and kills the rest a second later.
-constexpr milliseconds after_end(400);
+constexpr milliseconds after_end(250);
 /// Ranks give up one after the other, so that the first one says why.
 constexpr milliseconds between_ranks(50);
 
 } // namespace
+
+bool is_launched() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK");
+}
 
 std::optional<uint32_t> launched_ranks() {
   const char *text = std::getenv("OMPI_COMM_WORLD_SIZE");
@@ -228,7 +232,7 @@ std::vector<std::string> MessagePassing::share(const std::string &text,
                                                const std::string &what,
                                                std::optional<uint32_t> root,
                                                Patience patience) {
-  std::string name = "step " + std::to_string(step()) + ", " + what;
+  const std::string name = in_step(what);
   const bool takes = !root || *root == rank();
   auto gives_to = [&](uint32_t other) {
     return other != rank() && (!root || *root == other);

@@ -15,6 +15,9 @@
 
 namespace baton {
 
+/// Whether this process was started as one of several, by mpirun or by another
+/// launcher that Open MPI knows (PMIx).
+bool is_launched();
 /// How many processes mpirun has started, if this is one of them.
 std::optional<uint32_t> launched_ranks();
 

@@ -29,8 +29,6 @@ void say(std::string_view text) {
 
 [[noreturn]] void end(std::string_view message) {
   remove_temporary_files();
-  if (is_silent)
-    _exit(1);
   // There may be a line that shows progress.
   if (isatty(STDERR_FILENO))
     say("\r\033[K");
@@ -40,7 +38,13 @@ void say(std::string_view text) {
 
 void on_signal(int) {
   std::atomic<bool> *stop = stop_flag.load();
-  if (!stop || was_interrupted.exchange(true))
+  bool again = was_interrupted.exchange(true);
+  if (!stop && is_silent) {
+    remove_temporary_files();
+    _exit(1);
+  }
+  // Whoever else says why may send several, and kills what does not end.
+  if (!stop || (again && !is_silent))
     end("error: interrupted\n");
   stop->store(true);
 }

@@ -15,8 +15,6 @@
 #include <system_error>
 #include <thread>
 
-#include <unistd.h>
-
 namespace baton {
 
 namespace {
@@ -27,18 +25,18 @@ std::string ranks_text(uint64_t ranks) {
 
 /// What the user and mpirun ask for against what the program is compiled for.
 void check_ranks(const Mesh &mesh, const TrainOptions &options) {
+  const std::string compiled =
+      "the program is compiled for " + ranks_text(mesh.ranks()) +
+      (mesh.ranks() > 1 ? " (" + mesh.text() + ")" : "") +
+      "; batonc --mesh says how many";
   if (options.ranks && *options.ranks != mesh.ranks())
-    throw Error("--ranks " + std::to_string(*options.ranks) +
-                ": the program is compiled for " + ranks_text(mesh.ranks()) +
-                " (" + mesh.text() + "); batonc --mesh says how many");
+    throw Error("--ranks " + std::to_string(*options.ranks) + ": " + compiled);
   std::optional<uint32_t> launched = launched_ranks();
   // One process may have ranks that are threads.
   if (launched && *launched != mesh.ranks() &&
       !(*launched == 1 && options.engine == "threads"))
-    throw Error("mpirun has started " + ranks_text(*launched) +
-                ", and the program is compiled for " +
-                ranks_text(mesh.ranks()) + " (" + mesh.text() +
-                "); batonc --mesh says how many");
+    throw Error("mpirun has started " + ranks_text(*launched) + ", and " +
+                compiled);
 }
 
 bool uses_mpi(const TrainOptions &options) {
@@ -48,7 +46,7 @@ bool uses_mpi(const TrainOptions &options) {
     return false;
   if (!options.engine.empty())
     throw Error("--engine=" + options.engine + ": expected threads or mpi");
-  return launched_ranks().has_value();
+  return is_launched();
 }
 
 CommunicatorOptions communicator_options(const TrainOptions &options,
@@ -175,11 +173,8 @@ void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
   ProcessRank rank(*communicator, workers);
   try {
     or_end_job(*communicator, [&] { process(rank); });
-  } catch (const AgreedError &) {
-    communicator->finish();
-    if (rank.speak())
-      throw;
-    _exit(1);
+  } catch (const AgreedError &failure) {
+    end_job_together(*communicator, failure.what());
   }
   communicator->finish();
 }

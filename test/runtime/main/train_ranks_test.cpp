@@ -217,7 +217,7 @@ TEST_F(TrainRanksTest, WhoDoesNotFitIsRefused) {
             "--ranks 3: the program is compiled for 2 ranks (dp=2); batonc "
             "--mesh says how many");
   EXPECT_EQ(refused(train(1, "out", {"--ranks", "2"})),
-            "--ranks 2: the program is compiled for 1 rank (one rank); batonc "
+            "--ranks 2: the program is compiled for 1 rank; batonc "
             "--mesh says how many");
   EXPECT_EQ(refused(train(2, "out", {"--batch", "3"})),
             "--batch 3: its sequences do not divide by the 2 ranks that each "
@@ -251,7 +251,6 @@ TEST_F(TrainRanksTest, WhoDiffersIsRefused) {
   for (const auto &[flags, what] : std::vector<std::pair<Words, std::string>>{
            {{"--lr", "0.25"}, "--lr, 0.25 and not 8.0"},
            {{"--seed", "4"}, "seed, 4 and not 0"},
-           {{"--init-seed", "2"}, "weights, "},
            {{"--clip", "3"}, "--clip, 3.0 and not 1.0"},
            {{"--save-every", "3"}, "--save-every, 3 and not 2"},
            {{"--data", path("other.u16")}, "data, "}}) {
