@@ -111,8 +111,7 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
      << ", past = step.past, outputs = step.outputs;\n"
      << "  worker.begin_phase(" << phase.number() << ", iteration);\n";
   phase.emitPointers();
-  if (!phase.handsOver())
-    phase.emitProductChoice();
+  phase.emitProductChoice();
   phase.emitShare();
   if (memory.hasRing)
     os << formatv("  BatonRing<Weights_{0}, {1}, {2}> ring(shared, {{});\n",

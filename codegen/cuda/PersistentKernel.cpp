@@ -160,13 +160,14 @@ static int64_t placesOf(ProgramOp program) {
 }
 
 /// Says for each segment which of its places are the part's.
-static void emitPartsOfSegments(ProgramOp program, raw_ostream &os) {
+static void emitPartsOfSegments(StringRef indent, ProgramOp program,
+                                raw_ostream &os) {
   int64_t place = 0;
   for (auto [number, segment] :
        enumerate(program.getBody().getOps<SegmentOp>())) {
     int64_t places = placesOf(segment);
-    os << "    const baton::cuda::PartOfSegment part_" << number << " = {part, "
-       << place << ", " << places / segment.getRepeat() << ", "
+    os << indent << "const baton::cuda::PartOfSegment part_" << number
+       << " = {part, " << place << ", " << places / segment.getRepeat() << ", "
        << segment.getRepeat() << "};\n";
     place += places;
   }
@@ -178,7 +179,7 @@ static void emitPhaseCalls(const KernelParts &parts, bool phasesAreCalled,
   raw_ostream &os = parts.os;
   size_t next = 0;
   if (hasParts)
-    emitPartsOfSegments(parts.program(), os);
+    emitPartsOfSegments("    ", parts.program(), os);
   for (auto [number, segment] :
        enumerate(parts.program().getBody().getOps<SegmentOp>())) {
     std::string part = "part_" + std::to_string(number);
@@ -232,7 +233,7 @@ static void emitPhasesFromPlace(const KernelParts &parts, bool phasesAreCalled,
     os << "  const int64_t rows = step.rows, past = step.past, outputs = "
           "step.outputs;\n";
   if (hasParts)
-    emitPartsOfSegments(parts.program(), os);
+    emitPartsOfSegments("  ", parts.program(), os);
   os << "  for (;;)\n"
         "    switch (place.phase) {\n";
   size_t next = 0;
