@@ -482,14 +482,17 @@ def Event_ExchangeOp : Event_Op<"exchange", [HasParent<"PhaseOp">]> {
     tasks that add n parts in ascending order of ranks, and an `all_gather`.
     `purpose` names what the exchange belongs to, for people.
 
-    The runtime does it, when all ranks of the group have come to it.
+    The runtime does it, when all ranks of the group have come to it. A rank's task
+    that advances the step comes after its exchanges: builders of plans see to that,
+    and event-verify does not look.
 
     **Constraints:**
     - the program has a mesh, and `axes` are different ones of it, of at least two ranks together
     - it stands alone in its phase
     - the phase's grid depends on `outputs` alone, and has one task at most
     - there is a tensor, and send and receive are buffers of one element type, not inputs
-    - part is a multiple of 64 bytes of f32, and n parts are the whole tensor or more
+    - no buffer is received into twice, or sent and received into
+    - part is a multiple of 64 bytes, and n parts are the whole tensor or more
     - of an all_to_all, send has as many elements as the whole tensor, and receive n rows of a part
     - of an all_gather, send has rows of a part, and receive as many elements as the whole tensor
   }];

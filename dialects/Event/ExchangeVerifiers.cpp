@@ -2,6 +2,10 @@
 
 #include "dialects/Event/Event.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+
+#include <numeric>
+
 using namespace mlir;
 using namespace baton::event;
 
@@ -58,10 +62,14 @@ static LogicalResult verifyTransfer(ExchangeOp op, TransferAttr transfer,
            << "sends elements of type " << send.getElement() << " to "
            << transfer.getReceive() << " of " << receive.getElement();
   int64_t elements = transfer.getElements(), part = transfer.getPart();
-  if (part < 16 || part % 16 || part > kMostPart)
-    return op.emitOpError() << transfer << " has parts of " << part
-                            << " elements, expected a multiple of 16 up to "
-                               "2^42";
+  if (!send.getElement().isIntOrFloat())
+    return success(); // The buffer says so itself.
+  int64_t bytes = send.getElement().getIntOrFloatBitWidth() / 8;
+  int64_t aligned = 64 / std::gcd(int64_t(64), bytes);
+  if (part < 1 || part % aligned || part > kMostPart)
+    return op.emitOpError()
+           << transfer << " has parts of " << part
+           << " elements, expected a multiple of " << aligned << " up to 2^42";
   if (elements < 1 || elements > ranks * part)
     return op.emitOpError()
            << transfer << " has " << elements << " elements, expected 1 to "
@@ -82,6 +90,22 @@ static LogicalResult verifyTransfer(ExchangeOp op, TransferAttr transfer,
     return op.emitOpError()
            << transfer << " brings " << ranks << " parts, but @"
            << parts.getSymName() << " has " << all / row << " rows";
+  return success();
+}
+
+/// Ranks send and receive all tensors at once, in any order.
+static LogicalResult verifyApart(ExchangeOp op) {
+  llvm::SmallPtrSet<Attribute, 16> sent, received;
+  for (TransferAttr transfer : op.getTransfers())
+    sent.insert(transfer.getSend());
+  for (TransferAttr transfer : op.getTransfers()) {
+    if (sent.contains(transfer.getReceive()))
+      return op.emitOpError()
+             << "sends " << transfer.getReceive() << " and receives into it";
+    if (!received.insert(transfer.getReceive()).second)
+      return op.emitOpError()
+             << "receives into " << transfer.getReceive() << " twice";
+  }
   return success();
 }
 
@@ -120,5 +144,5 @@ LogicalResult ExchangeOp::verify() {
     if (failed(verifyTransfer(*this, transfer, ranks)))
       return failure();
   }
-  return success();
+  return verifyApart(*this);
 }

@@ -1231,6 +1231,72 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
 
 // -----
 
+// exchange: parts are aligned by bytes
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.buffer @h transient : f16 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @i transient : f16 extents affine_map<()[rows, past, outputs] -> (2, 48)> capacity [2, 48] strides [48, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{#event.transfer<@h to @i, 40 by 48> has parts of 48 elements, expected a multiple of 32 up to 2^42}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@h to @i, 40 by 48>]
+    }
+  }
+}
+
+// -----
+
+// exchange: not in place
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{sends @g and receives into it}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @g, 64 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: nothing is received into what another tensor is sent from
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{sends @r and receives into it}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 64 by 32>, #event.transfer<@r to @g, 64 by 32>]
+    }
+  }
+}
+
+// -----
+
+// exchange: buffers are received into once
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
+      // expected-error @+1 {{receives into @r twice}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>, #event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
 // exchange: parts are the whole
 event.program @p max_rows 4 max_seq 8 max_outputs 1 {
   event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
