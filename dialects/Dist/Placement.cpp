@@ -42,8 +42,10 @@ PlacementAttr baton::dist::placementOf(Value value) {
     list = parent->getAttrOfType<ArrayAttr>(
         isa<ProgramOp>(parent) ? kArguments : kPlacements);
   }
-  if (list)
-    return cast<PlacementAttr>(list[index]);
+  // A list that is too short, or of something else, has an error of its own.
+  if (list && index < list.size())
+    if (auto placement = dyn_cast<PlacementAttr>(list[index]))
+      return placement;
   return replicated(value.getContext(),
                     cast<StepTensorType>(value.getType()).getRank());
 }

@@ -1544,3 +1544,60 @@ model.program @p max_seq 8 training {
   dist.sum_gradients %w over [0, 1] payload "2 * 4" : !model.tensor<4 x bf16>
   model.return %loss : !l
 }
+
+// -----
+
+// The schedule looks at messages before they are verified.
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x f32>
+dist.mesh [pipe = 2]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !i, %positions: !i, %targets: !i, %weights: !l):
+  dist.schedule "1f1b" over "pipe" microbatches 1 in_flight [1, 1] tables ["F0 B0 W0", "F0 B0 W0"]
+  dist.stage [0] offsets [0] {
+    dist.phase forward
+    // expected-error @+1 {{exchanges 'f32', expected a floating-point tensor of rows}}
+    %dx = dist.receive from next payload "4" : f32
+    dist.send %dx to next payload "4" : f32
+    dist.phase input
+    dist.phase weight
+    dist.stage_end
+  }
+  %loss = dist.stage [1] offsets [0] -> !l {
+    dist.phase forward
+    %x = dist.receive from previous payload "4" : f32
+    dist.phase input
+    dist.send %x to previous payload "4" : f32
+    dist.phase weight
+    dist.stage_end %weights : !l
+  }
+  model.return %loss : !l
+}
+
+// -----
+
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x f32>
+dist.mesh [pipe = 2]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !i, %positions: !i, %targets: !i, %weights: !l):
+  dist.schedule "1f1b" over "pipe" microbatches 1 in_flight [1, 1] tables ["F0 B0 W0", "F0 B0 W0"]
+  dist.stage [0] offsets [0] {
+    dist.phase forward
+    dist.send %weights to next payload "4 * rows" : !l
+    dist.phase input
+    // expected-error @+1 {{'dist.placements': expected 1 placements in brackets}}
+    %dx = dist.receive from next payload "4 * rows" {dist.placements = []} : !l
+    dist.phase weight
+    dist.stage_end
+  }
+  %loss = dist.stage [1] offsets [0] -> !l {
+    dist.phase forward
+    %x = dist.receive from previous payload "4 * rows" : !l
+    dist.phase input
+    dist.send %x to previous payload "4 * rows" : !l
+    dist.phase weight
+    dist.stage_end %x : !l
+  }
+  model.return %loss : !l
+}
