@@ -63,7 +63,7 @@ struct CommunicatorOptions {
   /// Of one rank: so many exchanges can be under way at once.
   unsigned workers = 1;
   std::optional<RankFault> fault = {};
-  /// Whether a signal has told this process to end, where that may be because
+  /// Whether a launcher has told this process to end, which may be because
   /// another rank's process has died. Called by several threads at once.
   std::function<bool()> is_ending = {};
 };

@@ -31,21 +31,25 @@ void say(const std::string &message) {
 
 } // namespace
 
+void leave_nothing() noexcept {
+  block_signals();
+  remove_temporary_files();
+}
+
 void end_job(Communicator &communicator, const std::string &message) noexcept {
   block_signals();
   static std::atomic<bool> is_ending = false;
   while (is_ending.exchange(true))
     pause();
   communicator.yield_last_word();
-  remove_temporary_files();
+  leave_nothing();
   say(message);
   communicator.kill();
 }
 
 void end_job_together(Communicator &communicator,
                       const std::string &message) noexcept {
-  block_signals();
-  remove_temporary_files();
+  leave_nothing();
   if (communicator.rank() == 0)
     say(message);
   try {

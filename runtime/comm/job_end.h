@@ -21,6 +21,10 @@ namespace baton {
 [[noreturn]] void end_job_together(Communicator &communicator,
                                    const std::string &message) noexcept;
 
+/// Removes temporary files, in a thread that is about to end the process and
+/// that no signal disturbs any more. Once; another thread waits here for ever.
+void leave_nothing() noexcept;
+
 } // namespace baton
 
 #endif // BATON_RUNTIME_COMM_JOB_END_H

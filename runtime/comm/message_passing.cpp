@@ -2,6 +2,8 @@
 
 #include "runtime/comm/message_passing.h"
 
+#include "runtime/comm/job_end.h"
+
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -40,6 +42,9 @@ constexpr int spins = 1000;
 /// How long a rank waits for others once the job was told to end: mpirun does
 /// that when a process dies, and kills the rest a second later.
 constexpr milliseconds after_end(250);
+/// The same where another rank has what takes long to do: other launchers give
+/// it time for that.
+constexpr milliseconds after_end_patiently(30000);
 /// Ranks give up one after the other, so that the first one says why.
 constexpr milliseconds between_ranks(50);
 
@@ -57,6 +62,17 @@ std::optional<uint32_t> launched_ranks() {
   std::string_view digits = text;
   std::from_chars(digits.data(), digits.data() + digits.size(), count);
   return count;
+}
+
+uint32_t launched_rank() {
+  uint32_t rank = 0;
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"})
+    if (const char *text = std::getenv(name)) {
+      std::string_view digits = text;
+      std::from_chars(digits.data(), digits.data() + digits.size(), rank);
+      break;
+    }
+  return rank;
 }
 
 template <typename Function, typename... Arguments>
@@ -131,6 +147,8 @@ void MessagePassing::Requests::post(void *data, uint64_t bytes, uint32_t peer,
 void MessagePassing::Requests::wait(Patience patience) {
   std::vector<OpenMpi::Status> statuses(handles.size());
   const auto late = between_ranks * owner.rank();
+  const auto allowance =
+      late + (patience == Patience::Usual ? after_end : after_end_patiently);
   Clock::time_point end = Clock::now() + owner.options.timeout + late;
   std::optional<Clock::time_point> told;
   for (int turn = 0; !handles.empty(); ++turn) {
@@ -147,7 +165,7 @@ void MessagePassing::Requests::wait(Patience patience) {
     owner.heed_last_word();
     if (!told && owner.options.is_ending && owner.options.is_ending())
       told = now;
-    if (told && now - *told > after_end + late)
+    if (told && now - *told > allowance)
       give_up(/*told_to_end=*/true);
     if (patience == Patience::Usual && now > end)
       give_up(/*told_to_end=*/false);
@@ -228,6 +246,15 @@ std::unique_ptr<MessagePassing> MessagePassing::connect(
       static_cast<uint32_t>(rank), options, chunk));
 }
 
+struct MessagePassing::Texts {
+  std::string own;
+  TextBegin own_begin;
+  std::vector<TextBegin> begins;
+  std::vector<std::string> all;
+};
+
+MessagePassing::~MessagePassing() = default;
+
 std::vector<std::string> MessagePassing::share(const std::string &text,
                                                const std::string &what,
                                                std::optional<uint32_t> root,
@@ -237,38 +264,42 @@ std::vector<std::string> MessagePassing::share(const std::string &text,
   auto gives_to = [&](uint32_t other) {
     return other != rank() && (!root || *root == other);
   };
-  TextBegin own = {text.size(), {}};
-  const uint64_t at_first = std::min<uint64_t>(text.size(), sizeof(own.begin));
-  std::memcpy(own.begin, text.data(), at_first);
-  std::vector<TextBegin> begins(size());
+  texts.reset(new Texts{text, {text.size(), {}}, {}, {}});
+  auto &[own, own_begin, begins, all] = *texts;
+  const uint64_t at_first =
+      std::min<uint64_t>(own.size(), sizeof(own_begin.begin));
+  std::memcpy(own_begin.begin, own.data(), at_first);
+  begins.resize(size());
   Requests first(*this, name);
   for (uint32_t other = 0; other < size(); ++other) {
     if (takes && other != rank())
       first.receive(&begins[other], sizeof(TextBegin), other, first_of_text);
     if (gives_to(other))
-      first.send(&own, sizeof(TextBegin), other, first_of_text);
+      first.send(&own_begin, sizeof(TextBegin), other, first_of_text);
   }
   first.wait(patience);
 
-  std::vector<std::string> texts(takes ? size() : 0);
+  all.resize(takes ? size() : 0);
   Requests rest(*this, name);
   for (uint32_t other = 0; other < size(); ++other) {
     if (takes && other != rank()) {
       const TextBegin &begin = begins[other];
-      texts[other].resize(begin.bytes);
+      all[other].resize(begin.bytes);
       uint64_t here = std::min<uint64_t>(begin.bytes, sizeof(begin.begin));
-      std::memcpy(texts[other].data(), begin.begin, here);
-      rest.receive(texts[other].data() + here, begin.bytes - here, other,
+      std::memcpy(all[other].data(), begin.begin, here);
+      rest.receive(all[other].data() + here, begin.bytes - here, other,
                    rest_of_text);
     }
     if (gives_to(other))
-      rest.send(text.data() + at_first, text.size() - at_first, other,
+      rest.send(own.data() + at_first, own.size() - at_first, other,
                 rest_of_text);
   }
   rest.wait(patience);
   if (takes)
-    texts[rank()] = text;
-  return texts;
+    all[rank()] = std::move(own);
+  std::vector<std::string> result = std::move(all);
+  texts.reset();
+  return result;
 }
 
 void MessagePassing::move(uint32_t collective, uint32_t iteration,
@@ -310,6 +341,7 @@ void MessagePassing::heed_last_word() {
                   mpi.world, &found, &status);
   if (code != OpenMpi::success || !found)
     return;
+  leave_nothing();
   // It kills this process at once, or mpirun does.
   std::this_thread::sleep_for(std::chrono::seconds(5));
   _exit(1);

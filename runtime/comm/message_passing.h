@@ -20,6 +20,9 @@ namespace baton {
 bool is_launched();
 /// How many processes mpirun has started, if this is one of them.
 std::optional<uint32_t> launched_ranks();
+/// This process's place among them, known before they are connected; 0 for one
+/// that was started alone.
+uint32_t launched_rank();
 
 /// This process's rank, connected by Open MPI. One exists in a process.
 ///
@@ -38,6 +41,8 @@ public:
   connect(const Mesh &mesh, const std::vector<Collective> &collectives,
           const CommunicatorOptions &options, uint64_t chunk = usual_chunk,
           int threads = OpenMpi::thread_multiple);
+
+  ~MessagePassing() override;
 
   const char *engine() const override { return "mpi"; }
   std::vector<std::string> share(const std::string &text,
@@ -58,6 +63,7 @@ protected:
 
 private:
   class Requests;
+  struct Texts;
 
   MessagePassing(const OpenMpi &mpi, bool concurrent, const Mesh &mesh,
                  const std::vector<Collective> &collectives, uint32_t rank,
@@ -72,6 +78,9 @@ private:
   bool concurrent;
   uint64_t chunk;
   std::mutex serial;
+  /// What share() sends and receives. It outlives a share() that fails, whose
+  /// messages are still under way while the job ends.
+  std::unique_ptr<Texts> texts;
   /// Of each collective: the tag of its first iteration.
   std::vector<int> tags;
 };

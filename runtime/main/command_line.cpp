@@ -2,6 +2,7 @@
 
 #include "runtime/main/command_line.h"
 
+#include "runtime/comm/message_passing.h"
 #include "runtime/error.h"
 #include "runtime/main/commands.h"
 #include "runtime/main/interrupt.h"
@@ -9,11 +10,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <new>
+#include <thread>
 
 namespace baton {
 
@@ -171,8 +174,10 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   command.add_flag("--resume", options.resume,
                    "Go on from the newest intact checkpoint in --out");
   command
-      .add_option("--workers", options.run.workers,
-                  "Threads, of all ranks together (default: one for each core)")
+      .add_option(
+          "--workers", options.run.workers,
+          "Threads, of all ranks together, which have at least one each "
+          "(default: one for each core)")
       ->type_name("N")
       ->check(positive());
   command
@@ -414,7 +419,16 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   return 0;
 }
 
+/// Of processes that fail alike before they are connected, rank 0 says why, and
+/// mpirun ends the others meanwhile. One that is left has failed on its own.
+void wait_for_first_rank() {
+  end_silently();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+}
+
 int complain(const std::string &message) {
+  if (launched_rank() != 0)
+    wait_for_first_rank();
   std::string line = "error: " + one_line(message) + "\n";
   std::fputs(line.c_str(), stderr);
   return 1;

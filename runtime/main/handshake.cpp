@@ -49,6 +49,9 @@ nlohmann::ordered_json identity(const TrainingRun &run,
   // What is due when is decided by each rank for itself.
   result["--save-every"] = run.options.save_every;
   result["--validate-every"] = run.options.validate_every;
+  result["--gradients"] = run.options.gradients.has_value();
+  result["--trace"] = run.options.run.trace.has_value();
+  result["--json"] = run.options.json;
   result["loss scale"] = run.scale.value();
   return result;
 }

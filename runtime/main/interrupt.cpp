@@ -18,6 +18,7 @@ namespace {
 // Only lock-free atomics may be touched in a signal handler.
 std::atomic<std::atomic<bool> *> stop_flag = nullptr;
 std::atomic<bool> was_interrupted = false;
+std::atomic<bool> was_terminated = false;
 std::atomic<bool> is_silent = false;
 static_assert(std::atomic<std::atomic<bool> *>::is_always_lock_free &&
               std::atomic<bool>::is_always_lock_free);
@@ -36,8 +37,10 @@ void say(std::string_view text) {
   _exit(1);
 }
 
-void on_signal(int) {
+void on_signal(int signal) {
   std::atomic<bool> *stop = stop_flag.load();
+  if (signal == SIGTERM)
+    was_terminated = true;
   bool again = was_interrupted.exchange(true);
   if (!stop && is_silent) {
     remove_temporary_files();
@@ -78,6 +81,8 @@ void handle_signals() {
 void end_silently() { is_silent = true; }
 
 bool is_interrupted() { return was_interrupted; }
+
+bool is_terminated() { return was_terminated; }
 
 void check_interrupted() {
   if (was_interrupted)

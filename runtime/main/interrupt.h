@@ -29,6 +29,9 @@ void end_silently();
 
 /// Whether such a signal came while there was an Interruptible.
 bool is_interrupted();
+/// Whether one of them was SIGTERM, which mpirun sends when another process has
+/// died.
+bool is_terminated();
 /// Throws Error when such a signal came while there was an Interruptible.
 void check_interrupted();
 

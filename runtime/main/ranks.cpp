@@ -163,11 +163,14 @@ private:
 void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
                  const TrainOptions &options,
                  const std::function<void(Ranks &)> &process) {
+  if (!is_launched())
+    throw Error("--engine=mpi: start the program with mpirun -n " +
+                std::to_string(mesh.ranks()));
   unsigned workers = workers_of_process(options, mesh.ranks());
   CommunicatorOptions wanted = communicator_options(options, workers);
   // mpirun ends the others when one process dies: the one that knows says why.
   end_silently();
-  wanted.is_ending = [] { return is_interrupted(); };
+  wanted.is_ending = [] { return is_terminated(); };
   std::unique_ptr<Communicator> communicator =
       MessagePassing::connect(mesh, collectives, wanted);
   ProcessRank rank(*communicator, workers);

@@ -33,7 +33,9 @@ RunTrace::~RunTrace() {
 void RunTrace::publish() {
   if (!recorder)
     return;
-  if (uint64_t dropped = recorder->dropped(); dropped && !options.quiet)
+  const bool speaks = !communicator || communicator->rank() == 0;
+  if (uint64_t dropped = recorder->dropped();
+      dropped && !options.quiet && speaks)
     std::fprintf(stderr,
                  "warning: the trace lacks the last %llu tasks; trace fewer "
                  "tokens\n",

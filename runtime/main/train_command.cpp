@@ -132,7 +132,7 @@ void train(const Metadata &metadata, const TrainOptions &options,
   state.seed = options.seed;
   std::optional<ResumePoint> point;
   if (options.resume) {
-    point = resume(options.out);
+    point = resume(options.out, ranks.speak());
     state = point->state;
     restore(scale, state, options, point->folder);
     if (!options.run.quiet && ranks.speak())

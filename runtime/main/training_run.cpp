@@ -146,6 +146,8 @@ private:
   const Checkpoint *like() const { return checkpoint ? &*checkpoint : nullptr; }
   /// Throws when a signal has ended the program.
   void check_stopped() const;
+  /// Returns when rank 0 has done what it does alone, however long that takes.
+  void wait_for_first(const std::string &what);
   void write_gradients(const StepReport &report);
   void validate(Trainer &trainer, Validation &validation);
   void explain(NonFiniteStep &failure);
@@ -174,7 +176,14 @@ void RankRun::check_stopped() const {
     check_interrupted();
 }
 
+void RankRun::wait_for_first(const std::string &what) {
+  if (communicator)
+    communicator->barrier(what, Communicator::Patience::Endless);
+}
+
 void RankRun::write_gradients(const StepReport &report) {
+  if (!gradients)
+    return;
   tensors->fetch("gradient");
   // Powers of two round nothing.
   gradients->write(
@@ -229,8 +238,7 @@ void RankRun::save(uint64_t step, StepResults *results) {
       reached.extra["loss_scale"] = scale.state();
     out->save(reached, tensors->sources(like()), tensors->optimizer());
   }
-  if (communicator)
-    communicator->barrier("a checkpoint", Communicator::Patience::Endless);
+  wait_for_first("a checkpoint");
 }
 
 void RankRun::steps() {
@@ -260,8 +268,10 @@ void RankRun::steps() {
     try {
       execution->run(trainer, /*observed=*/guard != nullptr);
       check_stopped();
-      if (gradients && trainer.step == options.steps)
+      if (options.gradients && trainer.step == options.steps) {
         write_gradients(trainer.report);
+        wait_for_first("the file of gradients");
+      }
       if (options.validate_every && trainer.step == validate_at)
         validate(trainer, validation);
     } catch (NonFiniteStep &failure) {
@@ -272,9 +282,11 @@ void RankRun::steps() {
     if (trainer.step == save_at)
       save(trainer.step, results.get());
   }
-  if (guard)
+  if (guard && reports)
     write_touched(*guard, *options.check_memory);
   trace.publish();
+  if (options.run.trace)
+    wait_for_first("the file of the trace");
   if (communicator && options.json)
     print_traffic(*communicator);
 }

@@ -365,7 +365,7 @@ void RunFolder::save(const TrainingState &state,
   remove_older(state.step);
 }
 
-ResumePoint resume(const fs::path &folder) {
+ResumePoint resume(const fs::path &folder, bool warns) {
   std::error_code failure;
   if (!fs::is_directory(folder, failure))
     throw Error("--resume: " + folder.string() +
@@ -377,8 +377,9 @@ ResumePoint resume(const fs::path &folder) {
     try {
       return open_checkpoint(path, *step);
     } catch (const Error &error) {
-      std::fprintf(stderr, "warning: %s is damaged and skipped: %s\n",
-                   path.c_str(), error.what());
+      if (warns)
+        std::fprintf(stderr, "warning: %s is damaged and skipped: %s\n",
+                     path.c_str(), error.what());
     }
   }
   if (steps.empty())

@@ -97,8 +97,9 @@ struct ResumePoint {
 
 /// The newest checkpoint of a run's folder whose files are all as they were
 /// written; every byte is read. A damaged one is named on standard error, with
-/// what is wrong, and skipped. Throws Error when there is no intact one.
-ResumePoint resume(const std::filesystem::path &folder);
+/// what is wrong, unless another process `warns`, and skipped. Throws Error
+/// when there is no intact one.
+ResumePoint resume(const std::filesystem::path &folder, bool warns = true);
 
 } // namespace baton
 

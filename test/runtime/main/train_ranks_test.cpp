@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -140,6 +141,14 @@ protected:
     return file(where + "model.safetensors") +
            file(where + "optimizer.safetensors");
   }
+  Words temporary_files() {
+    Words found;
+    for (const auto &entry :
+         std::filesystem::recursive_directory_iterator(folder.path))
+      if (std::string name = entry.path(); name.ends_with(".temporary"))
+        found.push_back(name);
+    return found;
+  }
   std::vector<int> steps_of(const std::string &out) {
     std::vector<int> steps;
     for (const auto &entry : std::filesystem::directory_iterator(path(out)))
@@ -230,14 +239,19 @@ TEST_F(TrainRanksTest, WhoDoesNotFitIsRefused) {
   EXPECT_NE(
       refused(train(2, "out", {"--rank-timeout", "0"})).find("--rank-timeout"),
       std::string::npos);
+  EXPECT_EQ(refused(train(2, "out", {"--engine=mpi"})),
+            "--engine=mpi: start the program with mpirun -n 2");
   if (!has_mpi())
     GTEST_SKIP() << "Open MPI (package openmpi-bin) is not installed";
-  Result result = run(mpi(train(2, "out"), 3));
-  EXPECT_NE(result.status, 0);
-  EXPECT_NE(result.errors.find("mpirun has started 3 ranks, and the program is "
-                               "compiled for 2 ranks (dp=2)"),
-            std::string::npos)
-      << result.errors;
+  EXPECT_EQ(refused(mpi(train(2, "out"), 3)),
+            "mpirun has started 3 ranks, and the program is compiled for 2 "
+            "ranks (dp=2); batonc --mesh says how many");
+  EXPECT_NE(refused(mpi(train(2, "out", {"--stepz", "3"}))).find("--stepz"),
+            std::string::npos);
+  // Nobody else knows of it.
+  Words one_wrong = mpi(train(2, "out"), 1) + Words{":", "-n", "1"} +
+                    train(2, "out", {"--stepz", "3"});
+  EXPECT_NE(refused(one_wrong).find("--stepz"), std::string::npos);
   EXPECT_NE(refused(mpi(train(2, "out", {"--data", "nowhere"}))).find("--data"),
             std::string::npos);
 }
@@ -253,6 +267,10 @@ TEST_F(TrainRanksTest, WhoDiffersIsRefused) {
            {{"--seed", "4"}, "seed, 4 and not 0"},
            {{"--clip", "3"}, "--clip, 3.0 and not 1.0"},
            {{"--save-every", "3"}, "--save-every, 3 and not 2"},
+           {{"--gradients", path("gradients")},
+            "--gradients, true and not false"},
+           {{"--trace", path("trace.json")}, "--trace, true and not false"},
+           {{"--json"}, "--json, true and not false"},
            {{"--data", path("other.u16")}, "data, "}}) {
     Words command = mpi(train(2, "out"), 1) + Words{":", "-n", "1"} +
                     train(2, "out", flags);
@@ -277,10 +295,13 @@ TEST_F(TrainRanksTest, ARankThatFailsEndsAll) {
   auto check = [&](const std::string &kind, const std::string &text,
                    bool by_mpi) {
     std::string out = kind + (by_mpi ? "-mpi" : "");
-    Words command = train(2, out,
-                          {"--rank-fault", "1:5:" + kind, "--rank-timeout",
-                           kind == "stall" ? "0.5" : "20"});
+    Words command =
+        train(2, out,
+              {"--rank-fault", "1:5:" + kind, "--rank-timeout",
+               kind == "stall" ? "0.5" : "20", "--trace", path("trace.json"),
+               "--gradients", path("gradients")});
     EXPECT_EQ(refused(by_mpi ? mpi(command) : command), text);
+    EXPECT_EQ(temporary_files(), Words{}) << out;
     // The last checkpoint is as it was.
     EXPECT_EQ(steps_of(out), (std::vector<int>{2, 4}));
     EXPECT_EQ(parse(run(train(2, out, {"--resume"}))),
@@ -302,6 +323,39 @@ TEST_F(TrainRanksTest, ASignalStopsAllAfterTheSameStep) {
   Result result = process.wait();
   EXPECT_EQ(result.status, 1);
   EXPECT_EQ(result.errors, "error: interrupted\n");
+}
+
+TEST_F(TrainRanksTest, ASignalToOneProcessStopsAllAfterTheSameStep) {
+  if (!has_mpi())
+    GTEST_SKIP() << "Open MPI (package openmpi-bin) is not installed";
+  const Words named = {"/bin/sh", "-c",
+                       "echo $$ > " + path("") +
+                           "process.$OMPI_COMM_WORLD_RANK; exec \"$@\"",
+                       "sh"};
+  for (int signal : {SIGINT, SIGHUP}) {
+    Process process(mpi(named + train(2, "out", {"--steps", "100000000"})));
+    process.read_some();
+    kill(std::stoi(file("process.1")), signal);
+    Result result = process.wait();
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(result.errors.find("error: "),
+              result.errors.find("error: interrupted\n"));
+    EXPECT_EQ(result.errors.find("error: "), result.errors.rfind("error: "))
+        << result.errors;
+    std::filesystem::remove_all(path("out"));
+  }
+}
+
+TEST_F(TrainRanksTest, ADamagedCheckpointIsNamedOnce) {
+  if (!has_mpi())
+    GTEST_SKIP() << "Open MPI (package openmpi-bin) is not installed";
+  Lines whole = parse(run(train(2, "out")));
+  std::filesystem::resize_file(path("out/step-6/model.safetensors"), 100);
+  Result result = run(mpi(train(2, "out", {"--resume"})));
+  EXPECT_EQ(parse(result), Lines(whole.begin() + 4, whole.end()));
+  size_t first = result.errors.find("is damaged and skipped");
+  EXPECT_NE(first, std::string::npos) << result.errors;
+  EXPECT_EQ(first, result.errors.rfind("is damaged and skipped"));
 }
 
 TEST_F(TrainRanksTest, NumbersThatAreNotFiniteAreNamedOnce) {
