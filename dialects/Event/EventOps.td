@@ -482,9 +482,9 @@ def Event_ExchangeOp : Event_Op<"exchange", [HasParent<"PhaseOp">]> {
     tasks that add n parts in ascending order of ranks, and an `all_gather`.
     `purpose` names what the exchange belongs to, for people.
 
-    The runtime does it, when all ranks of the group have come to it. A rank's task
-    that advances the step comes after its exchanges: builders of plans see to that,
-    and event-verify does not look.
+    The runtime does it, when all ranks of the group have come to it. That a step's
+    exchanges come before the task that advances it is up to who builds the plan:
+    event-verify does not look at it.
 
     **Constraints:**
     - the program has a mesh, and `axes` are different ones of it, of at least two ranks together
