@@ -210,11 +210,14 @@ private:
     CudaDriver::Module module = nullptr;
     int result = driver.module_load(&module, baton_cubins[index]);
     if (result == CudaDriver::no_binary_for_gpu)
-      throw Error("this program is compiled for " + kind + ", and " + gpu_name +
-                  " is sm_" +
-                  std::to_string(attribute(CudaDriver::capability_major)) +
-                  std::to_string(attribute(CudaDriver::capability_minor)) +
-                  "; compile it with that --target");
+      // Architectures of batonc's may have a suffix, as sm_90a has.
+      throw Error(
+          "this program is compiled for " + kind + ", and " + gpu_name +
+          " has compute capability " +
+          std::to_string(attribute(CudaDriver::capability_major)) + "." +
+          std::to_string(attribute(CudaDriver::capability_minor)) +
+          "; compile it with the --target for that, of those that batonc "
+          "--help lists");
     driver.check(result, "the kernel cannot be loaded on " + gpu_name);
     return module;
   }

@@ -1,11 +1,11 @@
 """Kernels for GPUs, compiled by NVRTC; no GPU is needed.
 
 - a kernel compiles for sm_80 and sm_90a, and no register is spilled, nor with
-  --launch=graph in those of a graph; with products by cuBLASLt no more than without;
-  with --train that of a program that trains, in F32 and in BF16, whose phases, which
+  --launch=graph in those of a graph, nor with products by cuBLASLt and the same
+  weights without; with --train that of a program that trains, in F32 and in BF16, whose phases, which
   are functions, spill none, so that what the loop around them keeps is all;
 - multiplications by warpgroups overlap in all of them: ptxas says so where not;
-- the same input gives the same executable;
+- the same input gives the same executable (not with --once);
 - where there is no CUDA driver the program says so, in one line.
 
 Skipped (77) where NVRTC is neither installed nor fetched by tools/install-cuda.
@@ -19,6 +19,16 @@ import sys
 
 import programs
 from programs import Program, expect, run
+
+
+def expect_fast(device, what, most_spilled=0):
+    """Nothing of what ptxas says makes a kernel slow."""
+    for kernel in device["kernels"]:
+        expect(kernel["registers"] > 0, f"{what}: NVRTC says nothing of registers")
+        expect(kernel["spilled_bytes"] <= most_spilled,
+               f"{what}: {kernel['name']} spills {kernel['spilled_bytes']} bytes of registers")
+        expect(kernel["serialized_multiplications"] == 0,
+               f"{what}: multiplications by warpgroups do not overlap in {kernel['name']}")
 
 
 def test(arguments, scratch):
@@ -43,17 +53,11 @@ def test(arguments, scratch):
         expect(device["kind"] == f"cuda:{architecture}", "info names another device")
         expect(len(device["kernels"]) == (1 if arguments.train else 2),
                "not one kernel for few rows and one for many")
-        spilled = [64 if arguments.train and not graph else 0] * 2
+        expect_fast(device, architecture, most_spilled=64 if arguments.train and not graph else 0)
         if arguments.cublaslt:
             own = Program(arguments.batonc, arguments.folder, path("own"), target, "--dtype=bf16", "--cublaslt=never")
-            spilled = [kernel["spilled_bytes"]
-                       for kernel in json.loads(run([own.path, "info", "--json"]).stdout)["device"]["kernels"]]
-        for kernel, most in zip(device["kernels"], spilled):
-            expect(kernel["registers"] > 0, "NVRTC says nothing of registers")
-            expect(kernel["spilled_bytes"] <= most, f"{architecture}: registers are spilled")
-            expect(kernel["serialized_multiplications"] == 0,
-                   f"{architecture}: multiplications by warpgroups do not overlap")
-        if arguments.train:
+            expect_fast(json.loads(run([own.path, "info", "--json"]).stdout)["device"], f"{architecture}, own products")
+        if arguments.train or arguments.once:
             continue
         again = Program(arguments.batonc, arguments.folder, path("again"), target, *mode, "--no-cache")
         with open(program, "rb") as one, open(again.path, "rb") as other:
@@ -85,6 +89,7 @@ if __name__ == "__main__":
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--launch", default="persistent")
     parser.add_argument("--cublaslt", action="store_true")
+    parser.add_argument("--once", action="store_true", help="do not compile again")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

@@ -5,7 +5,9 @@
 // What is captured and launched is written to FAKE_DRIVER_LOG, a line each. The
 // kernel that ends a step is spelled out here, with a sampler that always finds
 // token 7; others do nothing. A persistent kernel's step ends with the part
-// that ends at FAKE_DRIVER_PLACES. Structures are as in cuda.h of CUDA 13.
+// that ends at FAKE_DRIVER_PLACES. FAKE_DRIVER_FAULT says what is amiss: there
+// are no "devices", they are of another "architecture", or have no "memory".
+// Structures are as in cuda.h of CUDA 13.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +21,7 @@
 
 namespace {
 
-constexpr int invalid_value = 1;
+constexpr int invalid_value = 1, out_of_memory = 2, no_binary_for_gpu = 209;
 
 struct LaunchAttribute {
   int id;
@@ -47,6 +49,11 @@ struct Graph {
 Graph *capturing = nullptr;
 int graphs = 0;
 char context, stream;
+
+bool lacks(const char *what) {
+  const char *fault = getenv("FAKE_DRIVER_FAULT");
+  return fault && !strcmp(fault, what);
+}
 
 void log(const std::string &line) {
   if (FILE *file = fopen(getenv("FAKE_DRIVER_LOG"), "a")) {
@@ -84,21 +91,27 @@ int cuInit(unsigned flags) { return flags ? invalid_value : 0; }
 int cuGetErrorString(int, const char **text) {
   return *text = "invalid value", 0;
 }
-int cuDeviceGetCount(int *count) { return *count = 1, 0; }
+int cuDeviceGetCount(int *count) { return *count = !lacks("devices"), 0; }
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, 0; }
 int cuDeviceGetName(char *name, int length, int) {
   return strncpy(name, "fake", length), 0;
 }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
-  return *value = attribute == 16 ? 3 : attribute == 95, 0;
+  // Multiprocessors, and a compute capability of 9.0.
+  return *value = attribute == 16   ? 3
+                  : attribute == 75 ? 9
+                                    : attribute == 95,
+         0;
 }
 int cuDevicePrimaryCtxRetain(void **made, int) { return *made = &context, 0; }
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 int cuCtxSetCurrent(void *given) { return given ? 0 : invalid_value; }
 int cuMemGetInfo_v2(size_t *free, size_t *total) {
-  return *free = *total = size_t(1) << 30, 0;
+  return *free = 1 << 20, *total = size_t(1) << 30, 0;
 }
 int cuModuleLoadData(void **module, const void *image) {
+  if (lacks("architecture"))
+    return no_binary_for_gpu;
   return *module = &context, memcmp(image, "\177ELF", 4) ? invalid_value : 0;
 }
 int cuModuleGetFunction(void **function, void *, const char *name) {
@@ -112,6 +125,8 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int,
   return *blocks = 2, 0;
 }
 int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+  if (lacks("memory"))
+    return out_of_memory;
   return *address = reinterpret_cast<uint64_t>(
              aligned_alloc(256, (bytes + 255) / 256 * 256)),
          0;
