@@ -1,7 +1,8 @@
 """Parts of a step's rows that have their logits one after the other change no bits.
 
 Programs whose logits are of two parts, of some and of as many as there may be
-train on steps that fill some of the parts, on any number of workers. No plan has
+train on steps that fill some of the parts, on any number of workers; so do programs
+for an odd number of rows, of whose two halves both have the middle one. No plan has
 a place for the logits of all rows, however much memory there is for them.
 """
 
@@ -18,12 +19,13 @@ from training import lines_of, read_bytes, write_tokens
 MOST_ROWS = 96
 
 
-def describe(path, usual, vocabulary, parts):
-    """The CPU's description, with memory for so many rows' logits."""
+def describe(path, usual, vocabulary, most, parts):
+    """The CPU's description, for steps of so many rows and memory for the logits of
+    one of so many parts of them."""
     with open(usual) as file:
         description = json.load(file)
-    description["training"] |= {"max_rows": MOST_ROWS, "linear_rows": 8, "linear_columns": 32,
-                                "logits_bytes": MOST_ROWS // parts * vocabulary * 4}
+    description["training"] |= {"max_rows": most, "linear_rows": 8, "linear_columns": 32,
+                                "logits_bytes": most // parts * vocabulary * 4}
     with open(path, "w") as file:
         json.dump(description, file)
 
@@ -56,17 +58,21 @@ def test(arguments, scratch):
 
     found = {}
     # Two halves, and, of more parts, the halves of one.
-    for parts, emitted in ((1, 2), (2, 2), (4, 5), (8, 9)):
-        target, program = path(f"target-{parts}"), path(f"program-{parts}")
-        describe(target, arguments.target, vocabulary, parts)
+    for most, parts, emitted in ((MOST_ROWS, 1, 2), (MOST_ROWS, 2, 2), (MOST_ROWS, 4, 5), (MOST_ROWS, 8, 9),
+                                 (MOST_ROWS - 1, 1, 2), (MOST_ROWS - 1, 5, 6)):
+        name = f"{most}-{parts}"
+        target, program = path(f"target-{name}"), path(f"program-{name}")
+        describe(target, arguments.target, vocabulary, most, parts)
         plan = run([*compiled, "--target-file", target, "--emit=event"]).stdout
-        expect(phases(plan) == emitted, f"{phases(plan)} parts, expected {emitted}")
-        expect_no_logits_of(MOST_ROWS, plan)
+        expect(phases(plan) == emitted, f"{name}: {phases(plan)} parts, expected {emitted}")
+        expect_no_logits_of(most, plan)
         run([*compiled, "--target-file", target, "-o", program])
         # One row, parts of one row, a whole one, one row more, and all parts.
-        for rows in (1, 2, MOST_ROWS // 8, MOST_ROWS // 8 + 1, MOST_ROWS // 2 + 3, MOST_ROWS):
+        for rows in (1, 2, MOST_ROWS // 8, MOST_ROWS // 8 + 1, MOST_ROWS // 2 + 3, MOST_ROWS - 1, MOST_ROWS):
+            if rows > most:
+                continue
             for workers in (1, 3):
-                out = path(f"out-{parts}-{rows}-{workers}")
+                out = path(f"out-{name}-{rows}-{workers}")
                 result = run([program, "train", "--weights", arguments.folder, "--data", path("tokens.u16"),
                               "--seq", rows, "--batch", 1, "--accumulate", 2, "--steps", 2, "--lr", 1e-3,
                               "--validation-fraction", 0, "--workers", workers, "--quiet", "--out", out])
@@ -74,7 +80,7 @@ def test(arguments, scratch):
                 expect(len(losses) == 2, result.stdout)
                 results = losses, read_bytes(os.path.join(out, "step-2/model.safetensors"))
                 expect(found.setdefault(rows, results) == results,
-                       f"{parts} parts, {rows} rows, {workers} workers: other bits")
+                       f"{parts} parts of {most}, {rows} rows, {workers} workers: other bits")
 
 
 if __name__ == "__main__":
