@@ -87,9 +87,13 @@ Timeline baton::pipeline::simulate(const Schedule &schedule,
     }
     return done.size() > before;
   };
+  // Activations go up, gradients go down: a turn upwards and one downwards each
+  // carry theirs through all stages.
   for (bool any = true; any;) {
     any = false;
     for (int stage = 0; stage < schedule.stages; ++stage)
+      any |= advance(stage);
+    for (int stage = schedule.stages - 1; stage >= 0; --stage)
       any |= advance(stage);
   }
   double busy = 0;

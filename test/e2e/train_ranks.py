@@ -281,6 +281,12 @@ def sanitized(fixture):
         program = fixture.compile(sanitizer, f"--mesh=dp={fixture.ranks}", f"--sanitize={sanitizer}")
         result = run(fixture.train(program, sanitizer + "-run", *flags))
         expect(not result.stderr and parse(result.stdout) == plain, f"{sanitizer}: {result}")
+    # One report, of one rank.
+    touched = fixture.path("touched.json")
+    run(fixture.train(program, "touched", "--workers", fixture.ranks, "--check-memory", touched, steps=1))
+    with open(touched) as file:
+        report = json.load(file)
+    expect(0 < report["touched"] <= report["planned"], f"touches {report}")
     print("silence under both sanitizers")
 
 

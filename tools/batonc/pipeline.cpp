@@ -63,6 +63,9 @@ static void addFlags(CLI::App &app, Options &options) {
   app.add_option("--svg", options.svg, "draw the timeline into a file");
 }
 
+/// Products of two flags' numbers, and sums of them, are finite.
+static constexpr double largestNumber = 1e100;
+
 /// What is wrong with numbers of a flag.
 static std::string checkNumbers(const char *flag,
                                 const std::vector<double> &numbers,
@@ -73,9 +76,12 @@ static std::string checkNumbers(const char *flag,
            (least == most
                 ? std::to_string(most)
                 : std::to_string(least) + " or " + std::to_string(most));
-  for (double number : numbers)
+  for (double number : numbers) {
     if (!(number >= 0) || !std::isfinite(number))
       return std::string(flag) + " has a number that is negative or none";
+    if (number > largestNumber)
+      return std::string(flag) + " has a number above 1e100";
+  }
   return "";
 }
 
