@@ -124,9 +124,10 @@ def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
 
     - `none`: everything that is read is kept.
     - `selective`: no op is repeated whose `isCheapToRecompute` (`Differentiable`)
-      says no, which are products of matrices and attention. Under that condition
-      the bytes that are kept are the fewest: a minimum cut, of several the one
-      that repeats least. Views are never kept themselves, but their sources.
+      says no, which are products of matrices, but hyper-connections' small ones,
+      and attention. Under that condition the bytes that are kept are the fewest: a
+      minimum cut, of several the one that repeats least. Views are never kept
+      themselves, but their sources.
     - `full`: of each iteration of the pattern only what the stack carries into it
       is kept.
 
@@ -147,7 +148,7 @@ def Recompute : Pass<"recompute", "::mlir::ModuleOp"> {
            [{::llvm::cl::values(
                clEnumValN(::baton::training::RecomputeMode::none, "none", "Nothing"),
                clEnumValN(::baton::training::RecomputeMode::selective, "selective",
-                          "What saves most memory without a second product of matrices"),
+                          "What saves most memory without a second product of matrices, but small ones"),
                clEnumValN(::baton::training::RecomputeMode::full, "full",
                           "All but what a stack carries"))}]>,
   ];

@@ -1,7 +1,7 @@
 """What is computed again has the bits that it had: losses, gradients and weights.
 
-Programs that keep everything, the least without a second product of matrices,
-and the input of each layer only are run side by side; each plans less memory
+Programs that keep everything, the least without a second product of matrices
+(but small ones), and the input of each layer only are run side by side; each plans less memory
 than the one before. With --layers the model has that many, and random weights.
 """
 

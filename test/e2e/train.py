@@ -1,6 +1,6 @@
 """A training run from beginning to end: it learns, stops, goes on, is refused.
 
-A run that is interrupted after any checkpoint and resumed prints the lines and
+Learning rates are those of the formula. A run that is interrupted after any checkpoint and resumed prints the lines and
 leaves the weights of an uninterrupted one; so does one that validates of one that
 does not. Its checkpoints are read by programs that decode, and give other logits
 than before.
@@ -8,12 +8,25 @@ than before.
 
 import argparse
 import json
+import math
 import os
 import shutil
 
 import programs
 from programs import Program, expect, run
 from training import write_tokens
+
+
+def expect_rates(lines, peak, warm_up, steps):
+    """Rising evenly before the peak, then along half a cosine to a tenth of it."""
+    for line in lines:
+        before = line["step"] - 1
+        if before < warm_up:
+            wanted = peak * (before + 1) / (warm_up + 1)
+        else:
+            done = (before - warm_up) / (steps - warm_up)
+            wanted = peak * (0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2)
+        expect(abs(line["lr"] / wanted - 1) < 1e-6, f"step {line['step']}: lr {line['lr']}, expected {wanted}")
 
 
 def test(arguments, scratch):
@@ -38,6 +51,7 @@ def test(arguments, scratch):
 
     whole = train("whole", *weights, "--steps", 30, "--save-every", 10, "--keep", 2)
     expect([line["step"] for line in whole] == list(range(1, 31)), f"steps: {whole}")
+    expect_rates(whole, usual["--lr"], usual["--warmup"], 30)
     expect(whole[-1]["loss"] < 0.3 * whole[0]["loss"], f"learns nothing: {whole}")
     expect(sorted(os.listdir(path("whole"))) == ["latest", "loss.svg", "losses.jsonl", "step-20", "step-30"],
            f"leaves {os.listdir(path('whole'))}")

@@ -128,11 +128,10 @@ def test(arguments, scratch):
     with open(path("model", "config.json"), "w") as file:
         json.dump(CONFIG, file)
     write_tokens(path("tokens.u16"), ((i * i + 3 * i) % 37 for i in range(200)))
-    program = path("program")
-    run([arguments.batonc, path("model"), "--mode=train", f"--optimizer={arguments.optimizer}",
-         "--quiet", "-o", program])
+    compiled = [arguments.batonc, path("model"), "--mode=train", f"--optimizer={arguments.optimizer}", "--quiet"]
+    run([*compiled, "-o", path("program")])
 
-    def train(out, *flags, check=True, rate=RATE):
+    def train(out, *flags, check=True, rate=RATE, program=path("program")):
         result = run([program, "train", "--init-seed", 3, "--model", path("model"), "--data",
                       path("tokens.u16"), "--batch", 2, "--seq", 24, "--lr", rate,
                       "--lr-schedule", "constant", "--clip", CLIP, "--quiet",
@@ -186,6 +185,16 @@ def test(arguments, scratch):
     train("resumed", "--steps", 2)
     train("resumed", "--steps", 3, "--resume")
     expect(content("resumed", 3) == wanted, "a resumed run has other bits")
+
+    # Gradients times so much are beyond F16, so that norms are infinite.
+    run([*compiled, "--dtype=f16", "-o", path("f16")])
+    line = train("infinite", "--steps", 1, "--loss-scale", 2**32, program=path("f16"))[0]
+    expect(line.get("skipped") and line["grad_norm"] is None, f"a finite step: {line}")
+    for name, (_, _, values) in read_tensors(path("infinite", "step-1", "model.safetensors")).items():
+        expect(values == begin[name][2], f"a step that is not finite changed {name}")
+    states = read_tensors(path("infinite", "step-1", "optimizer.safetensors"))
+    expect(states and not any(any(values) for _, _, values in states.values()),
+           f"a step that is not finite changed states: {sorted(states)}")
 
     for text, message in (("beta", "expected NAME=VALUE"), ("nonsense=1", "has the number"),
                           ("weight_decay=", "no finite number"),

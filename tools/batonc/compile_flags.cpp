@@ -108,7 +108,8 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   app.add_option("--recompute", recompute.value,
                  "training: what the backward step computes again instead of "
                  "keeping it: none, selective (fewest bytes without a second "
-                 "product of matrices), full (all but each layer's input)");
+                 "product of matrices, but hyper-connections' small ones), "
+                 "full (all but each layer's input)");
   app.add_option("--target", target,
                  "machine to compile for: cpu, cuda:sm_80, cuda:sm_90a (any of "
                  "\"architectures\" in the target description), or "
