@@ -1,4 +1,5 @@
-"""Which memory orders and scopes PTX has where a worker waits, notifies and asks.
+"""Which memory orders and scopes PTX has where a worker waits, notifies and asks, and
+that a wait for copies is bounded.
 
 Kernels that each call one member of kernel.h's worker are compiled to PTX by NVRTC; no
 GPU is needed. Then faults are planted in copies of the headers, and each has to be
@@ -14,7 +15,8 @@ import sys
 import tempfile
 
 LIBRARY = os.path.join("codegen", "cuda", "library")
-SOURCE = """#include "codegen/cuda/library/kernel.h"
+SOURCE = """#include "codegen/cuda/library/async.h"
+#include "codegen/cuda/library/kernel.h"
 #define KERNEL(name, ...)                                                      \\
   extern "C" __global__ void name(BatonDevice *device, int64_t *seen,          \\
                                   const BatonDeviceStep step) {                \\
@@ -26,6 +28,8 @@ KERNEL(await, const BatonBox<0> box = {5}; worker.wait(box, 2);
        if (worker.ready()) ++*seen)
 KERNEL(border, if (worker.border(7)) ++*seen)
 KERNEL(ask, worker.end_phase())
+KERNEL(copies, BATON_DYNAMIC_SHARED(shared);
+       baton_barrier_wait(reinterpret_cast<uint64_t *>(shared), step.rows))
 KERNEL(generate, worker.advance(step, worker.parameter<float>(0), 4))
 """
 BARRIER = r"bar(rier)?\.(cta\.)?sync"
@@ -42,6 +46,8 @@ ORDERS = {
             r"ld\.acquire\.sys\.global\.u32", r"st\.relaxed\.gpu\.global\.u32", BARRIER],
     "generate": [r"ld\.acquire\.sys\.global\.u32", VOTE, r"st\.release\.sys\.global\.u32",
                  r"st\.release\.sys\.global\.u32", r"st\.release\.sys\.global\.u32"],
+    "copies": [r"mbarrier\.try_wait", r"%globaltimer", r"mbarrier\.try_wait", r"%globaltimer", r"\b1000000000[01]\b",
+               r"\btrap;"],
     CALLED: [r"ld\.relaxed\.gpu\.global\.u32", r"ld\.relaxed\.gpu\.global\.u32", r"%globaltimer",
                           r"st\.release\.sys\.global\.u32"],
 }
@@ -56,6 +62,8 @@ PLANTED = [
     ("device.h", "ld.acquire.sys", "ld.acquire.gpu"),
     ("device.h", "st.release.sys", "st.relaxed.sys"),
     ("device.h", "st.release.sys", "st.release.gpu"),
+    ("async.h", "> most_nanoseconds", "> 0"),
+    ("async.h", "asm volatile(\"trap;\")", ""),
     ("kernel.h", "      baton_fence();\n", "      ;\n"),
     ("kernel.h", "  __device__ __forceinline__ void notify(int64_t word) {\n    __syncthreads();\n",
      "  __device__ __forceinline__ void notify(int64_t word) {\n"),
@@ -75,7 +83,7 @@ def nvrtc(folders):
 def compiled(library, *includes):
     """The PTX of SOURCE, or what NVRTC says against it."""
     program = ctypes.c_void_p()
-    options = [b"--gpu-architecture=compute_80", b"--std=c++17",
+    options = [b"--gpu-architecture=compute_90", b"--std=c++17",
                *(f"--include-path={folder}".encode() for folder in includes)]
 
     def text(kind):
@@ -98,8 +106,8 @@ def faults(ptx):
     """What is not as it has to be, one line each."""
     functions = {}
     # A function's name is followed by its parameters and, behind declarations only, by
-    # a semicolon.
-    for match in re.finditer(r"^(?:\.visible )?\.(?:entry|func)\b[^{;]*?(\w+)\(\n[^{;]*\{\n(.*?)^\}", ptx,
+    # a semicolon. Some of its assembly has braces of its own.
+    for match in re.finditer(r"^(?:\.visible )?\.(?:entry|func)\b[^{;]*?(\w+)\(\n[^{;]*\{\n(.*?)^\}\n(?!\s*// end inline)", ptx,
                              re.MULTILINE | re.DOTALL):
         functions[match[1]] = match[2]
     for name, order in ORDERS.items():
