@@ -3,7 +3,9 @@
 //   compile-cubin SOURCE.cu sm_90a OUT.cubin [FOLDER OF HEADERS]...
 //
 // With the NVRTC that batonc would use, and its options. What pack.py packs
-// beside programs is compiled so. Exits with 77 where there is no NVRTC.
+// beside programs is compiled so. Says what ptxas spills, and whether it lets
+// no multiplications by warpgroups overlap. Exits with 77 where there is no
+// NVRTC.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,5 +47,11 @@ int main(int count, char **arguments) {
   }
   if (error)
     return fail(llvm::Twine(arguments[3]) + ": " + error.message());
+  // In ptxas's words.
+  llvm::outs() << "at most " << cubin->registers << " registers, "
+               << cubin->spilledBytes << " bytes spill stores\n";
+  if (cubin->serialized)
+    llvm::outs() << "wgmma instructions are serialized in " << cubin->serialized
+                 << " functions\n";
   return EXIT_SUCCESS;
 }

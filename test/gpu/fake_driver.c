@@ -2,8 +2,9 @@
 //
 // What driver.py and GpuPlace.cpp call, for tests of their side: memory is the
 // host's, and the kernels of stream_read.cu are spelled out here. Other kernels
-// are found and do nothing. Its clock stands for nothing. With
-// FAKE_DRIVER_FAULT set, one word of what is filled is another.
+// are found, but for those with blanks in their names, and do nothing. More than
+// 48 KiB of shared memory is what was asked for last. Its clock stands for
+// nothing. With FAKE_DRIVER_FAULT set, one word of what is filled is another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { invalid_value = 1, out_of_memory = 2 };
+enum { invalid_value = 1, out_of_memory = 2, not_found = 500 };
+static unsigned most_shared_bytes = 48 << 10;
 
 int cuInit(unsigned flags) { return flags ? invalid_value : 0; }
 int cuGetErrorString(int error, const char **text) {
@@ -56,19 +58,23 @@ int cuModuleLoadData(void **module, const void *image) {
 }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   (void)module;
+  if (strchr(name, ' '))
+    return not_found;
   return *function = strdup(name), 0;
 }
 int cuFuncSetAttribute(void *function, int attribute, int value) {
-  return function && attribute == 8 && value > 0 ? 0 : invalid_value;
+  if (!function || attribute != 8 || value <= 0)
+    return invalid_value;
+  return most_shared_bytes = (unsigned)value, 0;
 }
 
 int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y,
                    unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned shared_bytes, void *stream,
                    void **arguments, void **extra) {
-  (void)shared_bytes, (void)stream, (void)extra;
+  (void)stream, (void)extra;
   if (!grid_x || grid_y != 1 || grid_z != 1 || block_x % 32 || block_y != 1 ||
-      block_z != 1)
+      block_z != 1 || shared_bytes > most_shared_bytes)
     return invalid_value;
   if (strncmp(function, "stream_", 7) != 0)
     return 0;

@@ -1,13 +1,14 @@
 """What the kit does on the host, with a driver that has no GPU (fake_driver.c).
 
 floors.py finds its sum, and says WRONG when a word of the memory is another; the
-tests of the task library send their arguments and fail when no kernel runs; errors
-are one line.
+tests of the task library send their arguments and fail when no kernel runs, those of
+tensor cores too, whose shapes that have no kernel do not count; errors are one line.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--driver", required=True, help="folder with libcuda.so.1")
     parser.add_argument("--bodies", required=True, help="CudaLibraryOracleTest")
+    parser.add_argument("--twins", required=True, help="CudaLibraryTest")
     arguments = parser.parse_args()
     fake = {"LD_LIBRARY_PATH": arguments.driver}
     with tempfile.TemporaryDirectory() as scratch:
@@ -57,6 +59,14 @@ def main():
         result = run(arguments.bodies, "--gtest_filter=RmsNorm.*", **fake, BATON_TEST_BODIES=cubin)
         expect(result.returncode == 1 and "exception" not in result.stdout
                and "instead of" in result.stdout, f"kernels that do nothing: {result.stdout}")
+        for suite, shapes in (("Matrix", 7), ("ProductMatrix", 8)):
+            result = run(arguments.twins, f"--gtest_filter=Library/{suite}.NonfiniteNumbers*", **fake,
+                         BATON_TEST_BODIES=cubin)
+            failed = re.findall(r"^\[  FAILED  \] Library/\S+/(\S+?),.*\(\d+ ms\)$", result.stdout, re.MULTILINE)
+            skipped = re.search(r"\[  SKIPPED \] (\d+) test", result.stdout)
+            expect(result.returncode == 1 and "exception" not in result.stdout and skipped
+                   and failed and all(shape.startswith("256_128x") for shape in failed)
+                   and len(failed) + int(skipped[1]) == shapes, f"kernels that do nothing: {result.stdout}")
         result = run(arguments.bodies, "--gtest_filter=RmsNorm.*", **fake,
                      BATON_TEST_BODIES=cubin + ".not")
         expect(result.returncode == 1 and "cannot be read" in result.stdout, result.stdout)

@@ -33,8 +33,9 @@ typedef unsigned long uint64_t;
 static_assert(sizeof(int64_t) == 8 && sizeof(uint64_t) == 8, "LP64");
 
 #define BATON_DEVICE static __device__ __forceinline__
-/// Called, once in the kernel: bodies that take most registers do not share
-/// them with everything around their call.
+/// Called, instead of being inlined: bodies that take most registers do not
+/// share them with everything around their call, and long ones that are called
+/// from several places are in the kernel once.
 #define BATON_CALLED static __device__ __noinline__
 
 /// Declares `name`, the block's dynamic shared memory, aligned as warpgroups

@@ -366,6 +366,11 @@ private:
     __syncthreads();
   }
 
+  /// No budget ends this wait: the host may be long about its answer, stopped
+  /// in a debugger or writing what it was asked for, and as long as it lives it
+  /// does answer. One that wants the kernel to end, or has failed, answers with
+  /// a step of no rows. What the other workers wait for meanwhile is not
+  /// counted (baton_poll_slowly).
   __device__ __forceinline__ void ask(uint32_t question) {
     __syncthreads();
     if (threadIdx.x == 0) {

@@ -12,10 +12,8 @@
 #include "runtime/device_program.h"
 #include "test/codegen/cuda/library/Relocation.h"
 
-#include <array>
 #include <cstdint>
 #include <iosfwd>
-#include <optional>
 #include <string_view>
 #include <tuple>
 #include <typeinfo>
@@ -65,31 +63,22 @@ struct ThreadBlock {
 template <typename... Parameters>
 void run_emulated(ThreadBlock block, void (*body)(Parameters...),
                   std::tuple<Parameters...> arguments) {
-  std::optional<Relocation> relocation;
-  if (Place *place = Place::chosen()) {
-    relocation.emplace(*place);
-    std::array<uint64_t, sizeof...(Parameters)> words;
-    std::apply(
-        [&](Parameters &...each) {
-          ((each = relocation->moved(each)), ...);
-          words = {argument_word(each)...};
-        },
-        arguments);
-    if (place->run(body_name(reinterpret_cast<void (*)()>(body)), block.threads,
-                   words)) {
-      relocation->fetch();
-      return;
-    }
-  }
   auto call = [&] { std::apply(body, arguments); };
-  emulation::launch(
-      {1, block.threads, 0, block.seed},
-      [](void *call_address) {
-        (*static_cast<decltype(call) *>(call_address))();
+  std::apply(
+      [&](Parameters &...each) {
+        run_placed(
+            body_name(reinterpret_cast<void (*)()>(body)), block.threads, 0,
+            [&] {
+              emulation::launch(
+                  {1, block.threads, 0, block.seed},
+                  [](void *call_address) {
+                    (*static_cast<decltype(call) *>(call_address))();
+                  },
+                  &call);
+            },
+            each...);
       },
-      &call);
-  if (relocation)
-    relocation->fetch();
+      arguments);
 }
 
 /// A body of product.h for as many threads, a power of 2 from 32 to 256; the

@@ -30,6 +30,22 @@ struct Call<Body> {
   }
 };
 
+/// The same for bodies whose first parameter is the block's shared memory.
+template <auto Body> struct SharedCall;
+template <typename... Parameters, void (*Body)(unsigned char *, Parameters...)>
+struct SharedCall<Body> {
+  struct Run {
+    __device__ Run(unsigned char *shared, Parameters... arguments) {
+      Body(shared, arguments...);
+    }
+  };
+  static __device__ void run(const uint64_t *memory) {
+    BATON_DYNAMIC_SHARED(shared);
+    Arguments arguments{memory};
+    Run{shared, arguments.take<Parameters>()...};
+  }
+};
+
 #define BATON_KERNEL(name, ...)                                                \
   extern "C" __global__ void __launch_bounds__(256)                            \
       kernel_##name(const uint64_t *memory) {                                  \
@@ -43,15 +59,33 @@ BATON_KERNEL(staged_product, baton_staged_product<256>)
 BATON_KERNEL(staged_product_gradient, baton_staged_product_gradient<256>)
 BATON_KERNEL(staged_product_bf16, baton_staged_product_bf16<256>)
 BATON_KERNEL(staged_product_gradient_f16, baton_staged_product_gradient_f16<256>)
-BATON_KERNEL(matrix_linear, baton_matrix_linear_bf16<256, 128, 128>)
-BATON_KERNEL(matrix_gated_linear, baton_matrix_gated_linear_bf16<256, 128, 128>)
 
-/// As wide as a target has them.
-constexpr int wide = BatonProductMatrixShape::columns_of(256, BATON_ARCHITECTURE);
-BATON_KERNEL(matrix_product_bf16, baton_matrix_product_bf16<256, 128, wide>)
-BATON_KERNEL(matrix_product_f16, baton_matrix_product_f16<256, 128, wide>)
-BATON_KERNEL(matrix_product_gradient_bf16,
-             baton_matrix_product_gradient_bf16<256, 128, wide>)
-BATON_KERNEL(matrix_product_gradient_f16,
-             baton_matrix_product_gradient_f16<256, 128, wide>)
-BATON_KERNEL(matrix_product_narrow, baton_matrix_product_bf16<256, 128, 128>)
+// On tensor cores, in the largest tiles that a target has, by names that say
+// architecture and tile; MatrixBodies.cpp and ProductMatrixBodies.cpp ask for
+// them.
+
+#define BATON_JOINED(name, architecture, tile) name##_##architecture##_##tile
+#define BATON_NAMED(name, architecture, tile)                                  \
+  BATON_JOINED(name, architecture, tile)
+#define BATON_SHARED_KERNEL(name, ...)                                         \
+  extern "C" __global__ void __launch_bounds__(256)                            \
+      name(const uint64_t *memory) {                                           \
+    SharedCall<__VA_ARGS__>::run(memory);                                      \
+  }
+#define BATON_MATRIX_KERNEL(name, columns)                                     \
+  BATON_SHARED_KERNEL(                                                         \
+      BATON_NAMED(kernel_matrix_##name, BATON_ARCHITECTURE, 128x##columns),    \
+      baton_matrix_##name<256, 128, columns>)
+
+BATON_MATRIX_KERNEL(linear_bf16, 128)
+BATON_MATRIX_KERNEL(gated_linear_bf16, 128)
+BATON_MATRIX_KERNEL(product_bf16, 128)
+BATON_MATRIX_KERNEL(product_gradient_bf16, 128)
+BATON_MATRIX_KERNEL(product_f16, 128)
+BATON_MATRIX_KERNEL(product_gradient_f16, 128)
+#if BATON_ARCHITECTURE >= 90
+BATON_MATRIX_KERNEL(product_bf16, 256)
+BATON_MATRIX_KERNEL(product_gradient_bf16, 256)
+BATON_MATRIX_KERNEL(product_f16, 256)
+BATON_MATRIX_KERNEL(product_gradient_f16, 256)
+#endif

@@ -16,6 +16,7 @@ namespace {
 /// The part of the driver's interface that is used (CUDA 12 and later, cuda.h).
 struct Driver {
   using Address = unsigned long long;
+  static constexpr int not_found = 500, max_dynamic_shared = 8;
 
   int (*init)(unsigned flags);
   int (*error_string)(int error, const char **text);
@@ -24,6 +25,7 @@ struct Driver {
   int (*context_set)(void *context);
   int (*module_load)(void **module, const void *image);
   int (*module_function)(void **function, void *module, const char *name);
+  int (*function_set)(void *function, int attribute, int value);
   int (*allocate)(Address *address, size_t bytes);
   int (*release)(Address address);
   int (*send)(Address there, const void *here, size_t bytes);
@@ -51,6 +53,7 @@ struct Driver {
     resolve("cuCtxSetCurrent", context_set);
     resolve("cuModuleLoadData", module_load);
     resolve("cuModuleGetFunction", module_function);
+    resolve("cuFuncSetAttribute", function_set);
     resolve("cuMemAlloc_v2", allocate);
     resolve("cuMemFree_v2", release);
     resolve("cuMemcpyHtoD_v2", send);
@@ -100,21 +103,34 @@ public:
   void fetch(void *here, const void *there, size_t bytes) override {
     driver.check(driver.fetch(here, address(there), bytes), "fetching memory");
   }
-  bool run(const char *body, unsigned threads,
+  bool is_gpu() const override { return true; }
+  bool has(const std::string &body) override {
+    void *function = nullptr;
+    const int result =
+        driver.module_function(&function, module, ("kernel_" + body).c_str());
+    if (result != Driver::not_found)
+      driver.check(result, "finding a kernel of " + body);
+    return result != Driver::not_found;
+  }
+  bool run(const std::string &body, unsigned threads, size_t shared_bytes,
            std::span<const uint64_t> arguments) override {
     void *&function = functions[body];
     if (!function)
       driver.check(
-          driver.module_function(&function, module,
-                                 ("kernel_" + std::string(body)).c_str()),
-          std::string("finding a kernel of ") + body);
+          driver.module_function(&function, module, ("kernel_" + body).c_str()),
+          "finding a kernel of " + body);
+    if (shared_bytes)
+      driver.check(driver.function_set(function, Driver::max_dynamic_shared,
+                                       static_cast<int>(shared_bytes)),
+                   body + " needs more shared memory than there is");
     if (arguments.size() > most_arguments)
-      throw std::runtime_error(std::string(body) + " has too many arguments");
+      throw std::runtime_error(body + " has too many arguments");
     send(words, arguments.data(), arguments.size_bytes());
     void *parameters[] = {&words};
-    driver.check(driver.launch(function, 1, 1, 1, threads, 1, 1, 0, nullptr,
+    driver.check(driver.launch(function, 1, 1, 1, threads, 1, 1,
+                               static_cast<unsigned>(shared_bytes), nullptr,
                                parameters, nullptr),
-                 std::string("launching ") + body);
+                 "launching " + body);
     driver.check(driver.synchronize(), body);
     return true;
   }

@@ -4,10 +4,10 @@
 #define BATON_TEST_CODEGEN_CUDA_LIBRARY_MATRIXBODIES_H
 
 #include "codegen/cuda/library/matrix_shape.h"
-#include "runtime/cuda/emulation/engine.h"
 
 #include <cstdint>
 #include <iosfwd>
+#include <string>
 #include <vector>
 
 namespace baton::test {
@@ -41,19 +41,18 @@ struct MatrixBodies {
   void (*linear)(void *arguments);
   void (*gated_linear)(void *arguments);
 
-  /// By one block, of which threads take turns as `seed` says.
-  void run(MatrixLinear arguments, uint64_t seed = 0) const {
-    emulation::launch(launch(seed), linear, &arguments);
-  }
-  void run(MatrixGatedLinear arguments, uint64_t seed = 0) const {
-    emulation::launch(launch(seed), gated_linear, &arguments);
-  }
+  /// By one block, where Relocation.h says; in the emulation its threads take
+  /// turns as `seed` says.
+  void run(MatrixLinear call, uint64_t seed = 0) const;
+  void run(MatrixGatedLinear call, uint64_t seed = 0) const;
+
+  /// Whether bodies run in the emulation, or there is a kernel of this shape
+  /// where they run.
+  bool can_run() const;
 
 private:
-  emulation::Launch launch(uint64_t seed) const {
-    return {1, static_cast<unsigned>(shape.threads),
-            static_cast<size_t>(shape.shared_bytes()), seed};
-  }
+  /// CompiledBodies.cu's name of a body.
+  std::string kernel(const char *body) const;
 };
 
 /// For GoogleTest.

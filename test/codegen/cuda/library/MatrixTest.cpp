@@ -7,6 +7,7 @@
 
 #include "test/codegen/cpu/library/Support.h"
 #include "test/codegen/cuda/library/MatrixBodies.h"
+#include "test/codegen/cuda/library/PlacedTest.h"
 
 #include <algorithm>
 #include <limits>
@@ -39,7 +40,8 @@ oracle::Matrix rounded_to_bf16(oracle::Matrix matrix) {
 /// A product of k depths is rounded after every sixteen; the rest are bias,
 /// activation and residual.
 double sum_error(int64_t k, double magnitudes) {
-  return 1.2 * static_cast<double>(k / 16 + 8) * rounding * magnitudes;
+  return 1.2 * static_cast<double>(k / 16 + 8) * roundings_of_a_step() *
+         rounding * magnitudes;
 }
 
 struct Problem {
@@ -65,7 +67,7 @@ std::ostream &operator<<(std::ostream &os, const Problem &problem) {
             << problem.columns << " columns";
 }
 
-class Matrix : public ::testing::TestWithParam<MatrixBodies> {};
+class Matrix : public PlacedTest<MatrixBodies> {};
 
 TEST_P(Matrix, LinearMatchesOracle) {
   Random random(1);

@@ -1,6 +1,8 @@
 //===- ProductMatrixBodies.cpp - products of training on tensor cores -----===//
 
 #include "test/codegen/cuda/library/ProductMatrixBodies.h"
+#include "runtime/cuda/emulation/engine.h"
+#include "test/codegen/cuda/library/Relocation.h"
 
 // Behind the standard headers, whose attributes it redefines.
 #include "codegen/cuda/library/product_matrix.h"
@@ -43,6 +45,52 @@ static ProductMatrixBodies bodies_of() {
              sides.b_column_stride, call.weights, call.rows, call.columns,
              call.depth, call.accumulate, nullptr);
       }};
+}
+
+std::string ProductMatrixBodies::kernel(const char *body) const {
+  std::string name =
+      std::string("matrix_") + body + (is_f16 ? "_f16_" : "_bf16_") +
+      std::to_string(shape.architecture) + "_" + std::to_string(shape.rows) +
+      "x" + std::to_string(shape.columns);
+  // Those of the kernels, which their names do not say.
+  return shape.threads == 256
+             ? name
+             : name + " of " + std::to_string(shape.threads) + " threads";
+}
+
+bool ProductMatrixBodies::can_run() const {
+  Place *const place = Place::chosen();
+  return !place || place->has(kernel("product"));
+}
+
+static emulation::Launch launch_of(const BatonProductMatrixShape &shape,
+                                   uint64_t seed) {
+  return {1, static_cast<unsigned>(shape.threads),
+          static_cast<size_t>(shape.shared_bytes()), seed};
+}
+
+void ProductMatrixBodies::run(MatrixProduct call, uint64_t seed) const {
+  const emulation::Launch launch = launch_of(shape, seed);
+  ProductSides &sides = call.sides;
+  float *scratch = nullptr;
+  run_placed(
+      kernel("product"), launch.threads, launch.shared_bytes,
+      [&] { emulation::launch(launch, product, &call); }, call.out,
+      call.out_stride, sides.a, sides.a_row_stride, sides.a_depth_stride,
+      sides.b, sides.b_depth_stride, sides.b_column_stride, call.bias,
+      call.residual, call.residual_stride, call.rows, call.columns, call.depth,
+      scratch);
+}
+void ProductMatrixBodies::run(MatrixProductGradient call, uint64_t seed) const {
+  const emulation::Launch launch = launch_of(shape, seed);
+  ProductSides &sides = call.sides;
+  float *scratch = nullptr;
+  run_placed(
+      kernel("product_gradient"), launch.threads, launch.shared_bytes,
+      [&] { emulation::launch(launch, gradient, &call); }, call.out,
+      call.out_stride, sides.a, sides.a_row_stride, sides.a_depth_stride,
+      sides.b, sides.b_depth_stride, sides.b_column_stride, call.weights,
+      call.rows, call.columns, call.depth, call.accumulate, scratch);
 }
 
 const std::vector<ProductMatrixBodies> &test::product_matrix_bodies() {

@@ -4,10 +4,10 @@
 #define BATON_TEST_CODEGEN_CUDA_LIBRARY_PRODUCTMATRIXBODIES_H
 
 #include "codegen/cuda/library/product_matrix_shape.h"
-#include "runtime/cuda/emulation/engine.h"
 
 #include <cstdint>
 #include <iosfwd>
+#include <string>
 #include <vector>
 
 namespace baton::test {
@@ -45,19 +45,18 @@ struct ProductMatrixBodies {
   void (*product)(void *arguments);
   void (*gradient)(void *arguments);
 
-  /// By one block, of which threads take turns as `seed` says.
-  void run(MatrixProduct arguments, uint64_t seed = 0) const {
-    emulation::launch(launch(seed), product, &arguments);
-  }
-  void run(MatrixProductGradient arguments, uint64_t seed = 0) const {
-    emulation::launch(launch(seed), gradient, &arguments);
-  }
+  /// By one block, where Relocation.h says; in the emulation its threads take
+  /// turns as `seed` says.
+  void run(MatrixProduct call, uint64_t seed = 0) const;
+  void run(MatrixProductGradient call, uint64_t seed = 0) const;
+
+  /// Whether bodies run in the emulation, or there is a kernel of this shape
+  /// where they run.
+  bool can_run() const;
 
 private:
-  emulation::Launch launch(uint64_t seed) const {
-    return {1, static_cast<unsigned>(shape.threads),
-            static_cast<size_t>(shape.shared_bytes()), seed};
-  }
+  /// CompiledBodies.cu's name of a body.
+  std::string kernel(const char *body) const;
 };
 
 /// For GoogleTest.

@@ -8,6 +8,7 @@
 
 #include "codegen/cpu/library/training.h"
 #include "test/codegen/cpu/library/Support.h"
+#include "test/codegen/cuda/library/PlacedTest.h"
 #include "test/codegen/cuda/library/ProductMatrixBodies.h"
 #include "test/codegen/cuda/library/Twins.h"
 
@@ -92,7 +93,7 @@ ProductSides sides_of(const Side &a, const Side &b) {
           b.values.data(), b.depth_stride, b.line_stride};
 }
 
-class ProductMatrix : public ::testing::TestWithParam<ProductMatrixBodies> {
+class ProductMatrix : public PlacedTest<ProductMatrixBodies> {
 protected:
   /// Calls check(problem, a, b, number) for every problem, in all orders.
   template <typename Left, typename Right, typename Check>
@@ -169,16 +170,18 @@ TEST_P(ProductMatrix, HasTheCpusExactSums) {
           }
         }
         for (int32_t adds : {0, 1}) {
+          const std::vector<int32_t> accumulate(1, adds);
           expected = actual = old;
           (f16 ? baton_task_product_gradient_f16
                : baton_task_product_gradient_bf16)(
               expected.data(), expected.stride, left.values.data(),
               left.line_stride, left.depth_stride, right.values.data(),
               right.depth_stride, right.line_stride, nullptr, rows, columns,
-              depth, &adds, scratch.data());
+              depth, accumulate.data(), scratch.data());
           GetParam().run(MatrixProductGradient{actual.data(), actual.stride,
                                                sides_of(a, b), weights.data(),
-                                               rows, columns, depth, &adds},
+                                               rows, columns, depth,
+                                               accumulate.data()},
                          number % 3 + adds);
           expect_twin_bits(actual, expected);
         }
@@ -213,8 +216,8 @@ TEST_P(ProductMatrix, MatchesOracle) {
                magnitudes.at(r, c) += std::fabs(term);
              }
          expect_within(out, expected, [&](int64_t r, int64_t c) {
-           return 1.01 * static_cast<double>(depth / 16 + 1) * rounding *
-                  magnitudes.at(r, c);
+           return 1.01 * static_cast<double>(depth / 16 + 1) *
+                  roundings_of_a_step() * rounding * magnitudes.at(r, c);
          });
        });
 }
@@ -286,17 +289,20 @@ TEST_P(ProductMatrix, NonfiniteNumbersStayWhereTheyAre) {
 /// A part of a step that has no rows: nothing is added, and nothing is read.
 TEST_P(ProductMatrix, NoDepths) {
   Buffer out(5, 9);
-  const float number = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> number(1, std::numeric_limits<float>::quiet_NaN());
   for (int32_t adds : {1, 0}) {
+    // What arguments point to is on the heap.
+    const std::vector<int32_t> accumulate(1, adds);
     std::fill_n(out.row(2), 9, 2.5f);
-    GetParam().run(MatrixProductGradient{out.data(),
-                                         out.stride,
-                                         {&number, 1, 5, &number, 9, 1},
-                                         nullptr,
-                                         5,
-                                         9,
-                                         0,
-                                         &adds});
+    GetParam().run(
+        MatrixProductGradient{out.data(),
+                              out.stride,
+                              {number.data(), 1, 5, number.data(), 9, 1},
+                              nullptr,
+                              5,
+                              9,
+                              0,
+                              accumulate.data()});
     EXPECT_EQ(out.at(2, 8), adds ? 2.5f : 0.0f);
     expect_guards_intact(out);
   }

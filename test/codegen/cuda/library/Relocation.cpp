@@ -94,7 +94,10 @@ public:
   void fetch(void *here, const void *there, size_t bytes) override {
     std::memcpy(here, there, bytes);
   }
-  bool run(const char *, unsigned, std::span<const uint64_t>) override {
+  bool is_gpu() const override { return false; }
+  bool has(const std::string &) override { return true; }
+  bool run(const std::string &, unsigned, size_t,
+           std::span<const uint64_t>) override {
     return false;
   }
 };

@@ -17,12 +17,14 @@
 #ifndef BATON_TEST_CODEGEN_CUDA_LIBRARY_RELOCATION_H
 #define BATON_TEST_CODEGEN_CUDA_LIBRARY_RELOCATION_H
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <span>
+#include <string>
 #include <type_traits>
 
 namespace baton::test {
@@ -39,10 +41,18 @@ public:
   virtual void release(void *there) noexcept = 0;
   virtual void send(void *there, const void *here, size_t bytes) = 0;
   virtual void fetch(void *here, const void *there, size_t bytes) = 0;
-  /// Runs `body` in one block on arguments of 8 bytes each, and waits for it.
-  /// False if the caller is to call the body itself.
-  virtual bool run(const char *body, unsigned threads,
+  virtual bool is_gpu() const = 0;
+  /// Whether `body` can run here.
+  virtual bool has(const std::string &body) = 0;
+  /// Runs `body` in one block with so many bytes of dynamic shared memory, on
+  /// arguments of 8 bytes each, and waits for it. False if the caller is to
+  /// call the body itself.
+  virtual bool run(const std::string &body, unsigned threads,
+                   size_t shared_bytes,
                    std::span<const uint64_t> arguments) = 0;
+
+  /// Calls of bodies on memory of this place.
+  uint64_t calls = 0;
 };
 
 /// The memory of one call.
@@ -81,6 +91,24 @@ template <typename T> uint64_t argument_word(T argument) {
   uint64_t word = 0;
   std::memcpy(&word, &argument, sizeof argument);
   return word;
+}
+
+/// Runs a body on `arguments`, in their order, where the environment says.
+/// `emulate` calls it on what the arguments are then.
+template <typename Emulate, typename... Arguments>
+void run_placed(const std::string &body, unsigned threads, size_t shared_bytes,
+                Emulate emulate, Arguments &...arguments) {
+  Place *const place = Place::chosen();
+  if (!place)
+    return emulate();
+  Relocation relocation(*place);
+  ((arguments = relocation.moved(arguments)), ...);
+  const std::array<uint64_t, sizeof...(Arguments)> words = {
+      argument_word(arguments)...};
+  if (!place->run(body, threads, shared_bytes, words))
+    emulate();
+  relocation.fetch();
+  ++place->calls;
 }
 
 } // namespace baton::test

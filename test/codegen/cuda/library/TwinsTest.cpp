@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/codegen/cuda/library/Twins.h"
+#include "test/codegen/cuda/library/PlacedTest.h"
 
 using namespace baton::test;
 
@@ -16,7 +17,7 @@ void baton::test::PrintTo(const EmulatedBody &body, std::ostream *os) {
 
 namespace {
 
-class Twins : public ::testing::TestWithParam<EmulatedBody> {};
+class Twins : public PlacedTest<EmulatedBody> {};
 
 TEST_P(Twins, Agree) {
   const std::string name = GetParam().name;
