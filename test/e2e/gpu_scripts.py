@@ -3,7 +3,8 @@
 Every part runs as far as it can without a GPU, all verdicts are "right" or say what
 was skipped, nothing is measured and report.py refuses to say otherwise. A run that
 was cut goes on, a second one finds nothing left to do, and a checkpoint that was
-changed makes a part fail, in its result and by status. compute-sanitizer is a stand-in
+changed makes a part fail, in its result and by status. A folder that is too large to
+be brought anywhere is an error. compute-sanitizer is a stand-in
 that runs the command.
 """
 
@@ -37,6 +38,11 @@ def test(arguments, scratch):
     folder, out = os.path.join(scratch, "packed"), os.path.join(scratch, "results.json")
     run([sys.executable, os.path.join(scripts, "pack.py"), arguments.batonc, folder,
          "--target=cuda:emulated", "--cases", arguments.case, *GRAPH_CASES, "--shapes", "tiny", "--trained", "tiny-gpt2"])
+    large = os.path.join(scratch, "large")
+    result = run([sys.executable, os.path.join(scripts, "pack.py"), arguments.batonc, large, "--target=cuda:emulated",
+                  "--cases", "--shapes", "--trained", "--most-bytes", 1000], check=False)
+    expect(result.returncode == 1 and "more than the 1000 of --most-bytes" in result.stderr.splitlines()[-1],
+           f"a folder that is too large: status {result.returncode}, {result.stderr}")
     bin = os.path.join(scratch, "bin")
     os.makedirs(bin)
     with open(os.path.join(bin, "compute-sanitizer"), "w") as file:

@@ -36,7 +36,7 @@ GOLDEN = os.path.join(HERE, "..", "golden")
 SCRIPTS = ["run.py", "parts.py", "training_parts.py", "floors.py", "driver.py", "torch_baseline.py",
            "torch_training.py", "report.py"]
 CASES = ["gpt2-bf16", "llama-gqa", "llama3-rope", "qwen3-norms", "qwen3-headwise", "gemma2-caps",
-         "phi3-partial"]
+         "phi3-partial", "mistral-window", "qwen2-full", "qwen3next-dense", "gpt2-hyper-sinkhorn"]
 LLAMA = dict(architectures=["LlamaForCausalLM"], model_type="llama", num_key_value_heads=8,
              vocab_size=128256, max_position_embeddings=131072, rms_norm_eps=1e-5,
              rope_theta=500000.0, hidden_act="silu", torch_dtype="bfloat16",
@@ -70,6 +70,8 @@ TRAINED = {
 TRAINED_CASES = {"gpt2-bf16": "bf16", "llama-gqa": "f32", "qwen3-norms": "f32", "llama3-rope": "bf16"}
 VARIANTS = {"baton": [], "unfused": ["--disable-pass=linear-grouping,norm-rewrites"],
             "graph": ["--launch=graph"], "cublaslt": ["--cublaslt=always"]}
+# What can be brought to that machine.
+MOST_BYTES = 60_000_000
 # Not this machine's: the programs run on another.
 HOST = "--target-cpu=x86-64-v3"
 
@@ -208,6 +210,7 @@ def main():
     parser.add_argument("--trained", nargs="*", choices=list(TRAINED),
                         default=[name for name in TRAINED if name != "tiny-gpt2"], help="shapes to train")
     parser.add_argument("--max-seq", type=int, default=33024, help="the longest context of a shape")
+    parser.add_argument("--most-bytes", type=int, default=MOST_BYTES, help="of a FOLDER that is no error")
     arguments = parser.parse_args()
     if os.path.exists(arguments.folder):
         sys.exit(f"error: {arguments.folder} is there already")
@@ -233,6 +236,9 @@ def main():
                    "target": arguments.target, "cases": cases, "shapes": shapes, "trained": trained}, file, indent=1)
     size = sum(entry.stat().st_size for entry in os.scandir(arguments.folder))
     print(f"{arguments.folder}: {size / 2**20:.1f} MiB")
+    if size > arguments.most_bytes:
+        sys.exit(f"error: {arguments.folder} has {size} bytes, more than the {arguments.most_bytes} of --most-bytes; "
+                 "pack fewer --cases, --shapes or --trained")
 
 
 main()
