@@ -43,8 +43,19 @@ MemoryGuard::MemoryGuard(const Metadata &metadata, void *const *storages)
     std::memset(storages[i], pattern, bytes);
     forbid(static_cast<const std::byte *>(storages[i]), bytes);
   }
-  if (!order.empty())
+  for (auto [phase, iteration] : order)
+    for (const WrittenBuffer &buffer : metadata.phases[phase].writes)
+      for_each_piece(buffer, [&](const std::byte *first, uint64_t bytes) {
+        Reach &found = reach[{phase, buffer.storage}];
+        found.phase = metadata.phases[phase].name;
+        found.storage = metadata.storages[buffer.storage].name;
+        found.planned =
+            std::max(found.planned, end_in(buffer.storage, first, bytes));
+      });
+  if (!order.empty()) {
     set(order.front().first, allow);
+    remember(order.front().first);
+  }
 }
 
 bool MemoryGuard::is_shared(size_t storage) const {
@@ -52,7 +63,14 @@ bool MemoryGuard::is_shared(size_t storage) const {
   return !description.state && !description.persistent;
 }
 
-void MemoryGuard::set(const WrittenBuffer &buffer, Allowance allowance) const {
+uint64_t MemoryGuard::end_in(size_t storage, const std::byte *first,
+                             uint64_t bytes) const {
+  return first + bytes - static_cast<const std::byte *>(storages[storage]);
+}
+
+template <typename Visit>
+void MemoryGuard::for_each_piece(const WrittenBuffer &buffer,
+                                 Visit visit) const {
   if (!is_shared(buffer.storage))
     return;
   const uint64_t bytes = element_bytes(buffer);
@@ -63,10 +81,39 @@ void MemoryGuard::set(const WrittenBuffer &buffer, Allowance allowance) const {
   const auto *first = static_cast<const std::byte *>(storages[buffer.storage]);
   for (int64_t layer = 0; layer < buffer.layers; ++layer)
     for (int64_t row = 0; row < buffer.capacity.front(); ++row)
-      allowance(first + (buffer.offset + layer * buffer.layer_stride +
-                         row * buffer.strides.front()) *
-                            bytes,
-                length * bytes);
+      visit(first + (buffer.offset + layer * buffer.layer_stride +
+                     row * buffer.strides.front()) *
+                        bytes,
+            length * bytes);
+}
+
+void MemoryGuard::set(const WrittenBuffer &buffer, Allowance allowance) const {
+  for_each_piece(buffer, allowance);
+}
+
+void MemoryGuard::remember(uint32_t phase) {
+  before.clear();
+  for (const WrittenBuffer &buffer : metadata.phases[phase].writes)
+    for_each_piece(buffer, [&](const std::byte *first, uint64_t bytes) {
+      before.insert(before.end(), first, first + bytes);
+    });
+}
+
+void MemoryGuard::compare(uint32_t phase) {
+  const std::byte *old = before.data();
+  for (const WrittenBuffer &buffer : metadata.phases[phase].writes)
+    for_each_piece(buffer, [&](const std::byte *first, uint64_t bytes) {
+      Reach &found = reach.at({phase, buffer.storage});
+      if (end_in(buffer.storage, first, bytes) > found.touched &&
+          std::memcmp(first, old, bytes) != 0) {
+        uint64_t end = bytes;
+        while (first[end - 1] == old[end - 1])
+          --end;
+        found.touched =
+            std::max(found.touched, end_in(buffer.storage, first, end));
+      }
+      old += bytes;
+    });
 }
 
 void MemoryGuard::set(uint32_t phase, Allowance allowance) const {
@@ -78,8 +125,18 @@ void MemoryGuard::set(uint32_t phase, Allowance allowance) const {
 }
 
 void MemoryGuard::passed(uint32_t phase, uint32_t iteration) {
+  compare(phase);
   set(phase, forbid);
-  set(next.at({phase, iteration}), allow);
+  const uint32_t following = next.at({phase, iteration});
+  set(following, allow);
+  remember(following);
+}
+
+std::vector<MemoryGuard::Reach> MemoryGuard::reaches() const {
+  std::vector<Reach> result;
+  for (const auto &[place, found] : reach)
+    result.push_back(found);
+  return result;
 }
 
 void MemoryGuard::allow_all() const {

@@ -47,9 +47,16 @@ void write_touched(MemoryGuard &guard, const std::string &path) {
                         {"planned", storage.planned},
                         {"touched", storage.touched}});
   }
+  nlohmann::ordered_json phases = nlohmann::ordered_json::array();
+  for (const MemoryGuard::Reach &reach : guard.reaches())
+    phases.push_back({{"name", reach.phase},
+                      {"storage", reach.storage},
+                      {"planned", reach.planned},
+                      {"touched", reach.touched}});
   std::string text = nlohmann::ordered_json{{"planned", planned},
                                             {"touched", touched},
-                                            {"storages", std::move(storages)}}
+                                            {"storages", std::move(storages)},
+                                            {"phases", std::move(phases)}}
                          .dump(1) +
                      "\n";
   TemporaryFile file(path);
