@@ -16,25 +16,25 @@ static nlohmann::json describe(const cuda::KernelSegment &segment) {
 
 /// Products, and the order of a step's phases that they are among.
 static void addProducts(const cuda::Source &source, event::ProgramOp program,
-                        nlohmann::json &kernel) {
+                        nlohmann::json &description) {
   auto phases = event::phasesOf(program);
   auto products = nlohmann::json::array(), order = nlohmann::json::array();
-  for (const cuda::ProductKernel &product : source.products) {
-    event::PhaseOp phase = phases[product.phase];
+  for (const cuda::ProductKernel &kernel : source.products) {
+    event::PhaseOp phase = phases[kernel.phase];
     products.push_back({{"name", phase.getName()},
-                        {"phase", product.phase},
-                        {"kernel", product.kernel},
-                        {"least_rows", product.leastRows},
-                        {"depth", product.depth},
-                        {"columns", product.columns}});
+                        {"phase", kernel.phase},
+                        {"kernel", kernel.kernel},
+                        {"least_rows", kernel.leastRows},
+                        {"depth", kernel.product.paddedDepth()},
+                        {"columns", kernel.product.columns()}});
   }
   for (auto segment : program.getBody().getOps<event::SegmentOp>()) {
     auto ops = segment.getBody().getOps<event::PhaseOp>();
     order.push_back({{"repeat", int64_t(segment.getRepeat())},
                      {"phases", std::distance(ops.begin(), ops.end())}});
   }
-  kernel["products"] = std::move(products);
-  kernel["order"] = std::move(order);
+  description["products"] = std::move(products);
+  description["order"] = std::move(order);
 }
 
 nlohmann::json compiler::describe(const cuda::Source &source,
@@ -59,10 +59,11 @@ compiler::describeProducts(llvm::ArrayRef<cuda::Source> sources,
   for (auto [source, layout] : llvm::zip_equal(sources, layouts)) {
     event::ProgramOp program = layout.program;
     auto rows = int64_t(program.getMaxRows());
-    for (const cuda::ProductKernel &product : source.products) {
-      activations = std::max(activations, rows * product.depth * 2);
-      weights = std::max(weights, product.depth * product.columns * 2);
-      sums = std::max(sums, rows * product.columns * 4);
+    for (const cuda::ProductKernel &kernel : source.products) {
+      const cuda::CublasLtProduct &product = kernel.product;
+      activations = std::max(activations, product.activationBytes(rows));
+      weights = std::max(weights, product.weightBytes());
+      sums = std::max(sums, product.productBytes(rows));
     }
   }
   if (weights == 0)

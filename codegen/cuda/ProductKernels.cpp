@@ -28,7 +28,6 @@ void cuda::emitProductKernels(KernelParts &parts, Source &source) {
     phase->emitPointers();
     phase->emitProductSides();
     os << "}\n";
-    source.products.push_back({name, index, phase->cublasLtRows(),
-                               product.paddedDepth(), product.columns()});
+    source.products.push_back({name, index, phase->cublasLtRows(), product});
   }
 }

@@ -12,6 +12,7 @@
 #ifndef BATON_CODEGEN_CUDA_SOURCEEMITTER_H
 #define BATON_CODEGEN_CUDA_SOURCEEMITTER_H
 
+#include "codegen/cuda/CublasLtProducts.h"
 #include "codegen/plan/PlanChecks.h"
 #include "dialects/Event/Event.h"
 
@@ -69,8 +70,7 @@ struct ProductKernel {
   /// Index among the program's phases.
   size_t phase;
   int64_t leastRows;
-  /// As cuBLASLt gets them.
-  int64_t depth, columns;
+  CublasLtProduct product;
 };
 
 struct Source {

@@ -231,17 +231,19 @@ struct Payload {
 };
 } // namespace
 
+/// Of the two buffers, the one that has the whole tensor.
+static mlir::StringAttr wholeOf(ExchangeOp exchange, TransferAttr transfer) {
+  return (exchange.getKind() == ExchangeKind::all_gather ? transfer.getReceive()
+                                                         : transfer.getSend())
+      .getAttr();
+}
+
 static Payload payloadOf(ExchangeOp exchange,
                          const baton::plan::ProgramLayout &layout) {
   Payload payload;
   std::string &text = payload.text;
   for (TransferAttr transfer : exchange.getTransfers()) {
-    bool gathers = exchange.getKind() == ExchangeKind::all_gather;
-    BufferOp whole =
-        layout.buffers
-            .find((gathers ? transfer.getReceive() : transfer.getSend())
-                      .getAttr())
-            ->second;
+    BufferOp whole = layout.buffers.find(wholeOf(exchange, transfer))->second;
     text += text.empty() ? "" : " + ";
     int64_t bytes = whole.getElement().getIntOrFloatBitWidth() / 8;
     text += std::to_string(bytes);
@@ -260,11 +262,7 @@ static json collectivesOf(const baton::plan::ProgramLayout &layout) {
     for (auto exchange : phase.getBody().getOps<ExchangeOp>()) {
       json tensors = json::array();
       for (TransferAttr transfer : exchange.getTransfers())
-        tensors.push_back((exchange.getKind() == ExchangeKind::all_gather
-                               ? transfer.getReceive()
-                               : transfer.getSend())
-                              .getValue()
-                              .str());
+        tensors.push_back(wholeOf(exchange, transfer).str());
       auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
       bool always = llvm::none_of(phase.getGrid().getResults(),
                                   [](mlir::AffineExpr extent) {
@@ -273,7 +271,6 @@ static json collectivesOf(const baton::plan::ProgramLayout &layout) {
       Payload payload = payloadOf(exchange, layout);
       result.push_back(
           {{"name", phase.getName().str()},
-           {"phase", phase.getName().str()},
            {"segment", segment.getName().str()},
            {"iterations", segment.getRepeat()},
            {"kind", stringifyExchangeKind(exchange.getKind()).str()},

@@ -26,7 +26,7 @@ namespace baton::plan {
 ///     mesh         {axes: [{name, size}], batch: [names]} of a program of
 ///                  several ranks, numbered with the last axis fastest
 ///     collectives  [{name, kind: "all_to_all" | "all_gather", axes, operation,
-///                    payload, payload_bytes, phase, segment, iterations,
+///                    payload, payload_bytes, segment, iterations,
 ///                    every_step, tensors}]: what its ranks exchange; without
 ///                  every_step only in steps that end with an update
 ///     proof        what event-verify wrote about the first program, or null

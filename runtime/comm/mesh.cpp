@@ -57,8 +57,6 @@ Collective parse_collective(const nlohmann::json &json, const Mesh &mesh) {
     result.payload =
         payload->is_string() ? payload->get<std::string>() : payload->dump();
   result.iterations = json.value("iterations", uint32_t(1));
-  if (auto tensors = json.find("tensors"); tensors != json.end())
-    result.tensors = static_cast<uint32_t>(tensors->size());
   return result;
 }
 

@@ -4,8 +4,7 @@
 //
 //   "mesh": {"axes": [{"name": "dp", "size": 2}], "batch": ["dp"]},
 //   "collectives": [{"name": "all_reduce.3", "kind": "all_to_all",
-//                    "axes": ["dp"], "iterations": 4, "tensors": ["gate"],
-//                    ...}]
+//                    "axes": ["dp"], "iterations": 4, ...}]
 //
 // Ranks are numbered row-major over the axes. A collective's group is the ranks
 // that differ on its axes only, in ascending order.
@@ -74,7 +73,6 @@ struct Collective {
   /// empty when the description does not say.
   std::string operation, payload;
   uint32_t iterations = 1;
-  uint32_t tensors = 1;
 
   /// Those of a description, none for a program of one rank. Throws Error when
   /// one is damaged, or names an axis that the mesh does not have.

@@ -2,33 +2,22 @@
 
 #include "runtime/main/handshake.h"
 
+#include "runtime/main/plain_text.h"
 #include "runtime/train/checksum.h"
 #include "runtime/weights/hash.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace baton {
 
 namespace {
-
-std::string hexadecimal(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%016llx",
-                static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string hash_of(const TrainingTensors &tensors, std::string_view role) {
   uint64_t hash = 0;
   for (const TrainingTensor &tensor : tensors.all())
     if (tensor.role == role)
       hash = hash_bytes(tensor.data, tensor.bytes(), hash);
-  return hexadecimal(hash);
-}
-
-std::string plain_text(const nlohmann::ordered_json &value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return hash_text(hash);
 }
 
 } // namespace
@@ -42,7 +31,7 @@ nlohmann::ordered_json identity(const TrainingRun &run,
   result["optimizer's states"] = hash_of(tensors, "optimizer");
   result["seed"] = run.state.seed;
   result["step to begin with"] = run.state.step;
-  result["data"] = hexadecimal(run.batches.sample());
+  result["data"] = hash_text(run.batches.sample());
   const nlohmann::json &settings = run.state.extra.at("settings");
   for (const auto &[flag, value] : settings.items())
     result[flag] = value;

@@ -4,6 +4,7 @@
 
 #include "runtime/comm/mesh.h"
 #include "runtime/main/output.h"
+#include "runtime/main/plain_text.h"
 #include "runtime/main/table.h"
 #include "runtime/train/optimizer_numbers.h"
 #include "runtime/weights/description.h"
@@ -49,10 +50,6 @@ Json member(const Metadata &metadata, const char *name) {
 Json recompute_of(const Metadata &metadata) {
   Json training = member(metadata, "training");
   return training.is_object() ? training.value("recompute", Json()) : Json();
-}
-
-std::string plain_text(const Json &value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 /// "name value, name value" of an object's scalars, but for those left out.

@@ -2,6 +2,8 @@
 
 #include "runtime/main/run_settings.h"
 
+#include "runtime/main/plain_text.h"
+
 namespace baton {
 
 nlohmann::json run_settings(const TrainOptions &options,
@@ -24,15 +26,12 @@ nlohmann::json run_settings(const TrainOptions &options,
 std::string changed_settings(const nlohmann::json &before,
                              const nlohmann::json &now) {
   std::string changed;
-  auto text = [](const nlohmann::json &value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
-  };
   for (const auto &[flag, value] : now.items()) {
     auto old = before.is_object() ? before.find(flag) : before.end();
     if (old == before.end() || *old == value)
       continue;
-    changed += (changed.empty() ? "" : ", ") + flag + " " + text(value) +
-               " (was " + text(*old) + ")";
+    changed += (changed.empty() ? "" : ", ") + flag + " " + plain_text(value) +
+               " (was " + plain_text(*old) + ")";
   }
   return changed;
 }

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
@@ -40,10 +39,7 @@ FileSummary Checksum::summary() const {
   if (!rest.empty())
     all.push_back(hash_bytes(rest.data(), rest.size(), all.size()));
   uint64_t hash = hash_bytes(all.data(), all.size() * sizeof(uint64_t), 0);
-  char digits[17];
-  std::snprintf(digits, sizeof(digits), "%016llx",
-                static_cast<unsigned long long>(hash));
-  return {blocks.size() * block_bytes + rest.size(), digits};
+  return {blocks.size() * block_bytes + rest.size(), hash_text(hash)};
 }
 
 FileSummary summarize_file(const std::filesystem::path &path) {

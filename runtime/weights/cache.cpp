@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <string>
@@ -146,11 +145,8 @@ CacheKey packing_key(const Checkpoint &checkpoint,
 }
 
 std::filesystem::path cache_path(const Checkpoint &checkpoint, CacheKey key) {
-  char name[64];
-  std::snprintf(name, sizeof(name), "%016llx%016llx.packed",
-                static_cast<unsigned long long>(key.words[0]),
-                static_cast<unsigned long long>(key.words[1]));
-  return checkpoint.folder() / ".baton" / name;
+  return checkpoint.folder() / ".baton" /
+         (hash_text(key.words[0]) + hash_text(key.words[1]) + ".packed");
 }
 
 CacheState read_cache(const std::filesystem::path &path, CacheKey key,

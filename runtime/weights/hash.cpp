@@ -2,6 +2,7 @@
 
 #include "runtime/weights/hash.h"
 
+#include <cstdio>
 #include <cstring>
 
 namespace baton {
@@ -39,6 +40,13 @@ uint64_t hash_bytes(const void *data, size_t bytes, uint64_t seed) {
   for (uint64_t word : state)
     result = mix(result + word);
   return result;
+}
+
+std::string hash_text(uint64_t hash) {
+  char digits[17];
+  std::snprintf(digits, sizeof(digits), "%016llx",
+                static_cast<unsigned long long>(hash));
+  return digits;
 }
 
 } // namespace baton

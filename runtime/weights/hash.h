@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace baton {
 
@@ -24,6 +25,9 @@ inline uint64_t mix(uint64_t value) {
 }
 
 uint64_t hash_bytes(const void *data, size_t bytes, uint64_t seed);
+
+/// As 16 hexadecimal digits.
+std::string hash_text(uint64_t hash);
 
 } // namespace baton
 

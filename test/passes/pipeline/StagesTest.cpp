@@ -20,6 +20,7 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::pipeline;
 using namespace baton::pipeline::test;
+using baton::sharding::test::difference;
 
 /// Two stacks with a norm between them, the embedding again behind the first
 /// one, and its table as output projection.
@@ -123,19 +124,8 @@ protected:
     passes.addPass(training::createDifferentiate(differentiate));
     if (clean)
       passes.addPass(createCSEPass());
-    if (plan && !plan->tactics.empty()) {
-      sharding::ShardingPropagationOptions options;
-      SmallVector<StringRef> names;
-      StringRef(plan->tactics).split(names, ',');
-      SmallVector<std::string> list;
-      for (StringRef tactic : names)
-        list.push_back(tactic.str());
-      options.tactics = list;
-      passes.addPass(sharding::createShardingPropagation(options));
-      passes.addPass(sharding::createInsertReshards());
-      passes.addPass(sharding::createLowerReshards());
-      passes.addPass(sharding::createVerifySharding());
-    }
+    if (plan && !plan->tactics.empty())
+      sharding::test::addSharding(passes, plan->tactics);
     if (plan) {
       pipeline::PipelinePartitioningOptions options;
       options.schedule = plan->schedule;
@@ -157,17 +147,6 @@ protected:
     // The table, norms of the middle and the end, layers, losses.
     EXPECT_EQ(expected.size(), 3u + 5 * 6 + 4 * 4 + 1);
     return expected;
-  }
-
-  static double difference(std::map<std::string, Tensor> &a,
-                           std::map<std::string, Tensor> &b) {
-    double worst = a.size() == b.size() ? 0 : 1;
-    for (auto &[name, tensor] : a) {
-      EXPECT_EQ(tensor.shape, b[name].shape) << name;
-      for (auto [x, y] : llvm::zip(tensor.data, b[name].data))
-        worst = std::max(worst, std::abs(x - y));
-    }
-    return worst;
   }
 
   MLIRContext context;

@@ -2,8 +2,11 @@
 
 #include "Ranks.h"
 
+#include "passes/sharding/Passes.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <limits>
 #include <random>
 
 using namespace mlir;
@@ -304,6 +307,36 @@ void Ranks::runBlock(Block &block, int64_t layer) {
   for (Operation &op : block)
     if (problem.empty())
       runOp(op, layer);
+}
+
+void baton::sharding::test::addSharding(PassManager &passes,
+                                        StringRef tactics) {
+  SmallVector<StringRef> names;
+  tactics.split(names, ',', -1, /*KeepEmpty=*/false);
+  auto list = llvm::map_to_vector(names, [](StringRef n) { return n.str(); });
+  ShardingPropagationOptions options;
+  options.tactics = list;
+  passes.addPass(createShardingPropagation(options));
+  passes.addPass(createInsertReshards());
+  passes.addPass(createVerifySharding());
+  passes.addPass(createLowerReshards());
+  passes.addPass(createVerifySharding());
+}
+
+double
+baton::sharding::test::difference(const std::map<std::string, Tensor> &one,
+                                  const std::map<std::string, Tensor> &other) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (one.size() != other.size())
+    return kInfinity;
+  double worst = 0;
+  for (auto [a, b] : llvm::zip_equal(one, other)) {
+    if (a.first != b.first || a.second.shape != b.second.shape)
+      return kInfinity;
+    for (auto [x, y] : llvm::zip_equal(a.second.data, b.second.data))
+      worst = std::max(worst, std::abs(x - y));
+  }
+  return worst;
 }
 
 std::vector<Tensor> baton::sharding::test::makeArguments(int64_t sequences,

@@ -11,6 +11,8 @@
 
 #include "dialects/Dist/Placement.h"
 
+#include "mlir/Pass/PassManager.h"
+
 #include <map>
 #include <string>
 #include <vector>
@@ -31,6 +33,14 @@ struct Tensor {
 struct Box {
   Shape offsets, sizes;
 };
+
+/// From a list of tactics ("data:dp,tensor:tp") to collectives.
+void addSharding(mlir::PassManager &passes, llvm::StringRef tactics);
+
+/// The largest of any loss's or gradient's elements; infinite where the two do
+/// not have the same tensors.
+double difference(const std::map<std::string, Tensor> &one,
+                  const std::map<std::string, Tensor> &other);
 
 /// Tokens, positions, targets and weights of so many sequences.
 std::vector<Tensor> makeArguments(int64_t sequences, int64_t length);

@@ -117,34 +117,10 @@ protected:
     auto program = *modules.back()->getOps<model::ProgramOp>().begin();
     if (edit)
       edit(program);
-    if (plan) {
-      sharding::ShardingPropagationOptions options;
-      SmallVector<StringRef> names;
-      StringRef(plan->tactics).split(names, ',', -1, /*KeepEmpty=*/false);
-      SmallVector<std::string> list;
-      for (StringRef tactic : names)
-        list.push_back(tactic.str());
-      options.tactics = list;
-      after.addPass(sharding::createShardingPropagation(options));
-      after.addPass(sharding::createInsertReshards());
-      after.addPass(sharding::createVerifySharding());
-      after.addPass(sharding::createLowerReshards());
-      after.addPass(sharding::createVerifySharding());
-    }
+    if (plan)
+      addSharding(after, plan->tactics);
     EXPECT_TRUE(succeeded(after.run(*modules.back())));
     return program;
-  }
-
-  /// The largest difference of any loss or gradient.
-  static double difference(std::map<std::string, Tensor> &a,
-                           std::map<std::string, Tensor> &b) {
-    double worst = a.size() == b.size() ? 0 : 1;
-    for (auto &[name, tensor] : a) {
-      EXPECT_EQ(tensor.shape, b[name].shape) << name;
-      for (auto [x, y] : llvm::zip(tensor.data, b[name].data))
-        worst = std::max(worst, std::abs(x - y));
-    }
-    return worst;
   }
 
   MLIRContext context;

@@ -19,13 +19,12 @@ inline Mesh line(uint32_t ranks) { return {{{"dp", ranks}}, {"dp"}}; }
 
 inline Collective collective(const std::string &name, Collective::Kind kind,
                              std::vector<std::string> axes = {"dp"},
-                             uint32_t iterations = 1, uint32_t tensors = 1) {
+                             uint32_t iterations = 1) {
   Collective result;
   result.name = name;
   result.kind = kind;
   result.axes = std::move(axes);
   result.iterations = iterations;
-  result.tensors = tensors;
   return result;
 }
 

@@ -17,8 +17,7 @@ nlohmann::json two_axes() {
              "batch": ["dp"]},
     "collectives": [
       {"name": "all_reduce.0", "kind": "all_to_all", "axes": ["dp"],
-       "operation": "all_reduce", "payload": "4 * 131 * 60", "iterations": 4,
-       "tensors": ["a", "b"]},
+       "operation": "all_reduce", "payload": "4 * 131 * 60", "iterations": 4},
       {"name": "all_gather.1", "kind": "all_gather", "axes": ["dp", "tp"]}]})");
 }
 
@@ -65,7 +64,6 @@ TEST(Mesh, CollectivesOfADescription) {
   EXPECT_EQ(all[0].kind, Collective::Kind::AllToAll);
   EXPECT_EQ(all[0].payload, "4 * 131 * 60");
   EXPECT_EQ(all[0].iterations, 4u);
-  EXPECT_EQ(all[0].tensors, 2u);
   EXPECT_EQ(all[1].kind, Collective::Kind::AllGather);
   EXPECT_EQ(all[1].iterations, 1u);
 }
