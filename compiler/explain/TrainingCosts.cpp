@@ -105,6 +105,8 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
         10}},
       {"norm_statistics", {elements<3, 4>, 8}},
       {"norm_gradient", {elements<8, 9>, 12}},
+      {"norm_begin_gradient", {elements<3, 9>, 11}},
+      {"norm_end_gradient", {elements<2, 8>, 12}},
       {"norm_weight_gradient",
        {[](const CallOperands &call) {
           return flops(4.0 * call.integer(8) * call.integer(9) *

@@ -15,6 +15,7 @@ constexpr llvm::StringLiteral kPlacements = "dist.placements",
                               kOperands = "dist.operands",
                               kComputed = "dist.computed",
                               kGradient = "dist.gradient",
+                              kJoined = "dist.joined",
                               kSharedHeads = "dist.shared_heads",
                               kSummed = "dist.summed";
 

@@ -184,10 +184,14 @@ class Dist_Collective<string mnemonic> : Dist_Move<mnemonic> {
 def Dist_AllReduceOp : Dist_Move<"all_reduce"> {
   let summary = "a partial value becomes whole on all ranks";
   let description = [{
+    With the attribute `dist.joined` its tensor goes along with that of the all_reduce
+    before it: what is communicated at once is a run of such ops.
+
     **Constraints:**
     - both placements are ones of x
     - `axes` are partial in `from`, and `to` is `from` without them
     - the payload are the bytes of what a rank has
+    - of a joined one, the op before is another all_reduce over the same axes, and x no result of its run
   }];
   let arguments = (ins AnyType:$x, StrArrayAttr:$axes, Dist_PlacementAttr:$from,
                        Dist_PlacementAttr:$to, StrAttr:$payload);

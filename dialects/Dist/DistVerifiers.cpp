@@ -54,6 +54,20 @@ static LogicalResult verifySummed(Operation *op, Attribute value) {
   return success();
 }
 
+static LogicalResult verifyJoined(AllReduceOp op) {
+  auto before = [](AllReduceOp op) {
+    return dyn_cast_or_null<AllReduceOp>(op->getPrevNode());
+  };
+  AllReduceOp other = before(op);
+  if (!other || other.getAxes() != op.getAxes())
+    return op.emitOpError()
+           << "is joined to no all_reduce over " << op.getAxes();
+  for (; other; other = other->hasAttr(kJoined) ? before(other) : nullptr)
+    if (op.getX() == other.getResult())
+      return op.emitOpError() << "is joined to the all_reduce that makes its x";
+  return success();
+}
+
 LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -70,6 +84,8 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                       op->getOperand(0).getType());
   if (name == kSummed && isa<GradientOp>(op))
     return verifySummed(op, attribute.getValue());
+  if (auto sum = dyn_cast<AllReduceOp>(op); sum && name == kJoined)
+    return verifyJoined(sum);
   if (name == kSharedHeads &&
       isa<SequenceAttentionOp, AttentionOp, AttentionQueryGradientOp,
           AttentionKeyValueGradientOp>(op) &&

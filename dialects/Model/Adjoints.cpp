@@ -128,6 +128,36 @@ void LayerNormOp::differentiateParameters(Adjoint &adjoint) {
                                       adjoint.gradient(getResult())));
 }
 
+void NormBeginOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(),
+              create<NormBeginGradientOp>(
+                  adjoint, getX().getType(), adjoint.value(getX()),
+                  adjoint.value(getWeight()), adjoint.gradient(getScaled()),
+                  adjoint.gradient(getSquares())));
+}
+
+void NormBeginOp::differentiateParameters(Adjoint &adjoint) {
+  Value gradient = adjoint.gradient(getScaled());
+  if (!gradient)
+    return;
+  Value product =
+      create<MulOp>(adjoint, getX().getType(), gradient, adjoint.value(getX()));
+  contribute(
+      adjoint, getWeight(),
+      create<BiasGradientOp>(adjoint, gradientType(getWeight()), product));
+}
+
+void NormEndOp::differentiateInputs(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult());
+  Value squares = adjoint.value(getSquares());
+  adjoint.add(getX(), create<NormEndOp>(adjoint, getType(), dy, squares,
+                                        getWidthAttr(), getEpsilonAttr()));
+  adjoint.add(getSquares(),
+              create<NormEndGradientOp>(adjoint, getSquares().getType(), dy,
+                                        adjoint.value(getX()), squares,
+                                        getWidthAttr(), getEpsilonAttr()));
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
@@ -368,6 +398,7 @@ void BroadcastOp::differentiateInputs(Adjoint &adjoint) {
 
 #define NO_PARAMETERS(Op)                                                      \
   void Op::differentiateParameters(Adjoint &) {}
+NO_PARAMETERS(NormEndOp)
 NO_PARAMETERS(RopeOp)
 NO_PARAMETERS(SequenceAttentionOp)
 NO_PARAMETERS(MatmulOp)

@@ -352,6 +352,40 @@ def Model_RmsNormOp : Model_PlainOp<"rms_norm", [Pure, Model_ParameterAdjoint]> 
   let hasVerifier = 1;
 }
 
+def Model_NormBeginOp : Model_PlainOp<"norm_begin", [Pure, Model_ParameterAdjoint]> {
+  let summary = "x * weight, and the sum of x² over the last dimension: an rms norm but for its division";
+  let description = [{
+    What comes between the two halves of a norm has to be linear in x and the same
+    for every row, as products are. Then the division can wait for the product, and
+    where several ranks have parts of a row, for the sum over ranks that follows it:
+    one sum has both (`defer-norms`).
+
+    **Constraints:**
+    - x is [R, K] in f32, R a symbol; scaled has its type; weight is [K]
+    - squares are [R, 1] in f32
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight);
+  let results = (outs Model_TensorType:$scaled, Model_TensorType:$squares);
+  let hasVerifier = 1;
+}
+
+def Model_NormEndOp : Model_PlainOp<"norm_end", [Pure, Model_Adjoint]> {
+  let summary = "x / sqrt(squares / width + epsilon): an rms norm's division";
+  let description = [{
+    `width` is the number of elements that `model.norm_begin` has summed.
+
+    **Constraints:**
+    - x is [R, N] in f32, R a symbol; the result has its type
+    - squares are [R, 1] in f32
+    - width is at least 1
+    - epsilon is not negative
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$squares, I64Attr:$width,
+                       F32Attr:$epsilon);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
 def Model_LayerNormOp : Model_PlainOp<"layer_norm", [Pure, Model_ParameterAdjoint]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) * weight + bias, over the last dimension";
   let description = [{

@@ -272,6 +272,21 @@ LogicalResult RmsNormOp::verify() {
   return expectNotNegative(*this, "epsilon", getEpsilon());
 }
 
+LogicalResult NormBeginOp::verify() {
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(expectSameType(*this, getX(), getScaled())) ||
+      failed(
+          expectShape(*this, "the weight", getWeight(), {shapeOf(getX())[1]})))
+    return failure();
+  return verifySquares(*this, "the squares", getSquares(), getX());
+}
+
+LogicalResult NormEndOp::verify() {
+  if (failed(expectSameType(*this, getX(), getResult())))
+    return failure();
+  return verifyNormEnd(*this, getX(), getSquares(), getWidth(), getEpsilon());
+}
+
 LogicalResult LayerNormOp::verify() {
   if (failed(expectRowsByWidth(*this, getX())) ||
       failed(expectSameType(*this, getX(), getResult())) ||

@@ -207,6 +207,42 @@ def Model_NormWeightGradientOp : Model_PlainOp<"norm_weight_gradient"> {
   let hasVerifier = 1;
 }
 
+def Model_NormBeginGradientOp : Model_Op<"norm_begin_gradient", [Pure, AttrSizedOperandSegments]> {
+  let summary = "scaled_gradient * weight + 2 * squares_gradient * x: the adjoint of norm_begin for x";
+  let description = [{
+    A gradient that there is not is zero.
+
+    **Constraints:**
+    - there is a gradient
+    - x is [R, K] in f32, R a symbol; the result and the gradient of scaled have its type; weight is [K]
+    - the gradient of the squares is [R, 1] in f32
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight,
+                       Optional<Model_TensorType>:$scaled_gradient,
+                       Optional<Model_TensorType>:$squares_gradient);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $x `,` $weight (`scaled` $scaled_gradient^)? (`squares` $squares_gradient^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Model_NormEndGradientOp : Model_PlainOp<"norm_end_gradient"> {
+  let summary = "the adjoint of norm_end for the squares";
+  let description = [{
+    **Constraints:**
+    - dy and x are [R, N] in f32, R a symbol, of one type
+    - squares and the result are [R, 1] in f32
+    - width is at least 1
+    - epsilon is not negative
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_TensorType:$squares,
+                       I64Attr:$width, F32Attr:$epsilon);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Adjoints of attention
 //===----------------------------------------------------------------------===//

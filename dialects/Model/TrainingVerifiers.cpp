@@ -265,6 +265,32 @@ LogicalResult NormWeightGradientOp::verify() {
   return expectValue(*this, "the statistics", getStatistics(), *statistics);
 }
 
+LogicalResult NormBeginGradientOp::verify() {
+  if (!getScaledGradient() && !getSquaresGradient())
+    return emitOpError() << "has no gradient";
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(expectTypeOf(*this, "the result", getResult(), "x", getX())) ||
+      failed(
+          expectShape(*this, "the weight", getWeight(), {shapeOf(getX())[1]})))
+    return failure();
+  if (getScaledGradient() &&
+      failed(expectTypeOf(*this, "the gradient of scaled", getScaledGradient(),
+                          "x", getX())))
+    return failure();
+  if (!getSquaresGradient())
+    return success();
+  return verifySquares(*this, "the gradient of the squares",
+                       getSquaresGradient(), getX());
+}
+
+LogicalResult NormEndGradientOp::verify() {
+  if (failed(expectTypeOf(*this, "dy", getDy(), "x", getX())) ||
+      failed(
+          verifyNormEnd(*this, getX(), getSquares(), getWidth(), getEpsilon())))
+    return failure();
+  return verifySquares(*this, "the result", getResult(), getX());
+}
+
 //===----------------------------------------------------------------------===//
 // Adjoints of attention
 //===----------------------------------------------------------------------===//

@@ -136,6 +136,25 @@ inline LogicalResult expectRowsByWidth(Operation *op, Value x) {
   return success();
 }
 
+/// What a row's norm divides by.
+inline LogicalResult verifySquares(Operation *op, StringRef what, Value squares,
+                                   Value x) {
+  if (failed(expectShape(op, what, squares, {shapeOf(x)[0], 1})))
+    return failure();
+  return expectFloat32(op, what, squares);
+}
+
+inline LogicalResult verifyNormEnd(Operation *op, Value x, Value squares,
+                                   int64_t width, const APFloat &epsilon) {
+  if (failed(expectRowsByWidth(op, x)) ||
+      failed(verifySquares(op, "the squares", squares, x)) ||
+      failed(expectNotNegative(op, "epsilon", epsilon)))
+    return failure();
+  if (width < 1)
+    return op->emitOpError() << "width is " << width << ", expected at least 1";
+  return success();
+}
+
 inline LogicalResult verifyRope(Operation *op, Value x, Value table,
                                 Value result) {
   if (failed(expectRank(op, "x", x, 3)) || failed(expectFloat32(op, "x", x)) ||

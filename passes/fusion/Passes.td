@@ -181,4 +181,37 @@ def NormRewrites : Pass<"norm-rewrites", "::mlir::ModuleOp"> {
   ];
 }
 
+def DeferNorms : Pass<"defer-norms", "::mlir::ModuleOp"> {
+  let summary = "Divide by a row's norm behind the products that read it";
+  let description = [{
+    A norm needs all of a row before anything can be multiplied by it. Its division
+    is the same for all elements of the row, so it may as well follow the product:
+
+    ```mlir
+    %n = model.rms_norm %x, %g {epsilon = 1.0e-5}
+    %y = model.linear %n, %w
+    ```
+    becomes
+    ```mlir
+    %s, %q = model.norm_begin %x, %g
+    %h = model.linear %s, %w
+    %y = model.norm_end %h, %q {width = K, epsilon = 1.0e-5}
+    ```
+    Where ranks have parts of the rows, `%h` and `%q` are partial sums, and what is
+    communicated is as narrow as the product (bottleneck tensor parallelism). To be
+    run before differentiate and sharding-propagation.
+
+    Deferred are norms that only linears of their block read, as their input, each
+    of which makes fewer elements than it reads and does nothing but multiply.
+
+    Not guaranteed: the same rounding.
+  }];
+  let options = [
+    Option<"explain", "explain", "bool", "false", "Say what was done, what not, and why, as remarks">,
+  ];
+  let statistics = [
+    Statistic<"numDeferred", "deferred", "Norms in two halves">,
+  ];
+}
+
 #endif // BATON_PASSES_FUSION

@@ -48,6 +48,9 @@ groupLinears(mlir::RewriterBase &rewriter,
 /// their tasks computes it again.
 Outcome recomputeNorm(mlir::RewriterBase &rewriter, mlir::Operation *norm);
 
+/// The division of an rms_norm follows the narrow products that read it.
+Outcome deferNorm(mlir::RewriterBase &rewriter, model::RmsNormOp norm);
+
 /// An activation becomes the epilogue of the linear that makes its input.
 Outcome fuseActivation(mlir::RewriterBase &rewriter, model::ActivateOp op);
 

@@ -183,6 +183,10 @@ void Table::addRows() {
     std::string x = rowsOf(op.getX());
     writer.equation(x + ", k -> " + x).replicated("k");
   });
+  // Over ranks that have parts of a row, what begins a norm is local, and the
+  // squares are a partial sum, as products of what is scaled are.
+  add<NormBeginOp>("R k, k -> R k, R z", "z", "k");
+  add<NormEndOp>("R n, R z -> R n", "z");
   add<LayerNormOp>([](LayerNormOp op, RuleWriter &writer) {
     writer.equation(op.getBias() ? "R k, k, k -> R k" : "R k, k -> R k")
         .replicated("k");
@@ -383,6 +387,14 @@ void Table::addTraining() {
         .sum("Rh")
         .replicated("z");
   });
+  add<NormBeginGradientOp>([](NormBeginGradientOp op, RuleWriter &writer) {
+    std::string text = "R k, k";
+    text += op.getScaledGradient() ? ", R k" : "";
+    text += op.getSquaresGradient() ? ", R z" : "";
+    writer.equation(text + " -> R k")
+        .replicated(op.getSquaresGradient() ? "z" : "");
+  });
+  add<NormEndGradientOp>("R n, R n, R z -> R z", "z", "n");
   add<RopeGradientOp>("R h d, R z -> R h d", "dz");
 }
 

@@ -21,6 +21,7 @@ def ShardingPropagation : Pass<"sharding-propagation", "::mlir::ModuleOp"> {
     | (always first) | placements that the IR states: `dist.placements`, `dist.arguments`, `dist.gradient` |
     | `data:A`      | the program's rows, between sequences; A is a batch axis of the mesh |
     | `tensor:A`    | attention's heads, the width of feed-forward layers, the vocabulary |
+    | `bottleneck:A` | attention's heads, what low-rank pairs of linears narrow, columns of what stacks carry, the vocabulary |
     | `sequence:A`  | rows of what stacks carry                                           |
     | `zero:A`      | parameters, hence their gradients (ZeRO-3, FSDP)                    |
     | `gradients:A` | gradients alone (ZeRO-1 and 2)                                      |
@@ -122,6 +123,36 @@ def LowerReshards : Pass<"lower-reshards", "::mlir::ModuleOp"> {
   }];
   let statistics = [
     Statistic<"numCollectives", "collectives", "Ops that communicate">,
+  ];
+  let dependentDialects = ["::baton::dist::DistDialect"];
+}
+
+def JoinCollectives : Pass<"join-collectives", "::mlir::ModuleOp"> {
+  let summary = "Communicate at once what can be";
+  let description = [{
+    Sums over the same ranks that do not depend on one another are one communication
+    of several tensors: of what a norm's products and its squares are, say
+    (`defer-norms`).
+
+    ```mlir
+    %q1 = dist.all_reduce %q over ["tensor"]
+    %a = model.norm_end %h, %q1
+    %k1 = dist.all_reduce %k over ["tensor"]
+    ```
+    becomes
+    ```mlir
+    %q1 = dist.all_reduce %q over ["tensor"]
+    %k1 = dist.all_reduce %k over ["tensor"] {dist.joined}
+    %a = model.norm_end %h, %q1
+    ```
+    A sum waits for a later one of its block where neither a third one nor any op with
+    an effect stands between them and depends on it, so that nothing else comes later
+    than it did.
+
+    Not guaranteed: that fewer ones would be impossible.
+  }];
+  let statistics = [
+    Statistic<"numJoined", "joined", "Collectives that go along with another one">,
   ];
   let dependentDialects = ["::baton::dist::DistDialect"];
 }

@@ -40,7 +40,7 @@ struct ShardingPropagation
   LogicalResult shard(model::ProgramOp program, MeshOp mesh,
                       ArrayRef<Tactic> list) {
     for (const Tactic &tactic : list)
-      if (tactic.name == "tensor")
+      if (tactic.name == "tensor" || tactic.name == "bottleneck")
         shareHeads(program, mesh.getSize(tactic.axis));
     Propagation propagation(program, mesh);
     propagation.beginTactic("stated");

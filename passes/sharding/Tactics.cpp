@@ -127,6 +127,16 @@ static LinearOp findProjection(ProgramOp program) {
   return value.getDefiningOp<LinearOp>();
 }
 
+/// The rows of what makes logits, in a loss or alone, which may be uneven.
+static LogicalResult shardVocabulary(Propagation &propagation, Operation *op,
+                                     LinearOp projection, StringAttr axis) {
+  if (auto loss = dyn_cast<CrossEntropyOp>(op))
+    return propagation.seed(op, loss.getWeight(), 0, axis, true);
+  if (op == projection)
+    return propagation.seed(op, projection.getWeight(), 0, axis, true);
+  return success();
+}
+
 static LogicalResult shardTensor(Propagation &propagation, StringAttr axis) {
   ProgramOp program = propagation.getProgram();
   LinearOp projection = findProjection(program);
@@ -140,15 +150,67 @@ static LogicalResult shardTensor(Propagation &propagation, StringAttr axis) {
       seeded = embedding.getTokens() != tokens
                    ? success()
                    : propagation.seed(op, embedding.getTable(), 0, axis, true);
-    else if (auto loss = dyn_cast<CrossEntropyOp>(op))
-      seeded = propagation.seed(op, loss.getWeight(), 0, axis, true);
-    else if (auto linear = dyn_cast<LinearOp>(op)) {
-      if (linear == projection)
-        seeded = propagation.seed(op, linear.getWeight(), 0, axis, true);
-      else if (endsFeedForward(linear))
-        seeded = propagation.seed(op, linear.getWeight(), 1, axis, false);
+    else if (auto linear = dyn_cast<LinearOp>(op);
+             linear && linear != projection && endsFeedForward(linear))
+      seeded = propagation.seed(op, linear.getWeight(), 1, axis, false);
+    else
+      seeded = shardVocabulary(propagation, op, projection, axis);
+    return failed(seeded) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// bottleneck
+//===----------------------------------------------------------------------===//
+
+/// What a linear of more outputs than inputs widens again: the linear, of fewer
+/// outputs than inputs, that makes its input, a norm's division aside.
+static LinearOp findNarrow(LinearOp wide) {
+  Value x = wide.getX();
+  if (auto end = x.getDefiningOp<NormEndOp>())
+    x = end.getX();
+  auto narrow = x.getDefiningOp<LinearOp>();
+  if (!narrow ||
+      dimensionOf(wide.getWeight(), 0) <= dimensionOf(wide.getWeight(), 1) ||
+      dimensionOf(narrow.getWeight(), 0) >= dimensionOf(narrow.getWeight(), 1))
+    return {};
+  return narrow;
+}
+
+/// What is narrowed is sharded, and the streams of stacks; what widens them
+/// again follows from what reads it. Ranks exchange narrow values alone.
+static LogicalResult shardBottleneck(Propagation &propagation,
+                                     StringAttr axis) {
+  ProgramOp program = propagation.getProgram();
+  LinearOp projection = findProjection(program);
+  bool found = false;
+  WalkResult result = program.walk([&](Operation *op) {
+    LogicalResult seeded = success();
+    if (queryAndKey(op).first) {
+      seeded = shardHeads(propagation, op, axis);
+    } else if (auto wide = dyn_cast<LinearOp>(op)) {
+      if (LinearOp narrow = findNarrow(wide)) {
+        found = true;
+        seeded = propagation.seed(narrow, narrow.getWeight(), 1, axis, false);
+      }
     }
     return failed(seeded) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  if (!found)
+    return program.emitOpError()
+           << "cannot be sharded by tactic 'bottleneck': it has no linear that "
+              "widens what another one has narrowed";
+  for (auto stack : program.getOps<StackOp>())
+    for (Value carried : stack.getResults())
+      if (failed(propagation.seed(stack, carried, 1, axis, false)))
+        return failure();
+  result = program.walk([&](Operation *op) {
+    return failed(shardVocabulary(propagation, op, projection, axis))
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }
@@ -206,6 +268,7 @@ LogicalResult baton::sharding::applyTactic(Propagation &propagation,
   auto apply = llvm::StringSwitch<Apply>(name)
                    .Case("data", shardData)
                    .Case("tensor", shardTensor)
+                   .Case("bottleneck", shardBottleneck)
                    .Case("sequence", shardSequence)
                    .Case("zero", shardParameters)
                    .Case("gradients", shardGradients)
@@ -213,6 +276,7 @@ LogicalResult baton::sharding::applyTactic(Propagation &propagation,
   if (!apply)
     return propagation.getProgram().emitOpError()
            << "cannot be sharded by '" << name
-           << "': tactics are data, tensor, sequence, zero, gradients";
+           << "': tactics are data, tensor, bottleneck, sequence, zero, "
+              "gradients";
   return apply(propagation, axis);
 }

@@ -8,99 +8,13 @@
 
 #include "passes/tasks/HyperRules.h"
 
-#include "passes/tasks/TilingPieces.h"
-#include "passes/tasks/Training.h"
+#include "passes/tasks/RowPhase.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
-
-namespace {
-/// A phase over tiles of rows, and the operands of its call.
-class RowPhase {
-public:
-  /// `results` name the buffers of the op's results, which the call gets first.
-  RowPhase(Operation *op, StringRef suffix, ArrayRef<StringRef> results,
-           Tiler &tiler)
-      : tiler(tiler), name(tiler.plan.uniqueName(nameOf(op) + suffix.str())),
-        outputs(makeOutputs(op, results)),
-        tiles(tiler, outputs.front().type,
-              tiler.rowsOf(op, tiler.plan.tiles().plainRows)),
-        phase(tiler.plan.phase(name, op->getLoc(), {tiles.extent},
-                               {tiles.capacity})) {}
-
-  /// To be called once all values are read, so that every access that may be
-  /// in place stands before the one that overwrites it.
-  void write() {
-    SmallVector<Attribute> first;
-    for (const View &out : outputs)
-      appendWrite(phase, out, tileOf(out), first);
-    operands.insert(operands.begin(), first.begin(), first.end());
-  }
-  void read(const View &view) {
-    appendRead(phase, view, tileOf(view), operands);
-  }
-  /// All of a parameter, row-major.
-  void parameter(Value value, StringRef what) {
-    if (tiler.training) {
-      operands.push_back(
-          readAll(phase, tiler.training->trainable(value).weight));
-      return;
-    }
-    std::string called = name + "." + what.str();
-    bool isVector = cast<model::StepTensorType>(value.getType()).getRank() == 1;
-    operands.push_back(phase.weight(isVector ? tiler.vector(called, value)
-                                             : tiler.table(called, value),
-                                    phase.constant(0)));
-  }
-  void rows() { operands.push_back(tiles.count(phase)); }
-  void integer(int64_t value) { operands.push_back(phase.integer(value)); }
-  void integer32(int32_t value) { operands.push_back(phase.integer32(value)); }
-  void real(const APFloat &value) { operands.push_back(phase.real(value)); }
-  LogicalResult call(StringRef callee) {
-    write();
-    phase.call(callee, operands);
-    return success();
-  }
-
-private:
-  SmallVector<View> makeOutputs(Operation *op, ArrayRef<StringRef> results) {
-    SmallVector<View> views;
-    for (auto [result, suffix] : llvm::zip_equal(op->getResults(), results))
-      views.push_back(tiler.bufferFor(
-          result, suffix.empty()
-                      ? name
-                      : tiler.plan.uniqueName(name + "." + suffix.str())));
-    return views;
-  }
-  Box tileOf(const View &view) { return rowsOfTask(phase, view, tiles.size); }
-
-  Tiler &tiler;
-  std::string name;
-  SmallVector<View> outputs;
-  RowTiles tiles;
-  PhaseBuilder phase;
-  SmallVector<Attribute> operands;
-};
-} // namespace
-
-/// Bodies take rows whose elements, of all streams, lie behind one another.
-static LogicalResult expectRows(Operation *op, Tiler &tiler,
-                                ArrayRef<Value> values) {
-  for (auto [i, value] : llvm::enumerate(values)) {
-    View view = tiler.viewOf(value);
-    std::string what = "operand " + std::to_string(i);
-    if (failed(expectContiguous(op, what, view)) ||
-        failed(expectStride(op, what, view, 0)))
-      return failure();
-    if (view.type.getRank() == 3 &&
-        failed(expectAdjacentHeads(op, what, view, view.type.getDimension(1))))
-      return failure();
-  }
-  return success();
-}
 
 static int64_t streamsOf(const View &x) { return x.type.getDimension(1); }
 static int64_t widthOf(const View &x) { return x.type.getDimension(2); }

@@ -1,5 +1,6 @@
 //===- TilingRules.cpp - how each model op becomes a task grid -----------===//
 
+#include "passes/tasks/DeferredNormRules.h"
 #include "passes/tasks/HyperRules.h"
 #include "passes/tasks/TilingPieces.h"
 #include "passes/tasks/Training.h"
@@ -886,6 +887,8 @@ LogicalResult tasks::tileOp(Operation *op, Tiler &tiler) {
   }
   if (std::optional<LogicalResult> tiled = tileHyper(op, tiler))
     return *tiled;
+  if (std::optional<LogicalResult> tiled = tileDeferredNorm(op, tiler))
+    return *tiled;
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<model::ParameterOp, model::ConcatOp>(
           [](Operation *) { return success(); })
@@ -928,6 +931,8 @@ bool tasks::mayWriteOver(Operation *op, OpOperand &operand) {
     return &post.getXMutable() == &operand;
   if (auto turn = dyn_cast<model::HyperTurnOp>(op))
     return &turn.getXMutable() == &operand;
+  if (auto end = dyn_cast<model::NormEndOp>(op))
+    return &end.getXMutable() == &operand;
   return isa<model::AddOp, model::MulOp, model::ActivateOp, model::ScaleOp,
              model::TanhOp, model::RmsNormOp, model::LayerNormOp>(op);
 }

@@ -132,6 +132,19 @@ void baton_task_layer_norm(Real *out, int64_t out_stride, const Real *x,
                            const Real *bias, int64_t rows, int64_t width,
                            Real epsilon);
 
+/// scaled = x * weight, and squares[r] = the sum of x[r]^2. `scaled` may be in
+/// the place of x.
+void baton_task_norm_begin(Real *scaled, int64_t scaled_stride, Real *squares,
+                           int64_t squares_stride, const Real *x,
+                           int64_t x_stride, const Real *weight, int64_t rows,
+                           int64_t width);
+
+/// out[r] = x[r] / sqrt(squares[r] / width + epsilon). In place allowed.
+void baton_task_norm_end(Real *out, int64_t out_stride, const Real *x,
+                         int64_t x_stride, const Real *squares,
+                         int64_t squares_stride, int64_t rows, int64_t columns,
+                         int64_t width, Real epsilon);
+
 //===- Linear layers ------------------------------------------------------===//
 
 /// out[r][0 .. columns) = activation(x W^T + bias) + residual.

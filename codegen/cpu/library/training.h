@@ -117,6 +117,24 @@ void baton_task_norm_gradient(Real *dx, int64_t dx_stride, const Real *dy,
                               const Real *statistics, int64_t statistics_stride,
                               int64_t rows, int64_t width, int32_t centered);
 
+/// dx = the adjoint of baton_task_norm_begin, of either result or both; the
+/// gradient of a result may be null. In place allowed.
+void baton_task_norm_begin_gradient(Real *dx, int64_t dx_stride, const Real *x,
+                                    int64_t x_stride, const Real *weight,
+                                    const Real *scaled_gradient,
+                                    int64_t scaled_stride,
+                                    const Real *squares_gradient,
+                                    int64_t squares_stride, int64_t rows,
+                                    int64_t width);
+
+/// dsquares[r] = the adjoint of baton_task_norm_end for the squares.
+void baton_task_norm_end_gradient(Real *dsquares, int64_t dsquares_stride,
+                                  const Real *dy, int64_t dy_stride,
+                                  const Real *x, int64_t x_stride,
+                                  const Real *squares, int64_t squares_stride,
+                                  int64_t rows, int64_t columns, int64_t width,
+                                  Real epsilon);
+
 /// dweight[c] (+)= sum over r and h of dy * (x - mean) * rstd for `columns`
 /// columns; every row has `heads` norms, `head_stride` elements apart in dy and
 /// x alike, whose statistics are 2 elements apart. `dbias` may be null.

@@ -39,6 +39,7 @@
 #include "codegen/cuda/library/attention_matrix.h"
 #include "codegen/cuda/library/attention_merge.h"
 #include "codegen/cuda/library/attention_partial.h"
+#include "codegen/cuda/library/deferred_norm.h"
 #include "codegen/cuda/library/elementwise.h"
 #include "codegen/cuda/library/embedding.h"
 #include "codegen/cuda/library/gated_linear.h"

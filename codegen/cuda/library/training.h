@@ -14,6 +14,7 @@
 #include "codegen/cuda/library/attention_gradient.h"
 #include "codegen/cuda/library/attention_gradient_matrix.h"
 #include "codegen/cuda/library/cross_entropy.h"
+#include "codegen/cuda/library/deferred_norm_gradient.h"
 #include "codegen/cuda/library/elementwise_gradient.h"
 #include "codegen/cuda/library/embedding_gradient.h"
 #include "codegen/cuda/library/hyper_gradient.h"

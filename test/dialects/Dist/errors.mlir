@@ -601,6 +601,63 @@ model.program @p max_seq 8 training {
   %w = model.parameter ["w"] : !w
   %x = model.embedding %tokens, %w : (!index, !w) -> !x
   %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  // expected-error @+1 {{'dist.all_reduce' op is joined to no all_reduce over ["tensor"]}}
+  %y = dist.all_reduce %x : !x over ["tensor"] from #dist.placement<[replicate, replicate], partial sum(tensor)> to #dist.placement<[replicate, replicate]> payload "4 * rows * 8" {dist.joined}
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  %y = dist.all_reduce %x : !x over ["data"] from #dist.placement<[replicate, replicate], partial sum(data)> to #dist.placement<[replicate, replicate]> payload "4 * rows * 8"
+  // expected-error @+1 {{'dist.all_reduce' op is joined to no all_reduce over ["tensor"]}}
+  %z = dist.all_reduce %x : !x over ["tensor"] from #dist.placement<[replicate, replicate], partial sum(tensor)> to #dist.placement<[replicate, replicate]> payload "4 * rows * 8" {dist.joined}
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  %y = dist.all_reduce %x : !x over ["tensor"] from #dist.placement<[replicate, replicate], partial sum(tensor)> to #dist.placement<[replicate, replicate]> payload "4 * rows * 8"
+  %z = dist.all_reduce %x : !x over ["tensor"] from #dist.placement<[replicate, replicate], partial sum(tensor)> to #dist.placement<[replicate, replicate]> payload "4 * rows * 8" {dist.joined}
+  // expected-error @+1 {{'dist.all_reduce' op is joined to the all_reduce that makes its x}}
+  %u = dist.all_reduce %y : !x over ["tensor"] from #dist.placement<[replicate, replicate], partial sum(tensor)> to #dist.placement<[replicate, replicate]> payload "4 * rows * 8" {dist.joined}
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
   // expected-error @+1 {{'dist.all_gather' op over ["tensor"] does not lead from #dist.placement<[shard(tensor), replicate]> to #dist.placement<[replicate, replicate]>}}
   %y = dist.all_gather %x : !x dimension 1 over ["tensor"] from #dist.placement<[shard(tensor), replicate]> to #dist.placement<[replicate, replicate]> payload ""
   model.return %weights : !rows

@@ -728,6 +728,86 @@ model.program @p max_seq 51 {
 
 // -----
 
+// norm_begin: x is R x K
+%v0 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{x has 3 dimensions, expected 2}}
+%r:2 = "model.norm_begin"(%v0, %v1) {} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<8 x f32>) -> (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 1 x f32>)
+
+// -----
+
+// ... R a symbol
+%v0 = "test.value"() : () -> !model.tensor<4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{x has shape [4, 8], expected a symbol and a number}}
+%r:2 = "model.norm_begin"(%v0, %v1) {} : (!model.tensor<4 x 8 x f32>, !model.tensor<8 x f32>) -> (!model.tensor<4 x 8 x f32>, !model.tensor<4 x 1 x f32>)
+
+// -----
+
+// norm_begin: scaled has its type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{types differ}}
+%r:2 = "model.norm_begin"(%v0, %v1) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>) -> (!model.tensor<rows x 9 x f32>, !model.tensor<rows x 1 x f32>)
+
+// -----
+
+// norm_begin: weight is [K]
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<9 x f32>
+// expected-error @below {{the weight has shape [9], expected [8]}}
+%r:2 = "model.norm_begin"(%v0, %v1) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<9 x f32>) -> (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>)
+
+// -----
+
+// norm_begin: squares are R x 1
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{the squares has shape [rows, 2], expected [rows, 1]}}
+%r:2 = "model.norm_begin"(%v0, %v1) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>) -> (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// norm_end: x is R x N
+%v0 = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+// expected-error @below {{x has 3 dimensions, expected 2}}
+%r = "model.norm_end"(%v0, %v1) {width = 8 : i64, epsilon = 1.0 : f32} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 2 x 8 x f32>
+
+// -----
+
+// norm_end: the result has its type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+// expected-error @below {{types differ}}
+%r = "model.norm_end"(%v0, %v1) {width = 8 : i64, epsilon = 1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 9 x f32>
+
+// -----
+
+// norm_end: squares are R x 1
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<outputs x 1 x f32>
+// expected-error @below {{the squares has shape [outputs, 1], expected [rows, 1]}}
+%r = "model.norm_end"(%v0, %v1) {width = 8 : i64, epsilon = 1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<outputs x 1 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// norm_end: width is at least 1
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+// expected-error @below {{width is 0, expected at least 1}}
+%r = "model.norm_end"(%v0, %v1) {width = 0 : i64, epsilon = 1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// norm_end: epsilon is not negative
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+// expected-error @below {{epsilon is negative or not finite}}
+%r = "model.norm_end"(%v0, %v1) {width = 8 : i64, epsilon = -1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
 // layer_norm: x is [R, K]
 %x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
 %g = "test.value"() : () -> !model.tensor<8 x f32>

@@ -401,6 +401,113 @@
 
 // -----
 
+// norm_begin_gradient: there is a gradient
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{has no gradient}}
+%r = "model.norm_begin_gradient"(%v0, %v1) {operandSegmentSizes = array<i32: 1, 1, 0, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// norm_begin_gradient: x is R x K
+%v0 = "test.value"() : () -> !model.tensor<4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<4 x 8 x f32>
+// expected-error @below {{x has shape [4, 8], expected a symbol and a number}}
+%r = "model.norm_begin_gradient"(%v0, %v1, %v2) {operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (!model.tensor<4 x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<4 x 8 x f32>) -> !model.tensor<4 x 8 x f32>
+
+// -----
+
+// ... the result has its type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the result has type}}
+%r = "model.norm_begin_gradient"(%v0, %v1, %v2) {operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 9 x f32>
+
+// -----
+
+// ... the gradient of scaled has its type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+// expected-error @below {{the gradient of scaled has type}}
+%r = "model.norm_begin_gradient"(%v0, %v1, %v2) {operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<rows x 9 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// ... the weight is [K]
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the weight has shape [9], expected [8]}}
+%r = "model.norm_begin_gradient"(%v0, %v1, %v2) {operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<9 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// norm_begin_gradient: the gradient of the squares is R x 1
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{the gradient of the squares has shape [rows, 2], expected [rows, 1]}}
+%r = "model.norm_begin_gradient"(%v0, %v1, %v2) {operandSegmentSizes = array<i32: 1, 1, 0, 1>} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// norm_end_gradient: dy and x have one type
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+// expected-error @below {{dy has type}}
+%r = "model.norm_end_gradient"(%v0, %v1, %v2) {width = 8 : i64, epsilon = 1.0 : f32} : (!model.tensor<rows x 9 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 1 x f32>
+
+// -----
+
+// ... x is R x N
+%v0 = "test.value"() : () -> !model.tensor<4 x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<4 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+// expected-error @below {{x has shape [4, 8], expected a symbol and a number}}
+%r = "model.norm_end_gradient"(%v0, %v1, %v2) {width = 8 : i64, epsilon = 1.0 : f32} : (!model.tensor<4 x 8 x f32>, !model.tensor<4 x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 1 x f32>
+
+// -----
+
+// norm_end_gradient: squares are R x 1
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the squares has shape [rows, 8], expected [rows, 1]}}
+%r = "model.norm_end_gradient"(%v0, %v1, %v2) {width = 8 : i64, epsilon = 1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 1 x f32>
+
+// -----
+
+// ... the result is R x 1
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+// expected-error @below {{the result has shape [rows, 8], expected [rows, 1]}}
+%r = "model.norm_end_gradient"(%v0, %v1, %v2) {width = 8 : i64, epsilon = 1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// norm_end_gradient: width is at least 1
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+// expected-error @below {{width is -1, expected at least 1}}
+%r = "model.norm_end_gradient"(%v0, %v1, %v2) {width = -1 : i64, epsilon = 1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 1 x f32>
+
+// -----
+
+// norm_end_gradient: epsilon is not negative
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+// expected-error @below {{epsilon is negative or not finite}}
+%r = "model.norm_end_gradient"(%v0, %v1, %v2) {width = 8 : i64, epsilon = -1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 1 x f32>
+
+// -----
+
 // rope_gradient: as model.rope
 %v0 = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
 %v1 = "test.value"() : () -> !model.tensor<rows x 10 x f32>

@@ -266,9 +266,11 @@ void Ranks::runOp(Operation &op, int64_t layer) {
   if (auto stack = dyn_cast<StackOp>(op))
     return runStack(stack);
   if (auto parameter = dyn_cast<ParameterOp>(op)) {
-    set(op.getResult(0),
-        cut(op.getResult(0),
-            random(nameOf(parameter, layer), wholeShape(op.getResult(0)))));
+    std::string name = nameOf(parameter, layer);
+    Tensor whole = random(name, wholeShape(op.getResult(0)));
+    if (adjust)
+      adjust(name, whole);
+    set(op.getResult(0), cut(op.getResult(0), whole));
   } else if (auto save = dyn_cast<SaveOp>(op)) {
     saved[{save.getName().str(), layer}] = values[save.getX()];
   } else if (auto read = dyn_cast<SavedOp>(op)) {

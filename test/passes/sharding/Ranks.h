@@ -13,6 +13,7 @@
 
 #include "mlir/Pass/PassManager.h"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -59,6 +60,10 @@ public:
   std::string problem;
   /// A move that is forgotten: ranks keep what they have.
   mlir::Operation *forgotten = nullptr;
+  /// Changes a parameter's random numbers.
+  std::function<void(llvm::StringRef name, Tensor &whole)> adjust;
+
+  virtual ~Ranks() = default;
 
 protected:
   using Parts = std::vector<Tensor>;
@@ -77,7 +82,7 @@ protected:
   void runBlock(mlir::Block &block, int64_t layer);
   void runStack(model::StackOp stack);
   void runOp(mlir::Operation &op, int64_t layer);
-  std::vector<Tensor> compute(mlir::Operation &op, unsigned rank);
+  virtual std::vector<Tensor> compute(mlir::Operation &op, unsigned rank);
   std::vector<Tensor> computeAttention(mlir::Operation &op, unsigned rank);
   std::vector<Tensor> computeLoss(mlir::Operation &op, unsigned rank);
   /// By value: the map moves what it holds when it grows.

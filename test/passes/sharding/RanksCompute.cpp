@@ -105,6 +105,40 @@ static Tensor normWeightGradient(Tensor &dy, Tensor &x, Tensor &statistics) {
   return result;
 }
 
+/// An rms norm but for its division, and the squares to divide by.
+static std::vector<Tensor> normBegin(Tensor &x, Tensor &weight) {
+  Tensor scaled(x.shape), squares({x.shape[0], 1});
+  for (int64_t row = 0; row < x.shape[0]; ++row)
+    for (int64_t k = 0; k < x.shape[1]; ++k) {
+      scaled.at(row, k) = x.at(row, k) * weight.data[k];
+      squares.data[row] += x.at(row, k) * x.at(row, k);
+    }
+  return {scaled, squares};
+}
+
+static Tensor normEnd(Tensor &x, Tensor &squares, int64_t width,
+                      double epsilon) {
+  Tensor result(x.shape);
+  for (int64_t row = 0; row < x.shape[0]; ++row)
+    for (int64_t n = 0; n < x.shape[1]; ++n)
+      result.at(row, n) =
+          x.at(row, n) / std::sqrt(squares.data[row] / width + epsilon);
+  return result;
+}
+
+static Tensor normEndGradient(Tensor &dy, Tensor &x, Tensor &squares,
+                              int64_t width, double epsilon) {
+  Tensor result(squares.shape);
+  for (int64_t row = 0; row < x.shape[0]; ++row) {
+    double sum = 0;
+    for (int64_t n = 0; n < x.shape[1]; ++n)
+      sum += dy.at(row, n) * x.at(row, n);
+    result.data[row] = -sum / (2 * width) *
+                       std::pow(squares.data[row] / width + epsilon, -1.5);
+  }
+  return result;
+}
+
 /// Pairs (i, i + n); backwards with the sign -1.
 static Tensor rotate(Tensor &x, Tensor &table, double sign) {
   Tensor result = x;
@@ -178,6 +212,23 @@ std::vector<Tensor> Ranks::compute(Operation &op, unsigned rank) {
       })
       .Case([&](NormWeightGradientOp) {
         return Results{normWeightGradient(x(0), x(1), x(2))};
+      })
+      .Case([&](NormBeginOp) { return normBegin(x(0), x(1)); })
+      .Case([&](NormEndOp end) {
+        return Results{normEnd(x(0), x(1), end.getWidth(),
+                               end.getEpsilon().convertToFloat())};
+      })
+      .Case([&](NormBeginGradientOp begin) {
+        Tensor result(x(0).shape);
+        for (int64_t row = 0; row < result.shape[0]; ++row)
+          for (int64_t k = 0; k < result.shape[1]; ++k)
+            result.at(row, k) = x(2).at(row, k) * x(1).data[k] +
+                                2 * x(3).data[row] * x(0).at(row, k);
+        return Results{result};
+      })
+      .Case([&](NormEndGradientOp end) {
+        return Results{normEndGradient(x(0), x(1), x(2), end.getWidth(),
+                                       end.getEpsilon().convertToFloat())};
       })
       .Case([&](RopeTableOp table) {
         int64_t n = table.getFrequencies().size();

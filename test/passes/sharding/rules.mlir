@@ -206,6 +206,16 @@
 %r64:2 = model.hyper_enter %s3, %phi, %p3, %p24 {iterations = 3 : i64, mixing = #model.mixing<sinkhorn>, epsilon = 1.0e-5 : f32, norm_epsilon = 1.0e-5 : f32} : (!s3, !phi, !p3, !p24) -> (!x, !m)
 // expected-remark @+1 {{rule: bs n c, bs c, bs w, l p, q, m -> bs n c, bs c, bs m; replicated n c w l p q m; n=4 c=8 w=20 l=24 p=32 q=3 m=24}}
 %r65:3 = model.hyper_turn %s3, %x, %w20, %phi, %p3, %p24 {iterations = 3 : i64, mixing = #model.mixing<sinkhorn>, epsilon = 1.0e-5 : f32, norm_epsilon = 1.0e-5 : f32} : (!s3, !x, !w20, !phi, !p3, !p24) -> (!s3, !x, !m)
+// expected-remark @+1 {{rule: bs k, k -> bs k, bs z; sum k; replicated z; k=8 z=1}}
+%r80:2 = model.norm_begin %x, %v8 : (!x, !v8) -> (!x, !model.tensor<rows x 1 x f32>)
+// expected-remark @+1 {{rule: bs n, bs z -> bs n; replicated z; n=12 z=1}}
+%r81 = model.norm_end %n, %r80#1 {width = 8 : i64, epsilon = 1.0e-5 : f32} : (!n, !model.tensor<rows x 1 x f32>) -> !n
+// expected-remark @+1 {{rule: bs k, k, bs k, bs z -> bs k; replicated z; k=8 z=1}}
+%r82 = model.norm_begin_gradient %x, %v8 scaled %x squares %r80#1 : (!x, !v8, !x, !model.tensor<rows x 1 x f32>) -> !x
+// expected-remark @+1 {{rule: bs k, k, bs k -> bs k; k=8}}
+%r83 = model.norm_begin_gradient %x, %v8 scaled %x : (!x, !v8, !x) -> !x
+// expected-remark @+1 {{rule: bs n, bs n, bs z -> bs z; sum n; replicated z; n=12 z=1}}
+%r84 = model.norm_end_gradient %n, %n, %r80#1 {width = 8 : i64, epsilon = 1.0e-5 : f32} : (!n, !n, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 1 x f32>
 // expected-remark @+1 {{rule: bs k, bs z -> bs k; replicated z; k=8 z=2}}
 %r66 = model.scale_rows %x, %two : (!x, !two) -> !x
 // expected-remark @+1 {{rule: bs m, bs n c, m p, bs m, bs z -> bs n c; replicated m n c p z; m=24 n=4 c=8 p=32 z=2}}
