@@ -166,6 +166,17 @@ TEST_F(VectorWidth, AdjointsWithinRowsAgree) {
                  x.data(), x.stride, weight.data(), statistics.data(),
                  statistics.stride, 3, 37, centered);
   }
+  Buffer squares(3, 1);
+  EXPECT_AGREE(3, 37, baton_task_norm_begin, squares.data(), squares.stride,
+               x.data(), x.stride, weight.data(), 3, 37);
+  EXPECT_AGREE(3, 37, baton_task_norm_end, x.data(), x.stride, squares.data(),
+               squares.stride, 3, 37, 37, 1e-5f);
+  EXPECT_AGREE(3, 1, baton_task_norm_end_gradient, dy.data(), dy.stride,
+               x.data(), x.stride, squares.data(), squares.stride, 3, 37, 37,
+               1e-5f);
+  EXPECT_AGREE(3, 37, baton_task_norm_begin_gradient, x.data(), x.stride,
+               weight.data(), dy.data(), dy.stride, squares.data(),
+               squares.stride, 3, 37);
 }
 
 TEST_F(VectorWidth, HyperConnectionsAgree) {

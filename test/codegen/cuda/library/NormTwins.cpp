@@ -55,4 +55,44 @@ TWIN_TEST(baton_task_layer_norm) {
       }
 }
 
+TWIN_TEST(baton_task_norm_begin) {
+  Random random(3);
+  for (int64_t rows : row_counts)
+    for (int64_t width : widths)
+      for (bool in_place : {false, true}) {
+        const Buffer x = random.buffer(rows, width, 3.0f);
+        const std::vector<float> weight = random.vector(width);
+        // The squares stand behind the rows.
+        twin.agree([&](auto body) {
+          Buffer out(rows, width + 1);
+          Buffer source(rows, width + 1);
+          for (int64_t r = 0; r < rows; ++r)
+            std::copy_n(x.row(r), width, (in_place ? out : source).row(r));
+          const Buffer &in = in_place ? out : source;
+          body(out.data(), out.stride, out.data() + width, out.stride,
+               in.data(), in.stride, weight.data(), rows, width);
+          return out;
+        });
+      }
+}
+
+TWIN_TEST(baton_task_norm_end) {
+  Random random(4);
+  for (int64_t rows : row_counts)
+    for (int64_t width : widths) {
+      const Buffer x = random.buffer(rows, width);
+      Buffer squares = random.buffer(rows, 1, 3.0f);
+      for (float &value : squares.values)
+        value *= value;
+      for (bool in_place : {false, true})
+        twin.agree([&](auto body) {
+          Buffer out = in_place ? x : Buffer(rows, width);
+          const Buffer &in = in_place ? out : x;
+          body(out.data(), out.stride, in.data(), in.stride, squares.data(),
+               squares.stride, rows, width, 2 * width, 1e-5f);
+          return out;
+        });
+    }
+}
+
 } // namespace

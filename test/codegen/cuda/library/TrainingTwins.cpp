@@ -207,6 +207,41 @@ TWIN_TEST(baton_task_norm_gradient) {
   });
 }
 
+TWIN_TEST(baton_task_norm_begin_gradient) {
+  Random random(18);
+  for_each_shape([&](int64_t rows, int64_t width) {
+    const Buffer x = random.buffer(rows, width),
+                 scaled = random.buffer(rows, width);
+    const Buffer squares = random.buffer(rows, 1);
+    const std::vector<float> weight = random.vector(width);
+    for (int which : {1, 2, 3})
+      twin.agree([&](auto body) {
+        Buffer out(rows, width);
+        body(out.data(), out.stride, x.data(), x.stride, weight.data(),
+             which & 1 ? scaled.data() : nullptr, scaled.stride,
+             which & 2 ? squares.data() : nullptr, squares.stride, rows, width);
+        return out;
+      });
+  });
+}
+
+TWIN_TEST(baton_task_norm_end_gradient) {
+  Random random(19);
+  for_each_shape([&](int64_t rows, int64_t width) {
+    const Buffer x = random.buffer(rows, width),
+                 dy = random.buffer(rows, width);
+    Buffer squares = random.buffer(rows, 1, 3.0f);
+    for (float &value : squares.values)
+      value *= value;
+    twin.agree([&](auto body) {
+      Buffer out(rows, 1);
+      body(out.data(), out.stride, dy.data(), dy.stride, x.data(), x.stride,
+           squares.data(), squares.stride, rows, width, 2 * width, 1e-5f);
+      return out;
+    });
+  });
+}
+
 TWIN_TEST(baton_task_norm_weight_gradient) {
   Random random(9);
   constexpr int64_t heads = 3;

@@ -1,0 +1,117 @@
+"""Norms that are divided behind what reads them (defer-norms) are the same norms.
+
+A decoder of low-rank pairs of linears, as it is and with its norms in two halves: logits
+and gradients are near each other, and each has the same bits for any number of workers and
+as CUDA kernels that are emulated.
+"""
+
+import argparse
+import array
+import json
+import math
+import os
+import random
+import re
+import struct
+
+import programs
+from programs import expect, run
+from training import read_bytes, read_tensors, write_tokens
+
+VOCABULARY = 131
+LAYERS = 3
+
+
+def write_weights(text, folder):
+    """A checkpoint of every parameter that the program names."""
+    shapes = {}
+    types = dict(re.findall(r"^(!\w+) = !model\.tensor<(.*) x f32>$", text, re.MULTILINE))
+    for name, kind in re.findall(r'model\.parameter \["([^"]*)"\] : (!\w+)', text):
+        shape = [int(size) for size in types[kind].split(" x ")]
+        for layer in range(LAYERS) if "{layer}" in name else [0]:
+            shapes[name.replace("{layer}", str(layer))] = shape
+    numbers = random.Random(5)
+    header, data = {}, array.array("f")
+    for name, shape in shapes.items():
+        begin = 4 * len(data)
+        middle = 1 if len(shape) == 1 else 0
+        scale = 1 if name == "embed" else 1 / math.sqrt(shape[-1])
+        data.extend(middle + scale * numbers.gauss(0, 1) for _ in range(math.prod(shape)))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, 4 * len(data)]}
+    encoded = json.dumps(header).encode()
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(encoded)) + encoded + data.tobytes())
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump({"model_type": "low-rank", "vocab_size": VOCABULARY}, file)
+    return list(shapes)
+
+
+def expect_near(one, other, bound, what):
+    norm = math.sqrt(sum(value * value for value in one))
+    error = math.sqrt(sum((a - b) ** 2 for a, b in zip(one, other, strict=True)))
+    expect(error <= bound * norm, f"{what} is off by {error / norm}")
+    return error / norm
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    with open(arguments.model) as file:
+        text = "".join(line for line in file if not line.startswith("dist.mesh"))
+    with open(path("plain.mlir"), "w") as file:
+        file.write(text)
+    run([arguments.baton_opt, "--defer-norms", path("plain.mlir"), "-o", path("deferred.mlir")])
+    os.mkdir(path("weights"))
+    names = write_weights(text, path("weights"))
+    write_tokens(path("tokens.u16"), [(7 * i + i // 13) % VOCABULARY for i in range(2048)])
+
+    def compile(name, *flags):
+        program = path(f"{name}-program")
+        run([arguments.batonc, path(f"{name}.mlir"), "--quiet", "-o", program, *flags])
+        return program
+
+    def logits(name, *flags):
+        program = compile(name, *flags)
+        results = []
+        for workers in (1, 3):
+            run([program, "logits", "--weights", path("weights"), "--no-cache", "--quiet", "--workers", str(workers),
+                 "--tokens", ",".join(str(11 * i % VOCABULARY) for i in range(40)), "--out", path("logits.npy")])
+            results.append(read_bytes(path("logits.npy")))
+        expect(results[0] == results[1], f"{name}: other bits with three workers")
+        return results[0], array.array("f", results[0][-4 * 40 * VOCABULARY:])
+
+    def train(name, *flags):
+        program = compile(name, "--mode=train", *flags)
+        results = []
+        for workers in (1, 3):
+            out = path(f"run-{workers}")
+            command = [program, "train", "--weights", path("weights"), "--data", path("tokens.u16"), "--batch", "2",
+                       "--seq", "32", "--steps", "2", "--out", out, "--gradients", path("gradients"), "--quiet",
+                       "--workers", str(workers)]
+            lines = [json.loads(line) for line in run(command).stdout.splitlines()]
+            results.append(([line["loss"] for line in lines], read_bytes(path("gradients"))))
+            run(["rm", "-r", out])
+        expect(results[0] == results[1], f"{name}: other bits with three workers")
+        return results[0], read_tensors(path("gradients"))
+
+    plain, deferred = logits("plain"), logits("deferred")
+    error = expect_near(plain[1], deferred[1], 1e-5, "logits")
+    expect(error > 0, "the norms are not deferred")
+    print(f"logits within {error:.1e}")
+    (one, _), gradients = train("plain")
+    other, found = train("deferred")
+    expect(all(abs(a - b) <= 1e-5 * a for a, b in zip(one, other[0], strict=True)), f"losses {one} and {other[0]}")
+    expect(sorted(found) == sorted(gradients) == sorted(names), f"gradients of {sorted(found)}")
+    worst = max(expect_near(values, found[name][2], 1e-4, name) for name, (_, _, values) in gradients.items())
+    print(f"gradients within {worst:.1e}")
+    expect(logits("deferred", "--target=cuda:emulated")[0] == deferred[0], "logits on CUDA have other bits")
+    expect(train("deferred", "--target=cuda:emulated")[0] == other, "training on CUDA has other bits")
+    print("the same bits on CUDA, emulated")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--baton-opt", required=True)
+    parser.add_argument("model")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
