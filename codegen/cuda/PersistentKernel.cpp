@@ -145,17 +145,18 @@ static void emitRing(const KernelParts &parts) {
      << parts.options.ringStages << ", " << parts.options.threads << ">;\n";
 }
 
-/// Phases with all their iterations: where cuBLASLt computes some products, a
-/// launch is of a part of a step, from one place to another one.
-static int64_t placesOf(SegmentOp segment) {
+/// Phases with all their iterations: where cuBLASLt computes some products, or
+/// ranks exchange tensors, a launch is of a part of a step, from one place to
+/// another one.
+int64_t cuda::placesOf(SegmentOp segment) {
   auto phases = segment.getBody().getOps<PhaseOp>();
   return std::distance(phases.begin(), phases.end()) * segment.getRepeat();
 }
 
-static int64_t placesOf(ProgramOp program) {
+static int64_t placesOfAll(ProgramOp program) {
   int64_t places = 0;
   for (auto segment : program.getBody().getOps<SegmentOp>())
-    places += placesOf(segment);
+    places += cuda::placesOf(segment);
   return places;
 }
 
@@ -165,7 +166,7 @@ static void emitPartsOfSegments(StringRef indent, ProgramOp program,
   int64_t place = 0;
   for (auto [number, segment] :
        enumerate(program.getBody().getOps<SegmentOp>())) {
-    int64_t places = placesOf(segment);
+    int64_t places = cuda::placesOf(segment);
     os << indent << "const baton::cuda::PartOfSegment part_" << number
        << " = {part, " << place << ", " << places / segment.getRepeat() << ", "
        << segment.getRepeat() << "};\n";
@@ -302,8 +303,8 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   if (hasRing)
     emitRing(parts);
   bool phasesAreCalled = trains(program);
-  bool hasParts = any_of(
-      parts.phases, [](auto &phase) { return phase->product().has_value(); });
+  bool hasParts = source.takesPart;
+  bool hasExchanges = !layout.collectives.empty();
   KernelBodies kernelBodies;
   for (auto &phase : parts.phases)
     phase->collect(kernelBodies);
@@ -342,7 +343,9 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
         "    const BatonDeviceStep step = device->steps[number & 1];\n"
         "    if (step.rows < "
      << options.firstRows << " || step.rows > " << mostRows
-     << (hasParts ? " ||\n        (number != 0 && device->has_cublaslt)" : "")
+     << (hasExchanges ? " || number != 0"
+         : hasParts   ? " ||\n        (number != 0 && device->has_cublaslt)"
+                      : "")
      << ")\n"
         "      return worker.leave(step);\n"
         "    worker.next = &device->steps[(number + 1) & 1];\n";
@@ -357,7 +360,7 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   else
     emitKernelsBodies(kernelBodies, hasRing, hasParts, layout.firstPhase, os);
   if (hasParts)
-    os << "    if (part.last < " << placesOf(program) << ")\n"
+    os << "    if (part.last < " << placesOfAll(program) << ")\n"
        << "      return;\n";
   if (phasesAreCalled) {
     os << "    if (!end_step(worker, step, number))\n"

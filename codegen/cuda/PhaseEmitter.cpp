@@ -300,8 +300,8 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
       os << "    worker.between();\n";
     auto call = mlir::dyn_cast<CallOp>(op);
     auto matrix = matrices.find(&op);
-    if (!call)
-      emitAdvance(mlir::cast<AdvanceOp>(op));
+    if (auto advance = mlir::dyn_cast<AdvanceOp>(op))
+      emitAdvance(advance);
     else if (matrix == matrices.end() || matrix->second.kernelsOwn.empty())
       emitCall(call);
     else
@@ -398,8 +398,10 @@ void PhaseEmitter::emitCalls() {
       os << "    worker.between();\n";
     if (auto call = mlir::dyn_cast<CallOp>(op))
       emitCall(call);
+    else if (auto advance = mlir::dyn_cast<AdvanceOp>(op))
+      emitAdvance(advance);
     else
-      emitAdvance(mlir::cast<AdvanceOp>(op));
+      os << "    // The host has had the tensors exchanged.\n";
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/SourceEmitter.h"
 
+#include "codegen/cuda/HostProgram.h"
 #include "codegen/cuda/KernelForms.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -92,6 +93,9 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         Twine(parts.ringBytes()) + " bytes of shared memory, and a block has " +
         Twine(options.sharedLimit));
 
+  const bool takesPart = source.takesPart =
+      !options.asGraph &&
+      (!options.cublasLtRows.empty() || !layout.collectives.empty());
   os << "// The plan @" << program.getSymName() << " as "
      << (options.asGraph
              ? "kernels of a CUDA graph, one for each phase. Blocks are "
@@ -108,11 +112,18 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
      << (options.cublasLtRows.empty()
              ? ""
              : "#include \"codegen/cuda/library/cublaslt.h\"\n")
+     << (takesPart ? "#include \"codegen/cuda/library/step_parts.h\"\n" : "")
      << bodies->text;
   if (options.asGraph)
     emitGraphKernels(parts, source);
   else
     emitPersistentKernel(parts, source);
   emitProductKernels(parts, source);
+  if (!layout.collectives.empty()) {
+    Expected<std::string> host = emitHostProgram(layout, options);
+    if (!host)
+      return host.takeError();
+    source.hostProgram = std::move(*host);
+  }
   return source;
 }

@@ -87,9 +87,14 @@ struct Source {
   bool scratchIsShared = true;
   /// The kernels of a graph; none of a persistent kernel, which is `kernel`.
   std::vector<KernelSegment> segments;
-  /// Where cuBLASLt computes some products, a persistent kernel takes a part of
-  /// a step as its second argument.
   std::vector<ProductKernel> products;
+  /// Where cuBLASLt computes some products, or ranks exchange tensors, a
+  /// persistent kernel takes a part of a step as its second argument.
+  bool takesPart = false;
+  /// C++ for the host, of a program of several ranks (HostProgram.h); defines
+  /// `hostProgramName`.
+  std::string hostProgram;
+  std::string hostProgramName() const { return kernel + "_host"; }
 };
 
 /// `signatures` are those of the CPU's task library, which this target's

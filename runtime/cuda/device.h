@@ -11,6 +11,7 @@
 #include "runtime/device_program.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -73,6 +74,18 @@ public:
   virtual void launch_part(size_t program, const StepPart &part, uint32_t rows,
                            unsigned blocks, BatonDevice *argument,
                            uint32_t number, const ProductMemory &memory) = 0;
+
+  // Programs of several ranks.
+
+  /// For libraries that this thread is going to call.
+  virtual void make_current() const = 0;
+  /// Calls a library, which puts what it does on `stream`, behind all that was
+  /// started before; at once or when the stream has come to that. What it
+  /// throws comes from here or from running().
+  virtual void call(std::function<void(void *stream)> library) = 0;
+  /// Behind all that was started before, writes to memory that host and device
+  /// see.
+  virtual void write_value(uint32_t *word, uint32_t value) = 0;
 
   /// False once all kernels have ended. Throws Error when one was ended by the
   /// device.

@@ -86,6 +86,10 @@ struct CudaDriver {
                            Stream stream);
   Result (*copy_to_host)(void *host, Address device, size_t bytes,
                          Stream stream);
+  Result (*stream_write_value)(Stream stream, Address word, uint32_t value,
+                               unsigned flags);
+  Result (*stream_wait_value)(Stream stream, Address word, uint32_t value,
+                              unsigned flags);
   Result (*launch_cooperative)(Function function, unsigned grid_x,
                                unsigned grid_y, unsigned grid_z,
                                unsigned block_x, unsigned block_y,

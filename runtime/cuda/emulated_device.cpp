@@ -100,7 +100,8 @@ public:
         next_kernel += steps.emplace_back(kernel).kernels.size();
       else
         next_kernel += 1;
-      launches.push_back({threads, kernel.at("shared_bytes").get<uint64_t>()});
+      launches.push_back({threads, kernel.at("shared_bytes").get<uint64_t>(),
+                          kernel.value("takes_part", false)});
       products.push_back({threads, StepParts(kernel).products(), 0});
     }
     for (Products &of_program : products) {
@@ -166,6 +167,15 @@ public:
       run_step(program, phases, blocks, argument, number);
     });
   }
+  void make_current() const override {}
+  void call(std::function<void(void *stream)> library) override {
+    stream.push([this, library = std::move(library)] {
+      guarded([&] { library(nullptr); });
+    });
+  }
+  void write_value(uint32_t *word, uint32_t value) override {
+    stream.push([=] { __atomic_store_n(word, value, __ATOMIC_RELEASE); });
+  }
   bool running() override {
     const bool busy = stream.busy();
     std::lock_guard lock(failure_mutex);
@@ -179,14 +189,13 @@ private:
 
   void launch_persistent(size_t kernel_index, unsigned blocks,
                          BatonDevice *argument, BatonPart part) {
-    const auto &[threads, shared_bytes] = launches[kernel_index];
+    const auto &[threads, shared_bytes, takes_part] = launches[kernel_index];
     struct Call {
       void (*kernel)();
       bool takes_part;
       BatonDevice *device;
       BatonPart part;
-    } call = {baton_kernels[kernel_index], !products[kernel_index].list.empty(),
-              argument, part};
+    } call = {baton_kernels[kernel_index], takes_part, argument, part};
     emulation::Launch grid = {blocks, threads, shared_bytes, seed};
     stream.push([=]() mutable {
       emulation::launch(
@@ -203,7 +212,6 @@ private:
     });
   }
 
-  /// What cuBLASLt says while it multiplies comes later, as a GPU's faults do.
   void multiply(size_t program, const StepPart &part, uint32_t rows,
                 unsigned blocks, BatonDevice *argument, uint32_t number,
                 const ProductMemory &memory) {
@@ -228,15 +236,22 @@ private:
             call->kernel(call->device, call->number, call->iteration);
           },
           &call);
-      try {
+      guarded([&] {
         cublaslt->multiply(plan, memory.activations, memory.weights,
                            memory.product, memory.workspace, nullptr);
-      } catch (...) {
-        std::lock_guard lock(failure_mutex);
-        if (!std::exchange(has_failed, true))
-          failure = std::current_exception();
-      }
+      });
     });
+  }
+
+  /// Calls a library. What goes wrong comes later, as a GPU's faults do.
+  template <typename Call> void guarded(Call call) {
+    try {
+      call();
+    } catch (...) {
+      std::lock_guard lock(failure_mutex);
+      if (!std::exchange(has_failed, true))
+        failure = std::current_exception();
+    }
   }
 
   /// Where kernels start early, one does when all blocks of the one before have
@@ -286,6 +301,8 @@ private:
   struct Launch {
     unsigned threads;
     uint64_t shared_bytes;
+    /// Its second argument is a part of a step.
+    bool takes_part;
   };
   std::vector<Launch> launches;
   struct Products {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -29,9 +30,14 @@ std::string in_gibibytes(uint64_t bytes) {
 
 class GpuDevice : public Device {
 public:
-  explicit GpuDevice(const nlohmann::json &description)
-      : driver(CudaDriver::get(description.contains("cublaslt"))) {
-    driver.check(driver.device_get(&id, 0), "the GPU cannot be opened");
+  /// Ranks on one machine take its GPUs by turns.
+  GpuDevice(const nlohmann::json &description, uint32_t place)
+      : driver(CudaDriver::get(description.contains("cublaslt") ||
+                               description.contains("exchanges"))) {
+    int count = 1;
+    driver.check(driver.device_count(&count), "the GPUs cannot be counted");
+    driver.check(driver.device_get(&id, static_cast<int>(place) % count),
+                 "the GPU cannot be opened");
     char text[256] = {};
     driver.check(driver.device_name(text, sizeof text - 1, id),
                  "the GPU has no name");
@@ -177,6 +183,21 @@ public:
                                  kernel_stream);
     launch_cooperatively(kernels[program], blocks, argument, part.phases);
   }
+  /// A context belongs to a thread.
+  void make_current() const override {
+    driver.check(driver.context_set(context), gpu_name + " cannot be used");
+  }
+  void call(std::function<void(void *stream)> library) override {
+    make_current();
+    library(kernel_stream);
+  }
+  void write_value(uint32_t *word, uint32_t value) override {
+    make_current();
+    driver.check(driver.stream_write_value(
+                     kernel_stream, reinterpret_cast<CudaDriver::Address>(word),
+                     value, 0),
+                 gpu_name + " writes no words in the order of a stream");
+  }
   bool running() override {
     make_current();
     int result = driver.stream_query(kernel_stream);
@@ -193,11 +214,6 @@ private:
     unsigned shared_bytes;
     unsigned blocks_by_multiprocessor;
   };
-
-  /// A context belongs to a thread.
-  void make_current() const {
-    driver.check(driver.context_set(context), gpu_name + " cannot be used");
-  }
 
   int attribute(int which) const {
     int value = 0;
@@ -349,13 +365,24 @@ private:
 
 } // namespace baton
 
-/// The factory of programs for a GPU. Executions share the GPU's memory of
-/// weights.
+/// The factory of programs for a GPU. Executions of a rank share the GPU's
+/// memory of weights.
 extern "C" baton::Execution *
 baton_make_gpu_execution(const baton::Metadata &metadata,
                          const baton::Parameters &parameters,
                          const baton::ExecutionOptions &options) {
-  static const auto device =
-      std::make_shared<baton::GpuDevice>(metadata.device);
+  static std::mutex mutex;
+  static std::map<uint32_t, std::shared_ptr<baton::GpuDevice>> devices;
+  const baton::Communicator *ranks = options.communicator;
+  std::shared_ptr<baton::GpuDevice> device;
+  {
+    std::lock_guard lock(mutex);
+    std::shared_ptr<baton::GpuDevice> &known =
+        devices[ranks ? ranks->rank() : 0];
+    if (!known)
+      known = std::make_shared<baton::GpuDevice>(
+          metadata.device, ranks ? ranks->place_on_machine() : 0);
+    device = known;
+  }
   return new baton::DeviceExecution(metadata, parameters, options, device);
 }

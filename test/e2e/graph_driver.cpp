@@ -148,6 +148,18 @@ int cuMemcpyHtoDAsync_v2(uint64_t there, const void *here, size_t bytes,
 int cuMemcpyDtoHAsync_v2(void *here, uint64_t there, size_t bytes, void *) {
   return memcpy(here, reinterpret_cast<const void *>(there), bytes), 0;
 }
+int cuStreamWriteValue32_v2(void *given, uint64_t word, uint32_t value,
+                            unsigned flags) {
+  if (!given || flags)
+    return invalid_value;
+  return *reinterpret_cast<uint32_t *>(word) = value, 0;
+}
+int cuStreamWaitValue32_v2(void *given, uint64_t word, uint32_t value,
+                           unsigned flags) {
+  // What has not come would never come.
+  const uint32_t seen = *reinterpret_cast<uint32_t *>(word);
+  return given && flags == 0 && int32_t(seen - value) >= 0 ? 0 : invalid_value;
+}
 int cuLaunchCooperativeKernel(void *function, unsigned grid_x, unsigned grid_y,
                               unsigned grid_z, unsigned block_x,
                               unsigned block_y, unsigned block_z,
