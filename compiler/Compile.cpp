@@ -6,6 +6,7 @@
 #include "codegen/cpu/Emit.h"
 #include "codegen/cpu/TaskLibrary.h"
 #include "codegen/cuda/Nvrtc.h"
+#include "codegen/cuda/OverlappedExchanges.h"
 #include "codegen/cuda/SourceEmitter.h"
 #include "codegen/link/Link.h"
 #include "codegen/plan/Description.h"
@@ -163,6 +164,8 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
     sourceOptions.sharedLimit = description.sharedBytes;
     sourceOptions.asGraph = options.launchesGraph;
     sourceOptions.isProgrammatic = startsKernelsEarly(options, description);
+    sourceOptions.overlapsExchanges = options.ncclMultiprocessors != 0;
+    sourceOptions.ncclMultiprocessors = options.ncclMultiprocessors;
     if (!options.batchInvariant) {
       sourceOptions.ringStages = description.ringStages;
       sourceOptions.matrixRows = description.linearRows;
@@ -365,7 +368,13 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
       !products.is_null())
     metadata["device"]["cublaslt"] = std::move(products);
   if (!options.mesh.empty() || metadata.contains("mesh"))
-    metadata["device"]["exchanges"] = "borders";
+    metadata["device"]["exchanges"] =
+        options.ncclMultiprocessors ? "overlapped" : "borders";
+  if (options.ncclMultiprocessors) {
+    metadata["device"]["nccl_multiprocessors"] = options.ncclMultiprocessors;
+    metadata["proof"]["obligations"] =
+        cuda::overlapObligations(layouts.front(), options.ncclMultiprocessors);
+  }
   plan::emitDescription(*data, print(metadata),
                         emulated ? "baton_make_emulated_execution"
                                  : "baton_make_gpu_execution");

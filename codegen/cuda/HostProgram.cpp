@@ -3,6 +3,7 @@
 #include "codegen/cuda/HostProgram.h"
 
 #include "codegen/cuda/KernelForms.h"
+#include "codegen/cuda/OverlappedExchanges.h"
 #include "codegen/cuda/Spelling.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -26,6 +27,8 @@ private:
   Error emitSegment(SegmentOp segment);
   Error emitExchange(PhaseOp phase, ExchangeOp exchange,
                      const std::string &place);
+  void emitCountUps();
+  std::string countOf(PhaseOp phase);
   std::string address(SegmentOp segment, mlir::FlatSymbolRefAttr name);
 
   const plan::ProgramLayout &layout;
@@ -39,9 +42,18 @@ private:
 
 Error HostProgramEmitter::emit() {
   ProgramOp program = layout.program;
-  os << "// The host's side of a step of @" << program.getSymName()
-     << ": launches of the kernel up to where ranks\n"
-        "// exchange tensors, and what NCCL is asked for there.\n\n"
+  os << "// The host's side of a step of @" << program.getSymName();
+  if (options.overlapsExchanges) {
+    os << ": what NCCL is asked for, on a stream beside\n"
+          "// the kernel. Proved with the plan:\n";
+    for (const std::string &obligation :
+         overlapObligations(layout, options.ncclMultiprocessors))
+      os << "// - " << obligation << "\n";
+  } else {
+    os << ": launches of the kernel up to where ranks\n"
+          "// exchange tensors, and what NCCL is asked for there.\n";
+  }
+  os << "\n"
         "#include \"runtime/cuda/host_program.h\"\n\n"
         "extern \"C\" void "
      << options.kernel
@@ -52,10 +64,35 @@ Error HostProgramEmitter::emit() {
       return error;
     firstPlace += placesOf(segment);
   }
-  os << "  step.launch_until(" << firstPlace
-     << ");\n"
-        "}\n";
+  if (options.overlapsExchanges)
+    emitCountUps();
+  else
+    os << "  step.launch_until(" << firstPlace << ");\n";
+  os << "}\n";
   return Error::success();
+}
+
+/// What words of exchanges have counted up to in a step, as the kernel's
+/// workers count.
+void HostProgramEmitter::emitCountUps() {
+  os << "  // The next step's words count from there.\n";
+  for (PhaseOp phase : phasesOf(layout.program))
+    for ([[maybe_unused]] auto exchange :
+         phase.getBody().getOps<ExchangeOp>()) {
+      auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
+      os << "  step.count_up(" << exchangeWord(phase, layout) << ", "
+         << countOf(phase);
+      if (segment.getRepeat() != 1)
+        os << " * " << segment.getRepeat();
+      os << ");\n";
+    }
+}
+
+/// What an iteration of the phase adds to its word.
+std::string HostProgramEmitter::countOf(PhaseOp phase) {
+  std::optional<NotifyAttr> notify = phase.getNotify();
+  TensorOp tensor = layout.events.find(notify->getEvent().getAttr())->second.op;
+  return spell(tensor.getCount().getResult(0));
 }
 
 Error HostProgramEmitter::emitSegment(SegmentOp segment) {
@@ -120,12 +157,17 @@ Error HostProgramEmitter::emitExchange(PhaseOp phase, ExchangeOp exchange,
                              stringifyExchangeKind(exchange.getKind()) +
                              " on CUDA targets is not built yet");
   }
-  os << "      };\n"
-     << "      step.launch_until(" << place << ");\n"
-     << "      baton::" << function << "(step, "
-     << layout.collectives.lookup(exchange)
-     << ", iteration, tensors);\n"
-        "    }\n";
+  os << "      };\n";
+  if (options.overlapsExchanges)
+    os << "      step.wait_for_task();\n";
+  else
+    os << "      step.launch_until(" << place << ");\n";
+  os << "      baton::" << function << "(step, "
+     << layout.collectives.lookup(exchange) << ", iteration, tensors);\n";
+  if (options.overlapsExchanges)
+    os << "      step.notify(" << exchangeWord(phase, layout)
+       << ", (iteration + 1) * " << countOf(phase) << ");\n";
+  os << "    }\n";
   return Error::success();
 }
 

@@ -1,6 +1,7 @@
 //===- PersistentKernel.cpp - all phases in one kernel --------------------===//
 
 #include "codegen/cuda/KernelForms.h"
+#include "codegen/cuda/OverlappedExchanges.h"
 #include "codegen/cuda/Spelling.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -63,6 +64,24 @@ static void emitCountUps(const plan::ProgramLayout &layout, raw_ostream &os) {
   os << "    // Thresholds are running sums over steps.\n";
   for (const auto &[name, tensor] : layout.events)
     emitCountUp(tensor, os);
+}
+
+/// A step ends behind what streams beside the kernel do.
+static void emitExchangeWaits(const KernelParts &parts) {
+  for (auto &phase : parts.phases) {
+    if (!phase->isOverlapped())
+      continue;
+    SegmentOp segment = phase->parent();
+    std::optional<NotifyAttr> notify = phase->op().getNotify();
+    TensorOp tensor =
+        parts.layout.events.find(notify->getEvent().getAttr())->second.op;
+    parts.os << "    baton_wait_for_exchange(worker, "
+             << exchangeWord(phase->op(), parts.layout) << ", uint32_t("
+             << spell(tensor.getCount().getResult(0));
+    if (segment.getRepeat() != 1)
+      parts.os << " * " << segment.getRepeat();
+    parts.os << "));\n";
+  }
 }
 
 /// The ring's source: the weights of the worker's tasks of a step, phase by
@@ -304,7 +323,8 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
     emitRing(parts);
   bool phasesAreCalled = trains(program);
   bool hasParts = source.takesPart;
-  bool hasExchanges = !layout.collectives.empty();
+  bool hasBorders =
+      !layout.collectives.empty() && !parts.options.overlapsExchanges;
   KernelBodies kernelBodies;
   for (auto &phase : parts.phases)
     phase->collect(kernelBodies);
@@ -323,6 +343,7 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
           "    uint32_t number) {\n"
           "    const int64_t rows = step.rows, past = step.past, outputs = "
           "step.outputs;\n";
+    emitExchangeWaits(parts);
     emitCountUps(layout, os);
     os << "    return worker.border((number + 1) * worker.count);\n"
           "}\n";
@@ -343,9 +364,9 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
         "    const BatonDeviceStep step = device->steps[number & 1];\n"
         "    if (step.rows < "
      << options.firstRows << " || step.rows > " << mostRows
-     << (hasExchanges ? " || number != 0"
-         : hasParts   ? " ||\n        (number != 0 && device->has_cublaslt)"
-                      : "")
+     << (hasBorders ? " || number != 0"
+         : hasParts ? " ||\n        (number != 0 && device->has_cublaslt)"
+                    : "")
      << ")\n"
         "      return worker.leave(step);\n"
         "    worker.next = &device->steps[(number + 1) & 1];\n";

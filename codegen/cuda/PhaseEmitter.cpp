@@ -36,6 +36,8 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
     : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
       rank(rank), layout(layout), bodies(bodies), os(os) {
   mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
+  overlapped = options.overlapsExchanges &&
+               !phase.getBody().getOps<ExchangeOp>().empty();
   bool hasRing = options.ringStages > 0 && options.firstRows == 1;
   for (auto call : phase.getBody().getOps<CallOp>()) {
     if (hasRing && canStream(call))
@@ -236,6 +238,11 @@ void PhaseEmitter::emitTaskBegin(bool withEvents) {
 }
 
 void PhaseEmitter::emitTaskEnd(bool withEvents) {
+  if (overlapped) {
+    os << "    baton_begin_exchange(worker);\n"
+          "    worker.end_task(/*notified=*/true);\n";
+    return;
+  }
   std::optional<NotifyAttr> notify = phase.getNotify();
   if (!withEvents || !notify) {
     os << "    worker.end_task(/*notified=*/false);\n";
@@ -401,7 +408,9 @@ void PhaseEmitter::emitCalls() {
     else if (auto advance = mlir::dyn_cast<AdvanceOp>(op))
       emitAdvance(advance);
     else
-      os << "    // The host has had the tensors exchanged.\n";
+      os << (overlapped
+                 ? "    // The stream exchanges the tensors, and notifies.\n"
+                 : "    // The host has had the tensors exchanged.\n");
   }
 }
 

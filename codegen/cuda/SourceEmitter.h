@@ -44,6 +44,10 @@ struct SourceOptions {
   /// while the kernel before still runs, and say when they read what it wrote
   /// (compute capability 9.0 and later).
   bool asGraph = false, isProgrammatic = false;
+  /// Ranks exchange tensors on a stream beside the kernel, which does not end
+  /// for that, and leaves so many multiprocessors to NCCL.
+  bool overlapsExchanges = false;
+  int64_t ncclMultiprocessors = 0;
   /// Phases whose product cuBLASLt computes (CublasLtProducts.h), in steps of
   /// at least so many rows, at least 2.
   llvm::DenseMap<mlir::Operation *, int64_t> cublasLtRows;

@@ -17,17 +17,19 @@ constexpr size_t most_under_way = 64;
 
 class DeviceExchanges::Step : public HostStep {
 public:
-  Step(DeviceExchanges &exchanges, int64_t outputs, const Launch *launch)
-      : HostStep(outputs), exchanges(exchanges), launch(launch) {}
+  /// Without `is_real`, only exchanges are wanted.
+  Step(DeviceExchanges &exchanges, int64_t outputs, const Launch &launch,
+       bool is_real)
+      : HostStep(outputs), exchanges(exchanges), launch(launch),
+        is_real(is_real) {}
 
   std::byte *at(size_t storage, uint64_t offset) override {
     return static_cast<std::byte *>(exchanges.storages.at(storage)) + offset;
   }
   void launch_until(uint32_t place) override {
-    // Without `launch`, only exchanges are wanted.
-    if (place == reached || !launch)
+    if (place == reached || !is_real)
       return;
-    (*launch)({begun, place});
+    launch({begun, place});
     begun = reached = place;
   }
   void exchange(uint32_t collective, uint32_t iteration, Tensors tensors,
@@ -35,10 +37,31 @@ public:
     exchanges.enqueue(collective, iteration, tensors, move);
     ++reached;
   }
+  void wait_for_task() override {
+    if (is_real)
+      exchanges.device->wait_value(Device::Stream::Exchanges, exchanges.epoch,
+                                   ++exchanges.begun);
+  }
+  void notify(uint64_t word, uint64_t growth) override {
+    if (is_real)
+      exchanges.device->write_value(Device::Stream::Exchanges,
+                                    exchanges.events +
+                                        word * BATON_DEVICE_WORD_STRIDE,
+                                    base(word) + static_cast<uint32_t>(growth));
+  }
+  void count_up(uint64_t word, uint64_t growth) override {
+    if (is_real)
+      base(word) += static_cast<uint32_t>(growth);
+  }
 
 private:
+  uint32_t &base(uint64_t word) {
+    return exchanges.bases.try_emplace(word, exchanges.origin).first->second;
+  }
+
   DeviceExchanges &exchanges;
-  const Launch *launch;
+  const Launch &launch;
+  bool is_real;
   /// The first place that was not launched, and the first behind it that does
   /// not stand for an exchange that was made.
   uint32_t begun = 0, reached = 0;
@@ -47,9 +70,11 @@ private:
 DeviceExchanges::DeviceExchanges(Communicator &communicator,
                                  std::shared_ptr<Device> given,
                                  std::vector<void *> storages,
-                                 void (*program)(HostStep &))
+                                 void (*program)(HostStep &),
+                                 unsigned multiprocessors)
     : communicator(communicator), nccl(communicator), device(std::move(given)),
       storages(std::move(storages)), program(program),
+      multiprocessors(multiprocessors),
       mark(static_cast<uint32_t *>(
           device->share(sizeof(uint32_t), "the progress of exchanges"))) {}
 
@@ -57,8 +82,8 @@ void DeviceExchanges::connect() {
   if (std::exchange(is_connected, true))
     return;
   device->make_current();
-  nccl.connect(device->name(), 0);
-  Step step(*this, /*outputs=*/1, nullptr);
+  nccl.connect(device->name(), static_cast<int>(multiprocessors));
+  Step step(*this, /*outputs=*/1, {}, /*is_real=*/false);
   program(step);
   while (!under_way.empty()) {
     check();
@@ -67,8 +92,18 @@ void DeviceExchanges::connect() {
   }
 }
 
+void DeviceExchanges::begin_kernel(uint32_t *new_events,
+                                   const uint32_t *new_epoch,
+                                   uint32_t new_origin) {
+  events = new_events;
+  epoch = new_epoch;
+  origin = new_origin;
+  begun = 0;
+  bases.clear();
+}
+
 void DeviceExchanges::start(const BatonDeviceStep &step, const Launch &launch) {
-  Step started(*this, step.outputs, &launch);
+  Step started(*this, step.outputs, launch, /*is_real=*/true);
   program(started);
 }
 
@@ -77,15 +112,16 @@ void DeviceExchanges::enqueue(uint32_t collective, uint32_t iteration,
   while (under_way.size() >= most_under_way) {
     check();
     device->running();
+    serve();
     sched_yield();
   }
   const uint32_t number = next_number++;
   const uint64_t step = communicator.step();
   auto mover = [&] {
-    device->write_value(mark, 2 * number + 1);
-    device->call([this, collective, iteration, step, move,
-                  list = std::vector<BatonExchange>(
-                      tensors.begin(), tensors.end())](void *stream) {
+    device->write_value(stream(), mark, 2 * number + 1);
+    device->call(stream(), [this, collective, iteration, step, move,
+                            list = std::vector<BatonExchange>(
+                                tensors.begin(), tensors.end())](void *stream) {
       try {
         move(nccl.calls(collective, stream), list);
       } catch (const std::exception &failure) {
@@ -93,7 +129,7 @@ void DeviceExchanges::enqueue(uint32_t collective, uint32_t iteration,
                                       failure.what());
       }
     });
-    device->write_value(mark, 2 * number + 2);
+    device->write_value(stream(), mark, 2 * number + 2);
   };
   under_way.push_back({number, collective, iteration, step});
   // What warms NCCL up is not counted.

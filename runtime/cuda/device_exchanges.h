@@ -2,9 +2,10 @@
 //
 // Of a program of several ranks, a step is a list of launches and collectives,
 // which a program for the host (host_program.h) puts on the device's stream, so
-// that neither waits for this side. Marks that the stream writes between them
-// say how far it has come: by them a collective that takes too long is found
-// and named.
+// that neither waits for this side; or of collectives only, on a stream beside
+// the kernel, where each waits for a task, and tasks wait for it. Marks that
+// the stream writes between them say how far it has come: by them a collective
+// that takes too long is found and named.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -26,9 +28,17 @@ namespace baton {
 class DeviceExchanges {
 public:
   /// Opens NCCL. `program` is the one for the host. The storages are the
-  /// device's, and zero.
+  /// device's, and zero. `multiprocessors` are NCCL's beside the kernel; 0
+  /// where it is between launches.
   DeviceExchanges(Communicator &communicator, std::shared_ptr<Device> device,
-                  std::vector<void *> storages, void (*program)(HostStep &));
+                  std::vector<void *> storages, void (*program)(HostStep &),
+                  unsigned multiprocessors);
+
+  /// Whether the kernel goes on while ranks exchange tensors.
+  bool overlap() const { return multiprocessors != 0; }
+  /// Before steps of a kernel whose words count up from `origin`, the epoch
+  /// from 0; both lie in the device's memory.
+  void begin_kernel(uint32_t *events, const uint32_t *epoch, uint32_t origin);
 
   /// Connects this rank with the others, and lets NCCL make each collective
   /// once, of zeros, before any kernel runs; the first time it is called, which
@@ -36,8 +46,12 @@ public:
   void connect();
 
   using Launch = std::function<void(BatonPart phases)>;
-  /// Puts a step on the stream, whose parts `launch` starts.
-  void start(const BatonDeviceStep &step, const Launch &launch);
+  /// Puts a step on the stream, whose parts `launch` starts if there are any.
+  void start(const BatonDeviceStep &step, const Launch &launch = {});
+
+  /// Called while this side waits for the stream before it has come to the end
+  /// of a step.
+  std::function<void()> serve = [] {};
 
   /// To be called while the stream is waited for.
   void check();
@@ -46,6 +60,9 @@ private:
   class Step;
   struct UnderWay;
 
+  Device::Stream stream() const {
+    return overlap() ? Device::Stream::Exchanges : Device::Stream::Kernels;
+  }
   void enqueue(uint32_t collective, uint32_t iteration,
                HostStep::Tensors tensors, HostStep::Move move);
 
@@ -55,7 +72,14 @@ private:
   std::shared_ptr<Device> device;
   std::vector<void *> storages;
   void (*program)(HostStep &);
+  unsigned multiprocessors;
   bool is_connected = false;
+  /// Of the kernel that runs: what its words had counted up to before the step,
+  /// and the exchanges that it has been given.
+  uint32_t *events = nullptr;
+  const uint32_t *epoch = nullptr;
+  uint32_t origin = 0, begun = 0;
+  std::map<uint64_t, uint32_t> bases;
   /// 2k + 1 when the stream has come to exchange k, 2k + 2 behind it.
   uint32_t *mark;
 

@@ -92,7 +92,15 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
     prepare_products();
   if (communicator)
     exchanges = std::make_unique<DeviceExchanges>(
-        *communicator, device, storage_pointers, baton_host_programs[0]);
+        *communicator, device, storage_pointers, baton_host_programs[0],
+        metadata.device.value("nccl_multiprocessors", 0u));
+  if (exchanges && exchanges->overlap()) {
+    // Tasks wait for other ranks, of which the host finds those that are late.
+    state.wait_nanoseconds = std::max<uint64_t>(
+        state.wait_nanoseconds,
+        2 * std::chrono::nanoseconds(communicator->timeout()).count());
+    exchanges->serve = [this] { answer_question(); };
+  }
   if (launches_graph)
     device->prepare_steps(worker_count, program);
   for (const ProgramDescription &description : metadata.programs)
@@ -200,14 +208,19 @@ void DeviceExecution::launch(const BatonDeviceStep &step) {
   set(&program->pending, none);
   set(&program->asking, zero);
   set(&program->border, zero);
-  if (!begin_exchanges(step, 0) && !begin_parts(step.rows, 0))
-    device->launch(metadata.program_of(step.rows), worker_count, program);
+  if (begin_exchanges(step, 0) || begin_parts(step.rows, 0))
+    return;
+  device->launch(metadata.program_of(step.rows), worker_count, program);
+  if (exchanges) {
+    exchanges->begin_kernel(state.events, &program->epoch, event_origin);
+    exchanges->start(step);
+  }
 }
 
 /// Puts a step of one of several ranks on the stream, all of it.
 bool DeviceExecution::begin_exchanges(const BatonDeviceStep &step,
                                       uint32_t number) {
-  if (!exchanges)
+  if (!exchanges || exchanges->overlap())
     return false;
   exchanges->start(step, [&](BatonPart phases) {
     device->launch_part(metadata.program_of(step.rows),
@@ -316,8 +329,12 @@ bool DeviceExecution::answer_question() {
       failure = std::current_exception();
     exchange->next = {};
   }
+  const bool advances = exchange->question == BATON_QUESTION_ADVANCE;
   answered = asked;
   __atomic_store_n(&exchange->answered, answered, __ATOMIC_RELEASE);
+  // The next step has begun beside it.
+  if (advances && exchanges && exchanges->overlap() && current.rows != 0)
+    exchanges->start(to_device(current));
   return true;
 }
 

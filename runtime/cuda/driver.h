@@ -58,6 +58,7 @@ struct CudaDriver {
   static constexpr unsigned non_blocking = 0x01;
   static constexpr int programmatic_stream_serialization = 6;
   static constexpr int capture_thread_local = 1;
+  static constexpr unsigned wait_until_not_less = 0;
 
   Result (*init)(unsigned flags);
   Result (*error_string)(Result error, const char **text);

@@ -67,6 +67,17 @@ public:
                  "no stream for the kernel");
     driver.check(driver.stream_create(&copy_stream, CudaDriver::non_blocking),
                  "no stream for copies");
+    nccl_multiprocessors = description.value("nccl_multiprocessors", 0u);
+    if (nccl_multiprocessors == 0)
+      return;
+    driver.check(
+        driver.stream_create(&exchange_stream, CudaDriver::non_blocking),
+        "no stream for exchanges");
+    if (nccl_multiprocessors >= multiprocessor_count)
+      throw Error(gpu_name + " has " + std::to_string(multiprocessor_count) +
+                  " multiprocessors, of which the program leaves " +
+                  std::to_string(nccl_multiprocessors) +
+                  " to NCCL; compile with a smaller --nccl-sms");
   }
 
   // Memory and modules go with the context.
@@ -77,13 +88,18 @@ public:
 
   std::string name() const override { return gpu_name; }
   unsigned most_workers() const override {
+    // One on each, so that the others are NCCL's.
+    if (nccl_multiprocessors)
+      return multiprocessor_count - nccl_multiprocessors;
     // Kernels of a graph have as many blocks as a multiprocessor ever runs.
     unsigned blocks = graphs ? 32 : ~0u;
     for (const Kernel &kernel : kernels)
       blocks = std::min(blocks, kernel.blocks_by_multiprocessor);
     return blocks * multiprocessor_count;
   }
-  unsigned usual_workers() const override { return multiprocessor_count; }
+  unsigned usual_workers() const override {
+    return multiprocessor_count - nccl_multiprocessors;
+  }
   uint64_t wait_nanoseconds() const override { return 10'000'000'000; }
 
   void *allocate(uint64_t bytes, const std::string &what) override {
@@ -187,19 +203,32 @@ public:
   void make_current() const override {
     driver.check(driver.context_set(context), gpu_name + " cannot be used");
   }
-  void call(std::function<void(void *stream)> library) override {
+  void call(Stream stream, std::function<void(void *stream)> library) override {
     make_current();
-    library(kernel_stream);
+    library(stream_of(stream));
   }
-  void write_value(uint32_t *word, uint32_t value) override {
+  void write_value(Stream stream, uint32_t *word, uint32_t value) override {
     make_current();
     driver.check(driver.stream_write_value(
-                     kernel_stream, reinterpret_cast<CudaDriver::Address>(word),
-                     value, 0),
+                     stream_of(stream),
+                     reinterpret_cast<CudaDriver::Address>(word), value, 0),
                  gpu_name + " writes no words in the order of a stream");
+  }
+  void wait_value(Stream stream, const uint32_t *word,
+                  uint32_t value) override {
+    make_current();
+    driver.check(
+        driver.stream_wait_value(stream_of(stream),
+                                 reinterpret_cast<CudaDriver::Address>(word),
+                                 value, CudaDriver::wait_until_not_less),
+        gpu_name + " waits for no words in the order of a stream");
   }
   bool running() override {
     make_current();
+    if (exchange_stream)
+      if (int result = driver.stream_query(exchange_stream);
+          result != CudaDriver::not_ready)
+        driver.check(result, "NCCL was ended by " + gpu_name);
     int result = driver.stream_query(kernel_stream);
     if (result == CudaDriver::not_ready)
       return true;
@@ -208,6 +237,10 @@ public:
   }
 
 private:
+  CudaDriver::Stream stream_of(Stream stream) const {
+    return stream == Stream::Kernels ? kernel_stream : exchange_stream;
+  }
+
   struct Kernel {
     CudaDriver::Function function;
     unsigned threads;
@@ -355,9 +388,10 @@ private:
   std::optional<CublasLt> cublaslt;
   CudaDriver::DeviceId id = 0;
   CudaDriver::Context context = nullptr;
-  CudaDriver::Stream kernel_stream = nullptr, copy_stream = nullptr;
+  CudaDriver::Stream kernel_stream = nullptr, copy_stream = nullptr,
+                     exchange_stream = nullptr;
   std::string gpu_name;
-  unsigned multiprocessor_count = 0;
+  unsigned multiprocessor_count = 0, nccl_multiprocessors = 0;
   std::map<const std::byte *, void *> uploads;
 };
 

@@ -36,10 +36,19 @@ public:
   /// yet, iterations of segments one behind the other. There is nothing to do
   /// where these only stand for exchanges.
   virtual void launch_until(uint32_t place) = 0;
-  /// Behind all that was launched: one of the program's collectives, whose
-  /// phase is the next place.
+  /// Behind all that was put on the stream: one of the program's collectives;
+  /// between launches its phase is the next place.
   virtual void exchange(uint32_t collective, uint32_t iteration,
                         Tensors tensors, Move move) = 0;
+
+  // Where exchanges go on a stream beside the kernel, instead of launches.
+
+  /// Holds the stream back until the kernel's next task of an exchange has run.
+  virtual void wait_for_task() = 0;
+  /// Has the stream write that an event word has grown by so much in this step.
+  virtual void notify(uint64_t word, uint64_t growth) = 0;
+  /// At the end of the step: how much the word has grown in it.
+  virtual void count_up(uint64_t word, uint64_t growth) = 0;
 
 protected:
   explicit HostStep(int64_t outputs) : outputs(outputs) {}

@@ -102,8 +102,18 @@ def same(fixture):
         own = [call[1:] for call in calls if int(call[0]) == rank]
         expect(own[0][0] == "init" and [call[0] for call in own].count("init") == 1, f"rank {rank}: {own[:3]}")
     described = json.loads(run([fixture.path("device"), "info", "--json"]).stdout)
-    expect(described["device"]["exchanges"] == "borders" and described["device"]["kernels"][0].get("takes_part")
-           == (described["device"]["launch"] == "persistent" or None), f"info: {described['device']}")
+    device, overlapped = described["device"], "--exchanges=overlapped" in flags
+    expect(device["exchanges"] == ("overlapped" if overlapped else "borders") and device["kernels"][0].get("takes_part")
+           == ((device["launch"] == "persistent" and not overlapped) or None), f"info: {device}")
+    inits = [call for call in calls if call[1] == "init"]
+    blocks = device.get("nccl_multiprocessors", -2 ** 31)
+    expect(len(inits) == fixture.ranks and all(int(call[3]) == blocks for call in inits),
+           f"multiprocessors for NCCL: {inits}, expected {blocks}")
+    if overlapped:
+        expect(len(described["proof"]["obligations"]) == 4, f"proof: {described['proof']}")
+        # The emulated device has room for 256 blocks.
+        fixture.refused(f"--workers: {256 // fixture.ranks} blocks do not run at the same time on the emulated "
+                        f"device, at most {256 - blocks} do", "--workers", 256)
 
     if shutil.which("mpirun"):
         found = fixture.train("device", "processes", "--validate-every", 2, "--workers", fixture.ranks, mpi=True)
