@@ -5,7 +5,8 @@ the write of its event's word. Every exchange is made once before the first laun
 
 Without the driver a program says so; with it, an installed NCCL is opened, and its words
 about a driver that has no GPU end the program in one line, and so does a GPU that has too
-few multiprocessors.
+few multiprocessors. The kit's smoke test (test/gpu/nccl_smoke.cpp) finds that this driver
+holds no stream back.
 
 Skipped (77) where NVRTC is neither installed nor fetched by tools/install-cuda, or there
 is no mpirun.
@@ -166,11 +167,22 @@ def test(arguments, scratch):
                  standin)
 
 
+def test_smoke(arguments, scratch):
+    for fault, said in (("", "error: WRONG: the stream does not wait for the word\n"),
+                        ("0:send:1", "error: ncclGroupEnd: internal error (NCCL result 3): connection refused by peer\n")):
+        result = run([arguments.smoke], check=False, env=dict(
+            os.environ, LD_LIBRARY_PATH=arguments.driver, TMPDIR=scratch, NCCL_FAULT=fault,
+            FAKE_DRIVER_LOG=os.path.join(scratch, "smoke.log"),
+            BATON_NCCL=os.path.join(arguments.libraries, "libnccl-whole.so")))
+        expect(result.returncode == 1 and result.stderr == said and not result.stdout, f"expected {said}, got {result}")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--driver", required=True, help="folder with libcuda.so.1")
     parser.add_argument("--libraries", required=True, help="folder of libnccl-whole.so")
+    parser.add_argument("--smoke", required=True, help="nccl-smoke")
     parser.add_argument("folder")
     arguments = parser.parse_args()
-    programs.main(lambda scratch: test(arguments, scratch))
+    programs.main(lambda scratch: (test_smoke(arguments, scratch), test(arguments, scratch)))
