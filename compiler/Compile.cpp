@@ -6,6 +6,7 @@
 #include "codegen/cpu/Emit.h"
 #include "codegen/cpu/TaskLibrary.h"
 #include "codegen/cuda/Nvrtc.h"
+#include "codegen/cuda/OverlappedExchanges.h"
 #include "codegen/cuda/SourceEmitter.h"
 #include "codegen/link/Link.h"
 #include "codegen/plan/Description.h"
@@ -163,6 +164,8 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
     sourceOptions.sharedLimit = description.sharedBytes;
     sourceOptions.asGraph = options.launchesGraph;
     sourceOptions.isProgrammatic = startsKernelsEarly(options, description);
+    sourceOptions.overlapsExchanges = options.ncclMultiprocessors != 0;
+    sourceOptions.ncclMultiprocessors = options.ncclMultiprocessors;
     if (!options.batchInvariant) {
       sourceOptions.ringStages = description.ringStages;
       sourceOptions.matrixRows = description.linearRows;
@@ -291,6 +294,33 @@ static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
   return Error::success();
 }
 
+/// What the host does in a step of several ranks, as C++ that the driver which
+/// links compiles.
+static Error addHostPrograms(llvm::ArrayRef<cuda::Source> sources,
+                             const CompileOptions &options,
+                             const Installation &installation, Code &code,
+                             llvm::Module &data) {
+  std::vector<std::string> flags = {"-std=c++20", "-O2", "-fPIC",
+                                    "-I" + installation.headers()};
+  if (!options.sanitize.empty())
+    flags.insert(flags.end(), {"-fsanitize=" + options.sanitize, "-g",
+                               "-fno-omit-frame-pointer"});
+  std::vector<std::string> names;
+  for (const cuda::Source &source : sources) {
+    names.push_back(source.hostProgram.empty() ? "" : source.hostProgramName());
+    if (source.hostProgram.empty())
+      continue;
+    auto object =
+        link::compileSource(source.hostProgram, options.output, flags);
+    if (!object)
+      return object.takeError();
+    llvm::StringRef bytes = (*object)->getBuffer();
+    code.objects.emplace_back(bytes.begin(), bytes.end());
+  }
+  plan::emitHostPrograms(data, names);
+  return Error::success();
+}
+
 static Expected<Code>
 compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
                nlohmann::json &metadata, const CompileOptions &options,
@@ -302,8 +332,13 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
     return sources.takeError();
   Code code;
   if (options.stage == Stage::cuda) {
-    for (const cuda::Source &source : *sources)
-      code.text += (code.text.empty() ? "" : "\n") + source.text;
+    auto append = [&](const std::string &text) {
+      code.text += (code.text.empty() || text.empty() ? "" : "\n") + text;
+    };
+    for (const cuda::Source &source : *sources) {
+      append(source.text);
+      append(source.hostProgram);
+    }
     return code;
   }
   auto kernels = nlohmann::json::array();
@@ -319,6 +354,9 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
                    : gpuCode(*sources, architecture, options, installation,
                              kernels, code, *data))
     return std::move(error);
+  if (Error error =
+          addHostPrograms(*sources, options, installation, code, *data))
+    return std::move(error);
   metadata["device"] = {
       {"kind", options.target},
       {"launch", options.launchesGraph ? "graph" : "persistent"},
@@ -329,6 +367,14 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
   if (nlohmann::json products = describeProducts(*sources, layouts, options);
       !products.is_null())
     metadata["device"]["cublaslt"] = std::move(products);
+  if (!options.mesh.empty() || metadata.contains("mesh"))
+    metadata["device"]["exchanges"] =
+        options.ncclMultiprocessors ? "overlapped" : "borders";
+  if (options.ncclMultiprocessors) {
+    metadata["device"]["nccl_multiprocessors"] = options.ncclMultiprocessors;
+    metadata["proof"]["obligations"] =
+        cuda::overlapObligations(layouts.front(), options.ncclMultiprocessors);
+  }
   plan::emitDescription(*data, print(metadata),
                         emulated ? "baton_make_emulated_execution"
                                  : "baton_make_gpu_execution");
@@ -452,12 +498,15 @@ Error compiler::compile(const CompileOptions &given,
   if (options.stage == Stage::dist && options.mesh.empty())
     return createStringError("--emit=dist: there is one rank; --mesh says "
                              "which there are");
-  if (!options.mesh.empty() && isCuda(options))
-    return createStringError("--mesh with --target=" + options.target +
-                             " is not built yet; there is --target=cpu");
   if (options.stage == Stage::llvm && isCuda(options))
     return createStringError("--emit=llvm: --target=" + options.target +
                              " has a kernel in CUDA C++; use --emit=cuda");
+  if (options.stage == Stage::object && isCuda(options) &&
+      !options.mesh.empty())
+    return createStringError(
+        "--emit=object: --mesh with --target=" + options.target +
+        " makes several objects, which only an executable "
+        "joins");
   if (options.stage == Stage::object && isEmulated(options))
     return createStringError("--emit=object: --target=" + options.target +
                              " makes several objects, which only an executable "

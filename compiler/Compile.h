@@ -65,6 +65,9 @@ struct CompileOptions {
   /// instead of steps as one persistent kernel.
   bool launchesGraph = false;
   CublasLt cublasLt = CublasLt::automatic;
+  /// Ranks on devices exchange tensors beside the kernel, which leaves so many
+  /// multiprocessors to NCCL; 0: between launches.
+  int64_t ncclMultiprocessors = 0;
   /// On a device, a row's bits do not depend on how many rows share its step.
   bool batchInvariant = false;
   /// "", "thread" or "address".

@@ -44,6 +44,8 @@ nlohmann::json compiler::describe(const cuda::Source &source,
                            {"shared_bytes", source.sharedBytes},
                            {"scratch_bytes", source.scratchBytes},
                            {"scratch_is_shared", source.scratchIsShared}};
+  if (source.takesPart)
+    kernel["takes_part"] = true;
   for (const cuda::KernelSegment &segment : source.segments)
     kernel["segments"].push_back(::describe(segment));
   if (!source.products.empty())

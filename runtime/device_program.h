@@ -172,6 +172,8 @@ struct BatonDevice {
   uint32_t border;
   /// Not 0 where cuBLASLt is to be had.
   uint32_t has_cublaslt;
+  /// How many exchanges beside the kernel have been begun, a running sum.
+  uint32_t epoch;
 };
 
 } // extern "C"

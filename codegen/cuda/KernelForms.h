@@ -50,6 +50,9 @@ void emitCalls(llvm::StringRef name, const KernelBodies &kernelBodies,
 void emitKernelsBody(llvm::StringRef indent, const KernelBodies &kernelBodies,
                      llvm::raw_ostream &os);
 
+/// Phases of a segment, with all iterations.
+int64_t placesOf(event::SegmentOp segment);
+
 // Print kernels, and fill in what the source says of them.
 
 void emitPersistentKernel(KernelParts &parts, Source &source);

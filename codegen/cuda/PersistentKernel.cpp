@@ -1,6 +1,7 @@
 //===- PersistentKernel.cpp - all phases in one kernel --------------------===//
 
 #include "codegen/cuda/KernelForms.h"
+#include "codegen/cuda/OverlappedExchanges.h"
 #include "codegen/cuda/Spelling.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -63,6 +64,24 @@ static void emitCountUps(const plan::ProgramLayout &layout, raw_ostream &os) {
   os << "    // Thresholds are running sums over steps.\n";
   for (const auto &[name, tensor] : layout.events)
     emitCountUp(tensor, os);
+}
+
+/// A step ends behind what streams beside the kernel do.
+static void emitExchangeWaits(const KernelParts &parts) {
+  for (auto &phase : parts.phases) {
+    if (!phase->isOverlapped())
+      continue;
+    SegmentOp segment = phase->parent();
+    std::optional<NotifyAttr> notify = phase->op().getNotify();
+    TensorOp tensor =
+        parts.layout.events.find(notify->getEvent().getAttr())->second.op;
+    parts.os << "    baton_wait_for_exchange(worker, "
+             << exchangeWord(phase->op(), parts.layout) << ", uint32_t("
+             << spell(tensor.getCount().getResult(0));
+    if (segment.getRepeat() != 1)
+      parts.os << " * " << segment.getRepeat();
+    parts.os << "));\n";
+  }
 }
 
 /// The ring's source: the weights of the worker's tasks of a step, phase by
@@ -145,17 +164,18 @@ static void emitRing(const KernelParts &parts) {
      << parts.options.ringStages << ", " << parts.options.threads << ">;\n";
 }
 
-/// Phases with all their iterations: where cuBLASLt computes some products, a
-/// launch is of a part of a step, from one place to another one.
-static int64_t placesOf(SegmentOp segment) {
+/// Phases with all their iterations: where cuBLASLt computes some products, or
+/// ranks exchange tensors, a launch is of a part of a step, from one place to
+/// another one.
+int64_t cuda::placesOf(SegmentOp segment) {
   auto phases = segment.getBody().getOps<PhaseOp>();
   return std::distance(phases.begin(), phases.end()) * segment.getRepeat();
 }
 
-static int64_t placesOf(ProgramOp program) {
+static int64_t placesOfAll(ProgramOp program) {
   int64_t places = 0;
   for (auto segment : program.getBody().getOps<SegmentOp>())
-    places += placesOf(segment);
+    places += cuda::placesOf(segment);
   return places;
 }
 
@@ -165,7 +185,7 @@ static void emitPartsOfSegments(StringRef indent, ProgramOp program,
   int64_t place = 0;
   for (auto [number, segment] :
        enumerate(program.getBody().getOps<SegmentOp>())) {
-    int64_t places = placesOf(segment);
+    int64_t places = cuda::placesOf(segment);
     os << indent << "const baton::cuda::PartOfSegment part_" << number
        << " = {part, " << place << ", " << places / segment.getRepeat() << ", "
        << segment.getRepeat() << "};\n";
@@ -302,8 +322,9 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   if (hasRing)
     emitRing(parts);
   bool phasesAreCalled = trains(program);
-  bool hasParts = any_of(
-      parts.phases, [](auto &phase) { return phase->product().has_value(); });
+  bool hasParts = source.takesPart;
+  bool hasBorders =
+      !layout.collectives.empty() && !parts.options.overlapsExchanges;
   KernelBodies kernelBodies;
   for (auto &phase : parts.phases)
     phase->collect(kernelBodies);
@@ -322,6 +343,7 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
           "    uint32_t number) {\n"
           "    const int64_t rows = step.rows, past = step.past, outputs = "
           "step.outputs;\n";
+    emitExchangeWaits(parts);
     emitCountUps(layout, os);
     os << "    return worker.border((number + 1) * worker.count);\n"
           "}\n";
@@ -342,7 +364,9 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
         "    const BatonDeviceStep step = device->steps[number & 1];\n"
         "    if (step.rows < "
      << options.firstRows << " || step.rows > " << mostRows
-     << (hasParts ? " ||\n        (number != 0 && device->has_cublaslt)" : "")
+     << (hasBorders ? " || number != 0"
+         : hasParts ? " ||\n        (number != 0 && device->has_cublaslt)"
+                    : "")
      << ")\n"
         "      return worker.leave(step);\n"
         "    worker.next = &device->steps[(number + 1) & 1];\n";
@@ -357,7 +381,7 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
   else
     emitKernelsBodies(kernelBodies, hasRing, hasParts, layout.firstPhase, os);
   if (hasParts)
-    os << "    if (part.last < " << placesOf(program) << ")\n"
+    os << "    if (part.last < " << placesOfAll(program) << ")\n"
        << "      return;\n";
   if (phasesAreCalled) {
     os << "    if (!end_step(worker, step, number))\n"

@@ -36,6 +36,8 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
     : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
       rank(rank), layout(layout), bodies(bodies), os(os) {
   mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
+  overlapped = options.overlapsExchanges &&
+               !phase.getBody().getOps<ExchangeOp>().empty();
   bool hasRing = options.ringStages > 0 && options.firstRows == 1;
   for (auto call : phase.getBody().getOps<CallOp>()) {
     if (hasRing && canStream(call))
@@ -236,6 +238,11 @@ void PhaseEmitter::emitTaskBegin(bool withEvents) {
 }
 
 void PhaseEmitter::emitTaskEnd(bool withEvents) {
+  if (overlapped) {
+    os << "    baton_begin_exchange(worker);\n"
+          "    worker.end_task(/*notified=*/true);\n";
+    return;
+  }
   std::optional<NotifyAttr> notify = phase.getNotify();
   if (!withEvents || !notify) {
     os << "    worker.end_task(/*notified=*/false);\n";
@@ -300,8 +307,8 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
       os << "    worker.between();\n";
     auto call = mlir::dyn_cast<CallOp>(op);
     auto matrix = matrices.find(&op);
-    if (!call)
-      emitAdvance(mlir::cast<AdvanceOp>(op));
+    if (auto advance = mlir::dyn_cast<AdvanceOp>(op))
+      emitAdvance(advance);
     else if (matrix == matrices.end() || matrix->second.kernelsOwn.empty())
       emitCall(call);
     else
@@ -398,8 +405,12 @@ void PhaseEmitter::emitCalls() {
       os << "    worker.between();\n";
     if (auto call = mlir::dyn_cast<CallOp>(op))
       emitCall(call);
+    else if (auto advance = mlir::dyn_cast<AdvanceOp>(op))
+      emitAdvance(advance);
     else
-      emitAdvance(mlir::cast<AdvanceOp>(op));
+      os << (overlapped
+                 ? "    // The stream exchanges the tensors, and notifies.\n"
+                 : "    // The host has had the tensors exchanged.\n");
   }
 }
 

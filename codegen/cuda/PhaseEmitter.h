@@ -50,6 +50,8 @@ public:
   /// Whether bodies that take shared memory read scratch, which is global
   /// memory then.
   bool hasMatrixOfScratch() const;
+  /// Whether it is an exchange of ranks that a stream beside the kernel makes.
+  bool isOverlapped() const { return overlapped; }
   /// Whether its task hands over the step.
   bool advances();
   /// Adds the bodies that the kernel has for its calls.
@@ -133,6 +135,7 @@ private:
   llvm::DenseMap<mlir::Operation *, MatrixBody> matrices;
   std::optional<CublasLtProduct> byCublasLt;
   int64_t leastRows = 0;
+  bool overlapped = false;
   /// The local pointers of buffers and parameters.
   llvm::DenseMap<mlir::Attribute, std::string> names;
 };

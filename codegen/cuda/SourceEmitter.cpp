@@ -2,7 +2,9 @@
 
 #include "codegen/cuda/SourceEmitter.h"
 
+#include "codegen/cuda/HostProgram.h"
 #include "codegen/cuda/KernelForms.h"
+#include "codegen/cuda/OverlappedExchanges.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -92,6 +94,14 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
         Twine(parts.ringBytes()) + " bytes of shared memory, and a block has " +
         Twine(options.sharedLimit));
 
+  const bool overlaps =
+      options.overlapsExchanges && !layout.collectives.empty();
+  if (overlaps)
+    if (Error error = checkOverlappedExchanges(layout))
+      return std::move(error);
+  const bool takesPart = source.takesPart =
+      !options.asGraph && (!options.cublasLtRows.empty() ||
+                           (!overlaps && !layout.collectives.empty()));
   os << "// The plan @" << program.getSymName() << " as "
      << (options.asGraph
              ? "kernels of a CUDA graph, one for each phase. Blocks are "
@@ -108,11 +118,19 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
      << (options.cublasLtRows.empty()
              ? ""
              : "#include \"codegen/cuda/library/cublaslt.h\"\n")
+     << (takesPart ? "#include \"codegen/cuda/library/step_parts.h\"\n" : "")
+     << (overlaps ? "#include \"codegen/cuda/library/overlapped.h\"\n" : "")
      << bodies->text;
   if (options.asGraph)
     emitGraphKernels(parts, source);
   else
     emitPersistentKernel(parts, source);
   emitProductKernels(parts, source);
+  if (!layout.collectives.empty()) {
+    Expected<std::string> host = emitHostProgram(layout, options);
+    if (!host)
+      return host.takeError();
+    source.hostProgram = std::move(*host);
+  }
   return source;
 }

@@ -44,6 +44,10 @@ struct SourceOptions {
   /// while the kernel before still runs, and say when they read what it wrote
   /// (compute capability 9.0 and later).
   bool asGraph = false, isProgrammatic = false;
+  /// Ranks exchange tensors on a stream beside the kernel, which does not end
+  /// for that, and leaves so many multiprocessors to NCCL.
+  bool overlapsExchanges = false;
+  int64_t ncclMultiprocessors = 0;
   /// Phases whose product cuBLASLt computes (CublasLtProducts.h), in steps of
   /// at least so many rows, at least 2.
   llvm::DenseMap<mlir::Operation *, int64_t> cublasLtRows;
@@ -87,9 +91,14 @@ struct Source {
   bool scratchIsShared = true;
   /// The kernels of a graph; none of a persistent kernel, which is `kernel`.
   std::vector<KernelSegment> segments;
-  /// Where cuBLASLt computes some products, a persistent kernel takes a part of
-  /// a step as its second argument.
   std::vector<ProductKernel> products;
+  /// Where cuBLASLt computes some products, or ranks exchange tensors, a
+  /// persistent kernel takes a part of a step as its second argument.
+  bool takesPart = false;
+  /// C++ for the host, of a program of several ranks (HostProgram.h); defines
+  /// `hostProgramName`.
+  std::string hostProgram;
+  std::string hostProgramName() const { return kernel + "_host"; }
 };
 
 /// `signatures` are those of the CPU's task library, which this target's

@@ -59,3 +59,16 @@ void baton::plan::emitKernelTable(Module &module,
     addresses.push_back(declare(module, kernel));
   defineTable(module, "baton_kernels", addresses);
 }
+
+void baton::plan::emitHostPrograms(Module &module,
+                                   ArrayRef<std::string> names) {
+  SmallVector<Constant *> addresses;
+  for (const std::string &name : names) {
+    if (name.empty())
+      addresses.push_back(
+          ConstantPointerNull::get(PointerType::get(module.getContext(), 0)));
+    else
+      addresses.push_back(declare(module, name));
+  }
+  defineTable(module, "baton_host_programs", addresses);
+}

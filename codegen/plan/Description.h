@@ -21,6 +21,10 @@ void emitCubins(llvm::Module &module, llvm::ArrayRef<llvm::StringRef> cubins);
 /// (runtime/cuda/emulated_device.cpp).
 void emitKernelTable(llvm::Module &module, llvm::ArrayRef<std::string> kernels);
 
+/// Defines baton_host_programs, functions of these names in other objects, null
+/// where one is empty (runtime/cuda/device_execution.cpp).
+void emitHostPrograms(llvm::Module &module, llvm::ArrayRef<std::string> names);
+
 } // namespace baton::plan
 
 #endif // BATON_CODEGEN_PLAN_DESCRIPTION_H

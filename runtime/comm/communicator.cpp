@@ -53,8 +53,23 @@ void Communicator::fail_on_purpose() {
   }
 }
 
+CommunicationError Communicator::failure_in(uint32_t collective,
+                                            uint32_t iteration, uint64_t step,
+                                            const std::string &what) const {
+  return CommunicationError(
+      "rank " + std::to_string(own_rank) + ": " +
+      place_text(all_collectives[collective], iteration, step) + ": " + what);
+}
+
 void Communicator::exchange(uint32_t collective, uint32_t iteration,
                             std::span<const BatonExchange> tensors) {
+  exchange_by(collective, iteration, tensors,
+              [&] { move(collective, iteration, tensors); });
+}
+
+void Communicator::exchange_by(uint32_t collective, uint32_t iteration,
+                               std::span<const BatonExchange> tensors,
+                               const std::function<void()> &mover) {
   if (collective >= all_collectives.size())
     throw CommunicationError("step " + std::to_string(step()) +
                              ": the program's description lacks collective " +
@@ -62,9 +77,7 @@ void Communicator::exchange(uint32_t collective, uint32_t iteration,
   const Collective &description = all_collectives[collective];
   const Group &members = groups[collective];
   auto failed = [&](const std::string &what) {
-    return CommunicationError("rank " + std::to_string(own_rank) + ": " +
-                              place_text(description, iteration, step()) +
-                              ": " + what);
+    return failure_in(collective, iteration, step(), what);
   };
   uint64_t payload = 0, sent = 0;
   for (const BatonExchange &tensor : tensors) {
@@ -83,7 +96,7 @@ void Communicator::exchange(uint32_t collective, uint32_t iteration,
     if (options.fault && options.fault->rank == own_rank &&
         options.fault->step == step())
       fail_on_purpose();
-    move(collective, iteration, tensors);
+    mover();
   } catch (const CommunicationError &) {
     throw;
   } catch (const std::exception &failure) {
@@ -128,7 +141,9 @@ Piece Piece::of(Collective::Kind kind, const BatonExchange &sender,
 
 std::string place_text(const Collective &collective, uint32_t iteration,
                        uint64_t step) {
-  std::string text = "step " + std::to_string(step) + ", " + collective.name;
+  std::string text =
+      step ? "step " + std::to_string(step) + ", " : "before the first step, ";
+  text += collective.name;
   if (collective.iterations > 1)
     text += " (" + std::to_string(iteration + 1) + " of " +
             std::to_string(collective.iterations) + ")";

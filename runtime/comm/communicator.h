@@ -3,7 +3,8 @@
 // Engines move bytes and never add: sums are made by tasks of the program, in
 // the order of ranks, so that every engine gives the same bits. Two of them are
 // in_process.h, whose ranks are threads, and message_passing.h, whose ranks are
-// processes that MPI connects.
+// processes that MPI connects. Where tensors lie on GPUs these connect the
+// ranks, and nccl.h moves the tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,6 +96,14 @@ public:
   /// CommunicationError, after which the rank's job is over.
   void exchange(uint32_t collective, uint32_t iteration,
                 std::span<const BatonExchange> tensors);
+  /// The same of tensors in the memory of a device, which `mover` moves. What
+  /// it throws becomes a CommunicationError.
+  void exchange_by(uint32_t collective, uint32_t iteration,
+                   std::span<const BatonExchange> tensors,
+                   const std::function<void()> &mover);
+  /// What to throw when an exchange of `step` fails.
+  CommunicationError failure_in(uint32_t collective, uint32_t iteration,
+                                uint64_t step, const std::string &what) const;
 
   enum class Patience {
     Usual,
@@ -115,6 +124,8 @@ public:
   /// Whether it holds on any rank.
   bool any(bool holds, const std::string &what);
 
+  /// Which of the ranks on this machine it is, as far as is known.
+  virtual uint32_t place_on_machine() const { return own_rank; }
   /// Whether this process is no other rank's.
   virtual bool has_own_process() const { return false; }
   /// Whether this is the rank that heeds signals to its process.
@@ -130,6 +141,8 @@ public:
   /// The step under way, for messages; it counts from 1.
   void set_step(uint64_t step) { current_step = step; }
   uint64_t step() const { return current_step; }
+  /// How long a rank waits for others.
+  std::chrono::milliseconds timeout() const { return options.timeout; }
 
   /// One entry for each collective.
   std::vector<Traffic> traffic() const;

@@ -75,6 +75,16 @@ uint32_t launched_rank() {
   return rank;
 }
 
+uint32_t MessagePassing::place_on_machine() const {
+  const char *text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  if (!text)
+    return rank();
+  uint32_t place = 0;
+  std::string_view digits = text;
+  std::from_chars(digits.data(), digits.data() + digits.size(), place);
+  return place;
+}
+
 template <typename Function, typename... Arguments>
 int MessagePassing::call(Function function, Arguments... arguments) {
   if (concurrent)

@@ -49,6 +49,7 @@ public:
                                  const std::string &what,
                                  std::optional<uint32_t> root,
                                  Patience patience) override;
+  uint32_t place_on_machine() const override;
   bool has_own_process() const override { return true; }
   void yield_last_word() override;
   void finish() override;

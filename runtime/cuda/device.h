@@ -11,6 +11,7 @@
 #include "runtime/device_program.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -73,6 +74,24 @@ public:
   virtual void launch_part(size_t program, const StepPart &part, uint32_t rows,
                            unsigned blocks, BatonDevice *argument,
                            uint32_t number, const ProductMemory &memory) = 0;
+
+  // Programs of several ranks.
+
+  /// For libraries that this thread is going to call.
+  virtual void make_current() const = 0;
+  /// The kernels', in whose order they start, or one beside them.
+  enum class Stream { Kernels, Exchanges };
+  /// Calls a library, which puts what it does on the stream that it is given,
+  /// behind all that was there before; at once or when the stream has come to
+  /// that. What it throws comes from here or from running().
+  virtual void call(Stream stream,
+                    std::function<void(void *stream)> library) = 0;
+  /// Behind all that was there before, writes to memory that the device sees.
+  virtual void write_value(Stream stream, uint32_t *word, uint32_t value) = 0;
+  /// Holds back what is put on the stream from here on until a word of the
+  /// device's has counted up to a value.
+  virtual void wait_value(Stream stream, const uint32_t *word,
+                          uint32_t value) = 0;
 
   /// False once all kernels have ended. Throws Error when one was ended by the
   /// device.

@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/device_execution.h"
 
+#include "runtime/comm/job_end.h"
 #include "runtime/decode/generation.h"
 #include "runtime/error.h"
 
@@ -11,6 +12,10 @@
 #include <stdexcept>
 
 #include <sched.h>
+
+/// By batonc: of each program what the host does in a step, or null in a
+/// program of one rank.
+extern "C" void (*const baton_host_programs[])(baton::HostStep &);
 
 namespace baton {
 
@@ -37,13 +42,10 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
                                  const Parameters &parameters,
                                  const ExecutionOptions &options,
                                  std::shared_ptr<Device> given)
-    : Execution(metadata), device(std::move(given)),
+    : Execution(metadata, options.communicator), device(std::move(given)),
       launches_graph(metadata.device.at("launch") == "graph"),
       worker_count(options.workers ? options.workers : device->usual_workers()),
       event_origin(options.event_origin) {
-  if (options.communicator)
-    throw Error("programs of several ranks run on the CPU only; compile with "
-                "--target=cpu");
   if (worker_count > device->most_workers())
     throw Error("--workers: " + std::to_string(worker_count) +
                 " blocks do not "
@@ -88,6 +90,17 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   program = allocate<BatonDevice>(1, "the program's description");
   if (metadata.device.contains("cublaslt"))
     prepare_products();
+  if (communicator)
+    exchanges = std::make_unique<DeviceExchanges>(
+        *communicator, device, storage_pointers, baton_host_programs[0],
+        metadata.device.value("nccl_multiprocessors", 0u));
+  if (exchanges && exchanges->overlap()) {
+    // Tasks wait for other ranks, of which the host finds those that are late.
+    state.wait_nanoseconds = std::max<uint64_t>(
+        state.wait_nanoseconds,
+        2 * std::chrono::nanoseconds(communicator->timeout()).count());
+    exchanges->serve = [this] { answer_question(); };
+  }
   if (launches_graph)
     device->prepare_steps(worker_count, program);
   for (const ProgramDescription &description : metadata.programs)
@@ -147,6 +160,8 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
   if (observed && workers() != 1)
     throw std::logic_error("only one worker can be observed");
   driver = &next_driver;
+  if (exchanges)
+    exchanges->connect();
   BatonStep step = first_step({tokens, size_t(metadata.max_seq) + 1});
   if (step.rows == 0)
     return;
@@ -154,6 +169,7 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
   BatonFailure none = {};
   device->write(state.failure, &none, sizeof none);
   *exchange = {};
+  answered = 0;
   // A trace tells steps apart by when the host saw them.
   prepare_generation(observed || recorder ? nullptr : driver->request());
   state.observed = observed;
@@ -161,8 +177,12 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
   state.trace =
       recorder ? trace_memory(recorder->capacity_by_worker()) : nullptr;
   device->write(program, &state, sizeof state);
+  clock_difference = std::numeric_limits<int64_t>::max();
   try {
     launch(to_device(step));
+  } catch (const CommunicationError &error) {
+    // What others do not come to never ends.
+    end_job(*communicator, error.what());
   } catch (...) {
     drain();
     throw;
@@ -182,24 +202,49 @@ void DeviceExecution::launch(const BatonDeviceStep &step) {
   if (launches_graph) {
     launched_steps = 0;
     steps_under_way.clear();
-    return launch_step(step.rows, step.past);
+    return launch_step(step);
   }
   reset_events();
   set(&program->pending, none);
   set(&program->asking, zero);
   set(&program->border, zero);
-  if (!begin_parts(step.rows, 0))
-    device->launch(metadata.program_of(step.rows), worker_count, program);
+  if (begin_exchanges(step, 0) || begin_parts(step.rows, 0))
+    return;
+  device->launch(metadata.program_of(step.rows), worker_count, program);
+  if (exchanges) {
+    exchanges->begin_kernel(state.events, &program->epoch, event_origin);
+    exchanges->start(step);
+  }
+}
+
+/// Puts a step of one of several ranks on the stream, all of it.
+bool DeviceExecution::begin_exchanges(const BatonDeviceStep &step,
+                                      uint32_t number) {
+  if (!exchanges || exchanges->overlap())
+    return false;
+  exchanges->start(step, [&](BatonPart phases) {
+    device->launch_part(metadata.program_of(step.rows),
+                        {phases, std::nullopt, 0}, step.rows, worker_count,
+                        program, number, {});
+    // A stream that is full blocks this thread, while kernels may want answers
+    // to all of their phases.
+    while (state.observed && device->running()) {
+      exchanges->check();
+      if (!answer_question())
+        sched_yield();
+    }
+  });
+  return true;
 }
 
 /// Starts the graph of the next step, which is there or will be when the steps
 /// before have ended.
-void DeviceExecution::launch_step(uint32_t rows, uint64_t past) {
+void DeviceExecution::launch_step(const BatonDeviceStep &step) {
   const uint32_t number = launched_steps++;
-  if (!begin_parts(rows, number))
-    device->launch_step(metadata.program_of(rows), worker_count, program,
+  if (!begin_exchanges(step, number) && !begin_parts(step.rows, number))
+    device->launch_step(metadata.program_of(step.rows), worker_count, program,
                         number);
-  launched_positions = past + rows;
+  launched_positions = uint64_t(step.past) + step.rows;
   steps_under_way.push_back(launched_positions);
 }
 
@@ -222,10 +267,11 @@ bool DeviceExecution::run_ahead() {
       (!in_prompt &&
        past - prompt_tokens + 1 >= state.generation.max_new_tokens))
     return false;
-  launch_step(in_prompt ? std::min<uint64_t>(prompt_tokens - past,
-                                             state.generation.prefill_chunk)
-                        : 1,
-              past);
+  launch_step({in_prompt
+                   ? static_cast<uint32_t>(std::min<uint64_t>(
+                         prompt_tokens - past, state.generation.prefill_chunk))
+                   : 1,
+               static_cast<uint32_t>(past), 0, 0});
   return true;
 }
 
@@ -242,7 +288,7 @@ bool DeviceExecution::go_on() {
     device->read(&next, &program->steps[launched_steps & 1], sizeof next);
     steps_under_way.clear();
     if (next.rows != 0)
-      launch_step(next.rows, next.past);
+      launch_step(next);
     return next.rows != 0;
   }
   BatonDeviceStep pending = {};
@@ -270,26 +316,38 @@ void DeviceExecution::wait() {
   rethrow();
 }
 
+/// Answers what the kernel asks, if it does.
+bool DeviceExecution::answer_question() {
+  const uint32_t asked = __atomic_load_n(&exchange->asked, __ATOMIC_ACQUIRE);
+  if (asked == answered)
+    return false;
+  try {
+    answer(*exchange);
+  } catch (...) {
+    // The kernel waits for an answer, whatever happens.
+    if (!failure)
+      failure = std::current_exception();
+    exchange->next = {};
+  }
+  const bool advances = exchange->question == BATON_QUESTION_ADVANCE;
+  answered = asked;
+  __atomic_store_n(&exchange->answered, answered, __ATOMIC_RELEASE);
+  // The next step has begun beside it.
+  if (advances && exchanges && exchanges->overlap() && current.rows != 0)
+    exchanges->start(to_device(current));
+  return true;
+}
+
 /// Answers until the kernel has ended. Looks as often as it can, because a
 /// decode step takes less than a millisecond; other threads have the core in
 /// between.
 void DeviceExecution::serve() noexcept {
-  uint32_t answered = 0;
-  clock_difference = std::numeric_limits<int64_t>::max();
   try {
     while (true) {
-      uint32_t asked = __atomic_load_n(&exchange->asked, __ATOMIC_ACQUIRE);
-      if (asked != answered) {
-        try {
-          answer(*exchange);
-        } catch (...) {
-          // The kernel waits for an answer, whatever happens.
-          if (!failure)
-            failure = std::current_exception();
-          exchange->next = {};
-        }
-        answered = asked;
-        __atomic_store_n(&exchange->answered, answered, __ATOMIC_RELEASE);
+      if (exchanges)
+        exchanges->check();
+      if (answer_question()) {
+        // There may be more.
       } else if (state.generation.active && follow()) {
         // There may be more.
       } else if (run_ahead()) {
@@ -309,6 +367,8 @@ void DeviceExecution::serve() noexcept {
                   " ended in the middle of the program");
     if (state.trace)
       collect_trace();
+  } catch (const CommunicationError &error) {
+    end_job(*communicator, error.what());
   } catch (...) {
     if (!failure)
       failure = std::current_exception();

@@ -4,6 +4,7 @@
 #define BATON_RUNTIME_CUDA_DEVICE_EXECUTION_H
 
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/device_exchanges.h"
 #include "runtime/decode/execution.h"
 
 #include <deque>
@@ -40,11 +41,13 @@ private:
   void prepare_products();
   void reset_events();
   void launch(const BatonDeviceStep &step);
-  void launch_step(uint32_t rows, uint64_t past);
+  void launch_step(const BatonDeviceStep &step);
+  bool begin_exchanges(const BatonDeviceStep &step, uint32_t number);
   bool begin_parts(uint32_t rows, uint32_t number);
   void launch_parts();
   bool go_on();
   bool run_ahead();
+  bool answer_question();
   void serve() noexcept;
   void drain() noexcept;
   void prepare_generation(const GenerationRequest *request);
@@ -86,6 +89,10 @@ private:
   std::vector<StepPart> parts;
   size_t next_part = 0;
   uint32_t rows_of_parts = 0, number_of_parts = 0;
+  /// Of a program of several ranks.
+  std::unique_ptr<DeviceExchanges> exchanges;
+  /// Questions that this side has answered.
+  uint32_t answered = 0;
   uint32_t followed_tokens = 0;
   /// What the host's steady clock is ahead of the device's, at most: an answer
   /// comes after its question.

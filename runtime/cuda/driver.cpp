@@ -53,6 +53,8 @@ CudaDriver open_driver(bool with_libraries) {
   resolve("cuStreamQuery", driver.stream_query);
   resolve("cuMemcpyHtoDAsync_v2", driver.copy_to_device);
   resolve("cuMemcpyDtoHAsync_v2", driver.copy_to_host);
+  resolve("cuStreamWriteValue32_v2", driver.stream_write_value);
+  resolve("cuStreamWaitValue32_v2", driver.stream_wait_value);
   resolve("cuLaunchCooperativeKernel", driver.launch_cooperative);
   resolve("cuLaunchKernelEx", driver.launch_kernel);
   resolve("cuStreamBeginCapture_v2", driver.capture_begin);

@@ -58,6 +58,7 @@ struct CudaDriver {
   static constexpr unsigned non_blocking = 0x01;
   static constexpr int programmatic_stream_serialization = 6;
   static constexpr int capture_thread_local = 1;
+  static constexpr unsigned wait_until_not_less = 0;
 
   Result (*init)(unsigned flags);
   Result (*error_string)(Result error, const char **text);
@@ -86,6 +87,10 @@ struct CudaDriver {
                            Stream stream);
   Result (*copy_to_host)(void *host, Address device, size_t bytes,
                          Stream stream);
+  Result (*stream_write_value)(Stream stream, Address word, uint32_t value,
+                               unsigned flags);
+  Result (*stream_wait_value)(Stream stream, Address word, uint32_t value,
+                              unsigned flags);
   Result (*launch_cooperative)(Function function, unsigned grid_x,
                                unsigned grid_y, unsigned grid_z,
                                unsigned block_x, unsigned block_y,

@@ -15,6 +15,8 @@
 #include "runtime/error.h"
 #include "runtime/weights/memory.h"
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +28,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <sched.h>
 
 /// The kernels, in objects that batonc compiled from their source: persistent
 /// ones, or all of graphs, program after program; then those before products by
@@ -42,9 +46,9 @@ using GraphKernel = void (*)(BatonDevice *device, uint32_t number,
                              int64_t iteration);
 
 /// A thread that does one thing after another.
-class Stream {
+class WorkStream {
 public:
-  ~Stream() {
+  ~WorkStream() {
     {
       std::lock_guard lock(mutex);
       ended = true;
@@ -93,6 +97,7 @@ public:
   explicit EmulatedDevice(const nlohmann::json &description) {
     bool launches_graph = description.at("launch") == "graph";
     programmatic = description.value("programmatic", false);
+    nccl_multiprocessors = description.value("nccl_multiprocessors", 0u);
     size_t next_kernel = 0;
     for (const nlohmann::json &kernel : description.at("kernels")) {
       const auto threads = kernel.at("threads").get<unsigned>();
@@ -100,7 +105,8 @@ public:
         next_kernel += steps.emplace_back(kernel).kernels.size();
       else
         next_kernel += 1;
-      launches.push_back({threads, kernel.at("shared_bytes").get<uint64_t>()});
+      launches.push_back({threads, kernel.at("shared_bytes").get<uint64_t>(),
+                          kernel.value("takes_part", false)});
       products.push_back({threads, StepParts(kernel).products(), 0});
     }
     for (Products &of_program : products) {
@@ -114,8 +120,11 @@ public:
     if (const char *text = std::getenv("BATON_EMULATION_WAIT"))
       wait_seconds = std::strtoull(text, nullptr, 10);
   }
+  ~EmulatedDevice() override { ending = true; }
   std::string name() const override { return "the emulated device"; }
-  unsigned most_workers() const override { return max_workers; }
+  unsigned most_workers() const override {
+    return max_workers - std::min(nccl_multiprocessors, max_workers);
+  }
   unsigned usual_workers() const override { return available_workers(); }
   uint64_t wait_nanoseconds() const override {
     return wait_seconds * 1'000'000'000;
@@ -166,6 +175,27 @@ public:
       run_step(program, phases, blocks, argument, number);
     });
   }
+  void make_current() const override {}
+  void call(Device::Stream which,
+            std::function<void(void *stream)> library) override {
+    stream_of(which).push([this, library = std::move(library)] {
+      guarded([&] { library(nullptr); });
+    });
+  }
+  void write_value(Device::Stream which, uint32_t *word,
+                   uint32_t value) override {
+    stream_of(which).push(
+        [=] { __atomic_store_n(word, value, __ATOMIC_RELEASE); });
+  }
+  void wait_value(Device::Stream which, const uint32_t *word,
+                  uint32_t value) override {
+    stream_of(which).push([=, this] {
+      while (static_cast<int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) -
+                                  value) < 0 &&
+             !ending)
+        sched_yield();
+    });
+  }
   bool running() override {
     const bool busy = stream.busy();
     std::lock_guard lock(failure_mutex);
@@ -177,16 +207,19 @@ public:
 private:
   struct Products;
 
+  WorkStream &stream_of(Device::Stream which) {
+    return which == Device::Stream::Kernels ? stream : exchange_stream;
+  }
+
   void launch_persistent(size_t kernel_index, unsigned blocks,
                          BatonDevice *argument, BatonPart part) {
-    const auto &[threads, shared_bytes] = launches[kernel_index];
+    const auto &[threads, shared_bytes, takes_part] = launches[kernel_index];
     struct Call {
       void (*kernel)();
       bool takes_part;
       BatonDevice *device;
       BatonPart part;
-    } call = {baton_kernels[kernel_index], !products[kernel_index].list.empty(),
-              argument, part};
+    } call = {baton_kernels[kernel_index], takes_part, argument, part};
     emulation::Launch grid = {blocks, threads, shared_bytes, seed};
     stream.push([=]() mutable {
       emulation::launch(
@@ -203,7 +236,6 @@ private:
     });
   }
 
-  /// What cuBLASLt says while it multiplies comes later, as a GPU's faults do.
   void multiply(size_t program, const StepPart &part, uint32_t rows,
                 unsigned blocks, BatonDevice *argument, uint32_t number,
                 const ProductMemory &memory) {
@@ -228,15 +260,22 @@ private:
             call->kernel(call->device, call->number, call->iteration);
           },
           &call);
-      try {
+      guarded([&] {
         cublaslt->multiply(plan, memory.activations, memory.weights,
                            memory.product, memory.workspace, nullptr);
-      } catch (...) {
-        std::lock_guard lock(failure_mutex);
-        if (!std::exchange(has_failed, true))
-          failure = std::current_exception();
-      }
+      });
     });
+  }
+
+  /// Calls a library. What goes wrong comes later, as a GPU's faults do.
+  template <typename Call> void guarded(Call call) {
+    try {
+      call();
+    } catch (...) {
+      std::lock_guard lock(failure_mutex);
+      if (!std::exchange(has_failed, true))
+        failure = std::current_exception();
+    }
   }
 
   /// Where kernels start early, one does when all blocks of the one before have
@@ -286,6 +325,8 @@ private:
   struct Launch {
     unsigned threads;
     uint64_t shared_bytes;
+    /// Its second argument is a part of a step.
+    bool takes_part;
   };
   std::vector<Launch> launches;
   struct Products {
@@ -303,11 +344,15 @@ private:
   std::vector<StepKernels> steps;
   /// A graph's kernel starts while the one before still runs.
   bool programmatic = false;
+  /// Of as many as there may be workers.
+  unsigned nccl_multiprocessors = 0;
   uint64_t seed = 0;
   // Cores of shared machines vanish for seconds, and sanitizers are slow.
   uint64_t wait_seconds = 300;
   std::vector<HugeRegion> regions;
-  Stream stream;
+  WorkStream stream, exchange_stream;
+  /// What would never come is not waited for.
+  std::atomic<bool> ending = false;
 };
 
 } // namespace

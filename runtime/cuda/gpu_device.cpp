@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -29,9 +30,14 @@ std::string in_gibibytes(uint64_t bytes) {
 
 class GpuDevice : public Device {
 public:
-  explicit GpuDevice(const nlohmann::json &description)
-      : driver(CudaDriver::get(description.contains("cublaslt"))) {
-    driver.check(driver.device_get(&id, 0), "the GPU cannot be opened");
+  /// Ranks on one machine take its GPUs by turns.
+  GpuDevice(const nlohmann::json &description, uint32_t place)
+      : driver(CudaDriver::get(description.contains("cublaslt") ||
+                               description.contains("exchanges"))) {
+    int count = 1;
+    driver.check(driver.device_count(&count), "the GPUs cannot be counted");
+    driver.check(driver.device_get(&id, static_cast<int>(place) % count),
+                 "the GPU cannot be opened");
     char text[256] = {};
     driver.check(driver.device_name(text, sizeof text - 1, id),
                  "the GPU has no name");
@@ -61,6 +67,17 @@ public:
                  "no stream for the kernel");
     driver.check(driver.stream_create(&copy_stream, CudaDriver::non_blocking),
                  "no stream for copies");
+    nccl_multiprocessors = description.value("nccl_multiprocessors", 0u);
+    if (nccl_multiprocessors == 0)
+      return;
+    driver.check(
+        driver.stream_create(&exchange_stream, CudaDriver::non_blocking),
+        "no stream for exchanges");
+    if (nccl_multiprocessors >= multiprocessor_count)
+      throw Error(gpu_name + " has " + std::to_string(multiprocessor_count) +
+                  " multiprocessors, of which the program leaves " +
+                  std::to_string(nccl_multiprocessors) +
+                  " to NCCL; compile with a smaller --nccl-sms");
   }
 
   // Memory and modules go with the context.
@@ -71,13 +88,18 @@ public:
 
   std::string name() const override { return gpu_name; }
   unsigned most_workers() const override {
+    // One on each, so that the others are NCCL's.
+    if (nccl_multiprocessors)
+      return multiprocessor_count - nccl_multiprocessors;
     // Kernels of a graph have as many blocks as a multiprocessor ever runs.
     unsigned blocks = graphs ? 32 : ~0u;
     for (const Kernel &kernel : kernels)
       blocks = std::min(blocks, kernel.blocks_by_multiprocessor);
     return blocks * multiprocessor_count;
   }
-  unsigned usual_workers() const override { return multiprocessor_count; }
+  unsigned usual_workers() const override {
+    return multiprocessor_count - nccl_multiprocessors;
+  }
   uint64_t wait_nanoseconds() const override { return 10'000'000'000; }
 
   void *allocate(uint64_t bytes, const std::string &what) override {
@@ -177,8 +199,36 @@ public:
                                  kernel_stream);
     launch_cooperatively(kernels[program], blocks, argument, part.phases);
   }
+  /// A context belongs to a thread.
+  void make_current() const override {
+    driver.check(driver.context_set(context), gpu_name + " cannot be used");
+  }
+  void call(Stream stream, std::function<void(void *stream)> library) override {
+    make_current();
+    library(stream_of(stream));
+  }
+  void write_value(Stream stream, uint32_t *word, uint32_t value) override {
+    make_current();
+    driver.check(driver.stream_write_value(
+                     stream_of(stream),
+                     reinterpret_cast<CudaDriver::Address>(word), value, 0),
+                 gpu_name + " writes no words in the order of a stream");
+  }
+  void wait_value(Stream stream, const uint32_t *word,
+                  uint32_t value) override {
+    make_current();
+    driver.check(
+        driver.stream_wait_value(stream_of(stream),
+                                 reinterpret_cast<CudaDriver::Address>(word),
+                                 value, CudaDriver::wait_until_not_less),
+        gpu_name + " waits for no words in the order of a stream");
+  }
   bool running() override {
     make_current();
+    if (exchange_stream)
+      if (int result = driver.stream_query(exchange_stream);
+          result != CudaDriver::not_ready)
+        driver.check(result, "NCCL was ended by " + gpu_name);
     int result = driver.stream_query(kernel_stream);
     if (result == CudaDriver::not_ready)
       return true;
@@ -187,17 +237,16 @@ public:
   }
 
 private:
+  CudaDriver::Stream stream_of(Stream stream) const {
+    return stream == Stream::Kernels ? kernel_stream : exchange_stream;
+  }
+
   struct Kernel {
     CudaDriver::Function function;
     unsigned threads;
     unsigned shared_bytes;
     unsigned blocks_by_multiprocessor;
   };
-
-  /// A context belongs to a thread.
-  void make_current() const {
-    driver.check(driver.context_set(context), gpu_name + " cannot be used");
-  }
 
   int attribute(int which) const {
     int value = 0;
@@ -339,9 +388,10 @@ private:
   std::optional<CublasLt> cublaslt;
   CudaDriver::DeviceId id = 0;
   CudaDriver::Context context = nullptr;
-  CudaDriver::Stream kernel_stream = nullptr, copy_stream = nullptr;
+  CudaDriver::Stream kernel_stream = nullptr, copy_stream = nullptr,
+                     exchange_stream = nullptr;
   std::string gpu_name;
-  unsigned multiprocessor_count = 0;
+  unsigned multiprocessor_count = 0, nccl_multiprocessors = 0;
   std::map<const std::byte *, void *> uploads;
 };
 
@@ -349,13 +399,24 @@ private:
 
 } // namespace baton
 
-/// The factory of programs for a GPU. Executions share the GPU's memory of
-/// weights.
+/// The factory of programs for a GPU. Executions of a rank share the GPU's
+/// memory of weights.
 extern "C" baton::Execution *
 baton_make_gpu_execution(const baton::Metadata &metadata,
                          const baton::Parameters &parameters,
                          const baton::ExecutionOptions &options) {
-  static const auto device =
-      std::make_shared<baton::GpuDevice>(metadata.device);
+  static std::mutex mutex;
+  static std::map<uint32_t, std::shared_ptr<baton::GpuDevice>> devices;
+  const baton::Communicator *ranks = options.communicator;
+  std::shared_ptr<baton::GpuDevice> device;
+  {
+    std::lock_guard lock(mutex);
+    std::shared_ptr<baton::GpuDevice> &known =
+        devices[ranks ? ranks->rank() : 0];
+    if (!known)
+      known = std::make_shared<baton::GpuDevice>(
+          metadata.device, ranks ? ranks->place_on_machine() : 0);
+    device = known;
+  }
   return new baton::DeviceExecution(metadata, parameters, options, device);
 }

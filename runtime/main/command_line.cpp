@@ -189,7 +189,8 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   command
       .add_option("--engine", options.engine,
                   "What connects ranks: threads of this process, or mpi "
-                  "(default: mpi under mpirun, threads otherwise)")
+                  "(default: mpi under mpirun, threads otherwise); on GPUs, "
+                  "where either does, nccl moves tensors")
       ->type_name("NAME");
   number("--rank-timeout", options.rank_timeout, "S",
          "Seconds that a rank waits for others until the run ends");

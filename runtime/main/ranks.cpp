@@ -39,14 +39,26 @@ void check_ranks(const Mesh &mesh, const TrainOptions &options) {
                 compiled);
 }
 
-bool uses_mpi(const TrainOptions &options) {
-  if (options.engine == "mpi")
-    return true;
-  if (options.engine == "threads")
-    return false;
-  if (!options.engine.empty())
-    throw Error("--engine=" + options.engine + ": expected threads or mpi");
-  return is_launched();
+/// Whether MPI connects the ranks. Where they run on GPUs, NCCL moves tensors
+/// between them, whatever connects them.
+bool uses_mpi(const TrainOptions &options, const Metadata &metadata) {
+  const std::string &engine = options.engine;
+  const bool on_device = !metadata.device.is_null();
+  if (!engine.empty() && engine != "threads" && engine != "mpi" &&
+      engine != "nccl")
+    throw Error("--engine=" + engine +
+                ": expected threads or mpi, or nccl on GPUs");
+  if (on_device != (engine == "nccl") && !engine.empty())
+    throw Error("--engine=" + engine + ": the program runs on " +
+                (on_device ? "a GPU, where ranks exchange tensors by nccl"
+                           : "the CPU, where there are threads and mpi"));
+  return on_device || engine.empty() ? is_launched() : engine == "mpi";
+}
+
+/// Threads of a rank that wait for others' at once: of one on a device it is
+/// the one that serves it.
+unsigned hosts(unsigned workers, const Metadata &metadata) {
+  return metadata.device.is_null() ? workers : 1;
 }
 
 CommunicatorOptions communicator_options(const TrainOptions &options,
@@ -62,10 +74,19 @@ CommunicatorOptions communicator_options(const TrainOptions &options,
   return result;
 }
 
-/// Workers of a rank that is one of several processes on this machine.
-unsigned workers_of_process(const TrainOptions &options, uint32_t ranks) {
-  if (options.run.workers)
-    return std::max(1u, chosen_workers(options.run) / ranks);
+/// Workers of each rank when it has its share of those that are wanted, or of
+/// the machine's cores; on a device, 0 is as many as usual there.
+unsigned share_of_workers(const TrainOptions &options, const Metadata &metadata,
+                          uint32_t ranks) {
+  unsigned all = program_workers(options.run, metadata);
+  return all ? std::max(1u, all / ranks) : 0;
+}
+
+/// Of a rank that is one of several processes on this machine.
+unsigned workers_of_process(const TrainOptions &options,
+                            const Metadata &metadata, uint32_t ranks) {
+  if (options.run.workers || !metadata.device.is_null())
+    return share_of_workers(options, metadata, ranks);
   // Bound to cores by mpirun, or free to run on all of them.
   unsigned own = available_workers();
   const char *text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
@@ -111,10 +132,11 @@ private:
 class ThreadRanks : public Ranks {
 public:
   ThreadRanks(const Mesh &mesh, const std::vector<Collective> &collectives,
-              const TrainOptions &options)
+              const TrainOptions &options, const Metadata &metadata)
       : count(mesh.ranks()),
-        workers(std::max(1u, chosen_workers(options.run) / count)),
-        world(mesh, collectives, communicator_options(options, workers)) {}
+        workers(share_of_workers(options, metadata, count)),
+        world(mesh, collectives,
+              communicator_options(options, hosts(workers, metadata))) {}
 
   void run(const RankJob &job) override {
     std::vector<std::exception_ptr> agreed(count);
@@ -161,13 +183,14 @@ private:
 };
 
 void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
-                 const TrainOptions &options,
+                 const TrainOptions &options, const Metadata &metadata,
                  const std::function<void(Ranks &)> &process) {
   if (!is_launched())
     throw Error("--engine=mpi: start the program with mpirun -n " +
                 std::to_string(mesh.ranks()));
-  unsigned workers = workers_of_process(options, mesh.ranks());
-  CommunicatorOptions wanted = communicator_options(options, workers);
+  unsigned workers = workers_of_process(options, metadata, mesh.ranks());
+  CommunicatorOptions wanted =
+      communicator_options(options, hosts(workers, metadata));
   // mpirun ends the others when one process dies: the one that knows says why.
   end_silently();
   wanted.is_ending = [] { return is_terminated(); };
@@ -189,14 +212,14 @@ void on_ranks(const Metadata &metadata, const TrainOptions &options,
   Mesh mesh = Mesh::parse(metadata.json);
   std::vector<Collective> collectives = Collective::parse(metadata.json, mesh);
   check_ranks(mesh, options);
-  bool by_mpi = uses_mpi(options);
+  bool by_mpi = uses_mpi(options, metadata);
   if (mesh.ranks() == 1) {
     OnlyRank rank(program_workers(options.run, metadata));
     process(rank);
   } else if (by_mpi) {
-    run_process(mesh, collectives, options, process);
+    run_process(mesh, collectives, options, metadata, process);
   } else {
-    ThreadRanks ranks(mesh, collectives, options);
+    ThreadRanks ranks(mesh, collectives, options, metadata);
     process(ranks);
   }
 }

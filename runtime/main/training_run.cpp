@@ -76,7 +76,7 @@ uint64_t next_stop(uint64_t step, uint64_t every, uint64_t last) {
 }
 
 /// A last line about what all ranks have exchanged.
-void print_traffic(Communicator &communicator) {
+void print_traffic(Communicator &communicator, const char *engine) {
   nlohmann::ordered_json own = nlohmann::ordered_json::array();
   for (const Traffic &traffic : communicator.traffic())
     own.push_back({traffic.calls, traffic.payload, traffic.sent});
@@ -105,7 +105,7 @@ void print_traffic(Communicator &communicator) {
          {"sent", std::move(sent)}});
   }
   print(nlohmann::ordered_json{{"communication",
-                                {{"engine", communicator.engine()},
+                                {{"engine", engine},
                                  {"ranks", communicator.size()},
                                  {"collectives", std::move(list)}}}}
             .dump() +
@@ -135,8 +135,9 @@ public:
     else if (options.run.weights)
       checkpoint = Checkpoint::open(run.folder);
     if (checkpoint)
-      tensors->load(*checkpoint,
-                    communicator ? workers : chosen_workers(options.run));
+      tensors->load(*checkpoint, communicator && workers
+                                     ? workers
+                                     : chosen_workers(options.run));
     else
       tensors->initialize(*options.init_seed);
     if (run.point)
@@ -295,7 +296,9 @@ void RankRun::steps() {
   if (options.run.trace)
     wait_for_first("the file of the trace");
   if (communicator && options.json)
-    print_traffic(*communicator);
+    print_traffic(*communicator, run.metadata.device.is_null()
+                                     ? communicator->engine()
+                                     : "nccl");
 }
 
 } // namespace

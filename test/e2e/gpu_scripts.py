@@ -48,7 +48,8 @@ def test(arguments, scratch):
     with open(os.path.join(bin, "compute-sanitizer"), "w") as file:
         file.write(SANITIZER)
         os.chmod(file.name, os.stat(file.name).st_mode | stat.S_IXUSR)
-    environment = dict(os.environ, TMPDIR=scratch, BATON_CUBLASLT=arguments.cublaslt, PATH=bin + os.pathsep + os.environ["PATH"])
+    environment = dict(os.environ, TMPDIR=scratch, BATON_CUBLASLT=arguments.cublaslt, BATON_NCCL=arguments.nccl,
+                       PATH=bin + os.pathsep + os.environ["PATH"])
     script = [sys.executable, os.path.join(folder, "run.py"), "--out", out]
     # Rounds repeat; racecheck is memcheck's command.
     only = ["--only", "^(?!sanitizer/racecheck|.*/(1024|8192|32768|2048)/)", "--rounds", "1"]
@@ -64,7 +65,8 @@ def test(arguments, scratch):
         expect(part["verdict"] == "right" or part["verdict"].startswith("skipped: "),
                f"{name}: {part}")
         expect(not figures(part), f"{name} has figures of a dry run: {part}")
-        if name.startswith(("bodies/", "sanitizer/", f"correct/{arguments.case}", "correct/train/")):
+        if name.startswith(("bodies/", "sanitizer/", f"correct/{arguments.case}", "correct/train/",
+                            f"ranks/{arguments.case}")):
             expect(part["verdict"] == "right", f"{name}: {part}")
         if name.startswith(("floors/", "prefill/", "decode/", "train/")):
             expect(part["verdict"].startswith("skipped: "), f"{name} is measured: {part}")
@@ -98,6 +100,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--cublaslt", required=True, help="what stands for the library")
+    parser.add_argument("--nccl", required=True, help="libnccl-whole.so")
     parser.add_argument("case")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

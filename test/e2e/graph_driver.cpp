@@ -5,7 +5,8 @@
 // What is captured and launched is written to FAKE_DRIVER_LOG, a line each. The
 // kernel that ends a step is spelled out here, with a sampler that always finds
 // token 7; others do nothing. A persistent kernel's step ends with the part
-// that ends at FAKE_DRIVER_PLACES. FAKE_DRIVER_FAULT says what is amiss: there
+// that ends at FAKE_DRIVER_PLACES; one of a program that trains asks then what
+// follows, until there is no step. FAKE_DRIVER_FAULT says what is amiss: there
 // are no "devices", they are of another "architecture", or have no "memory".
 // Structures are as in cuda.h of CUDA 13.
 //
@@ -13,10 +14,12 @@
 
 #include "runtime/device_program.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -46,9 +49,15 @@ struct Graph {
   uint32_t number;
 };
 
+/// What runs on it may be a thread.
+struct Stream {
+  int number;
+  std::atomic<bool> busy = false;
+};
+
 Graph *capturing = nullptr;
-int graphs = 0;
-char context, stream;
+int graphs = 0, streams = 0;
+char context;
 
 bool lacks(const char *what) {
   const char *fault = getenv("FAKE_DRIVER_FAULT");
@@ -81,6 +90,31 @@ BatonDeviceStep next_step(BatonDevice &device, const BatonDeviceStep &step) {
   if (next.rows == 0)
     device.progress->end = BATON_END_REGULAR;
   return next;
+}
+
+/// The end of a step of a program that trains: the host says what follows.
+BatonDeviceStep ask(BatonDevice &device, const BatonDeviceStep &step) {
+  BatonHostExchange &exchange = *device.exchange;
+  exchange.question = BATON_QUESTION_ADVANCE;
+  exchange.current = step;
+  const uint32_t number = exchange.asked + 1;
+  __atomic_store_n(&exchange.asked, number, __ATOMIC_RELEASE);
+  while (__atomic_load_n(&exchange.answered, __ATOMIC_ACQUIRE) != number)
+    std::this_thread::yield();
+  return exchange.next;
+}
+
+/// A step, or all of them, behind what has been launched.
+void train(Stream &stream, BatonDevice &device, bool all_steps) {
+  stream.busy = true;
+  std::thread([&stream, &device, all_steps] {
+    BatonDeviceStep step = device.steps[0];
+    do
+      step = ask(device, step);
+    while (all_steps && step.rows);
+    device.pending = step;
+    stream.busy = false;
+  }).detach();
 }
 
 } // namespace
@@ -138,15 +172,37 @@ int cuMemHostAlloc(void **address, size_t bytes, unsigned) {
   return *address = malloc(bytes), 0;
 }
 int cuMemFreeHost(void *address) { return free(address), 0; }
-int cuStreamCreate(void **made, unsigned) { return *made = &stream, 0; }
+int cuStreamCreate(void **made, unsigned) {
+  return *made = new Stream{streams++}, 0;
+}
 int cuStreamSynchronize(void *) { return 0; }
-int cuStreamQuery(void *) { return 0; }
+int cuStreamQuery(void *given) {
+  constexpr int not_ready = 600;
+  return static_cast<Stream *>(given)->busy ? not_ready : 0;
+}
 int cuMemcpyHtoDAsync_v2(uint64_t there, const void *here, size_t bytes,
                          void *) {
   return memcpy(reinterpret_cast<void *>(there), here, bytes), 0;
 }
 int cuMemcpyDtoHAsync_v2(void *here, uint64_t there, size_t bytes, void *) {
   return memcpy(here, reinterpret_cast<const void *>(there), bytes), 0;
+}
+int cuStreamWriteValue32_v2(void *given, uint64_t word, uint32_t value,
+                            unsigned flags) {
+  if (!given || flags)
+    return invalid_value;
+  log("write " + std::to_string(static_cast<Stream *>(given)->number) + " " +
+      std::to_string(value));
+  return *reinterpret_cast<uint32_t *>(word) = value, 0;
+}
+int cuStreamWaitValue32_v2(void *given, uint64_t word, uint32_t value,
+                           unsigned flags) {
+  if (!given || !word || flags)
+    return invalid_value;
+  // What it is held back for is not here.
+  log("wait " + std::to_string(static_cast<Stream *>(given)->number) + " " +
+      std::to_string(value));
+  return 0;
 }
 int cuLaunchCooperativeKernel(void *function, unsigned grid_x, unsigned grid_y,
                               unsigned grid_z, unsigned block_x,
@@ -165,11 +221,19 @@ int cuLaunchCooperativeKernel(void *function, unsigned grid_x, unsigned grid_y,
       (part.last == BATON_WHOLE_STEP ? "all" : std::to_string(part.last)) +
       " " + std::to_string(step.rows) + " " + std::to_string(step.past));
   const char *places = getenv("FAKE_DRIVER_PLACES");
+  const bool ends = part.last == BATON_WHOLE_STEP ||
+                    (places && part.last == strtoul(places, nullptr, 10));
+  if (!device.generation.active) {
+    if (ends)
+      train(*static_cast<Stream *>(given), device,
+            part.last == BATON_WHOLE_STEP);
+    return 0;
+  }
   if (part.last == BATON_WHOLE_STEP) {
     while (step.rows == 1)
       step = next_step(device, step);
     device.pending = step;
-  } else if (places && part.last == strtoul(places, nullptr, 10)) {
+  } else if (ends) {
     device.pending = next_step(device, step);
   }
   return 0;

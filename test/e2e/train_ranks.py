@@ -181,7 +181,8 @@ def refusals(fixture):
     fixture.refused("--ranks 2: the program is compiled for 1 rank", fixture.train(fixture.one, "refused", "--ranks", 2))
     fixture.refused(f"--batch {fixture.ranks + 1}: its sequences do not divide by the {fixture.ranks} ranks",
                     train("--batch", fixture.ranks + 1))
-    fixture.refused("--engine=nccl: expected threads or mpi", train("--engine=nccl"))
+    fixture.refused("--engine=nccl: the program runs on the CPU, where there are threads and mpi", train("--engine=nccl"))
+    fixture.refused("--engine=gloo: expected threads or mpi, or nccl on GPUs", train("--engine=gloo"))
     fixture.refused("--rank-timeout", train("--rank-timeout", -1))
     fixture.refused(f"--engine=mpi: start the program with mpirun -n {fixture.ranks}", train("--engine=mpi"))
     if fixture.has_mpi:

@@ -12,7 +12,7 @@ run.py and what it runs; in one compressed archive:
   one operator); graph, the same tasks as kernels of a CUDA graph; and, of models
   in BF16, cublaslt, whose products of prompts are all cuBLASLt's;
 - programs that train some of these checkpoints, with what the CPU's say of the same
-  steps, and others for the shapes that are trained;
+  steps, also on two ranks, and others for the shapes that are trained;
 - the tests of the CUDA task library, with its bodies as a cubin;
 - kernels that measure how fast memory is read.
 
@@ -29,11 +29,12 @@ import sys
 import tarfile
 import tempfile
 
+import rank_parts
 import training_parts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "..", "golden")
-SCRIPTS = ["run.py", "parts.py", "training_parts.py", "floors.py", "driver.py", "torch_baseline.py",
+SCRIPTS = ["run.py", "parts.py", "training_parts.py", "rank_parts.py", "floors.py", "driver.py", "torch_baseline.py",
            "torch_training.py", "report.py"]
 CASES = ["gpt2-bf16", "llama-gqa", "llama3-rope", "qwen3-norms", "qwen3-headwise", "gemma2-caps",
          "phi3-partial", "mistral-window", "qwen2-full", "qwen3next-dense", "gpt2-hyper-sinkhorn"]
@@ -90,7 +91,7 @@ class Pack:
         self.arguments, self.folder = arguments, folder
         self.batonc = arguments.batonc
         self.build = os.path.join(os.path.dirname(os.path.abspath(arguments.batonc)), "..")
-        self.variants = list(VARIANTS)
+        self.variants, self.ranks = list(VARIANTS), []
         self.architecture = arguments.target.removeprefix("cuda:")
 
     def place(self, *names):
@@ -133,6 +134,12 @@ class Pack:
         if name in TRAINED_CASES:
             self.trained_case(name, checkpoint)
             entry["trained"] = True
+        if name in rank_parts.CASES:
+            tool = os.path.join(self.build, "test", "gpu", "nccl-smoke")
+            if not os.path.exists(tool):
+                sys.exit(f"error: nccl-smoke is not built: ninja -C {self.build} nccl-smoke")
+            rank_parts.pack(self, run, name, checkpoint, tool)
+            self.ranks.append(name)
         return entry
 
     def trained_case(self, name, checkpoint):
@@ -233,7 +240,8 @@ def main():
     with open(os.path.join(arguments.folder, "about.json"), "w") as file:
         json.dump({"commit": git("rev-parse", "HEAD"),
                    "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
-                   "target": arguments.target, "cases": cases, "shapes": shapes, "trained": trained}, file, indent=1)
+                   "target": arguments.target, "cases": cases, "shapes": shapes, "trained": trained,
+                   "ranks": pack.ranks}, file, indent=1)
     size = sum(entry.stat().st_size for entry in os.scandir(arguments.folder))
     print(f"{arguments.folder}: {size / 2**20:.1f} MiB")
     if size > arguments.most_bytes:

@@ -1,6 +1,6 @@
 """What run.py runs: parts, by name, each of which gives a dictionary of results.
 
-Correctness: `bodies/...`, `correct/...`, `sanitizer/...`. Speed: `floors/WHAT/ROUND`,
+Correctness: `bodies/...`, `correct/...`, `ranks/...` (rank_parts.py), `sanitizer/...`. Speed: `floors/WHAT/ROUND`,
 `prefill/SHAPE/TOKENS/ROUND/ENGINE`, `decode/SHAPE/CONTEXT/ROUND/ENGINE` and
 `train/SHAPE/BATCHxSEQ/ROUND/ENGINE` (training_parts.py); engines
 follow one another within a round, in another order each time, so that what changes
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+import rank_parts
 import training_parts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -342,6 +343,7 @@ def parts(about, rounds):
     for name, case in about["cases"].items():
         if case.get("trained"):
             yield f"correct/train/{name}", lambda kit, name=name: training_parts.correct(kit, name)
+    yield from rank_parts.parts(about)
     for turn in range(rounds):
         for what in ("read", "matmul"):
             yield f"floors/{what}/{turn + 1}", lambda kit, what=what: floor(kit, what)

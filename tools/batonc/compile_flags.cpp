@@ -102,6 +102,13 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "computes products with BF16 weights in steps of many rows: "
                  "auto (where the target description's figures say that it is "
                  "faster, and it is found), never, always");
+  app.add_option("--exchanges", exchanges.value,
+                 "CUDA, with --mesh: where ranks exchange tensors: borders "
+                 "(between launches of the kernel, which ends there), or "
+                 "overlapped (on a stream beside the kernel, which goes on)");
+  ncclOption = app.add_option("--nccl-sms", ncclMultiprocessors,
+                              "--exchanges=overlapped: multiprocessors that "
+                              "the kernel leaves to NCCL: 8");
   app.add_flag("--quiet", quiet, "say nothing but errors");
   app.add_option("--mode", mode.value,
                  "what the executable does: decode, train");
@@ -131,13 +138,36 @@ void tools::CompileFlags::addTo(CLI::App &app) {
     app.add_option(flag, *value)->group("");
 }
 
+/// How ranks on devices exchange tensors; options have the mesh.
+std::string
+tools::CompileFlags::finishExchanges(CompileOptions &options) const {
+  if (exchanges.value != "overlapped")
+    return ncclOption->count()
+               ? "--nccl-sms: between launches NCCL has all multiprocessors; "
+                 "it is for --exchanges=overlapped"
+               : "";
+  const std::string flag = "--exchanges=overlapped";
+  if (target == "cpu")
+    return flag + ": --target=cpu has no NCCL; --target=cuda:... does";
+  if (options.mesh.empty())
+    return flag + ": there is one rank; --mesh says which there are";
+  if (launch.value == "graph")
+    return flag + " with --launch=graph: there is no kernel for all of a step; "
+                  "--launch=persistent has one";
+  if (ncclMultiprocessors < 1 || ncclMultiprocessors > 1024)
+    return "--nccl-sms=" + std::to_string(ncclMultiprocessors) +
+           " is out of range, expected 1 to 1024";
+  options.ncclMultiprocessors = ncclMultiprocessors;
+  return "";
+}
+
 std::string tools::CompileFlags::finish(CompileOptions &options) const {
   bool isFile = llvm::StringRef(order.value).ends_with(".mlir");
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
   for (const Choice *choice :
-       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt})
+       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt, &exchanges})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -163,6 +193,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return error;
   if (!options.mesh.empty() && mode.value != "train")
     return "--mesh=" + mesh + " is for --mode=train";
+  if (std::string error = finishExchanges(options); !error.empty())
+    return error;
   for (auto [flag, value] :
        {std::pair<const char *, const std::string &>{"--sharding", sharding},
         {"--pipeline", pipeline}})

@@ -32,11 +32,16 @@ public:
   std::string finish(compiler::CompileOptions &options) const;
 
 private:
+  std::string finishExchanges(compiler::CompileOptions &options) const;
+
   std::string model, targetCpu = "native", targetFile;
   Choice mode{"--mode", "decode", {"decode", "train"}, {"score"}};
   std::string target = "cpu";
   Choice launch{"--launch", "persistent", {"persistent", "graph"}, {}};
   Choice cublasLt{"--cublaslt", "auto", {"auto", "never", "always"}, {}};
+  Choice exchanges{"--exchanges", "borders", {"borders", "overlapped"}, {}};
+  CLI::Option *ncclOption = nullptr;
+  int64_t ncclMultiprocessors = 8;
   Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16", "f64"}, {}};
   Choice order{
       "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};

@@ -5,10 +5,6 @@
 // weights come out of their panels of 16 columns. The tasks behind take the
 // product and do what a linear does besides: bias, activation, gate, residual.
 //
-// A step that has such products is several launches of its kernel, each of some
-// of its phases. Event words and bases are those of the step all along, so that
-// waits see what earlier launches have counted.
-//
 // Numeric contract: as matrix.h, but that the order of a sum is cuBLASLt's. It
 // is the same every time, and another one for another number of rows.
 //
@@ -23,29 +19,6 @@
 #include "runtime/device_program.h"
 
 namespace baton::cuda {
-
-/// The iterations of a segment that a part of a step reaches into, and which of
-/// their phases. `place` is that of the segment's first phase, of `phases` in
-/// `repeat` iterations.
-struct PartOfSegment {
-  BatonPart part;
-  int64_t place, phases, repeat;
-
-  __device__ __forceinline__ int64_t begin() const {
-    const int64_t before = int64_t(part.first) - place;
-    return before <= 0 ? 0 : before / phases;
-  }
-  __device__ __forceinline__ int64_t end() const {
-    const int64_t reached = int64_t(part.last) - place;
-    const int64_t iterations =
-        reached <= 0 ? 0 : (reached + phases - 1) / phases;
-    return iterations < repeat ? iterations : repeat;
-  }
-  __device__ __forceinline__ bool has(int64_t iteration, int64_t phase) const {
-    const int64_t at = place + iteration * phases + phase;
-    return at >= part.first && at < part.last;
-  }
-};
 
 /// Eight BF16 weights.
 struct alignas(16) WeightOctet {

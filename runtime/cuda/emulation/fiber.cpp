@@ -76,11 +76,17 @@ struct Pool {
   size_t made = 0;
 };
 
-/// Never destroyed, as its fibers never are.
-Pool &pool() {
-  static Pool &instance = *new Pool;
-  return instance;
-}
+/// Never destroyed, as its fibers never are. It is there from the start: this
+/// file is not instrumented, so that ThreadSanitizer would not see that one
+/// thread makes it before another, which may be another device's, has it.
+union Forever {
+  constexpr Forever() : pool() {}
+  ~Forever() {}
+  Pool pool;
+};
+constinit Forever forever;
+
+Pool &pool() { return forever.pool; }
 
 /// The caller holds the pool's mutex. One mapping for all stacks, because a
 /// process may have 65530, and ThreadSanitizer needs some for each fiber.

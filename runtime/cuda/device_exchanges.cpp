@@ -1,0 +1,170 @@
+//===- device_exchanges.cpp - what ranks on devices exchange --------------===//
+
+#include "runtime/cuda/device_exchanges.h"
+
+#include <utility>
+
+#include <sched.h>
+
+namespace baton {
+
+namespace {
+
+/// A stream takes so many without blocking who puts them there.
+constexpr size_t most_under_way = 64;
+
+} // namespace
+
+class DeviceExchanges::Step : public HostStep {
+public:
+  /// Without `is_real`, only exchanges are wanted.
+  Step(DeviceExchanges &exchanges, int64_t outputs, const Launch &launch,
+       bool is_real)
+      : HostStep(outputs), exchanges(exchanges), launch(launch),
+        is_real(is_real) {}
+
+  std::byte *at(size_t storage, uint64_t offset) override {
+    return static_cast<std::byte *>(exchanges.storages.at(storage)) + offset;
+  }
+  void launch_until(uint32_t place) override {
+    if (place == reached || !is_real)
+      return;
+    launch({begun, place});
+    begun = reached = place;
+  }
+  void exchange(uint32_t collective, uint32_t iteration, Tensors tensors,
+                Move move) override {
+    exchanges.enqueue(collective, iteration, tensors, move);
+    ++reached;
+  }
+  void wait_for_task() override {
+    if (is_real)
+      exchanges.device->wait_value(Device::Stream::Exchanges, exchanges.epoch,
+                                   ++exchanges.begun);
+  }
+  void notify(uint64_t word, uint64_t growth) override {
+    if (is_real)
+      exchanges.device->write_value(Device::Stream::Exchanges,
+                                    exchanges.events +
+                                        word * BATON_DEVICE_WORD_STRIDE,
+                                    base(word) + static_cast<uint32_t>(growth));
+  }
+  void count_up(uint64_t word, uint64_t growth) override {
+    if (is_real)
+      base(word) += static_cast<uint32_t>(growth);
+  }
+
+private:
+  uint32_t &base(uint64_t word) {
+    return exchanges.bases.try_emplace(word, exchanges.origin).first->second;
+  }
+
+  DeviceExchanges &exchanges;
+  const Launch &launch;
+  bool is_real;
+  /// The first place that was not launched, and the first behind it that does
+  /// not stand for an exchange that was made.
+  uint32_t begun = 0, reached = 0;
+};
+
+DeviceExchanges::DeviceExchanges(Communicator &communicator,
+                                 std::shared_ptr<Device> given,
+                                 std::vector<void *> storages,
+                                 void (*program)(HostStep &),
+                                 unsigned multiprocessors)
+    : communicator(communicator), nccl(communicator), device(std::move(given)),
+      storages(std::move(storages)), program(program),
+      multiprocessors(multiprocessors),
+      mark(static_cast<uint32_t *>(
+          device->share(sizeof(uint32_t), "the progress of exchanges"))) {}
+
+void DeviceExchanges::connect() {
+  if (std::exchange(is_connected, true))
+    return;
+  device->make_current();
+  nccl.connect(device->name(), static_cast<int>(multiprocessors));
+  Step step(*this, /*outputs=*/1, {}, /*is_real=*/false);
+  program(step);
+  while (!under_way.empty()) {
+    check();
+    device->running();
+    sched_yield();
+  }
+}
+
+void DeviceExchanges::begin_kernel(uint32_t *new_events,
+                                   const uint32_t *new_epoch,
+                                   uint32_t new_origin) {
+  events = new_events;
+  epoch = new_epoch;
+  origin = new_origin;
+  begun = 0;
+  bases.clear();
+}
+
+void DeviceExchanges::start(const BatonDeviceStep &step, const Launch &launch) {
+  Step started(*this, step.outputs, launch, /*is_real=*/true);
+  program(started);
+}
+
+void DeviceExchanges::enqueue(uint32_t collective, uint32_t iteration,
+                              HostStep::Tensors tensors, HostStep::Move move) {
+  while (under_way.size() >= most_under_way) {
+    check();
+    device->running();
+    serve();
+    sched_yield();
+  }
+  const uint32_t number = next_number++;
+  const uint64_t step = communicator.step();
+  auto mover = [&] {
+    device->write_value(stream(), mark, 2 * number + 1);
+    device->call(stream(), [this, collective, iteration, step, move,
+                            list = std::vector<BatonExchange>(
+                                tensors.begin(), tensors.end())](void *stream) {
+      try {
+        move(nccl.calls(collective, stream), list);
+      } catch (const std::exception &failure) {
+        throw communicator.failure_in(collective, iteration, step,
+                                      failure.what());
+      }
+    });
+    device->write_value(stream(), mark, 2 * number + 2);
+  };
+  under_way.push_back({number, collective, iteration, step});
+  // What warms NCCL up is not counted.
+  if (step)
+    communicator.exchange_by(collective, iteration, tensors, mover);
+  else
+    mover();
+}
+
+void DeviceExchanges::check() {
+  using Clock = std::chrono::steady_clock;
+  const uint32_t reached = __atomic_load_n(mark, __ATOMIC_ACQUIRE);
+  auto has_reached = [&](uint32_t value) {
+    return static_cast<int32_t>(reached - value) >= 0;
+  };
+  while (!under_way.empty() && has_reached(2 * under_way.front().number + 2))
+    under_way.pop_front();
+  if (under_way.empty() || !has_reached(2 * under_way.front().number + 1))
+    return;
+  UnderWay &first = under_way.front();
+  auto failed = [&](const std::string &what) {
+    return communicator.failure_in(first.collective, first.iteration,
+                                   first.step, what);
+  };
+  const Clock::time_point now = Clock::now();
+  if (!std::exchange(first.has_begun, true))
+    first.begun = now;
+  try {
+    nccl.check();
+  } catch (const Error &failure) {
+    throw failed(failure.what());
+  }
+  if (now - first.begun > communicator.timeout())
+    throw failed("NCCL does not finish, as another rank does not come; after " +
+                 seconds_text(communicator.timeout()) + " (--rank-timeout)");
+}
+
+} // namespace baton
