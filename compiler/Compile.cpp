@@ -228,10 +228,12 @@ static Expected<std::vector<Result>> compileKernels(
   Error failed = Error::success();
   for (auto &one : running) {
     Expected<Result> result = one.get();
-    if (!result)
-      failed = llvm::joinErrors(std::move(failed), result.takeError());
-    else
+    if (result)
       results.push_back(std::move(*result));
+    else if (failed)
+      llvm::consumeError(result.takeError());
+    else
+      failed = result.takeError();
   }
   if (failed)
     return std::move(failed);

@@ -224,6 +224,10 @@ static std::string invariantCoordinate(PhaseOp phase) {
   return phase.getRank() ? "t0" : "0";
 }
 
+static std::string scope(Scope scope) {
+  return "BatonScope::" + stringifyScope(scope).str();
+}
+
 void PhaseEmitter::emitTaskBegin(bool withEvents) {
   os << "    worker.begin_task(tile);\n";
   if (withEvents) {
@@ -235,6 +239,20 @@ void PhaseEmitter::emitTaskBegin(bool withEvents) {
     emitPrefetches("      ");
     os << "    }\n";
   }
+}
+
+/// The end of a task's waits acquires in the widest of their scopes.
+void PhaseEmitter::emitReady() {
+  if (phase.getWaits().empty())
+    return;
+  bool isSystem = any_of(phase.getWaitAttrs(), [&](WaitAttr wait) {
+    TensorOp op = layout.events.find(wait.getEvent().getAttr())->second.op;
+    return op.getScope() == Scope::system;
+  });
+  os << "    if (!worker.ready<"
+     << scope(isSystem ? Scope::system : Scope::device)
+     << ">())\n"
+        "      return false;\n";
 }
 
 void PhaseEmitter::emitTaskEnd(bool withEvents) {
@@ -259,7 +277,8 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
     terms.push_back({index[i], stride});
   for (auto &[term, factor] : reverse(terms))
     word.add(term, factor);
-  os << "    worker.notify(" << word.text() << ");\n"
+  os << "    worker.notify<" << scope(op.getScope()) << ">(" << word.text()
+     << ");\n"
      << "    worker.end_task(/*notified=*/true);\n";
 }
 
@@ -272,9 +291,8 @@ void PhaseEmitter::emitTiles(bool withEvents) {
     emitPointers("    ");
   emitCoordinates("    ");
   emitTaskBegin(withEvents);
-  if (withEvents && !phase.getWaits().empty())
-    os << "    if (!worker.ready())\n"
-          "      return false;\n";
+  if (withEvents)
+    emitReady();
   if (hasInvariant()) {
     std::string coordinate = invariantCoordinate(phase);
     os << "    const bool changed = " << coordinate << " != previous;\n"
@@ -298,9 +316,8 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
   os << "    switch (part) {\n"
         "    case 0:\n";
   emitTaskBegin(withEvents);
-  if (withEvents && !phase.getWaits().empty())
-    os << "    if (!worker.ready())\n"
-          "      return false;\n";
+  if (withEvents)
+    emitReady();
   int part = 0;
   for (mlir::Operation &op : phase.getBody().front()) {
     if (&op != &phase.getBody().front().front())
@@ -393,9 +410,9 @@ void PhaseEmitter::emitWait(WaitAttr wait) {
     complete = wait.getDistance() == 1 ? "iteration" : "(iteration + 1)";
   else
     complete = std::to_string(notifier.getRepeat());
-  os << "    worker.wait(BatonBox<" << low.size() << ">{" << tensor.firstWord
-     << ", " << braces(low) << ", " << braces(high) << ", "
-     << braces(op.getCapacity()) << "}, uint32_t("
+  os << "    worker.wait<" << scope(op.getScope()) << ">(BatonBox<"
+     << low.size() << ">{" << tensor.firstWord << ", " << braces(low) << ", "
+     << braces(high) << ", " << braces(op.getCapacity()) << "}, uint32_t("
      << (count == "1" ? complete : complete + " * " + count) << "));\n";
 }
 

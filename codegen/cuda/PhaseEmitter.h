@@ -101,6 +101,7 @@ private:
   bool asksAgain();
   void emitPrefetches(llvm::StringRef indent);
   void emitWait(event::WaitAttr wait);
+  void emitReady();
   /// Coordinates, and what precedes a task's calls.
   void emitTaskBegin(bool withEvents);
   void emitTaskEnd(bool withEvents);

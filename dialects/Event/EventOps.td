@@ -150,6 +150,13 @@ def Event_Distribution : I32EnumAttr<"Distribution", "which worker runs a tile o
 }
 def Event_DistributionAttr : EnumAttr<Event_Dialect, Event_Distribution, "distribution">;
 
+def Event_Scope : I32EnumAttr<"Scope", "among whom what a notification stands for is visible", [
+    I32EnumAttrCase<"device", 0>, I32EnumAttrCase<"system", 1>]> {
+  let cppNamespace = "::baton::event";
+  let genSpecializedAttr = 0;
+}
+def Event_ScopeAttr : EnumAttr<Event_Dialect, Event_Scope, "scope">;
+
 def Event_ExchangeKind : I32EnumAttr<"ExchangeKind", "which part of a tensor goes from which rank to which", [
     I32EnumAttrCase<"all_to_all", 0>, I32EnumAttrCase<"all_gather", 1>]> {
   let cppNamespace = "::baton::event";
@@ -308,7 +315,11 @@ def Event_TensorOp : Event_Op<"tensor", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "a tensor of counters";
   let description = [{
     `count` is how many notifications every word gets in one iteration of the
-    phase that notifies it. `capacity` bounds the shape for all symbols.
+    phase that notifies it. `capacity` bounds the shape for all symbols. `scope`
+    says among whom what was written before a notification is visible behind a
+    wait: the workers of one plan (`device`, which is not printed), or also who
+    reads and writes their memory from outside (`system`), as an exchange's phase
+    needs it, of what it waits for and of what it notifies.
 
     **Constraints:**
     - `shape` has as many results as `capacity` has entries, all at least 1
@@ -317,8 +328,11 @@ def Event_TensorOp : Event_Op<"tensor", [Symbol, HasParent<"ProgramOp">]> {
     - the maps' symbols are rows, past, outputs
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, AffineMapAttr:$shape,
-                       DenseI64ArrayAttr:$capacity, AffineMapAttr:$count);
-  let assemblyFormat = "$sym_name `shape` $shape `capacity` $capacity `count` $count attr-dict";
+                       DenseI64ArrayAttr:$capacity, AffineMapAttr:$count,
+                       DefaultValuedAttr<Event_ScopeAttr, "::baton::event::Scope::device">:$scope);
+  let assemblyFormat = [{
+    $sym_name `shape` $shape `capacity` $capacity `count` $count (`scope` `` $scope^)? attr-dict
+  }];
   let hasVerifier = 1;
 }
 

@@ -214,6 +214,23 @@ static SmallVector<unsigned> keptCoordinates(PhaseOp phase,
   return kept;
 }
 
+/// Whether others than this plan's workers read or write what the phase
+/// touches.
+static bool isExchange(PhaseOp phase) {
+  return !phase.getBody().getOps<event::ExchangeOp>().empty();
+}
+
+/// What the tasks that notify and wait for an event tensor need.
+static event::Scope scopeFor(PhaseOp notifier,
+                             ArrayRef<Dependence> dependences) {
+  bool isOutside =
+      isExchange(notifier) ||
+      llvm::any_of(dependences, [&](const Dependence &dependence) {
+        return dependence.earlier == notifier && isExchange(dependence.later);
+      });
+  return isOutside ? event::Scope::system : event::Scope::device;
+}
+
 static void makeEvents(event::ProgramOp program,
                        ArrayRef<Dependence> dependences) {
   MLIRContext *context = program.getContext();
@@ -249,7 +266,8 @@ static void makeEvents(event::ProgramOp program,
         builder.getStringAttr((phase.getName() + ".done").str()),
         AffineMapAttr::get(map(0, shape)),
         builder.getDenseI64ArrayAttr(capacity),
-        AffineMapAttr::get(map(0, count)));
+        AffineMapAttr::get(map(0, count)),
+        event::ScopeAttr::get(context, scopeFor(phase, dependences)));
     symbols.insert(tensor);
     auto symbol = FlatSymbolRefAttr::get(tensor);
     phase.setNotifyAttr(

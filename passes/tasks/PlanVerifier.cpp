@@ -96,6 +96,34 @@ LogicalResult PlanVerifier::verifyCounts() {
   return success();
 }
 
+/// Who touches what an event stands for is in the event's scope. Workers of a
+/// plan are on one device; ranks that exchange are not on the same.
+LogicalResult PlanVerifier::verifyScopes() {
+  for (PhaseOp phase : plan.phases()) {
+    if (phase.getBody().getOps<ExchangeOp>().empty())
+      continue;
+    auto verifyScope = [&](FlatSymbolRefAttr event,
+                           StringRef how) -> LogicalResult {
+      auto tensor =
+          SymbolTable::lookupNearestSymbolFrom<TensorOp>(phase, event);
+      if (tensor.getScope() == Scope::system)
+        return success();
+      return phase.emitError()
+             << "phase '" << phase.getName()
+             << "' exchanges with other ranks and " << how << ' ' << event
+             << ", whose scope is " << stringifyScope(tensor.getScope())
+             << ", expected " << stringifyScope(Scope::system);
+    };
+    if (auto notify = phase.getNotify();
+        notify && failed(verifyScope(notify->getEvent(), "notifies")))
+      return failure();
+    for (WaitAttr wait : phase.getWaitAttrs())
+      if (failed(verifyScope(wait.getEvent(), "waits for")))
+        return failure();
+  }
+  return success();
+}
+
 /// Between iterations, words are counted up in order wherever a wait tells
 /// iterations apart.
 LogicalResult PlanVerifier::verifyWordOrder() {
@@ -270,7 +298,7 @@ PlanVerifier::PlanVerifier(ProgramOp program)
 LogicalResult PlanVerifier::verify() {
   if (failed(verifyMaps()) || failed(verifyCapacities()) ||
       failed(verifyMemory()) || failed(verifyBodies()) ||
-      failed(verifyCounts()))
+      failed(verifyCounts()) || failed(verifyScopes()))
     return failure();
   bool isScheduled = false;
   for (auto schedule : program.getBody().getOps<ScheduleOp>()) {

@@ -8,7 +8,9 @@
 //    point into what they name; the step's logits are read in full.
 // 2. Counts. Every word of an event tensor is notified exactly `count` times in
 //    each iteration, and by one iteration after the other. Then a wait that
-//    goes on means what it says.
+//    goes on means what it says. An event's scope covers all who touch what it
+//    stands for: the plan's workers, and outside of them the other ranks where
+//    an exchange notifies or waits.
 // 3. No deadlock. Waits are for tasks of lower rank (the dialect's verifier),
 //    and every worker runs its tasks in ascending rank: the unfinished task of
 //    least rank can always go on. With a list of tasks per worker instead, the
@@ -75,6 +77,7 @@ private:
                                     bool written);
   mlir::LogicalResult verifyExchange(PhaseOp phase, event::ExchangeOp exchange);
   mlir::LogicalResult verifyCounts();
+  mlir::LogicalResult verifyScopes();
   mlir::LogicalResult verifyWordOrder();
   mlir::LogicalResult verifyAccesses(PhaseOp earlier, AccessAttr before,
                                      PhaseOp later, AccessAttr after);

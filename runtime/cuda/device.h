@@ -42,9 +42,11 @@ public:
   /// Memory that host and kernel see at one address, zeros.
   virtual void *share(uint64_t bytes, const std::string &what) = 0;
   /// Where a kernel finds a copy of these bytes, which stay as they are: the
-  /// same place for the same bytes.
-  virtual const void *upload(std::span<const std::byte> bytes,
-                             const std::string &what) = 0;
+  /// same place for the same bytes. `arrived` is called with the number of
+  /// bytes that have, again and again, all of them at the end.
+  virtual const void *
+  upload(std::span<const std::byte> bytes, const std::string &what,
+         const std::function<void(uint64_t bytes)> &arrived) = 0;
 
   /// Copies, also while a kernel runs.
   virtual void write(void *device, const void *host, uint64_t bytes) = 0;

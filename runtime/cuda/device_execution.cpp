@@ -60,7 +60,7 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
                                  "the table of storages");
   device->write(table, storage_pointers.data(),
                 storage_pointers.size() * sizeof(void *));
-  upload_parameters(parameters);
+  upload_parameters(parameters, options.progress);
   // The token sampled from the last position is stored, never computed on.
   tokens = static_cast<int32_t *>(device->share(
       (uint64_t(metadata.max_seq) + 1) * sizeof(int32_t), "token ids"));
@@ -116,15 +116,26 @@ DeviceExecution::~DeviceExecution() {
 }
 
 /// Each piece of memory that parameters lie in moves as one.
-void DeviceExecution::upload_parameters(const Parameters &parameters) {
+void DeviceExecution::upload_parameters(
+    const Parameters &parameters,
+    const std::function<void(uint64_t done, uint64_t total)> &progress) {
   struct Copy {
     std::span<const std::byte> host;
     const std::byte *device;
   };
   std::vector<Copy> copies;
+  uint64_t total = 0, before = 0;
   for (std::span<const std::byte> piece : parameters.pieces())
-    copies.push_back({piece, static_cast<const std::byte *>(
-                                 device->upload(piece, "the weights"))});
+    total += piece.size();
+  auto arrived = [&](uint64_t bytes) {
+    if (progress)
+      progress(before + bytes, total);
+  };
+  for (std::span<const std::byte> piece : parameters.pieces()) {
+    copies.push_back({piece, static_cast<const std::byte *>(device->upload(
+                                 piece, "the weights", arrived))});
+    before += piece.size();
+  }
   std::vector<const void *> pointers;
   for (size_t i = 0; i < parameters.table_size(); ++i) {
     auto *pointer = static_cast<const std::byte *>(parameters.table()[i]);

@@ -37,7 +37,9 @@ public:
   void wait() override;
 
 private:
-  void upload_parameters(const Parameters &parameters);
+  void upload_parameters(
+      const Parameters &parameters,
+      const std::function<void(uint64_t done, uint64_t total)> &progress);
   void prepare_products();
   void reset_events();
   void launch(const BatonDeviceStep &step);

@@ -141,8 +141,10 @@ public:
   void *share(uint64_t bytes, const std::string &what) override {
     return allocate(bytes, what);
   }
-  const void *upload(std::span<const std::byte> bytes,
-                     const std::string &) override {
+  const void *
+  upload(std::span<const std::byte> bytes, const std::string &,
+         const std::function<void(uint64_t bytes)> &arrived) override {
+    arrived(bytes.size());
     return bytes.data();
   }
   void write(void *device, const void *host, uint64_t bytes) override {

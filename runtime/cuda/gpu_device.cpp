@@ -134,15 +134,16 @@ public:
     return address;
   }
 
-  const void *upload(std::span<const std::byte> bytes,
-                     const std::string &what) override {
+  const void *
+  upload(std::span<const std::byte> bytes, const std::string &what,
+         const std::function<void(uint64_t bytes)> &arrived) override {
     auto [place, added] = uploads.try_emplace(bytes.data(), nullptr);
-    if (!added)
-      return place->second;
-    void *device = allocate(std::max<uint64_t>(1, bytes.size()), what);
-    place->second = device;
-    copy_staged(device, bytes, what);
-    return device;
+    if (added) {
+      place->second = allocate(std::max<uint64_t>(1, bytes.size()), what);
+      copy_staged(place->second, bytes, what, arrived);
+    }
+    arrived(bytes.size());
+    return place->second;
   }
 
   void write(void *device, const void *host, uint64_t bytes) override {
@@ -298,7 +299,8 @@ private:
 
   /// Through two pinned buffers, one of which is filled while the other moves.
   void copy_staged(void *device, std::span<const std::byte> bytes,
-                   const std::string &what) {
+                   const std::string &what,
+                   const std::function<void(uint64_t bytes)> &arrived) {
     CudaDriver::Stream streams[2] = {};
     void *buffers[2] = {};
     uint64_t size = std::min<uint64_t>(staging_bytes, bytes.size());
@@ -311,10 +313,14 @@ private:
                    "no pinned memory for " + what);
     }
     int turn = 0;
-    for (uint64_t done = 0; done < bytes.size(); turn ^= 1) {
+    uint64_t done = 0;
+    for (; done < bytes.size(); turn ^= 1) {
       uint64_t part = std::min<uint64_t>(size, bytes.size() - done);
       driver.check(driver.stream_synchronize(streams[turn]),
                    "copying " + what + " to " + gpu_name);
+      // All but the other buffer's.
+      if (done >= 2 * size)
+        arrived(done - size);
       std::memcpy(buffers[turn], bytes.data() + done, part);
       driver.check(driver.copy_to_device(
                        reinterpret_cast<CudaDriver::Address>(device) + done,

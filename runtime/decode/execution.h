@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 
 namespace baton {
@@ -24,6 +25,9 @@ struct ExecutionOptions {
   /// Of a program of several ranks: connects this one with the others, and
   /// outlives the execution.
   Communicator *communicator = nullptr;
+  /// Called while weights are copied to a device, with growing `done`, by the
+  /// thread that makes the execution.
+  std::function<void(uint64_t done, uint64_t total)> progress = {};
 };
 
 /// The program linked into this executable, with memory and workers of its own.

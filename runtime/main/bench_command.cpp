@@ -283,7 +283,6 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   bool on_device = !metadata.device.is_null();
   unsigned cores = chosen_workers(options.run);
   uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
-  auto origin = static_cast<uint32_t>(options.run.event_origin);
   Parameters parameters = options.run.weights
                               ? load_weights(metadata, options.run)
                               : Parameters::random(metadata.json, 0, cores);
@@ -294,8 +293,9 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   };
   GenerationRequest request =
       bench_request(metadata, options.prefill, options.decode, chunk);
-  std::unique_ptr<Execution> made = make_execution(
-      metadata, parameters, {program_workers(options.run, metadata), origin});
+  std::unique_ptr<Execution> made =
+      make_execution(metadata, parameters, options.run,
+                     program_workers(options.run, metadata));
   Execution &execution = *made;
   unsigned workers = execution.workers();
   note("measuring the program");
@@ -324,7 +324,7 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
 
   note("comparing with one worker");
   std::unique_ptr<Execution> made_single =
-      make_execution(metadata, parameters, {1, origin});
+      make_execution(metadata, parameters, options.run, 1);
   Execution &single = *made_single;
   std::string judged =
       verdict(execution, single,

@@ -166,9 +166,8 @@ void generate_command(const Metadata &metadata,
   Generation generation(std::move(request),
                         {.on_token = [&](int32_t token) { queue.push(token); },
                          .on_finish = [&] { queue.close(); }});
-  std::unique_ptr<Execution> execution = make_execution(
-      metadata, parameters,
-      {workers, static_cast<uint32_t>(options.run.event_origin)});
+  std::unique_ptr<Execution> execution =
+      make_execution(metadata, parameters, options.run, workers);
   RunTrace trace(metadata, options.run, *execution);
   std::optional<StreamPrinter> printer;
   if (!options.json)

@@ -37,9 +37,8 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
 
   Parameters parameters = load_weights(metadata, options.run);
   Scoring scoring(tokens, chunk, output, dump ? &*dump : nullptr);
-  std::unique_ptr<Execution> execution = make_execution(
-      metadata, parameters,
-      {workers, static_cast<uint32_t>(options.run.event_origin)});
+  std::unique_ptr<Execution> execution =
+      make_execution(metadata, parameters, options.run, workers);
   RunTrace trace(metadata, options.run, *execution);
   execution->run(scoring, /*observed=*/dump.has_value());
   if (dump)

@@ -33,4 +33,18 @@ Parameters load_weights(const Metadata &metadata, const RunOptions &options) {
   return Parameters::load(metadata.json, checkpoint, load);
 }
 
+std::unique_ptr<Execution> make_execution(const Metadata &metadata,
+                                          const Parameters &parameters,
+                                          const RunOptions &options,
+                                          unsigned workers) {
+  Progress progress("copying weights to the device", options.quiet);
+  ExecutionOptions execution;
+  execution.workers = workers;
+  execution.event_origin = static_cast<uint32_t>(options.event_origin);
+  execution.progress = [&](uint64_t done, uint64_t total) {
+    progress.update(done, total);
+  };
+  return make_execution(metadata, parameters, execution);
+}
+
 } // namespace baton

@@ -3,11 +3,13 @@
 #ifndef BATON_RUNTIME_MAIN_WEIGHTS_H
 #define BATON_RUNTIME_MAIN_WEIGHTS_H
 
+#include "runtime/decode/execution.h"
 #include "runtime/decode/metadata.h"
 #include "runtime/main/run_options.h"
 #include "runtime/weights/parameters.h"
 
 #include <filesystem>
+#include <memory>
 
 namespace baton {
 
@@ -16,6 +18,13 @@ std::filesystem::path weights_folder(const RunOptions &options);
 
 /// Reads the parameters of the program from --weights, showing progress.
 Parameters load_weights(const Metadata &metadata, const RunOptions &options);
+
+/// make_execution() with the run's event origin; where it copies the weights to
+/// a device, progress is shown.
+std::unique_ptr<Execution> make_execution(const Metadata &metadata,
+                                          const Parameters &parameters,
+                                          const RunOptions &options,
+                                          unsigned workers);
 
 } // namespace baton
 

@@ -53,6 +53,8 @@ def test(arguments, scratch):
         expect(device["kind"] == f"cuda:{architecture}", "info names another device")
         expect(len(device["kernels"]) == (1 if arguments.train else 2),
                "not one kernel for few rows and one for many")
+        # Of the loop over phases beside a product that takes most registers, and of the
+        # longest phase (docs/cuda.md).
         expect_fast(device, architecture, most_spilled=64 if arguments.train and not graph else 0)
         if arguments.cublaslt:
             own = Program(arguments.batonc, arguments.folder, path("own"), target, "--dtype=bf16", "--cublaslt=never")

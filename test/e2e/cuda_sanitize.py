@@ -28,9 +28,8 @@ FAULTS = {
     "no barrier before a notification": ("notify(int64_t word) {\n    __syncthreads();",
                                          "notify(int64_t word) {\n"),
     "a relaxed notification": (
-        "baton_add_release(events + word * BATON_DEVICE_WORD_STRIDE, 1)",
-        "atomicAdd(events + word * BATON_DEVICE_WORD_STRIDE, 1)"),
-    "no fence behind the polls": ("    if (polled)\n      baton_fence();\n", ""),
+        "baton_add_release(counter, 1)", "atomicAdd(counter, 1u)"),
+    "no fence behind the polls": ("    else if (polled)\n      baton_fence();\n", ""),
     "no barrier behind the polls": ("failed = __syncthreads_or(failed);", ""),
 }
 # The same of codegen/cuda/library/stream.h.

@@ -4,14 +4,15 @@ Every part runs as far as it can without a GPU, all verdicts are "right" or say 
 was skipped, nothing is measured and report.py refuses to say otherwise. A run that
 was cut goes on, a second one finds nothing left to do, and a checkpoint that was
 changed makes a part fail, in its result and by status. A folder that is too large to
-be brought anywhere is an error. compute-sanitizer is a stand-in
-that runs the command.
+be brought anywhere is an error, and so is one that was not copied whole.
+compute-sanitizer is a stand-in that runs the command.
 """
 
 import argparse
 import glob
 import json
 import os
+import shutil
 import stat
 import sys
 
@@ -81,6 +82,16 @@ def test(arguments, scratch):
     again = run(script + only, env=environment).stdout
     expect(again == "a dry run: nothing is measured\n",
            f"the second run does not see the first one's results: {again}")
+
+    # A folder that was not copied whole.
+    half = os.path.join(scratch, "half")
+    shutil.copytree(folder, half)
+    os.truncate(os.path.join(half, "payload.tar.xz"), 5000)
+    before = set(os.listdir(scratch))
+    result = run([sys.executable, os.path.join(half, "run.py"), "--out", os.path.join(scratch, "half.json")],
+                 check=False, env=environment)
+    expect(result.returncode == 1 and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+           and set(os.listdir(scratch)) == before, f"half an archive: status {result.returncode}, {result.stderr}")
 
     report = run([sys.executable, os.path.join(folder, "report.py"), out], check=False)
     expect(report.returncode == 1 and report.stderr == "error: nothing was measured: this was a dry run\n",

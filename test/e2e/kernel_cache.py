@@ -5,6 +5,7 @@
 - another header, or another architecture, is another kernel;
 - a damaged entry is compiled again, silently, and replaced;
 - without a place to write, compiling goes on;
+- what none of a program's kernels compiles with is said once, in one line;
 - two compilations at once give the same program.
 
 Skipped (77) where NVRTC is neither installed nor fetched by tools/install-cuda.
@@ -78,6 +79,17 @@ def test(arguments, scratch):
     expect(cached, "the kernel with the other header is not kept")
     cached, _ = compile("older", target="--target=cuda:sm_80")
     expect(not cached and len(os.listdir(cache)) == 6, "another architecture is not another kernel")
+
+    with open(header, "a") as file:
+        file.write("#error out of order\n")
+    result = run(command("broken", "--target=cuda:sm_90a"), check=False)
+    expect(result.returncode == 1 and result.stderr.count("\n") == 1 and result.stderr.startswith("error: ")
+           and result.stderr.count("out of order") == 1 and not os.path.exists(path("broken")),
+           f"what both kernels fail with is not one line: {result.stderr}")
+    with open(header) as file:
+        right = file.read().replace("#error out of order\n", "")
+    with open(header, "w") as file:
+        file.write(right)
 
     with open(path("file"), "w"):
         pass

@@ -249,4 +249,8 @@ def main():
                  "pack fewer --cases, --shapes or --trained")
 
 
-main()
+try:
+    main()
+except OSError as error:
+    # A full disk, a folder that may not be written to.
+    sys.exit(f"error: {error}")

@@ -331,7 +331,8 @@ def parts(about, rounds):
     """(name, function of a Kit) in order."""
     yield "bodies/oracle", lambda kit: bodies(kit, "CudaLibraryOracleTest", "*")
     # Sine and cosine are each platform's own, so that these tables differ.
-    yield "bodies/twins", lambda kit: bodies(kit, "CudaLibraryTest", "Library/*:-*baton_task_rope_table:*rope_table_at")
+    yield "bodies/twins", lambda kit: bodies(
+        kit, "CudaLibraryTest", "Library/*:MatrixAttention.*:SequenceMatrix.*:-*baton_task_rope_table:*rope_table_at")
     for name, case in about["cases"].items():
         for variant in case["variants"]:
             yield f"correct/{name}/{variant}", lambda kit, a=(name, variant): correct(kit, *a)

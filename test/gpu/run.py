@@ -26,6 +26,7 @@ import argparse
 import datetime
 import hashlib
 import json
+import lzma
 import os
 import platform
 import re
@@ -63,8 +64,12 @@ def unpacked():
     folder = os.path.join(tempfile.gettempdir(), f"baton-gpu-{os.getuid()}-{digest}")
     if not os.path.isdir(folder):
         partial = tempfile.mkdtemp(prefix="baton-gpu-")
-        with tarfile.open(archive) as file:
-            file.extractall(partial, filter="data")
+        try:
+            with tarfile.open(archive) as file:
+                file.extractall(partial, filter="data")
+        except BaseException:
+            shutil.rmtree(partial)
+            raise
         try:
             os.rename(partial, folder)
         except OSError:  # another call was faster
@@ -165,4 +170,8 @@ def main():
     sys.exit(1 if bad else 0)
 
 
-main()
+try:
+    main()
+except (OSError, ValueError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+    # A full disk, a folder that was not copied whole, results of something else.
+    sys.exit(f"error: {error}")

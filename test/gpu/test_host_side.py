@@ -67,6 +67,10 @@ def main():
             expect(result.returncode == 1 and "exception" not in result.stdout and skipped
                    and failed and all(shape.startswith("256_128x") for shape in failed)
                    and len(failed) + int(skipped[1]) == shapes, f"kernels that do nothing: {result.stdout}")
+        for suite in ("MatrixAttention", "SequenceMatrix"):
+            result = run(arguments.twins, f"--gtest_filter={suite}.MatchesOracle", **fake, BATON_TEST_BODIES=cubin)
+            expect(result.returncode == 1 and "exception" not in result.stdout
+                   and "nan" in result.stdout, f"kernels that do nothing: {result.stdout}")
         result = run(arguments.bodies, "--gtest_filter=RmsNorm.*", **fake,
                      BATON_TEST_BODIES=cubin + ".not")
         expect(result.returncode == 1 and "cannot be read" in result.stdout, result.stdout)

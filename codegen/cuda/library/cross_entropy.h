@@ -67,7 +67,7 @@ BATON_CALLED Weights weights_of(const float *products, int64_t count,
 
 } // namespace baton::cuda
 
-BATON_DEVICE void baton_task_cross_entropy(float *loss, int64_t loss_stride,
+BATON_CALLED void baton_task_cross_entropy(float *loss, int64_t loss_stride,
                                            float *logits, int64_t logits_stride,
                                            const int32_t *targets,
                                            const float *weights, int64_t rows,

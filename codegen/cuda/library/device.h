@@ -6,9 +6,10 @@
 // the asynchronous copies, no file of the library contains PTX or asks which of
 // the two it is.
 //
-// Memory order follows PTX's model: a notification is a release at GPU scope, a
-// wait polls relaxed and ends with one acquire fence, and a barrier of the
-// block hands what one thread has acquired to the others.
+// Memory order follows PTX's model: a notification is a release, a wait polls
+// relaxed and ends with one acquire fence, all at the scope that the plan gives
+// the event (GPU scope for `device`), and a barrier of the block hands what one
+// thread has acquired to the others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,6 +68,27 @@ BATON_DEVICE void baton_fence() {
 /// Release, at GPU scope.
 BATON_DEVICE void baton_add_release(uint32_t *word, uint32_t value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(word),
+               "r"(value)
+               : "memory");
+}
+
+// The same at system scope.
+
+BATON_DEVICE uint32_t baton_load_relaxed_system(const uint32_t *word) {
+  uint32_t value;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];"
+               : "=r"(value)
+               : "l"(word)
+               : "memory");
+  return value;
+}
+
+BATON_DEVICE void baton_fence_system() {
+  asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+BATON_DEVICE void baton_add_release_system(uint32_t *word, uint32_t value) {
+  asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(word),
                "r"(value)
                : "memory");
 }

@@ -8,9 +8,9 @@
 // A wait polls words in parallel, one per thread, relaxed, and ends with a
 // fence of each polling thread and a barrier of the block: what the notifying
 // blocks wrote before their releases is then visible to every thread of this
-// one. A notification is a barrier and one thread's release. Nothing is reset:
-// words count up, and a worker keeps what they had counted up to before the
-// step.
+// one. A notification is a barrier and one thread's release. Both are at the
+// event's scope, as the plan states it. Nothing is reset: words count up, and a
+// worker keeps what they had counted up to before the step.
 //
 // Kernels of a graph, one for each phase of a step, have the same frame without
 // waits, notifications and the border: their order is that of the phases.
@@ -67,16 +67,31 @@ template <int Rank> struct BatonBox {
   }
 };
 
+// Scopes of events -----------------------------------------------------------
+
+/// Among whom what a notification stands for is visible: the workers of one
+/// GPU, or also who reads and writes their memory from outside.
+enum class BatonScope { device, system };
+
+template <BatonScope Scope>
+BATON_DEVICE uint32_t baton_event_load(const uint32_t *word) {
+  if constexpr (Scope == BatonScope::system)
+    return baton_load_relaxed_system(word);
+  else
+    return baton_load_relaxed(word);
+}
+
 /// Looks at a word until it has counted up to `where.expected`, backing off in
 /// between. False after the time that a wait may take, of which the first
 /// worker to give up leaves a report, or when another worker has given up. No
 /// member of the worker's state, which would have to be in memory then.
+template <BatonScope Scope>
 static __device__ __noinline__ bool
 baton_poll_slowly(BatonDevice *device, const uint32_t *word,
                   const BatonFailure &where) {
   uint64_t start = baton_nanoseconds();
   for (uint32_t looks = 0;; ++looks) {
-    uint32_t seen = baton_load_relaxed(word);
+    uint32_t seen = baton_event_load<Scope>(word);
     if (int32_t(seen - where.expected) >= 0)
       return true;
     baton_pause(looks < 64 ? 20 : 100);
@@ -222,20 +237,23 @@ struct BatonWorkerState {
 
   /// Polls the box's words until each has counted `growth` up in this step.
   /// Only ready() makes visible what they stand for.
-  template <int Rank>
+  template <BatonScope Scope, int Rank>
   __device__ __forceinline__ void wait(const BatonBox<Rank> &box,
                                        uint32_t growth) {
     int64_t size = box.size();
     for (int64_t i = baton_thread(); i < size; i += baton_threads()) {
       int64_t word = box.word(i);
-      poll(events + word * BATON_DEVICE_WORD_STRIDE, bases[word] + growth,
-           word);
+      poll<Scope>(events + word * BATON_DEVICE_WORD_STRIDE,
+                  bases[word] + growth, word);
     }
   }
-  /// Ends the waits of a task; false when one was not fulfilled in time, in
-  /// this worker or another. The kernel then ends.
-  __device__ __forceinline__ bool ready() {
-    if (polled)
+  /// Ends the waits of a task, of which `Scope` is the widest; false when one
+  /// was not fulfilled in time, in this worker or another. The kernel then
+  /// ends.
+  template <BatonScope Scope> __device__ __forceinline__ bool ready() {
+    if (polled && Scope == BatonScope::system)
+      baton_fence_system();
+    else if (polled)
       baton_fence();
     polled = false;
     failed = __syncthreads_or(failed);
@@ -247,10 +265,14 @@ struct BatonWorkerState {
   __device__ __forceinline__ void between() const { __syncthreads(); }
 
   /// Ends a task that others wait for.
+  template <BatonScope Scope>
   __device__ __forceinline__ void notify(int64_t word) {
     __syncthreads();
-    if (threadIdx.x == 0)
-      baton_add_release(events + word * BATON_DEVICE_WORD_STRIDE, 1);
+    uint32_t *const counter = events + word * BATON_DEVICE_WORD_STRIDE;
+    if (threadIdx.x == 0 && Scope == BatonScope::system)
+      baton_add_release_system(counter, 1);
+    else if (threadIdx.x == 0)
+      baton_add_release(counter, 1);
   }
   /// Ends any task. Behind it the scratch may be written again.
   __device__ __forceinline__ void end_task(bool notified) {
@@ -285,9 +307,9 @@ struct BatonWorkerState {
     __syncthreads();
     if (threadIdx.x == 0) {
       baton_add_release(&device->border, 1);
-      poll(&device->border, arrivals, words);
+      poll<BatonScope::device>(&device->border, arrivals, words);
     }
-    return ready();
+    return ready<BatonScope::device>();
   }
 
   /// Before a step that is not this kernel's. The host goes on with it, if it
@@ -389,15 +411,16 @@ private:
     __syncthreads();
   }
 
+  template <BatonScope Scope>
   __device__ __forceinline__ void poll(const uint32_t *word, uint32_t target,
                                        int64_t number) {
     polled = true;
-    if (int32_t(baton_load_relaxed(word) - target) >= 0)
+    if (int32_t(baton_event_load<Scope>(word) - target) >= 0)
       return;
     const BatonFailure where = {
         2, index, uint32_t(number), phase, uint32_t(iteration), target,
         0, 0,     uint64_t(task)};
-    failed |= !baton_poll_slowly(device, word, where);
+    failed |= !baton_poll_slowly<Scope>(device, word, where);
   }
 };
 

@@ -21,7 +21,7 @@ struct NormAdjoint {
 
 } // namespace baton::cuda
 
-BATON_DEVICE void baton_task_norm_statistics(float *statistics,
+BATON_CALLED void baton_task_norm_statistics(float *statistics,
                                              int64_t statistics_stride,
                                              const float *x, int64_t x_stride,
                                              int64_t rows, int64_t width,
@@ -52,7 +52,7 @@ BATON_DEVICE void baton_task_norm_statistics(float *statistics,
   });
 }
 
-BATON_DEVICE void
+BATON_CALLED void
 baton_task_norm_gradient(float *dx, int64_t dx_stride, const float *dy,
                          int64_t dy_stride, const float *x, int64_t x_stride,
                          const float *weight, const float *statistics,

@@ -9,7 +9,7 @@
 
 #include "codegen/cuda/library/elementwise_gradient.h"
 
-BATON_DEVICE void baton_task_sum_squares(float *out, const float *x,
+BATON_CALLED void baton_task_sum_squares(float *out, const float *x,
                                          int64_t x_stride, int64_t rows,
                                          int64_t columns) {
   // Of as many rows as there are sixteens of threads, at most.

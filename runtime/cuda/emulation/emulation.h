@@ -187,6 +187,18 @@ BATON_DEVICE void baton_add_release(uint32_t *word, uint32_t value) {
   __atomic_fetch_add(word, value, __ATOMIC_RELEASE);
 }
 
+// Threads of the host have one scope, which is the system's.
+
+BATON_DEVICE uint32_t baton_load_relaxed_system(const uint32_t *word) {
+  return baton_load_relaxed(word);
+}
+
+BATON_DEVICE void baton_fence_system() { baton_fence(); }
+
+BATON_DEVICE void baton_add_release_system(uint32_t *word, uint32_t value) {
+  baton_add_release(word, value);
+}
+
 BATON_DEVICE bool baton_claim(uint32_t *word, uint32_t value) {
   return atomicCAS(word, 0u, value) == 0u;
 }

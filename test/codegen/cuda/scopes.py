@@ -23,9 +23,12 @@ SOURCE = """#include "codegen/cuda/library/async.h"
     BatonWorkerState worker(device, 9, nullptr, nullptr);                      \\
     __VA_ARGS__;                                                               \\
   }
-KERNEL(notify, worker.notify(3))
-KERNEL(await, const BatonBox<0> box = {5}; worker.wait(box, 2);
-       if (worker.ready()) ++*seen)
+KERNEL(notify, worker.notify<BatonScope::device>(3))
+KERNEL(await, const BatonBox<0> box = {5}; worker.wait<BatonScope::device>(box, 2);
+       if (worker.ready<BatonScope::device>()) ++*seen)
+KERNEL(notify_outside, worker.notify<BatonScope::system>(3))
+KERNEL(await_outside, const BatonBox<0> box = {5}; worker.wait<BatonScope::system>(box, 2);
+       if (worker.ready<BatonScope::system>()) ++*seen)
 KERNEL(border, if (worker.border(7)) ++*seen)
 KERNEL(ask, worker.end_phase())
 KERNEL(copies, BATON_DYNAMIC_SHARED(shared);
@@ -34,12 +37,16 @@ KERNEL(generate, worker.advance(step, worker.parameter<float>(0), 4))
 """
 BARRIER = r"bar(rier)?\.(cta\.)?sync"
 VOTE = r"bar(rier)?\.(cta\.)?red\.(popc|or)"
-# A function of the kernels; its name in PTX begins with that of the file.
-CALLED = "baton_poll_slowly"
+# A function of the kernels, at either scope; its name in PTX begins with that of the
+# file.
+CALLED = "baton_poll_slowlyIL10BatonScope0E"
+CALLED_OUTSIDE = "baton_poll_slowlyIL10BatonScope1E"
 # Of each kernel, and of the loop of a wait that takes long: what follows on what.
 ORDERS = {
     "notify": [BARRIER, r"red\.release\.gpu\.global\.add\.u32"],
     "await": [r"ld\.relaxed\.gpu\.global\.u32", r"baton_poll_slowly", r"fence\.acq_rel\.gpu;", VOTE],
+    "notify_outside": [BARRIER, r"red\.release\.sys\.global\.add\.u32"],
+    "await_outside": [r"ld\.relaxed\.sys\.global\.u32", r"baton_poll_slowly", r"fence\.acq_rel\.sys;", VOTE],
     "border": [BARRIER, r"red\.release\.gpu\.global\.add\.u32", r"ld\.relaxed\.gpu\.global\.u32",
                r"fence\.acq_rel\.gpu;", VOTE],
     "ask": [BARRIER, r"st\.relaxed\.gpu\.global\.u32", r"st\.release\.sys\.global\.u32",
@@ -50,6 +57,8 @@ ORDERS = {
                r"\btrap;"],
     CALLED: [r"ld\.relaxed\.gpu\.global\.u32", r"ld\.relaxed\.gpu\.global\.u32", r"%globaltimer",
                           r"st\.release\.sys\.global\.u32"],
+    CALLED_OUTSIDE: [r"ld\.relaxed\.sys\.global\.u32", r"ld\.relaxed\.gpu\.global\.u32", r"%globaltimer",
+                     r"st\.release\.sys\.global\.u32"],
 }
 # No scope is narrower than the GPU's: workers are blocks of one.
 NARROW = r"\b(ld|st|red|atom|fence)\.(\w+\.)*cta\b"
@@ -58,6 +67,10 @@ PLANTED = [
     ("device.h", "red.release.gpu", "red.release.cta"),
     ("device.h", "fence.acq_rel.gpu", "fence.acq_rel.cta"),
     ("device.h", "ld.relaxed.gpu.global", "ld.relaxed.cta.global"),
+    ("device.h", "red.release.sys", "red.relaxed.sys"),
+    ("device.h", "red.release.sys", "red.release.gpu"),
+    ("device.h", "fence.acq_rel.sys", "fence.acq_rel.gpu"),
+    ("device.h", "ld.relaxed.sys.global", "ld.relaxed.gpu.global"),
     ("device.h", "ld.acquire.sys", "ld.relaxed.sys"),
     ("device.h", "ld.acquire.sys", "ld.acquire.gpu"),
     ("device.h", "st.release.sys", "st.relaxed.sys"),
@@ -67,6 +80,8 @@ PLANTED = [
     ("kernel.h", "      baton_fence();\n", "      ;\n"),
     ("kernel.h", "  __device__ __forceinline__ void notify(int64_t word) {\n    __syncthreads();\n",
      "  __device__ __forceinline__ void notify(int64_t word) {\n"),
+    ("kernel.h", "polled && Scope == BatonScope::system", "polled && false"),
+    ("kernel.h", "threadIdx.x == 0 && Scope == BatonScope::system", "threadIdx.x == 0 && false"),
     ("kernel.h", "while (baton_load_acquire_system(&exchange->answered) != number)",
      "while (baton_load_relaxed(&exchange->answered) != number)"),
 ]
@@ -112,7 +127,7 @@ def faults(ptx):
         functions[match[1]] = match[2]
     for name, order in ORDERS.items():
         body = next((text for function, text in functions.items()
-                     if function == name or name == CALLED and name in function), None)
+                     if function == name or name in (CALLED, CALLED_OUTSIDE) and name in function), None)
         if body is None:
             yield f"there is no {name}"
             continue

@@ -1407,3 +1407,11 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
   // expected-error @+1 {{lists tasks of a program whose ranks exchange tensors, in phase 'a'}}
   event.schedule rows 1 past 0 outputs 0 workers [[]]
 }
+
+// -----
+
+event.program @p max_rows 16 max_seq 32 max_outputs 4 {
+  // expected-error @+2 {{expected ::baton::event::Scope to be one of: device, system}}
+  // expected-error @+2 {{failed to parse Event_ScopeAttr}}
+  event.tensor @e shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (1)> scope block
+}

@@ -15,10 +15,10 @@ event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "
   event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 12)> capacity [16, 12] strides [12, 1] in @s
   // CHECK: event.buffer @k state : f32 {{.*}} in @cache {layer_stride = 256 : i64, layers = 2 : i64}
   event.buffer @k state : f32 extents affine_map<()[rows, past, outputs] -> (past + rows, 8)> capacity [32, 8] strides [8, 1] in @cache {layers = 2 : i64, layer_stride = 256 : i64}
-  // CHECK: event.tensor @e shape {{.*}} capacity [2] count
+  // CHECK: event.tensor @e shape {{.*}} capacity [2] count #{{[^ ]+$}}
   event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows ceildiv 8)> capacity [2] count affine_map<()[rows, past, outputs] -> (1)>
-  // CHECK: event.tensor @all shape {{.*}} capacity [] count
-  event.tensor @all shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (rows ceildiv 4)>
+  // CHECK: event.tensor @all shape {{.*}} capacity [] count {{.*}} scope system
+  event.tensor @all shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (rows ceildiv 4)> scope system
   // CHECK: event.segment "start" repeat 1
   event.segment "start" repeat 1 {
     // CHECK: event.phase "embed"

@@ -695,3 +695,57 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
     }
   }
 }
+
+// -----
+
+// An exchange whose event does not reach the other ranks.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @gs bytes 160
+  event.storage @rs bytes 256
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1] in @gs
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1] in @rs
+  event.tensor @sum shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (1)> scope system
+  event.tensor @received shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (outputs)>
+  event.segment "s" repeat 1 {
+    event.phase "sum" grid affine_map<()[rows, past, outputs] -> ()> capacity []
+      accesses [#event.access<write @g, ()[rows, past, outputs] -> (0, 0) to ()[rows, past, outputs] -> (5, 8)>]
+      notifies <@sum, ()[rows, past, outputs] -> ()> {
+    }
+    // expected-error @+1 {{phase 'exchange' exchanges with other ranks and notifies @received, whose scope is device, expected system}}
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
+      accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (5, 8)>,
+                #event.access<write @r, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>]
+      waits [#event.wait<@sum, (t)[rows, past, outputs] -> () to (t)[rows, past, outputs] -> ()>]
+      notifies <@received, (t)[rows, past, outputs] -> ()> {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// One that is told of what it sends at a scope that they are not in.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @gs bytes 160
+  event.storage @rs bytes 256
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1] in @gs
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1] in @rs
+  event.tensor @sum shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (1)>
+  event.tensor @received shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (outputs)> scope system
+  event.segment "s" repeat 1 {
+    event.phase "sum" grid affine_map<()[rows, past, outputs] -> ()> capacity []
+      accesses [#event.access<write @g, ()[rows, past, outputs] -> (0, 0) to ()[rows, past, outputs] -> (5, 8)>]
+      notifies <@sum, ()[rows, past, outputs] -> ()> {
+    }
+    // expected-error @+1 {{phase 'exchange' exchanges with other ranks and waits for @sum, whose scope is device, expected system}}
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
+      accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (5, 8)>,
+                #event.access<write @r, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>]
+      waits [#event.wait<@sum, (t)[rows, past, outputs] -> () to (t)[rows, past, outputs] -> ()>]
+      notifies <@received, (t)[rows, past, outputs] -> ()> {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}

@@ -92,6 +92,8 @@ model.program @step max_seq 64 training {
 // The exchange waits for the bucket's gradients, and nobody in the stack waits
 // for the exchange.
 // EVENTS: proof {assumptions = {{.*}}"all ranks take as many steps, of the same outputs each"{{.*}}status = "proved"
+// What the exchange waits for or notifies reaches beyond the device.
+// EVENTS: event.tensor @layers.gradients.exchange.done {{.*}} scope system
 // EVENTS: event.segment "layers.backward"
 // EVENTS-NOT: waits {{.*}}layers.gradients.exchange.done
 // EVENTS: event.phase "layers.gradients.exchange"

@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cuda/library/attention_gradient_matrix.h"
+#include "codegen/cuda/library/attention_matrix.h"
 #include "codegen/cuda/library/library.h"
+#include "codegen/cuda/library/sequence_attention_matrix.h"
 #include "codegen/cuda/library/training.h"
 
 /// Arguments out of memory, each in 8 bytes.
@@ -89,3 +92,51 @@ BATON_MATRIX_KERNEL(product_gradient_bf16, 256)
 BATON_MATRIX_KERNEL(product_f16, 256)
 BATON_MATRIX_KERNEL(product_gradient_f16, 256)
 #endif
+
+// Attention on tensor cores, by names that say the dimensions.
+
+/// In all layouts of keys and values, which the library's own with constant
+/// dimensions is not.
+template <int HeadDim, int ValueDim>
+static __device__ __forceinline__ void
+attention(unsigned char *shared, float *out, int64_t out_stride, const float *q,
+          int64_t q_stride, const float *keys, int64_t key_stride,
+          const float *values, int64_t value_stride, int64_t rows,
+          int64_t position, int64_t group, int64_t, int64_t, float scale,
+          float softcap, int64_t window, const float *gate, int64_t gate_stride,
+          int64_t gate_width, float *) {
+  constexpr int dim = HeadDim > ValueDim ? HeadDim : ValueDim;
+  baton::cuda::matrix_attention<256, (dim <= 64 ? 64 : dim <= 128 ? 128 : 256),
+                                baton::cuda::BFloat16Operands>(
+      shared, out, out_stride, q, q_stride, keys, key_stride, values,
+      value_stride, rows, position, group, HeadDim, ValueDim, scale, softcap,
+      window, gate, gate_stride, gate_width);
+}
+
+#define BATON_ATTENTION_KERNEL(head_dim, value_dim)                            \
+  BATON_SHARED_KERNEL(kernel_matrix_attention_bf16_##head_dim##x##value_dim,   \
+                      attention<head_dim, value_dim>)
+
+BATON_ATTENTION_KERNEL(16, 32)
+BATON_ATTENTION_KERNEL(64, 64)
+BATON_ATTENTION_KERNEL(128, 128)
+
+#define BATON_SEQUENCE_KERNELS(type, operands, head_dim, value_dim)            \
+  BATON_SHARED_KERNEL(                                                         \
+      kernel_matrix_sequence_attention_##type##_##head_dim##x##value_dim,      \
+      baton_matrix_sequence_attention<256, head_dim, value_dim,                \
+                                      baton::cuda::operands>)                  \
+  BATON_SHARED_KERNEL(                                                         \
+      kernel_matrix_attention_query_gradient_##type##_##head_dim##x##value_dim, \
+      baton_matrix_attention_query_gradient<256, head_dim, value_dim,          \
+                                            baton::cuda::operands>)            \
+  BATON_SHARED_KERNEL(                                                         \
+      kernel_matrix_attention_key_value_gradient_##type##_##head_dim##x##value_dim, \
+      baton_matrix_attention_key_value_gradient<256, head_dim, value_dim,      \
+                                                baton::cuda::operands>)
+
+BATON_SEQUENCE_KERNELS(bf16, BFloat16Operands, 32, 48)
+BATON_SEQUENCE_KERNELS(f16, Float16Operands, 32, 48)
+BATON_SEQUENCE_KERNELS(f16, Float16Operands, 16, 16)
+BATON_SEQUENCE_KERNELS(bf16, BFloat16Operands, 64, 64)
+BATON_SEQUENCE_KERNELS(f16, Float16Operands, 96, 96)

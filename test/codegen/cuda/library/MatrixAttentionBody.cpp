@@ -1,4 +1,4 @@
-//===- MatrixAttentionBody.cpp - attention on tensor cores, emulated ------===//
+//===- MatrixAttentionBody.cpp - attention on tensor cores ----------------===//
 
 #include "test/codegen/cuda/library/MatrixAttentionBody.h"
 
@@ -40,10 +40,8 @@ template <int Threads> void kernel(void *argument) {
 
 } // namespace
 
-bool test::emulate_matrix_attention(ThreadBlock block,
-                                    const AttentionArguments &arguments) {
-  const size_t bytes = baton_matrix_attention_shared_bytes(
-      block.threads, arguments.head_dim, arguments.value_dim);
+static bool emulate(ThreadBlock block, const AttentionArguments &arguments,
+                    size_t bytes) {
   Call call = {arguments, bytes, false};
   auto launch = [&](void (*kernel)(void *)) {
     emulation::launch({1, block.threads, bytes + sizeof(guard), block.seed},
@@ -63,6 +61,34 @@ bool test::emulate_matrix_attention(ThreadBlock block,
     abort();
   }
   return call.guard_intact;
+}
+
+/// CompiledBodies.cu's.
+static std::string kernel_name(int64_t head_dim, int64_t value_dim) {
+  return "matrix_attention_bf16_" + std::to_string(head_dim) + "x" +
+         std::to_string(value_dim);
+}
+
+bool test::can_run_matrix_attention(int64_t head_dim, int64_t value_dim) {
+  Place *const place = Place::chosen();
+  return !place || place->has(kernel_name(head_dim, value_dim));
+}
+
+bool test::run_matrix_attention(ThreadBlock block,
+                                const AttentionArguments &arguments) {
+  AttentionArguments a = arguments;
+  if (Place::chosen() && Place::chosen()->is_gpu())
+    block.threads = 256;
+  const size_t bytes = baton_matrix_attention_shared_bytes(
+      block.threads, a.head_dim, a.value_dim);
+  bool intact = true;
+  run_placed(
+      kernel_name(a.head_dim, a.value_dim), block.threads, bytes,
+      [&] { intact = emulate(block, a, bytes); }, a.out, a.out_stride, a.q,
+      a.q_stride, a.keys, a.key_stride, a.values, a.value_stride, a.rows,
+      a.position, a.group, a.head_dim, a.value_dim, a.scale, a.softcap,
+      a.window, a.gate, a.gate_stride, a.gate_width, a.scratch);
+  return intact;
 }
 
 int64_t test::emulated_matrix_attention_shared_bytes(int64_t threads,

@@ -1,7 +1,8 @@
-//===- MatrixAttentionBody.h - attention on tensor cores, emulated --------===//
+//===- MatrixAttentionBody.h - attention on tensor cores ------------------===//
 //
-// baton_matrix_attention by one emulated block, with as much shared memory as
-// its formula says, and a guard behind it.
+// baton_matrix_attention by one block, where Relocation.h says; in the
+// emulation with as much shared memory as its formula says, and a guard behind
+// it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,9 +32,12 @@ struct AttentionArguments {
 };
 
 /// False if shared memory behind the formula's was written. Blocks have 32, 64
-/// or 256 threads.
-bool emulate_matrix_attention(ThreadBlock block,
-                              const AttentionArguments &arguments);
+/// or 256 threads, on a GPU always 256.
+bool run_matrix_attention(ThreadBlock block,
+                          const AttentionArguments &arguments);
+/// Whether it runs in the emulation, or there is a kernel of these dimensions
+/// where it runs.
+bool can_run_matrix_attention(int64_t head_dim, int64_t value_dim);
 
 int64_t emulated_matrix_attention_shared_bytes(int64_t threads,
                                                int64_t head_dim,

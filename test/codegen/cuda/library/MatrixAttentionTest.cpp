@@ -1,12 +1,14 @@
 //===- MatrixAttentionTest.cpp - attention on tensor cores ----------------===//
 //
-// baton_matrix_attention in emulation: within a bound of the FP64 oracle on
-// inputs rounded to BF16, with bits that depend on a row's position only.
+// baton_matrix_attention in emulation or on a GPU: within a bound of the FP64
+// oracle on inputs rounded to BF16, with bits that depend on a row's position
+// only.
 //
 //===----------------------------------------------------------------------===//
 
 #include "test/codegen/cpu/library/Support.h"
 #include "test/codegen/cuda/library/MatrixAttentionBody.h"
+#include "test/codegen/cuda/library/PlacedTest.h"
 
 #include <limits>
 
@@ -119,7 +121,7 @@ struct Problem {
                                         shape.value_dim) /
               4,
           nan);
-      EXPECT_TRUE(emulate_matrix_attention(
+      EXPECT_TRUE(run_matrix_attention(
           block, {out.row(first),
                   out.stride,
                   q.row(first),
@@ -203,7 +205,13 @@ void expect_matches_oracle(const Problem &problem, ThreadBlock block) {
             out);
 }
 
-TEST(MatrixAttention, MatchesOracle) {
+/// But for the oracle's, tests have dimensions that a GPU has a kernel of.
+class MatrixAttention : public PlacedTestOf<::testing::Test> {
+protected:
+  bool can_run() const override { return can_run_matrix_attention(16, 32); }
+};
+
+TEST_F(MatrixAttention, MatchesOracle) {
   Random random(1);
   const Shape shapes[] = {
       {1, 0, 1, 16, 16},      {2, 0, 7, 16, 32},      {80, 0, 1, 64, 64},
@@ -213,6 +221,8 @@ TEST(MatrixAttention, MatchesOracle) {
       {40, 250, 4, 64, 64},
   };
   for (const Shape &shape : shapes) {
+    if (!can_run_matrix_attention(shape.head_dim, shape.value_dim))
+      continue;
     expect_matches_oracle(Problem(random, shape),
                           {shape.head_dim <= 64 ? 256u : 64u, 0});
     if (HasFatalFailure())
@@ -220,7 +230,7 @@ TEST(MatrixAttention, MatchesOracle) {
   }
 }
 
-TEST(MatrixAttention, WindowsCapsAndGatesMatchOracle) {
+TEST_F(MatrixAttention, WindowsCapsAndGatesMatchOracle) {
   Random random(2);
   for (int64_t window : {0, 1, 3, 17, 64, 70, 1000})
     for (double softcap : {0.0, 5.0})
@@ -235,11 +245,11 @@ TEST(MatrixAttention, WindowsCapsAndGatesMatchOracle) {
 }
 
 /// Tiles of rows, block sizes and the order of threads do not change bits.
-TEST(MatrixAttention, RowsHaveTheirOwnBits) {
+TEST_F(MatrixAttention, RowsHaveTheirOwnBits) {
   Random random(3);
   for (int64_t window : {0, 5, 100})
     for (int64_t group : {1, 4}) {
-      const Problem problem(random, {80, 90, group, 48, 64, window, 0.0, 64});
+      const Problem problem(random, {80, 90, group, 64, 64, window, 0.0, 64});
       const Buffer out = problem.run({256, 0});
       for (int64_t tile : {1, 3, 16, 33, 64})
         for (ThreadBlock block : {ThreadBlock{32, 3}, {64, 0}, {256, 11}}) {
@@ -255,7 +265,7 @@ TEST(MatrixAttention, RowsHaveTheirOwnBits) {
     }
 }
 
-TEST(MatrixAttention, RoundsToNearestEven) {
+TEST_F(MatrixAttention, RoundsToNearestEven) {
   for (uint32_t high : {0u, 0x3f80u, 0x3f81u, 0xbf81u, 0x7f00u, 0x0001u})
     for (uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
       const uint32_t up =
@@ -267,7 +277,7 @@ TEST(MatrixAttention, RoundsToNearestEven) {
   EXPECT_EQ(emulated_pack_bf16(nan, infinity), 0x7f807fffu);
   // So do queries, keys and values.
   Random random(4);
-  Problem problem(random, {20, 70, 2, 32, 48});
+  Problem problem(random, {20, 70, 2, 64, 64});
   const Buffer out = problem.run();
   problem.q = to_bf16(problem.q);
   problem.keys = to_bf16(problem.keys);
@@ -275,11 +285,11 @@ TEST(MatrixAttention, RoundsToNearestEven) {
   expect_same_bits(problem.run(), out);
 }
 
-TEST(MatrixAttention, ReadsOnlyVisiblePositions) {
+TEST_F(MatrixAttention, ReadsOnlyVisiblePositions) {
   Random random(5);
   for (int64_t window : {0, 20})
     for (Layout layout : {Layout::rows, Layout::panels}) {
-      const Problem clean(random, {40, 50, 2, 16, 16, window});
+      const Problem clean(random, {40, 50, 2, 16, 32, window});
       const Buffer expected = clean.run({64, 0}, layout, layout, 40);
       // A tile's rows must not notice what only later ones see, nor any row
       // a key that it does not see.
@@ -287,15 +297,15 @@ TEST(MatrixAttention, ReadsOnlyVisiblePositions) {
       for (int64_t key = 50 + 25; key < 90; ++key)
         std::fill_n(poisoned.keys.row(key), 16, nan);
       for (int64_t key = 50 + 25; key < 90; ++key)
-        std::fill_n(poisoned.values.row(key), 16, infinity);
+        std::fill_n(poisoned.values.row(key), 32, infinity);
       const Buffer actual = poisoned.run({64, 0}, layout, layout, 5);
       for (int64_t r = 0; r < 25; ++r)
-        expect_same_bits(actual.row(r), expected.row(r), 32);
+        expect_same_bits(actual.row(r), expected.row(r), 64);
       EXPECT_TRUE(std::isnan(actual.at(25, 0)));
       poisoned.values = clean.values;
       const Buffer keys_only = poisoned.run({64, 0}, layout, layout, 40);
       for (int64_t r = 0; r < 25; ++r)
-        expect_same_bits(keys_only.row(r), expected.row(r), 32);
+        expect_same_bits(keys_only.row(r), expected.row(r), 64);
       EXPECT_TRUE(std::isnan(keys_only.at(25, 0)));
       if (window == 0)
         continue;
@@ -308,17 +318,17 @@ TEST(MatrixAttention, ReadsOnlyVisiblePositions) {
     }
 }
 
-TEST(MatrixAttention, ExtremeScores) {
+TEST_F(MatrixAttention, ExtremeScores) {
   Random random(6);
   // Beyond the range of exponentials.
-  const Buffer out = Problem(random, {5, 100, 1, 64, 16}, 40.0f).run();
+  const Buffer out = Problem(random, {5, 100, 1, 64, 64}, 40.0f).run();
   for (int64_t r = 0; r < 5; ++r)
-    for (int64_t c = 0; c < 16; ++c)
+    for (int64_t c = 0; c < out.width; ++c)
       EXPECT_LE(std::fabs(out.at(r, c)), 1.0f);
   // Infinitely low scores, which count for nothing: of the first blocks, then
   // of all, which leaves zeros.
   for (int64_t low : {100, 142}) {
-    Problem problem(random, {2, 140, 1, 16, 16});
+    Problem problem(random, {2, 140, 1, 16, 32});
     for (int64_t r = 0; r < 2; ++r)
       std::fill_n(problem.q.row(r), 16, 1.0f);
     for (int64_t key = 0; key < low; ++key)
@@ -326,7 +336,7 @@ TEST(MatrixAttention, ExtremeScores) {
     const Buffer result = problem.run();
     if (low == 142) {
       for (int64_t r = 0; r < 2; ++r)
-        for (int64_t c = 0; c < 16; ++c)
+        for (int64_t c = 0; c < result.width; ++c)
           EXPECT_EQ(result.at(r, c), 0.0f);
       continue;
     }
@@ -337,7 +347,7 @@ TEST(MatrixAttention, ExtremeScores) {
 
 /// Where tensor cores do not suit, the portable body computes, and rounds
 /// nothing to BF16.
-TEST(MatrixAttention, OtherShapesArePortable) {
+TEST(MatrixAttentionPortable, OtherShapes) {
   Random random(7);
   auto expect_portable = [](const Problem &problem) {
     const Shape &shape = problem.shape;
@@ -363,7 +373,7 @@ TEST(MatrixAttention, OtherShapesArePortable) {
 }
 
 /// As its comment says, for whoever reserves shared memory without it.
-TEST(MatrixAttention, SharedMemory) {
+TEST(MatrixAttentionFormula, SharedMemory) {
   EXPECT_EQ(emulated_matrix_attention_shared_bytes(256, 64, 64), 38016);
   EXPECT_EQ(emulated_matrix_attention_shared_bytes(256, 128, 128), 71808);
   EXPECT_EQ(emulated_matrix_attention_shared_bytes(256, 256, 256), 139392);

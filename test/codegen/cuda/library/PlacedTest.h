@@ -15,14 +15,11 @@
 
 namespace baton::test {
 
-/// Of what a Parameter stands for, with can_run() where a place may lack it.
-template <typename Parameter>
-class PlacedTest : public ::testing::TestWithParam<Parameter> {
+template <typename Base> class PlacedTestOf : public Base {
 protected:
   void SetUp() override {
-    if constexpr (requires(Parameter parameter) { parameter.can_run(); })
-      if (!this->GetParam().can_run())
-        GTEST_SKIP() << "BATON_TEST_BODIES names a cubin without this body";
+    if (!can_run())
+      GTEST_SKIP() << "BATON_TEST_BODIES names a cubin without this body";
     if (Place *place = Place::chosen())
       calls = place->calls;
   }
@@ -32,9 +29,21 @@ protected:
       EXPECT_GT(place->calls, calls)
           << "no body has run where BATON_TEST_BODIES says";
   }
+  virtual bool can_run() const { return true; }
 
 private:
   uint64_t calls = 0;
+};
+
+/// Of what a Parameter stands for, with can_run() where a place may lack it.
+template <typename Parameter>
+class PlacedTest : public PlacedTestOf<::testing::TestWithParam<Parameter>> {
+protected:
+  bool can_run() const override {
+    if constexpr (requires(Parameter parameter) { parameter.can_run(); })
+      return this->GetParam().can_run();
+    return true;
+  }
 };
 
 /// The error of one instruction's sum on tensor cores, in roundings of F32. The

@@ -149,9 +149,25 @@ void *operator new(size_t bytes) {
     Heap::get().add(memory, bytes);
   return memory;
 }
+void *operator new(size_t bytes, std::align_val_t alignment) {
+  const auto unit = static_cast<size_t>(alignment);
+  // The size has to be a multiple, the heap's entry is what was asked for.
+  void *memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
+  if (!memory)
+    throw std::bad_alloc();
+  if (place_name())
+    Heap::get().add(memory, bytes);
+  return memory;
+}
 void operator delete(void *memory) noexcept {
   if (place_name() && memory)
     Heap::get().remove(memory);
   std::free(memory);
 }
 void operator delete(void *memory, size_t) noexcept { operator delete(memory); }
+void operator delete(void *memory, std::align_val_t) noexcept {
+  operator delete(memory);
+}
+void operator delete(void *memory, size_t, std::align_val_t) noexcept {
+  operator delete(memory);
+}
