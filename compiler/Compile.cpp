@@ -61,6 +61,10 @@ static cpu::TargetOptions cpuOptions(const CompileOptions &options,
   cpu::TargetOptions result;
   result.cpu = options.targetCpu;
   result.sanitize = options.sanitize;
+  // Checks multiply with what is unrolled, and nobody waits for less. The bits
+  // are the same.
+  if (!options.sanitize.empty())
+    result.optimization = 1;
   result.library = installation.cpuLibrary();
   result.libraryInF64 = installation.cpuLibraryInF64();
   return result;

@@ -15,8 +15,7 @@ using namespace baton::compiler;
 nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                   const CompileOptions &options,
                                   const cpu::Target &target) {
-  nlohmann::json json =
-      plan::planMetadata(layouts, /*withReads=*/options.sanitize == "address");
+  nlohmann::json json = plan::planMetadata(layouts);
   event::ProgramOp program = layouts.front().program;
   json["format"] = 1;
   llvm::SmallString<128> path(options.model);

@@ -90,6 +90,8 @@ struct BatonContext {
                    uint32_t count);
   /// The runtime's own state, opaque to the program.
   void *host;
+  /// Whoever watches what tasks touch, or null; opaque to the program.
+  void *touches;
   /// Workers that have arrived at step borders, a running sum.
   alignas(64) uint32_t border;
 };
@@ -102,6 +104,24 @@ void baton_program(BatonContext *context, uint32_t worker, uint32_t workers);
 /// Not null-terminated by contract: `baton_metadata_size` bytes.
 extern const char baton_metadata[];
 extern const uint64_t baton_metadata_size;
+
+// Defined by the runtime for programs of --sanitize=address, which say what
+// each task may touch, and what it does.
+
+/// A task begins, its waits are over; called when context->touches is not null.
+/// What follows on this thread, up to its end, is the task's.
+void baton_begin_task(BatonContext *context, const BatonWorker *worker,
+                      uint32_t phase, uint32_t iteration, uint64_t task);
+/// A box of a buffer that the plan says the task reads or writes: rows of
+/// `row_bytes`, each `row_stride` bytes behind the one before; none of either
+/// is an empty box. `number` is the buffer's, not 0.
+void baton_declare_access(const char *buffer, uint32_t number, uint32_t storage,
+                          uint32_t writes, const void *first, int64_t rows,
+                          int64_t row_stride, int64_t row_bytes);
+void baton_end_task(void);
+/// Called before each load and store while baton_touches_wanted, a byte, is not
+/// 0.
+void baton_touch(const void *address, uint64_t bytes, uint32_t writes);
 
 } // extern "C"
 

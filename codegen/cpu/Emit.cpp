@@ -65,7 +65,9 @@ baton::cpu::emitModule(ProgramOp program, StringRef metadata,
   plan::ProgramLayout layout(program);
   CalledBodies called(*module);
   if (Error error =
-          emitProgram({*module, types, layout, *library, called}, program))
+          emitProgram({*module, types, layout, *library, called,
+                       /*declaresAccesses=*/options.sanitize == "address"},
+                      program))
     return error;
   called.finish();
   if (Error error = std::move(*library).linkInto(*module))

@@ -1,6 +1,7 @@
 //===- Optimize.cpp - from emitted to optimised IR ------------------------===//
 
 #include "codegen/cpu/Optimize.h"
+#include "codegen/cpu/Touches.h"
 #include "codegen/cpu/WideAccesses.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -65,6 +66,7 @@ static void addSanitizer(ModulePassManager &passes, StringRef sanitize) {
         createModuleToFunctionPassAdaptor(baton::cpu::WideAccessPass()));
     passes.addPass(createModuleToFunctionPassAdaptor(ThreadSanitizerPass()));
   } else if (sanitize == "address") {
+    passes.addPass(createModuleToFunctionPassAdaptor(baton::cpu::TouchPass()));
     passes.addPass(AddressSanitizerPass(AddressSanitizerOptions()));
   }
 }

@@ -6,6 +6,9 @@
 //       waits; calls; notification; if traced: trace;
 //     }
 //
+// Under the address sanitizer calls stand between the declaration of what they
+// may touch and its end.
+//
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/PhaseEmitter.h"
@@ -63,6 +66,8 @@ public:
 private:
   void emitTile(Value *tile);
   void emitTimeStamp(Value *slot);
+  void emitDeclarations(Value *tile);
+  void emitDeclaration(AccessAttr access);
 
   // Coordinates.
   void emitCoordinates(Value *tile);
@@ -118,6 +123,9 @@ private:
   /// The runtime's `trace`, whether there is one, and a task's time stamps.
   Value *trace = nullptr, *isTraced = nullptr, *beginSlot = nullptr,
         *readySlot = nullptr;
+  /// Whether the runtime wants to know what tasks touch; null in programs that
+  /// do not say it.
+  Value *isWatched = nullptr;
   SmallVector<Value *, kStepSymbols> symbols;
   SmallVector<Value *> extents;
   DenseMap<mlir::Attribute, Value *> bufferBases, parameterBases;
@@ -182,6 +190,9 @@ Expected<Function *> PhaseEmitter::emit() {
   scratch = loadWorker(ProgramTypes::Scratch, "scratch");
   trace = loadContext(ProgramTypes::Trace, "trace");
   isTraced = entry.CreateIsNotNull(trace, "traced");
+  if (emission.declaresAccesses)
+    isWatched = entry.CreateIsNotNull(
+        loadContext(ProgramTypes::Touches, "touches"), "watched");
   beginSlot = entry.CreateAlloca(entry.getInt64Ty(), nullptr, "begin");
   readySlot = entry.CreateAlloca(entry.getInt64Ty(), nullptr, "ready");
   extents = emitAffine(entry, phase.getGrid(), {{}, symbols});
@@ -225,6 +236,8 @@ void PhaseEmitter::emitTile(Value *tile) {
     emitWait(box);
   }
   emitTimeStamp(readySlot);
+  if (isWatched)
+    emitIf(builder, "declare", isWatched, [&] { emitDeclarations(tile); });
   for (mlir::Operation &op : phase.getBody().front()) {
     if (auto call = mlir::dyn_cast<CallOp>(op))
       emitCall(call);
@@ -233,6 +246,11 @@ void PhaseEmitter::emitTile(Value *tile) {
     else
       emitAdvance(mlir::cast<AdvanceOp>(op));
   }
+  if (isWatched)
+    emitIf(builder, "end", isWatched, [&] {
+      builder.CreateCall(emission.module.getOrInsertFunction(
+          "baton_end_task", builder.getVoidTy()));
+    });
   if (std::optional<NotifyAttr> attribute = phase.getNotify())
     emitNotification(*attribute);
   emitIf(builder, "trace", isTraced, [&] {
@@ -245,6 +263,71 @@ void PhaseEmitter::emitTile(Value *tile) {
                         iteration, tile, builder.CreateLoad(i64, beginSlot),
                         builder.CreateLoad(i64, readySlot)});
   });
+}
+
+void PhaseEmitter::emitDeclarations(Value *tile) {
+  builder.CreateCall(
+      emission.module.getOrInsertFunction("baton_begin_task", types.beginTask),
+      {function->getArg(kPhaseContext), function->getArg(kPhaseWorker),
+       builder.getInt32(rank),
+       builder.CreateTrunc(function->getArg(kPhaseIteration),
+                           builder.getInt32Ty()),
+       tile});
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (buffer(access.getBuffer()).getStorage())
+      emitDeclaration(access);
+}
+
+/// The access's box, cut to the buffer's extents: rows along dimension 0, each
+/// from its first element to its last.
+void PhaseEmitter::emitDeclaration(AccessAttr access) {
+  BufferOp op = buffer(access.getBuffer());
+  Value *bytes = builder.getInt64(bytesOf(op.getElement()));
+  Value *first = builder.getInt64(0), *rows = builder.getInt64(1),
+        *width = builder.getInt64(1);
+  int64_t rowStride = 0;
+  if (op.getInterleave() > 1) {
+    // Indices of a box are not in order.
+    width = builder.getInt64(op.getSpan().value_or(0) + 1);
+  } else {
+    SmallVector<Value *> low = emitAffine(builder, access.getLow(), operands());
+    SmallVector<Value *> high =
+        emitAffine(builder, access.getHigh(), operands());
+    SmallVector<Value *> extents =
+        emitAffine(builder, op.getExtents(), {{}, symbols});
+    Value *isEmpty = builder.getFalse();
+    rowStride = op.getStrides().front();
+    for (size_t i = 0; i < low.size(); ++i) {
+      Value *begin = builder.CreateBinaryIntrinsic(Intrinsic::smax, low[i],
+                                                   builder.getInt64(0));
+      Value *end =
+          builder.CreateBinaryIntrinsic(Intrinsic::smin, high[i], extents[i]);
+      Value *stride = builder.getInt64(op.getStrides()[i]);
+      Value *size = builder.CreateSub(end, begin);
+      isEmpty = builder.CreateOr(
+          isEmpty, builder.CreateICmpSLE(size, builder.getInt64(0)));
+      first = builder.CreateAdd(first, builder.CreateMul(begin, stride));
+      if (i == 0)
+        rows = size;
+      else
+        width = builder.CreateAdd(
+            width, builder.CreateMul(
+                       builder.CreateSub(size, builder.getInt64(1)), stride));
+    }
+    rows = builder.CreateSelect(isEmpty, builder.getInt64(0), rows);
+  }
+  auto *position = emission.layout.buffers.find(op.getSymNameAttr());
+  auto number = position - emission.layout.buffers.begin() + 1;
+  const plan::ProgramLayout::Storage &storage =
+      layout.storages.find(op.getStorageAttr().getAttr())->second;
+  builder.CreateCall(
+      emission.module.getOrInsertFunction("baton_declare_access",
+                                          types.declareAccess),
+      {builder.CreateGlobalString(op.getSymName()), builder.getInt32(number),
+       builder.getInt32(storage.index), builder.getInt32(access.getWrite()),
+       builder.CreatePtrAdd(bufferBase(op), builder.CreateMul(first, bytes)),
+       rows, builder.CreateMul(builder.getInt64(rowStride), bytes),
+       builder.CreateMul(width, bytes)});
 }
 
 /// Row-major: the last coordinate moves fastest. The first one takes what is

@@ -17,6 +17,8 @@ struct Emission {
   const plan::ProgramLayout &layout;
   const TaskLibrary &library;
   CalledBodies &bodies;
+  /// Whether tasks say what they may touch (runtime/program.h).
+  bool declaresAccesses;
 };
 
 /// Parameters of a phase's function, in order. `first`, `last` and `stride`

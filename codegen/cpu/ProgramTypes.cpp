@@ -17,7 +17,7 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
   context = StructType::create(
       "BatonContext", pointer, pointer, pointer, pointer, pointer,
       ArrayType::get(step, 2), pointer, pointer, pointer, pointer, pointer,
-      ArrayType::get(byte, 16), i32, ArrayType::get(byte, 60));
+      pointer, ArrayType::get(byte, 8), i32, ArrayType::get(byte, 60));
 
   advance = FunctionType::get(
       nothing, {pointer, pointer, pointer, pointer, i64, i64}, false);
@@ -26,5 +26,9 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
                             {pointer, pointer, i32, i32, i64, i64, i64}, false);
   exchange =
       FunctionType::get(nothing, {pointer, i32, i32, pointer, i32}, false);
+  beginTask =
+      FunctionType::get(nothing, {pointer, pointer, i32, i32, i64}, false);
+  declareAccess = FunctionType::get(
+      nothing, {pointer, i32, i32, i32, pointer, i64, i64, i64}, false);
   program = FunctionType::get(nothing, {pointer, i32, i32}, false);
 }

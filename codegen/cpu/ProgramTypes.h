@@ -32,6 +32,7 @@ struct ProgramTypes {
     Trace,
     Exchange,
     Host,
+    Touches,
     BorderPadding,
     Border
   };
@@ -48,6 +49,10 @@ struct ProgramTypes {
   llvm::FunctionType *trace;
   /// void(context, collective, iteration, tensors, count)
   llvm::FunctionType *exchange;
+  /// void(context, worker, phase, iteration, task)
+  llvm::FunctionType *beginTask;
+  /// void(buffer, number, storage, writes, first, rows, row_stride, row_bytes)
+  llvm::FunctionType *declareAccess;
   /// void(context, worker, workers)
   llvm::FunctionType *program;
 };

@@ -17,8 +17,7 @@ static bool isWide(TypeSize size) {
          !is_contained({1, 2, 4, 8, 16}, size.getFixedValue());
 }
 
-/// Whether only the thread that runs the function can reach the address.
-static bool isPrivate(const Value *address) {
+bool baton::cpu::isPrivate(const Value *address) {
   return isa<AllocaInst>(getUnderlyingObject(address));
 }
 

@@ -4,8 +4,12 @@
 #define BATON_CODEGEN_CPU_WIDEACCESSES_H
 
 #include "llvm/IR/PassManager.h"
+#include "llvm/IR/Value.h"
 
 namespace baton::cpu {
+
+/// Whether only the thread that runs the function can reach the address.
+bool isPrivate(const llvm::Value *address);
 
 /// LLVM's thread sanitizer instruments loads and stores of 1, 2, 4, 8 and 16
 /// bytes and passes over all others, which is most of what task bodies do:

@@ -175,26 +175,19 @@ static json bufferOf(BufferOp op, const baton::plan::ProgramLayout &layout) {
           {"extents", std::move(extents)}};
 }
 
-static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout,
-                    bool withReads) {
+static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
   auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
-  llvm::SmallSetVector<mlir::StringAttr, 4> written, read;
+  llvm::SmallSetVector<mlir::StringAttr, 4> written;
   for (AccessAttr access : phase.getAccessAttrs())
-    (access.getWrite() ? written : read).insert(access.getBuffer().getAttr());
-  json writes = json::array(), reads = json::array();
+    if (access.getWrite())
+      written.insert(access.getBuffer().getAttr());
+  json writes = json::array();
   for (mlir::StringAttr name : written)
     writes.push_back(bufferOf(layout.buffers.find(name)->second, layout));
-  for (mlir::StringAttr name : read) {
-    BufferOp buffer = layout.buffers.find(name)->second;
-    if (buffer.getStorage() && !written.contains(name))
-      reads.push_back(bufferOf(buffer, layout));
-  }
   json result = {{"name", phase.getName().str()},
                  {"segment", segment.getName().str()},
                  {"repeat", segment.getRepeat()},
                  {"writes", std::move(writes)}};
-  if (withReads)
-    result["reads"] = std::move(reads);
   if (segment.getReverse())
     result["reverse"] = true;
   if (mlir::Attribute flops = phase->getDiscardableAttr("event.flops"))
@@ -291,13 +284,13 @@ static json meshOf(MeshOp mesh) {
   return {{"axes", std::move(axes)}, {"batch", toJson(mesh.getBatch())}};
 }
 
-json baton::plan::planMetadata(Layouts layouts, bool withReads) {
+json baton::plan::planMetadata(Layouts layouts) {
   json phases = json::array(), programs = json::array();
   uint64_t rows = 0, outputs = 0, scratch = 0;
   for (const ProgramLayout &layout : layouts) {
     ProgramOp program = layout.program;
     for (PhaseOp phase : phasesOf(program))
-      phases.push_back(phaseOf(phase, layout, withReads));
+      phases.push_back(phaseOf(phase, layout));
     rows = std::max<uint64_t>(rows, program.getMaxRows());
     outputs = std::max<uint64_t>(outputs, program.getMaxOutputs());
     scratch = std::max<uint64_t>(scratch, program.getScratchBytes());

@@ -20,7 +20,7 @@ namespace baton::plan {
 ///     events       {words, tensors: [{name, words, capacity}]}
 ///     phases       [{name, segment, repeat, flops?, writes: [{buffer, element,
 ///                    storage, offset, strides, capacity, layers,
-///                    layer_stride, extents}], reads?}], in order of rank
+///                    layer_stride, extents}]}], in order of rank
 ///     logits       {vocabulary, storage, offset, stride} of the first
 ///                  program, or null
 ///     mesh         {axes: [{name, size}], batch: [names]} of a program of
@@ -33,10 +33,8 @@ namespace baton::plan {
 ///
 /// Offsets and strides count elements. `storage` is an index into storages. An
 /// extent is a number, "rows", "outputs", "past+rows", or any other affine
-/// expression of these in MLIR's syntax. `reads` are buffers that a phase reads
-/// and does not write, as `writes`; they are there if `withReads` says so.
-nlohmann::json planMetadata(llvm::ArrayRef<ProgramLayout> layouts,
-                            bool withReads = false);
+/// expression of these in MLIR's syntax.
+nlohmann::json planMetadata(llvm::ArrayRef<ProgramLayout> layouts);
 
 } // namespace baton::plan
 

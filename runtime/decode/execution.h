@@ -6,6 +6,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/decode/metadata.h"
 #include "runtime/decode/step_driver.h"
+#include "runtime/decode/task_touches.h"
 #include "runtime/trace/recorder.h"
 #include "runtime/weights/parameters.h"
 
@@ -61,6 +62,10 @@ public:
   /// all workers and outlives the runs.
   void record(TraceRecorder *next_recorder) { recorder = next_recorder; }
 
+  /// Watches what tasks touch in the runs to come, which fail when one touches
+  /// what it may not; null ends that. It outlives the runs.
+  void watch(TaskTouches *next_touches) { touches = next_touches; }
+
   /// When set, by any thread or signal handler, the program ends after the
   /// current step as if the driver had returned zero rows. That of one rank
   /// ends all ranks' programs after the same step.
@@ -88,6 +93,7 @@ protected:
   Communicator *communicator;
   StepDriver *driver = nullptr;
   TraceRecorder *recorder = nullptr;
+  TaskTouches *touches = nullptr;
   /// Written and read by whoever calls next_step() and show(), one at a time,
   /// and by the main thread once the program has ended.
   std::exception_ptr failure;

@@ -41,6 +41,7 @@ void HostExecution::start(StepDriver &next_driver, bool observed) {
   context.border = 0;
   context.observe = observed ? &HostExecution::observe : nullptr;
   context.trace = recorder ? &HostExecution::trace : nullptr;
+  context.touches = touches;
   context.steps[0] = first_step(tokens);
   context.steps[1] = {};
   if (context.steps[0].rows != 0)
@@ -51,6 +52,9 @@ void HostExecution::start(StepDriver &next_driver, bool observed) {
 
 void HostExecution::wait() {
   team.wait();
+  // Numbers that are not finite may come of it.
+  if (touches)
+    touches->check();
   rethrow();
 }
 
@@ -61,6 +65,9 @@ void HostExecution::advance(BatonContext *context, const BatonStep *current,
                             BatonStep *next, const float *logits,
                             int64_t stride, int64_t vocabulary) {
   auto &self = *static_cast<HostExecution *>(context->host);
+  // Of several ranks this one ends when its run does.
+  if (self.touches && self.touches->has_failed() && !self.communicator)
+    self.stop = true;
   *next = self.next_step(*current, {logits, stride, vocabulary});
 }
 
@@ -85,6 +92,7 @@ void HostExecution::exchange(BatonContext *context, uint32_t collective,
       *static_cast<HostExecution *>(context->host)->communicator;
   try {
     communicator.exchange(collective, iteration, {tensors, count});
+    TaskTouches::fill();
   } catch (const std::exception &failure) {
     // Other workers wait for what will never come.
     end_job(communicator, failure.what());

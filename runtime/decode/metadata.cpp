@@ -125,12 +125,6 @@ Metadata parse_checked(const nlohmann::json &json) {
          entry.value("writes", nlohmann::json::array()))
       phase.writes.push_back(
           parse_written_buffer(written, metadata.storages.size()));
-    if (auto reads = entry.find("reads"); reads != entry.end()) {
-      phase.reads.emplace();
-      for (const nlohmann::json &read : *reads)
-        phase.reads->push_back(
-            parse_written_buffer(read, metadata.storages.size()));
-    }
     metadata.phases.push_back(std::move(phase));
   }
   if (auto costs = json.find("costs");

@@ -42,7 +42,7 @@ struct Extent {
   int64_t evaluate(const BatonStep &step) const;
 };
 
-/// A buffer that a phase writes, or reads. Element `i` of layer `l` lies
+/// A buffer that a phase writes. Element `i` of layer `l` lies
 /// `offset + l * layer_stride + sum(i * strides)` elements into its storage;
 /// runs of `interleave` indices of dimension 0 lie next to one another, for
 /// every `interleave_columns` indices of the last dimension (event.buffer).
@@ -68,8 +68,6 @@ struct PhaseDescription {
   std::string segment;
   int64_t repeat;
   std::vector<WrittenBuffer> writes;
-  /// What it reads besides; nothing but in programs of --sanitize=address.
-  std::optional<std::vector<WrittenBuffer>> reads = {};
   /// Iterations begin with the last layer.
   bool reverse = false;
 

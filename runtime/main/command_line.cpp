@@ -75,6 +75,15 @@ void add_run_options(CLI::App &command, RunOptions &options,
       ->type_name("OUT.json");
 }
 
+void add_memory_check(CLI::App &command, RunOptions &options) {
+  command
+      .add_option("--check-memory", options.check_memory,
+                  "Of programs compiled with --sanitize=address: watch that "
+                  "tasks touch what they declare only, and write how far "
+                  "each went")
+      ->type_name("OUT.json");
+}
+
 void add_train_options(CLI::App &command, TrainOptions &options,
                        const std::string &program) {
   command
@@ -165,12 +174,7 @@ void add_train_options(CLI::App &command, TrainOptions &options,
                   "Also write the gradients of the last step, under the "
                   "names of their parameters")
       ->type_name("OUT.safetensors");
-  command
-      .add_option("--check-memory", options.check_memory,
-                  "Of programs compiled with --sanitize=address, with one "
-                  "worker: watch that phases touch their buffers only, and "
-                  "write how much memory they did touch")
-      ->type_name("OUT.json");
+  add_memory_check(command, options.run);
   command.add_flag("--resume", options.resume,
                    "Go on from the newest intact checkpoint in --out");
   command
@@ -257,6 +261,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   CLI::App *generating =
       application.add_subcommand("generate", "Continue a text");
   add_run_options(*generating, generate.run, "The checkpoint's folder");
+  add_memory_check(*generating, generate.run);
   generating->add_option("--prompt", generate.prompt, "The text to continue")
       ->type_name("TEXT");
   generating
@@ -324,6 +329,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   CLI::App *scoring = application.add_subcommand(
       "logits", "Write the logits at every position of a text");
   add_run_options(*scoring, logits.run, "The checkpoint's folder");
+  add_memory_check(*scoring, logits.run);
   scoring->add_option("--tokens", logits.tokens, "The text's token ids")
       ->type_name("1,2,3")
       ->required();

@@ -86,8 +86,6 @@ struct TrainOptions {
   std::optional<std::string> rank_fault;
   /// Where the gradients of the last step go.
   std::optional<std::string> gradients;
-  /// Where a report about touched memory goes.
-  std::optional<std::string> check_memory;
   /// What is printed either way.
   bool json = false;
 };

@@ -8,6 +8,7 @@
 #include "runtime/decode/token_queue.h"
 #include "runtime/error.h"
 #include "runtime/main/interrupt.h"
+#include "runtime/main/memory_check.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/run_trace.h"
@@ -169,12 +170,14 @@ void generate_command(const Metadata &metadata,
   std::unique_ptr<Execution> execution =
       make_execution(metadata, parameters, options.run, workers);
   RunTrace trace(metadata, options.run, *execution);
+  MemoryCheck memory(metadata, options.run, *execution);
   std::optional<StreamPrinter> printer;
   if (!options.json)
     printer.emplace(tokenizer);
   run_and_print(*execution, generation, queue, printer ? &*printer : nullptr,
                 prompt.size(), options.run.quiet);
   trace.publish();
+  memory.publish();
   if (options.json)
     print_json(generation, prompt, tokenizer, execution->workers());
   if (!options.run.quiet)

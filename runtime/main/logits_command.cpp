@@ -7,6 +7,7 @@
 #include "runtime/decode/scoring.h"
 #include "runtime/decode/value_dump.h"
 #include "runtime/error.h"
+#include "runtime/main/memory_check.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/weights.h"
 
@@ -40,10 +41,12 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
   std::unique_ptr<Execution> execution =
       make_execution(metadata, parameters, options.run, workers);
   RunTrace trace(metadata, options.run, *execution);
+  MemoryCheck memory(metadata, options.run, *execution);
   execution->run(scoring, /*observed=*/dump.has_value());
   if (dump)
     dump->publish();
   trace.publish();
+  memory.publish();
   output.publish();
 }
 

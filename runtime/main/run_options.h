@@ -24,6 +24,8 @@ struct RunOptions {
   uint64_t event_origin = 0;
   /// Where a trace of all tasks goes.
   std::optional<std::string> trace;
+  /// Where a report about touched memory goes.
+  std::optional<std::string> check_memory;
 };
 
 /// The number of workers asked for. Throws Error for more than max_workers.

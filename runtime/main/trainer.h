@@ -4,7 +4,6 @@
 #define BATON_RUNTIME_MAIN_TRAINER_H
 
 #include "runtime/comm/communicator.h"
-#include "runtime/decode/memory_guard.h"
 #include "runtime/main/training_run.h"
 #include "runtime/train/loss_history.h"
 #include "runtime/train/step_inputs.h"
@@ -35,8 +34,6 @@ public:
 
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;
-  /// Watches phases, if there is one.
-  MemoryGuard *guard = nullptr;
   /// Of the last step, which whoever stopped there hands to add().
   StepReport report;
 
@@ -45,10 +42,6 @@ public:
       results->add(finished);
   }
 
-  void observe(const BatonStep &, uint32_t phase, uint32_t iteration,
-               void *const *) override {
-    guard->passed(phase, iteration);
-  }
   BatonStep begin(std::span<int32_t>) override;
   BatonStep advance(const BatonStep &current, const Logits &summary) override;
 

@@ -6,6 +6,7 @@
 #include "runtime/files/temporary.h"
 #include "runtime/main/handshake.h"
 #include "runtime/main/interrupt.h"
+#include "runtime/main/memory_check.h"
 #include "runtime/main/non_finite.h"
 #include "runtime/main/output.h"
 #include "runtime/main/run_trace.h"
@@ -20,49 +21,6 @@
 namespace baton {
 
 namespace {
-
-/// A guard of the execution's memory.
-std::unique_ptr<MemoryGuard> watch(const Metadata &metadata,
-                                   const Execution &execution) {
-  if (!execution.storages())
-    throw Error("--check-memory: the program runs on a device; compile it with "
-                "--target=cpu");
-  if (execution.workers() != 1)
-    throw Error("--check-memory: several workers run several phases at a time; "
-                "give --workers 1");
-  try {
-    return std::make_unique<MemoryGuard>(metadata, execution.storages());
-  } catch (const Error &error) {
-    throw Error("--check-memory: " + std::string(error.what()));
-  }
-}
-
-void write_touched(MemoryGuard &guard, const std::string &path) {
-  nlohmann::ordered_json storages = nlohmann::ordered_json::array();
-  uint64_t planned = 0, touched = 0;
-  for (const MemoryGuard::Storage &storage : guard.touched()) {
-    planned += storage.planned;
-    touched += storage.touched;
-    storages.push_back({{"name", storage.name},
-                        {"planned", storage.planned},
-                        {"touched", storage.touched}});
-  }
-  nlohmann::ordered_json phases = nlohmann::ordered_json::array();
-  for (const MemoryGuard::Reach &reach : guard.reaches())
-    phases.push_back({{"name", reach.phase},
-                      {"storage", reach.storage},
-                      {"planned", reach.planned},
-                      {"touched", reach.touched}});
-  std::string text = nlohmann::ordered_json{{"planned", planned},
-                                            {"touched", touched},
-                                            {"storages", std::move(storages)},
-                                            {"phases", std::move(phases)}}
-                         .dump(1) +
-                     "\n";
-  TemporaryFile file(path);
-  file.write(text.data(), text.size(), 0);
-  file.publish();
-}
 
 /// What a checkpoint holds, as the program has it.
 void fetch_state(const TrainingTensors &tensors) {
@@ -258,10 +216,7 @@ void RankRun::steps() {
   Trainer trainer(run, *tensors, scale, communicator, results.get());
   trainer.step = run.state.step;
   RunTrace trace(run.metadata, options.run, *execution, communicator);
-  std::unique_ptr<MemoryGuard> guard;
-  if (options.check_memory)
-    guard = watch(run.metadata, *execution);
-  trainer.guard = guard.get();
+  MemoryCheck memory(run.metadata, options.run, *execution, communicator);
   // A signal that stops one rank stops all.
   std::optional<Interruptible> interruptible;
   if (!communicator || communicator->hears_signals())
@@ -274,7 +229,7 @@ void RankRun::steps() {
         next_stop(trainer.step, options.validate_every, options.steps);
     trainer.end = std::min(save_at, validate_at);
     try {
-      execution->run(trainer, /*observed=*/guard != nullptr);
+      execution->run(trainer);
       check_stopped();
       if (options.gradients && trainer.step == options.steps) {
         write_gradients(trainer.report);
@@ -290,8 +245,7 @@ void RankRun::steps() {
     if (trainer.step == save_at)
       save(trainer.step, results.get());
   }
-  if (guard && reports)
-    write_touched(*guard, *options.check_memory);
+  memory.publish();
   trace.publish();
   if (options.run.trace)
     wait_for_first("the file of the trace");

@@ -14,10 +14,12 @@ times each step by itself, without those, and is ended here after the steps that
 were asked for.
 """
 
+import array
 import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 
@@ -30,31 +32,40 @@ STEP = re.compile(r"step (\d+): train loss (\S+) \(took (\S+) ms\)")
 
 def integers(*values):
     """A file's header: 256 integers of 32 bits."""
-    import numpy
-    header = numpy.zeros(256, "<i4")
-    header[:len(values)] = values
-    return header.tobytes()
+    return struct.pack("<256i", *values, *[0] * (256 - len(values)))
 
 
 def weights_of(folder):
-    """By name, the arrays of a checkpoint's model.safetensors, mapped."""
-    import numpy
+    """By name, shape and values of a checkpoint's model.safetensors, in F32."""
     path = os.path.join(folder, "model.safetensors")
     with open(path, "rb") as file:
-        size = int.from_bytes(file.read(8), "little")
+        (size,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(size))
-    data = numpy.memmap(path, "<f4", "r", offset=8 + size)
-    for name, entry in header.items():
-        if name != "__metadata__":
-            begin, end = (offset // 4 for offset in entry["data_offsets"])
-            yield name.removeprefix("transformer."), data[begin:end].reshape(entry["shape"])
+        for name, entry in header.items():
+            if name == "__metadata__":
+                continue
+            begin, end = entry["data_offsets"]
+            file.seek(8 + size + begin)
+            values = array.array("f")
+            values.fromfile(file, (end - begin) // 4)
+            yield name.removeprefix("transformer."), (entry["shape"], values)
+
+
+def by_output(shape, values):
+    """Of a linear, which is stored by input; a vector as it is."""
+    if len(shape) == 1:
+        return values
+    columns = shape[1]
+    result = array.array("f")
+    for column in range(columns):
+        result.extend(values[column::columns])
+    return result
 
 
 def write_weights(path, folder, config):
     """The checkpoint's numbers, unless they are there: a tensor of all layers
     behind another, the weights of linears by output, and rows of zeros behind the
     vocabulary, which the program leaves out of its softmax."""
-    import numpy
     if os.path.exists(path):
         return
     vocabulary, width, layers = config["vocab_size"], config["n_embd"], config["n_layer"]
@@ -62,15 +73,15 @@ def write_weights(path, folder, config):
     weights = dict(weights_of(folder))
     with open(path + ".part", "wb") as file:
         file.write(integers(20240326, 3, config["n_positions"], vocabulary, layers, config["n_head"], width, padded))
-        weights["wte.weight"].tofile(file)
-        numpy.zeros((padded - vocabulary, width), "<f4").tofile(file)
-        weights["wpe.weight"].tofile(file)
+        weights["wte.weight"][1].tofile(file)
+        file.write(bytes(4 * (padded - vocabulary) * width))
+        weights["wpe.weight"][1].tofile(file)
         for part in ("ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"):
             for kind in ("weight", "bias"):
                 for layer in range(layers):
-                    numpy.ascontiguousarray(weights[f"h.{layer}.{part}.{kind}"].T).tofile(file)
+                    by_output(*weights[f"h.{layer}.{part}.{kind}"]).tofile(file)
         for kind in ("weight", "bias"):
-            weights[f"ln_f.{kind}"].tofile(file)
+            weights[f"ln_f.{kind}"][1].tofile(file)
     os.replace(path + ".part", path)
 
 
@@ -80,10 +91,9 @@ def tokens_for(batch, length):
 
 
 def write_tokens(folder, sequences):
-    import numpy
-    inputs = numpy.array([sequence[:-1] for sequence in sequences], "<u2")
-    count = tokens_for(*inputs.shape)
-    stream = numpy.resize(inputs.reshape(-1), count)
+    inputs = array.array("H", (token for sequence in sequences for token in sequence[:-1]))
+    count = tokens_for(len(sequences), len(sequences[0]) - 1)
+    stream = (inputs * (count // len(inputs) + 1))[:count]
     os.makedirs(folder, exist_ok=True)
     for part in ("train", "val"):
         with open(os.path.join(folder, f"tiny_shakespeare_{part}.bin"), "wb") as file:

@@ -10,7 +10,7 @@ Makes a checkpoint of GPT-2's shapes in DIR (kept there), compiles it with
 --mode=train, and runs the engines in turn, each in a process of its own: Baton,
 PyTorch as it is, and PyTorch with torch.compile where that works. All train in
 F32 with AdamW (decay 0.1 of matrices, gradients clipped to norm 1) on the same
-sequences in every step. Needs numpy, torch and transformers.
+sequences in every step. PyTorch is left out where torch or transformers is missing.
 
 --llm-c adds a build of one's own of llm.c's plain C program train_gpt2: make builds
 it, or clang -O3 -march=native -ffast-math -fopenmp train_gpt2.c -lm. B = 4 and T = 64
@@ -35,9 +35,12 @@ backward.
 """
 
 import argparse
+import array
 import json
+import math
 import multiprocessing
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -47,6 +50,7 @@ import llm_c
 
 SHAPES = {
     "gpt2-124m": dict(n_embd=768, n_head=12, n_layer=12, n_positions=1024, vocab_size=50257),
+    "tiny": dict(n_embd=16, n_head=2, n_layer=2, n_positions=32, vocab_size=40),
     "small": dict(n_embd=128, n_head=4, n_layer=3, n_positions=256, vocab_size=1024),
 }
 RATE, TOLERANCE, WARM = 1e-4, 1e-4, 2
@@ -82,25 +86,32 @@ def tensors(config):
 
 def write_checkpoint(folder, config):
     """model.safetensors and config.json, unless they are there."""
-    import numpy
     if os.path.exists(os.path.join(folder, "config.json")):
         return
     os.makedirs(folder, exist_ok=True)
     header, offset = {}, 0
     for name, shape, _ in tensors(config):
-        end = offset + int(numpy.prod(shape)) * 4
+        end = offset + math.prod(shape) * 4
         header["transformer." + name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [offset, end]}
         offset = end
     header["__metadata__"] = {"format": "pt"}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    generator = numpy.random.default_rng(1)
+    generator = random.Random(1)
     with open(os.path.join(folder, "model.safetensors"), "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for _, shape, deviation in tensors(config):
-            values = (numpy.ones(shape, numpy.float32) if deviation is None else
-                      generator.standard_normal(shape, dtype=numpy.float32) * numpy.float32(deviation))
-            file.write(values.tobytes())
+            rest = math.prod(shape)
+            while rest:
+                count = min(rest, 1 << 20)
+                values = array.array("f", [1.0]) * count
+                if deviation is not None:
+                    # Uniform, of that standard deviation.
+                    integers = array.array("h", generator.randbytes(2 * count))
+                    scale = deviation * 3**0.5 / 2**15
+                    values = array.array("f", [scale * integer for integer in integers])
+                values.tofile(file)
+                rest -= count
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump(config, file, indent=1)
 

@@ -1,11 +1,14 @@
 """README's first command, with what is built already and few steps: it trains,
 what it trains decodes, and the files that it names are there and well-formed.
 Another checkpoint takes the other way. Losses of the first steps are the same
-each time."""
+each time. It says how many of the words that the model writes are the text's, and
+fails when they are no more than chance."""
 
 import argparse
 import json
 import os
+import random
+import sys
 import xml.etree.ElementTree
 
 import programs
@@ -33,6 +36,20 @@ def test(arguments, scratch):
     expect(lines[-1]["loss"] < 0.8 * lines[0]["loss"], f"learns nothing: {lines[-1]}")
     expect(sum("validation_loss" in line for line in lines) == 4, f"validations: {lines}")
     expect(result.stdout.count("####") >= 10, f"no losses are shown: {result.stdout}")
+
+    expect("words that were written occur in the text that was learnt from" in result.stdout,
+           f"nothing is said of what is written: {result.stdout}")
+    words = [sys.executable, os.path.join(root, "tools/compare-words"), path("demo", "text.txt")]
+    with open(path("demo", "text.txt"), encoding="utf-8") as file:
+        learnt = file.read(20000)
+    shuffled = list(learnt)
+    random.Random(1).shuffle(shuffled)
+    for name, written, imitates in (("learnt", learnt, True), ("shuffled", "".join(shuffled), False)):
+        with open(path(name), "w", encoding="utf-8") as file:
+            file.write(written)
+        found = run([*words, path(name)], check=False)
+        expect((found.returncode == 0) == imitates and "%" in found.stdout, f"{name} text: {found}")
+        expect(imitates or found.stderr == "error: what was written does not imitate the text\n", f"{name}: {found}")
 
     named = [line.split()[0] for line in result.stdout.split("To open:")[1].splitlines()[1:]]
     expect(len(named) == 5, f"names {named}")

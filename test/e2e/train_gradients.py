@@ -6,14 +6,44 @@ the same bits for other numbers of workers and when they run again, and, summed
 over microbatches, within the same bound. Where the golden file has them, the
 losses of 50 steps of AdamW lie within 1e-4. So it is where attention stays the
 products that importers write (--disable-pass=attention-fusion).
+
+The checkpoint of a step has what Transformers looks for: the tensors of the golden
+one, which Transformers has written, by name and shape, in F32, and its config.json.
 """
 
 import argparse
+import glob
+import json
 import os
+import struct
 
 import programs
 from programs import expect, run
 from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors
+
+
+def header_of(path):
+    """Of a safetensors file."""
+    with open(path, "rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        return json.loads(file.read(size))
+
+
+def check_checkpoint(folder, golden):
+    expected = {}
+    for file in glob.glob(os.path.join(golden, "*.safetensors")):
+        expected |= {name: entry["shape"] for name, entry in header_of(file).items()
+                     if name != "__metadata__" and entry["dtype"] != "U8"}
+    found = header_of(os.path.join(folder, "model.safetensors"))
+    # Without it Transformers refuses the file.
+    expect(found.pop("__metadata__", {}).get("format") == "pt", f"{folder}: not said to be PyTorch's")
+    expect({name: entry["shape"] for name, entry in found.items()} == expected,
+           f"{folder}: holds {sorted(found)}, expected {sorted(expected)}")
+    expect({entry["dtype"] for entry in found.values()} == {"F32"}, f"{folder}: {found}")
+    for name in ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"):
+        if os.path.exists(os.path.join(golden, name)):
+            expect(read_bytes(os.path.join(folder, name)) == read_bytes(os.path.join(golden, name)),
+                   f"{folder}: another {name}")
 
 
 def test(arguments, scratch):
@@ -39,6 +69,7 @@ def test(arguments, scratch):
         return lines[0], read_bytes(path(name))
 
     line, first = step("one", *golden.batch, "--workers", 1)
+    check_checkpoint(path("run-1/step-1"), arguments.folder)
     for workers in (1, 2, 5):
         again, other = step("again", *golden.batch, "--workers", workers)
         expect(again["loss"] == line["loss"] and again["grad_norm"] == line["grad_norm"],

@@ -92,20 +92,3 @@ TEST(Metadata, SaysWhatIsNotThere) {
   EXPECT_EQ(metadata["proof"], nullptr);
   EXPECT_EQ(metadata["events"]["words"], 0);
 }
-
-TEST(Metadata, SaysWhatPhasesReadWhenAsked) {
-  std::string text = kPlan;
-  // Of the inputs, which lie in no storage, nothing is said; nor again of what
-  // the phase writes.
-  const std::string first = "#event.access<write @scores,";
-  text.insert(text.find(first),
-              "#event.access<read @x, (m)[r, p, o] -> (m, 0) to (m)[r, p, o] "
-              "-> (m + 1, 12)>, #event.access<read @scores, (m)[r, p, o] -> "
-              "(m) to (m)[r, p, o] -> (m + 1)>, ");
-  Plan plan(text);
-  json phases = baton::plan::planMetadata(
-      baton::plan::ProgramLayout(plan.program()), true)["phases"];
-  EXPECT_EQ(phases[0]["reads"], json::array());
-  EXPECT_EQ(phases[1]["reads"], phases[0]["writes"]);
-  EXPECT_EQ(phases[2]["reads"], json::array());
-}

@@ -82,6 +82,7 @@ TEST_F(ProgramTypesTest, Context) {
   EXPECT_OFFSET(Trace, trace);
   EXPECT_OFFSET(Exchange, exchange);
   EXPECT_OFFSET(Host, host);
+  EXPECT_OFFSET(Touches, touches);
   EXPECT_OFFSET(Border, border);
 #undef EXPECT_OFFSET
 }

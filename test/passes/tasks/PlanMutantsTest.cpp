@@ -9,12 +9,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/passes/tasks/PlanMutants.h"
+#include "compiler/Dialects.h"
+#include "compiler/Pipeline.h"
 #include "models/Importer.h"
 #include "passes/fusion/Passes.h"
 #include "passes/tasks/Passes.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
@@ -41,6 +44,9 @@ struct Model {
   const char *config;
   Tiles tiles;
   int64_t maxSeq = 10;
+  bool trains = false;
+  /// Mutants of one class.
+  size_t most = 32;
 };
 
 constexpr int64_t kMaxRows = 6, kMaxOutputs = 2;
@@ -49,6 +55,9 @@ constexpr int64_t kMaxRows = 6, kMaxOutputs = 2;
 /// with a past, and with any number of outputs.
 constexpr Step kSteps[] = {{1, 0, 1}, {3, 0, 0}, {3, 2, 2}, {5, 0, 2},
                            {5, 2, 1}, {1, 2, 0}, {6, 4, 2}};
+/// Of training: sequences have no past, and steps end with an update or not.
+constexpr Step kTrainingSteps[] = {
+    {1, 0, 1}, {2, 0, 0}, {3, 0, 1}, {5, 0, 0}, {6, 0, 1}};
 /// Where there are enough positions: rows on both sides of a part's end, and
 /// behind it.
 constexpr Step kLongSteps[] = {{3, 62, 1}, {1, 64, 1}};
@@ -90,7 +99,36 @@ constexpr Model kModels[] = {
       "intermediate_size": 16, "vocab_size": 20, "rope_theta": 10000.0})",
      {3, kMaxRows, 4, 64},
      70},
+    {"training",
+     R"({
+      "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+      "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
+      "max_position_embeddings": 16, "rms_norm_eps": 1e-05,
+      "tie_word_embeddings": true, "hidden_size": 12, "num_hidden_layers": 2,
+      "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
+      "intermediate_size": 20, "vocab_size": 18, "rope_theta": 10000.0})",
+     {3, 2, 2},
+     10,
+     /*trains=*/true,
+     12},
 };
+
+/// An update with a state, of each parameter as it is.
+constexpr const char *kOptimizer = R"(
+  update.rule @momentum states ["momentum"] {
+  ^bb0(%parameter: tensor<?x?xf32>, %gradient: tensor<?x?xf32>,
+       %momentum: tensor<?x?xf32>):
+    %rate = update.number "learning_rate"
+    %p, %m = update.map (%w = %parameter, %g = %gradient, %old = %momentum) {
+      %new = arith.addf %old, %g : f32
+      %change = arith.mulf %new, %rate : f32
+      %next = arith.subf %w, %change : f32
+      update.yield %next, %new
+    }
+    update.return %p, %m
+  }
+  update.group @momentum
+)";
 
 /// A folder with one config.json, for as long as it lives.
 class ConfigFolder {
@@ -116,7 +154,21 @@ event::ProgramOp programOf(mlir::ModuleOp module) {
 
 class PlanMutants : public testing::TestWithParam<MutationClass> {
 protected:
-  PlanMutants() : context(mlir::MLIRContext::Threading::DISABLED) {}
+  PlanMutants() : context(mlir::MLIRContext::Threading::DISABLED) {
+    mlir::DialectRegistry registry;
+    compiler::registerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  void addOptimizer(mlir::ModuleOp module) {
+    auto rules = mlir::parseSourceString<mlir::ModuleOp>(kOptimizer, &context);
+    ASSERT_TRUE(rules);
+    auto first = module.getBody()->begin();
+    for (mlir::Operation &op :
+         llvm::make_early_inc_range(rules->getBody()->getOperations()))
+      op.moveBefore(module.getBody(), first);
+  }
 
   mlir::OwningOpRef<mlir::ModuleOp> planOf(const Model &model) {
     ConfigFolder config(model.config);
@@ -129,15 +181,21 @@ protected:
     if (!module)
       return {};
     mlir::PassManager manager(&context);
-    manager.addPass(mlir::createCanonicalizerPass());
-    manager.addPass(mlir::createCSEPass());
-    manager.addPass(fusion::createAttentionFusion());
-    manager.addPass(fusion::createLinearGrouping());
-    manager.addPass(fusion::createNormRewrites());
-    manager.addPass(mlir::createCanonicalizerPass());
+    if (model.trains) {
+      addOptimizer(*module);
+      compiler::addTrainingPasses(manager, training::RecomputeMode::none,
+                                  /*fusesAttention=*/true);
+    } else {
+      manager.addPass(mlir::createCanonicalizerPass());
+      manager.addPass(mlir::createCSEPass());
+      manager.addPass(fusion::createAttentionFusion());
+      manager.addPass(fusion::createLinearGrouping());
+      manager.addPass(fusion::createNormRewrites());
+      manager.addPass(mlir::createCanonicalizerPass());
+    }
     tasks::TileTasksOptions tiles;
     tiles.maxRows = kMaxRows;
-    tiles.maxOutputs = kMaxOutputs;
+    tiles.maxOutputs = model.trains ? 1 : kMaxOutputs;
     tiles.linearRows = model.tiles.linearRows;
     tiles.linearColumns = 16;
     tiles.attentionRows = model.tiles.attentionRows;
@@ -170,8 +228,14 @@ protected:
     return first.empty() ? "no reason given" : first;
   }
 
+  static llvm::ArrayRef<Step> stepsOf(const Model &model) {
+    return model.trains ? llvm::ArrayRef(kTrainingSteps)
+                        : llvm::ArrayRef(kSteps);
+  }
+
   /// Of the steps that are tried; only the schedules' own if there are any.
-  static std::optional<Fault> faultOf(event::ProgramOp program) {
+  static std::optional<Fault> faultOf(event::ProgramOp program,
+                                      const Model &model) {
     auto schedules = program.getBody().getOps<event::ScheduleOp>();
     if (!schedules.empty()) {
       auto schedule = *schedules.begin();
@@ -179,7 +243,7 @@ protected:
                                  int64_t(schedule.getPast()),
                                  int64_t(schedule.getOutputs())});
     }
-    for (const Step &step : kSteps)
+    for (const Step &step : stepsOf(model))
       if (auto fault = findFault(program, step))
         return fault;
     for (const Step &step : kLongSteps)
@@ -192,8 +256,6 @@ protected:
   mlir::MLIRContext context;
 };
 
-/// Mutants of one class and model.
-constexpr size_t kMost = 32;
 constexpr unsigned kSeed = 20;
 
 TEST_P(PlanMutants, NoFaultyPlanIsAccepted) {
@@ -201,8 +263,9 @@ TEST_P(PlanMutants, NoFaultyPlanIsAccepted) {
   for (const Model &model : kModels) {
     auto plan = planOf(model);
     ASSERT_TRUE(plan);
-    auto mutations = mutationsOf(programOf(*plan), GetParam(), kSeed, kMost,
-                                 kSteps[made % std::size(kSteps)]);
+    auto steps = stepsOf(model);
+    auto mutations = mutationsOf(programOf(*plan), GetParam(), kSeed,
+                                 model.most, steps[made % steps.size()]);
     for (const Mutation &mutation : mutations) {
       mlir::OwningOpRef<mlir::ModuleOp> mutant = plan->clone();
       mutation.apply(programOf(*mutant));
@@ -217,7 +280,7 @@ TEST_P(PlanMutants, NoFaultyPlanIsAccepted) {
       }
       std::optional<Fault> fault;
       if (isWellFormed)
-        fault = faultOf(programOf(*mutant));
+        fault = faultOf(programOf(*mutant), model);
       rejected += isRejected;
       confirmed += isRejected && (fault || !isWellFormed);
       if (!isRejected && fault)
@@ -251,7 +314,7 @@ TEST_F(Plans, AreAcceptedAndFreeOfFaults) {
     auto plan = planOf(model);
     ASSERT_TRUE(plan);
     EXPECT_EQ(rejection(*plan), std::nullopt) << model.name;
-    auto fault = faultOf(programOf(*plan));
+    auto fault = faultOf(programOf(*plan), model);
     EXPECT_FALSE(fault) << model.name << ": " << fault->message;
   }
 }
@@ -262,9 +325,9 @@ TEST_F(Plans, HaveAThousandMutants) {
     auto plan = planOf(model);
     ASSERT_TRUE(plan);
     for (MutationClass mutationClass : allClasses())
-      made +=
-          mutationsOf(programOf(*plan), mutationClass, kSeed, kMost, kSteps[0])
-              .size();
+      made += mutationsOf(programOf(*plan), mutationClass, kSeed, model.most,
+                          stepsOf(model)[0])
+                  .size();
   }
   EXPECT_GE(made, 1000u);
 }

@@ -23,6 +23,8 @@ using Point = SmallVector<int64_t, 4>;
 /// What a byte or an element holds: which task wrote it, for which element.
 using Tag = int64_t;
 constexpr Tag kNothing = -1;
+/// Of what persists, whoever wrote it.
+constexpr Tag kKept = -2;
 
 struct Buffer {
   BufferOp op;
@@ -308,8 +310,7 @@ std::optional<Fault> StepInstance::addTouches(Task &task, AccessAttr access) {
   int64_t step = buffer.op.getLayerStride();
   // Each iteration addresses its own copy.
   auto segment = mlir::cast<SegmentOp>(task.phase->getParentOp());
-  int64_t layer =
-      layers > 1 || step > 0 ? segment.getLayer(task.iteration) : 0;
+  int64_t layer = layers > 1 || step > 0 ? segment.getLayer(task.iteration) : 0;
   if (layer >= layers)
     return Fault{FaultKind::bounds, nameOf(buffer) + " has too few layers"};
   forEach(valuesOf(access.getLow(), task.coordinates),
@@ -581,26 +582,28 @@ std::optional<Fault> StepInstance::judgeValues(Memory &memory,
     Buffer &buffer = buffers[index];
     bool isState = buffer.op.getKind() == BufferKind::state;
     bool isInput = buffer.op.getKind() == BufferKind::input;
+    bool persists = buffer.op.getKind() == BufferKind::persistent;
     int64_t layers = buffer.op.getLayers();
-    if (!isState)
+    if (!isState && !persists)
       for (int64_t i = 0; i < buffer.size; ++i)
         memory.elements[buffer.firstElement + i] = kNothing;
-    if (!isInput && !(isState && isFirstStep))
+    if (!isInput && !((isState || persists) && isFirstStep))
       continue;
     for (int64_t layer = 0; layer < layers; ++layer) {
       Point high = buffer.extents;
       if (isState)
         high[0] = symbols[kPast];
-      forEach(
-          Point(high.size(), 0), high, buffer.extents, [&](const Point &point) {
-            int64_t address = buffer.op.getOffset() +
-                              layer * int64_t(buffer.op.getLayerStride()) +
-                              placeOf(buffer.op, point);
-            int64_t element = elementOf(buffer.op, point);
-            element += buffer.firstElement + layer * buffer.size;
-            put(index, element,
-                buffer.firstCell + address * buffer.cellsPerElement, element);
-          });
+      forEach(Point(high.size(), 0), high, buffer.extents,
+              [&](const Point &point) {
+                int64_t address = buffer.op.getOffset() +
+                                  layer * int64_t(buffer.op.getLayerStride()) +
+                                  placeOf(buffer.op, point);
+                int64_t element = elementOf(buffer.op, point);
+                element += buffer.firstElement + layer * buffer.size;
+                put(index, element,
+                    buffer.firstCell + address * buffer.cellsPerElement,
+                    persists ? kKept : element);
+              });
     }
   }
   for (size_t id = 0; id < tasks.size(); ++id) {
@@ -622,7 +625,9 @@ std::optional<Fault> StepInstance::judgeValues(Memory &memory,
     for (const Touch &touch : tasks[id].touches)
       if (touch.isWrite)
         put(touch.buffer, touch.element, touch.cell,
-            (firstTask + int64_t(id) + 1) * elementCount + touch.element);
+            buffers[touch.buffer].op.getKind() == BufferKind::persistent
+                ? kKept
+                : (firstTask + int64_t(id) + 1) * elementCount + touch.element);
   }
   return std::nullopt;
 }

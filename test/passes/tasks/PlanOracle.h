@@ -16,7 +16,8 @@
 // - values: in ascending rank, every byte read was last written for the element
 //   that is meant, by the task that wrote it last as if no buffers shared
 //   bytes. A second step of one row follows, which reads what states have
-//   gained.
+//   gained. What persists in a program that trains has views of several shapes,
+//   so that of it a byte must only have been written through one of them last.
 //
 //===----------------------------------------------------------------------===//
 
