@@ -112,6 +112,27 @@ ShardedTensor::ShardedTensor(const std::string &name,
     damaged(name, "are twice over one axis");
 }
 
+ShardedTensor ShardedTensor::of_whole(const std::string &name,
+                                      const std::vector<uint64_t> &shape,
+                                      const nlohmann::json &json,
+                                      const Mesh &mesh) {
+  std::vector<uint64_t> part = shape;
+  if (!json.is_null())
+    try {
+      for (const nlohmann::json &entry : json) {
+        Shard shard = parse_shard(entry);
+        if (shard.dimension < part.size())
+          part[shard.dimension] = largest_part(shard, shard.parts(mesh));
+      }
+    } catch (const nlohmann::json::exception &failure) {
+      damaged(name, std::string("cannot be read: ") + failure.what());
+    }
+  ShardedTensor result(name, std::move(part), json, mesh);
+  if (result.whole_shape() != shape)
+    damaged(name, "are of another tensor");
+  return result;
+}
+
 std::vector<IndexRange> ShardedTensor::ranges(uint32_t rank) const {
   std::vector<IndexRange> result;
   for (uint64_t extent : whole)

@@ -58,6 +58,11 @@ public:
   ShardedTensor(const std::string &name, std::vector<uint64_t> shape,
                 const nlohmann::json &json, const Mesh &mesh);
 
+  /// The same by the shape of all parts together.
+  static ShardedTensor of_whole(const std::string &name,
+                                const std::vector<uint64_t> &shape,
+                                const nlohmann::json &json, const Mesh &mesh);
+
   bool is_cut() const { return !shards.empty(); }
   const std::vector<uint64_t> &part_shape() const { return shape; }
   /// Of all parts together.

@@ -7,6 +7,7 @@
 #include "runtime/decode/scoring.h"
 #include "runtime/decode/value_dump.h"
 #include "runtime/error.h"
+#include "runtime/main/decode_ranks.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/weights.h"
 
@@ -35,9 +36,9 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
   if (options.dump)
     dump.emplace(metadata, *options.dump);
 
-  Parameters parameters = load_weights(metadata, options.run);
+  RankParameters parameters = load_rank_weights(metadata, options.run);
   Scoring scoring(tokens, chunk, output, dump ? &*dump : nullptr);
-  std::unique_ptr<Execution> execution = make_execution(
+  std::unique_ptr<Execution> execution = make_rank_execution(
       metadata, parameters,
       {workers, static_cast<uint32_t>(options.run.event_origin)});
   RunTrace trace(metadata, options.run, *execution);

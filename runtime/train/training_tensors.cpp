@@ -37,6 +37,7 @@ nlohmann::json as_parameter(const nlohmann::json &tensor,
   entry["n"] = whole.at(0);
   if (whole.size() == 2)
     entry["k"] = whole.at(1);
+  entry.at("parts").at(0).erase("shards");
   return entry;
 }
 
@@ -214,14 +215,6 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
     else
       tensor.data =
           copies.emplace_back(std::max<uint64_t>(1, tensor.bytes())).data();
-    // Which ranks' part it is, before any step.
-    if (auto places = entry.find("places"); places != entry.end()) {
-      std::vector<IndexRange> parts = places_of(*places, mesh, rank);
-      for (size_t i = 0; i < parts.size(); ++i) {
-        tensor.integers()[2 * i] = static_cast<int32_t>(parts[i].begin);
-        tensor.integers()[2 * i + 1] = static_cast<int32_t>(parts[i].count);
-      }
-    }
     if (entry.contains("numbers"))
       for (const nlohmann::json &number : entry.at("numbers")) {
         if (number.at("name") == "loss_scale")

@@ -169,6 +169,18 @@ TEST(Shards, StatesOfWholeParameters) {
   expect_partition(tensor, mesh);
 }
 
+TEST(Shards, OfAWholeTensor) {
+  nlohmann::json shards =
+      json(R"([{"dimension": 0, "extent": 131, "axes": ["tp"],
+                "granularity": 1, "units": [66, 65]}])");
+  Mesh mesh = mesh_of(1, 2);
+  EXPECT_EQ(ShardedTensor::of_whole("w", {131, 60}, shards, mesh).part_shape(),
+            Shape({66, 60}));
+  EXPECT_EQ(ShardedTensor::of_whole("w", {131}, nullptr, mesh).part_shape(),
+            Shape({131}));
+  EXPECT_THROW(ShardedTensor::of_whole("w", {130, 60}, shards, mesh), Error);
+}
+
 TEST(Shards, PlacesOfARank) {
   nlohmann::json shards =
       json(R"([{"dimension": 0, "extent": 131, "axes": ["tp"],
