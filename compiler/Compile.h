@@ -42,6 +42,8 @@ struct MeshAxis {
 
 /// The axis over which every rank has other sequences.
 inline constexpr char kDataAxis[] = "dp";
+/// The axis over which every rank has a part of the model's numbers.
+inline constexpr char kTensorAxis[] = "tp";
 
 /// Whether cuBLASLt computes products of many rows on a GPU: where figures say
 /// so, and only if it is found when a program starts, or never, or always.

@@ -50,13 +50,20 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
 
 void compiler::addShardingPasses(mlir::PassManager &manager,
                                  const std::vector<MeshAxis> &mesh,
-                                 bool localizes) {
+                                 bool localizes, bool fusesAttention) {
+  if (fusesAttention) {
+    manager.addPass(mlir::createCanonicalizerPass());
+    manager.addPass(mlir::createCSEPass());
+    manager.addPass(fusion::createAttentionFusion());
+  }
   // Which part of a model an axis cuts.
   sharding::ShardingPropagationOptions propagation;
   std::vector<std::string> tactics;
-  for (const MeshAxis &axis : mesh)
-    if (axis.name == kDataAxis)
-      tactics.push_back("data:" + axis.name);
+  for (auto [name, tactic] :
+       {std::pair(kDataAxis, "data:"), {kTensorAxis, "tensor:"}})
+    for (const MeshAxis &axis : mesh)
+      if (axis.name == name)
+        tactics.push_back(tactic + axis.name);
   propagation.tactics = tactics;
   manager.addPass(sharding::createShardingPropagation(propagation));
   manager.addPass(sharding::createInsertReshards());

@@ -245,14 +245,21 @@ Expected<Plan> Plan::build(const CompileOptions &options,
       if (Error error = addOptimizer(**module, options, *plan.diagnostics))
         return error;
     mlir::PassManager manager(plan.context.get());
+    const bool shards = options.stage != Stage::model && !options.mesh.empty();
+    const bool fusesAttention =
+        !options.disabledPasses.count("attention-fusion");
+    // What a schedule fuses of a program that decodes is one rank's.
+    if (shards && !options.training)
+      addShardingPasses(manager, options.mesh,
+                        /*localizes=*/options.stage != Stage::dist,
+                        fusesAttention);
     if (plan.tiled && options.training)
-      addTrainingPasses(manager, options.recompute,
-                        !options.disabledPasses.count("attention-fusion"));
-    else if (plan.tiled)
+      addTrainingPasses(manager, options.recompute, fusesAttention);
+    else if (plan.tiled && options.stage != Stage::dist)
       addModelPasses(manager, *schedule, i);
-    else
+    else if (!plan.tiled)
       addVerification(manager);
-    if (options.stage != Stage::model && !options.mesh.empty())
+    if (shards && options.training)
       addShardingPasses(manager, options.mesh,
                         /*localizes=*/options.stage != Stage::dist);
     if (plan.tiled && !asModel)

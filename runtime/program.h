@@ -46,6 +46,8 @@ struct BatonExchange {
   /// What each rank of the group has of it, a multiple of 64; ranks at the end
   /// may have less, or nothing.
   uint64_t part;
+  /// Of an all_to_all: how far apart parts are received, `part` or more.
+  uint64_t distance;
 };
 
 /// Everything that a running program reaches. The runtime owns all of it.

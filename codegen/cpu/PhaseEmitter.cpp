@@ -549,9 +549,17 @@ void PhaseEmitter::emitExchange(ExchangeOp op) {
     BufferOp send = buffer(transfer.getSend());
     int64_t bytes = bytesOf(send.getElement());
     set(ProgramTypes::Send, bufferBase(send));
-    set(ProgramTypes::Receive, bufferBase(buffer(transfer.getReceive())));
-    set(ProgramTypes::Bytes, builder.getInt64(transfer.getElements() * bytes));
-    set(ProgramTypes::Part, builder.getInt64(transfer.getPart() * bytes));
+    BufferOp receive = buffer(transfer.getReceive());
+    auto bytesOfCount = [&](mlir::AffineMap count) {
+      return builder.CreateMul(
+          emitAffine(builder, count, {{}, symbols}).front(),
+          builder.getInt64(bytes));
+    };
+    set(ProgramTypes::Receive, bufferBase(receive));
+    set(ProgramTypes::Bytes, bytesOfCount(transfer.getElements()));
+    set(ProgramTypes::Part, bytesOfCount(transfer.getPart()));
+    set(ProgramTypes::Distance,
+        builder.getInt64(receive.getStrides()[0] * bytes));
   }
   Value *iteration = builder.CreateTrunc(function->getArg(kPhaseIteration),
                                          builder.getInt32Ty());

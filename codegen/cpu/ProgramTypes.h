@@ -15,7 +15,7 @@ struct ProgramTypes {
   /// Fields of BatonStep.
   enum StepField : unsigned { Rows, Past, Outputs };
   /// Fields of BatonExchange.
-  enum ExchangeField : unsigned { Send, Receive, Bytes, Part };
+  enum ExchangeField : unsigned { Send, Receive, Bytes, Part, Distance };
   /// Fields of BatonWorker.
   enum WorkerField : unsigned { Scratch, Bases };
   /// Fields of BatonContext. BorderPadding puts the border on a line of its

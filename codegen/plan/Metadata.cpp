@@ -129,18 +129,36 @@ static json persistentOf(const baton::plan::ProgramLayout &layout) {
   json result = json::array();
   for (auto [name, buffer] : layout.buffers) {
     BufferOp op = buffer;
-    if (op.getKind() != BufferKind::persistent || !op.getDescription())
+    if (op.getKind() != BufferKind::persistent || !op.getDescription() ||
+        op.getDescription()->contains("places"))
       continue;
     json entry = toJson(*op.getDescription());
     entry["name"] = name.str();
     entry["element"] = print(op.getElement());
     entry["storage"] =
         layout.storages.find(op.getStorageAttr().getAttr())->second.index;
-    entry["shape"] = op.getCapacity().vec();
-    entry["layers"] = op.getLayers();
+    // One that is described as another tensor than tasks see has its own.
+    if (!entry.contains("shape")) {
+      entry["shape"] = op.getCapacity().vec();
+      entry["layers"] = op.getLayers();
+    }
     result.push_back(std::move(entry));
   }
   return result;
+}
+
+/// What a rank finds out about its place before the first step; null if there
+/// is nothing to find out.
+static json placesOf(const baton::plan::ProgramLayout &layout) {
+  for (auto [name, buffer] : layout.buffers) {
+    BufferOp op = buffer;
+    if (op.getDescription() && op.getDescription()->contains("places"))
+      return {
+          {"storage",
+           layout.storages.find(op.getStorageAttr().getAttr())->second.index},
+          {"shards", toJson(op.getDescription()->get("places"))}};
+  }
+  return nullptr;
 }
 
 static json eventsOf(Layouts layouts) {
@@ -217,7 +235,8 @@ static json logitsOf(ProgramOp program,
 }
 
 namespace {
-/// Bytes of the tensors that ranks exchange, and as a sum of products.
+/// Bytes of the tensors that ranks exchange, in the largest step, and as a sum
+/// of products in the step's symbols.
 struct Payload {
   std::string text;
   int64_t bytes = 0;
@@ -240,9 +259,14 @@ static Payload payloadOf(ExchangeOp exchange,
     text += text.empty() ? "" : " + ";
     int64_t bytes = whole.getElement().getIntOrFloatBitWidth() / 8;
     text += std::to_string(bytes);
-    payload.bytes += bytes * transfer.getElements();
+    for (mlir::AffineExpr extent : whole.getExtents().getResults()) {
+      json factor = extentOf(extent);
+      text += " * " +
+              (factor.is_string() ? factor.get<std::string>() : factor.dump());
+    }
     for (int64_t extent : whole.getCapacity())
-      text += " * " + std::to_string(extent);
+      bytes *= extent;
+    payload.bytes += bytes;
   }
   return payload;
 }
@@ -325,6 +349,7 @@ json baton::plan::planMetadata(Layouts layouts) {
   for (auto mesh : first.getBody().getOps<MeshOp>()) {
     result["mesh"] = meshOf(mesh);
     result["collectives"] = collectivesOf(layouts.front());
+    result["places"] = placesOf(layouts.front());
   }
   if (training.is_object())
     result["training"] = std::move(training);

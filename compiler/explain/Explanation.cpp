@@ -45,7 +45,10 @@ static PhaseExplanation explainPhase(event::ProgramOp program,
     for (event::TransferAttr transfer : exchange.getTransfers()) {
       auto buffer = mlir::SymbolTable::lookupNearestSymbolFrom<event::BufferOp>(
           exchange, transfer.getSend());
-      bytes += transfer.getElements() *
+      // Of the largest step.
+      const int64_t most[] = {int64_t(program.getMaxRows()), 0,
+                              int64_t(program.getMaxOutputs())};
+      bytes += event::evaluate(transfer.getElements(), {}, most).front() *
                (buffer.getElement().getIntOrFloatBitWidth() / 8);
     }
     result.calls.push_back((event::stringifyExchangeKind(exchange.getKind()) +

@@ -195,21 +195,50 @@ void CountAttr::print(AsmPrinter &printer) const {
   printer << '<' << getMap() << '>';
 }
 
+/// A number, or a map of the step's symbols with one result.
+static ParseResult parseCount(AsmParser &parser, AffineMap &count) {
+  int64_t number;
+  OptionalParseResult isNumber = parser.parseOptionalInteger(number);
+  if (isNumber.has_value()) {
+    count = AffineMap::get(0, kStepSymbols,
+                           getAffineConstantExpr(number, parser.getContext()));
+    return *isNumber;
+  }
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseAffineMap(count))
+    return failure();
+  if (count.getNumDims() != 0 || count.getNumSymbols() != kStepSymbols ||
+      count.getNumResults() != 1)
+    return parser.emitError(location)
+           << "a count is one number of the step's symbols";
+  return success();
+}
+
+static void printCount(AsmPrinter &printer, AffineMap count) {
+  if (count.isSingleConstant())
+    printer << count.getSingleConstantResult();
+  else
+    printer << count;
+}
+
 Attribute TransferAttr::parse(AsmParser &parser, Type) {
   FlatSymbolRefAttr send, receive;
-  int64_t elements, part;
+  AffineMap elements, part;
   if (parser.parseLess() || parseSymbol(parser, send) ||
       parser.parseKeyword("to") || parseSymbol(parser, receive) ||
-      parser.parseComma() || parser.parseInteger(elements) ||
-      parser.parseKeyword("by") || parser.parseInteger(part) ||
+      parser.parseComma() || parseCount(parser, elements) ||
+      parser.parseKeyword("by") || parseCount(parser, part) ||
       parser.parseGreater())
     return {};
   return get(parser.getContext(), send, receive, elements, part);
 }
 
 void TransferAttr::print(AsmPrinter &printer) const {
-  printer << '<' << getSend() << " to " << getReceive() << ", " << getElements()
-          << " by " << getPart() << '>';
+  printer << '<' << getSend() << " to " << getReceive() << ", ";
+  printCount(printer, getElements());
+  printer << " by ";
+  printCount(printer, getPart());
+  printer << '>';
 }
 
 Attribute TaskAttr::parse(AsmParser &parser, Type) {

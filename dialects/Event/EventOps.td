@@ -123,9 +123,20 @@ def Event_NullAttr : Event_Attr<"Null", "null"> {
 def Event_TransferAttr : Event_Attr<"Transfer", "transfer"> {
   let summary = "a tensor that ranks exchange: what a rank sends of it, and where it receives it"
                 ", in elements the whole, and what each rank of the group has of it";
+  let description = [{
+    ```mlir
+    #event.transfer<@gradient to @received, 7860 by 3936>
+    #event.transfer<@y to @received, ()[s0, s1, s2] -> (s0 * 60) by ()[s0, s1, s2] -> ((s0 * 60) ceildiv 32 * 16)>
+    ```
+    Both numbers are quasi-affine in the step's symbols.
+  }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$send, "::mlir::FlatSymbolRefAttr":$receive,
-                        "int64_t":$elements, "int64_t":$part);
+                        "::mlir::AffineMap":$elements, "::mlir::AffineMap":$part);
   let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::mlir::AffineExpr getElementCount() const { return getElements().getResult(0); }
+    ::mlir::AffineExpr getPartCount() const { return getPart().getResult(0); }
+  }];
 }
 
 def Event_TaskAttr : Event_Attr<"Task", "task"> {
@@ -489,7 +500,7 @@ def Event_ExchangeOp : Event_Op<"exchange", [HasParent<"PhaseOp">]> {
     or what is left. Each sends from the first element of `send` on and receives
     from the first one of `receive` on.
     - `all_to_all`: a rank sends the whole tensor, and receives n parts, the one of
-      its own place from every rank, `part` elements apart.
+      its own place from every rank, a row of `receive` apart.
     - `all_gather`: a rank sends its part, and receives the whole tensor.
 
     Nobody adds anything up on the way: a sum over ranks is an `all_to_all`,
@@ -506,7 +517,8 @@ def Event_ExchangeOp : Event_Op<"exchange", [HasParent<"PhaseOp">]> {
     - the phase's grid depends on `outputs` alone, and has one task at most
     - there is a tensor, and send and receive are buffers of one element type, not inputs
     - no buffer is received into twice, or sent and received into
-    - part is a multiple of 64 bytes, and n parts are the whole tensor or more
+    - elements and part are one number each, without dimensions
+    - part is a multiple of 64 bytes, and n parts are the whole tensor or more, in every step
     - of an all_to_all, send has as many elements as the whole tensor, and receive n rows of a part
     - of an all_gather, send has rows of a part, and receive as many elements as the whole tensor
   }];

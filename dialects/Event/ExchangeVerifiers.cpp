@@ -31,16 +31,36 @@ LogicalResult MeshOp::verify() {
   return success();
 }
 
-/// Elements of a buffer's rows at full capacity, and of all of it; -1 for more
-/// than 64 bits count.
-static std::pair<int64_t, int64_t> countElements(BufferOp buffer) {
-  int64_t row = 1, all;
-  for (int64_t extent : buffer.getCapacity().drop_front())
-    if (__builtin_mul_overflow(row, extent, &row))
-      return {-1, -1};
-  if (__builtin_mul_overflow(row, buffer.getCapacity().front(), &all))
-    return {row, -1};
-  return {row, all};
+/// Elements of a buffer's rows in use, and of all of it; null for a product of
+/// symbols.
+static std::pair<AffineExpr, AffineExpr> countElements(BufferOp buffer) {
+  AffineExpr row = getAffineConstantExpr(1, buffer.getContext());
+  auto times = [](AffineExpr left, AffineExpr right) {
+    bool affine =
+        left &&
+        (left.isSymbolicOrConstant() &&
+         (isa<AffineConstantExpr>(left) || isa<AffineConstantExpr>(right)));
+    return affine ? left * right : AffineExpr();
+  };
+  ArrayRef<AffineExpr> extents = buffer.getExtents().getResults();
+  for (AffineExpr extent : extents.drop_front())
+    row = times(row, extent);
+  return {row, times(row, extents.front())};
+}
+
+static bool isSame(AffineExpr one, AffineExpr other) {
+  return one && other &&
+         simplifyAffineExpr(one - other, 0, kStepSymbols) ==
+             getAffineConstantExpr(0, one.getContext());
+}
+
+/// As people read it.
+static std::string countText(AffineExpr count) {
+  if (!count)
+    return "no affine number";
+  std::string text;
+  llvm::raw_string_ostream(text) << count;
+  return text;
 }
 
 /// As many as 2^20 ranks can have parts of.
@@ -61,35 +81,50 @@ static LogicalResult verifyTransfer(ExchangeOp op, TransferAttr transfer,
     return op.emitOpError()
            << "sends elements of type " << send.getElement() << " to "
            << transfer.getReceive() << " of " << receive.getElement();
-  int64_t elements = transfer.getElements(), part = transfer.getPart();
+  for (AffineMap count : {transfer.getElements(), transfer.getPart()})
+    if (count.getNumDims() != 0 || count.getNumSymbols() != kStepSymbols ||
+        count.getNumResults() != 1)
+      return op.emitOpError() << transfer
+                              << " has a count that is no number "
+                                 "of the step's symbols";
   if (!send.getElement().isIntOrFloat())
     return success(); // The buffer says so itself.
+  AffineExpr elements = transfer.getElementCount(),
+             part = transfer.getPartCount();
   int64_t bytes = send.getElement().getIntOrFloatBitWidth() / 8;
   int64_t aligned = 64 / std::gcd(int64_t(64), bytes);
-  if (part < 1 || part % aligned || part > kMostPart)
+  auto fixedPart = dyn_cast<AffineConstantExpr>(part);
+  bool isPart = part.isMultipleOf(aligned);
+  if (fixedPart)
+    isPart &= fixedPart.getValue() >= 1 && fixedPart.getValue() <= kMostPart;
+  if (!isPart)
     return op.emitOpError()
-           << transfer << " has parts of " << part
+           << transfer << " has parts of " << countText(part)
            << " elements, expected a multiple of " << aligned << " up to 2^42";
-  if (elements < 1 || elements > ranks * part)
+  // Of others event-verify shows it.
+  auto fixed = dyn_cast<AffineConstantExpr>(elements);
+  if (fixed && fixedPart &&
+      (fixed.getValue() < 1 || fixed.getValue() > ranks * fixedPart.getValue()))
     return op.emitOpError()
-           << transfer << " has " << elements << " elements, expected 1 to "
-           << ranks * part << ", as many as " << ranks << " parts have";
+           << transfer << " has " << fixed.getValue()
+           << " elements, expected 1 to " << ranks * fixedPart.getValue()
+           << ", as many as " << ranks << " parts have";
   bool gathers = op.getKind() == ExchangeKind::all_gather;
   auto [whole, parts] =
       gathers ? std::pair(receive, send) : std::pair(send, receive);
-  if (countElements(whole).second != elements)
+  if (AffineExpr all = countElements(whole).second; !isSame(all, elements))
     return op.emitOpError()
-           << transfer << " is of " << elements << " elements, but @"
-           << whole.getSymName() << " has " << countElements(whole).second;
-  auto [row, all] = countElements(parts);
-  if (row != part)
-    return op.emitOpError() << transfer << " is by parts of " << part
+           << transfer << " is of " << countText(elements) << " elements, but @"
+           << whole.getSymName() << " has " << countText(all);
+  if (AffineExpr row = countElements(parts).first; !isSame(row, part))
+    return op.emitOpError() << transfer << " is by parts of " << countText(part)
                             << " elements, but rows of @" << parts.getSymName()
-                            << " have " << row;
-  if (!gathers && all != ranks * part)
+                            << " have " << countText(row);
+  AffineExpr rows = parts.getExtents().getResult(0);
+  if (!gathers && rows != getAffineConstantExpr(ranks, op.getContext()))
     return op.emitOpError()
            << transfer << " brings " << ranks << " parts, but @"
-           << parts.getSymName() << " has " << all / row << " rows";
+           << parts.getSymName() << " has " << countText(rows) << " rows";
   return success();
 }
 

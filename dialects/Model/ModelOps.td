@@ -86,6 +86,31 @@ def Model_NormAttr : EnumAttr<Model_Dialect, Model_Norm, "norm"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+def Model_ShardAttr : AttrDef<Model_Dialect, "Shard"> {
+  let mnemonic = "shard";
+  let summary = "which part of a dimension a rank has";
+  let description = [{
+    ```mlir
+    #model.shard<0 of 96 over ["tp"]>
+    #model.shard<0 of 131 over ["tp"] by 1 units [66, 65]>
+    ```
+    Of so many indices of a dimension every rank of the axes has an equal part; or,
+    with units, they come in blocks of `granularity` indices, of which the i-th rank
+    has the next `units[i]`. The last block may be shorter.
+  }];
+  let parameters = (ins "int64_t":$dimension, "int64_t":$extent, "::mlir::ArrayAttr":$axes,
+                        "int64_t":$granularity, ArrayRefParameter<"int64_t">:$units);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Indices of the largest part, which memory for it has.
+    int64_t getPart(int64_t ranks) const;
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Op classes
 //===----------------------------------------------------------------------===//
 
@@ -230,6 +255,10 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
 
     `plus` is added to every element (some models store norm weights less one).
 
+    With `shards` a rank has a part of the tensor: its type is that of the largest
+    part, and what others have less is zero. Each shard cuts a dimension of what
+    those before it have left. `blocks` are of the whole tensor.
+
     **Constraints:**
     - there is at least one name, none empty
     - the type is static, with floating-point elements
@@ -237,18 +266,27 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     - `{layer}` occurs only inside a stack
     - `blocks` has three numbers: a size that divides dimension 0, a stride, and an offset that leaves room for a block
     - `plus` is finite, and not zero only for one dimension
+    - a shard is of a dimension, over axes that no other one is over, at least one
+    - units are not negative, for blocks of at least 1 index, as many as the extent has
+    - the last shard of a dimension leaves what the type has of it: a divisor of the extent, or the most units
+    - one before it in the same dimension leaves the extent of the next one
   }];
   let arguments = (ins StrArrayAttr:$sources, UnitAttr:$transposed,
                        OptionalAttr<DenseI64ArrayAttr>:$blocks,
-                       DefaultValuedAttr<F32Attr, "0.0f">:$plus);
+                       DefaultValuedAttr<F32Attr, "0.0f">:$plus,
+                       OptionalAttr<TypedArrayAttrBase<Model_ShardAttr, "an array of shards">>:$shards);
   let results = (outs Model_TensorType:$result);
   let assemblyFormat = "$sources (`transposed` $transposed^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::ArrayAttr":$sources,
                                  CArg<"bool", "false">:$transposed)>];
   let extraClassDeclaration = [{
+    /// The shape of all ranks' parts together.
+    ::llvm::SmallVector<int64_t> getWholeShape();
     /// The shape that the checkpoint stores.
     ::llvm::SmallVector<int64_t> getStoredShape();
+    /// Axes over which ranks have different parts.
+    ::llvm::SmallVector<::mlir::Attribute> getShardAxes();
   }];
 }
 

@@ -9,6 +9,7 @@
 
 #include "dialects/Model/Verification.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
 #include <cmath>
 
@@ -105,6 +106,49 @@ LogicalResult StackOp::verify() {
   return success();
 }
 
+/// Blocks of a shard with units; nothing if they are not as its extent has.
+static bool haveUnits(ShardAttr shard) {
+  int64_t blocks = 0;
+  if (shard.getGranularity() < 1)
+    return false;
+  for (int64_t units : shard.getUnits())
+    if (units < 0 || __builtin_add_overflow(blocks, units, &blocks))
+      return false;
+  return blocks ==
+         int64_t(llvm::divideCeil(shard.getExtent(), shard.getGranularity()));
+}
+
+static LogicalResult verifyShards(ParameterOp op) {
+  ArrayRef<int64_t> shape = shapeOf(op.getResult());
+  SmallVector<int64_t> left(shape);
+  llvm::SmallPtrSet<Attribute, 4> axes;
+  for (auto shard : llvm::reverse(op.getShardsAttr().getAsRange<ShardAttr>())) {
+    int64_t dimension = shard.getDimension();
+    if (dimension < 0 || dimension >= int64_t(shape.size()))
+      return op.emitOpError() << shard << " is of no dimension";
+    if (shard.getAxes().empty())
+      return op.emitOpError() << shard << " is over no axis";
+    for (Attribute axis : shard.getAxes())
+      if (!isa<StringAttr>(axis) || !axes.insert(axis).second)
+        return op.emitOpError()
+               << shard << " is over " << axis << ", expected different axes";
+    int64_t extent = shard.getExtent(), part = left[dimension];
+    bool fits = extent >= 1;
+    if (shard.getUnits().empty())
+      fits &= extent % part == 0;
+    else if (!haveUnits(shard))
+      return op.emitOpError() << shard << " has units that are not " << extent
+                              << " in blocks of " << shard.getGranularity();
+    else
+      fits &= shard.getPart(shard.getUnits().size()) == part;
+    if (!fits)
+      return op.emitOpError() << shard << " does not leave " << part
+                              << " of dimension " << dimension;
+    left[dimension] = extent;
+  }
+  return success();
+}
+
 LogicalResult ParameterOp::verify() {
   if (getSources().empty())
     return emitOpError() << "names no tensor";
@@ -121,11 +165,13 @@ LogicalResult ParameterOp::verify() {
     return failure();
   if (getTransposed() && shapeOf(getResult()).size() != 2)
     return emitOpError() << "transposed needs two dimensions";
+  if (getShards() && failed(verifyShards(*this)))
+    return failure();
   if (std::optional<ArrayRef<int64_t>> blocks = getBlocks()) {
     if (blocks->size() != 3 || shapeOf(getResult()).empty())
       return emitOpError() << "blocks are a size, a stride and an offset of "
                               "rows";
-    int64_t rows = shapeOf(getResult())[0];
+    int64_t rows = getWholeShape()[0];
     int64_t size = (*blocks)[0], stride = (*blocks)[1], offset = (*blocks)[2];
     if (size < 1 || rows % size)
       return emitOpError() << "blocks of " << size << " rows do not make "
@@ -142,7 +188,7 @@ LogicalResult ParameterOp::verify() {
 }
 
 SmallVector<int64_t> ParameterOp::getStoredShape() {
-  SmallVector<int64_t> shape(shapeOf(getResult()));
+  SmallVector<int64_t> shape = getWholeShape();
   if (std::optional<ArrayRef<int64_t>> blocks = getBlocks())
     shape[0] = shape[0] / (*blocks)[0] * (*blocks)[1];
   if (getTransposed())

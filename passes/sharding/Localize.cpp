@@ -1,4 +1,10 @@
 //===- Localize.cpp - one model's program as that of one rank -------------===//
+//
+// Types first become those of what a rank has, all at once: every one follows
+// from the placement of its value alone. What ops say beside their types, no op
+// so far says of numbers that may be cut.
+//
+//===----------------------------------------------------------------------===//
 
 #include "passes/sharding/Passes.h"
 
@@ -21,52 +27,211 @@ static bool isGradientSum(AllReduceOp op) {
          llvm::all_of(op->getUsers(), llvm::IsaPred<GradientOp>);
 }
 
-/// Whether what a rank has of a value has the type of the whole: only rows are
-/// cut, and over batch axes alone.
-static LogicalResult expectLocalType(Operation *op, Value value, MeshOp mesh) {
+/// The largest part of a number that a rank has.
+static int64_t partOf(int64_t size, DimensionAttr dimension, MeshOp mesh) {
+  if (dimension.isReplicate())
+    return size;
+  if (!dimension.isRagged())
+    return size / mesh.countRanks(dimension.getAxes());
+  return std::min(size, dimension.getGranularity() *
+                            *llvm::max_element(dimension.getUnits()));
+}
+
+/// The type of what a rank has of a value; null, with an error at `op`, where
+/// rows are cut over axes that are not of the batch.
+static StepTensorType localType(Operation *op, Value value, MeshOp mesh) {
+  auto type = cast<StepTensorType>(value.getType());
   PlacementAttr placement = dist::placementOf(value);
-  ArrayRef<int64_t> shape = cast<StepTensorType>(value.getType()).getShape();
-  for (auto [i, dimension] : llvm::enumerate(placement.getDimensions()))
-    for (StringAttr axis : dimension.getAxes()) {
-      if (shape[i] == kRows && mesh.isBatch(axis))
-        continue;
-      InFlightDiagnostic error = op->emitOpError()
-                                 << "cannot be localized: axis " << axis
-                                 << " cuts dimension " << i << " of ";
-      if (auto parameter = value.getDefiningOp<ParameterOp>())
-        error << parameter.getSources();
-      else
-        error << value.getType();
-      return error << ", and so far only rows are cut, over batch axes";
+  SmallVector<int64_t> shape(type.getShape());
+  for (auto [size, dimension] : llvm::zip(shape, placement.getDimensions())) {
+    if (!isSymbol(size)) {
+      size = partOf(size, dimension, mesh);
+      continue;
     }
-  return success();
+    for (StringAttr axis : dimension.getAxes())
+      if (!mesh.isBatch(axis)) {
+        op->emitOpError() << "cannot be localized: axis " << axis << " cuts "
+                          << dimensionName(size) << " of " << type
+                          << ", and so far rows are cut over batch axes only";
+        return {};
+      }
+  }
+  return type.withShape(shape);
+}
+
+/// Of a parameter: the shards that its placement makes.
+static ArrayAttr shardsOf(ParameterOp op, MeshOp mesh) {
+  PlacementAttr placement = dist::placementOf(op.getResult());
+  ArrayRef<int64_t> shape =
+      cast<StepTensorType>(op.getResult().getType()).getShape();
+  SmallVector<Attribute> shards;
+  for (auto [i, dimension] : llvm::enumerate(placement.getDimensions())) {
+    if (dimension.isReplicate() || mesh.countRanks(dimension.getAxes()) == 1)
+      continue;
+    SmallVector<Attribute> axes(dimension.getAxes().begin(),
+                                dimension.getAxes().end());
+    shards.push_back(ShardAttr::get(
+        op.getContext(), i, shape[i], ArrayAttr::get(op.getContext(), axes),
+        dimension.isRagged() ? dimension.getGranularity() : 1,
+        dimension.getUnits()));
+  }
+  return shards.empty() ? ArrayAttr() : ArrayAttr::get(op.getContext(), shards);
+}
+
+/// What a sum over ranks adds up is all of a rank's tensor.
+static void makeLocal(AllReduceOp op, StepTensorType type, MeshOp mesh) {
+  SmallVector<StringAttr> axes =
+      llvm::to_vector(op.getAxes().getAsRange<StringAttr>());
+  PlacementAttr to = replicated(op.getContext(), type.getRank());
+  PlacementAttr from = to.withPartial(op.getFrom().getReduction(), axes);
+  op.setFromAttr(from);
+  op.setToAttr(to);
+  op.setPayload(countBytes(type, from, mesh));
+}
+
+static void makeLocal(FirstRankOp op, StepTensorType type) {
+  PlacementAttr from = replicated(op.getContext(), type.getRank());
+  op.setFromAttr(from);
+  op.setToAttr(from.withPartial(
+      Reduction::sum, llvm::to_vector(op.getAxes().getAsRange<StringAttr>())));
+}
+
+//===----------------------------------------------------------------------===//
+// Programs that decode
+//===----------------------------------------------------------------------===//
+
+/// A parameter that all ranks have, in the place of one that is cut.
+static Value wholeParameter(Value value, OpBuilder &builder) {
+  Operation *copy = builder.clone(*value.getDefiningOp());
+  copy->removeAttr(kPlacements);
+  return copy->getResult(0);
+}
+
+/// Ranks that gather what a linear makes of their parts of a weight make all of
+/// it instead: the logits, of which there are few rows.
+static bool makeWhole(AllGatherOp gather) {
+  auto linear = gather.getX().getDefiningOp<LinearOp>();
+  if (!linear || !linear->hasOneUse() || linear.getResidual() ||
+      dist::placementOf(linear.getX()) != replicated(linear.getContext(), 2) ||
+      dist::placementOf(gather.getResult()) !=
+          replicated(linear.getContext(), 2))
+    return false;
+  SmallVector<Value> cut = {linear.getWeight()};
+  if (linear.getBias())
+    cut.push_back(linear.getBias());
+  if (!llvm::all_of(cut, [](Value value) {
+        return value.getDefiningOp<ParameterOp>() != nullptr;
+      }))
+    return false;
+  OpBuilder builder(linear);
+  for (Value value : cut)
+    linear->replaceUsesOfWith(value, wholeParameter(value, builder));
+  linear->removeAttr(kPlacements);
+  gather.replaceAllUsesWith(linear.getResult());
+  gather.erase();
+  return true;
+}
+
+/// A parameter that only the first rank adds is one of which the others have
+/// nothing.
+static bool makePart(FirstRankOp term, MeshOp mesh) {
+  auto parameter = term.getX().getDefiningOp<ParameterOp>();
+  if (!parameter || dist::placementOf(parameter.getResult()) !=
+                        replicated(term.getContext(), 1))
+    return false;
+  SmallVector<StringAttr> axes =
+      llvm::to_vector(term.getAxes().getAsRange<StringAttr>());
+  SmallVector<int64_t> units(mesh.countRanks(axes), 0);
+  units.front() = 1;
+  int64_t size =
+      cast<StepTensorType>(parameter.getResult().getType()).getDimension(0);
+  OpBuilder builder(term);
+  auto part = cast<ParameterOp>(builder.clone(*parameter));
+  Builder attributes(term.getContext());
+  part->setAttr(
+      kPlacements,
+      attributes.getArrayAttr(
+          replicated(term.getContext(), 1)
+              .withDimension(0, DimensionAttr::get(term.getContext(), axes,
+                                                   size, units))));
+  term.replaceAllUsesWith(part.getResult());
+  term.erase();
+  return true;
+}
+
+/// Parameters of such a program stay as they are loaded, so that what ranks do
+/// with them may be done while they are.
+static void simplifyDecoding(ProgramOp program, MeshOp mesh) {
+  SmallVector<AllGatherOp> gathers;
+  SmallVector<FirstRankOp> terms;
+  program.walk([&](AllGatherOp op) { gathers.push_back(op); });
+  program.walk([&](FirstRankOp op) { terms.push_back(op); });
+  for (AllGatherOp gather : gathers)
+    makeWhole(gather);
+  for (FirstRankOp term : terms)
+    makePart(term, mesh);
+}
+
+static LogicalResult expectKnown(Operation *op) {
+  if (op->hasAttr(kSharedHeads))
+    return op->emitOpError()
+           << "cannot be localized: all ranks have all its key/value heads, "
+              "and "
+              "which of them a rank's queries read is not computed so far";
+  bool isKnown = !isa<DistDialect>(op->getDialect()) ||
+                 isa<AllReduceOp, FirstRankOp, LogitMaximumOp, LogitSumsOp,
+                     LossesOp, LossGradientsOp>(op);
+  if (isKnown)
+    return success();
+  return op->emitOpError() << "cannot be localized: so far what ranks exchange "
+                              "are sums";
 }
 
 static LogicalResult localize(ProgramOp program, MeshOp mesh) {
-  for (BlockArgument argument : program.getBody().getArguments())
-    if (failed(expectLocalType(program, argument, mesh)))
-      return failure();
-  SmallVector<AllReduceOp> sums;
+  if (!program.getTraining())
+    simplifyDecoding(program, mesh);
+  SmallVector<std::pair<Value, StepTensorType>> types;
+  auto note = [&](Operation *op, ValueRange values) {
+    for (Value value : values) {
+      types.push_back({value, localType(op, value, mesh)});
+      if (!types.back().second)
+        return failure();
+    }
+    return success();
+  };
+  SmallVector<AllReduceOp> gradients, sums;
+  SmallVector<FirstRankOp> terms;
+  SmallVector<std::pair<ParameterOp, ArrayAttr>> parameters;
+  if (failed(note(program, program.getBody().getArguments())))
+    return failure();
   WalkResult walk = program.getBody().walk([&](Operation *op) {
-    auto sum = dyn_cast<AllReduceOp>(op);
-    if (sum && isGradientSum(sum)) {
-      sums.push_back(sum);
-      return WalkResult::advance();
-    }
-    if (isa<DistDialect>(op->getDialect())) {
-      op->emitOpError() << "cannot be localized: so far ranks exchange "
-                           "nothing but gradients";
+    if (failed(expectKnown(op)) || failed(note(op, op->getResults())))
       return WalkResult::interrupt();
-    }
-    for (Value result : op->getResults())
-      if (failed(expectLocalType(op, result, mesh)))
-        return WalkResult::interrupt();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (failed(note(op, block.getArguments())))
+          return WalkResult::interrupt();
+    if (auto sum = dyn_cast<AllReduceOp>(op))
+      (isGradientSum(sum) ? gradients : sums).push_back(sum);
+    if (auto term = dyn_cast<FirstRankOp>(op))
+      terms.push_back(term);
+    if (auto parameter = dyn_cast<ParameterOp>(op))
+      if (ArrayAttr shards = shardsOf(parameter, mesh))
+        parameters.push_back({parameter, shards});
     return WalkResult::advance();
   });
   if (walk.wasInterrupted())
     return failure();
 
-  for (AllReduceOp sum : sums) {
+  for (auto [parameter, shards] : parameters)
+    parameter.setShardsAttr(shards);
+  for (auto [value, type] : types)
+    value.setType(type);
+  for (AllReduceOp sum : sums)
+    makeLocal(sum, cast<StepTensorType>(sum.getX().getType()), mesh);
+  for (FirstRankOp term : terms)
+    makeLocal(term, cast<StepTensorType>(term.getX().getType()));
+  for (AllReduceOp sum : gradients) {
     for (Operation *gradient : sum->getUsers())
       gradient->setAttr(kSummed, sum.getAxes());
     sum.replaceAllUsesWith(sum.getX());

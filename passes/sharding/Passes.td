@@ -161,8 +161,18 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
   let summary = "Make one model's program that of one rank";
   let description = [{
     Every rank runs the same program on what it has. Over batch axes rows are cut
-    between sequences, so that `rows` are simply a rank's rows, and all other
-    types stay as they are:
+    between sequences, so that `rows` are simply a rank's rows. Numbers that are cut
+    become those of a part, the largest where parts are uneven, and a parameter says
+    which part of the checkpoint's tensor it is:
+    ```mlir
+    %w = model.parameter ["lm_head.weight"] {dist.placements = [#dist.placement<[ragged(tp: 1, [66, 65]), replicate]>]} : <131 x 60 x f32>
+    ```
+    becomes
+    ```mlir
+    %w = model.parameter ["lm_head.weight"] {shards = [#model.shard<0 of 131 over ["tp"] by 1 units [66, 65]>]} : <66 x 60 x f32>
+    ```
+    Sums over ranks within a step stay, of all that a rank has. Those of gradients
+    become notes:
     ```mlir
     %d = model.linear_weight_gradient %dy, %x {dist.placements = [#dist.placement<[replicate, replicate], partial sum(dp)>]}
     %g = dist.all_reduce %d over ["dp"] from <[replicate, replicate], partial sum(dp)> to <[replicate, replicate]> payload "4 * 60 * 96"
@@ -177,9 +187,9 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     rank's own until the step that ends with an update: there it is communicated,
     once.
 
-    Placements are gone afterwards. What has to be communicated within a step, and
-    what has rows or numbers cut over axes that are not of the batch, is an error
-    that says so.
+    Placements are gone afterwards. Rows that are cut over axes that are not of the
+    batch, what is communicated within a step beside sums, and key/value heads that
+    all ranks have are errors that say so.
   }];
   let dependentDialects = ["::baton::dist::DistDialect"];
 }

@@ -141,11 +141,14 @@ void PhaseBuilder::advance(const View &logits) {
 
 event::TransferAttr PhaseBuilder::transfer(const View &send,
                                            const View &receive,
-                                           int64_t elements,
-                                           int64_t part) const {
+                                           AffineExpr elements,
+                                           AffineExpr part) const {
+  auto count = [&](AffineExpr number) {
+    return AffineMap::get(0, event::kStepSymbols, number);
+  };
   return event::TransferAttr::get(
       plan.context(), FlatSymbolRefAttr::get(send.buffer),
-      FlatSymbolRefAttr::get(receive.buffer), elements, part);
+      FlatSymbolRefAttr::get(receive.buffer), count(elements), count(part));
 }
 
 void PhaseBuilder::exchange(event::ExchangeKind kind, ArrayAttr axes,
@@ -333,10 +336,13 @@ View PlanBuilder::persistent(StringRef name, model::StepTensorType type,
 }
 
 View PlanBuilder::received(StringRef name, int64_t rows, int64_t columns,
-                           int64_t layers, Location location) {
+                           int64_t layers, Location location,
+                           ArrayRef<AffineExpr> extents) {
   auto f32 = builder.getF32Type();
   Shape made{event::BufferKind::transient, f32};
   made.extents = {constant(rows), constant(columns)};
+  if (!extents.empty())
+    made.extents.assign(extents.begin(), extents.end());
   made.capacity = {rows, columns};
   made.layers = layers;
   made.layerStride = layers > 1 ? rows * columns : 0;

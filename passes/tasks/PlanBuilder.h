@@ -64,9 +64,14 @@ public:
   void advance(const View &logits);
 
   /// A tensor to exchange, all of whose buffers' elements lie behind one
-  /// another.
+  /// another. Its numbers may depend on the step's symbols.
   event::TransferAttr transfer(const View &send, const View &receive,
-                               int64_t elements, int64_t part) const;
+                               mlir::AffineExpr elements,
+                               mlir::AffineExpr part) const;
+  event::TransferAttr transfer(const View &send, const View &receive,
+                               int64_t elements, int64_t part) const {
+    return transfer(send, receive, constant(elements), constant(part));
+  }
   void exchange(event::ExchangeKind kind, mlir::ArrayAttr axes,
                 llvm::StringRef purpose,
                 llvm::ArrayRef<event::TransferAttr> transfers);
@@ -117,9 +122,11 @@ public:
                   mlir::DictionaryAttr description, mlir::Location location);
 
   /// A buffer of f32 that ranks exchange: row-major, in a storage of its own,
-  /// with a copy for each of `layers` iterations.
+  /// with a copy for each of `layers` iterations. `extents` say how much of it
+  /// a step uses, if not all.
   View received(llvm::StringRef name, int64_t rows, int64_t columns,
-                int64_t layers, mlir::Location location);
+                int64_t layers, mlir::Location location,
+                llvm::ArrayRef<mlir::AffineExpr> extents = {});
 
   /// Memory for buffers that are to share it.
   mlir::StringAttr storage(llvm::StringRef name, int64_t bytes,

@@ -311,19 +311,22 @@ LogicalResult PlanVerifier::verifyAdvance(PhaseOp phase, AdvanceOp advance) {
 }
 
 /// What an exchange sends or receives of a buffer, `rows` of it, is stated and
-/// lies in one piece.
+/// lies in one piece; of a buffer of parts, each row does.
 LogicalResult PlanVerifier::verifyTouched(PhaseOp phase, ExchangeOp exchange,
-                                          BufferOp buffer, int64_t rows,
-                                          bool written) {
+                                          BufferOp buffer, bool isParts,
+                                          int64_t rows, bool written) {
   int64_t expected = 1;
-  for (auto [extent, capacity, stride] : llvm::reverse(
-           llvm::zip_equal(buffer.getExtents().getResults(),
-                           buffer.getCapacity(), buffer.getStrides()))) {
-    if (extent != getAffineConstantExpr(capacity, phase.getContext()))
+  // What a step does not use of the outermost dimension leaves no gap.
+  size_t outermost = isParts ? 1 : 0;
+  for (size_t i = buffer.getCapacity().size(); i-- > 0;) {
+    AffineExpr extent = buffer.getExtents().getResult(i);
+    int64_t capacity = buffer.getCapacity()[i];
+    if (i > outermost &&
+        extent != getAffineConstantExpr(capacity, phase.getContext()))
       return exchange.emitError()
              << "moves @" << buffer.getSymName() << ", of which an extent is '"
              << textOf(extent) << "', expected the same in every step";
-    if (stride != expected)
+    if (buffer.getStrides()[i] != expected)
       return exchange.emitError()
              << "moves @" << buffer.getSymName()
              << ", whose elements do not lie behind one another";
@@ -352,6 +355,25 @@ LogicalResult PlanVerifier::verifyTouched(PhaseOp phase, ExchangeOp exchange,
   return success();
 }
 
+/// All ranks' parts together are the whole tensor, in every step.
+LogicalResult PlanVerifier::verifyParts(ExchangeOp exchange,
+                                        TransferAttr transfer) {
+  int64_t ranks = exchange.countRanks();
+  Conjunction less(0, 0);
+  requireSymbols(less, program);
+  auto parts = less.flatten(transfer.getPartCount() * ranks, {}),
+       elements = less.flatten(transfer.getElementCount(), {});
+  if (!parts || !elements)
+    return exchange.emitError()
+           << transfer << " has counts that are not affine";
+  less.less(*parts, *elements);
+  if (auto point = Relation(less).sample())
+    return exchange.emitError()
+           << transfer << " is of more elements than " << ranks
+           << " parts have; for example with " << symbolNames(point->symbols);
+  return success();
+}
+
 /// One worker of a rank runs all exchanges, and they move what is stated.
 LogicalResult PlanVerifier::verifyExchange(PhaseOp phase, ExchangeOp exchange) {
   for (PhaseOp first : plan.phases())
@@ -367,10 +389,12 @@ LogicalResult PlanVerifier::verifyExchange(PhaseOp phase, ExchangeOp exchange) {
   for (TransferAttr transfer : exchange.getTransfers()) {
     BufferOp send = plan.lookUpBuffer(transfer.getSend()),
              receive = plan.lookUpBuffer(transfer.getReceive());
-    if (failed(verifyTouched(phase, exchange, send,
+    if (failed(verifyParts(exchange, transfer)) ||
+        failed(verifyTouched(phase, exchange, send, gathers,
                              gathers ? 1 : send.getCapacity()[0],
                              /*written=*/false)) ||
-        failed(verifyTouched(phase, exchange, receive, receive.getCapacity()[0],
+        failed(verifyTouched(phase, exchange, receive, !gathers,
+                             receive.getCapacity()[0],
                              /*written=*/true)))
       return failure();
   }

@@ -73,8 +73,10 @@ private:
   mlir::LogicalResult verifyOperands(PhaseOp phase, event::CallOp call);
   mlir::LogicalResult verifyAdvance(PhaseOp phase, event::AdvanceOp advance);
   mlir::LogicalResult verifyTouched(PhaseOp phase, event::ExchangeOp exchange,
-                                    BufferOp buffer, int64_t rows,
+                                    BufferOp buffer, bool isParts, int64_t rows,
                                     bool written);
+  mlir::LogicalResult verifyParts(event::ExchangeOp exchange,
+                                  event::TransferAttr transfer);
   mlir::LogicalResult verifyExchange(PhaseOp phase, event::ExchangeOp exchange);
   mlir::LogicalResult verifyCounts();
   mlir::LogicalResult verifyScopes();

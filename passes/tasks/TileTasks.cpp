@@ -3,6 +3,7 @@
 #include "passes/tasks/DoublePrecision.h"
 #include "passes/tasks/Passes.h"
 #include "passes/tasks/RankSums.h"
+#include "passes/tasks/StepSums.h"
 #include "passes/tasks/TilingRules.h"
 #include "passes/tasks/TrainingRules.h"
 
@@ -155,6 +156,8 @@ static LogicalResult checkTile(Operation &op) {
 
 static LogicalResult tileBlock(Block &block, Tiler &tiler) {
   unsigned stacks = 0;
+  if (tiler.sums)
+    tiler.sums->begin(block);
   for (Operation &op : block) {
     if (failed(checkTile(op)))
       return failure();
@@ -168,6 +171,16 @@ static LogicalResult tileBlock(Block &block, Tiler &tiler) {
       tiler.plan.beginSegment(stacks == 1 ? "end"
                                           : "after." + std::to_string(stacks),
                               1, stack.getLoc());
+      continue;
+    }
+    if (auto sum = dyn_cast<dist::AllReduceOp>(op)) {
+      if (failed(tiler.sums->tile(sum)))
+        return failure();
+      continue;
+    }
+    if (auto term = dyn_cast<dist::FirstRankOp>(op)) {
+      if (failed(tiler.sums->tile(term)))
+        return failure();
       continue;
     }
     if (tiler.training)
@@ -261,9 +274,6 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
                                     "ranks; localize comes before tile-tasks";
     if (llvm::all_of(mesh.getSizes(), [](int64_t size) { return size == 1; }))
       return success();
-    if (!model.getTraining())
-      return model.emitOpError() << "cannot be tiled: it decodes, and so far "
-                                    "programs of several ranks train";
     auto builder = OpBuilder::atBlockBegin(&program.getBody().front());
     builder.create<event::MeshOp>(mesh.getLoc(), mesh.getNames(),
                                   mesh.getSizes(), mesh.getBatch());
@@ -296,6 +306,12 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     Tiler tiler(plan);
     Block &block = model.getBody().front();
     plan.beginSegment("begin", 1, model.getLoc());
+    std::optional<RankPlaces> places;
+    std::optional<StepSums> sums;
+    if (dist::MeshOp mesh = dist::findMesh(model)) {
+      tiler.places = &places.emplace(plan, model, mesh);
+      tiler.sums = &sums.emplace(tiler, mesh, *places);
+    }
     std::optional<Training> training;
     if (model.getTraining())
       tiler.training = &training.emplace(tiler, model);
@@ -318,10 +334,16 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         return failure();
       if (Attribute recompute = model->getAttr("model.recompute"))
         program->setAttr("event.recompute", recompute);
-      model.walk([&](model::CrossEntropyOp loss) {
-        auto weight = cast<model::StepTensorType>(loss.getWeight().getType());
-        program->setAttr("event.vocabulary",
-                         builder.getI64IntegerAttr(weight.getDimension(0)));
+      model.walk([&](Operation *op) {
+        if (!isa<model::CrossEntropyOp, dist::LogitMaximumOp>(op))
+          return;
+        Value weight = op->getOperand(1);
+        auto parameter = weight.getDefiningOp<model::ParameterOp>();
+        int64_t tokens =
+            parameter
+                ? parameter.getWholeShape().front()
+                : cast<model::StepTensorType>(weight.getType()).getDimension(0);
+        program->setAttr("event.vocabulary", builder.getI64IntegerAttr(tokens));
       });
     }
     model.erase();

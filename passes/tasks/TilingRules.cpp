@@ -2,6 +2,7 @@
 
 #include "passes/tasks/DeferredNormRules.h"
 #include "passes/tasks/HyperRules.h"
+#include "passes/tasks/RankPlaces.h"
 #include "passes/tasks/TilingPieces.h"
 #include "passes/tasks/Training.h"
 
@@ -68,6 +69,30 @@ int64_t Tiler::layersOf(ValueRange weights) const {
   return 1;
 }
 
+DictionaryAttr tasks::describeShard(model::ShardAttr shard, int64_t more) {
+  Builder builder(shard.getContext());
+  SmallVector<NamedAttribute> entries = {
+      builder.getNamedAttr(
+          "dimension", builder.getI64IntegerAttr(shard.getDimension() + more)),
+      builder.getNamedAttr("extent",
+                           builder.getI64IntegerAttr(shard.getExtent())),
+      builder.getNamedAttr("axes", shard.getAxes())};
+  if (!shard.getUnits().empty()) {
+    entries.push_back(builder.getNamedAttr(
+        "granularity", builder.getI64IntegerAttr(shard.getGranularity())));
+    entries.push_back(builder.getNamedAttr(
+        "units", builder.getI64ArrayAttr(shard.getUnits())));
+  }
+  return builder.getDictionaryAttr(entries);
+}
+
+ArrayAttr tasks::describeShards(model::ParameterOp parameter, int64_t more) {
+  SmallVector<Attribute> shards;
+  for (auto shard : parameter.getShardsAttr().getAsRange<model::ShardAttr>())
+    shards.push_back(describeShard(shard, more));
+  return ArrayAttr::get(parameter.getContext(), shards);
+}
+
 DictionaryAttr Tiler::describe(ValueRange weights) const {
   Builder builder(plan.context());
   SmallVector<Attribute> parts;
@@ -83,6 +108,8 @@ DictionaryAttr Tiler::describe(ValueRange weights) const {
         entries.push_back(builder.getNamedAttr("blocks", blocks));
       if (!part.getPlus().isZero())
         entries.push_back(builder.getNamedAttr("plus", part.getPlusAttr()));
+      if (part.getShards())
+        entries.push_back(builder.getNamedAttr("shards", describeShards(part)));
       parts.push_back(builder.getDictionaryAttr(entries));
     }
   SmallVector<NamedAttribute> entries = {
@@ -246,12 +273,22 @@ static LogicalResult tile(model::EmbeddingOp op, Tiler &tiler) {
   phase.reads(tokens, in);
   phase.writes(out, box);
   model::StepTensorType type = typeOf(op.getTable());
-  phase.call((isShared ? "embedding_panels" : "embedding") + suffix(table),
-             {phase.address(out, box), phase.stride(out, 0),
-              phase.address(tokens, in), phase.weight(table, phase.constant(0)),
-              tiles.count(phase), phase.integer(type.getDimension(1)),
-              phase.integer(type.getDimension(0)),
-              phase.real(op.getMultiplier())});
+  model::ShardAttr shard = RankPlaces::tokensOf(op.getTable());
+  SmallVector<Attribute> operands = {
+      phase.address(out, box),
+      phase.stride(out, 0),
+      phase.address(tokens, in),
+      phase.weight(table, phase.constant(0)),
+      tiles.count(phase),
+      phase.integer(type.getDimension(1)),
+      phase.integer(shard ? shard.getExtent() : type.getDimension(0)),
+      phase.real(op.getMultiplier())};
+  std::string callee = isShared ? "embedding_panels" : "embedding";
+  if (shard) {
+    callee += "_part";
+    operands.push_back(tiler.places->read(phase, shard));
+  }
+  phase.call(callee + suffix(table), operands);
   return success();
 }
 

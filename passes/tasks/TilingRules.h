@@ -29,6 +29,8 @@ std::string checkTileSizes(llvm::ArrayRef<int64_t> sizes);
 /// a block's.
 std::string checkTileSizes(mlir::Operation *op, llvm::ArrayRef<int64_t> sizes);
 
+class RankPlaces;
+class StepSums;
 class Training;
 
 /// What rules see while a program is tiled in order.
@@ -46,6 +48,9 @@ public:
   model::StackOp stack;
   /// Of a training program.
   Training *training = nullptr;
+  /// Of a program of several ranks.
+  const RankPlaces *places = nullptr;
+  StepSums *sums = nullptr;
 
   View viewOf(mlir::Value value) const { return views.lookup(value); }
 
@@ -96,6 +101,11 @@ bool mayWriteOver(mlir::Operation *op, mlir::OpOperand &operand);
 /// The name an op got in the importer (`layers.self_attn.q_proj`), else its
 /// own.
 std::string nameOf(mlir::Operation *op);
+
+/// What the runtime is told of shards (runtime/comm/shards.h), as those of a
+/// tensor with so many dimensions `more` before the parameter's.
+mlir::DictionaryAttr describeShard(model::ShardAttr shard, int64_t more = 0);
+mlir::ArrayAttr describeShards(model::ParameterOp parameter, int64_t more = 0);
 
 /// f32, bf16, f16 or f64.
 llvm::StringRef elementName(mlir::Type type);

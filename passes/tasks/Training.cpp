@@ -2,6 +2,7 @@
 
 #include "passes/tasks/Training.h"
 
+#include "passes/tasks/GradientNorm.h"
 #include "passes/tasks/RankSums.h"
 #include "passes/tasks/TilingPieces.h"
 #include "passes/tasks/Updates.h"
@@ -32,7 +33,8 @@ Training::Training(Tiler &tiler, model::ProgramOp model)
     : tiler(tiler), optimizer(std::make_unique<Optimizer>(
                         model->getParentOfType<ModuleOp>())) {
   PlanBuilder &plan = tiler.plan;
-  if (dist::MeshOp mesh = dist::findMesh(model))
+  mesh = dist::findMesh(model);
+  if (mesh)
     rankSums =
         std::make_unique<RankSums>(tiler, model, mesh, plan.tiles().bucket);
   Builder builder(plan.context());
@@ -77,6 +79,10 @@ Trainable &Training::trainable(Value value) {
   made.name = plan.uniqueName(nameOf(parameter));
   made.layers = tiler.layersOf(value);
   made.description = description;
+  if (parameter.getShards()) {
+    made.shards = describeShards(parameter, 2 - typeOf(value).getRank());
+    made.axes = builder.getArrayAttr(parameter.getShardAxes());
+  }
   Type stored = typeOf(value).getElementType();
   made.products = stored.isBF16() ? "_bf16" : stored.isF16() ? "_f16" : "";
   auto type = typeOf(value).withElementType(builder.getF32Type());
@@ -110,69 +116,12 @@ void Training::keep(model::SaveOp save) {
 // The update
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A gradient of all layers as a matrix, cut into tiles of rows.
-struct Flat {
-  Trainable *trainable;
-  int64_t rows, columns, size;
-
-  explicit Flat(Trainable &trainable) : trainable(&trainable) {
-    ArrayRef<int64_t> shape = trainable.gradient.type.getShape();
-    columns = shape.back();
-    rows = trainable.layers * (shape.size() == 2 ? shape[0] : 1);
-    size = std::max<int64_t>(1, kTileElements / columns);
-  }
-  int64_t tiles() const { return ceilDiv(rows, size); }
-};
-} // namespace
-
 /// What a parameter is called: in the checkpoint, and in the program.
 static std::vector<std::string> namesOf(const Trainable &trainable) {
   std::vector<std::string> names = {trainable.name};
   DictionaryAttr description = trainable.description;
   description.walk([&](StringAttr text) { names.push_back(text.str()); });
   return names;
-}
-
-View Training::squares(Location location) {
-  PlanBuilder &plan = tiler.plan;
-  auto f32 = Float32Type::get(plan.context());
-  SmallVector<Flat> all;
-  int64_t count = 0;
-  for (auto &[key, trainable] : trainables)
-    if (trainable->hasGradient) {
-      all.push_back(Flat(*trainable));
-      count += all.back().tiles();
-    }
-  View partials = plan.transient(
-      plan.uniqueName("norm.partial"),
-      model::StepTensorType::get(plan.context(), {1, count}, f32), location);
-  int64_t first = 0;
-  for (const Flat &flat : all) {
-    Trainable &trainable = *flat.trainable;
-    View gradient = plan.persistent(
-        plan.uniqueName(trainable.name + ".gradients"),
-        model::StepTensorType::get(plan.context(), {flat.rows, flat.columns},
-                                   f32),
-        1, trainable.gradientStorage, DictionaryAttr(), trainable.location);
-    // Steps that only add to gradients have no outputs, and no tasks here.
-    PhaseBuilder phase = plan.phase(
-        plan.uniqueName(trainable.name + ".sum_squares"), trainable.location,
-        {plan.symbol(event::kOutputs) * flat.tiles()}, {flat.tiles()});
-    Box in = rowsOfTask(phase, gradient, flat.size),
-        out = phase.whole(partials);
-    out.low[1] = phase.coordinate(0) + first;
-    out.high[1] = out.low[1] + 1;
-    phase.reads(gradient, in);
-    phase.writes(partials, out);
-    phase.call("sum_squares",
-               {phase.address(partials, out), phase.address(gradient, in),
-                phase.stride(gradient, 0),
-                countOf(phase, 0, flat.size, flat.rows),
-                phase.integer(flat.columns)});
-    first += flat.tiles();
-  }
-  return partials;
 }
 
 /// Loss, the gradients' norm, the factor that clips them, whether all is
@@ -235,7 +184,11 @@ LogicalResult Training::finish(const View &loss, Location location) {
   plan.beginSegment("update", 1, location);
   // While ranks wait for one another, squares are summed.
   View losses = rankSums ? rankSums->gatherLoss(loss, location) : loss;
-  View partials = squares(location);
+  SmallVector<Trainable *> gradients;
+  for (auto &[key, trainable] : trainables)
+    if (trainable->hasGradient)
+      gradients.push_back(trainable.get());
+  View partials = sumSquares(gradients, mesh, plan, location);
   View summary = summarize(losses, partials, location);
   UpdateInputs read{*optimizer, numbers, summary};
   for (auto [trainable, group] : together)

@@ -11,6 +11,8 @@
 
 #include "passes/tasks/TilingRules.h"
 
+#include "dialects/Dist/Dist.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -29,6 +31,9 @@ struct Trainable {
   int64_t layers;
   /// What the loader makes it of.
   mlir::DictionaryAttr description;
+  /// Where a rank has a part: its shards, as they are described of a matrix, and
+  /// the axes over which ranks have different parts; else null.
+  mlir::ArrayAttr shards, axes;
   /// What names of the library's products end in that read it: nothing, or the
   /// 16-bit type in which they multiply.
   llvm::StringRef products;
@@ -54,6 +59,10 @@ public:
   /// writes it there, if that can be.
   void keep(model::SaveOp save);
 
+  /// Of sums of logits of which each rank has some: the rank's own, and the
+  /// maximum that they are relative to, the latter first.
+  llvm::DenseMap<mlir::Operation *, std::pair<View, View>> logits;
+
   /// Sums of gradients over ranks; null where there is one rank.
   std::unique_ptr<RankSums> rankSums;
 
@@ -66,12 +75,12 @@ public:
   View accumulate;
 
 private:
-  /// Sums of squares of all gradients, tile by tile.
-  View squares(mlir::Location location);
   View summarize(const View &loss, const View &partials,
                  mlir::Location location);
 
   Tiler &tiler;
+  /// Null where there is one rank.
+  dist::MeshOp mesh;
   std::unique_ptr<Optimizer> optimizer;
   /// What the optimizer reads of the run.
   View numbers;

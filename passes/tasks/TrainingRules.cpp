@@ -4,7 +4,9 @@
 
 #include "passes/tasks/LossRules.h"
 #include "passes/tasks/Products.h"
+#include "passes/tasks/RankPlaces.h"
 #include "passes/tasks/RankSums.h"
+#include "passes/tasks/VocabularyRules.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -122,12 +124,21 @@ LogicalResult Rules::tile(model::EmbeddingOp op) {
   phase.reads(indices, in);
   Attribute weight = readAll(phase, table.weight);
   phase.writes(out, box);
-  phase.call("embedding_f32",
-             {phase.address(out, box), phase.stride(out, 0),
-              phase.address(indices, in), weight, tiles.count(phase),
-              phase.integer(table.weight.type.getDimension(1)),
-              phase.integer(table.weight.type.getDimension(0)),
-              phase.real(op.getMultiplier())});
+  model::ShardAttr shard = RankPlaces::tokensOf(op.getTable());
+  int64_t vocabulary =
+      shard ? shard.getExtent() : table.weight.type.getDimension(0);
+  SmallVector<Attribute> operands = {
+      phase.address(out, box),
+      phase.stride(out, 0),
+      phase.address(indices, in),
+      weight,
+      tiles.count(phase),
+      phase.integer(table.weight.type.getDimension(1)),
+      phase.integer(vocabulary),
+      phase.real(op.getMultiplier())};
+  if (shard)
+    operands.push_back(tiler.places->read(phase, shard));
+  phase.call(shard ? "embedding_part_f32" : "embedding_f32", operands);
   return success();
 }
 
@@ -194,9 +205,14 @@ LogicalResult Rules::tile(model::LinearOp op) {
   Matrix a = readMatrix(phase, x, in);
   Matrix b = readMatrix(phase, weight.weight, panel).transposed();
   Attribute bias = phase.null();
-  if (op.getBias())
-    bias = readColumns(phase, training.trainable(op.getBias()).weight, 1,
-                       tiles.width);
+  if (Value vector = op.getBias()) {
+    // Of terms of a sum over ranks, the first one alone has it.
+    bool isTerm = vector.getDefiningOp<dist::FirstRankOp>() != nullptr;
+    bias = readColumns(phase,
+                       isTerm ? tiler.viewOf(vector)
+                              : training.trainable(vector).weight,
+                       1, tiles.width);
+  }
   if (residual.buffer)
     phase.reads(residual, box);
   phase.writes(out, box);
@@ -315,13 +331,24 @@ LogicalResult Rules::tile(model::EmbeddingGradientOp op) {
   phase.reads(dy, in);
   Attribute rows = readAll(phase, indices);
   Attribute adds = contribute(*target, phase, box, training);
-  phase.call("embedding_gradient",
-             {phase.address(out, box), phase.stride(out, 0),
-              phase.address(dy, in), phase.stride(dy, 0), rows,
-              phase.count(plan.extent(model::kRows)),
-              countOf(phase, 0, kSummedColumns, k),
-              phase.integer(out.type.getDimension(0)),
-              phase.real(op.getMultiplier()), adds});
+  SmallVector<Attribute> operands = {phase.address(out, box),
+                                     phase.stride(out, 0),
+                                     phase.address(dy, in),
+                                     phase.stride(dy, 0),
+                                     rows,
+                                     phase.count(plan.extent(model::kRows)),
+                                     countOf(phase, 0, kSummedColumns, k),
+                                     phase.integer(out.type.getDimension(0)),
+                                     phase.real(op.getMultiplier()),
+                                     adds};
+  model::ShardAttr shard;
+  for (Operation *user : op->getUsers())
+    if (auto gradient = dyn_cast<model::GradientOp>(user))
+      shard = RankPlaces::tokensOf(gradient.getParameter());
+  if (shard)
+    operands.push_back(tiler.places->read(phase, shard));
+  phase.call(shard ? "embedding_gradient_part" : "embedding_gradient",
+             operands);
   return success();
 }
 
@@ -824,8 +851,8 @@ LogicalResult Rules::tile(model::SavedOp op) {
 LogicalResult Rules::tile(model::GradientOp op) {
   if (isa_and_nonnull<model::LinearWeightGradientOp, model::BiasGradientOp,
                       model::EmbeddingGradientOp, model::NormWeightGradientOp,
-                      model::CrossEntropyOp, model::HyperScaleGradientOp>(
-          op.getGradient().getDefiningOp()))
+                      model::CrossEntropyOp, model::HyperScaleGradientOp,
+                      dist::LossGradientsOp>(op.getGradient().getDefiningOp()))
     return training.rankSums ? training.rankSums->contributed(
                                    op, training.trainable(op.getParameter()))
                              : success();
@@ -872,6 +899,9 @@ std::optional<LogicalResult> tasks::tileTrainingOp(Operation *op, Tiler &tiler,
       .Case([&](model::CrossEntropyOp loss) {
         return tileLoss(loss, tiler, training);
       })
+      .Case<dist::LogitMaximumOp, dist::LogitSumsOp, dist::LossesOp,
+            dist::LossGradientsOp>(
+          [&](auto) { return tileVocabularyOp(op, tiler, training); })
       .Case([&](model::RopeGradientOp rope) {
         return tileRotation(op, rope.getDy(), rope.getTable(), "rope_back",
                             tiler);

@@ -124,6 +124,7 @@ private:
   }
   View kept(StringRef name, const View &like, StringAttr storage,
             DictionaryAttr description);
+  LogicalResult expectWhole();
   void bindArguments();
   std::string nextName();
   PhaseBuilder phase(const std::string &name, int64_t tiles);
@@ -172,20 +173,44 @@ void Update::bindArguments() {
       kept("matrix", like, trainable.weightStorage, DictionaryAttr());
   views[rule.getGradient()] = kept("matrix_gradient", like,
                                    trainable.gradientStorage, DictionaryAttr());
+  SmallVector<NamedAttribute> described = {
+      builder.getNamedAttr("role", builder.getStringAttr("optimizer")),
+      builder.getNamedAttr("of", builder.getStringAttr(trainable.name))};
+  if (trainable.shards) {
+    // As the parameter is cut, with each layer by itself.
+    described.append({builder.getNamedAttr("shards", trainable.shards),
+                      builder.getNamedAttr(
+                          "shape", builder.getI64ArrayAttr({rows, columns})),
+                      builder.getNamedAttr("layers", builder.getI64IntegerAttr(
+                                                         trainable.layers))});
+  }
   for (auto [i, state] :
        llvm::enumerate(rule.getStates().getAsRange<StringAttr>()))
-    views[rule.getBody().getArgument(2 + i)] = kept(
-        state.getValue(), like, StringAttr(),
-        builder.getDictionaryAttr(
-            {builder.getNamedAttr("role", builder.getStringAttr("optimizer")),
-             builder.getNamedAttr("of",
-                                  builder.getStringAttr(trainable.name))}));
+    views[rule.getBody().getArgument(2 + i)] =
+        kept(state.getValue(), like, StringAttr(),
+             builder.getDictionaryAttr(described));
   // New values are written over the old ones.
   for (auto [i, value] : llvm::enumerate(rule.getReturn().getValues()))
     views[value] = views[rule.getBody().getArgument(i ? i + 1 : 0)];
 }
 
+/// A part of a parameter is updated as the whole is, as long as no number is
+/// computed of all of it.
+LogicalResult Update::expectWhole() {
+  if (!trainable.axes)
+    return success();
+  for (Operation &op : rule.getBody().front())
+    if (isa<update::SumOp, update::ProductOp, update::ExtentOp>(op))
+      return op.emitOpError()
+             << "cannot be tiled for " << trainable.name
+             << ": it is of the whole parameter, of which each rank of "
+             << trainable.axes << " has a part";
+  return success();
+}
+
 LogicalResult Update::run() {
+  if (failed(expectWhole()))
+    return failure();
   bindArguments();
   for (Operation &op : rule.getBody().front()) {
     LogicalResult result = success();

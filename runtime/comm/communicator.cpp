@@ -133,7 +133,7 @@ Piece Piece::of(Collective::Kind kind, const BatonExchange &sender,
   auto *receive = static_cast<std::byte *>(receiver.receive);
   if (kind == Collective::Kind::AllToAll) {
     TensorPart part = TensorPart::of(sender, to);
-    return {send + part.begin, receive + from * receiver.part, part.bytes};
+    return {send + part.begin, receive + from * receiver.distance, part.bytes};
   }
   TensorPart part = TensorPart::of(receiver, from);
   return {send, receive + part.begin, part.bytes};

@@ -16,6 +16,7 @@
 #include "runtime/decode/generation.h"
 #include "runtime/decode/machine_speed.h"
 #include "runtime/error.h"
+#include "runtime/main/decode_ranks.h"
 #include "runtime/main/output.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
@@ -283,9 +284,9 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   bool on_device = !metadata.device.is_null();
   unsigned cores = chosen_workers(options.run);
   uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
-  Parameters parameters = options.run.weights
-                              ? load_weights(metadata, options.run)
-                              : Parameters::random(metadata.json, 0, cores);
+  RankParameters parameters = options.run.weights
+                                  ? load_rank_weights(metadata, options.run)
+                                  : random_rank_weights(metadata, cores);
 
   auto note = [&](const char *what) {
     if (!options.run.quiet)
@@ -294,8 +295,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   GenerationRequest request =
       bench_request(metadata, options.prefill, options.decode, chunk);
   std::unique_ptr<Execution> made =
-      make_execution(metadata, parameters, options.run,
-                     program_workers(options.run, metadata));
+      make_rank_execution(metadata, parameters, options.run,
+                          program_workers(options.run, metadata));
   Execution &execution = *made;
   unsigned workers = execution.workers();
   note("measuring the program");
@@ -309,8 +310,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
     arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
   };
   Speed speed = measure(execution, request, options.repeat, [&] {
-    if (can_measure_bandwidth(parameters.packed()))
-      measure_machine(parameters.packed());
+    if (can_measure_bandwidth(parameters.front().packed()))
+      measure_machine(parameters.front().packed());
   });
   // Before memory is taken for anything that is not the program's.
   uint64_t peak_bytes = peak_resident_bytes();
@@ -319,12 +320,12 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   UndisturbedTimes layers =
       undisturbed_times(traced_run(execution, request),
                         segments_of_phases(metadata), request.prompt.size());
-  if (can_measure_bandwidth(parameters.packed()))
-    measure_machine(parameters.packed());
+  if (can_measure_bandwidth(parameters.front().packed()))
+    measure_machine(parameters.front().packed());
 
   note("comparing with one worker");
   std::unique_ptr<Execution> made_single =
-      make_execution(metadata, parameters, options.run, 1);
+      make_rank_execution(metadata, parameters, options.run, 1);
   Execution &single = *made_single;
   std::string judged =
       verdict(execution, single,
@@ -345,7 +346,7 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   }
 
   note("measuring the machine");
-  measure_machine(parameters.packed());
+  measure_machine(parameters.front().packed());
   // A program by hand may not say when its tasks ran.
   auto rate = [](double tokens, double seconds) -> std::optional<double> {
     return seconds > 0 ? std::optional(tokens / seconds) : std::nullopt;
@@ -402,7 +403,10 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
     };
     result["read_bandwidth"] = limit(bandwidth);
     result["fma_peak"] = limit(arithmetic);
-    result["weights_bytes"] = parameters.resident_bytes();
+    uint64_t weights = 0;
+    for (const Parameters &rank : parameters)
+      weights += rank.resident_bytes();
+    result["weights_bytes"] = weights;
     result["prefill_seconds"] = speed.prefill_seconds;
     result["decode_seconds"] = speed.decode_seconds;
     result["verdict"] = judged;

@@ -7,6 +7,7 @@
 #include "runtime/decode/stop_tokens.h"
 #include "runtime/decode/token_queue.h"
 #include "runtime/error.h"
+#include "runtime/main/decode_ranks.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
 #include "runtime/main/output.h"
@@ -162,13 +163,13 @@ void generate_command(const Metadata &metadata,
   request.sampling = options.sampling;
   std::vector<int32_t> prompt = request.prompt;
 
-  Parameters parameters = load_weights(metadata, options.run);
+  RankParameters parameters = load_rank_weights(metadata, options.run);
   TokenQueue queue;
   Generation generation(std::move(request),
                         {.on_token = [&](int32_t token) { queue.push(token); },
                          .on_finish = [&] { queue.close(); }});
   std::unique_ptr<Execution> execution =
-      make_execution(metadata, parameters, options.run, workers);
+      make_rank_execution(metadata, parameters, options.run, workers);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   std::optional<StreamPrinter> printer;

@@ -7,6 +7,7 @@
 #include "runtime/decode/scoring.h"
 #include "runtime/decode/value_dump.h"
 #include "runtime/error.h"
+#include "runtime/main/decode_ranks.h"
 #include "runtime/main/memory_check.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/weights.h"
@@ -36,10 +37,10 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
   if (options.dump)
     dump.emplace(metadata, *options.dump);
 
-  Parameters parameters = load_weights(metadata, options.run);
+  RankParameters parameters = load_rank_weights(metadata, options.run);
   Scoring scoring(tokens, chunk, output, dump ? &*dump : nullptr);
   std::unique_ptr<Execution> execution =
-      make_execution(metadata, parameters, options.run, workers);
+      make_rank_execution(metadata, parameters, options.run, workers);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   execution->run(scoring, /*observed=*/dump.has_value());

@@ -20,10 +20,12 @@ std::filesystem::path weights_folder(const RunOptions &options) {
   return folder;
 }
 
-Parameters load_weights(const Metadata &metadata, const RunOptions &options) {
+Parameters load_weights(const Metadata &metadata, const RunOptions &options,
+                        uint32_t rank) {
   Checkpoint checkpoint = Checkpoint::open(weights_folder(options));
   Progress progress("loading weights", options.quiet);
   LoadOptions load;
+  load.rank = rank;
   load.use_cache = !options.no_cache;
   load.threads = chosen_workers(options);
   load.quiet = options.quiet;

@@ -16,8 +16,10 @@ namespace baton {
 /// The folder that --weights names. Throws Error when there is none.
 std::filesystem::path weights_folder(const RunOptions &options);
 
-/// Reads the parameters of the program from --weights, showing progress.
-Parameters load_weights(const Metadata &metadata, const RunOptions &options);
+/// Reads the parameters of one of the program's ranks from --weights, showing
+/// progress.
+Parameters load_weights(const Metadata &metadata, const RunOptions &options,
+                        uint32_t rank = 0);
 
 /// make_execution() with the run's event origin; where it copies the weights to
 /// a device, progress is shown.

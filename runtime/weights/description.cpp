@@ -49,7 +49,22 @@ uint64_t unsigned_or(const nlohmann::json &object, const char *key,
   return found->get<uint64_t>();
 }
 
-ParameterPart parse_part(const std::string &name, const nlohmann::json &part) {
+/// What a rank has of a part.
+void cut_part(const std::string &name, ParameterPart &part,
+              const nlohmann::json &shards, const Mesh &mesh, uint32_t rank) {
+  std::vector<uint64_t> whole = {part.all_outputs()};
+  if (part.shape.size() == 2)
+    whole.push_back(part.all_inputs());
+  ShardedTensor cut = ShardedTensor::of_whole(name, whole, shards, mesh);
+  std::vector<IndexRange> own = cut.ranges(rank);
+  part.own_outputs = own[0];
+  part.room_outputs = cut.part_shape()[0];
+  part.own_inputs = own.size() == 2 ? own[1] : IndexRange{0, 1};
+  part.room_inputs = own.size() == 2 ? cut.part_shape()[1] : 1;
+}
+
+ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
+                         const Mesh &mesh, uint32_t rank) {
   ParameterPart result;
   result.sources = part.at("sources").get<std::vector<std::string>>();
   for (const nlohmann::json &size : part.at("shape")) {
@@ -76,15 +91,18 @@ ParameterPart parse_part(const std::string &name, const nlohmann::json &part) {
            "has blocks that do not fit its shape " + shape_text(result.shape));
   }
   result.plus = part.value("plus", 0.0f);
+  // Other shapes are refused by the parameter.
+  if (result.shape.size() == 1 || result.shape.size() == 2)
+    cut_part(name, result, part.value("shards", nlohmann::json()), mesh, rank);
   return result;
 }
 
 void check_panels(const ParameterDescription &parameter, bool vector) {
   uint64_t outputs = 0;
   for (const ParameterPart &part : parameter.parts) {
-    bool fits = vector ? part.shape.size() == 1 && !part.transposed
-                       : part.shape.size() == 2 &&
-                             part.shape[part.transposed ? 0 : 1] == parameter.k;
+    bool fits = vector
+                    ? part.shape.size() == 1 && !part.transposed
+                    : part.shape.size() == 2 && part.room_inputs == parameter.k;
     if (!fits || part.outputs() > parameter.n - outputs)
       fail(parameter.name,
            "has a part of shape " + shape_text(part.shape) +
@@ -102,7 +120,8 @@ void check_panels(const ParameterDescription &parameter, bool vector) {
     fail(parameter.name, "interleaves something else than two equal parts");
 }
 
-ParameterDescription parse_parameter(const nlohmann::json &object) {
+ParameterDescription parse_parameter(const nlohmann::json &object,
+                                     const Mesh &mesh, uint32_t rank) {
   ParameterDescription result;
   result.name = object.at("name").get<std::string>();
   std::string kind = object.at("kind").get<std::string>();
@@ -119,7 +138,7 @@ ParameterDescription parse_parameter(const nlohmann::json &object) {
                                 result.layer_step + 1});
   if (object.contains("parts"))
     for (const nlohmann::json &part : object.at("parts"))
-      result.parts.push_back(parse_part(result.name, part));
+      result.parts.push_back(parse_part(result.name, part, mesh, rank));
   bool is_wide = result.type == DataType::F64;
   if (is_wide && kind != "constant")
     fail(result.name, "is no constant, but of the dtype f64");
@@ -144,7 +163,9 @@ ParameterDescription parse_parameter(const nlohmann::json &object) {
                     {result.layers, result.rows, result.columns, 4});
     if (result.parts.size() != 1 || result.parts[0].transposed ||
         result.parts[0].blocks.size != result.parts[0].blocks.stride ||
-        result.parts[0].shape != std::vector{result.rows, result.columns})
+        result.parts[0].shape.size() != 2 ||
+        result.parts[0].room_outputs != result.rows ||
+        result.parts[0].room_inputs != result.columns)
       fail(result.name, "is a table, but not made of one part of shape " +
                             shape_text({result.rows, result.columns}));
   } else if (kind == "constant") {
@@ -196,11 +217,12 @@ uint64_t ParameterDescription::layer_bytes() const {
 }
 
 std::vector<ParameterDescription>
-parse_parameters(const nlohmann::json &description) {
+parse_parameters(const nlohmann::json &description, uint32_t rank) {
   std::vector<ParameterDescription> result;
+  const Mesh mesh = Mesh::parse(description);
   try {
     for (const nlohmann::json &parameter : description.at("parameters"))
-      result.push_back(parse_parameter(parameter));
+      result.push_back(parse_parameter(parameter, mesh, rank));
   } catch (const nlohmann::json::exception &error) {
     std::string which = result.empty() ? "the first parameter"
                                        : "the parameter after " +

@@ -23,13 +23,16 @@
 // A part may have "blocks": [size, stride, offset], when of the tensor that the
 // checkpoint holds (its "shape") only every stride-th block of `size` outputs
 // is meant, `offset` outputs into the stride; and a vector's part "plus", a
-// number that is added to each element.
+// number that is added to each element. Of several ranks each may have a part
+// of it: "shards" (comm/shards.h) of its outputs, dimension 0, and inputs.
+// Sizes of the parameter are those of the parts.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_WEIGHTS_DESCRIPTION_H
 #define BATON_RUNTIME_WEIGHTS_DESCRIPTION_H
 
+#include "runtime/comm/shards.h"
 #include "runtime/weights/data_type.h"
 #include "runtime/weights/packing.h"
 
@@ -52,12 +55,21 @@ struct ParameterPart {
   bool transposed;
   OutputBlocks blocks;
   float plus = 0;
+  /// What this rank has of all outputs and inputs, and memory for.
+  IndexRange own_outputs, own_inputs;
+  uint64_t room_outputs = 0, room_inputs = 0;
 
   /// The sources' names in a given layer.
   std::vector<std::string> names(uint64_t layer) const;
   /// The extent along N: output features, or elements of a vector.
-  uint64_t outputs() const {
+  uint64_t outputs() const { return room_outputs; }
+  /// That of all ranks.
+  uint64_t all_outputs() const {
     return stored_outputs() / blocks.stride * blocks.size;
+  }
+  /// The extent along K, of all ranks; 1 for a vector.
+  uint64_t all_inputs() const {
+    return shape.size() < 2 ? 1 : shape[transposed ? 0 : 1];
   }
   /// Those that the checkpoint holds.
   uint64_t stored_outputs() const { return transposed ? shape[1] : shape[0]; }
@@ -85,10 +97,11 @@ struct ParameterDescription {
   uint64_t layer_bytes() const;
 };
 
-/// Reads and checks a description. Throws Error, naming the parameter, when it
-/// breaks a rule above; the program is then damaged or from another version.
+/// Reads and checks a description, for one of the program's ranks. Throws
+/// Error, naming the parameter, when it breaks a rule above; the program is
+/// then damaged or from another version.
 std::vector<ParameterDescription>
-parse_parameters(const nlohmann::json &description);
+parse_parameters(const nlohmann::json &description, uint32_t rank = 0);
 
 } // namespace baton
 

@@ -34,14 +34,19 @@ template <typename Element>
 void pack_segment(const PanelPart &part, const PanelSegment &segment,
                   uint64_t k, Conversion convert, Element *panel) {
   uint64_t source_bytes = bytes_of(part.type);
+  const PanelCut cut = part.cut.value_or(PanelCut{0, part.outputs, 0, k, k});
+  k = cut.inputs;
+  // What there is not is padding.
+  const uint64_t lanes = std::min(
+      segment.count, cut.outputs - std::min(cut.outputs, segment.output));
   if (part.transposed) {
     for (uint64_t row = 0; row < k; ++row)
-      for (uint64_t i = 0, run; i < segment.count; i += run) {
-        uint64_t output = segment.output + i;
-        run = std::min(segment.count - i, part.blocks.adjacent(output));
-        convert(part.data +
-                    (row * part.stored_outputs + part.blocks.stored(output)) *
-                        source_bytes,
+      for (uint64_t i = 0, run; i < lanes; i += run) {
+        uint64_t output = cut.first_output + segment.output + i;
+        run = std::min(lanes - i, part.blocks.adjacent(output));
+        convert(part.data + ((cut.first_input + row) * part.stored_outputs +
+                             part.blocks.stored(output)) *
+                                source_bytes,
                 panel + row * panel_lanes + segment.lane + i, run);
       }
     return;
@@ -49,11 +54,14 @@ void pack_segment(const PanelPart &part, const PanelSegment &segment,
   alignas(64) Element rows[panel_lanes * block_k];
   for (uint64_t start = 0; start < k; start += block_k) {
     uint64_t depth = std::min(block_k, k - start);
-    for (uint64_t i = 0; i < segment.count; ++i)
-      convert(part.data + (part.blocks.stored(segment.output + i) * k + start) *
-                              source_bytes,
+    for (uint64_t i = 0; i < lanes; ++i)
+      convert(part.data +
+                  (part.blocks.stored(cut.first_output + segment.output + i) *
+                       cut.stored_inputs +
+                   cut.first_input + start) *
+                      source_bytes,
               rows + i * block_k, depth);
-    interleave_rows(rows, segment.count, depth,
+    interleave_rows(rows, lanes, depth,
                     panel + start * panel_lanes + segment.lane);
   }
 }

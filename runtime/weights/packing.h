@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace baton {
@@ -48,6 +49,15 @@ struct OutputBlocks {
   }
 };
 
+/// Of a part that is larger than what is packed: where that begins, in outputs
+/// and in K, and how much of it there is. Lanes and depths behind it are left.
+struct PanelCut {
+  uint64_t first_output, outputs;
+  uint64_t first_input, inputs;
+  /// All of K that is stored.
+  uint64_t stored_inputs;
+};
+
 /// One part: a matrix [stored outputs, K], or [K, stored outputs] when
 /// transposed.
 struct PanelPart {
@@ -59,6 +69,7 @@ struct PanelPart {
   OutputBlocks blocks;
   /// Added to every element; F32 panels only.
   float plus = 0;
+  std::optional<PanelCut> cut = {};
 };
 
 struct PanelLayout {

@@ -59,7 +59,10 @@ make_slots(const std::vector<ParameterDescription> &parameters,
               *checkpoint));
       if (parameter.kind == ParameterKind::Table && checkpoint) {
         const Tensor &tensor = *slot.tensors[0].tensor;
+        // Rows that only other ranks have nobody reads.
         slot.in_place = tensor.type == parameter.type &&
+                        parameter.parts[0].own_inputs.count ==
+                            parameter.parts[0].shape[1] &&
                         reinterpret_cast<uintptr_t>(tensor.data) %
                                 bytes_of(parameter.type) ==
                             0;
@@ -132,22 +135,30 @@ void pack_job(const Slot &slot, const Job &job, std::byte *base) {
   switch (parameter.kind) {
   case ParameterKind::Panels: {
     PanelLayout layout{{}, parameter.k, parameter.interleave, parameter.type};
-    for (size_t i = 0; i < slot.tensors.size(); ++i)
+    for (size_t i = 0; i < slot.tensors.size(); ++i) {
+      const ParameterPart &part = parameter.parts[i];
       layout.parts.push_back(
           {slot.tensors[i].tensor->data, slot.tensors[i].tensor->type,
-           parameter.parts[i].outputs(), parameter.parts[i].stored_outputs(),
-           parameter.parts[i].transposed, parameter.parts[i].blocks,
-           parameter.parts[i].plus});
+           part.outputs(), part.stored_outputs(), part.transposed, part.blocks,
+           part.plus,
+           PanelCut{part.own_outputs.begin, part.own_outputs.count,
+                    part.own_inputs.begin, part.own_inputs.count,
+                    part.all_inputs()}});
+    }
     pack_panels(layout, job.first, job.last, base);
     return;
   }
   case ParameterKind::Table: {
     const Tensor &tensor = *slot.tensors[0].tensor;
-    uint64_t element = job.first * parameter.columns;
-    conversion(tensor.type,
-               parameter.type)(tensor.data + element * bytes_of(tensor.type),
-                               base + element * bytes_of(parameter.type),
-                               (job.last - job.first) * parameter.columns);
+    const ParameterPart &part = parameter.parts[0];
+    Conversion convert = conversion(tensor.type, parameter.type);
+    for (uint64_t row = job.first;
+         row < std::min(job.last, part.own_outputs.count); ++row)
+      convert(tensor.data + ((part.own_outputs.begin + row) * part.shape[1] +
+                             part.own_inputs.begin) *
+                                bytes_of(tensor.type),
+              base + row * parameter.columns * bytes_of(parameter.type),
+              part.own_inputs.count);
     return;
   }
   case ParameterKind::Constant:
@@ -294,7 +305,8 @@ StoredTensor find_stored(const ParameterPart &part, uint64_t layer,
 Parameters Parameters::load(const nlohmann::json &description,
                             const Checkpoint &checkpoint,
                             const LoadOptions &options) {
-  std::vector<ParameterDescription> parameters = parse_parameters(description);
+  std::vector<ParameterDescription> parameters =
+      parse_parameters(description, options.rank);
   std::vector<Slot> slots = make_slots(parameters, &checkpoint);
   Parameters result;
   result.region = HugeRegion(assign_offsets(slots));
@@ -309,7 +321,11 @@ Parameters Parameters::load(const nlohmann::json &description,
   // Tables that are all read in place leave nothing to keep.
   bool use_cache = options.use_cache && result.region.size() != 0;
   if (use_cache) {
-    key = packing_key(checkpoint, description.at("parameters").dump());
+    std::string text = description.at("parameters").dump();
+    // Of several ranks each has parts of its own.
+    if (Mesh mesh = Mesh::parse(description); mesh.ranks() > 1)
+      text += " rank " + std::to_string(options.rank) + " of " + mesh.text();
+    key = packing_key(checkpoint, text);
     path = cache_path(checkpoint, key);
     state = read_cache(path, key, result.region, options.threads, done);
   }
@@ -340,11 +356,14 @@ Parameters Parameters::load(const nlohmann::json &description,
       continue;
     }
     const StoredTensor &source = slot.tensors[0];
-    result.pointers.push_back(source.tensor->data);
-    result.resident += source.tensor->bytes;
-    result.all_pieces.push_back(
-        {static_cast<const std::byte *>(source.tensor->data),
-         static_cast<size_t>(source.tensor->bytes)});
+    const ParameterPart &part = slot.parameter->parts[0];
+    const uint64_t row = part.shape[1] * bytes_of(source.tensor->type);
+    std::span<const std::byte> own = {
+        source.tensor->data + part.own_outputs.begin * row,
+        static_cast<size_t>(part.own_outputs.count * row)};
+    result.pointers.push_back(own.data());
+    result.resident += own.size();
+    result.all_pieces.push_back(own);
     if (std::find(result.files.begin(), result.files.end(), source.file) ==
         result.files.end())
       result.files.push_back(source.file);

@@ -25,6 +25,8 @@ StoredTensor find_stored(const ParameterPart &part, uint64_t layer,
                          const Checkpoint &checkpoint);
 
 struct LoadOptions {
+  /// Of the program's ranks, the one whose parts are read.
+  uint32_t rank = 0;
   /// Read packed weights from the checkpoint's .baton folder, or write them
   /// there when they are not (see cache.h).
   bool use_cache = true;

@@ -34,7 +34,7 @@ static std::string parseMesh(const std::string &text,
   llvm::StringRef(text).split(parts, ',', -1, /*KeepEmpty=*/!text.empty());
   for (llvm::StringRef part : parts) {
     auto [name, number] = part.split('=');
-    if (name != kDataAxis && name != "tp" && name != "pp")
+    if (name != kDataAxis && name != kTensorAxis && name != "pp")
       return fail("axis '" + name + "' is unknown; there is dp, tp, pp");
     if (llvm::is_contained(seen, name))
       return fail("axis " + name + " occurs twice");
@@ -45,8 +45,8 @@ static std::string parseMesh(const std::string &text,
                   "', expected 1 to 1024");
     if (size == 1)
       continue;
-    if (name != kDataAxis)
-      return fail("axis " + name + " is not built yet; there is dp");
+    if (name == "pp")
+      return fail("axis " + name + " is not built yet; there is dp, tp");
     mesh.push_back({name.str(), size});
   }
   return "";
@@ -130,8 +130,10 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "FILE.mlir of update rules and groups");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
   app.add_option("--mesh", mesh,
-                 "training: ranks to run on, as axes and their sizes: dp=2 "
-                 "gives each of two ranks a half of the sequences");
+                 "ranks to run on, as axes and their sizes: in training dp=2 "
+                 "gives each of two ranks a half of the sequences, tp=2 a "
+                 "half of the heads, of feed-forward layers and of the "
+                 "vocabulary");
   for (auto [flag, value] :
        {std::pair<const char *, std::string *>{"--sharding", &sharding},
         {"--pipeline", &pipeline}})
@@ -191,8 +193,10 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return error;
   if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
     return error;
-  if (!options.mesh.empty() && mode.value != "train")
-    return "--mesh=" + mesh + " is for --mode=train";
+  for (const MeshAxis &axis : options.mesh)
+    if (mode.value != "train" && axis.name == kDataAxis)
+      return "--mesh=" + mesh + ": axis " + axis.name +
+             " is for --mode=train; a program that decodes has one sequence";
   if (std::string error = finishExchanges(options); !error.empty())
     return error;
   for (auto [flag, value] :

@@ -5,29 +5,30 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/ranks.h"
 #include "codegen/cpu/library/weights.h"
 
 using namespace baton::cpu;
 
 namespace {
 
-/// `read(token, first, count)` returns elements [first, first + count) of a
-/// row.
+/// `read(row, first, count)` returns elements [first, first + count) of a row
+/// of a table with `tokens` of the vocabulary, from `begin` on. Others give 0.
 template <typename Read>
 BATON_INLINE void embedding(Real *__restrict out, int64_t out_stride,
                             const int32_t *__restrict tokens, int64_t rows,
                             int64_t width, int64_t vocabulary, Real multiplier,
-                            Read read) {
+                            int64_t begin, int64_t count_of_tokens, Read read) {
   for (int64_t row = 0; row < rows; ++row) {
-    int64_t token = tokens[row];
+    int64_t token = tokens[row], own = token - begin;
     Real *destination = out + row * out_stride;
     bool isKnown = token >= 0 && token < vocabulary;
+    bool isOwn = isKnown && own >= 0 && own < count_of_tokens;
     for_each_vector(width,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                       store(destination + first,
-                            isKnown ? read(token, first, count) * multiplier
-                                    : splat(__builtin_nanf("")),
+                            isOwn ? read(own, first, count) * multiplier
+                                  : splat(isKnown ? 0.0f : __builtin_nanf("")),
                             count);
                     });
   }
@@ -37,29 +38,29 @@ template <typename Weight>
 BATON_INLINE void from_table(Real *out, int64_t out_stride,
                              const int32_t *tokens, const Weight *table,
                              int64_t rows, int64_t width, int64_t vocabulary,
-                             Real multiplier) {
-  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier,
-            [&](int64_t token, int64_t first, int64_t count)
-                BATON_INLINE_LAMBDA {
-                  return load_weights(table + token * width + first, count);
-                });
+                             Real multiplier, int64_t begin, int64_t own) {
+  embedding(
+      out, out_stride, tokens, rows, width, vocabulary, multiplier, begin, own,
+      [&](int64_t token, int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+        return load_weights(table + token * width + first, count);
+      });
 }
 
 template <typename Weight>
 BATON_INLINE void from_panels(Real *out, int64_t out_stride,
                               const int32_t *tokens, const Weight *panels,
                               int64_t rows, int64_t width, int64_t vocabulary,
-                              Real multiplier) {
-  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier,
-            [&](int64_t token, int64_t first, int64_t count)
-                BATON_INLINE_LAMBDA {
-                  const Weight *column =
-                      panels + token / lanes * lanes * width + token % lanes;
-                  Weight elements[lanes] = {};
-                  for (int64_t i = 0; i < count; ++i)
-                    elements[i] = column[(first + i) * lanes];
-                  return load_weights(elements);
-                });
+                              Real multiplier, int64_t begin, int64_t own) {
+  embedding(
+      out, out_stride, tokens, rows, width, vocabulary, multiplier, begin, own,
+      [&](int64_t token, int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+        const Weight *column =
+            panels + token / lanes * lanes * width + token % lanes;
+        Weight elements[lanes] = {};
+        for (int64_t i = 0; i < count; ++i)
+          elements[i] = column[(first + i) * lanes];
+        return load_weights(elements);
+      });
 }
 
 template <typename Weight>
@@ -85,7 +86,7 @@ BATON_TASK void baton_task_embedding_f32(Real *out, int64_t out_stride,
                                          int64_t width, int64_t vocabulary,
                                          Real multiplier) {
   from_table(out, out_stride, tokens, table, rows, width, vocabulary,
-             multiplier);
+             multiplier, 0, vocabulary);
 }
 
 BATON_TASK void baton_task_embedding_bf16(Real *out, int64_t out_stride,
@@ -94,7 +95,7 @@ BATON_TASK void baton_task_embedding_bf16(Real *out, int64_t out_stride,
                                           int64_t width, int64_t vocabulary,
                                           Real multiplier) {
   from_table(out, out_stride, tokens, reinterpret_cast<const BFloat16 *>(table),
-             rows, width, vocabulary, multiplier);
+             rows, width, vocabulary, multiplier, 0, vocabulary);
 }
 
 BATON_TASK void baton_task_embedding_f16(Real *out, int64_t out_stride,
@@ -103,14 +104,14 @@ BATON_TASK void baton_task_embedding_f16(Real *out, int64_t out_stride,
                                          int64_t width, int64_t vocabulary,
                                          Real multiplier) {
   from_table(out, out_stride, tokens, reinterpret_cast<const Float16 *>(table),
-             rows, width, vocabulary, multiplier);
+             rows, width, vocabulary, multiplier, 0, vocabulary);
 }
 
 BATON_TASK void baton_task_embedding_panels_f32(
     Real *out, int64_t out_stride, const int32_t *tokens, const Real *panels,
     int64_t rows, int64_t width, int64_t vocabulary, Real multiplier) {
   from_panels(out, out_stride, tokens, panels, rows, width, vocabulary,
-              multiplier);
+              multiplier, 0, vocabulary);
 }
 
 BATON_TASK void baton_task_embedding_panels_bf16(Real *out, int64_t out_stride,
@@ -121,7 +122,7 @@ BATON_TASK void baton_task_embedding_panels_bf16(Real *out, int64_t out_stride,
                                                  Real multiplier) {
   from_panels(out, out_stride, tokens,
               reinterpret_cast<const BFloat16 *>(panels), rows, width,
-              vocabulary, multiplier);
+              vocabulary, multiplier, 0, vocabulary);
 }
 
 BATON_TASK void baton_task_embedding_panels_f16(Real *out, int64_t out_stride,
@@ -132,8 +133,25 @@ BATON_TASK void baton_task_embedding_panels_f16(Real *out, int64_t out_stride,
                                                 Real multiplier) {
   from_panels(out, out_stride, tokens,
               reinterpret_cast<const Float16 *>(panels), rows, width,
-              vocabulary, multiplier);
+              vocabulary, multiplier, 0, vocabulary);
 }
+
+#define BATON_EMBEDDING_PART(NAME, FROM, STORED, WEIGHT)                       \
+  BATON_TASK void baton_task_##NAME(                                           \
+      Real *out, int64_t out_stride, const int32_t *tokens,                    \
+      const STORED *table, int64_t rows, int64_t width, int64_t vocabulary,    \
+      Real multiplier, const int32_t *place) {                                 \
+    FROM(out, out_stride, tokens, reinterpret_cast<const WEIGHT *>(table),     \
+         rows, width, vocabulary, multiplier, place[0], place[1]);             \
+  }
+BATON_EMBEDDING_PART(embedding_part_f32, from_table, Real, Real)
+BATON_EMBEDDING_PART(embedding_part_bf16, from_table, uint16_t, BFloat16)
+BATON_EMBEDDING_PART(embedding_part_f16, from_table, uint16_t, Float16)
+BATON_EMBEDDING_PART(embedding_panels_part_f32, from_panels, Real, Real)
+BATON_EMBEDDING_PART(embedding_panels_part_bf16, from_panels, uint16_t,
+                     BFloat16)
+BATON_EMBEDDING_PART(embedding_panels_part_f16, from_panels, uint16_t, Float16)
+#undef BATON_EMBEDDING_PART
 
 BATON_TASK void baton_task_position_embedding_f32(Real *out, int64_t out_stride,
                                                   const Real *table,

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/library/ranks.h"
 #include "codegen/cpu/library/row_sums.h"
 #include "codegen/cpu/library/training.h"
 
@@ -28,28 +29,28 @@ BATON_INLINE int64_t next_of(const int32_t *__restrict indices, int32_t token,
   return row;
 }
 
-} // namespace
-
-BATON_TASK void
-baton_task_embedding_gradient(Real *__restrict dtable, int64_t table_stride,
-                              const Real *__restrict dy, int64_t dy_stride,
-                              const int32_t *__restrict indices, int64_t rows,
-                              int64_t columns, int64_t vocabulary,
-                              Real multiplier, const int32_t *accumulate) {
+/// Of the tokens from `begin` on, `count` of them, with rows of the table for
+/// `room`.
+BATON_INLINE void
+embedding_gradient(Real *__restrict dtable, int64_t table_stride,
+                   const Real *__restrict dy, int64_t dy_stride,
+                   const int32_t *__restrict indices, int64_t rows,
+                   int64_t columns, int64_t room, Real multiplier,
+                   const int32_t *accumulate, int64_t begin, int64_t tokens) {
   const bool adds = joins(accumulate);
   if (!adds)
-    for (int64_t token = 0; token < vocabulary; ++token)
+    for (int64_t token = 0; token < room; ++token)
       for_each_vector(
           columns, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
             store(dtable + token * table_stride + first, splat(0.0f), count);
           });
   constexpr int64_t part = 256;
   alignas(64) Real sums[part];
-  for (int64_t begin = 0; begin < columns; begin += part) {
-    const int64_t width = columns - begin < part ? columns - begin : part;
+  for (int64_t left = 0; left < columns; left += part) {
+    const int64_t width = columns - left < part ? columns - left : part;
     for (int64_t row = 0; row < rows; ++row) {
       const int32_t token = indices[row];
-      if (token < 0 || token >= vocabulary ||
+      if (token < begin || token >= begin + tokens ||
           next_of(indices, token, 0, rows) < row)
         continue;
       for (int64_t i = 0; i < part; i += lanes)
@@ -60,9 +61,9 @@ baton_task_embedding_gradient(Real *__restrict dtable, int64_t table_stride,
             width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
               store(sums + first,
                     load(sums + first) +
-                        load(dy + next * dy_stride + begin + first, count));
+                        load(dy + next * dy_stride + left + first, count));
             });
-      Real *destination = dtable + token * table_stride + begin;
+      Real *destination = dtable + (token - begin) * table_stride + left;
       for_each_vector(width,
                       [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                         Vector value = load(sums + first) * multiplier;
@@ -72,4 +73,23 @@ baton_task_embedding_gradient(Real *__restrict dtable, int64_t table_stride,
                       });
     }
   }
+}
+
+} // namespace
+
+BATON_TASK void baton_task_embedding_gradient(
+    Real *dtable, int64_t table_stride, const Real *dy, int64_t dy_stride,
+    const int32_t *indices, int64_t rows, int64_t columns, int64_t vocabulary,
+    Real multiplier, const int32_t *accumulate) {
+  embedding_gradient(dtable, table_stride, dy, dy_stride, indices, rows,
+                     columns, vocabulary, multiplier, accumulate, 0,
+                     vocabulary);
+}
+
+BATON_TASK void baton_task_embedding_gradient_part(
+    Real *dtable, int64_t table_stride, const Real *dy, int64_t dy_stride,
+    const int32_t *indices, int64_t rows, int64_t columns, int64_t room,
+    Real multiplier, const int32_t *accumulate, const int32_t *place) {
+  embedding_gradient(dtable, table_stride, dy, dy_stride, indices, rows,
+                     columns, room, multiplier, accumulate, place[0], place[1]);
 }

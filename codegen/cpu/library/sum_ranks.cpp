@@ -1,5 +1,6 @@
 //===- sum_ranks.cpp - what several ranks have, added up ------------------===//
 
+#include "codegen/cpu/library/ranks.h"
 #include "codegen/cpu/library/training.h"
 #include "codegen/cpu/library/vector.h"
 
@@ -14,6 +15,38 @@ BATON_TASK void baton_task_sum_ranks(Real *parts, int64_t stride, int64_t ranks,
                       sum = sum + load(parts + rank * stride + column, count);
                     store(parts + column, sum, count);
                   });
+}
+
+BATON_TASK void baton_task_max_ranks(Real *parts, int64_t stride, int64_t ranks,
+                                     int64_t columns) {
+  for_each_vector(
+      columns, [&](int64_t column, int64_t count) BATON_INLINE_LAMBDA {
+        Vector most = load(parts + column, count);
+        for (int64_t rank = 1; rank < ranks; ++rank)
+          most = maximum(load(parts + rank * stride + column, count), most);
+        store(parts + column, most, count);
+      });
+}
+
+BATON_TASK void baton_task_clear(Real *out, int64_t columns) {
+  for_each_vector(columns,
+                  [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                    store(out + first, splat(0.0f), count);
+                  });
+}
+
+BATON_TASK void baton_task_keep_first(Real *out, int64_t out_stride,
+                                      const Real *x, int64_t x_stride,
+                                      int64_t rows, int64_t width,
+                                      const int32_t *place) {
+  const bool keeps = *place == 0;
+  for (int64_t row = 0; row < rows; ++row)
+    for_each_vector(
+        width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+          store(out + row * out_stride + first,
+                keeps ? load(x + row * x_stride + first, count) : splat(0.0f),
+                count);
+        });
 }
 
 BATON_TASK void baton_task_sum_losses(Real *out, int64_t width,

@@ -64,6 +64,8 @@ TEST_F(ProgramTypesTest, Exchange) {
             offsetof(BatonExchange, bytes));
   EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Part),
             offsetof(BatonExchange, part));
+  EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Distance),
+            offsetof(BatonExchange, distance));
 }
 
 TEST_F(ProgramTypesTest, Context) {

@@ -1415,3 +1415,67 @@ event.program @p max_rows 16 max_seq 32 max_outputs 4 {
   // expected-error @+2 {{failed to parse Event_ScopeAttr}}
   event.tensor @e shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (1)> scope block
 }
+
+// -----
+
+// exchange: parts are a multiple of 64 bytes, in every step
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 24)> capacity [4, 24] strides [24, 1]
+  event.buffer @p transient : f32 extents affine_map<()[rows, past, outputs] -> (2, (rows * 24) ceildiv 32 * 16)> capacity [2, 48] strides [48, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] {
+      // expected-error @+1 {{has parts of s0 * 24 elements, expected a multiple of 16 up to 2^42}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@y to @p, ()[rows, past, outputs] -> (rows * 24) by ()[rows, past, outputs] -> (rows * 24)>]
+    }
+  }
+}
+
+// -----
+
+// exchange: as many elements as the rows in use have
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 24)> capacity [4, 24] strides [24, 1]
+  event.buffer @p transient : f32 extents affine_map<()[rows, past, outputs] -> (2, (rows * 24) ceildiv 32 * 16)> capacity [2, 48] strides [48, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] {
+      // expected-error @+1 {{is of s0 * 23 elements, but @y has s0 * 24}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@y to @p, ()[rows, past, outputs] -> (rows * 23) by ()[rows, past, outputs] -> ((rows * 24) ceildiv 32 * 16)>]
+    }
+  }
+}
+
+// -----
+
+// exchange: rows of a part
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 24)> capacity [4, 24] strides [24, 1]
+  event.buffer @p transient : f32 extents affine_map<()[rows, past, outputs] -> (2, (rows * 24) ceildiv 32 * 16)> capacity [2, 48] strides [48, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] {
+      // expected-error @+1 {{is by parts of s0 * 16 elements, but rows of @p have ((s0 * 24) ceildiv 32) * 16}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@y to @p, ()[rows, past, outputs] -> (rows * 24) by ()[rows, past, outputs] -> (rows * 16)>]
+    }
+  }
+}
+
+// -----
+
+// exchange: n rows
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch []
+  event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 24)> capacity [4, 24] strides [24, 1]
+  event.buffer @p transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, (rows * 24) ceildiv 32 * 16)> capacity [4, 48] strides [48, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] {
+      // expected-error @+1 {{brings 2 parts, but @p has s0 rows}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@y to @p, ()[rows, past, outputs] -> (rows * 24) by ()[rows, past, outputs] -> ((rows * 24) ceildiv 32 * 16)>]
+    }
+  }
+}

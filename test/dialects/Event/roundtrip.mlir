@@ -58,7 +58,13 @@ event.program @ranks max_rows 4 max_seq 8 max_outputs 1 {
   event.mesh ["dp", "tp"] sizes [2, 3] batch ["dp"]
   event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
   event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 24)> capacity [4, 24] strides [24, 1]
+  event.buffer @p transient : f32 extents affine_map<()[rows, past, outputs] -> (2, (rows * 24) ceildiv 32 * 16)> capacity [2, 48] strides [48, 1]
   event.segment "s" repeat 1 {
+    event.phase "rows" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] {
+      // CHECK: event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@y to @p, ()[s0, s1, s2] -> (s0 * 24) by ()[s0, s1, s2] -> (((s0 * 24) ceildiv 32) * 16)>]
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@y to @p, ()[rows, past, outputs] -> (rows * 24) by ()[rows, past, outputs] -> ((rows * 24) ceildiv 32 * 16)>]
+    }
     event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1] accesses [] {
       // CHECK: event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
       event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]

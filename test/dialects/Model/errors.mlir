@@ -1475,3 +1475,63 @@ model.program @p max_seq 8 {
 %x = "test.value"() : () -> !model.tensor<rows x 2 x 4 x f32>
 // expected-error @below {{element types differ}}
 %r = model.broadcast %x {axis = 1 : i64, times = 3 : i64} : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<rows x 6 x 4 x f16>
+
+// -----
+
+// parameter: a shard is of a dimension
+// expected-error @below {{#model.shard<2 of 16 over ["tp"]> is of no dimension}}
+%w = model.parameter ["w"] {shards = [#model.shard<2 of 16 over ["tp"]>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: over an axis
+// expected-error @below {{#model.shard<0 of 16 over []> is over no axis}}
+%w = model.parameter ["w"] {shards = [#model.shard<0 of 16 over []>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: that no other shard is over
+// expected-error @below {{is over "tp", expected different axes}}
+%w = model.parameter ["w"] {shards = [#model.shard<0 of 16 over ["tp"]>, #model.shard<1 of 8 over ["tp"]>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: units are not negative
+// expected-error @below {{has units that are not 16 in blocks of 1}}
+%w = model.parameter ["w"] {shards = [#model.shard<0 of 16 over ["tp"] by 1 units [17, -1]>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: units are as many as the extent has
+// expected-error @below {{has units that are not 15 in blocks of 4}}
+%w = model.parameter ["w"] {shards = [#model.shard<0 of 15 over ["tp"] by 4 units [2, 1]>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: blocks of units have at least 1 index
+// expected-error @below {{has units that are not 15 in blocks of 0}}
+%w = model.parameter ["w"] {shards = [#model.shard<0 of 15 over ["tp"] by 0 units [8, 7]>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: equal parts leave a divisor of the extent
+// expected-error @below {{#model.shard<0 of 15 over ["tp"]> does not leave 8 of dimension 0}}
+%w = model.parameter ["w"] {shards = [#model.shard<0 of 15 over ["tp"]>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: uneven parts leave the most units
+// expected-error @below {{#model.shard<0 of 15 over ["tp"] by 1 units [9, 6]> does not leave 8 of dimension 0}}
+%w = model.parameter ["w"] {shards = [#model.shard<0 of 15 over ["tp"] by 1 units [9, 6]>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: a shard of the same dimension leaves the next one's extent
+// expected-error @below {{#model.shard<0 of 33 over ["tp"]> does not leave 16 of dimension 0}}
+%w = model.parameter ["w"] {shards = [#model.shard<0 of 33 over ["tp"]>, #model.shard<0 of 16 over ["dp"]>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: blocks are of the whole tensor
+// expected-error @below {{blocks of 3 rows do not make 16}}
+%w = model.parameter ["w"] {blocks = array<i64: 3, 8, 0>, shards = [#model.shard<0 of 16 over ["tp"]>]} : !model.tensor<8 x 4 x f32>

@@ -48,6 +48,8 @@ model.program @with_family max_seq 16777216 family "llama" attributes {note = "k
   %blocks = model.parameter ["a"] {blocks = array<i64: 2, 6, 3>} : !model.tensor<4 x 8 x bf16>
   // CHECK: model.parameter ["n"] {plus = 1.000000e+00 : f32} : <8 x f32>
   %plus = model.parameter ["n"] {plus = 1.0 : f32} : !model.tensor<8 x f32>
+  // CHECK: model.parameter ["s"] {shards = [#model.shard<0 of 15 over ["tp"] by 1 units [8, 7]>, #model.shard<1 of 16 over ["dp", "pp"]>]} : <8 x 4 x f32>
+  %shards = model.parameter ["s"] {shards = [#model.shard<0 of 15 over ["tp"] by 1 units [8, 7]>, #model.shard<1 of 16 over ["dp", "pp"]>]} : !model.tensor<8 x 4 x f32>
   %b = model.parameter ["b"] : !model.tensor<5 x 8 x bf16>
   // CHECK: model.concat %{{.+}}, %{{.+}} : (!model.tensor<4 x 8 x bf16>, !model.tensor<5 x 8 x bf16>) -> !model.tensor<9 x 8 x bf16>
   %c = model.concat %a, %b : (!model.tensor<4 x 8 x bf16>, !model.tensor<5 x 8 x bf16>) -> !model.tensor<9 x 8 x bf16>

@@ -725,6 +725,27 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
 
 // -----
 
+// An exchange of rows whose parts are less than the whole in steps of many.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["tp"] sizes [2] batch []
+  event.storage @ys bytes 384
+  event.storage @ps bytes 256
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 24)> capacity [4, 24] strides [24, 1] in @ys
+  event.buffer @p transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1] in @ps
+  event.segment "s" repeat 1 {
+    event.phase "make" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<write @y, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (rows, 24)>] {}
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @y, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (rows, 24)>,
+                #event.access<write @p, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>] {
+      // expected-error @+1 {{is of more elements than 2 parts have; for example with rows}}
+      event.exchange all_to_all over ["tp"] for "all_reduce" [#event.transfer<@y to @p, ()[rows, past, outputs] -> (rows * 24) by 32>]
+    }
+  }
+}
+
+// -----
+
 // One that is told of what it sends at a scope that they are not in.
 event.program @p max_rows 4 max_seq 8 max_outputs 1 {
   event.mesh ["dp"] sizes [2] batch ["dp"]
@@ -746,6 +767,27 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
       waits [#event.wait<@sum, (t)[rows, past, outputs] -> () to (t)[rows, past, outputs] -> ()>]
       notifies <@received, (t)[rows, past, outputs] -> ()> {
       event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
+
+// -----
+
+// One that does not state all rows in use.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["tp"] sizes [2] batch []
+  event.storage @ys bytes 384
+  event.storage @ps bytes 384
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 24)> capacity [4, 24] strides [24, 1] in @ys
+  event.buffer @p transient : f32 extents affine_map<()[rows, past, outputs] -> (2, (rows * 24) ceildiv 32 * 16)> capacity [2, 48] strides [48, 1] in @ps
+  event.segment "s" repeat 1 {
+    event.phase "make" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<write @y, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (rows, 24)>] {}
+    event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @y, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (rows - 1, 24)>,
+                #event.access<write @p, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 48)>] {
+      // expected-error @+1 {{sends @y, but phase 'exchange' states no read of @y(}}
+      event.exchange all_to_all over ["tp"] for "all_reduce" [#event.transfer<@y to @p, ()[rows, past, outputs] -> (rows * 24) by ()[rows, past, outputs] -> ((rows * 24) ceildiv 32 * 16)>]
     }
   }
 }

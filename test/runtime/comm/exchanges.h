@@ -47,7 +47,7 @@ struct Exchange {
     memory.reserve(2 * sizes.size());
     for (uint64_t bytes : sizes) {
       uint64_t part = part_of(bytes, ranks);
-      BatonExchange tensor = {nullptr, nullptr, bytes, part};
+      BatonExchange tensor = {nullptr, nullptr, bytes, part, part};
       uint64_t own = TensorPart::of(tensor, place).bytes;
       bool whole = kind == Collective::Kind::AllToAll;
       std::vector<std::byte> &from = memory.emplace_back(whole ? bytes : own);

@@ -296,7 +296,7 @@ TEST(InProcess, OtherTensorsAreRefused) {
   expect_all_say(said, {"are in different steps"});
 
   InProcessWorld third(line(2), both, impatient());
-  BatonExchange tensor = {nullptr, nullptr, 1000, 64};
+  BatonExchange tensor = {nullptr, nullptr, 1000, 64, 64};
   EXPECT_THROW(third.rank(0).exchange(0, 0, {&tensor, 1}), CommunicationError);
   EXPECT_THROW(third.rank(0).exchange(2, 0, {}), CommunicationError);
 }

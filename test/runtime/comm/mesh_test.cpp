@@ -91,7 +91,7 @@ TEST(Mesh, DamagedDescriptionsAreRefused) {
 }
 
 TEST(Mesh, PartsCoverATensor) {
-  BatonExchange tensor = {nullptr, nullptr, 150, 64};
+  BatonExchange tensor = {nullptr, nullptr, 150, 64, 64};
   EXPECT_EQ(TensorPart::of(tensor, 0).bytes, 64u);
   EXPECT_EQ(TensorPart::of(tensor, 2).begin, 128u);
   EXPECT_EQ(TensorPart::of(tensor, 2).bytes, 22u);

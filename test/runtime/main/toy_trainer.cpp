@@ -93,7 +93,8 @@ struct Step {
       std::copy_n(floats(send), bytes / sizeof(float), floats(receive));
       return;
     }
-    BatonExchange tensor = {floats(send), floats(receive), bytes, part_bytes};
+    BatonExchange tensor = {floats(send), floats(receive), bytes, part_bytes,
+                            part_bytes};
     context->exchange(context, collective, 0, &tensor, 1);
   }
 

@@ -1,0 +1,215 @@
+//===- StepSums.cpp - sums over ranks within a step -----------------------===//
+
+#include "passes/tasks/StepSums.h"
+
+#include "passes/tasks/TilingPieces.h"
+#include "passes/tasks/Training.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+using dist::AllReduceOp;
+using event::ExchangeKind;
+
+/// Elements whose sums are one task's.
+static constexpr int64_t kSummedElements = 4096;
+
+/// Parts begin on a cache line.
+static constexpr int64_t kPartElements = 16;
+
+static model::StepTensorType typeOf(Value value) {
+  return cast<model::StepTensorType>(value.getType());
+}
+
+StepSums::Key StepSums::keyOf(AllReduceOp op) {
+  int64_t width = 1;
+  for (int64_t extent : typeOf(op.getX()).getShape().drop_front())
+    width *= extent;
+  return {width, mesh.countRanks(
+                     llvm::to_vector(op.getAxes().getAsRange<StringAttr>()))};
+}
+
+StepSums::Memory &StepSums::memory(Key key, Location location) {
+  auto [place, isNew] = memories.try_emplace(key);
+  Memory &made = place->second;
+  if (!isNew)
+    return made;
+  auto [width, ranks] = key;
+  AffineExpr rows = plan.symbol(event::kRows);
+  auto part = [&, ranks = ranks](AffineExpr elements) {
+    return elements.ceilDiv(ranks * kPartElements) * kPartElements;
+  };
+  int64_t mostRows = plan.bound(model::kRows);
+  made.elements = rows * width;
+  made.part = part(made.elements);
+  made.most = cast<AffineConstantExpr>(part(plan.constant(mostRows * width)))
+                  .getValue();
+  std::string name = "sums." + std::to_string(width);
+  made.rows = plan.received(name, mostRows, width, 1, location,
+                            {rows, plan.constant(width)});
+  made.parts = plan.received(name + ".received", ranks, made.most, 1, location,
+                             {plan.constant(ranks), made.part});
+  return made;
+}
+
+View StepSums::shaped(const Memory &memory, model::StepTensorType type) {
+  MLIRContext *context = type.getContext();
+  AffineExpr column = getAffineConstantExpr(0, context);
+  for (int64_t i = 1; i < type.getRank(); ++i)
+    column = column * type.getDimension(i) + getAffineDimExpr(i, context);
+  return {memory.rows.buffer, type,
+          AffineMap::get(type.getRank(), event::kStepSymbols,
+                         {getAffineDimExpr(0, context), column}, context)};
+}
+
+bool StepSums::overwrites(Operation *op, Key key) {
+  bool found = false;
+  op->walk([&](AllReduceOp sum) { found |= keyOf(sum) == key; });
+  return found;
+}
+
+void StepSums::begin(Block &block) {
+  for (auto op : block.getOps<AllReduceOp>()) {
+    Key key = keyOf(op);
+    writers[op] = op;
+    if (key.second == 1)
+      continue;
+    Value x = op.getX();
+    Operation *maker = x.getDefiningOp();
+    bool mayWrite = maker && maker->getBlock() == &block && x.hasOneUse() &&
+                    !isViewOp(maker) && maker->getNumRegions() == 0 &&
+                    !isa<model::ParameterOp, model::SavedOp>(maker) &&
+                    x == maker->getResult(0) && !tiler.destinations.contains(x);
+    // Another sum's exchange in between would find the wrong rows.
+    for (Operation *between = maker; mayWrite && between != op;
+         between = between->getNextNode())
+      mayWrite = !overwrites(between, key);
+    if (!mayWrite)
+      continue;
+    tiler.destinations[x] = shaped(memory(key, op.getLoc()), typeOf(x));
+    writers[op] = maker;
+  }
+}
+
+/// Whether all that read the result have done so when the next sum's terms are
+/// written.
+bool StepSums::mayStay(AllReduceOp op) {
+  if (tiler.destinations.contains(op.getResult()))
+    return false;
+  Operation *next = nullptr;
+  for (Operation *after = op->getNextNode(); after && !next;
+       after = after->getNextNode())
+    if (overwrites(after, keyOf(op)))
+      next = isa<AllReduceOp>(after) ? writers.lookup(after) : after;
+  SmallVector<Value> values = {op.getResult()};
+  while (!values.empty()) {
+    Value value = values.pop_back_val();
+    for (Operation *user : value.getUsers()) {
+      if (user->getBlock() != op->getBlock() || user->getNumRegions() ||
+          user->hasTrait<OpTrait::IsTerminator>())
+        return false;
+      // A term that is written over another sum that it is made of.
+      if (next && !user->isBeforeInBlock(next))
+        return false;
+      if (isViewOp(user))
+        values.push_back(user->getResult(0));
+    }
+  }
+  return true;
+}
+
+LogicalResult StepSums::tile(AllReduceOp op) {
+  View x = tiler.viewOf(op.getX());
+  Key key = keyOf(op);
+  int64_t ranks = key.second;
+  if (ranks == 1) {
+    tiler.views[op.getResult()] = x;
+    return success();
+  }
+  model::StepTensorType type = typeOf(op.getX());
+  if (type.getDimension(0) != model::kRows || !type.getElementType().isF32() ||
+      llvm::any_of(type.getShape().drop_front(), model::isSymbol))
+    return op.emitOpError()
+           << "cannot be tiled: it is of " << type
+           << ", and so far ranks add up numbers of every row, in f32";
+  Location location = op.getLoc();
+  Memory &memory = this->memory(key, location);
+  View rows = shaped(memory, type);
+  std::string name = plan.uniqueName("all_reduce");
+  if (writers.lookup(op) == op &&
+      failed(tileCopy(op, plan.uniqueName(name + ".term"), x, rows, tiler)))
+    return failure();
+  {
+    PhaseBuilder phase =
+        plan.phase(name + ".exchange", location, {plan.constant(1)}, {1});
+    phase.reads(memory.rows, phase.whole(memory.rows));
+    Box parts = phase.whole(memory.parts);
+    phase.writes(memory.parts, parts);
+    phase.exchange(ExchangeKind::all_to_all, op.getAxes(), "all_reduce",
+                   phase.transfer(memory.rows, memory.parts, memory.elements,
+                                  memory.part));
+  }
+  {
+    PhaseBuilder phase = plan.phase(name + ".sum", location,
+                                    {memory.part.ceilDiv(kSummedElements)},
+                                    {ceilDiv(memory.most, kSummedElements)});
+    AffineExpr first = phase.coordinate(0) * kSummedElements;
+    Box all = phase.whole(memory.parts);
+    narrow(all, 1, phase.coordinate(0), kSummedElements);
+    Box out = all;
+    out.high[0] = phase.constant(1);
+    phase.reads(memory.parts, all);
+    phase.writes(memory.parts, out);
+    bool isSum = op.getFrom().getReduction() == dist::Reduction::sum;
+    phase.call(
+        isSum ? "sum_ranks" : "max_ranks",
+        {phase.address(memory.parts, out), phase.stride(memory.parts, 0),
+         phase.integer(ranks),
+         phase.count({phase.constant(kSummedElements), memory.part - first})});
+  }
+  {
+    PhaseBuilder phase =
+        plan.phase(name + ".gather", location, {plan.constant(1)}, {1});
+    Box sums = phase.whole(memory.parts);
+    sums.high[0] = phase.constant(1);
+    phase.reads(memory.parts, sums);
+    phase.writes(memory.rows, phase.whole(memory.rows));
+    phase.exchange(ExchangeKind::all_gather, op.getAxes(), "all_reduce",
+                   phase.transfer(memory.parts, memory.rows, memory.elements,
+                                  memory.part));
+  }
+  if (mayStay(op)) {
+    tiler.views[op.getResult()] = rows;
+    return success();
+  }
+  std::string copy = plan.uniqueName(name + ".result");
+  return tileCopy(op, copy, rows, tiler.resultFor(op, copy), tiler);
+}
+
+LogicalResult StepSums::tile(dist::FirstRankOp op) {
+  std::string name = plan.uniqueName(nameOf(op));
+  if (auto parameter = op.getX().getDefiningOp<model::ParameterOp>()) {
+    model::StepTensorType type = typeOf(op.getX());
+    if (!tiler.training || type.getRank() != 1)
+      return op.emitOpError() << "cannot be tiled: so far parameters that one "
+                                 "rank adds are vectors that train";
+    View x = tiler.training->trainable(op.getX()).weight,
+         out = plan.transient(name, type, op.getLoc());
+    PhaseBuilder phase = plan.phase(name, op.getLoc(), {plan.constant(1)}, {1});
+    phase.reads(x, phase.whole(x));
+    phase.writes(out, phase.whole(out));
+    Attribute width = phase.integer(type.getDimension(0));
+    phase.call("keep_first",
+               {phase.address(out, phase.whole(out)), width,
+                phase.address(x, phase.whole(x)), width, phase.integer(1),
+                width, places.read(phase, op.getAxes())});
+    tiler.views[op.getResult()] = out;
+    return success();
+  }
+  return tileRows(op, name, "keep_first", {tiler.viewOf(op.getX())},
+                  tiler.resultFor(op, name), tiler,
+                  [&](PhaseBuilder &phase, const RowTiles &,
+                      SmallVectorImpl<Attribute> &operands) {
+                    operands.push_back(places.read(phase, op.getAxes()));
+                  });
+}

@@ -1,0 +1,83 @@
+"""Decoding on several ranks gives the tokens of one.
+
+Compiled with --mesh=tp=2 (or what is given): generated tokens are one rank's, logits
+near them; any number of workers and any chunks of the prompt have the same bits. A
+program that several processes are started of is refused.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import struct
+
+import programs
+from programs import expect, run
+from train_ranks import MPI
+from training import read_bytes
+
+PROMPT = [5, 99, 1, 42, 42, 7, 64, 3, 18, 77, 2, 11]
+
+
+def logits(path):
+    data = read_bytes(path)
+    begin = 10 + struct.unpack("<H", data[8:10])[0]
+    return struct.unpack(f"<{(len(data) - begin) // 4}f", data[begin:])
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    tokens = ",".join(map(str, PROMPT))
+
+    def compile(name, *flags):
+        run([arguments.batonc, arguments.folder, "--quiet", "-o", path(name), *flags])
+        return path(name)
+
+    def generate(program, *flags):
+        result = run([program, "generate", "--weights", arguments.folder, "--tokens", tokens,
+                      "--max-new-tokens", 24, "--json", "--quiet", *flags])
+        return json.loads(result.stdout)["tokens"]
+
+    def score(program, *flags):
+        run([program, "logits", "--weights", arguments.folder, "--tokens", tokens, "--out",
+             path("logits.npy"), "--quiet", *flags])
+        return logits(path("logits.npy"))
+
+    for dtype in arguments.dtypes:
+        one = compile("one", f"--dtype={dtype}")
+        wanted, scores = generate(one), score(one)
+        size = max(map(abs, scores))
+        for mesh in arguments.meshes:
+            what = f"{mesh}, {dtype}"
+            many = compile("many", f"--dtype={dtype}", f"--mesh={mesh}")
+            found = score(many)
+            worst = max(abs(a - b) for a, b in zip(found, scores, strict=True)) / size
+            print(f"{what}: logits are off by {worst:.1e}")
+            expect(worst < 1e-5, f"{what}: logits are off by {worst}")
+            expect(generate(many) == wanted, f"{what}: other tokens than on one rank")
+            for flags in (["--workers", 2], ["--workers", 7], ["--prefill-chunk", 5], ["--no-cache"]):
+                expect(score(many, *flags) == found, f"{what} {flags}: other logits")
+                expect(generate(many, *flags) == wanted, f"{what} {flags}: other tokens")
+            sampled = ["--temperature", 0.8, "--top-k", 20, "--seed", 3]
+            expect(generate(many, *sampled) == generate(many, *sampled, "--workers", 4),
+                   f"{what}: samples depend on the workers")
+            bench = json.loads(run([many, "bench", "--prefill", 16, "--decode", 4, "--repeat", 1, "--json",
+                                    "--quiet"]).stdout)
+            expect(bench["decode_tokens_per_s"] > 0, f"{what}: {bench}")
+            if shutil.which("mpirun"):
+                refused = run([*MPI, "-n", 2, many, "generate", "--weights", arguments.folder, "--tokens", "1",
+                               "--max-new-tokens", 1, "--quiet"], check=False)
+                expect(refused.returncode != 0 and "threads of one process" in refused.stderr,
+                       f"{what}: {refused}")
+    refused = run([arguments.batonc, arguments.folder, "--mesh=dp=2", "--quiet", "-o", path("none")], check=False)
+    expect(refused.returncode == 1 and "axis dp is for --mode=train" in refused.stderr, f"dp: {refused}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--dtypes", nargs="+", default=["f32"])
+    parser.add_argument("folder")
+    parser.add_argument("meshes", nargs="+")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))

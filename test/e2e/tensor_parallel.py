@@ -1,0 +1,149 @@
+"""Training with a part of the model on every rank, against one rank.
+
+Compiled with --mesh=tp=2 and dp=2,tp=2 (or what is given): losses, norms and the
+gradient of every tensor lie within 1e-5 of one rank's, with several microbatches,
+too, and losses of several steps, whose gradients AdamW drives apart a little; threads, processes under mpirun and any number of workers have the same bits.
+In each layer and microbatch ranks add up four tensors of b·s·h numbers, beside the
+embedding, the loss and the norm. Checkpoints know no ranks: what one mesh has drawn,
+saved and loaded, another one has bit for bit.
+"""
+
+import argparse
+import json
+import os
+import shutil
+
+import programs
+from data_parallel import LENGTH, PART, Trainer, compare, same
+from programs import expect, run
+from training import lines_of, read_bytes, read_tensors, write_tokens
+from train_ranks import MPI
+
+SEQUENCES, STEPS = 4, 4
+
+
+def axes_of(mesh):
+    return {name: int(size) for name, size in (axis.split("=") for axis in mesh.split(","))}
+
+
+def check_traffic(what, traffic, axes, config, rows, microbatches, updates):
+    """Bytes of what ranks of tp add up, as formulas have them."""
+    ranks, layers, width = axes["tp"], config["num_hidden_layers"], config["hidden_size"]
+    groups = 1
+    for name, size in axes.items():
+        groups *= size if name != "tp" else 1
+    moved = {}
+    for collective in traffic["collectives"]:
+        where = f"{what}: {collective['name']}"
+        expect(collective["payload"] == eval(collective["formula"], {"rows": rows}),
+               f"{where}: moved {collective['payload']} bytes, stated are {collective['formula']}")
+        if collective["axes"] != ["tp"]:
+            continue
+        moved_here = collective["calls"] * collective["payload"]
+        expect(sum(collective["sent"]) == groups * (ranks - 1) * moved_here,
+               f"{where}: ranks sent {collective['sent']} of {moved_here} bytes")
+        key = collective["kind"], collective["operation"], collective["payload"]
+        moved[key] = moved.get(key, 0) + collective["calls"]
+    # Of every layer four; the embedding, and the gradient of the head's input.
+    expected = {4 * rows * width: 4 * layers + 2, 4 * rows: 1, 4 * rows * 2: 1}
+    for payload, times in expected.items():
+        for kind in "all_to_all", "all_gather":
+            found = moved.pop((kind, "all_reduce", payload), 0)
+            expect(found == times * microbatches,
+                   f"{what}: {found} times {kind} of {payload} bytes, expected {times} in each of "
+                   f"{microbatches} microbatches")
+    # What is left: sums of squares, once an update; gradients that add up over tp, too.
+    for (kind, operation, payload), calls in moved.items():
+        expect(operation in ("norm", "all_reduce") and calls % updates == 0 and payload % PART == 0,
+               f"{what}: {calls} times {kind} for {operation} of {payload} bytes")
+    expect(any(operation == "norm" for _, operation, _ in moved), f"{what}: no sum of squares")
+
+
+def tensors(path):
+    return {name: entry[2] for name, entry in read_tensors(path).items()}
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    with open(os.path.join(arguments.folder, "config.json")) as file:
+        config = json.load(file)
+    write_tokens(path("tokens.u16"), ((11 * i * i + i // 7) % config["vocab_size"]
+                                      for i in range(4 * SEQUENCES * (LENGTH + 1))))
+    batch = ["--batch", SEQUENCES]
+    parts = ["--batch", SEQUENCES // 2, "--accumulate", 2]
+    one = Trainer(arguments, scratch, "one")
+    alone = {"a step": one.train(1, *batch), "steps": one.train(STEPS, *batch),
+             "microbatches": one.train(1, *parts)}
+
+    for mesh in arguments.meshes:
+        axes = axes_of(mesh)
+        ranks = 1
+        for size in axes.values():
+            ranks *= size
+        sequences = SEQUENCES // axes.get("dp", 1)
+        many = Trainer(arguments, scratch, mesh.replace(",", "-"), f"--mesh={mesh}")
+        found = {"a step": many.train(1, *batch, "--workers", ranks),
+                 "steps": many.train(STEPS, *batch, "--workers", ranks),
+                 "microbatches": many.train(1, *parts)}
+        for name, result in found.items():
+            compare(f"{mesh}, {name}", alone[name], result, 1e-4 if name == "steps" else 1e-5)
+        check_traffic(f"{mesh}, steps", found["steps"][3], axes, config, sequences * LENGTH, STEPS, STEPS)
+        check_traffic(f"{mesh}, microbatches", found["microbatches"][3], axes, config,
+                      sequences * LENGTH // 2, 2, 1)
+        same(f"{mesh}, more workers", found["steps"],
+             many.train(STEPS, *batch, "--workers", 3 * ranks))
+        if shutil.which("mpirun"):
+            threads = many.program
+            many.program = path("mpi")
+            with open(many.program, "w") as script:
+                script.write(f'#!/bin/sh\nexec {" ".join(MPI)} -n {ranks} {threads} "$@"\n')
+            os.chmod(many.program, 0o755)
+            same(f"{mesh}, processes", found["steps"], many.train(STEPS, *batch))
+            many.program = threads
+        else:
+            print("without mpirun: threads only")
+        cross(arguments, scratch, one, many, mesh, batch)
+
+
+def cross(arguments, scratch, one, many, mesh, batch):
+    """Weights and states of one mesh on another."""
+    path = lambda name: os.path.join(scratch, name)
+
+    def train(trainer, out, steps, rate, *flags):
+        """Weights and states after the steps, and their lines."""
+        result = run([trainer.program, "train", "--data", path("tokens.u16"), "--out", path(out), "--seq",
+                      LENGTH, "--steps", steps, "--lr", rate, "--lr-schedule", "constant",
+                      "--validation-fraction", 0, "--quiet", "--json", *batch, *flags])
+        files = [tensors(os.path.join(path(out), f"step-{steps}", name))
+                 for name in ("model.safetensors", "optimizer.safetensors")]
+        return files, [line for line in lines_of(result.stdout, "tokens_per_s") if "loss" in line]
+
+    # A step with a rate this small changes no bit of a weight.
+    small = 1e-30
+    fresh = ["--init-seed", 3, "--model", arguments.folder]
+    name = mesh.replace(",", "-")
+    drawn = [train(trainer, f"drawn-{kind}-{name}", 1, small, *fresh)[0][0]
+             for kind, trainer in (("one", one), ("many", many))]
+    expect(drawn[0] == drawn[1], f"{mesh}: other weights are drawn than on one rank")
+
+    weights = ["--weights", arguments.folder]
+    for kind, first, second in (("away", many, one), ("back", one, many)):
+        out = f"{kind}-{name}"
+        saved, _ = train(first, out, 2, 1e-3, *weights)
+        shutil.copytree(path(out), path(out + "-on"))
+        still, _ = train(second, out, 3, small, *weights, "--resume")
+        expect(still[0] == saved[0], f"{mesh}, {kind}: weights are not those that were saved")
+        _, on = train(second, out + "-on", 4, 1e-3, *weights, "--resume")
+        _, straight = train(one, out + "-straight", 4, 1e-3, *weights)
+        for line, wanted in zip(on, straight[2:], strict=True):
+            expect(line["step"] == wanted["step"] and abs(line["loss"] / wanted["loss"] - 1) < 1e-5,
+                   f"{mesh}, {kind}: {line} after another mesh, {wanted} without")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("folder")
+    parser.add_argument("meshes", nargs="+")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
