@@ -49,7 +49,7 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
 }
 
 void compiler::addShardingPasses(mlir::PassManager &manager,
-                                 const std::vector<MeshAxis> &mesh,
+                                 const std::vector<MeshAxis> &mesh, int zero,
                                  bool localizes, bool fusesAttention) {
   if (fusesAttention) {
     manager.addPass(mlir::createCanonicalizerPass());
@@ -64,13 +64,17 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
     for (const MeshAxis &axis : mesh)
       if (axis.name == name)
         tactics.push_back(tactic + axis.name);
+  for (const MeshAxis &axis : mesh)
+    if (axis.name == kDataAxis && zero > 0)
+      tactics.push_back((zero == 3 ? "zero:" : "gradients:") + axis.name);
   propagation.tactics = tactics;
   manager.addPass(sharding::createShardingPropagation(propagation));
   manager.addPass(sharding::createInsertReshards());
   manager.addPass(sharding::createVerifySharding());
   manager.addPass(sharding::createLowerReshards());
   if (localizes)
-    manager.addPass(sharding::createLocalize());
+    manager.addPass(sharding::createLocalize(
+        sharding::LocalizeOptions{zero > 1 ? "step" : "update"}));
 }
 
 void compiler::addVerification(mlir::PassManager &manager) {

@@ -250,7 +250,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
         !options.disabledPasses.count("attention-fusion");
     // What a schedule fuses of a program that decodes is one rank's.
     if (shards && !options.training)
-      addShardingPasses(manager, options.mesh,
+      addShardingPasses(manager, options.mesh, /*zero=*/0,
                         /*localizes=*/options.stage != Stage::dist,
                         fusesAttention);
     if (plan.tiled && options.training)
@@ -260,7 +260,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     else if (!plan.tiled)
       addVerification(manager);
     if (shards && options.training)
-      addShardingPasses(manager, options.mesh,
+      addShardingPasses(manager, options.mesh, options.zero,
                         /*localizes=*/options.stage != Stage::dist);
     if (plan.tiled && !asModel)
       addTaskPasses(manager, target, *schedule, i);

@@ -102,6 +102,51 @@ static json parametersOf(Layouts layouts) {
   return result;
 }
 
+static bool isInEveryStep(PhaseOp phase) {
+  return llvm::none_of(phase.getGrid().getResults(),
+                       [](mlir::AffineExpr extent) {
+                         return extent.isFunctionOfSymbol(kOutputs);
+                       });
+}
+
+/// What storages of a program that trains are for: weights, gradients (also
+/// those of a rank's own rows, as far as several steps add to them), the
+/// optimizer's states, what ranks exchange, and what the runtime provides.
+static llvm::SmallDenseMap<mlir::Attribute, std::string>
+usesOf(const baton::plan::ProgramLayout &layout) {
+  llvm::SmallDenseMap<mlir::Attribute, std::string> uses;
+  auto storageOf = [&](mlir::StringAttr name) {
+    BufferOp buffer = layout.buffers.find(name)->second;
+    return buffer.getStorage() ? buffer.getStorageAttr().getAttr()
+                               : mlir::StringAttr();
+  };
+  for (auto [name, buffer] : layout.buffers) {
+    BufferOp op = buffer;
+    std::optional<mlir::DictionaryAttr> description = op.getDescription();
+    if (!description || !op.getStorage())
+      continue;
+    if (auto role = description->getAs<mlir::StringAttr>("role"))
+      uses[storageOf(name)] = role.str() == "places" ? "input" : role.str();
+  }
+  ProgramOp program = layout.program;
+  for (PhaseOp phase : phasesOf(program))
+    for (auto exchange : phase.getBody().getOps<ExchangeOp>())
+      for (TransferAttr transfer : exchange.getTransfers()) {
+        bool gathers = exchange.getKind() == ExchangeKind::all_gather;
+        mlir::StringAttr send = storageOf(transfer.getSend().getAttr()),
+                         receive = storageOf(transfer.getReceive().getAttr());
+        mlir::StringAttr whole = gathers ? receive : send;
+        // Weights that ranks keep parts of are sent from where they are.
+        std::string &parts = uses[gathers ? send : receive];
+        if (parts != "parameter")
+          parts = "exchange";
+        if (!uses.count(whole))
+          uses[whole] =
+              gathers || isInEveryStep(phase) ? "exchange" : "gradient";
+      }
+  return uses;
+}
+
 /// One of each name, as large as any of that name.
 static json storagesOf(Layouts layouts) {
   llvm::SmallDenseMap<mlir::Attribute, const char *> kinds;
@@ -116,11 +161,18 @@ static json storagesOf(Layouts layouts) {
       bytes[name] = std::max<int64_t>(bytes[name], op.getBytes());
     }
   }
+  ProgramOp first = layouts.front().program;
+  llvm::SmallDenseMap<mlir::Attribute, std::string> uses;
+  if (first->hasAttr("event.longest_sequence"))
+    uses = usesOf(layouts.front());
   json result = json::array();
-  for (auto [name, size] : bytes)
+  for (auto [name, size] : bytes) {
     result.push_back({{"name", name.str()},
                       {"bytes", size},
                       {"kind", kinds.count(name) ? kinds[name] : "transient"}});
+    if (auto use = uses.find(name); use != uses.end())
+      result.back()["use"] = use->second;
+  }
   return result;
 }
 
@@ -142,6 +194,12 @@ static json persistentOf(const baton::plan::ProgramLayout &layout) {
       entry["shape"] = op.getCapacity().vec();
       entry["layers"] = op.getLayers();
     }
+    // Where layers do not simply lie behind one another from the start on.
+    if (op.getOffset())
+      entry["offset"] = op.getOffset();
+    if (op.getLayers() > 1 &&
+        op.getLayerStride() != uint64_t(*op.getSpan()) + 1)
+      entry["layer_stride"] = op.getLayerStride();
     result.push_back(std::move(entry));
   }
   return result;
@@ -281,10 +339,6 @@ static json collectivesOf(const baton::plan::ProgramLayout &layout) {
       for (TransferAttr transfer : exchange.getTransfers())
         tensors.push_back(wholeOf(exchange, transfer).str());
       auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
-      bool always = llvm::none_of(phase.getGrid().getResults(),
-                                  [](mlir::AffineExpr extent) {
-                                    return extent.isFunctionOfSymbol(kOutputs);
-                                  });
       Payload payload = payloadOf(exchange, layout);
       result.push_back(
           {{"name", phase.getName().str()},
@@ -295,7 +349,7 @@ static json collectivesOf(const baton::plan::ProgramLayout &layout) {
            {"operation", exchange.getPurpose().str()},
            {"payload", payload.text},
            {"payload_bytes", payload.bytes},
-           {"every_step", always},
+           {"every_step", isInEveryStep(phase)},
            {"tensors", std::move(tensors)}});
     }
   return result;

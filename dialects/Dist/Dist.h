@@ -17,7 +17,9 @@ constexpr llvm::StringLiteral kPlacements = "dist.placements",
                               kGradient = "dist.gradient",
                               kJoined = "dist.joined",
                               kSharedHeads = "dist.shared_heads",
-                              kSummed = "dist.summed";
+                              kSummed = "dist.summed",
+                              kScattered = "dist.scattered",
+                              kGathered = "dist.gathered";
 
 } // namespace baton::dist
 

@@ -22,9 +22,33 @@ using namespace baton::model;
 
 /// Gradients add up where they are; the sum over ranks follows once, behind all
 /// that adds to them.
-static bool isGradientSum(AllReduceOp op) {
-  return !op.use_empty() &&
+static bool isGradientSum(Operation *op) {
+  return isa<AllReduceOp, ReduceScatterOp>(op) && !op->use_empty() &&
          llvm::all_of(op->getUsers(), llvm::IsaPred<GradientOp>);
+}
+
+/// A parameter of which ranks have parts, and gather them for their ops.
+static bool isGathered(ParameterOp parameter) {
+  return llvm::all_of(parameter->getUsers(),
+                      llvm::IsaPred<AllGatherOp, GradientOp>) &&
+         llvm::any_of(parameter->getUsers(), llvm::IsaPred<AllGatherOp>);
+}
+
+/// One that no op of its block reads: its gradient ends there.
+static bool isOnlyTarget(ParameterOp parameter) {
+  return llvm::all_of(parameter->getUsers(), llvm::IsaPred<GradientOp>);
+}
+
+/// Whether parts of a parameter are kept, and not what ranks compute with:
+/// those are over batch axes.
+static bool isKeptInParts(ParameterOp parameter, MeshOp mesh) {
+  return (isGathered(parameter) || isOnlyTarget(parameter)) &&
+         llvm::all_of(dist::placementOf(parameter.getResult()).getDimensions(),
+                      [&](DimensionAttr dimension) {
+                        return llvm::all_of(
+                            dimension.getAxes(),
+                            [&](StringAttr axis) { return mesh.isBatch(axis); });
+                      });
 }
 
 /// The largest part of a number that a rank has.
@@ -187,7 +211,8 @@ static LogicalResult expectKnown(Operation *op) {
                               "are sums";
 }
 
-static LogicalResult localize(ProgramOp program, MeshOp mesh) {
+static LogicalResult localize(ProgramOp program, MeshOp mesh,
+                              StringRef scatter) {
   if (!program.getTraining())
     simplifyDecoding(program, mesh);
   SmallVector<std::pair<Value, StepTensorType>> types;
@@ -199,12 +224,27 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
     }
     return success();
   };
-  SmallVector<AllReduceOp> gradients, sums;
+  SmallVector<Operation *> gradients, gathers;
+  SmallVector<AllReduceOp> sums;
   SmallVector<FirstRankOp> terms;
   SmallVector<std::pair<ParameterOp, ArrayAttr>> parameters;
   if (failed(note(program, program.getBody().getArguments())))
     return failure();
   WalkResult walk = program.getBody().walk([&](Operation *op) {
+    if (isGradientSum(op)) {
+      gradients.push_back(op);
+      return WalkResult::advance();
+    }
+    auto gather = dyn_cast<AllGatherOp>(op);
+    auto gathered =
+        gather ? gather.getX().getDefiningOp<ParameterOp>() : ParameterOp();
+    if (gathered && isKeptInParts(gathered, mesh)) {
+      gathers.push_back(op);
+      return WalkResult::advance();
+    }
+    auto parameter = dyn_cast<ParameterOp>(op);
+    if (parameter && isKeptInParts(parameter, mesh))
+      return WalkResult::advance();
     if (failed(expectKnown(op)) || failed(note(op, op->getResults())))
       return WalkResult::interrupt();
     for (Region &region : op->getRegions())
@@ -212,10 +252,10 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
         if (failed(note(op, block.getArguments())))
           return WalkResult::interrupt();
     if (auto sum = dyn_cast<AllReduceOp>(op))
-      (isGradientSum(sum) ? gradients : sums).push_back(sum);
+      sums.push_back(sum);
     if (auto term = dyn_cast<FirstRankOp>(op))
       terms.push_back(term);
-    if (auto parameter = dyn_cast<ParameterOp>(op))
+    if (parameter)
       if (ArrayAttr shards = shardsOf(parameter, mesh))
         parameters.push_back({parameter, shards});
     return WalkResult::advance();
@@ -231,11 +271,21 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
     makeLocal(sum, cast<StepTensorType>(sum.getX().getType()), mesh);
   for (FirstRankOp term : terms)
     makeLocal(term, cast<StepTensorType>(term.getX().getType()));
-  for (AllReduceOp sum : gradients) {
-    for (Operation *gradient : sum->getUsers())
-      gradient->setAttr(kSummed, sum.getAxes());
-    sum.replaceAllUsesWith(sum.getX());
-    sum.erase();
+  for (Operation *sum : gradients) {
+    for (Operation *gradient : sum->getUsers()) {
+      gradient->setAttr(kSummed, sum->getAttr("axes"));
+      if (isa<ReduceScatterOp>(sum))
+        gradient->setAttr(kScattered,
+                          StringAttr::get(sum->getContext(), scatter));
+    }
+    sum->getResult(0).replaceAllUsesWith(sum->getOperand(0));
+    sum->erase();
+  }
+  for (Operation *gather : gathers) {
+    gather->getOperand(0).getDefiningOp()->setAttr(kGathered,
+                                                   gather->getAttr("axes"));
+    gather->getResult(0).replaceAllUsesWith(gather->getOperand(0));
+    gather->erase();
   }
   program->removeAttr(kArguments);
   program.getBody().walk([](Operation *op) {
@@ -247,12 +297,19 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
 
 namespace {
 struct Localize : baton::sharding::impl::LocalizeBase<Localize> {
+  using LocalizeBase::LocalizeBase;
+
   void runOnOperation() override {
+    if (scatter != "update" && scatter != "step") {
+      getOperation().emitError() << "localize: scatter is '" << scatter
+                                 << "', expected update or step";
+      return signalPassFailure();
+    }
     MeshOp mesh = findMesh(getOperation());
     if (!mesh)
       return;
     for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(localize(program, mesh)))
+      if (failed(localize(program, mesh, scatter)))
         return signalPassFailure();
   }
 };

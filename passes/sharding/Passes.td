@@ -183,7 +183,9 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     %d = model.linear_weight_gradient %dy, %x
     model.gradient %d of %weight {dist.summed = ["dp"]}
     ```
-    What a gradient is summed up of, and over several steps of one update, is a
+    A reduce-scatter, of whose sum each rank has a part, leaves `dist.scattered`
+    beside it, which says when it is made (`scatter`), and an all-gather of a
+    parameter leaves `dist.gathered` on that. What a gradient is summed up of, and over several steps of one update, is a
     rank's own until the step that ends with an update: there it is communicated,
     once.
 
@@ -191,6 +193,9 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     batch, what is communicated within a step beside sums, and key/value heads that
     all ranks have are errors that say so.
   }];
+  let options = [
+    Option<"scatter", "scatter", "std::string", "\"update\"", "When ranks scatter gradients: once a step ends with an update, or in each step">,
+  ];
   let dependentDialects = ["::baton::dist::DistDialect"];
 }
 

@@ -63,8 +63,8 @@ static void sumTiles(const Group &group, const View &sums, PlanBuilder &plan) {
     phase.writes(sums, out);
     phase.call("sum_squares",
                {phase.address(sums, out), phase.address(gradient, in),
-                phase.stride(gradient, 0),
-                countOf(phase, 0, flat.size, flat.rows),
+                countOf(phase, 0, flat.size * flat.columns,
+                        flat.rows * flat.columns),
                 phase.integer(flat.columns)});
     first += flat.tiles();
   }

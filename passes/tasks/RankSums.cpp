@@ -31,29 +31,94 @@ static int64_t countRanks(dist::MeshOp mesh, ArrayAttr axes) {
 }
 
 RankSums::RankSums(Tiler &tiler, model::ProgramOp model, dist::MeshOp mesh,
-                   int64_t bucketBytes)
-    : tiler(tiler), plan(tiler.plan), mesh(mesh), bucketBytes(bucketBytes) {
+                   int64_t bucketBytes,
+                   std::function<bool(const Trainable &)> splits)
+    : tiler(tiler), plan(tiler.plan), mesh(mesh), bucketBytes(bucketBytes),
+      splits(std::move(splits)), shards(plan) {
   // What a parameter is depends on the stack that it stands in.
   model.walk([&](model::GradientOp op) {
     tiler.stack = op->getParentOfType<model::StackOp>();
     last[tiler.describe(op.getParameter())] = op;
   });
+  model.walk([&](model::ParameterOp op) {
+    tiler.stack = op->getParentOfType<model::StackOp>();
+    if (op->hasAttr(dist::kGathered))
+      gathered.insert(tiler.describe(op.getResult()));
+  });
   tiler.stack = {};
+}
+
+std::optional<Kept> RankSums::partsOf(const Trainable &trainable) const {
+  Operation *final = last.lookup(trainable.description);
+  auto scattered =
+      final ? final->getAttrOfType<StringAttr>(dist::kScattered) : StringAttr();
+  if (!scattered || !splits(trainable) ||
+      countRanks(mesh, summedOver(cast<model::GradientOp>(final))) == 1)
+    return std::nullopt;
+  return Kept{scattered == "step", gathered.contains(trainable.description)};
+}
+
+void RankSums::split(Trainable &trainable, Kept parts) {
+  ArrayAttr axes =
+      summedOver(cast<model::GradientOp>(last.lookup(trainable.description)));
+  shards.add(trainable, axes, countRanks(mesh, axes), parts);
+}
+
+void RankSums::gatherParameters(Block &block) {
+  // In the order in which ops read them: who needs the first ones goes on while
+  // others come.
+  llvm::MapVector<ArrayAttr, SmallVector<const Shard *>> groups;
+  llvm::DenseSet<const Shard *> seen;
+  Location location = block.getParentOp()->getLoc();
+  auto gather = [&](ArrayAttr axes, SmallVector<const Shard *> &list) {
+    PhaseBuilder phase = plan.phase(
+        plan.uniqueName(tiler.stack ? "layers.parameters" : "parameters"),
+        location, {plan.constant(1)}, {1});
+    SmallVector<event::TransferAttr> transfers;
+    for (const Shard *shard : list) {
+      const View &whole = shard->trainable->weight;
+      phase.reads(shard->weight, phase.whole(shard->weight));
+      phase.writes(whole, phase.whole(whole));
+      transfers.push_back(phase.transfer(
+          shard->weight, whole, shard->blocks.elements, shard->part()));
+    }
+    phase.exchange(ExchangeKind::all_gather, axes, "all_gather", transfers);
+    list.clear();
+  };
+  for (auto op : block.getOps<model::ParameterOp>()) {
+    if (!op->hasAttr(dist::kGathered))
+      continue;
+    const Shard *shard = tiler.training->trainable(op.getResult()).shard;
+    if (!shard || !shard->parts.weight || !seen.insert(shard).second)
+      continue;
+    auto &list = groups[shard->axes];
+    list.push_back(shard);
+    int64_t bytes = 0;
+    for (const Shard *pending : list)
+      bytes += 4 * pending->blocks.elements;
+    if (bytes >= bucketBytes)
+      gather(shard->axes, list);
+  }
+  for (auto &[axes, list] : groups)
+    if (!list.empty())
+      gather(axes, list);
 }
 
 LogicalResult RankSums::contributed(model::GradientOp op,
                                     Trainable &trainable) {
   auto final = cast<model::GradientOp>(last.lookup(trainable.description));
-  if (summedOver(op) != summedOver(final))
+  if (summedOver(op) != summedOver(final) ||
+      op->getAttr(dist::kScattered) != final->getAttr(dist::kScattered))
     return op.emitOpError()
            << "cannot be tiled: the gradient of " << trainable.name
-           << " is a sum over other ranks elsewhere";
+           << " is a sum over other ranks elsewhere, or for others";
   ArrayAttr axes = summedOver(op);
   if (op != final || !axes || countRanks(mesh, axes) == 1)
     return success();
   bool isShared =
       tiler.stack && trainable.layers != int64_t(tiler.stack.getRepeat());
-  auto &list = (isShared ? shared : pending)[axes];
+  Form form{axes, trainable.shard != nullptr};
+  auto &list = (isShared ? shared : pending)[form];
   list.push_back(&trainable);
   if (isShared)
     return success();
@@ -61,24 +126,29 @@ LogicalResult RankSums::contributed(model::GradientOp op,
   for (Trainable *complete : list)
     bytes += 4 * product(complete->gradient.type.getShape());
   if (bytes >= bucketBytes) {
-    exchange(axes, list);
+    exchange(form, list);
     list.clear();
   }
   return success();
 }
 
 void RankSums::flush() {
-  for (auto &[axes, list] : pending)
+  for (auto &[form, list] : pending)
     if (!list.empty())
-      exchange(axes, list);
+      exchange(form, list);
   pending.clear();
+  for (const Shard *shard : unsummed)
+    shards.sum(*shard, tiler.training->accumulate);
+  unsummed.clear();
   // The stack has ended, or else there are none.
   std::swap(pending, shared);
 }
 
 /// Makes a bucket of gradients, and the phase that begins it.
-void RankSums::exchange(ArrayAttr axes, ArrayRef<Trainable *> trainables) {
+void RankSums::exchange(const Form &form, ArrayRef<Trainable *> trainables) {
+  ArrayAttr axes = form.first;
   Bucket bucket;
+  bucket.isSharded = form.second;
   bucket.name = plan.uniqueName(tiler.stack ? "layers.gradients" : "gradients");
   bucket.axes = axes;
   bucket.ranks = countRanks(mesh, axes);
@@ -94,6 +164,16 @@ void RankSums::exchange(ArrayAttr axes, ArrayRef<Trainable *> trainables) {
   }
   bucket.tiles = ceilDiv(summed, kSummedElements);
   for (Tensor &tensor : bucket.tensors) {
+    if (bucket.isSharded) {
+      const Shard &shard = *tensor.trainable->shard;
+      tensor.shard = &shard;
+      tensor.width = shard.blocks.size;
+      tensor.part = shard.part();
+      tensor.received = shard.received;
+      if (shard.parts.gradient)
+        unsummed.push_back(&shard);
+      continue;
+    }
     tensor.width = llvm::alignTo(
         ceilDiv(tensor.elements, bucket.ranks * bucket.tiles), kPartElements);
     tensor.part = bucket.tiles * tensor.width;
@@ -102,10 +182,12 @@ void RankSums::exchange(ArrayAttr axes, ArrayRef<Trainable *> trainables) {
                       tensor.part, bucket.layers, tensor.trainable->location);
   }
 
-  // Steps that only add to gradients have no outputs, and no tasks here.
-  PhaseBuilder phase =
-      plan.phase(bucket.name + ".exchange", trainables.front()->location,
-                 {plan.symbol(event::kOutputs)}, {1});
+  // Steps that only add to gradients have no outputs, and no tasks here; but
+  // ranks that keep only a part of what is added up exchange in every step.
+  bool always = bucket.isSharded && trainables.front()->shard->parts.gradient;
+  PhaseBuilder phase = plan.phase(
+      bucket.name + ".exchange", trainables.front()->location,
+      {always ? plan.constant(1) : plan.symbol(event::kOutputs)}, {1});
   SmallVector<event::TransferAttr> transfers;
   for (const Tensor &tensor : bucket.tensors) {
     const View &gradient = tensor.trainable->gradient;
@@ -114,11 +196,18 @@ void RankSums::exchange(ArrayAttr axes, ArrayRef<Trainable *> trainables) {
     transfers.push_back(phase.transfer(gradient, tensor.received,
                                        tensor.elements, tensor.part));
   }
-  phase.exchange(ExchangeKind::all_to_all, axes, "all_reduce", transfers);
+  phase.exchange(ExchangeKind::all_to_all, axes,
+                 bucket.isSharded ? "reduce_scatter" : "all_reduce", transfers);
   buckets.push_back(std::move(bucket));
 }
 
 void RankSums::sum(const Bucket &bucket) {
+  if (bucket.isSharded) {
+    for (const Tensor &tensor : bucket.tensors)
+      if (!tensor.shard->parts.gradient)
+        shards.sum(*tensor.shard, {});
+    return;
+  }
   PhaseBuilder phase = plan.phase(
       bucket.name + ".sum", bucket.tensors.front().trainable->location,
       {plan.symbol(event::kOutputs) * bucket.tiles}, {bucket.tiles});
@@ -131,50 +220,118 @@ void RankSums::sum(const Bucket &bucket) {
     phase.writes(tensor.received, first);
     phase.call("sum_ranks",
                {phase.address(tensor.received, first),
+                phase.address(tensor.received, first),
                 phase.stride(tensor.received, 0), phase.integer(bucket.ranks),
                 phase.integer(tensor.width)});
   }
 }
 
 void RankSums::gather(const Bucket &bucket) {
-  PhaseBuilder phase = plan.phase(bucket.name + ".gather",
-                                  bucket.tensors.front().trainable->location,
-                                  {plan.symbol(event::kOutputs)}, {1});
+  PhaseBuilder phase =
+      plan.phase(bucket.name + (bucket.isSharded ? ".parameters" : ".gather"),
+                 bucket.tensors.front().trainable->location,
+                 {plan.symbol(event::kOutputs)}, {1});
   SmallVector<event::TransferAttr> transfers;
   for (const Tensor &tensor : bucket.tensors) {
-    const View &gradient = tensor.trainable->gradient;
-    Box sums = phase.whole(tensor.received);
-    sums.high[0] = phase.constant(1);
-    phase.reads(tensor.received, sums);
-    phase.writes(gradient, phase.whole(gradient));
-    transfers.push_back(phase.transfer(tensor.received, gradient,
-                                       tensor.elements, tensor.part));
+    const View &whole = bucket.isSharded ? tensor.trainable->weight
+                                         : tensor.trainable->gradient;
+    Box part = phase.whole(tensor.received);
+    part.high[0] = phase.constant(1);
+    phase.reads(tensor.received, part);
+    phase.writes(whole, phase.whole(whole));
+    transfers.push_back(
+        phase.transfer(tensor.received, whole, tensor.elements, tensor.part));
   }
-  phase.exchange(ExchangeKind::all_gather, bucket.axes, "all_reduce",
-                 transfers);
+  phase.exchange(ExchangeKind::all_gather, bucket.axes,
+                 bucket.isSharded ? "all_gather" : "all_reduce", transfers);
+}
+
+RankSums::Segments
+RankSums::segments(llvm::function_ref<bool(const Bucket &)> has) const {
+  Segments segments;
+  // Those of stacks are exchanged first.
+  for (bool layered : {true, false})
+    for (const Bucket &bucket : buckets)
+      if ((bucket.layers > 1) == layered && has(bucket))
+        segments[{bucket.layers, bucket.reverse}].push_back(&bucket);
+  return segments;
 }
 
 void RankSums::finish(Location location) {
   flush();
-  llvm::MapVector<std::pair<int64_t, int>, SmallVector<const Bucket *>>
-      segments;
-  // Those of stacks are exchanged first.
-  for (bool layered : {true, false})
-    for (const Bucket &bucket : buckets)
-      if ((bucket.layers > 1) == layered)
-        segments[{bucket.layers, bucket.reverse}].push_back(&bucket);
-  for (auto &[form, list] : segments) {
+  for (auto &[form, list] : segments([](const Bucket &) { return true; })) {
     plan.beginSegment(plan.uniqueName("sums"), form.first, location,
                       form.second != 0);
     for (const Bucket *bucket : list)
       sum(*bucket);
   }
-  for (auto &[form, list] : segments) {
+  for (auto &[form, list] :
+       segments([](const Bucket &bucket) { return !bucket.isSharded; })) {
     plan.beginSegment(plan.uniqueName("gathers"), form.first, location,
                       form.second != 0);
     for (const Bucket *bucket : list)
       gather(*bucket);
   }
+}
+
+SmallVector<View> RankSums::gatherSquares(ArrayRef<View> own,
+                                          ArrayRef<const Shard *> of,
+                                          Location location) {
+  llvm::MapVector<ArrayAttr, SmallVector<size_t>> groups;
+  for (auto [i, shard] : llvm::enumerate(of))
+    groups[shard->axes].push_back(i);
+  SmallVector<View> gathered(own.size());
+  for (auto &[axes, members] : groups) {
+    for (size_t i : members)
+      gathered[i] =
+          plan.received(of[i]->trainable->name + ".squares.ranks", of[i]->ranks,
+                        own[i].type.getDimension(1), 1, location);
+    PhaseBuilder phase = plan.phase(plan.uniqueName("norm.gather"), location,
+                                    {plan.symbol(event::kOutputs)}, {1});
+    SmallVector<event::TransferAttr> transfers;
+    for (size_t i : members) {
+      int64_t part = own[i].type.getDimension(1);
+      phase.reads(own[i], phase.whole(own[i]));
+      phase.writes(gathered[i], phase.whole(gathered[i]));
+      transfers.push_back(
+          phase.transfer(own[i], gathered[i], of[i]->ranks * part, part));
+    }
+    phase.exchange(ExchangeKind::all_gather, axes, "norm", transfers);
+  }
+  return gathered;
+}
+
+LogicalResult
+RankSums::updateShards(llvm::function_ref<LogicalResult(Trainable &)> update,
+                       Location location) {
+  Segments segments =
+      this->segments([](const Bucket &bucket) { return bucket.isSharded; });
+  // What lies in one place for all layers is gathered before the next one's.
+  auto waits = [](const Bucket &bucket) {
+    return bucket.tensors.front().shard->parts.gradient;
+  };
+  auto keeps = [](const Bucket &bucket) {
+    return bucket.tensors.front().shard->parts.weight;
+  };
+  for (auto &[form, list] : segments) {
+    plan.beginSegment(plan.uniqueName("update.parts"), form.first, location,
+                      form.second != 0);
+    for (const Bucket *bucket : list) {
+      for (const Tensor &tensor : bucket->tensors)
+        if (failed(update(*tensor.trainable)))
+          return failure();
+      if (waits(*bucket) && !keeps(*bucket))
+        gather(*bucket);
+    }
+  }
+  for (auto &[form, list] : segments) {
+    plan.beginSegment(plan.uniqueName("gathers"), form.first, location,
+                      form.second != 0);
+    for (const Bucket *bucket : list)
+      if (!waits(*bucket))
+        gather(*bucket);
+  }
+  return success();
 }
 
 View RankSums::gatherLoss(const View &loss, Location location) {
@@ -193,7 +350,7 @@ View RankSums::gatherLoss(const View &loss, Location location) {
         {phase.address(own, phase.whole(own)), phase.integer(kPartElements)});
     appendRead(phase, loss, phase.whole(loss), operands);
     operands.push_back(phase.count(plan.extent(model::kRows)));
-    phase.call("sum_losses", operands);
+    phase.call("sum_numbers", operands);
   }
   PhaseBuilder phase = plan.phase(plan.uniqueName("loss.gather"), location,
                                   {plan.constant(1)}, {1});

@@ -158,6 +158,8 @@ static LogicalResult tileBlock(Block &block, Tiler &tiler) {
   unsigned stacks = 0;
   if (tiler.sums)
     tiler.sums->begin(block);
+  if (tiler.training && tiler.training->rankSums)
+    tiler.training->rankSums->gatherParameters(block);
   for (Operation &op : block) {
     if (failed(checkTile(op)))
       return failure();

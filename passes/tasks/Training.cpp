@@ -19,12 +19,30 @@ static model::StepTensorType typeOf(Value value) {
 // Parameters, inputs
 //===----------------------------------------------------------------------===//
 
+static int64_t elementsOf(model::StepTensorType type) {
+  int64_t elements = 1;
+  for (int64_t extent : type.getShape())
+    elements *= extent;
+  return elements;
+}
+
+/// Ranks exchange runs of so many numbers.
+static constexpr int64_t kAligned = 16;
+
 /// The memory that a value of this type takes, in bytes.
 static int64_t bytesOf(model::StepTensorType type, PlanBuilder &plan) {
   int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
   for (int64_t dimension : type.getShape())
     bytes *= plan.bound(dimension);
   return bytes;
+}
+
+/// What a parameter is called: in the checkpoint, and in the program.
+static std::vector<std::string> namesOf(const Trainable &trainable) {
+  std::vector<std::string> names = {trainable.name};
+  DictionaryAttr description = trainable.description;
+  description.walk([&](StringAttr text) { names.push_back(text.str()); });
+  return names;
 }
 
 Training::~Training() = default;
@@ -35,8 +53,18 @@ Training::Training(Tiler &tiler, model::ProgramOp model)
   PlanBuilder &plan = tiler.plan;
   mesh = dist::findMesh(model);
   if (mesh)
-    rankSums =
-        std::make_unique<RankSums>(tiler, model, mesh, plan.tiles().bucket);
+    rankSums = std::make_unique<RankSums>(
+        tiler, model, mesh, plan.tiles().bucket,
+        [this](const Trainable &trainable) {
+          update::GroupOp group = optimizer->groupOf(
+              namesOf(trainable), trainable.weight.type.getRank());
+          return group && takesLayersTogether(optimizer->ruleOf(group));
+        });
+  model.walk([&](model::ParameterOp op) {
+    tiler.stack = op->getParentOfType<model::StackOp>();
+    parameters.insert(tiler.describe(op.getResult()));
+  });
+  tiler.stack = {};
   Builder builder(plan.context());
   Location location = model.getLoc();
   auto provided = [&](StringRef name, model::StepTensorType type,
@@ -86,19 +114,46 @@ Trainable &Training::trainable(Value value) {
   Type stored = typeOf(value).getElementType();
   made.products = stored.isBF16() ? "_bf16" : stored.isF16() ? "_f16" : "";
   auto type = typeOf(value).withElementType(builder.getF32Type());
-  int64_t bytes = bytesOf(type, plan) * made.layers;
-  auto shaped = [&](StringRef name, StringRef role, StringAttr &storage) {
-    storage = plan.storage((name + "_memory").str(), bytes, made.location);
+  made.weight.type = type;
+  std::optional<Kept> parts =
+      rankSums ? rankSums->partsOf(made) : std::optional<Kept>();
+  auto shaped = [&](StringRef name, StringRef role, StringAttr &storage,
+                    bool isKept) {
+    // Of what a rank keeps only a part of, there is one layer at a time.
+    int64_t layers = isKept ? made.layers : 1;
+    storage = plan.storage((name + "_memory").str(),
+                           bytesOf(type, plan) * layers, made.location);
     SmallVector<NamedAttribute> entries(description.getValue());
     entries.push_back(
         builder.getNamedAttr("role", builder.getStringAttr(role)));
-    return plan.persistent(plan.uniqueName(name), type, made.layers, storage,
-                           builder.getDictionaryAttr(entries), made.location);
+    return plan.persistent(plan.uniqueName(name), type, layers, storage,
+                           isKept ? builder.getDictionaryAttr(entries)
+                                  : DictionaryAttr(),
+                           made.location);
   };
-  made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage);
-  made.gradient =
-      shaped(made.name + ".gradient", "gradient", made.gradientStorage);
+  made.isFresh = parts && parts->gradient;
+  made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage,
+                       !parts || !parts->weight);
+  made.gradient = shaped(made.name + ".gradient", "gradient",
+                         made.gradientStorage, !made.isFresh);
+  if (parts) {
+    // These are of the rank's own rows.
+    made.gradient.buffer.removeDescriptionAttr();
+    rankSums->split(made, *parts);
+  }
   return made;
+}
+
+View Training::never() {
+  PlanBuilder &plan = tiler.plan;
+  // Nobody writes there.
+  if (!zero.buffer)
+    zero = plan.persistent(
+        plan.uniqueName("never"),
+        model::StepTensorType::get(plan.context(), {1},
+                                   IntegerType::get(plan.context(), 32)),
+        1, StringAttr(), DictionaryAttr(), tiler.plan.program.getLoc());
+  return zero;
 }
 
 void Training::keep(model::SaveOp save) {
@@ -116,12 +171,94 @@ void Training::keep(model::SaveOp save) {
 // The update
 //===----------------------------------------------------------------------===//
 
-/// What a parameter is called: in the checkpoint, and in the program.
-static std::vector<std::string> namesOf(const Trainable &trainable) {
-  std::vector<std::string> names = {trainable.name};
-  DictionaryAttr description = trainable.description;
-  description.walk([&](StringAttr text) { names.push_back(text.str()); });
-  return names;
+// A norm is the sum of the parameters' sums, each of which is that of its
+// blocks' in ascending order, of each block all layers: so ranks that have some
+// blocks of all layers only have to put theirs behind one another.
+View Training::squares(Location location) {
+  PlanBuilder &plan = tiler.plan;
+  auto matrix = [&](int64_t rows, int64_t columns) {
+    return model::StepTensorType::get(plan.context(), {rows, columns},
+                                      Float32Type::get(plan.context()));
+  };
+  SmallVector<View> sums, own;
+  SmallVector<const Shard *> shards;
+  SmallVector<size_t> places;
+  for (Attribute description : parameters) {
+    auto found = trainables.find(description);
+    if (found == trainables.end() || !found->second->hasGradient)
+      continue;
+    Trainable *trainable = found->second.get();
+    const Shard *shard = trainable->shard;
+    Blocks blocks(elementsOf(trainable->gradient.type));
+    int64_t layers = trainable->layers,
+            count = shard ? shard->count : blocks.count;
+    // Where a part is not kept by itself, a layer is all that was received, and
+    // the sum its second row.
+    int64_t first = 0, length = shard ? shard->part() : blocks.elements;
+    if (shard && !shard->parts.gradient) {
+      first = shard->part();
+      length = shard->ranks * shard->part();
+    }
+    View gradient = plan.persistent(
+        plan.uniqueName(trainable->name + ".gradients"), matrix(layers, length),
+        1,
+        shard ? View(shard->gradient).buffer.getStorageAttr().getAttr()
+              : trainable->gradientStorage,
+        DictionaryAttr(), trainable->location);
+    std::string name = plan.uniqueName(trainable->name + ".squares");
+    // Ranks exchange whole cache lines: what is behind a rank's numbers stays
+    // zero.
+    View squares =
+        shard ? plan.persistent(
+                    name, matrix(1, llvm::alignTo(count * layers, kAligned)), 1,
+                    StringAttr(), DictionaryAttr(), trainable->location)
+              : plan.transient(name, matrix(1, count * layers),
+                               trainable->location);
+    // Steps that only add to gradients have no outputs, and no tasks here.
+    PhaseBuilder phase = plan.phase(
+        plan.uniqueName(trainable->name + ".sum_squares"), trainable->location,
+        {plan.symbol(event::kOutputs) * layers, plan.constant(count)},
+        {layers, count});
+    Box in = rowsOfTask(phase, gradient, 1), out = phase.whole(squares);
+    AffineExpr begin = phase.coordinate(1) * blocks.size;
+    in.low[1] = begin + first;
+    in.high[1] = in.low[1] + blocks.size;
+    out.low[1] = phase.coordinate(1) * layers + phase.coordinate(0);
+    out.high[1] = out.low[1] + 1;
+    phase.reads(gradient, in);
+    phase.writes(squares, out);
+    phase.call("sum_squares",
+               {phase.address(squares, out), phase.address(gradient, in),
+                shard ? phase.integer(blocks.size)
+                      : countOf(phase, 1, blocks.size, blocks.elements),
+                phase.integer(blocks.columns)});
+    if (shard) {
+      places.push_back(sums.size());
+      own.push_back(squares);
+      shards.push_back(shard);
+    }
+    sums.push_back(squares);
+  }
+  if (!own.empty())
+    for (auto [place, view] :
+         llvm::zip(places, rankSums->gatherSquares(own, shards, location)))
+      sums[place] = view;
+
+  View partials = plan.transient(plan.uniqueName("norm.partial"),
+                                 matrix(1, sums.size()), location);
+  PhaseBuilder phase = plan.phase(plan.uniqueName("norm.sum"), location,
+                                  {plan.symbol(event::kOutputs)}, {1});
+  for (auto [i, squares] : llvm::enumerate(sums)) {
+    Box out = phase.whole(partials), in = phase.whole(squares);
+    out.low[1] = phase.constant(i);
+    out.high[1] = phase.constant(i + 1);
+    phase.reads(squares, in);
+    phase.writes(partials, out);
+    phase.call("sum_numbers", {phase.address(partials, out), phase.integer(1),
+                               phase.address(squares, in), phase.integer(1),
+                               phase.integer(elementsOf(squares.type))});
+  }
+  return partials;
 }
 
 /// Loss, the gradients' norm, the factor that clips them, whether all is
@@ -156,10 +293,14 @@ View Training::summarize(const View &loss, const View &partials,
 
 LogicalResult Training::finish(const View &loss, Location location) {
   PlanBuilder &plan = tiler.plan;
+  if (rankSums)
+    rankSums->finish(location);
   // Parameters whose layers are updated together, and the others by how many
   // layers they have.
   SmallVector<std::pair<Trainable *, update::GroupOp>> together;
   llvm::MapVector<int64_t, decltype(together)> apart;
+  // Those of which each rank updates a part.
+  llvm::DenseMap<Trainable *, update::GroupOp> parts;
   for (auto &[key, trainable] : trainables) {
     if (!trainable->hasGradient)
       continue;
@@ -169,18 +310,20 @@ LogicalResult Training::finish(const View &loss, Location location) {
       return emitError(location)
              << "cannot be tiled: no update.group fits the parameter "
              << trainable->name << ", which has a gradient";
+    if (trainable->shard) {
+      parts[trainable.get()] = group;
+      continue;
+    }
     auto &list = takesLayersTogether(optimizer->ruleOf(group))
                      ? together
                      : apart[trainable->layers];
     list.push_back({trainable.get(), group});
   }
-  if (together.empty() && apart.empty())
+  if (together.empty() && apart.empty() && parts.empty())
     return emitError(location) << "cannot be tiled: no parameter has a "
                                   "gradient; differentiate comes before "
                                   "tile-tasks";
 
-  if (rankSums)
-    rankSums->finish(location);
   plan.beginSegment("update", 1, location);
   // While ranks wait for one another, squares are summed.
   View losses = rankSums ? rankSums->gatherLoss(loss, location) : loss;
@@ -200,7 +343,14 @@ LogicalResult Training::finish(const View &loss, Location location) {
       if (failed(tileUpdate(*trainable, group, read, plan)))
         return failure();
   }
-  if (!apart.empty())
+  if (rankSums && failed(rankSums->updateShards(
+                      [&](Trainable &trainable) {
+                        return tileUpdate(trainable, parts.lookup(&trainable),
+                                          read, plan);
+                      },
+                      location)))
+    return failure();
+  if (!apart.empty() || !parts.empty())
     plan.beginSegment("advance", 1, location);
 
   // What the runtime writes for the next step, nobody reads any more.

@@ -14,6 +14,7 @@
 #include "dialects/Dist/Dist.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <memory>
@@ -22,6 +23,7 @@ namespace baton::tasks {
 
 class Optimizer;
 class RankSums;
+struct Shard;
 
 /// A parameter that training changes.
 struct Trainable {
@@ -37,11 +39,16 @@ struct Trainable {
   /// What names of the library's products end in that read it: nothing, or the
   /// 16-bit type in which they multiply.
   llvm::StringRef products;
-  /// Memory of all layers' weights and gradients, one after the other.
+  /// Memory of all layers' weights and gradients, one after the other. With a
+  /// shard these gradients are of the rank's own rows only.
   mlir::StringAttr weightStorage, gradientStorage;
   mlir::LocationAttr location;
   /// Whether a contribution to the gradient is there already.
   bool hasGradient = false;
+  /// What a rank updates of it; null for all.
+  const Shard *shard = nullptr;
+  /// The gradient is one step's, of one layer at a time: none before it.
+  bool isFresh = false;
 };
 
 /// What rules see of a training program beside the Tiler's.
@@ -73,8 +80,12 @@ public:
   /// A number that says whether gradients are added to those of the step
   /// before.
   View accumulate;
+  /// A number that is always 0, and says that nothing is added.
+  View never();
 
 private:
+  /// Sums of squares of all gradients, parameter by parameter.
+  View squares(mlir::Location location);
   View summarize(const View &loss, const View &partials,
                  mlir::Location location);
 
@@ -85,7 +96,11 @@ private:
   /// What the optimizer reads of the run.
   View numbers;
   llvm::SmallVector<View> inputs;
+  View zero;
   llvm::MapVector<mlir::Attribute, std::unique_ptr<Trainable>> trainables;
+  /// Descriptions of parameters in the model's order, whoever asks for them
+  /// first.
+  llvm::SetVector<mlir::Attribute> parameters;
 };
 
 /// The parameter whose gradient a result contributes to; reports at the op

@@ -40,6 +40,36 @@ MemoryNeeds memory_needs(const Metadata &metadata) {
   return needs;
 }
 
+/// Of a program that trains: what its memory is for, in bytes, by name.
+/// Activations are what has none.
+std::map<std::string, uint64_t> training_memory(const Metadata &metadata) {
+  std::map<std::string, uint64_t> result;
+  for (const nlohmann::json &storage : metadata.json.at("storages"))
+    result[storage.value("use", "activations")] +=
+        storage.at("bytes").get<uint64_t>();
+  return result;
+}
+
+/// What of a program that trains ranks have only parts of; empty for nothing.
+std::string parts_text(const Metadata &metadata) {
+  std::string text;
+  bool any = false;
+  for (auto [role, what] :
+       {std::pair<const char *, const char *>{"parameter", "weights of "},
+        {"optimizer", "states of "}}) {
+    uint64_t cut = 0, whole = 0;
+    for (const nlohmann::json &tensor :
+         metadata.json.at("training").at("tensors"))
+      if (tensor.at("role") == role)
+        ++(tensor.contains("shards") ? cut : whole);
+    any |= cut != 0;
+    text += (text.empty() ? "" : ", ") + std::string(what) +
+            std::to_string(cut) + " tensors in parts, of " +
+            std::to_string(whole) + " whole";
+  }
+  return any ? text : "";
+}
+
 /// A member of the description, or null.
 Json member(const Metadata &metadata, const char *name) {
   auto found = metadata.json.find(name);
@@ -215,18 +245,31 @@ void print_text(const Metadata &metadata) {
         {"mesh", mesh.text() + ", " + std::to_string(mesh.ranks()) + " ranks"});
   if (needs.persistent)
     summary.add({"optimizer", OptimizerNumbers(metadata.json).text()});
+  if (std::string parts = needs.persistent ? parts_text(metadata) : "";
+      !parts.empty())
+    summary.add({"ranks have", parts});
   text += summary.text(2);
 
   Table memory({1});
+  std::map<std::string, uint64_t> uses = training_memory(metadata);
   if (needs.persistent) {
-    memory.add({"kept", bytes_text(double(needs.persistent)),
-                "weights, gradients, the optimizer's states"});
+    for (auto [use, what] :
+         {std::pair<const char *, const char *>{"parameter", "weights"},
+          {"gradient", "gradients"},
+          {"optimizer", "optimizer's states"},
+          {"exchange", "for exchanges"},
+          {"input", "inputs"}})
+      if (uint64_t bytes = uses[use])
+        memory.add({what, bytes_text(double(bytes)), ""});
   } else {
     memory.add({"weights", bytes_text(double(needs.weights)), ""});
     memory.add({"keys and values", bytes_text(double(needs.kv)),
                 "at " + std::to_string(metadata.max_seq) + " positions"});
   }
-  memory.add({"activations", bytes_text(double(needs.activations)), ""});
+  memory.add({"activations",
+              bytes_text(double(needs.persistent ? uses["activations"]
+                                                 : needs.activations)),
+              ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n" + memory.text(2);
   if (metadata.json.contains("mesh"))
@@ -268,6 +311,8 @@ void print_json(const Metadata &metadata) {
                       {"scratch", needs.scratch}};
   if (needs.persistent)
     result["memory"]["persistent"] = needs.persistent;
+  if (needs.persistent)
+    result["training_memory"] = training_memory(metadata);
   for (const char *name : {"mesh", "collectives"})
     if (Json value = member(metadata, name); !value.is_null())
       result[name] = std::move(value);

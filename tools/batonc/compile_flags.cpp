@@ -134,6 +134,10 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "gives each of two ranks a half of the sequences, tp=2 a "
                  "half of the heads, of feed-forward layers and of the "
                  "vocabulary");
+  app.add_option("--zero", zero.value,
+                 "with --mesh: what ranks along dp have only a part of: 0 "
+                 "(nothing), 1 (the optimizer's states), 2 (gradients, too), 3 "
+                 "(weights, too)");
   for (auto [flag, value] :
        {std::pair<const char *, std::string *>{"--sharding", &sharding},
         {"--pipeline", &pipeline}})
@@ -169,7 +173,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
   for (const Choice *choice :
-       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt, &exchanges})
+       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt, &exchanges,
+        &zero})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -199,6 +204,15 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
              " is for --mode=train; a program that decodes has one sequence";
   if (std::string error = finishExchanges(options); !error.empty())
     return error;
+  options.zero = zero.value[0] - '0';
+  if (options.zero && options.mesh.empty())
+    return "--zero=" + zero.value +
+           ": there is one rank; --mesh says which there are";
+  for (const MeshAxis &axis : options.mesh)
+    if (options.zero && axis.name != kDataAxis)
+      return "--zero=" + zero.value + " with --mesh=" + mesh +
+             " is not built yet: ranks along " + axis.name +
+             " have parts of parameters already";
   for (auto [flag, value] :
        {std::pair<const char *, const std::string &>{"--sharding", sharding},
         {"--pipeline", pipeline}})
