@@ -331,7 +331,10 @@ LogicalResult Training::finish(const View &loss, Location location) {
   for (auto &[key, trainable] : trainables)
     if (trainable->hasGradient)
       gradients.push_back(trainable.get());
-  View partials = sumSquares(gradients, mesh, plan, location);
+  // Of gradients of which ranks compute parts, blocks are not those of one rank.
+  bool areCut = llvm::any_of(gradients, [](Trainable *t) { return t->axes; });
+  View partials = areCut ? sumSquares(gradients, mesh, plan, location)
+                         : squares(location);
   View summary = summarize(losses, partials, location);
   UpdateInputs read{*optimizer, numbers, summary};
   for (auto [trainable, group] : together)
