@@ -55,10 +55,12 @@ Error HostProgramEmitter::emit() {
   }
   os << "\n"
         "#include \"runtime/cuda/host_program.h\"\n\n"
+        "using namespace baton;\n\n"
         "extern \"C\" void "
      << options.kernel
      << "_host(baton::HostStep &step) {\n"
-        "  const int64_t outputs = step.outputs;\n";
+        "  [[maybe_unused]] const int64_t rows = step.rows, past = step.past,\n"
+        "                                outputs = step.outputs;\n";
   for (auto segment : program.getBody().getOps<SegmentOp>()) {
     if (Error error = emitSegment(segment))
       return error;
@@ -121,6 +123,12 @@ Error HostProgramEmitter::emitSegment(SegmentOp segment) {
   return Error::success();
 }
 
+static std::string bytesOf(mlir::AffineExpr elements, int64_t bytes) {
+  if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(elements))
+    return std::to_string(constant.getValue() * bytes);
+  return "uint64_t(" + spell(elements) + ") * " + std::to_string(bytes);
+}
+
 Error HostProgramEmitter::emitExchange(PhaseOp phase, ExchangeOp exchange,
                                        const std::string &place) {
   auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
@@ -137,11 +145,17 @@ Error HostProgramEmitter::emitExchange(PhaseOp phase, ExchangeOp exchange,
   for (TransferAttr transfer : exchange.getTransfers()) {
     BufferOp send = layout.buffers.find(transfer.getSend().getAttr())->second;
     int64_t bytes = send.getElement().getIntOrFloatBitWidth() / 8;
-    even &= transfer.getElements() == ranks * transfer.getPart();
+    BufferOp receive =
+        layout.buffers.find(transfer.getReceive().getAttr())->second;
+    even &= mlir::simplifyAffineExpr(transfer.getElementCount() -
+                                         transfer.getPartCount() * ranks,
+                                     /*numDims=*/0, kStepSymbols) == 0;
     os << "          {" << address(segment, transfer.getSend()) << ", "
        << address(segment, transfer.getReceive()) << ", "
-       << transfer.getElements() * bytes << ", " << transfer.getPart() * bytes
-       << "}, // @" << transfer.getSend().getValue() << "\n";
+       << bytesOf(transfer.getElementCount(), bytes) << ", "
+       << bytesOf(transfer.getPartCount(), bytes) << ", "
+       << receive.getStrides()[0] * bytes << "}, // @"
+       << transfer.getSend().getValue() << "\n";
   }
   std::string function;
   switch (exchange.getKind()) {

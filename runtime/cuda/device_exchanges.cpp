@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/device_exchanges.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <sched.h>
@@ -13,15 +14,18 @@ namespace {
 /// A stream takes so many without blocking who puts them there.
 constexpr size_t most_under_way = 64;
 
+/// Bytes of a tensor that NCCL moves before the first step, at most.
+constexpr uint64_t most_of_trial = uint64_t(16) << 20;
+
 } // namespace
 
 class DeviceExchanges::Step : public HostStep {
 public:
   /// Without `is_real`, only exchanges are wanted.
-  Step(DeviceExchanges &exchanges, int64_t outputs, const Launch &launch,
-       bool is_real)
-      : HostStep(outputs), exchanges(exchanges), launch(launch),
-        is_real(is_real) {}
+  Step(DeviceExchanges &exchanges, const BatonDeviceStep &step,
+       const Launch &launch, bool is_real)
+      : HostStep(step), exchanges(exchanges), launch(launch), is_real(is_real) {
+  }
 
   std::byte *at(size_t storage, uint64_t offset) override {
     return static_cast<std::byte *>(exchanges.storages.at(storage)) + offset;
@@ -34,7 +38,11 @@ public:
   }
   void exchange(uint32_t collective, uint32_t iteration, Tensors tensors,
                 Move move) override {
-    exchanges.enqueue(collective, iteration, tensors, move);
+    if (is_real)
+      exchanges.enqueue(collective, iteration, tensors, move);
+    else
+      exchanges.enqueue(collective, iteration,
+                        exchanges.warm_up(collective, tensors), move);
     ++reached;
   }
   void wait_for_task() override {
@@ -78,12 +86,33 @@ DeviceExchanges::DeviceExchanges(Communicator &communicator,
       mark(static_cast<uint32_t *>(
           device->share(sizeof(uint32_t), "the progress of exchanges"))) {}
 
-void DeviceExchanges::connect() {
+/// The same tensors where nothing is lost, as far as NCCL sees a difference.
+std::vector<BatonExchange> DeviceExchanges::warm_up(uint32_t collective,
+                                                    HostStep::Tensors tensors) {
+  const uint64_t ranks = communicator.mesh()
+                             .group(communicator.rank(),
+                                    communicator.collectives()[collective].axes)
+                             .size();
+  const uint64_t most = most_of_trial / ranks / 64 * 64;
+  if (!trial)
+    trial = static_cast<std::byte *>(
+        device->allocate(2 * most_of_trial, "the first exchange"));
+  std::vector<BatonExchange> result;
+  for (const BatonExchange &tensor : tensors) {
+    const uint64_t part = std::min(tensor.part, most);
+    result.push_back({trial, trial + most_of_trial,
+                      std::min(tensor.bytes, ranks * part), part, part});
+  }
+  return result;
+}
+
+void DeviceExchanges::connect(const BatonDeviceStep &largest) {
   if (std::exchange(is_connected, true))
     return;
   device->make_current();
   nccl.connect(device->name(), static_cast<int>(multiprocessors));
-  Step step(*this, /*outputs=*/1, {}, /*is_real=*/false);
+  const Launch none;
+  Step step(*this, largest, none, /*is_real=*/false);
   program(step);
   while (!under_way.empty()) {
     check();
@@ -103,7 +132,7 @@ void DeviceExchanges::begin_kernel(uint32_t *new_events,
 }
 
 void DeviceExchanges::start(const BatonDeviceStep &step, const Launch &launch) {
-  Step started(*this, step.outputs, launch, /*is_real=*/true);
+  Step started(*this, step, launch, /*is_real=*/true);
   program(started);
 }
 

@@ -28,7 +28,7 @@ namespace baton {
 class DeviceExchanges {
 public:
   /// Opens NCCL. `program` is the one for the host. The storages are the
-  /// device's, and zero. `multiprocessors` are NCCL's beside the kernel; 0
+  /// device's. `multiprocessors` are NCCL's beside the kernel; 0
   /// where it is between launches.
   DeviceExchanges(Communicator &communicator, std::shared_ptr<Device> device,
                   std::vector<void *> storages, void (*program)(HostStep &),
@@ -40,10 +40,10 @@ public:
   /// from 0; both lie in the device's memory.
   void begin_kernel(uint32_t *events, const uint32_t *epoch, uint32_t origin);
 
-  /// Connects this rank with the others, and lets NCCL make each collective
-  /// once, of zeros, before any kernel runs; the first time it is called, which
-  /// all ranks do together.
-  void connect();
+  /// Connects this rank with the others, and lets NCCL make each collective of
+  /// `largest` once, in memory of its own, before any kernel runs; the first
+  /// time it is called, which all ranks do together.
+  void connect(const BatonDeviceStep &largest);
 
   using Launch = std::function<void(BatonPart phases)>;
   /// Puts a step on the stream, whose parts `launch` starts if there are any.
@@ -63,6 +63,8 @@ private:
   Device::Stream stream() const {
     return overlap() ? Device::Stream::Exchanges : Device::Stream::Kernels;
   }
+  std::vector<BatonExchange> warm_up(uint32_t collective,
+                                     HostStep::Tensors tensors);
   void enqueue(uint32_t collective, uint32_t iteration,
                HostStep::Tensors tensors, HostStep::Move move);
 
@@ -74,6 +76,8 @@ private:
   void (*program)(HostStep &);
   unsigned multiprocessors;
   bool is_connected = false;
+  /// What is moved before the first step; any bytes.
+  std::byte *trial = nullptr;
   /// Of the kernel that runs: what its words had counted up to before the step,
   /// and the exchanges that it has been given.
   uint32_t *events = nullptr;

@@ -172,7 +172,7 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
     throw std::logic_error("only one worker can be observed");
   driver = &next_driver;
   if (exchanges)
-    exchanges->connect();
+    exchanges->connect({metadata.max_rows, 0, 1, 0});
   BatonStep step = first_step({tokens, size_t(metadata.max_seq) + 1});
   if (step.rows == 0)
     return;

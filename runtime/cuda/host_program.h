@@ -11,6 +11,7 @@
 #define BATON_RUNTIME_CUDA_HOST_PROGRAM_H
 
 #include "runtime/comm/nccl_calls.h"
+#include "runtime/device_program.h"
 #include "runtime/program.h"
 
 #include <algorithm>
@@ -27,8 +28,8 @@ public:
   /// Asks NCCL to move tensors.
   using Move = void (*)(const NcclCalls &nccl, Tensors tensors);
 
-  /// Of tasks; what does not depend on a rank's rows.
-  const int64_t outputs;
+  /// As in BatonDeviceStep.
+  const int64_t rows, past, outputs;
 
   /// A place in the device's memory.
   virtual std::byte *at(size_t storage, uint64_t offset) = 0;
@@ -51,9 +52,22 @@ public:
   virtual void count_up(uint64_t word, uint64_t growth) = 0;
 
 protected:
-  explicit HostStep(int64_t outputs) : outputs(outputs) {}
+  explicit HostStep(const BatonDeviceStep &step)
+      : rows(step.rows), past(step.past), outputs(step.outputs) {}
   ~HostStep() = default;
 };
+
+// Index arithmetic, as in the kernel (codegen/cuda/library/kernel.h).
+
+inline int64_t baton_floor_div(int64_t a, int64_t b) {
+  return a / b - (a % b < 0);
+}
+inline int64_t baton_ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b > 0);
+}
+inline int64_t baton_mod(int64_t a, int64_t b) {
+  return a % b + (a % b < 0 ? b : 0);
+}
 
 // Kinds of exchanges, as runtime/program.h has them, between `ranks` ranks.
 
@@ -78,7 +92,7 @@ void nccl_all_to_all(HostStep &step, uint32_t collective, uint32_t iteration,
             if (auto [begin, bytes] = part(peer); bytes)
               nccl.ncclSend(send + begin, bytes, peer);
             if (auto [begin, bytes] = part(nccl.place()); bytes)
-              nccl.ncclRecv(receive + peer * tensor.part, bytes, peer);
+              nccl.ncclRecv(receive + peer * tensor.distance, bytes, peer);
           }
         }
         nccl.ncclGroupEnd();

@@ -71,7 +71,7 @@ class Step : public HostStep {
 public:
   Step(const NcclLibrary &library, const NcclGroup &group,
        NcclLibrary::Stream stream)
-      : HostStep(1), calls(library, group, stream) {}
+      : HostStep(BatonDeviceStep{1, 0, 1, 0}), calls(library, group, stream) {}
   ~Step() = default;
 
   std::byte *at(size_t, uint64_t) override { return nullptr; }
@@ -125,11 +125,11 @@ void smoke() {
   std::byte *send = gpu.allocate(part), *receive = gpu.allocate(part),
             *gathered = gpu.allocate(part);
   gpu.write(send, data, 0);
-  const BatonExchange parts[] = {{send, receive, bytes, part}};
+  const BatonExchange parts[] = {{send, receive, bytes, part, part}};
   Step first(library, group, gpu.streams[0]);
   nccl_all_to_all<1>(first, 0, 0, parts);
   expect(gpu.read(receive, bytes, 0) == data, "ncclSend and ncclRecv");
-  const BatonExchange uneven[] = {{receive, gathered, bytes, part}};
+  const BatonExchange uneven[] = {{receive, gathered, bytes, part, part}};
   nccl_all_gather_uneven<1>(first, 1, 0, uneven);
   expect(gpu.read(gathered, bytes, 0) == data, "parts of unequal sizes");
 
@@ -146,7 +146,7 @@ void smoke() {
                                    epoch + 2, CudaDriver::wait_until_not_less),
       "cuStreamWaitValue32");
   Step second(library, group, gpu.streams[1]);
-  const BatonExchange even[] = {{send, copy, part, part}};
+  const BatonExchange even[] = {{send, copy, part, part, part}};
   nccl_all_gather(second, 2, 0, even);
   gpu.driver.check(gpu.driver.stream_write_value(gpu.streams[1],
                                                  Gpu::address(words + 1), 5, 0),
