@@ -54,7 +54,8 @@ def check_traffic(what, traffic, axes, config, rows, microbatches, updates):
                    f"{microbatches} microbatches")
     # What is left: sums of squares, once an update; gradients that add up over tp, too.
     for (kind, operation, payload), calls in moved.items():
-        expect(operation in ("norm", "all_reduce") and calls % updates == 0 and payload % PART == 0,
+        expect(calls % updates == 0 and (operation == "all_reduce" or
+                                         operation == "norm" and payload % PART == 0),
                f"{what}: {calls} times {kind} for {operation} of {payload} bytes")
     expect(any(operation == "norm" for _, operation, _ in moved), f"{what}: no sum of squares")
 
