@@ -86,6 +86,9 @@ struct CompileOptions {
   training::RecomputeMode recompute = training::RecomputeMode::none;
   /// The ranks that run the program; none for one.
   std::vector<MeshAxis> mesh;
+  /// Of what a parameter needs for training, how much every rank along the
+  /// mesh's data axis has only a part of: ZeRO's stage, 0 for nothing.
+  int zero = 0;
   /// Folder that compiled kernels for GPUs are kept in; empty: none are.
   std::string kernelCache;
   bool quiet = false;

@@ -49,7 +49,7 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
 }
 
 void compiler::addShardingPasses(mlir::PassManager &manager,
-                                 const std::vector<MeshAxis> &mesh,
+                                 const std::vector<MeshAxis> &mesh, int zero,
                                  bool localizes) {
   // Which part of a model an axis cuts.
   sharding::ShardingPropagationOptions propagation;
@@ -57,6 +57,9 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   for (const MeshAxis &axis : mesh)
     if (axis.name == kDataAxis)
       tactics.push_back("data:" + axis.name);
+  for (const MeshAxis &axis : mesh)
+    if (axis.name == kDataAxis && zero > 0)
+      tactics.push_back("gradients:" + axis.name);
   propagation.tactics = tactics;
   manager.addPass(sharding::createShardingPropagation(propagation));
   manager.addPass(sharding::createInsertReshards());

@@ -32,7 +32,8 @@ void addTrainingPasses(mlir::PassManager &manager,
 /// Finds where every value lies over the axes of a mesh, which the module has,
 /// and makes the program that of one rank if `localizes`.
 void addShardingPasses(mlir::PassManager &manager,
-                       const std::vector<MeshAxis> &mesh, bool localizes);
+                       const std::vector<MeshAxis> &mesh, int zero,
+                       bool localizes);
 
 void addVerification(mlir::PassManager &manager);
 

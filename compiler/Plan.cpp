@@ -253,7 +253,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     else
       addVerification(manager);
     if (options.stage != Stage::model && !options.mesh.empty())
-      addShardingPasses(manager, options.mesh,
+      addShardingPasses(manager, options.mesh, options.zero,
                         /*localizes=*/options.stage != Stage::dist);
     if (plan.tiled && !asModel)
       addTaskPasses(manager, target, *schedule, i);

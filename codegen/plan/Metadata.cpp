@@ -138,6 +138,11 @@ static json persistentOf(const baton::plan::ProgramLayout &layout) {
         layout.storages.find(op.getStorageAttr().getAttr())->second.index;
     entry["shape"] = op.getCapacity().vec();
     entry["layers"] = op.getLayers();
+    // Where layers do not simply lie behind one another from the start on.
+    if (op.getOffset())
+      entry["offset"] = op.getOffset();
+    if (op.getLayers() > 1 && op.getLayerStride() != uint64_t(*op.getSpan()) + 1)
+      entry["layer_stride"] = op.getLayerStride();
     result.push_back(std::move(entry));
   }
   return result;

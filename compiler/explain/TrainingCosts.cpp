@@ -134,9 +134,14 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
         9}},
       {"hyper_pre_gradient", {heads<3, 10>, 13}},
       {"hyper_post_gradient", {postGradient, 18}},
-      {"sum_squares", {elements<2, 3>, 5}},
-      {"sum_ranks", {elements<1, 2>, 4}},
-      {"sum_losses",
+      {"sum_squares",
+       {[](const CallOperands &call) {
+          return flops(2.0 * static_cast<double>(call.integer(2)));
+        },
+        4}},
+      {"sum_ranks", {elements<1, 3>, 5}},
+      {"take_part", {[](const CallOperands &) { return flops(0.0); }, 7}},
+      {"sum_numbers",
        {[](const CallOperands &call) {
           return flops(static_cast<double>(call.integer(4)));
         },

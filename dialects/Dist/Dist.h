@@ -16,7 +16,8 @@ constexpr llvm::StringLiteral kPlacements = "dist.placements",
                               kComputed = "dist.computed",
                               kGradient = "dist.gradient",
                               kSharedHeads = "dist.shared_heads",
-                              kSummed = "dist.summed";
+                              kSummed = "dist.summed",
+                              kScattered = "dist.scattered";
 
 } // namespace baton::dist
 

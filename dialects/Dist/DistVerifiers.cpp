@@ -70,6 +70,12 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                       op->getOperand(0).getType());
   if (name == kSummed && isa<GradientOp>(op))
     return verifySummed(op, attribute.getValue());
+  if (name == kScattered && isa<GradientOp>(op)) {
+    if (isa<UnitAttr>(attribute.getValue()) && op->hasAttr(kSummed))
+      return success();
+    return op->emitError() << "'" << kScattered
+                           << "': expected a unit beside '" << kSummed << "'";
+  }
   if (name == kSharedHeads &&
       isa<SequenceAttentionOp, AttentionOp, AttentionQueryGradientOp,
           AttentionKeyValueGradientOp>(op) &&

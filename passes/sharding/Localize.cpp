@@ -16,8 +16,8 @@ using namespace baton::model;
 
 /// Gradients add up where they are; the sum over ranks follows once, behind all
 /// that adds to them.
-static bool isGradientSum(AllReduceOp op) {
-  return !op.use_empty() &&
+static bool isGradientSum(Operation *op) {
+  return isa<AllReduceOp, ReduceScatterOp>(op) && !op->use_empty() &&
          llvm::all_of(op->getUsers(), llvm::IsaPred<GradientOp>);
 }
 
@@ -46,11 +46,10 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
   for (BlockArgument argument : program.getBody().getArguments())
     if (failed(expectLocalType(program, argument, mesh)))
       return failure();
-  SmallVector<AllReduceOp> sums;
+  SmallVector<Operation *> sums;
   WalkResult walk = program.getBody().walk([&](Operation *op) {
-    auto sum = dyn_cast<AllReduceOp>(op);
-    if (sum && isGradientSum(sum)) {
-      sums.push_back(sum);
+    if (isGradientSum(op)) {
+      sums.push_back(op);
       return WalkResult::advance();
     }
     if (isa<DistDialect>(op->getDialect())) {
@@ -66,11 +65,14 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
   if (walk.wasInterrupted())
     return failure();
 
-  for (AllReduceOp sum : sums) {
-    for (Operation *gradient : sum->getUsers())
-      gradient->setAttr(kSummed, sum.getAxes());
-    sum.replaceAllUsesWith(sum.getX());
-    sum.erase();
+  for (Operation *sum : sums) {
+    for (Operation *gradient : sum->getUsers()) {
+      gradient->setAttr(kSummed, sum->getAttr("axes"));
+      if (isa<ReduceScatterOp>(sum))
+        gradient->setAttr(kScattered, UnitAttr::get(sum->getContext()));
+    }
+    sum->getResult(0).replaceAllUsesWith(sum->getOperand(0));
+    sum->erase();
   }
   program->removeAttr(kArguments);
   program.getBody().walk([](Operation *op) {

@@ -142,7 +142,8 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     %d = model.linear_weight_gradient %dy, %x
     model.gradient %d of %weight {dist.summed = ["dp"]}
     ```
-    What a gradient is summed up of, and over several steps of one update, is a
+    A reduce-scatter, of whose sum each rank has a part, leaves `dist.scattered`
+    beside it. What a gradient is summed up of, and over several steps of one update, is a
     rank's own until the step that ends with an update: there it is communicated,
     once.
 

@@ -31,8 +31,10 @@ static int64_t countRanks(dist::MeshOp mesh, ArrayAttr axes) {
 }
 
 RankSums::RankSums(Tiler &tiler, model::ProgramOp model, dist::MeshOp mesh,
-                   int64_t bucketBytes)
-    : tiler(tiler), plan(tiler.plan), mesh(mesh), bucketBytes(bucketBytes) {
+                   int64_t bucketBytes,
+                   std::function<bool(const Trainable &)> splits)
+    : tiler(tiler), plan(tiler.plan), mesh(mesh), bucketBytes(bucketBytes),
+      splits(std::move(splits)), shards(plan) {
   // What a parameter is depends on the stack that it stands in.
   model.walk([&](model::GradientOp op) {
     tiler.stack = op->getParentOfType<model::StackOp>();
@@ -44,16 +46,18 @@ RankSums::RankSums(Tiler &tiler, model::ProgramOp model, dist::MeshOp mesh,
 LogicalResult RankSums::contributed(model::GradientOp op,
                                     Trainable &trainable) {
   auto final = cast<model::GradientOp>(last.lookup(trainable.description));
-  if (summedOver(op) != summedOver(final))
+  if (summedOver(op) != summedOver(final) ||
+      op->hasAttr(dist::kScattered) != final->hasAttr(dist::kScattered))
     return op.emitOpError()
            << "cannot be tiled: the gradient of " << trainable.name
-           << " is a sum over other ranks elsewhere";
+           << " is a sum over other ranks elsewhere, or for others";
   ArrayAttr axes = summedOver(op);
   if (op != final || !axes || countRanks(mesh, axes) == 1)
     return success();
   bool isShared =
       tiler.stack && trainable.layers != int64_t(tiler.stack.getRepeat());
-  auto &list = (isShared ? shared : pending)[axes];
+  Form form{axes, op->hasAttr(dist::kScattered) && splits(trainable)};
+  auto &list = (isShared ? shared : pending)[form];
   list.push_back(&trainable);
   if (isShared)
     return success();
@@ -61,24 +65,26 @@ LogicalResult RankSums::contributed(model::GradientOp op,
   for (Trainable *complete : list)
     bytes += 4 * product(complete->gradient.type.getShape());
   if (bytes >= bucketBytes) {
-    exchange(axes, list);
+    exchange(form, list);
     list.clear();
   }
   return success();
 }
 
 void RankSums::flush() {
-  for (auto &[axes, list] : pending)
+  for (auto &[form, list] : pending)
     if (!list.empty())
-      exchange(axes, list);
+      exchange(form, list);
   pending.clear();
   // The stack has ended, or else there are none.
   std::swap(pending, shared);
 }
 
 /// Makes a bucket of gradients, and the phase that begins it.
-void RankSums::exchange(ArrayAttr axes, ArrayRef<Trainable *> trainables) {
+void RankSums::exchange(const Form &form, ArrayRef<Trainable *> trainables) {
+  ArrayAttr axes = form.first;
   Bucket bucket;
+  bucket.isSharded = form.second;
   bucket.name = plan.uniqueName(tiler.stack ? "layers.gradients" : "gradients");
   bucket.axes = axes;
   bucket.ranks = countRanks(mesh, axes);
@@ -94,6 +100,14 @@ void RankSums::exchange(ArrayAttr axes, ArrayRef<Trainable *> trainables) {
   }
   bucket.tiles = ceilDiv(summed, kSummedElements);
   for (Tensor &tensor : bucket.tensors) {
+    if (bucket.isSharded) {
+      const Shard &shard = shards.add(*tensor.trainable, axes, bucket.ranks);
+      tensor.shard = &shard;
+      tensor.width = shard.blocks.size;
+      tensor.part = shard.part();
+      tensor.received = shard.received;
+      continue;
+    }
     tensor.width = llvm::alignTo(
         ceilDiv(tensor.elements, bucket.ranks * bucket.tiles), kPartElements);
     tensor.part = bucket.tiles * tensor.width;
@@ -114,11 +128,17 @@ void RankSums::exchange(ArrayAttr axes, ArrayRef<Trainable *> trainables) {
     transfers.push_back(phase.transfer(gradient, tensor.received,
                                        tensor.elements, tensor.part));
   }
-  phase.exchange(ExchangeKind::all_to_all, axes, "all_reduce", transfers);
+  phase.exchange(ExchangeKind::all_to_all, axes,
+                 bucket.isSharded ? "reduce_scatter" : "all_reduce", transfers);
   buckets.push_back(std::move(bucket));
 }
 
 void RankSums::sum(const Bucket &bucket) {
+  if (bucket.isSharded) {
+    for (const Tensor &tensor : bucket.tensors)
+      shards.sum(*tensor.shard);
+    return;
+  }
   PhaseBuilder phase = plan.phase(
       bucket.name + ".sum", bucket.tensors.front().trainable->location,
       {plan.symbol(event::kOutputs) * bucket.tiles}, {bucket.tiles});
@@ -131,6 +151,7 @@ void RankSums::sum(const Bucket &bucket) {
     phase.writes(tensor.received, first);
     phase.call("sum_ranks",
                {phase.address(tensor.received, first),
+                phase.address(tensor.received, first),
                 phase.stride(tensor.received, 0), phase.integer(bucket.ranks),
                 phase.integer(tensor.width)});
   }
@@ -142,27 +163,32 @@ void RankSums::gather(const Bucket &bucket) {
                                   {plan.symbol(event::kOutputs)}, {1});
   SmallVector<event::TransferAttr> transfers;
   for (const Tensor &tensor : bucket.tensors) {
-    const View &gradient = tensor.trainable->gradient;
-    Box sums = phase.whole(tensor.received);
-    sums.high[0] = phase.constant(1);
-    phase.reads(tensor.received, sums);
-    phase.writes(gradient, phase.whole(gradient));
-    transfers.push_back(phase.transfer(tensor.received, gradient,
-                                       tensor.elements, tensor.part));
+    const View &whole = bucket.isSharded ? tensor.trainable->weight
+                                         : tensor.trainable->gradient;
+    Box part = phase.whole(tensor.received);
+    part.high[0] = phase.constant(1);
+    phase.reads(tensor.received, part);
+    phase.writes(whole, phase.whole(whole));
+    transfers.push_back(phase.transfer(tensor.received, whole, tensor.elements,
+                                       tensor.part));
   }
-  phase.exchange(ExchangeKind::all_gather, bucket.axes, "all_reduce",
-                 transfers);
+  phase.exchange(ExchangeKind::all_gather, bucket.axes,
+                 bucket.isSharded ? "all_gather" : "all_reduce", transfers);
 }
 
-void RankSums::finish(Location location) {
-  flush();
-  llvm::MapVector<std::pair<int64_t, int>, SmallVector<const Bucket *>>
-      segments;
+RankSums::Segments RankSums::segments() const {
+  Segments segments;
   // Those of stacks are exchanged first.
   for (bool layered : {true, false})
     for (const Bucket &bucket : buckets)
       if ((bucket.layers > 1) == layered)
         segments[{bucket.layers, bucket.reverse}].push_back(&bucket);
+  return segments;
+}
+
+void RankSums::finish(Location location) {
+  flush();
+  Segments segments = this->segments();
   for (auto &[form, list] : segments) {
     plan.beginSegment(plan.uniqueName("sums"), form.first, location,
                       form.second != 0);
@@ -173,8 +199,57 @@ void RankSums::finish(Location location) {
     plan.beginSegment(plan.uniqueName("gathers"), form.first, location,
                       form.second != 0);
     for (const Bucket *bucket : list)
-      gather(*bucket);
+      if (!bucket->isSharded)
+        gather(*bucket);
   }
+}
+
+SmallVector<View> RankSums::gatherSquares(ArrayRef<View> own,
+                                          ArrayRef<const Shard *> of,
+                                          Location location) {
+  llvm::MapVector<ArrayAttr, SmallVector<size_t>> groups;
+  for (auto [i, shard] : llvm::enumerate(of))
+    groups[shard->axes].push_back(i);
+  SmallVector<View> gathered(own.size());
+  for (auto &[axes, members] : groups) {
+    for (size_t i : members)
+      gathered[i] =
+          plan.received(of[i]->trainable->name + ".squares.ranks",
+                        of[i]->ranks, own[i].type.getDimension(1), 1, location);
+    PhaseBuilder phase =
+        plan.phase(plan.uniqueName("norm.gather"), location,
+                   {plan.symbol(event::kOutputs)}, {1});
+    SmallVector<event::TransferAttr> transfers;
+    for (size_t i : members) {
+      int64_t part = own[i].type.getDimension(1);
+      phase.reads(own[i], phase.whole(own[i]));
+      phase.writes(gathered[i], phase.whole(gathered[i]));
+      transfers.push_back(
+          phase.transfer(own[i], gathered[i], of[i]->ranks * part, part));
+    }
+    phase.exchange(ExchangeKind::all_gather, axes, "norm", transfers);
+  }
+  return gathered;
+}
+
+LogicalResult
+RankSums::updateShards(llvm::function_ref<LogicalResult(Trainable &)> update,
+                       Location location) {
+  for (auto &[form, list] : segments()) {
+    if (llvm::none_of(list, [](auto *bucket) { return bucket->isSharded; }))
+      continue;
+    plan.beginSegment(plan.uniqueName("update.parts"), form.first, location,
+                      form.second != 0);
+    for (const Bucket *bucket : list) {
+      if (!bucket->isSharded)
+        continue;
+      for (const Tensor &tensor : bucket->tensors)
+        if (failed(update(*tensor.trainable)))
+          return failure();
+      gather(*bucket);
+    }
+  }
+  return success();
 }
 
 View RankSums::gatherLoss(const View &loss, Location location) {
@@ -193,7 +268,7 @@ View RankSums::gatherLoss(const View &loss, Location location) {
         {phase.address(own, phase.whole(own)), phase.integer(kPartElements)});
     appendRead(phase, loss, phase.whole(loss), operands);
     operands.push_back(phase.count(plan.extent(model::kRows)));
-    phase.call("sum_losses", operands);
+    phase.call("sum_numbers", operands);
   }
   PhaseBuilder phase = plan.phase(plan.uniqueName("loss.gather"), location,
                                   {plan.constant(1)}, {1});

@@ -13,7 +13,8 @@
 // one that waits for the ranks go on; sums and gathers follow it, each in
 // segments of their own, whose iterations nothing orders. All of them are for
 // steps that end with an update: till then a gradient is the sum of a rank's
-// own rows.
+// own rows. Where a rank updates only a part of the parameter (dist.scattered,
+// Shards.h), there is no gather: the new weights are gathered instead.
 //
 // What is exchanged lies in one place in all iterations and on all ranks, and
 // sums are added where they were received: maps do not depend on the rank.
@@ -23,17 +24,22 @@
 #ifndef BATON_PASSES_TASKS_RANKSUMS_H
 #define BATON_PASSES_TASKS_RANKSUMS_H
 
+#include "passes/tasks/Shards.h"
 #include "passes/tasks/Training.h"
 
 #include "dialects/Dist/Placement.h"
+
+#include <functional>
 
 namespace baton::tasks {
 
 class RankSums {
 public:
-  /// `mesh` is not null.
+  /// `mesh` is not null. `splits` says whether a parameter's update can be one
+  /// of parts.
   RankSums(Tiler &tiler, model::ProgramOp model, dist::MeshOp mesh,
-           int64_t bucketBytes);
+           int64_t bucketBytes,
+           std::function<bool(const Trainable &)> splits);
 
   /// Notes that a contribution to a gradient was tiled. Reports at the op if
   /// contributions are sums over different ranks.
@@ -46,6 +52,21 @@ public:
   /// Adds the segments that finish all sums.
   void finish(mlir::Location location);
 
+  /// Parameters of which each rank has a part to update.
+  const std::deque<Shard> &sharded() const { return shards.all(); }
+
+  /// [n]: what all ranks have of `own`, which is a rank's row of numbers that
+  /// the phases of shards write, in the present segment.
+  llvm::SmallVector<View> gatherSquares(llvm::ArrayRef<View> own,
+                                        llvm::ArrayRef<const Shard *> of,
+                                        mlir::Location location);
+
+  /// Adds the segments that update parts: `update` adds the phases of one
+  /// parameter, for each layer. What is new of all is gathered behind it.
+  mlir::LogicalResult updateShards(
+      llvm::function_ref<mlir::LogicalResult(Trainable &)> update,
+      mlir::Location location);
+
   /// [ranks]: the sum of all losses of each rank, in the present segment; the
   /// loss itself where rows are of one rank.
   View gatherLoss(const View &loss, mlir::Location location);
@@ -57,15 +78,23 @@ private:
     Trainable *trainable;
     View received;
     int64_t elements, width, part;
+    const Shard *shard = nullptr;
   };
   struct Bucket {
     std::string name;
     mlir::ArrayAttr axes;
     int64_t ranks, layers, tiles;
-    bool reverse;
+    bool reverse, isSharded;
     llvm::SmallVector<Tensor> tensors;
   };
-  void exchange(mlir::ArrayAttr axes, llvm::ArrayRef<Trainable *> trainables);
+  /// Axes of a sum, and 1 where a rank needs only a part of it.
+  using Form = std::pair<mlir::ArrayAttr, int>;
+  using Segments = llvm::MapVector<std::pair<int64_t, int>,
+                                   llvm::SmallVector<const Bucket *>>;
+
+  /// Buckets by the segments that repeat as often.
+  Segments segments() const;
+  void exchange(const Form &form, llvm::ArrayRef<Trainable *> trainables);
   void sum(const Bucket &bucket);
   void gather(const Bucket &bucket);
 
@@ -74,13 +103,14 @@ private:
   /// Mutable because accessors of ops are not const.
   mutable dist::MeshOp mesh;
   int64_t bucketBytes;
+  std::function<bool(const Trainable &)> splits;
+  Shards shards;
   /// The last contribution to each parameter's gradient.
   llvm::DenseMap<mlir::Attribute, mlir::Operation *> last;
   /// Complete gradients that were not exchanged, by their axes: of the present
   /// stack's iteration, or outside of stacks; and those of a stack that all
   /// iterations add to.
-  llvm::MapVector<mlir::ArrayAttr, llvm::SmallVector<Trainable *>> pending,
-      shared;
+  llvm::MapVector<Form, llvm::SmallVector<Trainable *>> pending, shared;
   llvm::SmallVector<Bucket> buckets;
 };
 

@@ -18,12 +18,30 @@ static model::StepTensorType typeOf(Value value) {
 // Parameters, inputs
 //===----------------------------------------------------------------------===//
 
+static int64_t elementsOf(model::StepTensorType type) {
+  int64_t elements = 1;
+  for (int64_t extent : type.getShape())
+    elements *= extent;
+  return elements;
+}
+
+/// Ranks exchange runs of so many numbers.
+static constexpr int64_t kAligned = 16;
+
 /// The memory that a value of this type takes, in bytes.
 static int64_t bytesOf(model::StepTensorType type, PlanBuilder &plan) {
   int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
   for (int64_t dimension : type.getShape())
     bytes *= plan.bound(dimension);
   return bytes;
+}
+
+/// What a parameter is called: in the checkpoint, and in the program.
+static std::vector<std::string> namesOf(const Trainable &trainable) {
+  std::vector<std::string> names = {trainable.name};
+  DictionaryAttr description = trainable.description;
+  description.walk([&](StringAttr text) { names.push_back(text.str()); });
+  return names;
 }
 
 Training::~Training() = default;
@@ -33,8 +51,13 @@ Training::Training(Tiler &tiler, model::ProgramOp model)
                         model->getParentOfType<ModuleOp>())) {
   PlanBuilder &plan = tiler.plan;
   if (dist::MeshOp mesh = dist::findMesh(model))
-    rankSums =
-        std::make_unique<RankSums>(tiler, model, mesh, plan.tiles().bucket);
+    rankSums = std::make_unique<RankSums>(
+        tiler, model, mesh, plan.tiles().bucket,
+        [this](const Trainable &trainable) {
+          update::GroupOp group = optimizer->groupOf(
+              namesOf(trainable), trainable.weight.type.getRank());
+          return group && takesLayersTogether(optimizer->ruleOf(group));
+        });
   Builder builder(plan.context());
   Location location = model.getLoc();
   auto provided = [&](StringRef name, model::StepTensorType type,
@@ -110,67 +133,90 @@ void Training::keep(model::SaveOp save) {
 // The update
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A gradient of all layers as a matrix, cut into tiles of rows.
-struct Flat {
-  Trainable *trainable;
-  int64_t rows, columns, size;
-
-  explicit Flat(Trainable &trainable) : trainable(&trainable) {
-    ArrayRef<int64_t> shape = trainable.gradient.type.getShape();
-    columns = shape.back();
-    rows = trainable.layers * (shape.size() == 2 ? shape[0] : 1);
-    size = std::max<int64_t>(1, kTileElements / columns);
-  }
-  int64_t tiles() const { return ceilDiv(rows, size); }
-};
-} // namespace
-
-/// What a parameter is called: in the checkpoint, and in the program.
-static std::vector<std::string> namesOf(const Trainable &trainable) {
-  std::vector<std::string> names = {trainable.name};
-  DictionaryAttr description = trainable.description;
-  description.walk([&](StringAttr text) { names.push_back(text.str()); });
-  return names;
-}
-
+// A norm is the sum of the parameters' sums, each of which is that of its blocks'
+// in ascending order, of each block all layers: so ranks that have some blocks
+// of all layers only have to put theirs behind one another.
 View Training::squares(Location location) {
   PlanBuilder &plan = tiler.plan;
-  auto f32 = Float32Type::get(plan.context());
-  SmallVector<Flat> all;
-  int64_t count = 0;
-  for (auto &[key, trainable] : trainables)
-    if (trainable->hasGradient) {
-      all.push_back(Flat(*trainable));
-      count += all.back().tiles();
-    }
-  View partials = plan.transient(
-      plan.uniqueName("norm.partial"),
-      model::StepTensorType::get(plan.context(), {1, count}, f32), location);
-  int64_t first = 0;
-  for (const Flat &flat : all) {
-    Trainable &trainable = *flat.trainable;
+  auto matrix = [&](int64_t rows, int64_t columns) {
+    return model::StepTensorType::get(plan.context(), {rows, columns},
+                                      Float32Type::get(plan.context()));
+  };
+  SmallVector<View> sums, own;
+  SmallVector<const Shard *> shards;
+  SmallVector<size_t> places;
+  for (auto &[key, trainable] : trainables) {
+    if (!trainable->hasGradient)
+      continue;
+    const Shard *shard = trainable->shard;
+    Blocks blocks(elementsOf(trainable->gradient.type));
+    int64_t layers = trainable->layers,
+            count = shard ? shard->count : blocks.count;
+    // Of a shard, a layer is all that was received, and the sum its second row.
+    int64_t first = shard ? shard->part() : 0;
+    int64_t length = shard ? shard->ranks * shard->part() : blocks.elements;
     View gradient = plan.persistent(
-        plan.uniqueName(trainable.name + ".gradients"),
-        model::StepTensorType::get(plan.context(), {flat.rows, flat.columns},
-                                   f32),
-        1, trainable.gradientStorage, DictionaryAttr(), trainable.location);
+        plan.uniqueName(trainable->name + ".gradients"), matrix(layers, length),
+        1,
+        shard ? shard->received.buffer.getStorageAttr().getAttr()
+              : trainable->gradientStorage,
+        DictionaryAttr(), trainable->location);
+    std::string name = plan.uniqueName(trainable->name + ".squares");
+    // Ranks exchange whole cache lines: what is behind a rank's numbers stays
+    // zero.
+    View squares =
+        shard ? plan.persistent(
+                    name, matrix(1, llvm::alignTo(count * layers, kAligned)), 1,
+                    StringAttr(), DictionaryAttr(), trainable->location)
+              : plan.transient(name, matrix(1, count * layers),
+                               trainable->location);
     // Steps that only add to gradients have no outputs, and no tasks here.
-    PhaseBuilder phase = plan.phase(
-        plan.uniqueName(trainable.name + ".sum_squares"), trainable.location,
-        {plan.symbol(event::kOutputs) * flat.tiles()}, {flat.tiles()});
-    Box in = rowsOfTask(phase, gradient, flat.size),
-        out = phase.whole(partials);
-    out.low[1] = phase.coordinate(0) + first;
+    PhaseBuilder phase =
+        plan.phase(plan.uniqueName(trainable->name + ".sum_squares"),
+                   trainable->location,
+                   {plan.symbol(event::kOutputs) * layers,
+                    plan.constant(count)},
+                   {layers, count});
+    Box in = rowsOfTask(phase, gradient, 1), out = phase.whole(squares);
+    AffineExpr begin = phase.coordinate(1) * blocks.size;
+    in.low[1] = begin + first;
+    in.high[1] = in.low[1] + blocks.size;
+    out.low[1] = phase.coordinate(1) * layers + phase.coordinate(0);
     out.high[1] = out.low[1] + 1;
     phase.reads(gradient, in);
-    phase.writes(partials, out);
+    phase.writes(squares, out);
     phase.call("sum_squares",
-               {phase.address(partials, out), phase.address(gradient, in),
-                phase.stride(gradient, 0),
-                countOf(phase, 0, flat.size, flat.rows),
-                phase.integer(flat.columns)});
-    first += flat.tiles();
+               {phase.address(squares, out), phase.address(gradient, in),
+                shard ? phase.integer(blocks.size)
+                      : countOf(phase, 1, blocks.size, blocks.elements),
+                phase.integer(blocks.columns)});
+    if (shard) {
+      places.push_back(sums.size());
+      own.push_back(squares);
+      shards.push_back(shard);
+    }
+    sums.push_back(squares);
+  }
+  if (!own.empty())
+    for (auto [place, view] :
+         llvm::zip(places, rankSums->gatherSquares(own, shards, location)))
+      sums[place] = view;
+
+  View partials = plan.transient(plan.uniqueName("norm.partial"),
+                                 matrix(1, sums.size()), location);
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName("norm.sum"), location,
+                 {plan.symbol(event::kOutputs)}, {1});
+  for (auto [i, squares] : llvm::enumerate(sums)) {
+    Box out = phase.whole(partials), in = phase.whole(squares);
+    out.low[1] = phase.constant(i);
+    out.high[1] = phase.constant(i + 1);
+    phase.reads(squares, in);
+    phase.writes(partials, out);
+    phase.call("sum_numbers",
+               {phase.address(partials, out), phase.integer(1),
+                phase.address(squares, in), phase.integer(1),
+                phase.integer(elementsOf(squares.type))});
   }
   return partials;
 }
@@ -207,10 +253,14 @@ View Training::summarize(const View &loss, const View &partials,
 
 LogicalResult Training::finish(const View &loss, Location location) {
   PlanBuilder &plan = tiler.plan;
+  if (rankSums)
+    rankSums->finish(location);
   // Parameters whose layers are updated together, and the others by how many
   // layers they have.
   SmallVector<std::pair<Trainable *, update::GroupOp>> together;
   llvm::MapVector<int64_t, decltype(together)> apart;
+  // Those of which each rank updates a part.
+  llvm::DenseMap<Trainable *, update::GroupOp> parts;
   for (auto &[key, trainable] : trainables) {
     if (!trainable->hasGradient)
       continue;
@@ -220,18 +270,20 @@ LogicalResult Training::finish(const View &loss, Location location) {
       return emitError(location)
              << "cannot be tiled: no update.group fits the parameter "
              << trainable->name << ", which has a gradient";
+    if (trainable->shard) {
+      parts[trainable.get()] = group;
+      continue;
+    }
     auto &list = takesLayersTogether(optimizer->ruleOf(group))
                      ? together
                      : apart[trainable->layers];
     list.push_back({trainable.get(), group});
   }
-  if (together.empty() && apart.empty())
+  if (together.empty() && apart.empty() && parts.empty())
     return emitError(location) << "cannot be tiled: no parameter has a "
                                   "gradient; differentiate comes before "
                                   "tile-tasks";
 
-  if (rankSums)
-    rankSums->finish(location);
   plan.beginSegment("update", 1, location);
   // While ranks wait for one another, squares are summed.
   View losses = rankSums ? rankSums->gatherLoss(loss, location) : loss;
@@ -247,7 +299,14 @@ LogicalResult Training::finish(const View &loss, Location location) {
       if (failed(tileUpdate(*trainable, group, read, plan)))
         return failure();
   }
-  if (!apart.empty())
+  if (rankSums && failed(rankSums->updateShards(
+                      [&](Trainable &trainable) {
+                        return tileUpdate(trainable, parts.lookup(&trainable),
+                                          read, plan);
+                      },
+                      location)))
+    return failure();
+  if (!apart.empty() || !parts.empty())
     plan.beginSegment("advance", 1, location);
 
   // What the runtime writes for the next step, nobody reads any more.

@@ -20,6 +20,7 @@ namespace baton::tasks {
 
 class Optimizer;
 class RankSums;
+struct Shard;
 
 /// A parameter that training changes.
 struct Trainable {
@@ -32,11 +33,14 @@ struct Trainable {
   /// What names of the library's products end in that read it: nothing, or the
   /// 16-bit type in which they multiply.
   llvm::StringRef products;
-  /// Memory of all layers' weights and gradients, one after the other.
+  /// Memory of all layers' weights and gradients, one after the other. With a
+  /// shard these gradients are of the rank's own rows only.
   mlir::StringAttr weightStorage, gradientStorage;
   mlir::LocationAttr location;
   /// Whether a contribution to the gradient is there already.
   bool hasGradient = false;
+  /// What a rank updates of it; null for all.
+  const Shard *shard = nullptr;
 };
 
 /// What rules see of a training program beside the Tiler's.
@@ -66,7 +70,7 @@ public:
   View accumulate;
 
 private:
-  /// Sums of squares of all gradients, tile by tile.
+  /// Sums of squares of all gradients, parameter by parameter.
   View squares(mlir::Location location);
   View summarize(const View &loss, const View &partials,
                  mlir::Location location);

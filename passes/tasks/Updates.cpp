@@ -3,6 +3,7 @@
 #include "passes/tasks/Updates.h"
 
 #include "passes/tasks/Products.h"
+#include "passes/tasks/Shards.h"
 #include "passes/tasks/UpdateBody.h"
 
 using namespace mlir;
@@ -104,7 +105,7 @@ public:
          const UpdateInputs &inputs, PlanBuilder &plan)
       : trainable(trainable), group(group), inputs(inputs), plan(plan),
         rule(inputs.optimizer.ruleOf(group)),
-        together(takesLayersTogether(rule)) {}
+        together(takesLayersTogether(rule) && !trainable.shard) {}
 
   LogicalResult run();
 
@@ -125,6 +126,7 @@ private:
   View kept(StringRef name, const View &like, StringAttr storage,
             DictionaryAttr description);
   void bindArguments();
+  void takeOwn(PhaseBuilder &phase, int64_t size);
   std::string nextName();
   PhaseBuilder phase(const std::string &name, int64_t tiles);
   LogicalResult tile(update::MapOp op);
@@ -168,18 +170,27 @@ void Update::bindArguments() {
   View like;
   like.type = matrix(together ? rows * trainable.layers : rows, columns);
   Builder builder(plan.context());
-  views[rule.getParameter()] =
-      kept("matrix", like, trainable.weightStorage, DictionaryAttr());
-  views[rule.getGradient()] = kept("matrix_gradient", like,
-                                   trainable.gradientStorage, DictionaryAttr());
+  SmallVector<NamedAttribute> described = {
+      builder.getNamedAttr("role", builder.getStringAttr("optimizer")),
+      builder.getNamedAttr("of", builder.getStringAttr(trainable.name))};
+  if (const Shard *shard = trainable.shard) {
+    like = shard->weight;
+    views[rule.getParameter()] = shard->weight;
+    views[rule.getGradient()] = shard->gradient;
+    described.push_back(builder.getNamedAttr(
+        "shard", shard->describe({rows * trainable.layers, columns})));
+  } else {
+    views[rule.getParameter()] =
+        kept("matrix", like, trainable.weightStorage, DictionaryAttr());
+    views[rule.getGradient()] =
+        kept("matrix_gradient", like, trainable.gradientStorage,
+             DictionaryAttr());
+  }
   for (auto [i, state] :
        llvm::enumerate(rule.getStates().getAsRange<StringAttr>()))
-    views[rule.getBody().getArgument(2 + i)] = kept(
-        state.getValue(), like, StringAttr(),
-        builder.getDictionaryAttr(
-            {builder.getNamedAttr("role", builder.getStringAttr("optimizer")),
-             builder.getNamedAttr("of",
-                                  builder.getStringAttr(trainable.name))}));
+    views[rule.getBody().getArgument(2 + i)] =
+        kept(state.getValue(), like, StringAttr(),
+             builder.getDictionaryAttr(described));
   // New values are written over the old ones.
   for (auto [i, value] : llvm::enumerate(rule.getReturn().getValues()))
     views[value] = views[rule.getBody().getArgument(i ? i + 1 : 0)];
@@ -337,6 +348,25 @@ void Update::call(UpdateBody &body, PhaseBuilder &phase, int64_t tiles,
               plan.program);
 }
 
+/// Where a rank has a part, its weights are taken from those of all.
+void Update::takeOwn(PhaseBuilder &phase, int64_t size) {
+  const Shard &shard = *trainable.shard;
+  Box own = rowsOfTask(phase, shard.weight, size),
+      whole = phase.whole(trainable.weight), place = phase.whole(shard.place);
+  AffineExpr first = phase.coordinate(0) * (size * shard.blocks.size);
+  phase.writes(shard.weight, own);
+  phase.reads(trainable.weight, whole);
+  phase.reads(shard.place, place);
+  phase.call("take_part",
+             {phase.address(shard.weight, own),
+              phase.address(trainable.weight, whole),
+              phase.integer(shard.blocks.elements), phase.integer(shard.part()),
+              phase.count({first}),
+              phase.count({phase.constant(size * shard.blocks.size),
+                           phase.constant(shard.part()) - first}),
+              phase.address(shard.place, place)});
+}
+
 LogicalResult Update::tile(update::MapOp op) {
   View like = views[op.getInputs().front()];
   if (failed(expectOneShape(op, like)))
@@ -346,6 +376,8 @@ LogicalResult Update::tile(update::MapOp op) {
       std::max<int64_t>(1, kTileElements / like.type.getDimension(1));
   std::string name = nextName();
   PhaseBuilder pass = phase(name, ceilDiv(rows, size));
+  if (trainable.shard)
+    takeOwn(pass, size);
   SmallVector<BodyArgument> outputs;
   bool guarded = false;
   for (auto [i, result] : llvm::enumerate(op.getResults())) {

@@ -125,6 +125,9 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   app.add_option("--mesh", mesh,
                  "training: ranks to run on, as axes and their sizes: dp=2 "
                  "gives each of two ranks a half of the sequences");
+  app.add_option("--zero", zero.value,
+                 "with --mesh: what ranks along dp have only a part of: 0 "
+                 "(nothing), 1 (the optimizer's states: ZeRO-1)");
   for (auto [flag, value] :
        {std::pair<const char *, std::string *>{"--sharding", &sharding},
         {"--pipeline", &pipeline}})
@@ -137,7 +140,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
   for (const Choice *choice :
-       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt})
+       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt, &zero})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -163,6 +166,10 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return error;
   if (!options.mesh.empty() && mode.value != "train")
     return "--mesh=" + mesh + " is for --mode=train";
+  options.zero = zero.value[0] - '0';
+  if (options.zero && options.mesh.empty())
+    return "--zero=" + zero.value +
+           ": there is one rank; --mesh says which there are";
   for (auto [flag, value] :
        {std::pair<const char *, const std::string &>{"--sharding", sharding},
         {"--pipeline", pipeline}})

@@ -5,23 +5,33 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_sum_ranks(Real *parts, int64_t stride, int64_t ranks,
+BATON_TASK void baton_task_sum_ranks(Real *out, const Real *parts,
+                                     int64_t stride, int64_t ranks,
                                      int64_t columns) {
   for_each_vector(columns,
                   [&](int64_t column, int64_t count) BATON_INLINE_LAMBDA {
                     Vector sum = load(parts + column, count);
                     for (int64_t rank = 1; rank < ranks; ++rank)
                       sum = sum + load(parts + rank * stride + column, count);
-                    store(parts + column, sum, count);
+                    store(out + column, sum, count);
                   });
 }
 
-BATON_TASK void baton_task_sum_losses(Real *out, int64_t width,
-                                      const Real *losses, int64_t stride,
-                                      int64_t rows) {
+BATON_TASK void baton_task_sum_numbers(Real *out, int64_t width,
+                                       const Real *numbers, int64_t stride,
+                                       int64_t count) {
   Real sum = 0.0f;
-  for (int64_t row = 0; row < rows; ++row)
-    sum += losses[row * stride];
+  for (int64_t i = 0; i < count; ++i)
+    sum += numbers[i * stride];
   for (int64_t i = 0; i < width; ++i)
     out[i] = i ? Real(0.0f) : sum;
+}
+
+BATON_TASK void baton_task_take_part(Real *out, const Real *whole,
+                                     int64_t elements, int64_t part,
+                                     int64_t first, int64_t count,
+                                     const int32_t *place) {
+  const int64_t begin = *place * part + first;
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = begin + i < elements ? whole[begin + i] : Real(0.0f);
 }

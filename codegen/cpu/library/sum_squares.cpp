@@ -6,14 +6,13 @@
 using namespace baton::cpu;
 
 BATON_TASK void baton_task_sum_squares(Real *out, const Real *x,
-                                       int64_t x_stride, int64_t rows,
-                                       int64_t columns) {
+                                       int64_t elements, int64_t columns) {
   Real sum = 0.0f;
-  for (int64_t row = 0; row < rows; ++row) {
+  for (int64_t row = 0; row < elements; row += columns) {
     Vector squares = splat(0.0f);
-    for_each_vector(columns,
+    for_each_vector(elements - row < columns ? elements - row : columns,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-                      Vector value = load(x + row * x_stride + first, count);
+                      Vector value = load(x + row + first, count);
                       squares = fma(value, value, squares);
                     });
     sum += reduce_sum(squares);

@@ -294,22 +294,30 @@ void baton_task_cross_entropy(Real *loss, int64_t loss_stride, Real *logits,
 
 //===- Sums of squares ----------------------------------------------------===//
 
-/// out[0] = sum of squares of `rows` rows of `columns` elements: each row by
-/// the rule for sums (16 lanes), rows added in ascending order.
-void baton_task_sum_squares(Real *out, const Real *x, int64_t x_stride,
-                            int64_t rows, int64_t columns);
+/// out[0] = sum of squares of `elements` elements behind one another, in rows
+/// of `columns`, of which the last one may be shorter: each row by the rule for
+/// sums (16 lanes), rows added in ascending order. Zeros behind them, rows of
+/// them too, change no bits.
+void baton_task_sum_squares(Real *out, const Real *x, int64_t elements,
+                            int64_t columns);
 
 //===- Sums over ranks ----------------------------------------------------===//
 
-/// parts[0][c] = parts[0][c] + parts[1][c] + ..., ascending in ranks, whose
-/// parts are `stride` elements apart.
-void baton_task_sum_ranks(Real *parts, int64_t stride, int64_t ranks,
-                          int64_t columns);
+/// out[c] = parts[0][c] + parts[1][c] + ..., ascending in ranks, whose parts are
+/// `stride` elements apart. `out` may be one of them.
+void baton_task_sum_ranks(Real *out, const Real *parts, int64_t stride,
+                          int64_t ranks, int64_t columns);
 
-/// out = {the sum of the losses of all rows, ascending; zeros} of `width`
-/// numbers.
-void baton_task_sum_losses(Real *out, int64_t width, const Real *losses,
-                           int64_t stride, int64_t rows);
+/// out = {the sum of `count` numbers, ascending; zeros} of `width` numbers.
+void baton_task_sum_numbers(Real *out, int64_t width, const Real *numbers,
+                            int64_t stride, int64_t count);
+
+/// out[i] = element `first` + i, for i < count, of the part of `whole` that the
+/// rank at *place has, of `part` elements; 0 behind the end of `whole`, which
+/// has `elements`.
+void baton_task_take_part(Real *out, const Real *whole, int64_t elements,
+                          int64_t part, int64_t first, int64_t count,
+                          const int32_t *place);
 
 //===- The end of a step --------------------------------------------------===//
 

@@ -5,29 +5,39 @@
 
 #include "codegen/cuda/library/device.h"
 
-BATON_DEVICE void baton_task_sum_ranks(float *parts, int64_t stride,
-                                       int64_t ranks, int64_t columns) {
+BATON_DEVICE void baton_task_sum_ranks(float *out, const float *parts,
+                                       int64_t stride, int64_t ranks,
+                                       int64_t columns) {
   for (int64_t column = baton_thread(); column < columns;
        column += baton_threads()) {
     float sum = parts[column];
     for (int64_t rank = 1; rank < ranks; ++rank)
       sum += parts[rank * stride + column];
-    parts[column] = sum;
+    out[column] = sum;
   }
 }
 
 /// One chain, of one thread: few numbers, in one order.
-BATON_DEVICE void baton_task_sum_losses(float *out, int64_t width,
-                                        const float *losses, int64_t stride,
-                                        int64_t rows) {
+BATON_DEVICE void baton_task_sum_numbers(float *out, int64_t width,
+                                         const float *numbers, int64_t stride,
+                                         int64_t count) {
   if (baton_thread() != 0)
     return;
   float sum = 0.0f;
 #pragma unroll(16)
-  for (int64_t row = 0; row < rows; ++row)
-    sum += losses[row * stride];
+  for (int64_t i = 0; i < count; ++i)
+    sum += numbers[i * stride];
   for (int64_t i = 0; i < width; ++i)
     out[i] = i ? 0.0f : sum;
+}
+
+BATON_DEVICE void baton_task_take_part(float *out, const float *whole,
+                                       int64_t elements, int64_t part,
+                                       int64_t first, int64_t count,
+                                       const int32_t *place) {
+  const int64_t begin = *place * part + first;
+  for (int64_t i = baton_thread(); i < count; i += baton_threads())
+    out[i] = begin + i < elements ? whole[begin + i] : 0.0f;
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_SUM_RANKS_H

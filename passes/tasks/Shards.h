@@ -1,0 +1,88 @@
+//===- Shards.h - what a rank keeps of a parameter's state ----------------===//
+//
+// ZeRO. Of a parameter whose rule goes through it once, element by element, a
+// rank updates only a part, and has the optimizer's states of that part alone.
+// A part is of every layer, a run of whole blocks (Blocks): all layers' elements
+// are cut in the same places, and norms have blocks of one rank each.
+//
+//   exchange   all_to_all: a rank gets its part of the gradient from all
+//   sum        the n parts, in ascending order of ranks
+//   squares    of the part's blocks; all_gather: all ranks get all blocks'
+//   update     of the part
+//   gather     all_gather: all ranks get all parts of the new weights
+//
+// Rules that need whole tensors (products, sums) keep whole states, and their
+// gradients are gathered.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_PASSES_TASKS_SHARDS_H
+#define BATON_PASSES_TASKS_SHARDS_H
+
+#include "passes/tasks/PlanBuilder.h"
+
+#include <deque>
+
+namespace baton::tasks {
+
+struct Trainable;
+
+/// How the elements of one layer of a tensor are cut for norms: in blocks of
+/// `size` elements, the last one shorter, which are rows of `columns`. It
+/// depends on the tensor alone, so that norms have the same bits however many
+/// ranks have it.
+struct Blocks {
+  int64_t elements, size, columns, count;
+
+  explicit Blocks(int64_t elements);
+};
+
+/// A parameter's part on every rank.
+struct Shard {
+  Trainable *trainable;
+  mlir::ArrayAttr axes;
+  int64_t ranks;
+  Blocks blocks;
+  /// Blocks of a rank.
+  int64_t count;
+  /// One layer's: [ranks, part] of gradients that ranks send, whose first row
+  /// is that of the rank's weights once these are summed up.
+  View received;
+  /// [count, block]
+  View weight, gradient;
+  /// What says which part it is: [1].
+  View place;
+
+  /// Elements of a part, those behind the end of the tensor included.
+  int64_t part() const { return count * blocks.size; }
+  /// What `part` and `whole` mean to the runtime; `shape` is that of the tensor
+  /// that is cut, all its layers one behind the other.
+  mlir::DictionaryAttr describe(llvm::ArrayRef<int64_t> shape) const;
+};
+
+/// A program's.
+class Shards {
+public:
+  explicit Shards(PlanBuilder &plan) : plan(plan) {}
+
+  /// Makes room for what a rank receives of a gradient.
+  Shard &add(Trainable &trainable, mlir::ArrayAttr axes, int64_t ranks);
+
+  /// Adds the phase that sums up what was received, in the present segment,
+  /// which has an iteration for each layer.
+  void sum(const Shard &shard);
+
+  const std::deque<Shard> &all() const { return shards; }
+
+private:
+  View place(mlir::ArrayAttr axes, mlir::Location location);
+
+  PlanBuilder &plan;
+  /// They stay where they are.
+  std::deque<Shard> shards;
+  llvm::DenseMap<mlir::Attribute, View> places;
+};
+
+} // namespace baton::tasks
+
+#endif // BATON_PASSES_TASKS_SHARDS_H
