@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 namespace baton {
 
@@ -19,12 +20,34 @@ std::string hexadecimal(uint64_t value) {
   return text;
 }
 
+/// Of what all ranks have.
 std::string hash_of(const TrainingTensors &tensors, std::string_view role) {
   uint64_t hash = 0;
   for (const TrainingTensor &tensor : tensors.all())
-    if (tensor.role == role)
+    if (tensor.role == role && !tensor.cut->is_cut())
       hash = hash_bytes(tensor.data, tensor.bytes(), hash);
   return hexadecimal(hash);
+}
+
+/// Tensors that are cut over the same axes; whoever has the same part of one
+/// has the same of all.
+struct PartsHash {
+  const TrainingTensor *first = nullptr;
+  uint64_t hash = 0;
+};
+
+std::map<std::vector<std::string>, PartsHash>
+hash_parts(const TrainingTensors &tensors) {
+  std::map<std::vector<std::string>, PartsHash> result;
+  for (const TrainingTensor &tensor : tensors.all()) {
+    if (tensor.role != "parameter" && tensor.role != "optimizer")
+      continue;
+    PartsHash &parts = result[tensor.cut->axes()];
+    if (!parts.first)
+      parts.first = &tensor;
+    parts.hash = hash_bytes(tensor.data, tensor.bytes(), parts.hash);
+  }
+  return result;
 }
 
 std::string plain_text(const nlohmann::ordered_json &value) {
@@ -58,15 +81,31 @@ nlohmann::ordered_json identity(const TrainingRun &run,
 
 void compare_weights(Communicator &communicator,
                      const TrainingTensors &tensors) {
-  std::vector<std::string> hashes = communicator.share(
-      hash_of(tensors, "parameter") + hash_of(tensors, "optimizer"),
-      "the comparison of all weights");
-  for (size_t rank = 1; rank < hashes.size(); ++rank)
-    if (hashes[rank] != hashes[0])
-      throw AgreedError("step " + std::to_string(communicator.step()) +
-                        ": rank " + std::to_string(rank) +
-                        " has other weights than rank 0 after the same steps; "
-                        "the last checkpoint is as it was");
+  auto own = hash_parts(tensors);
+  nlohmann::ordered_json text = nlohmann::ordered_json::array();
+  for (const auto &[axes, parts] : own)
+    text.push_back(parts.hash);
+  std::vector<nlohmann::ordered_json> hashes;
+  for (const std::string &other :
+       communicator.share(text.dump(), "the comparison of all weights"))
+    hashes.push_back(nlohmann::ordered_json::parse(other));
+  size_t number = 0;
+  for (const auto &[axes, parts] : own) {
+    for (uint32_t rank = 0; rank < hashes.size(); ++rank) {
+      uint32_t owner = parts.first->cut->owner(rank);
+      if (hashes[rank].at(number) != hashes[owner].at(number))
+        throw AgreedError(
+            (communicator.step()
+                 ? "step " + std::to_string(communicator.step()) + ": "
+                 : std::string()) +
+            "rank " + std::to_string(rank) + " has other weights than rank " +
+            std::to_string(owner) +
+            (communicator.step() ? " after the same steps; the last checkpoint "
+                                   "is as it was"
+                                 : " to begin with"));
+    }
+    ++number;
+  }
 }
 
 void shake_hands(Communicator &communicator,

@@ -17,8 +17,8 @@ namespace baton {
 nlohmann::ordered_json identity(const TrainingRun &run,
                                 const TrainingTensors &tensors);
 
-/// That ranks which made the same steps have the same weights. Throws
-/// AgreedError, naming one that differs.
+/// That ranks which made the same steps have the same weights, or the same part
+/// of them. Throws AgreedError, naming one that differs.
 void compare_weights(Communicator &communicator,
                      const TrainingTensors &tensors);
 

@@ -129,7 +129,8 @@ public:
                                {workers,
                                 static_cast<uint32_t>(options.run.event_origin),
                                 communicator});
-    tensors.emplace(run.metadata, *execution);
+    tensors.emplace(run.metadata, *execution,
+                    communicator ? communicator->rank() : 0);
     if (run.point)
       checkpoint = Checkpoint::open(run.point->folder);
     else if (options.run.weights)
@@ -141,8 +142,10 @@ public:
       tensors->initialize(*options.init_seed);
     if (run.point)
       tensors->load_optimizer(*run.point->optimizer);
-    if (communicator)
+    if (communicator) {
       shake_hands(*communicator, identity(run, *tensors));
+      compare_weights(*communicator, *tensors);
+    }
     tensors->send("parameter");
     tensors->send("optimizer");
   }
@@ -155,6 +158,8 @@ private:
   void check_stopped() const;
   /// Returns when rank 0 has done what it does alone, however long that takes.
   void wait_for_first(const std::string &what);
+  /// What of cut tensors rank 0 writes into a file of all ranks.
+  PartsOfRanks parts_of_ranks(const std::string &what);
   void write_gradients(const StepReport &report);
   void validate(Trainer &trainer, Validation &validation);
   void explain(NonFiniteStep &failure);
@@ -188,13 +193,24 @@ void RankRun::wait_for_first(const std::string &what) {
     communicator->barrier(what, Communicator::Patience::Endless);
 }
 
+PartsOfRanks RankRun::parts_of_ranks(const std::string &what) {
+  if (!communicator)
+    return {};
+  // Rank 0 may take long over what came before.
+  return [this, what](const std::string &own) {
+    return communicator->share(own, what, 0, Communicator::Patience::Endless);
+  };
+}
+
 void RankRun::write_gradients(const StepReport &report) {
-  if (!gradients)
-    return;
   tensors->fetch("gradient");
   // Powers of two round nothing.
-  gradients->write(
-      tensors->sources(like(), "gradient", 1 / report.loss_scale.value_or(1)));
+  std::vector<TensorSource> sources =
+      tensors->sources(like(), "gradient", 1 / report.loss_scale.value_or(1),
+                       parts_of_ranks("the file of gradients"));
+  if (!gradients)
+    return give_parts(sources);
+  gradients->write(sources);
   gradients->publish();
   if (report.skipped)
     std::fprintf(stderr,
@@ -237,13 +253,18 @@ void RankRun::save(uint64_t step, StepResults *results) {
   check_finite("step " + std::to_string(step) + ": after its update ");
   if (communicator)
     compare_weights(*communicator, *tensors);
-  if (results) {
+  PartsOfRanks parts = parts_of_ranks("a checkpoint");
+  if (!results) {
+    give_parts(tensors->sources(like(), "parameter", 1, parts));
+    give_parts(tensors->optimizer(parts));
+  } else {
     results->history.write();
     TrainingState reached{step, run.state.seed,
                           run.batches.first_sequence(step), run.state.extra};
     if (scale.is_dynamic())
       reached.extra["loss_scale"] = scale.state();
-    out->save(reached, tensors->sources(like()), tensors->optimizer());
+    out->save(reached, tensors->sources(like(), "parameter", 1, parts),
+              tensors->optimizer(parts));
   }
   wait_for_first("a checkpoint");
 }

@@ -66,12 +66,8 @@ Extent extent_of(const std::string &file, const TensorSource &tensor) {
 
 } // namespace
 
-SafetensorsWriter::SafetensorsWriter(std::filesystem::path target)
-    : file(std::move(target)) {}
-
-void SafetensorsWriter::write(const std::vector<TensorSource> &tensors,
-                              const Metadata &metadata) {
-  std::string path = target().string();
+std::vector<const TensorSource *>
+file_order(const std::vector<TensorSource> &tensors) {
   std::vector<const TensorSource *> order;
   for (const TensorSource &tensor : tensors)
     order.push_back(&tensor);
@@ -80,6 +76,16 @@ void SafetensorsWriter::write(const std::vector<TensorSource> &tensors,
               unsigned wide = bits_of(left->type), other = bits_of(right->type);
               return std::tie(other, left->name) < std::tie(wide, right->name);
             });
+  return order;
+}
+
+SafetensorsWriter::SafetensorsWriter(std::filesystem::path target)
+    : file(std::move(target)) {}
+
+void SafetensorsWriter::write(const std::vector<TensorSource> &tensors,
+                              const Metadata &metadata) {
+  std::string path = target().string();
+  std::vector<const TensorSource *> order = file_order(tensors);
 
   std::string text = "{";
   std::vector<Extent> extents;

@@ -39,6 +39,10 @@ struct TensorSource {
       read = {};
 };
 
+/// In the order in which a file has them.
+std::vector<const TensorSource *>
+file_order(const std::vector<TensorSource> &tensors);
+
 /// One file, beside its place until it is published.
 class SafetensorsWriter {
 public:

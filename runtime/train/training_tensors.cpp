@@ -28,15 +28,25 @@ const nlohmann::json &training_of(const nlohmann::json &description) {
   return *found;
 }
 
-/// What the loader of weights would make the same values of.
-nlohmann::json as_parameter(const nlohmann::json &tensor) {
+/// What the loader of weights would make the same values of, on all ranks.
+nlohmann::json as_parameter(const nlohmann::json &tensor,
+                            const std::vector<uint64_t> &whole) {
   nlohmann::json entry = tensor;
   entry["dtype"] = "f32";
-  entry["kind"] = tensor.at("shape").size() == 1 ? "vector" : "panels";
-  entry["n"] = tensor.at("shape").at(0);
-  if (tensor.at("shape").size() == 2)
-    entry["k"] = tensor.at("shape").at(1);
+  entry["kind"] = whole.size() == 1 ? "vector" : "panels";
+  entry["n"] = whole.at(0);
+  if (whole.size() == 2)
+    entry["k"] = whole.at(1);
   return entry;
+}
+
+/// Of a tensor, or of the part of a checkpoint that it is.
+nlohmann::json shards_of(const nlohmann::json &tensor) {
+  if (auto own = tensor.find("shards"); own != tensor.end())
+    return *own;
+  if (auto parts = tensor.find("parts"); parts != tensor.end())
+    return parts->at(0).value("shards", nlohmann::json());
+  return nullptr;
 }
 
 /// splitmix64 (Steele, Lea and Flood, 2014).
@@ -50,11 +60,46 @@ uint64_t mix(uint64_t value) {
 /// A number in (0, 1] of every key.
 double uniform(uint64_t key) { return (double(mix(key) >> 11) + 1) * 0x1p-53; }
 
-/// The shape of all layers, one behind the other.
+/// The whole shape of all layers, one behind the other.
 std::vector<uint64_t> stacked(const TrainingTensor &tensor) {
-  std::vector<uint64_t> shape = tensor.shape;
+  std::vector<uint64_t> shape = tensor.cut->whole_shape();
   shape[0] *= tensor.layers;
   return shape;
+}
+
+/// What a rank has of a parameter: outputs and columns, and how many columns
+/// its memory has, and the whole.
+struct MatrixPart {
+  IndexRange outputs, columns = {0, 1};
+  uint64_t stride = 1, width = 1;
+
+  MatrixPart(const TrainingTensor &tensor, uint32_t rank) {
+    std::vector<IndexRange> ranges = tensor.cut->ranges(rank);
+    outputs = ranges[0];
+    if (ranges.size() == 2) {
+      columns = ranges[1];
+      stride = tensor.shape[1];
+      width = tensor.cut->whole_shape()[1];
+    }
+  }
+};
+
+/// What ranks have of a layer, where it lies: all owners' parts with `parts`,
+/// and this rank's own without. `visit` gets the rank and its bytes.
+void for_each_owner(
+    const TrainingTensor &tensor, uint64_t layer, uint32_t rank,
+    const PartsOfRanks &parts,
+    const std::function<void(uint32_t rank, const std::byte *)> &visit) {
+  if (!parts || !tensor.cut->is_cut())
+    return visit(rank, tensor.layer_data(layer));
+  std::string own;
+  if (tensor.cut->owner(rank) == rank)
+    own.assign(reinterpret_cast<const char *>(tensor.layer_data(layer)),
+               tensor.elements() * bytes_of(tensor.type));
+  std::vector<std::string> all = parts(own);
+  for (uint32_t other = 0; other < all.size(); ++other)
+    if (tensor.cut->owner(other) == other)
+      visit(other, reinterpret_cast<const std::byte *>(all[other].data()));
 }
 
 /// Element `index` of a row-major [outputs, columns], as it is stored.
@@ -69,11 +114,70 @@ struct StoredPlace {
   }
 };
 
+/// Reads what a rank has of a stored parameter, and no more of it.
+void read_part(const TrainingTensor &tensor, uint32_t rank,
+               const Tensor &stored, std::byte *values) {
+  const ParameterPart &part = *tensor.part;
+  const MatrixPart own(tensor, rank);
+  const uint64_t element = bytes_of(tensor.type),
+                 stored_element = bytes_of(stored.type);
+  const Conversion convert = conversion(stored.type, tensor.type);
+  const StoredPlace place{part, own.width};
+  auto source = [&](uint64_t output, uint64_t column) {
+    return stored.data +
+           place.of(own.outputs.begin + output, own.columns.begin + column) *
+               stored_element;
+  };
+  if (!part.transposed) {
+    for (uint64_t output = 0; output < own.outputs.count; ++output) {
+      std::byte *row = values + output * own.stride * element;
+      convert(source(output, 0), row, own.columns.count);
+      if (part.plus != 0)
+        for (uint64_t column = 0; column < own.columns.count; ++column)
+          set_real(row, tensor.type, column,
+                   real_at(row, tensor.type, column) + part.plus);
+    }
+    return;
+  }
+  std::vector<std::byte> run_values(own.outputs.count * element);
+  for (uint64_t column = 0; column < own.columns.count; ++column)
+    for (uint64_t output = 0, run; output < own.outputs.count; output += run) {
+      run = std::min(own.outputs.count - output,
+                     part.blocks.adjacent(own.outputs.begin + output));
+      convert(source(output, column), run_values.data(), run);
+      for (uint64_t i = 0; i < run; ++i)
+        set_real(values, tensor.type, (output + i) * own.stride + column,
+                 real_at(run_values.data(), tensor.type, i));
+    }
+}
+
+/// Writes what a rank has of a parameter where it is stored.
+void write_part(const TrainingTensor &tensor, uint32_t rank,
+                const std::byte *values, double factor, double plus,
+                std::byte *whole) {
+  const MatrixPart own(tensor, rank);
+  const StoredPlace place{*tensor.part, own.width};
+  for (uint64_t output = 0; output < own.outputs.count; ++output)
+    for (uint64_t column = 0; column < own.columns.count; ++column)
+      set_real(whole, tensor.type,
+               place.of(own.outputs.begin + output, own.columns.begin + column),
+               real_at(values, tensor.type, output * own.stride + column) *
+                       factor -
+                   plus);
+}
+
 } // namespace
 
 uint64_t TrainingTensor::elements() const {
   uint64_t count = 1;
   for (uint64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+uint64_t TrainingTensor::whole_elements() const {
+  uint64_t count = 1;
+  for (uint64_t extent : cut->whole_shape())
     count *= extent;
   return count;
 }
@@ -86,9 +190,11 @@ std::string compute_type(const Metadata &metadata) {
   return training_of(metadata.json).value("compute", "f32");
 }
 
-TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution)
-    : execution(execution) {
+TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
+                                 uint32_t rank)
+    : execution(execution), rank(rank) {
   void *const *storages = execution.storages();
+  const Mesh mesh = Mesh::parse(metadata.json);
   for (const nlohmann::json &entry : training_of(metadata.json).at("tensors")) {
     TrainingTensor tensor;
     tensor.name = entry.at("name");
@@ -98,6 +204,7 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution)
                       ? DataType::I32
                       : parse_program_type(element).value_or(DataType::F32);
     tensor.shape = entry.at("shape").get<std::vector<uint64_t>>();
+    tensor.cut.emplace(tensor.name, tensor.shape, shards_of(entry), mesh);
     tensor.layers = entry.at("layers");
     tensor.first_layer = entry.value("first_layer", uint64_t(0));
     tensor.layer_step = entry.value("layer_step", uint64_t(1));
@@ -107,6 +214,14 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution)
     else
       tensor.data =
           copies.emplace_back(std::max<uint64_t>(1, tensor.bytes())).data();
+    // Which ranks' part it is, before any step.
+    if (auto places = entry.find("places"); places != entry.end()) {
+      std::vector<IndexRange> parts = places_of(*places, mesh, rank);
+      for (size_t i = 0; i < parts.size(); ++i) {
+        tensor.integers()[2 * i] = static_cast<int32_t>(parts[i].begin);
+        tensor.integers()[2 * i + 1] = static_cast<int32_t>(parts[i].count);
+      }
+    }
     if (entry.contains("numbers"))
       for (const nlohmann::json &number : entry.at("numbers")) {
         if (number.at("name") == "loss_scale")
@@ -114,8 +229,10 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution)
         ++tensor.loss_scale;
       }
     if (entry.contains("parts"))
-      tensor.part =
-          parse_parameters({{"parameters", {as_parameter(entry)}}})[0].parts[0];
+      tensor.part = parse_parameters(
+                        {{"parameters",
+                          {as_parameter(entry, tensor.cut->whole_shape())}}})[0]
+                        .parts[0];
     tensors.push_back(std::move(tensor));
   }
 }
@@ -156,22 +273,9 @@ void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads) {
                          checkpoint)});
   parallel_for(jobs.size(), threads, [&](size_t i) {
     const Job &job = jobs[i];
-    const TrainingTensor &tensor = *job.tensor;
-    const ParameterPart &part = *tensor.part;
-    const Tensor &stored = *job.stored.tensor;
-    uint64_t columns = tensor.shape.size() == 2 ? tensor.shape[1] : 1;
-    std::vector<std::byte> whole(part.stored_outputs() * columns *
-                                 bytes_of(tensor.type));
-    conversion(stored.type, tensor.type)(stored.data, whole.data(),
-                                         part.stored_outputs() * columns);
-    job.stored.file->release(stored);
-    StoredPlace place{part, columns};
-    std::byte *values = tensor.layer_data(job.layer);
-    for (uint64_t output = 0; output < tensor.shape[0]; ++output)
-      for (uint64_t column = 0; column < columns; ++column)
-        set_real(values, tensor.type, output * columns + column,
-                 real_at(whole.data(), tensor.type, place.of(output, column)) +
-                     part.plus);
+    read_part(*job.tensor, rank, *job.stored.tensor,
+              job.tensor->layer_data(job.layer));
+    job.stored.file->release(*job.stored.tensor);
   });
 }
 
@@ -183,23 +287,28 @@ void TrainingTensors::initialize(uint64_t seed) {
     uint64_t stream = mix(seed + mix(++number));
     bool vector = tensor.shape.size() == 1;
     bool bias = vector && tensor.part->sources[0].ends_with("bias");
-    uint64_t count = tensor.elements() * tensor.layers;
-    for (uint64_t i = 0; i < count; ++i) {
-      if (vector) {
-        set_real(tensor.data, tensor.type, i, bias ? 0 : 1);
-        continue;
-      }
+    // Of the element at this place of the whole, on whichever rank it is.
+    auto value = [&](uint64_t i) {
+      if (vector)
+        return bias ? 0.0 : 1.0;
       // Box and Muller (1958).
       double radius = std::sqrt(-2 * std::log(uniform(stream + 2 * i)));
       double angle = 2 * std::numbers::pi * uniform(stream + 2 * i + 1);
-      set_real(tensor.data, tensor.type, i, 0.02 * radius * std::cos(angle));
-    }
+      return 0.02 * radius * std::cos(angle);
+    };
+    for (uint64_t layer = 0; layer < tensor.layers; ++layer)
+      tensor.cut->for_each_run(
+          rank, [&](uint64_t whole, uint64_t part, uint64_t count) {
+            for (uint64_t i = 0; i < count; ++i)
+              set_real(tensor.layer_data(layer), tensor.type, part + i,
+                       value(layer * tensor.whole_elements() + whole + i));
+          });
   }
 }
 
-std::vector<TensorSource> TrainingTensors::sources(const Checkpoint *like,
-                                                   const char *role,
-                                                   double factor) const {
+std::vector<TensorSource>
+TrainingTensors::sources(const Checkpoint *like, const char *role,
+                         double factor, const PartsOfRanks &others) const {
   struct Source {
     const TrainingTensor *tensor;
     uint64_t layer;
@@ -226,7 +335,8 @@ std::vector<TensorSource> TrainingTensors::sources(const Checkpoint *like,
     source.name = name;
     source.type = parts[0].tensor->type;
     source.shape = parts[0].tensor->part->shape;
-    source.read = [parts, gradients, factor, whole = std::vector<std::byte>()](
+    source.read = [parts, gradients, factor, others, rank = rank,
+                   whole = std::vector<std::byte>()](
                       uint64_t first, uint64_t count,
                       std::byte *destination) mutable {
       const std::vector<uint64_t> &shape = parts[0].tensor->part->shape;
@@ -234,22 +344,17 @@ std::vector<TensorSource> TrainingTensors::sources(const Checkpoint *like,
       uint64_t row = shape.size() == 2 ? shape[1] : 1;
       if (first == 0) {
         whole.assign(shape[0] * row * bytes_of(type), std::byte(0));
-        for (const Source &part : parts) {
-          uint64_t columns =
-              part.tensor->shape.size() == 2 ? part.tensor->shape[1] : 1;
-          StoredPlace place{*part.tensor->part, columns};
-          const std::byte *values = part.tensor->layer_data(part.layer);
-          double plus = gradients ? 0 : part.tensor->part->plus;
-          for (uint64_t output = 0; output < part.tensor->shape[0]; ++output)
-            for (uint64_t column = 0; column < columns; ++column)
-              set_real(whole.data(), type, place.of(output, column),
-                       real_at(values, type, output * columns + column) *
-                               factor -
-                           plus);
-        }
+        for (const Source &source : parts)
+          for_each_owner(*source.tensor, source.layer, rank, others,
+                         [&](uint32_t owner, const std::byte *values) {
+                           write_part(*source.tensor, owner, values, factor,
+                                      gradients ? 0 : source.tensor->part->plus,
+                                      whole.data());
+                         });
       }
-      std::memcpy(destination, whole.data() + first * row * bytes_of(type),
-                  count * row * bytes_of(type));
+      if (count)
+        std::memcpy(destination, whole.data() + first * row * bytes_of(type),
+                    count * row * bytes_of(type));
       if (first + count == shape[0])
         whole = {};
     };
@@ -258,13 +363,54 @@ std::vector<TensorSource> TrainingTensors::sources(const Checkpoint *like,
   return result;
 }
 
-std::vector<TensorSource> TrainingTensors::optimizer() const {
+std::vector<TensorSource>
+TrainingTensors::optimizer(const PartsOfRanks &others) const {
   std::vector<TensorSource> result;
-  for (const TrainingTensor &tensor : tensors)
-    if (tensor.role == "optimizer")
-      result.push_back(
-          {tensor.name, tensor.type, stacked(tensor), tensor.data});
+  for (const TrainingTensor &tensor : tensors) {
+    if (tensor.role != "optimizer")
+      continue;
+    TensorSource source = {tensor.name, tensor.type, stacked(tensor),
+                           tensor.data};
+    if (tensor.cut->is_cut()) {
+      source.data = nullptr;
+      source.read = [&tensor, others, rank = rank,
+                     whole = std::vector<std::byte>()](
+                        uint64_t first, uint64_t count,
+                        std::byte *destination) mutable {
+        const uint64_t element = bytes_of(tensor.type);
+        const uint64_t layer_bytes = tensor.whole_elements() * element;
+        const uint64_t rows = tensor.cut->whole_shape()[0] * tensor.layers;
+        const uint64_t row_bytes = layer_bytes * tensor.layers / rows;
+        if (first == 0) {
+          whole.assign(layer_bytes * tensor.layers, std::byte(0));
+          for (uint64_t layer = 0; layer < tensor.layers; ++layer)
+            for_each_owner(
+                tensor, layer, rank, others,
+                [&](uint32_t owner, const std::byte *values) {
+                  tensor.cut->for_each_run(
+                      owner, [&](uint64_t at, uint64_t part, uint64_t size) {
+                        std::memcpy(whole.data() + layer * layer_bytes +
+                                        at * element,
+                                    values + part * element, size * element);
+                      });
+                });
+        }
+        if (count)
+          std::memcpy(destination, whole.data() + first * row_bytes,
+                      count * row_bytes);
+        if (first + count == rows)
+          whole = {};
+      };
+    }
+    result.push_back(std::move(source));
+  }
   return result;
+}
+
+void give_parts(const std::vector<TensorSource> &sources) {
+  for (const TensorSource *source : file_order(sources))
+    if (source->read)
+      source->read(0, 0, nullptr);
 }
 
 void TrainingTensors::load_optimizer(const SafetensorsFile &file) {
@@ -281,7 +427,16 @@ void TrainingTensors::load_optimizer(const SafetensorsFile &file) {
                   shape_text(stacked(tensor)) + " in " +
                   std::string(stored_type_name(tensor.type)) +
                   "; the checkpoint is of another program");
-    std::memcpy(tensor.data, stored->data, stored->bytes);
+    const uint64_t element = bytes_of(tensor.type);
+    for (uint64_t layer = 0; layer < tensor.layers; ++layer) {
+      const std::byte *whole =
+          stored->data + layer * tensor.whole_elements() * element;
+      tensor.cut->for_each_run(
+          rank, [&](uint64_t at, uint64_t part, uint64_t count) {
+            std::memcpy(tensor.layer_data(layer) + part * element,
+                        whole + at * element, count * element);
+          });
+    }
   }
 }
 

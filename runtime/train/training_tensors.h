@@ -13,11 +13,16 @@
 //     {"name": "layers.mlp.up_proj.exp_avg", "role": "optimizer", ...},
 //     {"name": "tokens", "role": "input", ...}]}
 //
+// Of several ranks each may have a part: "shards" (comm/shards.h) of the
+// tensor, or of its part of the checkpoint, cut every layer. "shape" is then
+// that of the part. Files have whole tensors, whatever the ranks.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
 #define BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
 
+#include "runtime/comm/shards.h"
 #include "runtime/decode/execution.h"
 #include "runtime/train/reals.h"
 #include "runtime/train/safetensors_writer.h"
@@ -38,8 +43,10 @@ struct TrainingTensor {
   std::string role;
   /// F32, F64 or I32.
   DataType type = DataType::F32;
-  /// Of one layer.
+  /// Of one layer, in memory.
   std::vector<uint64_t> shape;
+  /// What of it ranks have.
+  std::optional<ShardedTensor> cut;
   uint64_t layers = 1;
   size_t storage = 0;
   std::byte *data = nullptr;
@@ -50,8 +57,10 @@ struct TrainingTensor {
   uint64_t layer_step = 1;
   std::optional<ParameterPart> part;
 
-  /// Of one layer.
+  /// Of one layer, in memory.
   uint64_t elements() const;
+  /// Of one layer of all ranks' parts together.
+  uint64_t whole_elements() const;
   /// Of all layers.
   uint64_t bytes() const { return elements() * layers * bytes_of(type); }
   std::byte *layer_data(uint64_t layer) const {
@@ -60,13 +69,19 @@ struct TrainingTensor {
   int32_t *integers() const { return reinterpret_cast<int32_t *>(data); }
 };
 
-/// All of a program's, in the storages that an execution runs with, which
+/// What each rank gives to the one that writes a file, in their order; on ranks
+/// that write nothing, nothing. All ranks call it as often, in one order.
+using PartsOfRanks =
+    std::function<std::vector<std::string>(const std::string &own)>;
+
+/// All of a rank's, in the storages that an execution runs with, which
 /// outlives it. Of a device's memory the host has copies, as old as the last
 /// fetch().
 class TrainingTensors {
 public:
   /// Throws Error when the program does not train.
-  TrainingTensors(const Metadata &metadata, Execution &execution);
+  TrainingTensors(const Metadata &metadata, Execution &execution,
+                  uint32_t rank = 0);
 
   /// Gives the execution what the tensors of a role hold, and takes it from
   /// there. On the host they are the same memory.
@@ -87,21 +102,27 @@ public:
 
   /// Parameters as a checkpoint stores them, under their first name, or the one
   /// that `like` has; or their gradients, multiplied by `factor`. They are read
-  /// while they are written.
+  /// while they are written. Without `parts`, what only other ranks have is
+  /// zero.
   std::vector<TensorSource> sources(const Checkpoint *like,
                                     const char *role = "parameter",
-                                    double factor = 1) const;
+                                    double factor = 1,
+                                    const PartsOfRanks &parts = {}) const;
   /// The optimizer's states, under their own names.
-  std::vector<TensorSource> optimizer() const;
+  std::vector<TensorSource> optimizer(const PartsOfRanks &parts = {}) const;
   /// Reads these back. Throws Error for one that is missing or of another
   /// shape.
   void load_optimizer(const SafetensorsFile &file);
 
 private:
   Execution &execution;
+  uint32_t rank;
   std::vector<HugeRegion> copies;
   std::vector<TrainingTensor> tensors;
 };
+
+/// On a rank that does not write them: gives what the one that does reads.
+void give_parts(const std::vector<TensorSource> &sources);
 
 /// What products multiply: "f32", "bf16", "f16", or "f64" where all is F64.
 std::string compute_type(const Metadata &metadata);
