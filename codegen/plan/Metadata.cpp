@@ -102,6 +102,40 @@ static json parametersOf(Layouts layouts) {
   return result;
 }
 
+/// What storages of a program that trains are for: weights, gradients (also
+/// those of a rank's own rows), the optimizer's states, what ranks exchange
+/// parts in, and what the runtime provides.
+static llvm::SmallDenseMap<mlir::Attribute, std::string>
+usesOf(const baton::plan::ProgramLayout &layout) {
+  llvm::SmallDenseMap<mlir::Attribute, std::string> uses;
+  auto storageOf = [&](mlir::StringAttr name) {
+    BufferOp buffer = layout.buffers.find(name)->second;
+    return buffer.getStorage() ? buffer.getStorageAttr().getAttr()
+                               : mlir::StringAttr();
+  };
+  for (auto [name, buffer] : layout.buffers) {
+    BufferOp op = buffer;
+    std::optional<mlir::DictionaryAttr> description = op.getDescription();
+    if (!description || !op.getStorage())
+      continue;
+    if (auto role = description->getAs<mlir::StringAttr>("role"))
+      uses[storageOf(name)] = role.str() == "places" ? "input" : role.str();
+  }
+  ProgramOp program = layout.program;
+  for (PhaseOp phase : phasesOf(program))
+    for (auto exchange : phase.getBody().getOps<ExchangeOp>())
+      for (TransferAttr transfer : exchange.getTransfers()) {
+        bool gathers = exchange.getKind() == ExchangeKind::all_gather;
+        mlir::StringAttr send = storageOf(transfer.getSend().getAttr()),
+                         receive = storageOf(transfer.getReceive().getAttr());
+        mlir::StringAttr whole = gathers ? receive : send;
+        uses[gathers ? send : receive] = "exchange";
+        if (!uses.count(whole))
+          uses[whole] = gathers ? "exchange" : "gradient";
+      }
+  return uses;
+}
+
 /// One of each name, as large as any of that name.
 static json storagesOf(Layouts layouts) {
   llvm::SmallDenseMap<mlir::Attribute, const char *> kinds;
@@ -116,11 +150,18 @@ static json storagesOf(Layouts layouts) {
       bytes[name] = std::max<int64_t>(bytes[name], op.getBytes());
     }
   }
+  ProgramOp first = layouts.front().program;
+  llvm::SmallDenseMap<mlir::Attribute, std::string> uses;
+  if (first->hasAttr("event.longest_sequence"))
+    uses = usesOf(layouts.front());
   json result = json::array();
-  for (auto [name, size] : bytes)
+  for (auto [name, size] : bytes) {
     result.push_back({{"name", name.str()},
                       {"bytes", size},
                       {"kind", kinds.count(name) ? kinds[name] : "transient"}});
+    if (auto use = uses.find(name); use != uses.end())
+      result.back()["use"] = use->second;
+  }
   return result;
 }
 
@@ -136,8 +177,11 @@ static json persistentOf(const baton::plan::ProgramLayout &layout) {
     entry["element"] = print(op.getElement());
     entry["storage"] =
         layout.storages.find(op.getStorageAttr().getAttr())->second.index;
-    entry["shape"] = op.getCapacity().vec();
-    entry["layers"] = op.getLayers();
+    // One that is described as another tensor than tasks see has its own.
+    if (!entry.contains("shape")) {
+      entry["shape"] = op.getCapacity().vec();
+      entry["layers"] = op.getLayers();
+    }
     // Where layers do not simply lie behind one another from the start on.
     if (op.getOffset())
       entry["offset"] = op.getOffset();

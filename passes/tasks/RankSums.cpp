@@ -158,7 +158,9 @@ void RankSums::sum(const Bucket &bucket) {
 }
 
 void RankSums::gather(const Bucket &bucket) {
-  PhaseBuilder phase = plan.phase(bucket.name + ".gather",
+  PhaseBuilder phase = plan.phase(bucket.name + (bucket.isSharded
+                                                     ? ".parameters"
+                                                     : ".gather"),
                                   bucket.tensors.front().trainable->location,
                                   {plan.symbol(event::kOutputs)}, {1});
   SmallVector<event::TransferAttr> transfers;
@@ -176,31 +178,31 @@ void RankSums::gather(const Bucket &bucket) {
                  bucket.isSharded ? "all_gather" : "all_reduce", transfers);
 }
 
-RankSums::Segments RankSums::segments() const {
+RankSums::Segments
+RankSums::segments(llvm::function_ref<bool(const Bucket &)> has) const {
   Segments segments;
   // Those of stacks are exchanged first.
   for (bool layered : {true, false})
     for (const Bucket &bucket : buckets)
-      if ((bucket.layers > 1) == layered)
+      if ((bucket.layers > 1) == layered && has(bucket))
         segments[{bucket.layers, bucket.reverse}].push_back(&bucket);
   return segments;
 }
 
 void RankSums::finish(Location location) {
   flush();
-  Segments segments = this->segments();
-  for (auto &[form, list] : segments) {
+  for (auto &[form, list] : segments([](const Bucket &) { return true; })) {
     plan.beginSegment(plan.uniqueName("sums"), form.first, location,
                       form.second != 0);
     for (const Bucket *bucket : list)
       sum(*bucket);
   }
-  for (auto &[form, list] : segments) {
+  for (auto &[form, list] :
+       segments([](const Bucket &bucket) { return !bucket.isSharded; })) {
     plan.beginSegment(plan.uniqueName("gathers"), form.first, location,
                       form.second != 0);
     for (const Bucket *bucket : list)
-      if (!bucket->isSharded)
-        gather(*bucket);
+      gather(*bucket);
   }
 }
 
@@ -235,19 +237,21 @@ SmallVector<View> RankSums::gatherSquares(ArrayRef<View> own,
 LogicalResult
 RankSums::updateShards(llvm::function_ref<LogicalResult(Trainable &)> update,
                        Location location) {
-  for (auto &[form, list] : segments()) {
-    if (llvm::none_of(list, [](auto *bucket) { return bucket->isSharded; }))
-      continue;
+  Segments segments =
+      this->segments([](const Bucket &bucket) { return bucket.isSharded; });
+  for (auto &[form, list] : segments) {
     plan.beginSegment(plan.uniqueName("update.parts"), form.first, location,
                       form.second != 0);
-    for (const Bucket *bucket : list) {
-      if (!bucket->isSharded)
-        continue;
+    for (const Bucket *bucket : list)
       for (const Tensor &tensor : bucket->tensors)
         if (failed(update(*tensor.trainable)))
           return failure();
+  }
+  for (auto &[form, list] : segments) {
+    plan.beginSegment(plan.uniqueName("gathers"), form.first, location,
+                      form.second != 0);
+    for (const Bucket *bucket : list)
       gather(*bucket);
-    }
   }
   return success();
 }

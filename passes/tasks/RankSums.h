@@ -92,8 +92,8 @@ private:
   using Segments = llvm::MapVector<std::pair<int64_t, int>,
                                    llvm::SmallVector<const Bucket *>>;
 
-  /// Buckets by the segments that repeat as often.
-  Segments segments() const;
+  /// Some of the buckets, by the segments that repeat as often.
+  Segments segments(llvm::function_ref<bool(const Bucket &)> has) const;
   void exchange(const Form &form, llvm::ArrayRef<Trainable *> trainables);
   void sum(const Bucket &bucket);
   void gather(const Bucket &bucket);

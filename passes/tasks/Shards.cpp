@@ -30,27 +30,48 @@ Blocks::Blocks(int64_t elements)
     : elements(elements), size(blockSize(elements)),
       columns(std::min(size, kBlockColumns)), count(ceilDiv(elements, size)) {}
 
-DictionaryAttr Shard::describe(ArrayRef<int64_t> shape) const {
+/// Of so many indices every rank has the next ones.
+static DictionaryAttr cut(int64_t extent, ArrayAttr axes,
+                          ArrayRef<NamedAttribute> more = {}) {
   Builder builder(axes.getContext());
-  return builder.getDictionaryAttr(
-      {builder.getNamedAttr("axes", axes),
-       builder.getNamedAttr("elements",
-                            builder.getI64IntegerAttr(blocks.elements)),
-       builder.getNamedAttr("part", builder.getI64IntegerAttr(part())),
-       builder.getNamedAttr("whole", builder.getDenseI64ArrayAttr(shape))});
+  NamedAttrList shard(more);
+  shard.set("dimension", builder.getI64IntegerAttr(0));
+  shard.set("extent", builder.getI64IntegerAttr(extent));
+  shard.set("axes", axes);
+  return shard.getDictionary(axes.getContext());
 }
 
-View Shards::place(ArrayAttr axes, Location location) {
+void Shard::describe(NamedAttrList &description,
+                     ArrayRef<int64_t> shape) const {
+  Builder builder(axes.getContext());
+  SmallVector<int64_t> units;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    units.push_back(
+        std::clamp<int64_t>(blocks.count - rank * count, 0, count));
+  description.set(
+      "shards",
+      builder.getArrayAttr(
+          {cut(blocks.elements, axes,
+               {builder.getNamedAttr("granularity",
+                                     builder.getI64IntegerAttr(blocks.size)),
+                builder.getNamedAttr("units", builder.getI64ArrayAttr(units)),
+                builder.getNamedAttr("flat", builder.getI64ArrayAttr(shape))})}));
+  description.set("shape", builder.getI64ArrayAttr({part()}));
+  description.set("layers", builder.getI64IntegerAttr(trainable->layers));
+}
+
+View Shards::place(ArrayAttr axes, int64_t ranks, Location location) {
   auto [entry, isNew] = places.try_emplace(axes);
   if (isNew) {
     Builder builder(plan.context());
-    auto type = model::StepTensorType::get(plan.context(), {1},
+    auto type = model::StepTensorType::get(plan.context(), {2},
                                            builder.getI32Type());
     entry->second = plan.persistent(
         plan.uniqueName("place"), type, 1, StringAttr(),
         builder.getDictionaryAttr(
-            {builder.getNamedAttr("role", builder.getStringAttr("place")),
-             builder.getNamedAttr("axes", axes)}),
+            {builder.getNamedAttr("role", builder.getStringAttr("places")),
+             builder.getNamedAttr("places",
+                                  builder.getArrayAttr({cut(ranks, axes)}))}),
         location);
   }
   return entry->second;
@@ -73,9 +94,16 @@ Shard &Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks) {
                                            {},
                                            {}});
   trainable.shard = &shard;
-  shard.received =
-      plan.received(trainable.name + ".received", ranks, shard.part(),
-                    trainable.layers, trainable.location);
+  // Kept as gradients are, since the norm and the runtime see it in other shapes.
+  auto type = model::StepTensorType::get(plan.context(), {ranks, shard.part()},
+                                         Float32Type::get(plan.context()));
+  StringAttr memory =
+      plan.storage(trainable.name + ".received_memory",
+                   trainable.layers * ranks * shard.part() * sizeof(float),
+                   trainable.location);
+  shard.received = plan.persistent(plan.uniqueName(trainable.name + ".received"),
+                                   type, trainable.layers, memory,
+                                   DictionaryAttr(), trainable.location);
   auto row = [&](int64_t number) {
     View view = shard.received;
     view.type = view.type.withShape({shard.count, blocks.size});
@@ -88,18 +116,17 @@ Shard &Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks) {
   };
   shard.weight = row(0);
   shard.gradient = row(1);
-  shard.place = place(axes, trainable.location);
+  shard.place = place(axes, ranks, trainable.location);
 
   // Where the runtime finds the sum; the gradient itself is of own rows only.
   trainable.gradient.buffer.removeDescriptionAttr();
   Builder builder(context);
   NamedAttrList description(trainable.description);
   description.set("role", builder.getStringAttr("gradient"));
-  description.set("shard", shard.describe(shape));
+  shard.describe(description, shape);
   View sum = plan.persistent(plan.uniqueName(trainable.name + ".gradient_part"),
                              trainable.gradient.type.withShape({shard.part()}),
-                             trainable.layers,
-                             shard.received.buffer.getStorageAttr().getAttr(),
+                             trainable.layers, memory,
                              description.getDictionary(context),
                              trainable.location);
   sum.buffer.setOffset(shard.part());

@@ -50,14 +50,15 @@ struct Shard {
   View received;
   /// [count, block]
   View weight, gradient;
-  /// What says which part it is: [1].
+  /// What says which part it is: {place, 1}.
   View place;
 
   /// Elements of a part, those behind the end of the tensor included.
   int64_t part() const { return count * blocks.size; }
-  /// What `part` and `whole` mean to the runtime; `shape` is that of the tensor
-  /// that is cut, all its layers one behind the other.
-  mlir::DictionaryAttr describe(llvm::ArrayRef<int64_t> shape) const;
+  /// How the runtime is told which elements of a layer, of this shape, ranks
+  /// have (runtime/comm/shards.h).
+  void describe(mlir::NamedAttrList &description,
+                llvm::ArrayRef<int64_t> shape) const;
 };
 
 /// A program's.
@@ -75,7 +76,7 @@ public:
   const std::deque<Shard> &all() const { return shards; }
 
 private:
-  View place(mlir::ArrayAttr axes, mlir::Location location);
+  View place(mlir::ArrayAttr axes, int64_t ranks, mlir::Location location);
 
   PlanBuilder &plan;
   /// They stay where they are.

@@ -170,15 +170,14 @@ void Update::bindArguments() {
   View like;
   like.type = matrix(together ? rows * trainable.layers : rows, columns);
   Builder builder(plan.context());
-  SmallVector<NamedAttribute> described = {
-      builder.getNamedAttr("role", builder.getStringAttr("optimizer")),
-      builder.getNamedAttr("of", builder.getStringAttr(trainable.name))};
+  NamedAttrList described;
+  described.set("role", builder.getStringAttr("optimizer"));
+  described.set("of", builder.getStringAttr(trainable.name));
   if (const Shard *shard = trainable.shard) {
     like = shard->weight;
     views[rule.getParameter()] = shard->weight;
     views[rule.getGradient()] = shard->gradient;
-    described.push_back(builder.getNamedAttr(
-        "shard", shard->describe({rows * trainable.layers, columns})));
+    shard->describe(described, {rows, columns});
   } else {
     views[rule.getParameter()] =
         kept("matrix", like, trainable.weightStorage, DictionaryAttr());
@@ -190,7 +189,7 @@ void Update::bindArguments() {
        llvm::enumerate(rule.getStates().getAsRange<StringAttr>()))
     views[rule.getBody().getArgument(2 + i)] =
         kept(state.getValue(), like, StringAttr(),
-             builder.getDictionaryAttr(described));
+             described.getDictionary(plan.context()));
   // New values are written over the old ones.
   for (auto [i, value] : llvm::enumerate(rule.getReturn().getValues()))
     views[value] = views[rule.getBody().getArgument(i ? i + 1 : 0)];

@@ -5,6 +5,7 @@
 #include "runtime/error.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace baton {
@@ -23,6 +24,7 @@ Shard parse_shard(const nlohmann::json &json) {
   shard.axes = json.at("axes").get<std::vector<std::string>>();
   shard.granularity = json.value("granularity", uint64_t(1));
   shard.units = json.value("units", std::vector<uint64_t>());
+  shard.flat = json.value("flat", std::vector<uint64_t>());
   return shard;
 }
 
@@ -47,9 +49,9 @@ uint64_t largest_part(const Shard &shard, uint64_t parts) {
   }
   if (shard.units.size() != parts || blocks != blocks_of(shard))
     return 0;
-  return std::min(shard.extent,
-                  *std::max_element(shard.units.begin(), shard.units.end()) *
-                      shard.granularity);
+  uint64_t room = *std::max_element(shard.units.begin(), shard.units.end()) *
+                  shard.granularity;
+  return shard.flat.empty() ? std::min(shard.extent, room) : room;
 }
 
 } // namespace
@@ -97,6 +99,12 @@ ShardedTensor::ShardedTensor(const std::string &name,
   } catch (const nlohmann::json::exception &failure) {
     damaged(name, std::string("cannot be read: ") + failure.what());
   }
+  for (const Shard &shard : shards)
+    if (!shard.flat.empty() &&
+        (shards.size() > 1 || shape.size() != 1 ||
+         std::accumulate(shard.flat.begin(), shard.flat.end(), uint64_t(1),
+                         std::multiplies<>()) != shard.extent))
+      damaged(name, "are flat, but not the only one of all elements");
   // From what is left back to all of it.
   for (auto shard = shards.rbegin(); shard != shards.rend(); ++shard) {
     if (shard->dimension >= whole.size())
@@ -110,10 +118,15 @@ ShardedTensor::ShardedTensor(const std::string &name,
   std::sort(all_axes.begin(), all_axes.end());
   if (std::adjacent_find(all_axes.begin(), all_axes.end()) != all_axes.end())
     damaged(name, "are twice over one axis");
+  if (is_flat())
+    whole = shards[0].flat;
 }
 
 std::vector<IndexRange> ShardedTensor::ranges(uint32_t rank) const {
   std::vector<IndexRange> result;
+  if (is_flat())
+    return {shards[0].part(shards[0].place(mesh, rank),
+                           shards[0].parts(mesh))};
   for (uint64_t extent : whole)
     result.push_back({0, extent});
   for (const Shard &shard : shards) {
@@ -139,6 +152,8 @@ void ShardedTensor::for_each_run(uint32_t rank, const Run &run) const {
   for (const IndexRange &range : own)
     if (range.count == 0)
       return;
+  if (is_flat())
+    return run(own[0].begin, 0, own[0].count);
   // Dimensions from `split` on are whole, and one run together with a range of
   // the one before.
   size_t split = shape.size();

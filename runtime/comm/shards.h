@@ -12,6 +12,10 @@
 // last one may be shorter. Memory for a part has room for the largest; what a
 // rank has less is zero there.
 //
+// With "flat", a shape, what is cut are all elements of such a tensor, numbered
+// row-major; then it is the only shard, and memory for a part has one dimension,
+// of whole blocks.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_COMM_SHARDS_H
@@ -41,6 +45,8 @@ struct Shard {
   uint64_t granularity = 1;
   /// Of each rank of the axes; empty where all parts are equal.
   std::vector<uint64_t> units;
+  /// The shape of what is cut without regard to it; empty for a dimension.
+  std::vector<uint64_t> flat;
 
   /// Ranks that have different parts.
   uint64_t parts(const Mesh &mesh) const;
@@ -59,12 +65,15 @@ public:
                 const nlohmann::json &json, const Mesh &mesh);
 
   bool is_cut() const { return !shards.empty(); }
+  /// Whether parts are runs of elements, whatever the shape.
+  bool is_flat() const { return is_cut() && !shards[0].flat.empty(); }
   const std::vector<uint64_t> &part_shape() const { return shape; }
   /// Of all parts together.
   const std::vector<uint64_t> &whole_shape() const { return whole; }
   /// Axes over which ranks have different parts, ascending.
   const std::vector<std::string> &axes() const { return all_axes; }
-  /// What a rank has of each dimension of the whole tensor.
+  /// What a rank has of each dimension of the whole tensor; of all elements
+  /// together where parts are flat.
   std::vector<IndexRange> ranges(uint32_t rank) const;
   /// The first of the ranks that have the same part as this one.
   uint32_t owner(uint32_t rank) const;

@@ -39,6 +39,16 @@ MemoryNeeds memory_needs(const Metadata &metadata) {
   return needs;
 }
 
+/// Of a program that trains: what its memory is for, in bytes, by name.
+/// Activations are what has none.
+std::map<std::string, uint64_t> training_memory(const Metadata &metadata) {
+  std::map<std::string, uint64_t> result;
+  for (const nlohmann::json &storage : metadata.json.at("storages"))
+    result[storage.value("use", "activations")] +=
+        storage.at("bytes").get<uint64_t>();
+  return result;
+}
+
 /// A member of the description, or null.
 Json member(const Metadata &metadata, const char *name) {
   auto found = metadata.json.find(name);
@@ -221,15 +231,25 @@ void print_text(const Metadata &metadata) {
   text += summary.text(2);
 
   Table memory({1});
+  std::map<std::string, uint64_t> uses = training_memory(metadata);
   if (needs.persistent) {
-    memory.add({"kept", bytes_text(double(needs.persistent)),
-                "weights, gradients, the optimizer's states"});
+    for (auto [use, what] :
+         {std::pair<const char *, const char *>{"parameter", "weights"},
+          {"gradient", "gradients"},
+          {"optimizer", "optimizer's states"},
+          {"exchange", "parts for other ranks"},
+          {"input", "inputs"}})
+      if (uint64_t bytes = uses[use])
+        memory.add({what, bytes_text(double(bytes)), ""});
   } else {
     memory.add({"weights", bytes_text(double(needs.weights)), ""});
     memory.add({"keys and values", bytes_text(double(needs.kv)),
                 "at " + std::to_string(metadata.max_seq) + " positions"});
   }
-  memory.add({"activations", bytes_text(double(needs.activations)), ""});
+  memory.add({"activations",
+              bytes_text(double(needs.persistent ? uses["activations"]
+                                                 : needs.activations)),
+              ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n" + memory.text(2);
   if (metadata.json.contains("mesh"))
@@ -271,6 +291,8 @@ void print_json(const Metadata &metadata) {
                       {"scratch", needs.scratch}};
   if (needs.persistent)
     result["memory"]["persistent"] = needs.persistent;
+  if (needs.persistent)
+    result["training_memory"] = training_memory(metadata);
   for (const char *name : {"mesh", "collectives"})
     if (Json value = member(metadata, name); !value.is_null())
       result[name] = std::move(value);

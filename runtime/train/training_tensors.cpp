@@ -155,6 +155,19 @@ void read_part(const TrainingTensor &tensor, uint32_t rank,
 void write_part(const TrainingTensor &tensor, uint32_t rank,
                 const std::byte *values, double factor, double plus,
                 std::byte *whole) {
+  if (tensor.cut->is_flat()) {
+    const std::vector<uint64_t> &shape = tensor.cut->whole_shape();
+    const uint64_t columns = shape.size() == 2 ? shape[1] : 1;
+    const StoredPlace place{*tensor.part, columns};
+    tensor.cut->for_each_run(
+        rank, [&](uint64_t first, uint64_t own, uint64_t count) {
+          for (uint64_t i = 0; i < count; ++i)
+            set_real(whole, tensor.type,
+                     place.of((first + i) / columns, (first + i) % columns),
+                     real_at(values, tensor.type, own + i) * factor - plus);
+        });
+    return;
+  }
   const MatrixPart own(tensor, rank);
   const StoredPlace place{*tensor.part, own.width};
   for (uint64_t output = 0; output < own.outputs.count; ++output)
@@ -209,8 +222,11 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
     tensor.first_layer = entry.value("first_layer", uint64_t(0));
     tensor.layer_step = entry.value("layer_step", uint64_t(1));
     tensor.storage = entry.at("storage");
+    tensor.layer_stride = entry.value("layer_stride", tensor.elements());
     if (storages)
-      tensor.data = static_cast<std::byte *>(storages[tensor.storage]);
+      tensor.data =
+          static_cast<std::byte *>(storages[tensor.storage]) +
+          entry.value("offset", uint64_t(0)) * bytes_of(tensor.type);
     else
       tensor.data =
           copies.emplace_back(std::max<uint64_t>(1, tensor.bytes())).data();

@@ -17,6 +17,9 @@
 // tensor, or of its part of the checkpoint, cut every layer. "shape" is then
 // that of the part. Files have whole tensors, whatever the ranks.
 //
+// What does not begin with its storage, or has room between layers, has an
+// "offset" and a "layer_stride", in elements.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
@@ -49,7 +52,9 @@ struct TrainingTensor {
   std::optional<ShardedTensor> cut;
   uint64_t layers = 1;
   size_t storage = 0;
+  /// The first layer, and elements from each to the next.
   std::byte *data = nullptr;
+  uint64_t layer_stride = 0;
   /// Of the optimizer's numbers: the place of the loss scale among them.
   uint64_t loss_scale = 0;
   /// Of a parameter and its gradient: what the checkpoint calls it.
@@ -64,7 +69,7 @@ struct TrainingTensor {
   /// Of all layers.
   uint64_t bytes() const { return elements() * layers * bytes_of(type); }
   std::byte *layer_data(uint64_t layer) const {
-    return data + layer * elements() * bytes_of(type);
+    return data + layer * layer_stride * bytes_of(type);
   }
   int32_t *integers() const { return reinterpret_cast<int32_t *>(data); }
 };

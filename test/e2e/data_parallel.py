@@ -28,8 +28,10 @@ class Trainer:
         self.arguments, self.scratch, self.name = arguments, scratch, name
         self.program = os.path.join(scratch, name)
         self.runs = 0
-        run([arguments.batonc, arguments.folder, "--mode=train", "--dtype=f32", "--quiet",
-             "-o", self.program, *flags])
+        if not any(flag.startswith("--dtype") for flag in flags):
+            flags = ("--dtype=f32", *flags)
+        run([arguments.batonc, arguments.folder, "--mode=train", "--quiet", "-o", self.program,
+             *flags])
 
     def train(self, steps, *flags):
         """The lines of a run, its gradients, its last checkpoint, and what ranks

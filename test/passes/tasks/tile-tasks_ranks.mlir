@@ -67,7 +67,7 @@ model.program @step max_seq 64 training {
 // CHECK-NEXT: event.phase "layers.gradients.sum"
 // CHECK-SAME: #event.access<read @parameter.2.received, (d0)[s0, s1, s2] -> (0, d0 * 96) to (d0)[s0, s1, s2] -> (2, d0 * 96 + 96)>
 // CHECK-SAME: #event.access<write @parameter.2.received, (d0)[s0, s1, s2] -> (0, d0 * 96) to (d0)[s0, s1, s2] -> (1, d0 * 96 + 96)>
-// CHECK-NEXT: event.call "sum_ranks" [#event.address<@parameter.2.received, (d0)[s0, s1, s2] -> (0, d0 * 96)>, #event.stride<@parameter.2.received, [1, 0]>, 2, 96]
+// CHECK-NEXT: event.call "sum_ranks" [#event.address<@parameter.2.received, (d0)[s0, s1, s2] -> (0, d0 * 96)>, #event.address<@parameter.2.received, (d0)[s0, s1, s2] -> (0, d0 * 96)>, #event.stride<@parameter.2.received, [1, 0]>, 2, 96]
 // CHECK: event.segment "sums.2" repeat 1
 // CHECK: event.segment "gathers" repeat 3 reverse
 // CHECK-NEXT: event.phase "layers.gradients.gather"
@@ -75,7 +75,7 @@ model.program @step max_seq 64 training {
 // CHECK: event.segment "gathers.2" repeat 1
 // CHECK: event.segment "update" repeat 1
 // CHECK-NEXT: event.phase "loss.sum"
-// CHECK-NEXT: event.call "sum_losses" [#event.address<@loss.own, {{.*}}>, 16,
+// CHECK-NEXT: event.call "sum_numbers" [#event.address<@loss.own, {{.*}}>, 16,
 // CHECK: event.phase "loss.gather" grid #[[ONE:.*]] capacity [1]
 // CHECK-NEXT: event.exchange all_gather over ["dp"] for "loss" [#event.transfer<@loss.own to @loss.ranks, 32 by 16>]
 // CHECK: event.call "step_summary" [{{.*}}#event.address<@loss.ranks, {{.*}}>, #event.stride<@loss.ranks, [1, 0]>, #event.count<{{.*}} -> (2)>

@@ -204,7 +204,7 @@ TEST(SumRows, IsOneAscendingChain) {
     }
 }
 
-TEST(SumRanks, AddsUpInTheFirstPartByAscendingRanks) {
+TEST(SumRanks, AddsUpByAscendingRanks) {
   Random random(8);
   for (int64_t ranks : {1, 2, 5})
     for (int64_t columns : {1, 16, 67}) {
@@ -216,15 +216,37 @@ TEST(SumRanks, AddsUpInTheFirstPartByAscendingRanks) {
         for (int64_t r = 1; r < ranks; ++r)
           expected[c] += before.row(r)[c];
       }
-      baton_task_sum_ranks(parts.data(), parts.stride, ranks, columns);
-      expect_same_bits(parts.data(), expected.data(), columns);
-      for (int64_t r = 1; r < ranks; ++r)
-        expect_same_bits(parts.row(r), before.row(r), columns);
-      expect_guards_intact(parts);
+      // Over any of them, too.
+      for (int64_t place = 0; place < ranks; ++place) {
+        parts = before;
+        baton_task_sum_ranks(parts.row(place), parts.data(), parts.stride,
+                             ranks, columns);
+        for (int64_t r = 0; r < ranks; ++r)
+          expect_same_bits(parts.row(r),
+                           r == place ? expected.data() : before.row(r),
+                           columns);
+        expect_guards_intact(parts);
+      }
     }
 }
 
-TEST(SumLosses, AddsUpAscendingAndFillsWithZeros) {
+TEST(TakePart, TakesThePlacesPartAndZerosBehindTheEnd) {
+  Random random(10);
+  const Buffer whole = random.buffer(1, 70);
+  for (int32_t place : {0, 1, 2})
+    for (int64_t first : {0, 16}) {
+      std::vector<float> out(17, Buffer::guard), expected(16, 0.0f);
+      for (int64_t i = 0; i < 16; ++i)
+        if (place * 32 + first + i < 70)
+          expected[i] = whole.data()[place * 32 + first + i];
+      const int32_t places[] = {place, 1};
+      baton_task_take_part(out.data(), whole.data(), 70, 32, first, 16, places);
+      expect_same_bits(out.data(), expected.data(), 16);
+      EXPECT_EQ(out[16], Buffer::guard);
+    }
+}
+
+TEST(SumNumbers, AddsUpAscendingAndFillsWithZeros) {
   Random random(9);
   Buffer losses = random.buffer(40, 1);
   float sum = 0.0f;
@@ -232,28 +254,34 @@ TEST(SumLosses, AddsUpAscendingAndFillsWithZeros) {
     sum += losses.row(r)[0];
   std::vector<float> out(17, Buffer::guard), expected(16, 0.0f);
   expected[0] = sum;
-  baton_task_sum_losses(out.data(), 16, losses.data(), losses.stride, 40);
+  baton_task_sum_numbers(out.data(), 16, losses.data(), losses.stride, 40);
   expect_same_bits(out.data(), expected.data(), 16);
   EXPECT_EQ(out[16], Buffer::guard);
 }
 
 TEST(SumSquares, MatchesOracleRowByRow) {
   Random random(7);
-  for (int64_t rows : {1, 2, 9})
+  for (int64_t elements : {1, 2, 16, 63, 144, 630})
     for (int64_t columns : {1, 16, 70}) {
-      Buffer x = random.buffer(rows, columns);
+      Buffer x = random.buffer(1, elements);
       std::vector<float> out = {not_a_number, Buffer::guard};
-      baton_task_sum_squares(out.data(), x.data(), x.stride, rows, columns);
+      baton_task_sum_squares(out.data(), x.data(), elements, columns);
       EXPECT_NEAR(out[0], oracle::inner_product(x.matrix(), x.matrix()),
-                  static_cast<double>(rows + columns) * rounding *
-                      static_cast<double>(rows * columns));
+                  static_cast<double>(elements / columns + 1 + columns) *
+                      rounding * static_cast<double>(elements));
       EXPECT_EQ(out[1], Buffer::guard);
       float sum = 0.0f;
-      for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t first = 0; first < elements; first += columns) {
         std::vector<float> row(1);
-        baton_task_sum_squares(row.data(), x.row(r), 0, 1, columns);
+        baton_task_sum_squares(row.data(), x.data() + first,
+                               std::min(columns, elements - first), columns);
         sum += row[0];
       }
+      expect_same_bits(out.data(), &sum, 1);
+      // What a part of several ranks has behind its end.
+      std::vector<float> padded(elements + 3 * columns, 0.0f);
+      std::copy_n(x.data(), elements, padded.begin());
+      baton_task_sum_squares(out.data(), padded.data(), padded.size(), columns);
       expect_same_bits(out.data(), &sum, 1);
     }
 }

@@ -307,14 +307,15 @@ TWIN_TEST(baton_task_gate_gradient) {
 
 TWIN_TEST(baton_task_sum_squares) {
   Random random(14);
-  for_each_shape([&](int64_t rows, int64_t width) {
-    const Buffer x = random.buffer(rows, width);
-    twin.agree([&](auto body) {
-      std::vector<float> out(1, -1.0f);
-      body(out.data(), x.data(), x.stride, rows, width);
-      return out;
-    });
-  });
+  for (int64_t elements : {1, 16, 300, 2500})
+    for (int64_t columns : {1, 16, 240, 1024}) {
+      const std::vector<float> x = random.vector(elements);
+      twin.agree([&](auto body) {
+        std::vector<float> out(1, -1.0f);
+        body(out.data(), x.data(), elements, columns);
+        return out;
+      });
+    }
 }
 
 TWIN_TEST(baton_task_sum_ranks) {
@@ -324,13 +325,27 @@ TWIN_TEST(baton_task_sum_ranks) {
       const Buffer parts = random.buffer(ranks, width);
       twin.agree([&](auto body) {
         Buffer out = parts;
-        body(out.data(), out.stride, ranks, width);
+        body(out.row(ranks - 1), out.data(), out.stride, ranks, width);
         return out;
       });
     }
 }
 
-TWIN_TEST(baton_task_sum_losses) {
+TWIN_TEST(baton_task_take_part) {
+  Random random(18);
+  const std::vector<float> whole = random.vector(700);
+  for (int32_t place : {0, 1, 2})
+    for (int64_t first : {0, 96}) {
+      const int32_t places[] = {place, 1};
+      twin.agree([&](auto body) {
+        std::vector<float> out(200, -1.0f);
+        body(out.data(), whole.data(), 700, 300, first, 200, places);
+        return out;
+      });
+    }
+}
+
+TWIN_TEST(baton_task_sum_numbers) {
   Random random(17);
   for (int64_t rows : {1, 40, 300}) {
     const Buffer losses = random.buffer(rows, 1);
