@@ -105,11 +105,12 @@ def test(arguments, scratch):
 
     # States of a part, but for the ends of tensors that divide into no even blocks.
     needs, less = memory(plain), memory(zero)
-    expect(needs["optimizer"] == 2 * whole_bytes and less["parameter"] == needs["parameter"] == whole_bytes,
-           f"memory: {needs}, {less}")
-    share = needs["optimizer"] / ranks
+    tensors = len(read_tensors(found[1]))
+    expect(0 <= needs["optimizer"] - 2 * whole_bytes <= 2 * 64 * tensors
+           and less["parameter"] == needs["parameter"] == whole_bytes, f"memory: {needs}, {less}")
+    share = 2 * whole_bytes / ranks
     # Two numbers for each element of a block, of which a tensor has 32, in whole cache lines.
-    room = needs["optimizer"] / 32 + 2 * 4 * 32 * len(read_tensors(found[1]))
+    room = 2 * whole_bytes / 32 + 2 * 4 * 32 * tensors
     expect(share <= less["optimizer"] <= share + room,
            f"memory: states of {less['optimizer']} bytes, expected {share} and at most {room} more")
     print(f"states: {less['optimizer']} bytes of {needs['optimizer']}")

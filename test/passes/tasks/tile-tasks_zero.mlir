@@ -60,3 +60,44 @@ model.program @step max_seq 64 training {
   model.return %loss : !model.tensor<rows x f32>
 }
 
+
+// What a rank receives, how the runtime finds the sum of it, and the states of a
+// part: of 192 elements blocks of 16, of which each of two ranks has 6.
+// CHECK: event.storage @parameter.2.received_memory bytes 2304
+// CHECK: event.buffer @parameter.2.received persistent : f32 {{.*}} capacity [2, 96] strides [96, 1] in @parameter.2.received_memory {layer_stride = 192 : i64, layers = 3 : i64}
+// CHECK: event.buffer @place persistent : i32 {{.*}} {description = {places = [{axes = ["dp"], dimension = 0 : i64, extent = 2 : i64}], role = "places"}}
+// CHECK: event.buffer @parameter.2.gradient_part persistent : f32 {{.*}} capacity [96] strides [1] in @parameter.2.received_memory {description = {{{.*}}layers = 3 : i64, {{.*}}role = "gradient", shape = [96], shards = [{axes = ["dp"], dimension = 0 : i64, extent = 192 : i64, flat = [24, 8], granularity = 16 : i64, units = [6, 6]}]}, layer_stride = 192 : i64, layers = 3 : i64, offset = 96 : i64}
+// CHECK: event.buffer @parameter.3.received transient
+// CHECK: event.buffer @parameter.2.average persistent : f32 {{.*}} capacity [6, 16] {{.*}} {description = {{{.*}}role = "optimizer", {{.*}}layers = 3 : i64}
+
+// CHECK: event.segment "layers.backward"
+// CHECK: event.exchange all_to_all over ["dp"] for "reduce_scatter" [#event.transfer<@parameter.2.gradient to @parameter.2.received, 192 by 96>]
+// CHECK: event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@parameter.3.gradient
+// CHECK: event.segment "sums" repeat 3 reverse
+// The sum lies in the second row: the first one is for the weights.
+// CHECK-NEXT: event.phase "parameter.2.sum" {{.*}} capacity [6]
+// CHECK-NEXT: event.call "sum_ranks" [#event.address<@parameter.2.received, (d0)[s0, s1, s2] -> (1, d0 * 16)>, #event.address<@parameter.2.received, (d0)[s0, s1, s2] -> (0, d0 * 16)>, #event.stride<@parameter.2.received, [1, 0]>, 2, 16]
+// Only the rule that needs a whole gradient has it gathered.
+// CHECK: event.segment "gathers" repeat 3 reverse
+// CHECK-NEXT: event.phase "layers.gradients.2.gather"
+// CHECK-NEXT: event.exchange {{.*}} for "all_reduce" [#event.transfer<@parameter.3.received
+// CHECK: event.segment "update" repeat 1
+// Of blocks of a rank, and of all blocks of the whole gradient.
+// CHECK: event.phase "parameter.2.sum_squares" {{.*}} capacity [3, 6]
+// CHECK-NEXT: event.call "sum_squares" [{{.*}}, 16, 16]
+// CHECK: event.phase "parameter.3.sum_squares" {{.*}} capacity [3, 2]
+// CHECK: event.exchange all_gather over ["dp"] for "norm" [#event.transfer<@parameter.squares to @parameter.squares.ranks, 32 by 16>, #event.transfer<@parameter.2.squares to @parameter.2.squares.ranks, 64 by 32>, #event.transfer<@parameter.4.squares
+// CHECK: event.call "step_summary"
+// CHECK: event.segment "update.3" repeat 3
+// CHECK-NEXT: event.phase "parameter.3.whole"
+// CHECK: event.segment "update.parts" repeat 3 reverse
+// CHECK-NEXT: event.phase "parameter.2.plain"
+// CHECK-NEXT: event.call "take_part" [#event.address<@parameter.2.received, {{.*}}>, #event.address<@parameter.2.weights, {{.*}}>, 192, 96,
+// CHECK-NEXT: event.call "plain.6x16"
+// CHECK-NOT: event.exchange
+// CHECK: event.segment "gathers.2" repeat 3 reverse
+// CHECK-NEXT: event.phase "layers.gradients.parameters"
+// CHECK-NEXT: event.exchange all_gather over ["dp"] for "all_gather" [#event.transfer<@parameter.2.received to @parameter.2.weights, 192 by 96>]
+// CHECK: event.segment "advance"
+
+// EVENTS: proof {{.*}}status = "proved"
