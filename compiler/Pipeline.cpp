@@ -59,14 +59,15 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
       tactics.push_back("data:" + axis.name);
   for (const MeshAxis &axis : mesh)
     if (axis.name == kDataAxis && zero > 0)
-      tactics.push_back("gradients:" + axis.name);
+      tactics.push_back((zero == 3 ? "zero:" : "gradients:") + axis.name);
   propagation.tactics = tactics;
   manager.addPass(sharding::createShardingPropagation(propagation));
   manager.addPass(sharding::createInsertReshards());
   manager.addPass(sharding::createVerifySharding());
   manager.addPass(sharding::createLowerReshards());
   if (localizes)
-    manager.addPass(sharding::createLocalize());
+    manager.addPass(sharding::createLocalize(
+        sharding::LocalizeOptions{zero > 1 ? "step" : "update"}));
 }
 
 void compiler::addVerification(mlir::PassManager &manager) {

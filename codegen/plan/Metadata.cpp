@@ -102,9 +102,16 @@ static json parametersOf(Layouts layouts) {
   return result;
 }
 
+static bool isInEveryStep(PhaseOp phase) {
+  return llvm::none_of(phase.getGrid().getResults(),
+                       [](mlir::AffineExpr extent) {
+                         return extent.isFunctionOfSymbol(kOutputs);
+                       });
+}
+
 /// What storages of a program that trains are for: weights, gradients (also
-/// those of a rank's own rows), the optimizer's states, what ranks exchange
-/// parts in, and what the runtime provides.
+/// those of a rank's own rows, as far as several steps add to them), the
+/// optimizer's states, what ranks exchange, and what the runtime provides.
 static llvm::SmallDenseMap<mlir::Attribute, std::string>
 usesOf(const baton::plan::ProgramLayout &layout) {
   llvm::SmallDenseMap<mlir::Attribute, std::string> uses;
@@ -129,9 +136,13 @@ usesOf(const baton::plan::ProgramLayout &layout) {
         mlir::StringAttr send = storageOf(transfer.getSend().getAttr()),
                          receive = storageOf(transfer.getReceive().getAttr());
         mlir::StringAttr whole = gathers ? receive : send;
-        uses[gathers ? send : receive] = "exchange";
+        // Weights that ranks keep parts of are sent from where they are.
+        std::string &parts = uses[gathers ? send : receive];
+        if (parts != "parameter")
+          parts = "exchange";
         if (!uses.count(whole))
-          uses[whole] = gathers ? "exchange" : "gradient";
+          uses[whole] =
+              gathers || isInEveryStep(phase) ? "exchange" : "gradient";
       }
   return uses;
 }
@@ -185,7 +196,8 @@ static json persistentOf(const baton::plan::ProgramLayout &layout) {
     // Where layers do not simply lie behind one another from the start on.
     if (op.getOffset())
       entry["offset"] = op.getOffset();
-    if (op.getLayers() > 1 && op.getLayerStride() != uint64_t(*op.getSpan()) + 1)
+    if (op.getLayers() > 1 &&
+        op.getLayerStride() != uint64_t(*op.getSpan()) + 1)
       entry["layer_stride"] = op.getLayerStride();
     result.push_back(std::move(entry));
   }
@@ -315,10 +327,6 @@ static json collectivesOf(const baton::plan::ProgramLayout &layout) {
                               .getValue()
                               .str());
       auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
-      bool always = llvm::none_of(phase.getGrid().getResults(),
-                                  [](mlir::AffineExpr extent) {
-                                    return extent.isFunctionOfSymbol(kOutputs);
-                                  });
       Payload payload = payloadOf(exchange, layout);
       result.push_back(
           {{"name", phase.getName().str()},
@@ -330,7 +338,7 @@ static json collectivesOf(const baton::plan::ProgramLayout &layout) {
            {"operation", exchange.getPurpose().str()},
            {"payload", payload.text},
            {"payload_bytes", payload.bytes},
-           {"every_step", always},
+           {"every_step", isInEveryStep(phase)},
            {"tensors", std::move(tensors)}});
     }
   return result;

@@ -140,6 +140,7 @@ baton::explain::trainingBodyCost(llvm::StringRef callee,
         },
         4}},
       {"sum_ranks", {elements<1, 3>, 5}},
+      {"add_ranks", {elements<1, 3>, 6}},
       {"take_part", {[](const CallOperands &) { return flops(0.0); }, 7}},
       {"sum_numbers",
        {[](const CallOperands &call) {

@@ -17,7 +17,8 @@ constexpr llvm::StringLiteral kPlacements = "dist.placements",
                               kGradient = "dist.gradient",
                               kSharedHeads = "dist.shared_heads",
                               kSummed = "dist.summed",
-                              kScattered = "dist.scattered";
+                              kScattered = "dist.scattered",
+                              kGathered = "dist.gathered";
 
 } // namespace baton::dist
 

@@ -30,7 +30,8 @@ def Dist_Dialect : Dialect {
     | `dist.gradient`   | `model.gradient`| where the gradient lies, if not as its parameter      |
     | `dist.shared_heads` | attention     | every rank has all key/value heads                    |
     | `dist.summed`     | `model.gradient`| axes over whose ranks the gradient is a sum, made once a step ends with an update |
-    | `dist.scattered`  | `model.gradient`| of that sum a rank needs only its part (ZeRO)          |
+    | `dist.scattered`  | `model.gradient`| of that sum a rank needs only its part, once a step ends with an `"update"`, or of each `"step"` |
+    | `dist.gathered`   | `model.parameter`| axes over whose ranks parts of it are gathered before the ops of its block |
 
     sharding-propagation writes them, insert-reshards makes them true, and
     verify-sharding shows that they are.
@@ -39,8 +40,8 @@ def Dist_Dialect : Dialect {
     - the dialect's attributes are those of this table
     - `dist.placements` and `dist.computed` have a placement for each result, `dist.operands` one for each operand, `dist.arguments` one for each argument of the program, `dist.gradient` is one
     - every placement is one of its value: see `dist.placement`
-    - `dist.summed` names different axes of the mesh, at least one
-    - `dist.scattered` is a unit beside `dist.summed`
+    - `dist.summed` and `dist.gathered` name different axes of the mesh, at least one
+    - `dist.scattered` is `"update"` or `"step"`, beside `dist.summed`
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;

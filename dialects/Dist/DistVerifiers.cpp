@@ -37,19 +37,19 @@ static LogicalResult verifyList(Operation *op, NamedAttribute attribute,
   return success();
 }
 
-static LogicalResult verifySummed(Operation *op, Attribute value) {
-  auto axes = dyn_cast<ArrayAttr>(value);
+static LogicalResult verifyAxes(Operation *op, NamedAttribute attribute) {
+  auto emitError = [&] {
+    return op->emitError() << "'" << attribute.getName().getValue() << "': ";
+  };
+  auto axes = dyn_cast<ArrayAttr>(attribute.getValue());
   MeshOp mesh = findMesh(op);
   if (!axes || axes.empty() || !llvm::all_of(axes, llvm::IsaPred<StringAttr>))
-    return op->emitError() << "'" << kSummed
-                           << "': expected names of axes in brackets";
+    return emitError() << "expected names of axes in brackets";
   for (auto [i, axis] : llvm::enumerate(axes)) {
     if (!mesh || !mesh.getSize(cast<StringAttr>(axis)))
-      return op->emitError()
-             << "'" << kSummed << "': there is no axis " << axis;
+      return emitError() << "there is no axis " << axis;
     if (llvm::is_contained(axes.getValue().take_front(i), axis))
-      return op->emitError()
-             << "'" << kSummed << "': axis " << axis << " occurs twice";
+      return emitError() << "axis " << axis << " occurs twice";
   }
   return success();
 }
@@ -68,13 +68,16 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                       {attribute.getName(),
                        ArrayAttr::get(getContext(), {attribute.getValue()})},
                       op->getOperand(0).getType());
-  if (name == kSummed && isa<GradientOp>(op))
-    return verifySummed(op, attribute.getValue());
+  if ((name == kSummed && isa<GradientOp>(op)) ||
+      (name == kGathered && isa<ParameterOp>(op)))
+    return verifyAxes(op, attribute);
   if (name == kScattered && isa<GradientOp>(op)) {
-    if (isa<UnitAttr>(attribute.getValue()) && op->hasAttr(kSummed))
+    auto when = dyn_cast<StringAttr>(attribute.getValue());
+    if (when && (when == "update" || when == "step") && op->hasAttr(kSummed))
       return success();
     return op->emitError() << "'" << kScattered
-                           << "': expected a unit beside '" << kSummed << "'";
+                           << "': expected \"update\" or \"step\", beside '"
+                           << kSummed << "'";
   }
   if (name == kSharedHeads &&
       isa<SequenceAttentionOp, AttentionOp, AttentionQueryGradientOp,

@@ -21,6 +21,18 @@ static bool isGradientSum(Operation *op) {
          llvm::all_of(op->getUsers(), llvm::IsaPred<GradientOp>);
 }
 
+/// A parameter of which ranks have parts, and gather them for their ops.
+static bool isGathered(ParameterOp parameter) {
+  return llvm::all_of(parameter->getUsers(),
+                      llvm::IsaPred<AllGatherOp, GradientOp>) &&
+         llvm::any_of(parameter->getUsers(), llvm::IsaPred<AllGatherOp>);
+}
+
+/// One that no op of its block reads: its gradient ends there.
+static bool isOnlyTarget(ParameterOp parameter) {
+  return llvm::all_of(parameter->getUsers(), llvm::IsaPred<GradientOp>);
+}
+
 /// Whether what a rank has of a value has the type of the whole: only rows are
 /// cut, and over batch axes alone.
 static LogicalResult expectLocalType(Operation *op, Value value, MeshOp mesh) {
@@ -42,16 +54,25 @@ static LogicalResult expectLocalType(Operation *op, Value value, MeshOp mesh) {
   return success();
 }
 
-static LogicalResult localize(ProgramOp program, MeshOp mesh) {
+static LogicalResult localize(ProgramOp program, MeshOp mesh,
+                              StringRef scatter) {
   for (BlockArgument argument : program.getBody().getArguments())
     if (failed(expectLocalType(program, argument, mesh)))
       return failure();
-  SmallVector<Operation *> sums;
+  SmallVector<Operation *> sums, gathers;
   WalkResult walk = program.getBody().walk([&](Operation *op) {
     if (isGradientSum(op)) {
       sums.push_back(op);
       return WalkResult::advance();
     }
+    auto gather = dyn_cast<AllGatherOp>(op);
+    if (gather && gather.getX().getDefiningOp<ParameterOp>()) {
+      gathers.push_back(op);
+      return WalkResult::advance();
+    }
+    auto parameter = dyn_cast<ParameterOp>(op);
+    if (parameter && (isGathered(parameter) || isOnlyTarget(parameter)))
+      return WalkResult::advance();
     if (isa<DistDialect>(op->getDialect())) {
       op->emitOpError() << "cannot be localized: so far ranks exchange "
                            "nothing but gradients";
@@ -69,10 +90,17 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
     for (Operation *gradient : sum->getUsers()) {
       gradient->setAttr(kSummed, sum->getAttr("axes"));
       if (isa<ReduceScatterOp>(sum))
-        gradient->setAttr(kScattered, UnitAttr::get(sum->getContext()));
+        gradient->setAttr(kScattered,
+                          StringAttr::get(sum->getContext(), scatter));
     }
     sum->getResult(0).replaceAllUsesWith(sum->getOperand(0));
     sum->erase();
+  }
+  for (Operation *gather : gathers) {
+    gather->getOperand(0).getDefiningOp()->setAttr(kGathered,
+                                                   gather->getAttr("axes"));
+    gather->getResult(0).replaceAllUsesWith(gather->getOperand(0));
+    gather->erase();
   }
   program->removeAttr(kArguments);
   program.getBody().walk([](Operation *op) {
@@ -84,12 +112,19 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
 
 namespace {
 struct Localize : baton::sharding::impl::LocalizeBase<Localize> {
+  using LocalizeBase::LocalizeBase;
+
   void runOnOperation() override {
+    if (scatter != "update" && scatter != "step") {
+      getOperation().emitError() << "localize: scatter is '" << scatter
+                                 << "', expected update or step";
+      return signalPassFailure();
+    }
     MeshOp mesh = findMesh(getOperation());
     if (!mesh)
       return;
     for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(localize(program, mesh)))
+      if (failed(localize(program, mesh, scatter)))
         return signalPassFailure();
   }
 };

@@ -143,7 +143,8 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     model.gradient %d of %weight {dist.summed = ["dp"]}
     ```
     A reduce-scatter, of whose sum each rank has a part, leaves `dist.scattered`
-    beside it. What a gradient is summed up of, and over several steps of one update, is a
+    beside it, which says when it is made (`scatter`), and an all-gather of a
+    parameter leaves `dist.gathered` on that. What a gradient is summed up of, and over several steps of one update, is a
     rank's own until the step that ends with an update: there it is communicated,
     once.
 
@@ -151,6 +152,9 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     what has rows or numbers cut over axes that are not of the batch, is an error
     that says so.
   }];
+  let options = [
+    Option<"scatter", "scatter", "std::string", "\"update\"", "When ranks scatter gradients: once a step ends with an update, or in each step">,
+  ];
   let dependentDialects = ["::baton::dist::DistDialect"];
 }
 

@@ -40,14 +40,75 @@ RankSums::RankSums(Tiler &tiler, model::ProgramOp model, dist::MeshOp mesh,
     tiler.stack = op->getParentOfType<model::StackOp>();
     last[tiler.describe(op.getParameter())] = op;
   });
+  model.walk([&](model::ParameterOp op) {
+    tiler.stack = op->getParentOfType<model::StackOp>();
+    if (op->hasAttr(dist::kGathered))
+      gathered.insert(tiler.describe(op.getResult()));
+  });
   tiler.stack = {};
+}
+
+std::optional<Kept> RankSums::partsOf(const Trainable &trainable) const {
+  Operation *final = last.lookup(trainable.description);
+  auto scattered =
+      final ? final->getAttrOfType<StringAttr>(dist::kScattered) : StringAttr();
+  if (!scattered || !splits(trainable) ||
+      countRanks(mesh, summedOver(cast<model::GradientOp>(final))) == 1)
+    return std::nullopt;
+  return Kept{scattered == "step", gathered.contains(trainable.description)};
+}
+
+void RankSums::split(Trainable &trainable, Kept parts) {
+  ArrayAttr axes =
+      summedOver(cast<model::GradientOp>(last.lookup(trainable.description)));
+  shards.add(trainable, axes, countRanks(mesh, axes), parts);
+}
+
+void RankSums::gatherParameters(Block &block) {
+  // In the order in which ops read them: who needs the first ones goes on while
+  // others come.
+  llvm::MapVector<ArrayAttr, SmallVector<const Shard *>> groups;
+  llvm::DenseSet<const Shard *> seen;
+  Location location = block.getParentOp()->getLoc();
+  auto gather = [&](ArrayAttr axes, SmallVector<const Shard *> &list) {
+    PhaseBuilder phase = plan.phase(
+        plan.uniqueName(tiler.stack ? "layers.parameters" : "parameters"),
+        location, {plan.constant(1)}, {1});
+    SmallVector<event::TransferAttr> transfers;
+    for (const Shard *shard : list) {
+      const View &whole = shard->trainable->weight;
+      phase.reads(shard->weight, phase.whole(shard->weight));
+      phase.writes(whole, phase.whole(whole));
+      transfers.push_back(phase.transfer(
+          shard->weight, whole, shard->blocks.elements, shard->part()));
+    }
+    phase.exchange(ExchangeKind::all_gather, axes, "all_gather", transfers);
+    list.clear();
+  };
+  for (auto op : block.getOps<model::ParameterOp>()) {
+    if (!op->hasAttr(dist::kGathered))
+      continue;
+    const Shard *shard = tiler.training->trainable(op.getResult()).shard;
+    if (!shard || !shard->parts.weight || !seen.insert(shard).second)
+      continue;
+    auto &list = groups[shard->axes];
+    list.push_back(shard);
+    int64_t bytes = 0;
+    for (const Shard *pending : list)
+      bytes += 4 * pending->blocks.elements;
+    if (bytes >= bucketBytes)
+      gather(shard->axes, list);
+  }
+  for (auto &[axes, list] : groups)
+    if (!list.empty())
+      gather(axes, list);
 }
 
 LogicalResult RankSums::contributed(model::GradientOp op,
                                     Trainable &trainable) {
   auto final = cast<model::GradientOp>(last.lookup(trainable.description));
   if (summedOver(op) != summedOver(final) ||
-      op->hasAttr(dist::kScattered) != final->hasAttr(dist::kScattered))
+      op->getAttr(dist::kScattered) != final->getAttr(dist::kScattered))
     return op.emitOpError()
            << "cannot be tiled: the gradient of " << trainable.name
            << " is a sum over other ranks elsewhere, or for others";
@@ -56,7 +117,7 @@ LogicalResult RankSums::contributed(model::GradientOp op,
     return success();
   bool isShared =
       tiler.stack && trainable.layers != int64_t(tiler.stack.getRepeat());
-  Form form{axes, op->hasAttr(dist::kScattered) && splits(trainable)};
+  Form form{axes, trainable.shard != nullptr};
   auto &list = (isShared ? shared : pending)[form];
   list.push_back(&trainable);
   if (isShared)
@@ -76,6 +137,9 @@ void RankSums::flush() {
     if (!list.empty())
       exchange(form, list);
   pending.clear();
+  for (const Shard *shard : unsummed)
+    shards.sum(*shard, tiler.training->accumulate);
+  unsummed.clear();
   // The stack has ended, or else there are none.
   std::swap(pending, shared);
 }
@@ -101,11 +165,13 @@ void RankSums::exchange(const Form &form, ArrayRef<Trainable *> trainables) {
   bucket.tiles = ceilDiv(summed, kSummedElements);
   for (Tensor &tensor : bucket.tensors) {
     if (bucket.isSharded) {
-      const Shard &shard = shards.add(*tensor.trainable, axes, bucket.ranks);
+      const Shard &shard = *tensor.trainable->shard;
       tensor.shard = &shard;
       tensor.width = shard.blocks.size;
       tensor.part = shard.part();
       tensor.received = shard.received;
+      if (shard.parts.gradient)
+        unsummed.push_back(&shard);
       continue;
     }
     tensor.width = llvm::alignTo(
@@ -116,10 +182,12 @@ void RankSums::exchange(const Form &form, ArrayRef<Trainable *> trainables) {
                       tensor.part, bucket.layers, tensor.trainable->location);
   }
 
-  // Steps that only add to gradients have no outputs, and no tasks here.
-  PhaseBuilder phase =
-      plan.phase(bucket.name + ".exchange", trainables.front()->location,
-                 {plan.symbol(event::kOutputs)}, {1});
+  // Steps that only add to gradients have no outputs, and no tasks here; but
+  // ranks that keep only a part of what is added up exchange in every step.
+  bool always = bucket.isSharded && trainables.front()->shard->parts.gradient;
+  PhaseBuilder phase = plan.phase(
+      bucket.name + ".exchange", trainables.front()->location,
+      {always ? plan.constant(1) : plan.symbol(event::kOutputs)}, {1});
   SmallVector<event::TransferAttr> transfers;
   for (const Tensor &tensor : bucket.tensors) {
     const View &gradient = tensor.trainable->gradient;
@@ -136,7 +204,8 @@ void RankSums::exchange(const Form &form, ArrayRef<Trainable *> trainables) {
 void RankSums::sum(const Bucket &bucket) {
   if (bucket.isSharded) {
     for (const Tensor &tensor : bucket.tensors)
-      shards.sum(*tensor.shard);
+      if (!tensor.shard->parts.gradient)
+        shards.sum(*tensor.shard, {});
     return;
   }
   PhaseBuilder phase = plan.phase(
@@ -158,11 +227,10 @@ void RankSums::sum(const Bucket &bucket) {
 }
 
 void RankSums::gather(const Bucket &bucket) {
-  PhaseBuilder phase = plan.phase(bucket.name + (bucket.isSharded
-                                                     ? ".parameters"
-                                                     : ".gather"),
-                                  bucket.tensors.front().trainable->location,
-                                  {plan.symbol(event::kOutputs)}, {1});
+  PhaseBuilder phase =
+      plan.phase(bucket.name + (bucket.isSharded ? ".parameters" : ".gather"),
+                 bucket.tensors.front().trainable->location,
+                 {plan.symbol(event::kOutputs)}, {1});
   SmallVector<event::TransferAttr> transfers;
   for (const Tensor &tensor : bucket.tensors) {
     const View &whole = bucket.isSharded ? tensor.trainable->weight
@@ -171,8 +239,8 @@ void RankSums::gather(const Bucket &bucket) {
     part.high[0] = phase.constant(1);
     phase.reads(tensor.received, part);
     phase.writes(whole, phase.whole(whole));
-    transfers.push_back(phase.transfer(tensor.received, whole, tensor.elements,
-                                       tensor.part));
+    transfers.push_back(
+        phase.transfer(tensor.received, whole, tensor.elements, tensor.part));
   }
   phase.exchange(ExchangeKind::all_gather, bucket.axes,
                  bucket.isSharded ? "all_gather" : "all_reduce", transfers);
@@ -216,11 +284,10 @@ SmallVector<View> RankSums::gatherSquares(ArrayRef<View> own,
   for (auto &[axes, members] : groups) {
     for (size_t i : members)
       gathered[i] =
-          plan.received(of[i]->trainable->name + ".squares.ranks",
-                        of[i]->ranks, own[i].type.getDimension(1), 1, location);
-    PhaseBuilder phase =
-        plan.phase(plan.uniqueName("norm.gather"), location,
-                   {plan.symbol(event::kOutputs)}, {1});
+          plan.received(of[i]->trainable->name + ".squares.ranks", of[i]->ranks,
+                        own[i].type.getDimension(1), 1, location);
+    PhaseBuilder phase = plan.phase(plan.uniqueName("norm.gather"), location,
+                                    {plan.symbol(event::kOutputs)}, {1});
     SmallVector<event::TransferAttr> transfers;
     for (size_t i : members) {
       int64_t part = own[i].type.getDimension(1);
@@ -239,19 +306,30 @@ RankSums::updateShards(llvm::function_ref<LogicalResult(Trainable &)> update,
                        Location location) {
   Segments segments =
       this->segments([](const Bucket &bucket) { return bucket.isSharded; });
+  // What lies in one place for all layers is gathered before the next one's.
+  auto waits = [](const Bucket &bucket) {
+    return bucket.tensors.front().shard->parts.gradient;
+  };
+  auto keeps = [](const Bucket &bucket) {
+    return bucket.tensors.front().shard->parts.weight;
+  };
   for (auto &[form, list] : segments) {
     plan.beginSegment(plan.uniqueName("update.parts"), form.first, location,
                       form.second != 0);
-    for (const Bucket *bucket : list)
+    for (const Bucket *bucket : list) {
       for (const Tensor &tensor : bucket->tensors)
         if (failed(update(*tensor.trainable)))
           return failure();
+      if (waits(*bucket) && !keeps(*bucket))
+        gather(*bucket);
+    }
   }
   for (auto &[form, list] : segments) {
     plan.beginSegment(plan.uniqueName("gathers"), form.first, location,
                       form.second != 0);
     for (const Bucket *bucket : list)
-      gather(*bucket);
+      if (!waits(*bucket))
+        gather(*bucket);
   }
   return success();
 }

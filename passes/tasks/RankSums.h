@@ -38,8 +38,18 @@ public:
   /// `mesh` is not null. `splits` says whether a parameter's update can be one
   /// of parts.
   RankSums(Tiler &tiler, model::ProgramOp model, dist::MeshOp mesh,
-           int64_t bucketBytes,
-           std::function<bool(const Trainable &)> splits);
+           int64_t bucketBytes, std::function<bool(const Trainable &)> splits);
+
+  /// What ranks have only parts of, of a parameter whose buffers are to be
+  /// made: nothing, or of the optimizer's states at least. It has a name, a
+  /// description and the weight's type.
+  std::optional<Kept> partsOf(const Trainable &trainable) const;
+
+  /// Makes the parts.
+  void split(Trainable &trainable, Kept parts);
+
+  /// Before the ops of a block: gathers parameters of which ranks keep parts.
+  void gatherParameters(mlir::Block &block);
 
   /// Notes that a contribution to a gradient was tiled. Reports at the op if
   /// contributions are sums over different ranks.
@@ -63,9 +73,9 @@ public:
 
   /// Adds the segments that update parts: `update` adds the phases of one
   /// parameter, for each layer. What is new of all is gathered behind it.
-  mlir::LogicalResult updateShards(
-      llvm::function_ref<mlir::LogicalResult(Trainable &)> update,
-      mlir::Location location);
+  mlir::LogicalResult
+  updateShards(llvm::function_ref<mlir::LogicalResult(Trainable &)> update,
+               mlir::Location location);
 
   /// [ranks]: the sum of all losses of each rank, in the present segment; the
   /// loss itself where rows are of one rank.
@@ -107,6 +117,11 @@ private:
   Shards shards;
   /// The last contribution to each parameter's gradient.
   llvm::DenseMap<mlir::Attribute, mlir::Operation *> last;
+  /// Parameters that are gathered.
+  llvm::DenseSet<mlir::Attribute> gathered;
+  /// Sharded gradients that were exchanged, and are to be summed up in the
+  /// present segment.
+  llvm::SmallVector<const Shard *> unsummed;
   /// Complete gradients that were not exchanged, by their axes: of the present
   /// stack's iteration, or outside of stacks; and those of a stack that all
   /// iterations add to.

@@ -46,16 +46,15 @@ void Shard::describe(NamedAttrList &description,
   Builder builder(axes.getContext());
   SmallVector<int64_t> units;
   for (int64_t rank = 0; rank < ranks; ++rank)
-    units.push_back(
-        std::clamp<int64_t>(blocks.count - rank * count, 0, count));
+    units.push_back(std::clamp<int64_t>(blocks.count - rank * count, 0, count));
   description.set(
       "shards",
-      builder.getArrayAttr(
-          {cut(blocks.elements, axes,
-               {builder.getNamedAttr("granularity",
-                                     builder.getI64IntegerAttr(blocks.size)),
-                builder.getNamedAttr("units", builder.getI64ArrayAttr(units)),
-                builder.getNamedAttr("flat", builder.getI64ArrayAttr(shape))})}));
+      builder.getArrayAttr({cut(
+          blocks.elements, axes,
+          {builder.getNamedAttr("granularity",
+                                builder.getI64IntegerAttr(blocks.size)),
+           builder.getNamedAttr("units", builder.getI64ArrayAttr(units)),
+           builder.getNamedAttr("flat", builder.getI64ArrayAttr(shape))})}));
   description.set("shape", builder.getI64ArrayAttr({part()}));
   description.set("layers", builder.getI64IntegerAttr(trainable->layers));
 }
@@ -64,8 +63,8 @@ View Shards::place(ArrayAttr axes, int64_t ranks, Location location) {
   auto [entry, isNew] = places.try_emplace(axes);
   if (isNew) {
     Builder builder(plan.context());
-    auto type = model::StepTensorType::get(plan.context(), {2},
-                                           builder.getI32Type());
+    auto type =
+        model::StepTensorType::get(plan.context(), {2}, builder.getI32Type());
     entry->second = plan.persistent(
         plan.uniqueName("place"), type, 1, StringAttr(),
         builder.getDictionaryAttr(
@@ -77,8 +76,22 @@ View Shards::place(ArrayAttr axes, int64_t ranks, Location location) {
   return entry->second;
 }
 
-Shard &Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks) {
-  MLIRContext *context = plan.context();
+/// A row of [rows, count * size] as [count, size].
+static View blocksOf(const View &rows, int64_t row, const Shard &shard) {
+  MLIRContext *context = rows.map.getContext();
+  View view = rows;
+  view.type = rows.type.withShape({shard.count, shard.blocks.size});
+  view.map = AffineMap::get(2, event::kStepSymbols,
+                            {getAffineConstantExpr(row, context),
+                             getAffineDimExpr(0, context) * shard.blocks.size +
+                                 getAffineDimExpr(1, context)},
+                            context);
+  return view;
+}
+
+void Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks,
+                 Kept parts) {
+  Builder builder(plan.context());
   ArrayRef<int64_t> shape = trainable.gradient.type.getShape();
   int64_t elements = 1;
   for (int64_t extent : shape)
@@ -89,66 +102,79 @@ Shard &Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks) {
                                            ranks,
                                            blocks,
                                            ceilDiv(blocks.count, ranks),
+                                           parts,
                                            {},
                                            {},
                                            {},
                                            {}});
   trainable.shard = &shard;
-  // Kept as gradients are, since the norm and the runtime see it in other shapes.
-  auto type = model::StepTensorType::get(plan.context(), {ranks, shard.part()},
-                                         Float32Type::get(plan.context()));
-  StringAttr memory =
-      plan.storage(trainable.name + ".received_memory",
-                   trainable.layers * ranks * shard.part() * sizeof(float),
-                   trainable.location);
-  shard.received = plan.persistent(plan.uniqueName(trainable.name + ".received"),
-                                   type, trainable.layers, memory,
-                                   DictionaryAttr(), trainable.location);
-  auto row = [&](int64_t number) {
-    View view = shard.received;
-    view.type = view.type.withShape({shard.count, blocks.size});
-    view.map = AffineMap::get(2, event::kStepSymbols,
-                              {plan.constant(number),
-                               getAffineDimExpr(0, context) * blocks.size +
-                                   getAffineDimExpr(1, context)},
-                              context);
-    return view;
+  int64_t part = shard.part();
+  auto kept = [&](StringRef name, int64_t rows, int64_t layers,
+                  DictionaryAttr description = {}) {
+    auto type = model::StepTensorType::get(plan.context(), {rows, part},
+                                           builder.getF32Type());
+    StringAttr memory =
+        plan.storage((trainable.name + name + "_memory").str(),
+                     layers * rows * part * sizeof(float), trainable.location);
+    return plan.persistent(plan.uniqueName((trainable.name + name).str()), type,
+                           layers, memory, description, trainable.location);
   };
-  shard.weight = row(0);
-  shard.gradient = row(1);
+  auto describe = [&](StringRef role) {
+    NamedAttrList description(trainable.description);
+    description.set("role", builder.getStringAttr(role));
+    shard.describe(description, shape);
+    return description.getDictionary(plan.context());
+  };
+  // Kept as gradients are, since the norm sees it in another shape.
+  shard.received =
+      kept(".received", ranks, parts.gradient ? 1 : trainable.layers);
   shard.place = place(axes, ranks, trainable.location);
-
-  // Where the runtime finds the sum; the gradient itself is of own rows only.
-  trainable.gradient.buffer.removeDescriptionAttr();
-  Builder builder(context);
-  NamedAttrList description(trainable.description);
-  description.set("role", builder.getStringAttr("gradient"));
-  shard.describe(description, shape);
+  shard.weight = parts.weight
+                     ? blocksOf(kept(".weights_part", 1, trainable.layers,
+                                     describe("parameter")),
+                                0, shard)
+                     : blocksOf(shard.received, 0, shard);
+  if (parts.gradient) {
+    shard.gradient = blocksOf(
+        kept(".gradient_part", 1, trainable.layers, describe("gradient")), 0,
+        shard);
+    return;
+  }
+  shard.gradient = blocksOf(shard.received, 1, shard);
+  // Where the runtime finds the sum.
   View sum = plan.persistent(plan.uniqueName(trainable.name + ".gradient_part"),
-                             trainable.gradient.type.withShape({shard.part()}),
-                             trainable.layers, memory,
-                             description.getDictionary(context),
-                             trainable.location);
-  sum.buffer.setOffset(shard.part());
+                             trainable.gradient.type.withShape({part}),
+                             trainable.layers,
+                             shard.received.buffer.getStorageAttr().getAttr(),
+                             describe("gradient"), trainable.location);
+  sum.buffer.setOffset(part);
   if (trainable.layers > 1)
-    sum.buffer.setLayerStride(ranks * shard.part());
-  return shard;
+    sum.buffer.setLayerStride(ranks * part);
 }
 
-void Shards::sum(const Shard &shard) {
+void Shards::sum(const Shard &shard, const View &accumulate) {
   int64_t size = shard.blocks.size;
+  bool adds = shard.parts.gradient;
   PhaseBuilder phase =
       plan.phase(plan.uniqueName(shard.trainable->name + ".sum"),
                  shard.trainable->location,
-                 {plan.symbol(event::kOutputs) * shard.count}, {shard.count});
+                 {adds ? plan.constant(shard.count)
+                       : plan.symbol(event::kOutputs) * shard.count},
+                 {shard.count});
   Box all = phase.whole(shard.received);
   narrow(all, 1, phase.coordinate(0), size);
   Box sum = rowsOfTask(phase, shard.gradient, 1);
   phase.reads(shard.received, all);
+  SmallVector<Attribute> operands = {
+      phase.address(shard.gradient, sum), phase.address(shard.received, all),
+      phase.stride(shard.received, 0), phase.integer(shard.ranks),
+      phase.integer(size)};
+  if (adds) {
+    Box number = phase.whole(accumulate);
+    phase.reads(shard.gradient, sum);
+    phase.reads(accumulate, number);
+    operands.push_back(phase.address(accumulate, number));
+  }
   phase.writes(shard.gradient, sum);
-  phase.call("sum_ranks",
-             {phase.address(shard.gradient, sum),
-              phase.address(shard.received, all),
-              phase.stride(shard.received, 0), phase.integer(shard.ranks),
-              phase.integer(size)});
+  phase.call(adds ? "add_ranks" : "sum_ranks", operands);
 }

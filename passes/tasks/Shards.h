@@ -2,8 +2,8 @@
 //
 // ZeRO. Of a parameter whose rule goes through it once, element by element, a
 // rank updates only a part, and has the optimizer's states of that part alone.
-// A part is of every layer, a run of whole blocks (Blocks): all layers' elements
-// are cut in the same places, and norms have blocks of one rank each.
+// A part is of every layer, a run of whole blocks (Blocks): all layers'
+// elements are cut in the same places, and norms have blocks of one rank each.
 //
 //   exchange   all_to_all: a rank gets its part of the gradient from all
 //   sum        the n parts, in ascending order of ranks
@@ -22,6 +22,7 @@
 #include "passes/tasks/PlanBuilder.h"
 
 #include <deque>
+#include <optional>
 
 namespace baton::tasks {
 
@@ -37,6 +38,13 @@ struct Blocks {
   explicit Blocks(int64_t elements);
 };
 
+/// Of what ranks have only parts, beside the optimizer's states.
+struct Kept {
+  /// Gradients, which ranks exchange in every step then, and weights, which
+  /// they gather for the ops of a block.
+  bool gradient = false, weight = false;
+};
+
 /// A parameter's part on every rank.
 struct Shard {
   Trainable *trainable;
@@ -45,8 +53,9 @@ struct Shard {
   Blocks blocks;
   /// Blocks of a rank.
   int64_t count;
+  Kept parts;
   /// One layer's: [ranks, part] of gradients that ranks send, whose first row
-  /// is that of the rank's weights once these are summed up.
+  /// has the rank's weights during the update, unless it keeps these.
   View received;
   /// [count, block]
   View weight, gradient;
@@ -66,12 +75,14 @@ class Shards {
 public:
   explicit Shards(PlanBuilder &plan) : plan(plan) {}
 
-  /// Makes room for what a rank receives of a gradient.
-  Shard &add(Trainable &trainable, mlir::ArrayAttr axes, int64_t ranks);
+  /// Makes the parts of a parameter, whose whole gradient there is.
+  void add(Trainable &trainable, mlir::ArrayAttr axes, int64_t ranks,
+           Kept parts);
 
   /// Adds the phase that sums up what was received, in the present segment,
-  /// which has an iteration for each layer.
-  void sum(const Shard &shard);
+  /// which has an iteration for each layer. What a rank keeps of a gradient it
+  /// is added to if `accumulate` is not 0.
+  void sum(const Shard &shard, const View &accumulate);
 
   const std::deque<Shard> &all() const { return shards; }
 

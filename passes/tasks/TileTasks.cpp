@@ -155,6 +155,8 @@ static LogicalResult checkTile(Operation &op) {
 
 static LogicalResult tileBlock(Block &block, Tiler &tiler) {
   unsigned stacks = 0;
+  if (tiler.training && tiler.training->rankSums)
+    tiler.training->rankSums->gatherParameters(block);
   for (Operation &op : block) {
     if (failed(checkTile(op)))
       return failure();

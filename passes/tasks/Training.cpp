@@ -58,6 +58,11 @@ Training::Training(Tiler &tiler, model::ProgramOp model)
               namesOf(trainable), trainable.weight.type.getRank());
           return group && takesLayersTogether(optimizer->ruleOf(group));
         });
+  model.walk([&](model::ParameterOp op) {
+    tiler.stack = op->getParentOfType<model::StackOp>();
+    parameters.insert(tiler.describe(op.getResult()));
+  });
+  tiler.stack = {};
   Builder builder(plan.context());
   Location location = model.getLoc();
   auto provided = [&](StringRef name, model::StepTensorType type,
@@ -103,19 +108,46 @@ Trainable &Training::trainable(Value value) {
   Type stored = typeOf(value).getElementType();
   made.products = stored.isBF16() ? "_bf16" : stored.isF16() ? "_f16" : "";
   auto type = typeOf(value).withElementType(builder.getF32Type());
-  int64_t bytes = bytesOf(type, plan) * made.layers;
-  auto shaped = [&](StringRef name, StringRef role, StringAttr &storage) {
-    storage = plan.storage((name + "_memory").str(), bytes, made.location);
+  made.weight.type = type;
+  std::optional<Kept> parts =
+      rankSums ? rankSums->partsOf(made) : std::optional<Kept>();
+  auto shaped = [&](StringRef name, StringRef role, StringAttr &storage,
+                    bool isKept) {
+    // Of what a rank keeps only a part of, there is one layer at a time.
+    int64_t layers = isKept ? made.layers : 1;
+    storage = plan.storage((name + "_memory").str(),
+                           bytesOf(type, plan) * layers, made.location);
     SmallVector<NamedAttribute> entries(description.getValue());
     entries.push_back(
         builder.getNamedAttr("role", builder.getStringAttr(role)));
-    return plan.persistent(plan.uniqueName(name), type, made.layers, storage,
-                           builder.getDictionaryAttr(entries), made.location);
+    return plan.persistent(plan.uniqueName(name), type, layers, storage,
+                           isKept ? builder.getDictionaryAttr(entries)
+                                  : DictionaryAttr(),
+                           made.location);
   };
-  made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage);
-  made.gradient =
-      shaped(made.name + ".gradient", "gradient", made.gradientStorage);
+  made.isFresh = parts && parts->gradient;
+  made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage,
+                       !parts || !parts->weight);
+  made.gradient = shaped(made.name + ".gradient", "gradient",
+                         made.gradientStorage, !made.isFresh);
+  if (parts) {
+    // These are of the rank's own rows.
+    made.gradient.buffer.removeDescriptionAttr();
+    rankSums->split(made, *parts);
+  }
   return made;
+}
+
+View Training::never() {
+  PlanBuilder &plan = tiler.plan;
+  // Nobody writes there.
+  if (!zero.buffer)
+    zero = plan.persistent(
+        plan.uniqueName("never"),
+        model::StepTensorType::get(plan.context(), {1},
+                                   IntegerType::get(plan.context(), 32)),
+        1, StringAttr(), DictionaryAttr(), tiler.plan.program.getLoc());
+  return zero;
 }
 
 void Training::keep(model::SaveOp save) {
@@ -133,9 +165,9 @@ void Training::keep(model::SaveOp save) {
 // The update
 //===----------------------------------------------------------------------===//
 
-// A norm is the sum of the parameters' sums, each of which is that of its blocks'
-// in ascending order, of each block all layers: so ranks that have some blocks
-// of all layers only have to put theirs behind one another.
+// A norm is the sum of the parameters' sums, each of which is that of its
+// blocks' in ascending order, of each block all layers: so ranks that have some
+// blocks of all layers only have to put theirs behind one another.
 View Training::squares(Location location) {
   PlanBuilder &plan = tiler.plan;
   auto matrix = [&](int64_t rows, int64_t columns) {
@@ -145,20 +177,26 @@ View Training::squares(Location location) {
   SmallVector<View> sums, own;
   SmallVector<const Shard *> shards;
   SmallVector<size_t> places;
-  for (auto &[key, trainable] : trainables) {
-    if (!trainable->hasGradient)
+  for (Attribute description : parameters) {
+    auto found = trainables.find(description);
+    if (found == trainables.end() || !found->second->hasGradient)
       continue;
+    Trainable *trainable = found->second.get();
     const Shard *shard = trainable->shard;
     Blocks blocks(elementsOf(trainable->gradient.type));
     int64_t layers = trainable->layers,
             count = shard ? shard->count : blocks.count;
-    // Of a shard, a layer is all that was received, and the sum its second row.
-    int64_t first = shard ? shard->part() : 0;
-    int64_t length = shard ? shard->ranks * shard->part() : blocks.elements;
+    // Where a part is not kept by itself, a layer is all that was received, and
+    // the sum its second row.
+    int64_t first = 0, length = shard ? shard->part() : blocks.elements;
+    if (shard && !shard->parts.gradient) {
+      first = shard->part();
+      length = shard->ranks * shard->part();
+    }
     View gradient = plan.persistent(
         plan.uniqueName(trainable->name + ".gradients"), matrix(layers, length),
         1,
-        shard ? shard->received.buffer.getStorageAttr().getAttr()
+        shard ? View(shard->gradient).buffer.getStorageAttr().getAttr()
               : trainable->gradientStorage,
         DictionaryAttr(), trainable->location);
     std::string name = plan.uniqueName(trainable->name + ".squares");
@@ -171,12 +209,10 @@ View Training::squares(Location location) {
               : plan.transient(name, matrix(1, count * layers),
                                trainable->location);
     // Steps that only add to gradients have no outputs, and no tasks here.
-    PhaseBuilder phase =
-        plan.phase(plan.uniqueName(trainable->name + ".sum_squares"),
-                   trainable->location,
-                   {plan.symbol(event::kOutputs) * layers,
-                    plan.constant(count)},
-                   {layers, count});
+    PhaseBuilder phase = plan.phase(
+        plan.uniqueName(trainable->name + ".sum_squares"), trainable->location,
+        {plan.symbol(event::kOutputs) * layers, plan.constant(count)},
+        {layers, count});
     Box in = rowsOfTask(phase, gradient, 1), out = phase.whole(squares);
     AffineExpr begin = phase.coordinate(1) * blocks.size;
     in.low[1] = begin + first;
@@ -204,19 +240,17 @@ View Training::squares(Location location) {
 
   View partials = plan.transient(plan.uniqueName("norm.partial"),
                                  matrix(1, sums.size()), location);
-  PhaseBuilder phase =
-      plan.phase(plan.uniqueName("norm.sum"), location,
-                 {plan.symbol(event::kOutputs)}, {1});
+  PhaseBuilder phase = plan.phase(plan.uniqueName("norm.sum"), location,
+                                  {plan.symbol(event::kOutputs)}, {1});
   for (auto [i, squares] : llvm::enumerate(sums)) {
     Box out = phase.whole(partials), in = phase.whole(squares);
     out.low[1] = phase.constant(i);
     out.high[1] = phase.constant(i + 1);
     phase.reads(squares, in);
     phase.writes(partials, out);
-    phase.call("sum_numbers",
-               {phase.address(partials, out), phase.integer(1),
-                phase.address(squares, in), phase.integer(1),
-                phase.integer(elementsOf(squares.type))});
+    phase.call("sum_numbers", {phase.address(partials, out), phase.integer(1),
+                               phase.address(squares, in), phase.integer(1),
+                               phase.integer(elementsOf(squares.type))});
   }
   return partials;
 }

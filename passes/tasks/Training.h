@@ -12,6 +12,7 @@
 #include "passes/tasks/TilingRules.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <memory>
@@ -41,6 +42,8 @@ struct Trainable {
   bool hasGradient = false;
   /// What a rank updates of it; null for all.
   const Shard *shard = nullptr;
+  /// The gradient is one step's, of one layer at a time: none before it.
+  bool isFresh = false;
 };
 
 /// What rules see of a training program beside the Tiler's.
@@ -68,6 +71,8 @@ public:
   /// A number that says whether gradients are added to those of the step
   /// before.
   View accumulate;
+  /// A number that is always 0, and says that nothing is added.
+  View never();
 
 private:
   /// Sums of squares of all gradients, parameter by parameter.
@@ -80,7 +85,11 @@ private:
   /// What the optimizer reads of the run.
   View numbers;
   llvm::SmallVector<View> inputs;
+  View zero;
   llvm::MapVector<mlir::Attribute, std::unique_ptr<Trainable>> trainables;
+  /// Descriptions of parameters in the model's order, whoever asks for them
+  /// first.
+  llvm::SetVector<mlir::Attribute> parameters;
 };
 
 /// The parameter whose gradient a result contributes to; reports at the op

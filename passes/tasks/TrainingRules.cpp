@@ -90,9 +90,10 @@ Attribute tasks::contribute(Trainable &target, PhaseBuilder &phase,
   phase.writes(target.gradient, tile);
   if (std::exchange(target.hasGradient, true))
     return phase.null();
-  Box all = phase.whole(training.accumulate);
-  phase.reads(training.accumulate, all);
-  return phase.address(training.accumulate, all);
+  const View &says = target.isFresh ? training.never() : training.accumulate;
+  Box all = phase.whole(says);
+  phase.reads(says, all);
+  return phase.address(says, all);
 }
 
 /// Columns [c * width, ...) of a vector, c the coordinate `d`.

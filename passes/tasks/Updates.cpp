@@ -174,16 +174,15 @@ void Update::bindArguments() {
   described.set("role", builder.getStringAttr("optimizer"));
   described.set("of", builder.getStringAttr(trainable.name));
   if (const Shard *shard = trainable.shard) {
-    like = shard->weight;
+    like.type = shard->weight.type;
     views[rule.getParameter()] = shard->weight;
     views[rule.getGradient()] = shard->gradient;
     shard->describe(described, {rows, columns});
   } else {
     views[rule.getParameter()] =
         kept("matrix", like, trainable.weightStorage, DictionaryAttr());
-    views[rule.getGradient()] =
-        kept("matrix_gradient", like, trainable.gradientStorage,
-             DictionaryAttr());
+    views[rule.getGradient()] = kept(
+        "matrix_gradient", like, trainable.gradientStorage, DictionaryAttr());
   }
   for (auto [i, state] :
        llvm::enumerate(rule.getStates().getAsRange<StringAttr>()))
@@ -375,7 +374,7 @@ LogicalResult Update::tile(update::MapOp op) {
       std::max<int64_t>(1, kTileElements / like.type.getDimension(1));
   std::string name = nextName();
   PhaseBuilder pass = phase(name, ceilDiv(rows, size));
-  if (trainable.shard)
+  if (trainable.shard && !trainable.shard->parts.weight)
     takeOwn(pass, size);
   SmallVector<BodyArgument> outputs;
   bool guarded = false;

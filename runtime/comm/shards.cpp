@@ -125,8 +125,7 @@ ShardedTensor::ShardedTensor(const std::string &name,
 std::vector<IndexRange> ShardedTensor::ranges(uint32_t rank) const {
   std::vector<IndexRange> result;
   if (is_flat())
-    return {shards[0].part(shards[0].place(mesh, rank),
-                           shards[0].parts(mesh))};
+    return {shards[0].part(shards[0].place(mesh, rank), shards[0].parts(mesh))};
   for (uint64_t extent : whole)
     result.push_back({0, extent});
   for (const Shard &shard : shards) {

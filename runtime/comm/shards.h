@@ -13,8 +13,8 @@
 // rank has less is zero there.
 //
 // With "flat", a shape, what is cut are all elements of such a tensor, numbered
-// row-major; then it is the only shard, and memory for a part has one dimension,
-// of whole blocks.
+// row-major; then it is the only shard, and memory for a part has one
+// dimension, of whole blocks.
 //
 //===----------------------------------------------------------------------===//
 

@@ -49,6 +49,26 @@ std::map<std::string, uint64_t> training_memory(const Metadata &metadata) {
   return result;
 }
 
+/// What of a program that trains ranks have only parts of; empty for nothing.
+std::string parts_text(const Metadata &metadata) {
+  std::string text;
+  bool any = false;
+  for (auto [role, what] :
+       {std::pair<const char *, const char *>{"parameter", "weights of "},
+        {"optimizer", "states of "}}) {
+    uint64_t cut = 0, whole = 0;
+    for (const nlohmann::json &tensor :
+         metadata.json.at("training").at("tensors"))
+      if (tensor.at("role") == role)
+        ++(tensor.contains("shards") ? cut : whole);
+    any |= cut != 0;
+    text += (text.empty() ? "" : ", ") + std::string(what) +
+            std::to_string(cut) + " tensors in parts, of " +
+            std::to_string(whole) + " whole";
+  }
+  return any ? text : "";
+}
+
 /// A member of the description, or null.
 Json member(const Metadata &metadata, const char *name) {
   auto found = metadata.json.find(name);
@@ -228,6 +248,9 @@ void print_text(const Metadata &metadata) {
         {"mesh", mesh.text() + ", " + std::to_string(mesh.ranks()) + " ranks"});
   if (needs.persistent)
     summary.add({"optimizer", OptimizerNumbers(metadata.json).text()});
+  if (std::string parts = needs.persistent ? parts_text(metadata) : "";
+      !parts.empty())
+    summary.add({"ranks have", parts});
   text += summary.text(2);
 
   Table memory({1});
@@ -237,7 +260,7 @@ void print_text(const Metadata &metadata) {
          {std::pair<const char *, const char *>{"parameter", "weights"},
           {"gradient", "gradients"},
           {"optimizer", "optimizer's states"},
-          {"exchange", "parts for other ranks"},
+          {"exchange", "for exchanges"},
           {"input", "inputs"}})
       if (uint64_t bytes = uses[use])
         memory.add({what, bytes_text(double(bytes)), ""});

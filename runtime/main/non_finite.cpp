@@ -237,7 +237,8 @@ std::string search_step(const Metadata &metadata, const Batches &batches,
   Parameters none = Parameters::random(metadata.json, 0, 1);
   std::unique_ptr<Execution> execution =
       make_execution(metadata, none, {1, 0, communicator});
-  TrainingTensors tensors(metadata, *execution);
+  TrainingTensors tensors(metadata, *execution,
+                          communicator ? communicator->rank() : 0);
   auto values = failure.parameters.begin();
   for (const TrainingTensor &tensor : tensors.all())
     if (tensor.role == "parameter") {

@@ -114,10 +114,32 @@ struct StoredPlace {
   }
 };
 
+/// The same of a run of elements, whatever the shape.
+void read_flat(const TrainingTensor &tensor, uint32_t rank,
+               const Tensor &stored, std::byte *values) {
+  const std::vector<uint64_t> &shape = tensor.cut->whole_shape();
+  const uint64_t columns = shape.size() == 2 ? shape[1] : 1;
+  const StoredPlace place{*tensor.part, columns};
+  const Conversion convert = conversion(stored.type, tensor.type);
+  tensor.cut->for_each_run(
+      rank, [&](uint64_t first, uint64_t own, uint64_t count) {
+        for (uint64_t i = 0; i < count; ++i) {
+          uint64_t at = place.of((first + i) / columns, (first + i) % columns);
+          std::byte *value = values + (own + i) * bytes_of(tensor.type);
+          convert(stored.data + at * bytes_of(stored.type), value, 1);
+          if (tensor.part->plus != 0)
+            set_real(value, tensor.type, 0,
+                     real_at(value, tensor.type, 0) + tensor.part->plus);
+        }
+      });
+}
+
 /// Reads what a rank has of a stored parameter, and no more of it.
 void read_part(const TrainingTensor &tensor, uint32_t rank,
                const Tensor &stored, std::byte *values) {
   const ParameterPart &part = *tensor.part;
+  if (tensor.cut->is_flat())
+    return read_flat(tensor, rank, stored, values);
   const MatrixPart own(tensor, rank);
   const uint64_t element = bytes_of(tensor.type),
                  stored_element = bytes_of(stored.type);
@@ -224,9 +246,8 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
     tensor.storage = entry.at("storage");
     tensor.layer_stride = entry.value("layer_stride", tensor.elements());
     if (storages)
-      tensor.data =
-          static_cast<std::byte *>(storages[tensor.storage]) +
-          entry.value("offset", uint64_t(0)) * bytes_of(tensor.type);
+      tensor.data = static_cast<std::byte *>(storages[tensor.storage]) +
+                    entry.value("offset", uint64_t(0)) * bytes_of(tensor.type);
     else
       tensor.data =
           copies.emplace_back(std::max<uint64_t>(1, tensor.bytes())).data();
@@ -301,7 +322,7 @@ void TrainingTensors::initialize(uint64_t seed) {
     if (tensor.role != "parameter")
       continue;
     uint64_t stream = mix(seed + mix(++number));
-    bool vector = tensor.shape.size() == 1;
+    bool vector = tensor.cut->whole_shape().size() == 1;
     bool bias = vector && tensor.part->sources[0].ends_with("bias");
     // Of the element at this place of the whole, on whichever rank it is.
     auto value = [&](uint64_t i) {

@@ -4,9 +4,10 @@ global batch and with the same number of workers in all.
 
     test/bench/ranks.py build/bin/batonc --work DIR [--ranks 2] [--workers 2]
                         [--hidden 256] [--layers 4] [--batch 8] [--seq 128]
-                        [--steps 12] [--rounds 5] [--mpi]
+                        [--steps 12] [--rounds 5] [--zero 0 1] [--mpi]
 
-Makes a random checkpoint in DIR and compiles it with and without --mesh=dp=RANKS. The
+Makes a random checkpoint in DIR and compiles it with and without --mesh=dp=RANKS, for
+each of ZeRO's stages that --zero names. The
 verdict comes first: the losses of all steps have to agree to 1e-5. Then, over all
 rounds, in which the programs take turns, the median of the steps' times but for each
 process's first two, the ratio to one rank's, and the bytes that a step sends.
@@ -38,6 +39,7 @@ def main():
     parser.add_argument("--work", required=True)
     for name, default in dict(ranks=2, workers=2, hidden=256, layers=4, batch=8, seq=128, steps=12, rounds=5).items():
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--zero", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--mpi", action="store_true", help="also ranks that are processes")
     options = parser.parse_args()
     path = lambda name: os.path.join(options.work, name)
@@ -52,12 +54,16 @@ def main():
     with open(path("tokens.u16"), "wb") as file:
         file.write(struct.pack(f"<{count}H", *(generator.randrange(vocabulary) for _ in range(count))))
 
-    programs = {"one rank": [path("one")], f"{options.ranks} threads": [path("many")]}
-    if options.mpi:
-        programs[f"{options.ranks} processes"] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to",
-                                                 "none", "-n", options.ranks, path("many")]
+    programs = {"one rank": [path("one")]}
     run([options.batonc, model, "--mode=train", "--quiet", "-o", path("one")])
-    run([options.batonc, model, "--mode=train", f"--mesh=dp={options.ranks}", "--quiet", "-o", path("many")])
+    for stage in options.zero:
+        program, what = path(f"many-{stage}"), f", ZeRO-{stage}" if stage else ""
+        run([options.batonc, model, "--mode=train", f"--mesh=dp={options.ranks}", f"--zero={stage}", "--quiet", "-o",
+             program])
+        programs[f"{options.ranks} threads{what}"] = [program]
+        if options.mpi:
+            programs[f"{options.ranks} processes{what}"] = ["mpirun", "--allow-run-as-root", "--oversubscribe",
+                                                           "--bind-to", "none", "-n", options.ranks, program]
 
     times, losses, sent = {name: [] for name in programs}, {}, {}
     for _ in range(options.rounds):

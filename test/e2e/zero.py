@@ -1,31 +1,34 @@
 """ZeRO: ranks that have only a part of what a parameter needs, against plain data
 parallelism of as many ranks.
 
-With --zero=1: losses, norms, gradients, weights and the optimizer's states are the
-same bits after every step, for AdamW, Lion and Muon, in F32, BF16 and F16 (with a step
-that is skipped), for steps of several microbatches, for any number of workers, on
-threads and, where Open MPI is installed, on processes. Ranks exchange each gradient
-and each weight once for an update, and rows of their own for the loss and the norm.
-Memory for the optimizer's states is a rank's part. Checkpoints know nothing of ranks.
+With --zero=1, 2 and 3: losses, norms, gradients, weights and the optimizer's states are
+the same bits after every step, for AdamW, Lion and Muon, in F32, BF16, F16 (with a step
+that is skipped) and F64, for any number of workers, on threads and, where Open MPI is
+installed, on processes. Steps of several microbatches have them with --zero=1; where
+gradients are exchanged in every one, sums are made in another order: they are near, and
+2 and 3 have the same bits. What ranks exchange is counted, with rows of its own for the
+loss and the norm. Memory is a rank's part. Checkpoints know nothing of ranks.
 """
 
 import argparse
 import json
 import os
 import random
+import re
 import shutil
 
 import programs
-from data_parallel import LENGTH, PART, SEQUENCES, Trainer, same
+from data_parallel import LENGTH, PART, SEQUENCES, Trainer, compare, same
 from programs import expect, run
 from training import lines_of, read_bytes, read_tensors, write_tokens
 
 MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 
 
-def check_traffic(what, traffic, ranks, updates, steps, whole_bytes):
-    """What ranks send: 2 (n - 1) / n of all weights for each update, and two rows of
-    their own."""
+def check_traffic(what, stage, traffic, ranks, updates, steps, whole_bytes, gathered_bytes):
+    """Of gradients and of weights every rank sends (n - 1) / n each time: scattered once
+    an update or, from stage 2 on, a step, gathered once an update or, in stage 3, for
+    every pass through the layers that reads them. Loss and norm have rows of their own."""
     moved = {"reduce_scatter": 0, "all_gather": 0}
     for collective in traffic["collectives"]:
         where = f"{what}: {collective['name']}"
@@ -41,9 +44,10 @@ def check_traffic(what, traffic, ranks, updates, steps, whole_bytes):
             expect(collective["calls"] == updates and collective["payload"] < whole_bytes / 4, f"{where}: {collective}")
         else:
             moved[collective["operation"]] += bytes_moved
-    for operation, found in moved.items():
-        expect(found == updates * whole_bytes,
-               f"{what}: {operation} moved {found} bytes, expected {updates} times {whole_bytes}")
+    expected = {"reduce_scatter": whole_bytes * (updates if stage == 1 else steps),
+                "all_gather": gathered_bytes * steps if stage == 3 else whole_bytes * updates}
+    expect(moved == expected, f"{what}: moved {moved}, expected {expected}")
+    print(f"{what}: {moved} bytes, {(ranks - 1)}/{ranks} of them sent by each of {ranks} ranks")
 
 
 def memory(trainer):
@@ -73,57 +77,70 @@ def test(arguments, scratch):
     mesh = f"--mesh=dp={ranks}"
 
     plain = Trainer(arguments, scratch, "plain", mesh)
-    zero = Trainer(arguments, scratch, "zero", mesh, "--zero=1")
-    wanted = plain.train(6, *batch, "--save-every", 1, "--keep", 9)
-    found = zero.train(6, *batch, "--save-every", 1, "--keep", 9)
-    same("--zero=1", wanted, found)
-    for step in range(1, 7):
-        for name in ("model.safetensors", "optimizer.safetensors"):
-            one, other = (read_bytes(path(f"{trainer.name}-1/step-{step}/{name}")) for trainer in (plain, zero))
-            expect(one == other, f"--zero=1: other {name} after step {step}")
-    whole_bytes = sum(4 * len(values) for _, _, values in read_tensors(found[1]).values())
-    check_traffic("--zero=1", found[3], ranks, 6, 6, whole_bytes)
-    for workers in (ranks, 3 * ranks):
-        same(f"--zero=1, {workers} workers", found, zero.train(6, *batch, "--save-every", 1, "--keep", 9, "--workers", workers))
-    accumulated = zero.train(2, *parts)
-    same("--zero=1, microbatches", plain.train(2, *parts), accumulated)
-    check_traffic("--zero=1, microbatches", accumulated[3], ranks, 2, 6, whole_bytes)
-    print(f"--zero=1 on {ranks} ranks: the bits of plain data parallelism")
+    zero = {stage: Trainer(arguments, scratch, f"zero{stage}", mesh, f"--zero={stage}") for stage in (1, 2, 3)}
+    saved = ["--save-every", 1, "--keep", 9]
+    wanted, wanted_parts = plain.train(6, *batch, *saved), plain.train(2, *parts)
+    tensors = read_tensors(wanted[1])
+    whole_bytes = sum(4 * len(values) for _, _, values in tensors.values())
+    # A pass through the layers reads their weights forward and backward, but for
+    # biases, which no adjoint reads; what stands outside is gathered once.
+    gathered_bytes = sum(4 * len(values) * (2 if re.search(r"[.]\d+[.]", name) and not name.endswith("bias") else 1)
+                         for name, (_, _, values) in tensors.items())
+    needs, less, accumulated = memory(plain), {}, {}
+    expect(0 <= needs["optimizer"] - 2 * whole_bytes <= 2 * 64 * len(tensors) and needs["parameter"] >= whole_bytes,
+           f"memory: {needs}")
+    for stage, trainer in zero.items():
+        what = f"--zero={stage}"
+        found = trainer.train(6, *batch, *saved)
+        same(what, wanted, found)
+        for step in range(1, 7):
+            for name in ("model.safetensors", "optimizer.safetensors"):
+                one, other = (read_bytes(path(f"{made.name}-1/step-{step}/{name}")) for made in (plain, trainer))
+                expect(one == other, f"{what}: other {name} after step {step}")
+        check_traffic(what, stage, found[3], ranks, 6, 6, whole_bytes, gathered_bytes)
+        for workers in (ranks, 3 * ranks):
+            same(f"{what}, {workers} workers", found, trainer.train(6, *batch, "--workers", workers))
+        accumulated[stage] = trainer.train(2, *parts)
+        if stage == 1:
+            same(f"{what}, microbatches", wanted_parts, accumulated[1])
+        else:
+            compare(f"{what}, microbatches", wanted_parts, accumulated[stage])
+            same(f"{what}, microbatches, as stage 2", accumulated[2], accumulated[stage])
+        check_traffic(f"{what}, microbatches", stage, accumulated[stage][3], ranks, 2, 6, whole_bytes, gathered_bytes)
 
-    if shutil.which("mpirun"):
-        out = path("processes")
-        result = run([*MPI, "-n", ranks, zero.program, "train", "--weights", arguments.folder, "--data",
-                      path("tokens.u16"), "--out", out, "--seq", LENGTH, "--validation-fraction", 0, "--steps", 6,
-                      "--lr", 1e-3, "--lr-schedule", "constant", "--gradients", out + ".gradients", "--quiet",
-                      "--json", *batch])
-        lines = lines_of(result.stdout, "tokens_per_s")
-        traffic = lines.pop()["communication"]["collectives"]
-        files = [read_bytes(f"{out}/step-6/{name}") for name in ("model.safetensors", "optimizer.safetensors")]
-        same("processes", found, (lines, out + ".gradients", files))
-        expect(traffic == found[3]["collectives"], "processes count otherwise than threads")
-        print("processes: the bits and counters of threads")
+        if shutil.which("mpirun"):
+            out = path(f"processes-{stage}")
+            result = run([*MPI, "-n", ranks, trainer.program, "train", "--weights", arguments.folder, "--data",
+                          path("tokens.u16"), "--out", out, "--seq", LENGTH, "--validation-fraction", 0, "--steps", 6,
+                          "--lr", 1e-3, "--lr-schedule", "constant", "--gradients", out + ".gradients", "--quiet",
+                          "--json", *batch])
+            lines = lines_of(result.stdout, "tokens_per_s")
+            traffic = lines.pop()["communication"]["collectives"]
+            files = [read_bytes(f"{out}/step-6/{name}") for name in ("model.safetensors", "optimizer.safetensors")]
+            same(f"{what}, processes", found, (lines, out + ".gradients", files))
+            expect(traffic == found[3]["collectives"], f"{what}: processes count otherwise than threads")
 
-    # States of a part, but for the ends of tensors that divide into no even blocks.
-    needs, less = memory(plain), memory(zero)
-    tensors = len(read_tensors(found[1]))
-    expect(0 <= needs["optimizer"] - 2 * whole_bytes <= 2 * 64 * tensors
-           and less["parameter"] == needs["parameter"] == whole_bytes, f"memory: {needs}, {less}")
-    share = 2 * whole_bytes / ranks
-    # Two numbers for each element of a block, of which a tensor has 32, in whole cache lines.
-    room = 2 * whole_bytes / 32 + 2 * 4 * 32 * tensors
-    expect(share <= less["optimizer"] <= share + room,
-           f"memory: states of {less['optimizer']} bytes, expected {share} and at most {room} more")
-    print(f"states: {less['optimizer']} bytes of {needs['optimizer']}")
+        # Parts, but for the ends of tensors that divide into no even blocks: a tensor has
+        # 32 blocks or more, of whole cache lines.
+        less[stage] = memory(trainer)
+        for use, bytes_needed, first in (("optimizer", 2 * whole_bytes, 1), ("gradient", whole_bytes, 2),
+                                         ("parameter", whole_bytes, 3)):
+            if stage < first:
+                expect(less[stage][use] == needs[use], f"{what}: {use}: {less[stage]}, plain {needs}")
+                continue
+            share, room = bytes_needed / ranks, bytes_needed / 32 + 2 * 4 * 32 * len(tensors)
+            expect(share <= less[stage][use] <= share + room,
+                   f"{what}: {use} of {less[stage][use]} bytes, expected {share} and at most {room} more")
+        print(f"{what}: the bits of plain data parallelism; memory {less[stage]}")
 
     # From every mesh to every other one.
     one = Trainer(arguments, scratch, "one")
     double = Trainer(arguments, scratch, "double", f"--mesh=dp={2 * ranks}", "--zero=1")
-    straight = plain.train(6, *batch)
-    rest = (straight[0][3:], *straight[1:])
-    same("parts after wholes", rest, resumed(zero, plain, 6, *batch))
-    same("wholes after parts", rest, resumed(plain, zero, 6, *batch))
+    rest = (wanted[0][3:], *wanted[1:])
+    for trainer, other in ((zero[1], plain), (zero[2], zero[1]), (zero[3], zero[2]), (plain, zero[3])):
+        same(f"{trainer.name} after {other.name}", rest, resumed(trainer, other, 6, *batch))
     alone = one.train(6, *batch)
-    for trainer, other in ((one, zero), (zero, one), (double, zero), (zero, double)):
+    for trainer, other in ((one, zero[1]), (zero[3], one), (double, zero[3]), (zero[1], double)):
         lines = resumed(trainer, other, 6, *batch)[0]
         for line, expected in zip(lines, alone[0][3:], strict=True):
             expect(abs(line["loss"] / expected["loss"] - 1) < 1e-5,
@@ -131,23 +148,28 @@ def test(arguments, scratch):
     print("checkpoints go from every mesh to every other one")
 
     # What a rule needs whole stays whole.
-    for name, *flags in (("muon", "--optimizer=muon"), ("lion", "--optimizer=lion"), ("bf16", "--dtype=bf16"),
-                         ("f64", "--dtype=f64")):
-        each = [Trainer(arguments, scratch, f"{name}-{kind}", mesh, *flags, *more)
-                for kind, more in (("plain", []), ("zero", ["--zero=1"]))]
-        same(name, *(trainer.train(3, *batch) for trainer in each))
-        needs, less = (memory(trainer)["optimizer"] for trainer in each)
-        expect((needs / 2 < less < needs) if name == "muon" else less < needs / ranks * 1.1,
-               f"{name}: states of {less} bytes of {needs}")
-        print(f"{name}: the same bits")
+    for name, stage, *flags in (("muon", 1, "--optimizer=muon"), ("muon", 3, "--optimizer=muon"),
+                                ("lion", 2, "--optimizer=lion"), ("bf16", 3, "--dtype=bf16"),
+                                ("f64", 3, "--dtype=f64")):
+        each = [Trainer(arguments, scratch, f"{name}{stage}-{kind}", mesh, *flags, *more)
+                for kind, more in (("plain", []), ("zero", [f"--zero={stage}"]))]
+        same(f"{name}, --zero={stage}", *(trainer.train(3, *batch) for trainer in each))
+        plain_bytes, bytes_needed = (memory(trainer)["optimizer"] for trainer in each)
+        expect(plain_bytes / 2 < bytes_needed < plain_bytes if name == "muon" else
+               bytes_needed < plain_bytes / ranks * 1.1, f"{name}: states of {bytes_needed} bytes of {plain_bytes}")
+        print(f"{name}, --zero={stage}: the same bits")
+
+    said = run([each[1].program, "info"]).stdout
+    expect("weights of 0 tensors" not in said and "tensors in parts" in said, f"info: {said}")
 
     # A step that is not finite is skipped on all ranks.
-    each = [Trainer(arguments, scratch, f"f16-{kind}", mesh, "--dtype=f16", *more)
-            for kind, more in (("plain", []), ("zero", ["--zero=1"]))]
+    each = [Trainer(arguments, scratch, f"f16-{stage}", mesh, "--dtype=f16", f"--zero={stage}")
+            for stage in (0, 1, 2, 3)]
     results = [trainer.train(4, *batch, "--loss-scale", 2.0 ** 24) for trainer in each]
     expect(any(line.get("skipped") for line in results[0][0]) and not results[0][0][-1].get("skipped"),
            f"no step, or every one, was skipped: {results[0][0]}")
-    same("f16", *results)
+    for stage in (1, 2, 3):
+        same(f"f16, --zero={stage}", results[0], results[stage])
     print("f16: the same bits, and the same steps skipped")
 
     for flags, message in ((["--zero=1"], "--zero=1: there is one rank; --mesh says which there are"),

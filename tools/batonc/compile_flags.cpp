@@ -127,7 +127,8 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "gives each of two ranks a half of the sequences");
   app.add_option("--zero", zero.value,
                  "with --mesh: what ranks along dp have only a part of: 0 "
-                 "(nothing), 1 (the optimizer's states: ZeRO-1)");
+                 "(nothing), 1 (the optimizer's states), 2 (gradients, too), 3 "
+                 "(weights, too)");
   for (auto [flag, value] :
        {std::pair<const char *, std::string *>{"--sharding", &sharding},
         {"--pipeline", &pipeline}})

@@ -43,7 +43,7 @@ private:
   Choice sanitize{"--sanitize", "", {"", "thread", "address"}, {}};
   CLI::Option *maxSeqOption = nullptr;
   int64_t maxSeq = 0, maxBatch = 1;
-  Choice zero{"--zero", "0", {"0", "1"}, {"2", "3"}};
+  Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
   std::string mesh, sharding, pipeline, optimizer;
   std::vector<std::string> disabled;

@@ -17,6 +17,22 @@ BATON_TASK void baton_task_sum_ranks(Real *out, const Real *parts,
                   });
 }
 
+BATON_TASK void baton_task_add_ranks(Real *out, const Real *parts,
+                                     int64_t stride, int64_t ranks,
+                                     int64_t columns,
+                                     const int32_t *accumulate) {
+  const bool adds = *accumulate != 0;
+  for_each_vector(columns,
+                  [&](int64_t column, int64_t count) BATON_INLINE_LAMBDA {
+                    Vector sum = load(parts + column, count);
+                    for (int64_t rank = 1; rank < ranks; ++rank)
+                      sum = sum + load(parts + rank * stride + column, count);
+                    if (adds)
+                      sum = load(out + column, count) + sum;
+                    store(out + column, sum, count);
+                  });
+}
+
 BATON_TASK void baton_task_sum_numbers(Real *out, int64_t width,
                                        const Real *numbers, int64_t stride,
                                        int64_t count) {

@@ -303,10 +303,15 @@ void baton_task_sum_squares(Real *out, const Real *x, int64_t elements,
 
 //===- Sums over ranks ----------------------------------------------------===//
 
-/// out[c] = parts[0][c] + parts[1][c] + ..., ascending in ranks, whose parts are
-/// `stride` elements apart. `out` may be one of them.
+/// out[c] = parts[0][c] + parts[1][c] + ..., ascending in ranks, whose parts
+/// are `stride` elements apart. `out` may be one of them.
 void baton_task_sum_ranks(Real *out, const Real *parts, int64_t stride,
                           int64_t ranks, int64_t columns);
+
+/// The same, added to what `out` has where *accumulate is not 0.
+void baton_task_add_ranks(Real *out, const Real *parts, int64_t stride,
+                          int64_t ranks, int64_t columns,
+                          const int32_t *accumulate);
 
 /// out = {the sum of `count` numbers, ascending; zeros} of `width` numbers.
 void baton_task_sum_numbers(Real *out, int64_t width, const Real *numbers,

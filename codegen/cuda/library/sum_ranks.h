@@ -17,6 +17,20 @@ BATON_DEVICE void baton_task_sum_ranks(float *out, const float *parts,
   }
 }
 
+BATON_DEVICE void baton_task_add_ranks(float *out, const float *parts,
+                                       int64_t stride, int64_t ranks,
+                                       int64_t columns,
+                                       const int32_t *accumulate) {
+  const bool adds = *accumulate != 0;
+  for (int64_t column = baton_thread(); column < columns;
+       column += baton_threads()) {
+    float sum = parts[column];
+    for (int64_t rank = 1; rank < ranks; ++rank)
+      sum += parts[rank * stride + column];
+    out[column] = adds ? out[column] + sum : sum;
+  }
+}
+
 /// One chain, of one thread: few numbers, in one order.
 BATON_DEVICE void baton_task_sum_numbers(float *out, int64_t width,
                                          const float *numbers, int64_t stride,

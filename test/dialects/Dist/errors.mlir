@@ -1265,8 +1265,8 @@ dist.mesh [data = 2, tensor = 4] batch [data]
 model.program @p max_seq 8 training {
 ^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
   %w = model.parameter ["w"] : !model.tensor<8 x f32>
-  // expected-error @+1 {{'dist.scattered': expected a unit beside 'dist.summed'}}
-  model.gradient %w of %w {dist.scattered} : <8 x f32>, <8 x f32>
+  // expected-error @+1 {{'dist.scattered': expected "update" or "step", beside 'dist.summed'}}
+  model.gradient %w of %w {dist.scattered = "update"} : <8 x f32>, <8 x f32>
   model.return %weights : !model.tensor<rows x f32>
 }
 
@@ -1276,7 +1276,13 @@ dist.mesh [data = 2, tensor = 4] batch [data]
 model.program @p max_seq 8 training {
 ^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
   %w = model.parameter ["w"] : !model.tensor<8 x f32>
-  // expected-error @+1 {{'dist.scattered': expected a unit beside 'dist.summed'}}
-  model.gradient %w of %w {dist.scattered = 1, dist.summed = ["data"]} : <8 x f32>, <8 x f32>
+  // expected-error @+1 {{'dist.scattered': expected "update" or "step", beside 'dist.summed'}}
+  model.gradient %w of %w {dist.scattered = "never", dist.summed = ["data"]} : <8 x f32>, <8 x f32>
   model.return %weights : !model.tensor<rows x f32>
 }
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+// expected-error @+1 {{'dist.gathered': there is no axis "pipe"}}
+%w = model.parameter ["w"] {dist.gathered = ["pipe"]} : !model.tensor<8 x f32>

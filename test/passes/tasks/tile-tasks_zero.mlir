@@ -2,6 +2,8 @@
 // through them once, element by element.
 //
 // RUN: baton-opt %s --tile-tasks="max-rows=64 max-outputs=1" | FileCheck %s
+// RUN: sed -e 's/= "update"/= "step"/' %s | baton-opt --tile-tasks="max-rows=64 max-outputs=1" | FileCheck %s --check-prefix=STEP
+// RUN: sed -e 's/= "update"/= "step"/' %s | baton-opt --tile-tasks="max-rows=64 max-outputs=1" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=EVENTS
 // RUN: baton-opt %s --tile-tasks="max-rows=64 max-outputs=1" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=EVENTS
 
 dist.mesh [dp = 2, tp = 1] batch [dp]
@@ -39,7 +41,7 @@ model.program @step max_seq 64 training {
   %table = model.parameter ["table"] : !table
   %e = model.embedding %tokens, %table : (!rows, !table) -> !x
   %loss, %dx, %dtable = model.cross_entropy %e, %table, %targets, %weights : (!x, !table, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !table)
-  model.gradient %dtable of %table {dist.scattered, dist.summed = ["dp"]} : !table, !table
+  model.gradient %dtable of %table {dist.scattered = "update", dist.summed = ["dp"]} : !table, !table
   %y = model.stack %dx repeat 3 reverse : (!x) -> !x {
   ^bb1(%a: !x):
     %w = model.parameter ["layers.{layer}.wide"] : !wide
@@ -47,16 +49,16 @@ model.program @step max_seq 64 training {
     %shared = model.parameter ["shared"] : !wide
     %z = model.linear %a, %w : (!x, !wide) -> !model.tensor<rows x 24 x f32>
     %dw = model.linear_weight_gradient %z, %a : (!model.tensor<rows x 24 x f32>, !x) -> !wide
-    model.gradient %dw of %w {dist.scattered, dist.summed = ["dp"]} : !wide, !wide
+    model.gradient %dw of %w {dist.scattered = "update", dist.summed = ["dp"]} : !wide, !wide
     %db = model.bias_gradient %z : (!model.tensor<rows x 24 x f32>) -> !model.tensor<24 x f32>
-    model.gradient %db of %b {dist.scattered, dist.summed = ["dp"]} : !model.tensor<24 x f32>, !model.tensor<24 x f32>
+    model.gradient %db of %b {dist.scattered = "update", dist.summed = ["dp"]} : !model.tensor<24 x f32>, !model.tensor<24 x f32>
     %ds = model.linear_weight_gradient %z, %a : (!model.tensor<rows x 24 x f32>, !x) -> !wide
-    model.gradient %ds of %shared {dist.scattered, dist.summed = ["dp"]} : !wide, !wide
+    model.gradient %ds of %shared {dist.scattered = "update", dist.summed = ["dp"]} : !wide, !wide
     %next = model.linear_input_gradient %z, %w : (!model.tensor<rows x 24 x f32>, !wide) -> !x
     model.yield %next : !x
   }
   %more = model.embedding_gradient %y, %tokens : (!x, !rows) -> !table
-  model.gradient %more of %table {dist.scattered, dist.summed = ["dp"]} : !table, !table
+  model.gradient %more of %table {dist.scattered = "update", dist.summed = ["dp"]} : !table, !table
   model.return %loss : !model.tensor<rows x f32>
 }
 
@@ -101,3 +103,25 @@ model.program @step max_seq 64 training {
 // CHECK: event.segment "advance"
 
 // EVENTS: proof {{.*}}status = "proved"
+
+// Scattered in every step, gradients are of one layer at a time, and so is what is
+// received; each first contribution begins anew, and sums are added to a part.
+// STEP: event.storage @parameter.2.gradient_memory bytes 768
+// STEP: event.storage @parameter.2.received_memory bytes 768
+// STEP: event.storage @parameter.2.gradient_part_memory bytes 1152
+// STEP: event.buffer @never persistent : i32
+// STEP: event.segment "layers.backward" repeat 3 reverse
+// STEP: event.phase "linear_weight_gradient.weight_gradient"
+// STEP: event.call "product_gradient" [#event.address<@parameter.2.gradient, {{.*}}#event.address<@never,
+// STEP: event.phase "layers.gradients.exchange"
+// STEP-NEXT: event.exchange all_to_all over ["dp"] for "reduce_scatter" [#event.transfer<@parameter.2.gradient to @parameter.2.received, 192 by 96>]
+// STEP: event.phase "parameter.2.sum"
+// STEP-NEXT: event.call "add_ranks" [#event.address<@parameter.2.gradient_part, {{.*}}>, #event.address<@parameter.2.received, {{.*}}>, #event.stride<@parameter.2.received, [1, 0]>, 2, 16, #event.address<@accumulate,
+// STEP: event.segment "end"
+// Of the whole, only once an update.
+// STEP: event.segment "sums" repeat 3 reverse
+// STEP-NEXT: event.phase "layers.gradients.2.sum"
+// STEP: event.segment "update.parts" repeat 3 reverse
+// STEP: event.call "take_part"
+// STEP: event.phase "layers.gradients.parameters"
+// STEP: event.segment "advance"

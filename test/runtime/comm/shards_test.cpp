@@ -28,7 +28,10 @@ void expect_partition(const ShardedTensor &tensor, const Mesh &mesh) {
     return std::accumulate(shape.begin(), shape.end(), uint64_t(1),
                            std::multiplies<>());
   };
-  const Shape &whole = tensor.whole_shape(), &part = tensor.part_shape();
+  // Flat parts are of all elements together.
+  const Shape whole = tensor.is_flat() ? Shape{size(tensor.whole_shape())}
+                                       : tensor.whole_shape();
+  const Shape &part = tensor.part_shape();
   std::vector<std::optional<uint32_t>> writer(size(whole));
   for (uint32_t rank = 0; rank < mesh.ranks(); ++rank) {
     Ranges ranges = tensor.ranges(rank);
@@ -169,6 +172,32 @@ TEST(Shards, StatesOfWholeParameters) {
   expect_partition(tensor, mesh);
 }
 
+TEST(Shards, FlatOnesCutElementsWhateverTheShape) {
+  Mesh mesh = mesh_of(2, 2);
+  ShardedTensor tensor("w", {48},
+                       json(R"([{"dimension": 0, "extent": 77, "axes": ["dp"],
+                "granularity": 16, "units": [3, 2], "flat": [11, 7]}])"),
+                       mesh);
+  EXPECT_TRUE(tensor.is_flat());
+  EXPECT_EQ(tensor.whole_shape(), std::vector<uint64_t>({11, 7}));
+  EXPECT_EQ(tensor.ranges(0), Ranges({{0, 48}}));
+  EXPECT_EQ(tensor.ranges(3), Ranges({{48, 29}}));
+  EXPECT_EQ(tensor.owner(3), 2u);
+  expect_partition(tensor, mesh);
+}
+
+TEST(Shards, FlatOnesMayLeaveRanksWithoutAny) {
+  // Memory is of whole blocks: of 8 elements one of 16.
+  Mesh mesh = mesh_of(2, 2);
+  ShardedTensor tensor("w", {16},
+                       json(R"([{"dimension": 0, "extent": 8, "axes": ["dp"],
+                "granularity": 16, "units": [1, 0], "flat": [8]}])"),
+                       mesh);
+  EXPECT_EQ(tensor.ranges(0), Ranges({{0, 8}}));
+  EXPECT_EQ(tensor.ranges(2), Ranges({{8, 0}}));
+  expect_partition(tensor, mesh);
+}
+
 TEST(Shards, PlacesOfARank) {
   nlohmann::json shards =
       json(R"([{"dimension": 0, "extent": 131, "axes": ["tp"],
@@ -189,6 +218,7 @@ TEST(Shards, DamagedOnesAreNamed) {
       R"([{"dimension": 0, "extent": 4, "axes": ["tp"], "granularity": 0,
            "units": [2, 2]}])",
       R"([{"dimension": 0, "axes": ["tp"]}])",
+      R"([{"dimension": 0, "extent": 4, "axes": ["tp"], "flat": [2, 3]}])",
       R"([{"dimension": 0, "extent": 4, "axes": ["tp"]},
           {"dimension": 0, "extent": 8, "axes": ["dp"]}])"};
   for (const char *text : shards) {

@@ -230,6 +230,22 @@ TEST(SumRanks, AddsUpByAscendingRanks) {
     }
 }
 
+TEST(AddRanks, AddsTheSumToWhatIsThereIfToldTo) {
+  Random random(11);
+  const Buffer parts = random.buffer(3, 67);
+  std::vector<float> sum(67), old(68, Buffer::guard);
+  baton_task_sum_ranks(sum.data(), parts.data(), parts.stride, 3, 67);
+  for (int32_t accumulate : {0, 1}) {
+    std::vector<float> out = old, expected = sum;
+    for (int64_t c = 0; accumulate && c < 67; ++c)
+      expected[c] = old[c] + sum[c];
+    baton_task_add_ranks(out.data(), parts.data(), parts.stride, 3, 67,
+                         &accumulate);
+    expect_same_bits(out.data(), expected.data(), 67);
+    EXPECT_EQ(out[67], Buffer::guard);
+  }
+}
+
 TEST(TakePart, TakesThePlacesPartAndZerosBehindTheEnd) {
   Random random(10);
   const Buffer whole = random.buffer(1, 70);

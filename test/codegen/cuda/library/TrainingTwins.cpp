@@ -331,6 +331,18 @@ TWIN_TEST(baton_task_sum_ranks) {
     }
 }
 
+TWIN_TEST(baton_task_add_ranks) {
+  Random random(19);
+  const Buffer parts = random.buffer(3, 300);
+  const std::vector<float> before = random.vector(300);
+  for (int32_t accumulate : {0, 1})
+    twin.agree([&](auto body) {
+      std::vector<float> out = before;
+      body(out.data(), parts.data(), parts.stride, 3, 300, &accumulate);
+      return out;
+    });
+}
+
 TWIN_TEST(baton_task_take_part) {
   Random random(18);
   const std::vector<float> whole = random.vector(700);
