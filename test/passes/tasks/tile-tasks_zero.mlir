@@ -65,9 +65,9 @@ model.program @step max_seq 64 training {
 
 // What a rank receives, how the runtime finds the sum of it, and the states of a
 // part: of 192 elements blocks of 16, of which each of two ranks has 6.
+// CHECK: event.buffer @place persistent : i32 {{.*}} {description = {places = [{axes = ["dp"], dimension = 0 : i64, extent = 2 : i64}], role = "places"}}
 // CHECK: event.storage @parameter.2.received_memory bytes 2304
 // CHECK: event.buffer @parameter.2.received persistent : f32 {{.*}} capacity [2, 96] strides [96, 1] in @parameter.2.received_memory {layer_stride = 192 : i64, layers = 3 : i64}
-// CHECK: event.buffer @place persistent : i32 {{.*}} {description = {places = [{axes = ["dp"], dimension = 0 : i64, extent = 2 : i64}], role = "places"}}
 // CHECK: event.buffer @parameter.2.gradient_part persistent : f32 {{.*}} capacity [96] strides [1] in @parameter.2.received_memory {description = {{{.*}}layers = 3 : i64, {{.*}}role = "gradient", shape = [96], shards = [{axes = ["dp"], dimension = 0 : i64, extent = 192 : i64, flat = [24, 8], granularity = 16 : i64, units = [6, 6]}]}, layer_stride = 192 : i64, layers = 3 : i64, offset = 96 : i64}
 // CHECK: event.buffer @parameter.3.received transient
 // CHECK: event.buffer @parameter.2.average persistent : f32 {{.*}} capacity [6, 16] {{.*}} {description = {{{.*}}role = "optimizer", {{.*}}layers = 3 : i64}
@@ -106,10 +106,10 @@ model.program @step max_seq 64 training {
 
 // Scattered in every step, gradients are of one layer at a time, and so is what is
 // received; each first contribution begins anew, and sums are added to a part.
+// STEP: event.buffer @never persistent : i32
 // STEP: event.storage @parameter.2.gradient_memory bytes 768
 // STEP: event.storage @parameter.2.received_memory bytes 768
 // STEP: event.storage @parameter.2.gradient_part_memory bytes 1152
-// STEP: event.buffer @never persistent : i32
 // STEP: event.segment "layers.backward" repeat 3 reverse
 // STEP: event.phase "linear_weight_gradient.weight_gradient"
 // STEP: event.call "product_gradient" [#event.address<@parameter.2.gradient, {{.*}}#event.address<@never,
