@@ -68,7 +68,7 @@ TEST(Metadata, RefusesDamage) {
 
 TEST(Metadata, LayersOfIterations) {
   PhaseDescription forward = {"a", "layers", 3, {}};
-  PhaseDescription backward = {"a", "layers.backward", 3, {}, {}, true};
+  PhaseDescription backward = {"a", "layers.backward", 3, {}, true};
   EXPECT_EQ(forward.layer(0), 0u);
   EXPECT_EQ(forward.layer(2), 2u);
   EXPECT_EQ(backward.layer(0), 2u);
