@@ -3,6 +3,7 @@
 #include "compiler/Pipeline.h"
 
 #include "passes/fusion/Passes.h"
+#include "passes/pipeline/Passes.h"
 #include "passes/sharding/Passes.h"
 #include "passes/tasks/Passes.h"
 #include "passes/training/Passes.h"
@@ -18,10 +19,10 @@ std::vector<std::string> compiler::allPasses() {
           "hyper-fusion",     "linear-grouping",
           "norm-rewrites",    "insert-reshards",
           "verify-sharding",  "sharding-propagation",
-          "lower-reshards",   "localize",
-          "tile-tasks",       "schedule-static",
-          "derive-events",    "plan-memory",
-          "event-verify"};
+          "lower-reshards",   "pipeline-partitioning",
+          "localize",         "tile-tasks",
+          "schedule-static",  "derive-events",
+          "plan-memory",      "event-verify"};
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,
@@ -33,28 +34,35 @@ void compiler::addModelPasses(mlir::PassManager &manager,
   manager.addPass(mlir::createCanonicalizerPass());
 }
 
+/// Whether a schedule has gradients of parameters apart from those of inputs.
+static bool splitsBackward(const CompileOptions &options) {
+  return countStages(options) > 1 &&
+         llvm::StringRef(options.pipeline).starts_with("zb-");
+}
+
 void compiler::addTrainingPasses(mlir::PassManager &manager,
-                                 training::RecomputeMode recompute,
-                                 bool fusesAttention) {
+                                 const CompileOptions &options) {
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
-  if (fusesAttention)
+  if (!options.disabledPasses.count("attention-fusion"))
     manager.addPass(fusion::createAttentionFusion());
   manager.addPass(training::createTrainingForm());
-  manager.addPass(training::createDifferentiate());
+  training::DifferentiateOptions differentiate;
+  differentiate.split = splitsBackward(options);
+  manager.addPass(training::createDifferentiate(differentiate));
   manager.addPass(
-      training::createRecompute(training::RecomputeOptions{recompute}));
+      training::createRecompute(training::RecomputeOptions{options.recompute}));
   manager.addPass(mlir::createCSEPass());
   manager.addPass(mlir::createCanonicalizerPass());
 }
 
 void compiler::addShardingPasses(mlir::PassManager &manager,
-                                 const std::vector<MeshAxis> &mesh,
+                                 const CompileOptions &options,
                                  bool localizes) {
   // Which part of a model an axis cuts.
   sharding::ShardingPropagationOptions propagation;
   std::vector<std::string> tactics;
-  for (const MeshAxis &axis : mesh)
+  for (const MeshAxis &axis : options.mesh)
     if (axis.name == kDataAxis)
       tactics.push_back("data:" + axis.name);
   propagation.tactics = tactics;
@@ -62,6 +70,13 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   manager.addPass(sharding::createInsertReshards());
   manager.addPass(sharding::createVerifySharding());
   manager.addPass(sharding::createLowerReshards());
+  if (countStages(options) > 1) {
+    pipeline::PipelinePartitioningOptions stages;
+    stages.axis = kPipelineAxis;
+    stages.schedule = options.pipeline;
+    stages.microbatches = int(options.microbatches);
+    manager.addPass(pipeline::createPipelinePartitioning(stages));
+  }
   if (localizes)
     manager.addPass(sharding::createLocalize());
 }

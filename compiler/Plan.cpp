@@ -246,14 +246,13 @@ Expected<Plan> Plan::build(const CompileOptions &options,
         return error;
     mlir::PassManager manager(plan.context.get());
     if (plan.tiled && options.training)
-      addTrainingPasses(manager, options.recompute,
-                        !options.disabledPasses.count("attention-fusion"));
+      addTrainingPasses(manager, options);
     else if (plan.tiled)
       addModelPasses(manager, *schedule, i);
     else
       addVerification(manager);
     if (options.stage != Stage::model && !options.mesh.empty())
-      addShardingPasses(manager, options.mesh,
+      addShardingPasses(manager, options,
                         /*localizes=*/options.stage != Stage::dist);
     if (plan.tiled && !asModel)
       addTaskPasses(manager, target, *schedule, i);

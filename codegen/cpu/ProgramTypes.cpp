@@ -14,10 +14,11 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
   step = StructType::create("BatonStep", i32, i32, i32, i32);
   worker = StructType::create("BatonWorker", pointer, pointer);
   exchanged = StructType::create("BatonExchange", pointer, pointer, i64, i64);
+  tensor = StructType::create("BatonMessage", pointer, i64, i64, i64);
   context = StructType::create(
       "BatonContext", pointer, pointer, pointer, pointer, pointer,
       ArrayType::get(step, 2), pointer, pointer, pointer, pointer, pointer,
-      ArrayType::get(byte, 16), i32, ArrayType::get(byte, 60));
+      pointer, ArrayType::get(byte, 8), i32, ArrayType::get(byte, 60));
 
   advance = FunctionType::get(
       nothing, {pointer, pointer, pointer, pointer, i64, i64}, false);
@@ -26,5 +27,6 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
                             {pointer, pointer, i32, i32, i64, i64, i64}, false);
   exchange =
       FunctionType::get(nothing, {pointer, i32, i32, pointer, i32}, false);
+  message = FunctionType::get(nothing, {pointer, i32, pointer, i32}, false);
   program = FunctionType::get(nothing, {pointer, i32, i32}, false);
 }

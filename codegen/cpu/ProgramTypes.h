@@ -16,6 +16,8 @@ struct ProgramTypes {
   enum StepField : unsigned { Rows, Past, Outputs };
   /// Fields of BatonExchange.
   enum ExchangeField : unsigned { Send, Receive, Bytes, Part };
+  /// Fields of BatonMessage.
+  enum MessageField : unsigned { Data, TensorRows, RowBytes, Stride };
   /// Fields of BatonWorker.
   enum WorkerField : unsigned { Scratch, Bases };
   /// Fields of BatonContext. BorderPadding puts the border on a line of its
@@ -31,6 +33,7 @@ struct ProgramTypes {
     Observe,
     Trace,
     Exchange,
+    Message,
     Host,
     BorderPadding,
     Border
@@ -40,6 +43,7 @@ struct ProgramTypes {
   llvm::StructType *worker;
   llvm::StructType *context;
   llvm::StructType *exchanged;
+  llvm::StructType *tensor;
   /// void(context, current, next, logits, stride, vocabulary)
   llvm::FunctionType *advance;
   /// void(context, phase, iteration, step)
@@ -48,6 +52,8 @@ struct ProgramTypes {
   llvm::FunctionType *trace;
   /// void(context, collective, iteration, tensors, count)
   llvm::FunctionType *exchange;
+  /// void(context, message, tensors, count)
+  llvm::FunctionType *message;
   /// void(context, worker, workers)
   llvm::FunctionType *program;
 };

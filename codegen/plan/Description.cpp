@@ -59,3 +59,11 @@ void baton::plan::emitKernelTable(Module &module,
     addresses.push_back(declare(module, kernel));
   defineTable(module, "baton_kernels", addresses);
 }
+
+void baton::plan::emitProgramTable(Module &module,
+                                   ArrayRef<std::string> programs) {
+  SmallVector<Constant *> addresses;
+  for (const std::string &program : programs)
+    addresses.push_back(module.getFunction(program));
+  defineTable(module, "baton_programs", addresses);
+}

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Dist/Placement.h"
+#include "dialects/Dist/Prediction.h"
 
 #include "dialects/Model/Verification.h"
 
@@ -70,6 +71,9 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                       op->getOperand(0).getType());
   if (name == kSummed && isa<GradientOp>(op))
     return verifySummed(op, attribute.getValue());
+  if (name == kBubble && isa<ScheduleOp>(op) &&
+      isa<FloatAttr>(attribute.getValue()))
+    return success();
   if (name == kSharedHeads &&
       isa<SequenceAttentionOp, AttentionOp, AttentionQueryGradientOp,
           AttentionKeyValueGradientOp>(op) &&

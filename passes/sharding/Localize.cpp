@@ -53,6 +53,14 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
       sums.push_back(sum);
       return WalkResult::advance();
     }
+    if (isa<ReceiveOp>(op))
+      return failed(expectLocalType(op, op->getResult(0), mesh))
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    // Ranks in one place of a batch's axes run all of the stages.
+    if (isa<ScheduleOp, StageOp, dist::PhaseOp, StageEndOp, SendOp,
+            SumGradientsOp>(op))
+      return WalkResult::advance();
     if (isa<DistDialect>(op->getDialect())) {
       op->emitOpError() << "cannot be localized: so far ranks exchange "
                            "nothing but gradients";
@@ -76,6 +84,16 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh) {
   program.getBody().walk([](Operation *op) {
     op->removeAttr(kPlacements);
     op->removeAttr(kGradient);
+  });
+  // Rows are a rank's own now.
+  auto payload = [&](Value x) {
+    return countBytes(cast<StepTensorType>(x.getType()), placementOf(x), mesh);
+  };
+  program.getBody().walk([&](Operation *op) {
+    if (auto send = dyn_cast<SendOp>(op))
+      send.setPayload(payload(send.getX()));
+    if (auto receive = dyn_cast<ReceiveOp>(op))
+      receive.setPayload(payload(receive.getResult()));
   });
   return success();
 }

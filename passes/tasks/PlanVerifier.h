@@ -74,6 +74,7 @@ private:
                                     BufferOp buffer, int64_t rows,
                                     bool written);
   mlir::LogicalResult verifyExchange(PhaseOp phase, event::ExchangeOp exchange);
+  mlir::LogicalResult verifyMessage(PhaseOp phase, event::MessageOp message);
   mlir::LogicalResult verifyCounts();
   mlir::LogicalResult verifyWordOrder();
   mlir::LogicalResult verifyAccesses(PhaseOp earlier, AccessAttr before,

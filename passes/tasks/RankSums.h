@@ -31,8 +31,9 @@ namespace baton::tasks {
 
 class RankSums {
 public:
-  /// `mesh` is not null.
-  RankSums(Tiler &tiler, model::ProgramOp model, dist::MeshOp mesh,
+  /// Of the gradients in `scope`, a program or a stage of one. `mesh` is not
+  /// null.
+  RankSums(Tiler &tiler, mlir::Operation *scope, dist::MeshOp mesh,
            int64_t bucketBytes);
 
   /// Notes that a contribution to a gradient was tiled. Reports at the op if

@@ -28,9 +28,10 @@ static int64_t bytesOf(model::StepTensorType type, PlanBuilder &plan) {
 
 Training::~Training() = default;
 
-Training::Training(Tiler &tiler, model::ProgramOp model)
-    : tiler(tiler), optimizer(std::make_unique<Optimizer>(
-                        model->getParentOfType<ModuleOp>())) {
+Training::Training(Tiler &tiler, model::ProgramOp model,
+                   const ParameterNames *names)
+    : tiler(tiler), names(names), optimizer(std::make_unique<Optimizer>(
+                                      model->getParentOfType<ModuleOp>())) {
   PlanBuilder &plan = tiler.plan;
   if (dist::MeshOp mesh = dist::findMesh(model))
     rankSums =
@@ -74,7 +75,8 @@ Trainable &Training::trainable(Value value) {
   Trainable &made = *entry;
   Builder builder(plan.context());
   made.location = value.getLoc();
-  made.name = plan.uniqueName(nameOf(parameter));
+  made.name = names ? names->find(parameter->getAttrDictionary())->second
+                    : plan.uniqueName(nameOf(parameter));
   made.layers = tiler.layersOf(value);
   made.description = description;
   Type stored = typeOf(value).getElementType();
@@ -97,10 +99,11 @@ Trainable &Training::trainable(Value value) {
 
 void Training::keep(model::SaveOp save) {
   Value x = save.getX();
-  View view = tiler.plan.transient(
-      tiler.plan.uniqueName(save.getName().str() + ".saved"), typeOf(x),
-      save.getLoc(), tiler.stack.getRepeat());
-  saved[save.getName()] = view;
+  View &view = saved[save.getName()];
+  if (!view.buffer)
+    view = tiler.plan.transient(
+        tiler.plan.uniqueName(save.getName().str() + ".saved"), typeOf(x),
+        save.getLoc(), tiler.stack.getRepeat());
   Operation *maker = x.getDefiningOp();
   if (maker && !isViewOp(maker))
     tiler.destinations.try_emplace(x, view);
@@ -140,7 +143,7 @@ View Training::squares(Location location) {
   SmallVector<Flat> all;
   int64_t count = 0;
   for (auto &[key, trainable] : trainables)
-    if (trainable->hasGradient) {
+    if (trainable->hasGradient && trainable->isCounted) {
       all.push_back(Flat(*trainable));
       count += all.back().tiles();
     }
@@ -175,21 +178,25 @@ View Training::squares(Location location) {
   return partials;
 }
 
-/// Loss, the gradients' norm, the factor that clips them, whether all is
-/// finite.
 View Training::summarize(const View &loss, const View &partials,
-                         Location location) {
+                         Location location, View into) {
   PlanBuilder &plan = tiler.plan;
-  View summary = plan.transient(
-      plan.uniqueName("summary"),
-      model::StepTensorType::get(plan.context(), {1, 4},
-                                 Float32Type::get(plan.context())),
-      location);
+  View summary = into;
+  if (!summary.buffer)
+    summary = plan.transient(
+        plan.uniqueName("summary"),
+        model::StepTensorType::get(plan.context(), {1, 4},
+                                   Float32Type::get(plan.context())),
+        location);
   PhaseBuilder phase = plan.phase(plan.uniqueName("summary.sum"), location,
                                   {plan.constant(1)}, {1});
+  int64_t count = 1;
+  for (int64_t extent : partials.type.getShape())
+    count *= extent;
   Box box = phase.whole(partials), out = phase.whole(summary),
       limit = phase.whole(numbers);
-  box.high[1] = plan.symbol(event::kOutputs) * partials.type.getDimension(1);
+  box.high.back() =
+      plan.symbol(event::kOutputs) * partials.type.getShape().back();
   limit.low[0] = phase.constant(Optimizer::kClip);
   limit.high[0] = phase.constant(Optimizer::kLossScale + 1);
   SmallVector<Attribute> operands;
@@ -199,18 +206,15 @@ View Training::summarize(const View &loss, const View &partials,
   operands.push_back(phase.count(plan.extent(loss.type.getDimension(0))));
   phase.reads(partials, box);
   phase.reads(numbers, limit);
-  operands.append({phase.address(partials, box), phase.count(box.high[1]),
+  operands.append({phase.address(partials, box),
+                   phase.count(plan.symbol(event::kOutputs) * count),
                    phase.address(numbers, limit)});
   phase.call("step_summary", operands);
   return summary;
 }
 
-LogicalResult Training::finish(const View &loss, Location location) {
-  PlanBuilder &plan = tiler.plan;
-  // Parameters whose layers are updated together, and the others by how many
-  // layers they have.
-  SmallVector<std::pair<Trainable *, update::GroupOp>> together;
-  llvm::MapVector<int64_t, decltype(together)> apart;
+FailureOr<Training::Rules> Training::rules(Location location) {
+  Rules rules;
   for (auto &[key, trainable] : trainables) {
     if (!trainable->hasGradient)
       continue;
@@ -221,11 +225,48 @@ LogicalResult Training::finish(const View &loss, Location location) {
              << "cannot be tiled: no update.group fits the parameter "
              << trainable->name << ", which has a gradient";
     auto &list = takesLayersTogether(optimizer->ruleOf(group))
-                     ? together
-                     : apart[trainable->layers];
+                     ? rules.together
+                     : rules.apart[trainable->layers];
     list.push_back({trainable.get(), group});
   }
-  if (together.empty() && apart.empty())
+  return rules;
+}
+
+LogicalResult Training::update(const Rules &rules, const View &summary,
+                               Location location) {
+  PlanBuilder &plan = tiler.plan;
+  UpdateInputs read{*optimizer, numbers, summary};
+  for (auto [trainable, group] : rules.together)
+    if (failed(tileUpdate(*trainable, group, read, plan)))
+      return failure();
+  for (auto &[layers, list] : rules.apart) {
+    plan.beginSegment("update." + std::to_string(layers), layers, location);
+    for (auto [trainable, group] : list)
+      if (failed(tileUpdate(*trainable, group, read, plan)))
+        return failure();
+  }
+  if (!rules.apart.empty())
+    plan.beginSegment("advance", 1, location);
+  return success();
+}
+
+void Training::advance(const View &summary, Location location) {
+  // What the runtime writes for the next step, nobody reads any more.
+  PlanBuilder &plan = tiler.plan;
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName("advance"), location, {plan.constant(1)}, {1});
+  phase.reads(summary, phase.whole(summary));
+  for (const View &input : inputs)
+    phase.writes(input, phase.whole(input));
+  phase.advance(summary);
+}
+
+LogicalResult Training::finish(const View &loss, Location location) {
+  PlanBuilder &plan = tiler.plan;
+  FailureOr<Rules> found = rules(location);
+  if (failed(found))
+    return failure();
+  if (found->together.empty() && found->apart.empty())
     return emitError(location) << "cannot be tiled: no parameter has a "
                                   "gradient; differentiate comes before "
                                   "tile-tasks";
@@ -237,25 +278,8 @@ LogicalResult Training::finish(const View &loss, Location location) {
   View losses = rankSums ? rankSums->gatherLoss(loss, location) : loss;
   View partials = squares(location);
   View summary = summarize(losses, partials, location);
-  UpdateInputs read{*optimizer, numbers, summary};
-  for (auto [trainable, group] : together)
-    if (failed(tileUpdate(*trainable, group, read, plan)))
-      return failure();
-  for (auto &[layers, list] : apart) {
-    plan.beginSegment("update." + std::to_string(layers), layers, location);
-    for (auto [trainable, group] : list)
-      if (failed(tileUpdate(*trainable, group, read, plan)))
-        return failure();
-  }
-  if (!apart.empty())
-    plan.beginSegment("advance", 1, location);
-
-  // What the runtime writes for the next step, nobody reads any more.
-  PhaseBuilder phase =
-      plan.phase(plan.uniqueName("advance"), location, {plan.constant(1)}, {1});
-  phase.reads(summary, phase.whole(summary));
-  for (const View &input : inputs)
-    phase.writes(input, phase.whole(input));
-  phase.advance(summary);
+  if (failed(update(*found, summary, location)))
+    return failure();
+  advance(summary, location);
   return success();
 }

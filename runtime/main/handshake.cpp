@@ -56,35 +56,60 @@ nlohmann::ordered_json identity(const TrainingRun &run,
   return result;
 }
 
-void compare_weights(Communicator &communicator,
-                     const TrainingTensors &tensors) {
+/// The first rank that has the same layers.
+static uint32_t first_like(const Communicator &communicator,
+                           const std::string &axis, uint32_t rank) {
+  if (axis.empty())
+    return 0;
+  const Mesh &mesh = communicator.mesh();
+  uint32_t place = mesh.place(rank, {axis}).index, first = 0;
+  while (mesh.place(first, {axis}).index != place)
+    ++first;
+  return first;
+}
+
+void compare_weights(Communicator &communicator, const TrainingTensors &tensors,
+                     const std::string &axis) {
   std::vector<std::string> hashes = communicator.share(
       hash_of(tensors, "parameter") + hash_of(tensors, "optimizer"),
       "the comparison of all weights");
-  for (size_t rank = 1; rank < hashes.size(); ++rank)
-    if (hashes[rank] != hashes[0])
+  for (uint32_t rank = 1; rank < hashes.size(); ++rank) {
+    uint32_t first = first_like(communicator, axis, rank);
+    if (hashes[rank] != hashes[first])
       throw AgreedError("step " + std::to_string(communicator.step()) +
                         ": rank " + std::to_string(rank) +
-                        " has other weights than rank 0 after the same steps; "
-                        "the last checkpoint is as it was");
+                        " has other weights than rank " +
+                        std::to_string(first) +
+                        " after the same steps; the last checkpoint is as it "
+                        "was");
+  }
 }
 
 void shake_hands(Communicator &communicator,
-                 const nlohmann::ordered_json &identity) {
+                 const nlohmann::ordered_json &identity,
+                 const std::string &axis) {
   std::vector<std::string> texts =
       communicator.share(identity.dump(), "the comparison of all ranks");
   auto first = nlohmann::ordered_json::parse(texts[0]);
-  for (size_t rank = 1; rank < texts.size(); ++rank) {
+  for (uint32_t rank = 1; rank < texts.size(); ++rank) {
     auto other = nlohmann::ordered_json::parse(texts[rank]);
-    for (const auto &[name, value] : first.items())
+    // What stages have of the model differs.
+    uint32_t like = first_like(communicator, axis, rank);
+    auto same = nlohmann::ordered_json::parse(texts[like]);
+    for (auto [name, value] : first.items()) {
+      bool is_stage = name == "weights" || name == "optimizer's states";
+      if (is_stage)
+        value = same.at(name);
       if (auto found = other.find(name);
           found == other.end() || *found != value)
         throw AgreedError(
             "rank " + std::to_string(rank) +
-            " is refused: it differs from rank 0 in " + name + ", " +
+            " is refused: it differs from rank " +
+            std::to_string(is_stage ? like : 0) + " in " + name + ", " +
             (found == other.end()
                  ? "which it lacks"
                  : plain_text(*found) + " and not " + plain_text(value)));
+    }
   }
 }
 

@@ -50,8 +50,10 @@ bool uses_mpi(const TrainOptions &options) {
 }
 
 CommunicatorOptions communicator_options(const TrainOptions &options,
+                                         const std::vector<Message> &messages,
                                          unsigned workers) {
   CommunicatorOptions result;
+  result.messages = messages;
   if (!(options.rank_timeout > 0) || options.rank_timeout > 1e6)
     throw Error("--rank-timeout: expected seconds, more than 0");
   result.timeout = std::chrono::milliseconds(std::max<int64_t>(
@@ -111,10 +113,11 @@ private:
 class ThreadRanks : public Ranks {
 public:
   ThreadRanks(const Mesh &mesh, const std::vector<Collective> &collectives,
-              const TrainOptions &options)
+              const std::vector<Message> &messages, const TrainOptions &options)
       : count(mesh.ranks()),
         workers(std::max(1u, chosen_workers(options.run) / count)),
-        world(mesh, collectives, communicator_options(options, workers)) {}
+        world(mesh, collectives,
+              communicator_options(options, messages, workers)) {}
 
   void run(const RankJob &job) override {
     std::vector<std::exception_ptr> agreed(count);
@@ -161,13 +164,14 @@ private:
 };
 
 void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
+                 const std::vector<Message> &messages,
                  const TrainOptions &options,
                  const std::function<void(Ranks &)> &process) {
   if (!is_launched())
     throw Error("--engine=mpi: start the program with mpirun -n " +
                 std::to_string(mesh.ranks()));
   unsigned workers = workers_of_process(options, mesh.ranks());
-  CommunicatorOptions wanted = communicator_options(options, workers);
+  CommunicatorOptions wanted = communicator_options(options, messages, workers);
   // mpirun ends the others when one process dies: the one that knows says why.
   end_silently();
   wanted.is_ending = [] { return is_terminated(); };
@@ -188,15 +192,16 @@ void on_ranks(const Metadata &metadata, const TrainOptions &options,
               const std::function<void(Ranks &)> &process) {
   Mesh mesh = Mesh::parse(metadata.json);
   std::vector<Collective> collectives = Collective::parse(metadata.json, mesh);
+  std::vector<Message> messages = Message::parse(metadata.json, mesh);
   check_ranks(mesh, options);
   bool by_mpi = uses_mpi(options);
   if (mesh.ranks() == 1) {
     OnlyRank rank(program_workers(options.run, metadata));
     process(rank);
   } else if (by_mpi) {
-    run_process(mesh, collectives, options, process);
+    run_process(mesh, collectives, messages, options, process);
   } else {
-    ThreadRanks ranks(mesh, collectives, options);
+    ThreadRanks ranks(mesh, collectives, messages, options);
     process(ranks);
   }
 }

@@ -50,6 +50,11 @@ struct TrainingTensor {
   uint64_t layer_step = 1;
   std::optional<ParameterPart> part;
 
+  /// Of a parameter its place in the order of the model, from 1; and how many
+  /// layers of it, or rows of an optimizer's state, come before these and are
+  /// there in all, where stages have some of them.
+  uint64_t number = 0, begin = 0, whole = 0;
+
   /// Of one layer.
   uint64_t elements() const;
   /// Of all layers.
@@ -67,6 +72,12 @@ class TrainingTensors {
 public:
   /// Throws Error when the program does not train.
   TrainingTensors(const Metadata &metadata, Execution &execution);
+
+  /// Of a rank that has some of the layers: rank 0 gets all tensors of a role,
+  /// which sources() and optimizer() then give, until it lets go of them. All
+  /// ranks call it.
+  void collect(Communicator &communicator, std::string_view role);
+  void release() { collected.clear(); }
 
   /// Gives the execution what the tensors of a role hold, and takes it from
   /// there. On the host they are the same memory.
@@ -98,9 +109,19 @@ public:
   void load_optimizer(const SafetensorsFile &file);
 
 private:
+  void add(const nlohmann::json &entry, void *const *storages);
+  void add_stages(const nlohmann::json &training, const Pipeline &pipeline);
+  /// Those that were collected, if there are any of a role, or else the own.
+  std::vector<const TrainingTensor *> of_role(std::string_view role) const;
+
   Execution &execution;
   std::vector<HugeRegion> copies;
   std::vector<TrainingTensor> tensors;
+  struct Collected {
+    TrainingTensor tensor;
+    HugeRegion memory;
+  };
+  std::vector<Collected> collected;
 };
 
 /// What products multiply: "f32", "bf16", "f16", or "f64" where all is F64.

@@ -9,6 +9,7 @@
 
 #include "compiler/Pipeline.h"
 #include "compiler/schedule/Schedule.h"
+#include "passes/pipeline/Generators.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -45,8 +46,8 @@ static std::string parseMesh(const std::string &text,
                   "', expected 1 to 1024");
     if (size == 1)
       continue;
-    if (name != kDataAxis)
-      return fail("axis " + name + " is not built yet; there is dp");
+    if (name == "tp")
+      return fail("axis " + name + " is not built yet; there is dp, pp");
     mesh.push_back({name.str(), size});
   }
   return "";
@@ -124,11 +125,40 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
   app.add_option("--mesh", mesh,
                  "training: ranks to run on, as axes and their sizes: dp=2 "
-                 "gives each of two ranks a half of the sequences");
-  for (auto [flag, value] :
-       {std::pair<const char *, std::string *>{"--sharding", &sharding},
-        {"--pipeline", &pipeline}})
-    app.add_option(flag, *value)->group("");
+                 "gives each of two ranks a half of the sequences, pp=2 a half "
+                 "of the layers");
+  app.add_option("--pipeline", pipeline,
+                 "--mesh=pp=N: the order in which stages run microbatches: "
+                 "1f1b (the usual one), gpipe, interleaved:CHUNKS, zb-h1, "
+                 "zb-h2");
+  microbatchesOption =
+      app.add_option("--microbatches", microbatches,
+                     "--mesh=pp=N: microbatches of a step; as many as stages "
+                     "without it");
+  app.add_option("--sharding", sharding)->group("");
+}
+
+std::string tools::CompileFlags::finishPipeline(CompileOptions &options) const {
+  int64_t stages = countStages(options);
+  if (stages == 1) {
+    if (!pipeline.empty())
+      return "--pipeline=" + pipeline +
+             ": there is one stage; --mesh=pp=N makes several";
+    if (microbatchesOption->count())
+      return "--microbatches: there is one stage; --accumulate of a program "
+             "that trains says how many microbatches make a step";
+    return "";
+  }
+  options.pipeline = pipeline.empty() ? "1f1b" : pipeline;
+  options.microbatches = microbatchesOption->count() ? microbatches : stages;
+  if (options.microbatches < 1 || options.microbatches > 1 << 16)
+    return "--microbatches=" + std::to_string(options.microbatches) +
+           " is out of range, expected 1 to 65536";
+  std::string error;
+  if (!pipeline::makeSchedule(options.pipeline, int(stages),
+                              int(options.microbatches), error))
+    return "--pipeline=" + options.pipeline + ": " + error;
+  return "";
 }
 
 std::string tools::CompileFlags::finish(CompileOptions &options) const {
@@ -163,11 +193,10 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return error;
   if (!options.mesh.empty() && mode.value != "train")
     return "--mesh=" + mesh + " is for --mode=train";
-  for (auto [flag, value] :
-       {std::pair<const char *, const std::string &>{"--sharding", sharding},
-        {"--pipeline", pipeline}})
-    if (!value.empty())
-      return std::string(flag) + " is not built yet";
+  if (!sharding.empty())
+    return "--sharding is not built yet";
+  if (std::string error = finishPipeline(options); !error.empty())
+    return error;
   if (!optimizer.empty() && mode.value != "train")
     return "--optimizer is for --mode=train";
   if (recompute.value != "none" && mode.value != "train")

@@ -32,6 +32,9 @@ public:
   std::string finish(compiler::CompileOptions &options) const;
 
 private:
+  /// The same for a pipeline's schedule, once the mesh is known.
+  std::string finishPipeline(compiler::CompileOptions &options) const;
+
   std::string model, targetCpu = "native", targetFile;
   Choice mode{"--mode", "decode", {"decode", "train"}, {"score"}};
   std::string target = "cpu";
@@ -42,7 +45,8 @@ private:
       "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};
   Choice sanitize{"--sanitize", "", {"", "thread", "address"}, {}};
   CLI::Option *maxSeqOption = nullptr;
-  int64_t maxSeq = 0, maxBatch = 1;
+  CLI::Option *microbatchesOption = nullptr;
+  int64_t maxSeq = 0, maxBatch = 1, microbatches = 0;
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
   std::string mesh, sharding, pipeline, optimizer;
   std::vector<std::string> disabled;
