@@ -1,6 +1,6 @@
 """Training over the stages of a pipeline against one rank, with the same microbatches.
 
-Compiled with --mesh=pp=2 for every schedule: losses and the gradient of every tensor
+Compiled with --mesh=pp=2 for every schedule, or with --mesh=dp=2,pp=2: losses and the gradient of every tensor
 lie within 1e-5 of one rank's; all schedules have the same bits, whatever the number of
 workers, as threads and as processes. A message for each microbatch goes over each
 border, of as many bytes as rows and width make, and as many microbatches are in flight
@@ -22,7 +22,7 @@ from programs import expect, run
 from training import read_bytes, read_tensors, write_tokens
 
 BATCH, LENGTH, MICROBATCHES, STEPS = 2, 12, 4, 3
-MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n"]
 SCHEDULES = ["gpipe", "1f1b", "zb-h1", "zb-h2", "interleaved:2"]
 
 
@@ -64,12 +64,12 @@ def check_in_flight(what, program, expected):
     expect(all(rank["bytes"] > 0 for rank in info["ranks"]), f"{what}: {info}")
 
 
-def mpi_results(trainer, steps, *flags):
+def mpi_results(trainer, ranks, steps, *flags):
     """What the same run gives under mpirun."""
     own = trainer.program
     wrapper = own + ".mpi"
     with open(wrapper, "w") as file:
-        file.write("#!/bin/sh\nexec " + " ".join(MPI) + f' "{own}" "$@"\n')
+        file.write("#!/bin/sh\nexec " + " ".join([*MPI, str(ranks)]) + f' "{own}" "$@"\n')
     os.chmod(wrapper, 0o755)
     trainer.program = wrapper
     try:
@@ -95,7 +95,7 @@ def check_refusals(arguments, program, path):
               "--pipeline=interleaved:2", "--microbatches=3")
     compiling("--pipeline=gpipe: there is one stage", "--pipeline=gpipe")
     compiling("--microbatches: there is one stage", "--microbatches=4")
-    compiling("64", "--mesh=pp=64")
+    compiling("too few for 64 positions", "--mesh=pp=64")
     compiling("axis tp is not built yet", "--mesh=pp=2,tp=2")
 
     def training(message, *flags):
@@ -127,14 +127,15 @@ def test(arguments, scratch):
     alone = one.train(1, *parts), one.train(STEPS, *parts)
 
     first = None
+    mesh = "--mesh=pp=2" if arguments.dp == 1 else f"--mesh=dp={arguments.dp},pp=2"
     for schedule in arguments.schedules:
         chunks = int(schedule.split(":")[1]) if ":" in schedule else 1
-        many = Trainer(arguments, scratch, schedule.replace(":", "-"), "--mesh=pp=2",
+        many = Trainer(arguments, scratch, schedule.replace(":", "-"), mesh,
                        f"--pipeline={schedule}", f"--microbatches={MICROBATCHES}")
         found = many.train(1, *batch), many.train(STEPS, *batch, "--workers", 2)
         for what, mine, wanted in zip(("a step", "steps"), found, alone):
             compare(f"{schedule}, {what}", wanted, mine)
-        check_messages(schedule, found[1][3], chunks, 2, width)
+        check_messages(schedule, found[1][3], chunks, 2, width, arguments.dp)
         check_in_flight(schedule, many.program,
                         tables_of(arguments.batonc, schedule, 2)["in_flight"])
         if first is None:
@@ -173,7 +174,7 @@ def test(arguments, scratch):
                    read_bytes(found[0][1]) == read_bytes(first[0][1]),
                    f"{schedule}: other losses or gradients")
         if shutil.which("mpirun"):
-            same(f"{schedule}, processes", found[1], mpi_results(many, STEPS, *batch))
+            same(f"{schedule}, processes", found[1], mpi_results(many, 2 * arguments.dp, STEPS, *batch))
     if arguments.refusals:
         check_refusals(arguments, many.program, path)
 
@@ -181,6 +182,7 @@ def test(arguments, scratch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--dp", type=int, default=1)
     parser.add_argument("--refusals", action="store_true")
     parser.add_argument("folder")
     parser.add_argument("schedules", nargs="*", default=SCHEDULES)
