@@ -273,14 +273,28 @@ StagePrograms::keptBetween(dist::StageOp stage, ArrayRef<Part> parts) {
 // A microbatch's phases
 //===----------------------------------------------------------------------===//
 
-/// Rows of one length, behind one another in a buffer of their own.
+/// Rows of one length in a buffer of their own, in the order of their elements.
 static bool isPlain(const View &view) {
-  for (auto [i, dimension] : llvm::enumerate(view.map.getResults()))
-    if (dimension != getAffineDimExpr(i, view.map.getContext()))
+  ArrayRef<int64_t> shape = view.type.getShape(),
+                    capacity = view.buffer.getCapacity();
+  MLIRContext *context = view.map.getContext();
+  AffineExpr column = getAffineConstantExpr(0, context);
+  int64_t width = 1;
+  for (auto [i, extent] : llvm::enumerate(shape.drop_front())) {
+    if (model::isSymbol(extent))
       return false;
-  return view.map.getNumResults() == view.map.getNumDims() &&
-         view.buffer.getCapacity().size() == view.map.getNumDims() &&
-         view.map.getNumDims() <= 2 && view.buffer.getLayers() == 1;
+    column = column * extent + getAffineDimExpr(i + 1, context);
+    width *= extent;
+  }
+  SmallVector<AffineExpr> index = {getAffineDimExpr(0, context)};
+  if (shape.size() > 1)
+    index.push_back(column);
+  return capacity.size() == index.size() &&
+         (index.size() == 1 || capacity[1] == width) &&
+         view.buffer.getLayers() == 1 &&
+         simplifyAffineMap(view.map) ==
+             simplifyAffineMap(AffineMap::get(shape.size(), event::kStepSymbols,
+                                              index, context));
 }
 
 LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
@@ -343,7 +357,7 @@ LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
             op->getLoc());
       if (!isPlain(view))
         return receive.emitOpError()
-               << "cannot be tiled: it is of more than two dimensions";
+               << "cannot be tiled: its rows are not all of one length";
       received.push_back(view);
     } else if (auto send = dyn_cast<dist::SendOp>(op)) {
       sends.push_back(send);
@@ -367,7 +381,7 @@ LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
                                          view.type, send.getLoc());
       if (!isPlain(copy))
         return send.emitOpError()
-               << "cannot be tiled: it is of more than two dimensions";
+               << "cannot be tiled: its rows are not all of one length";
       if (failed(tileCopy(send, program.plan.uniqueName("send.copy"), view,
                           copy, tiler)))
         return failure();
