@@ -162,6 +162,22 @@ void PhaseBuilder::exchange(event::ExchangeKind kind, ArrayAttr axes,
                                          plan.builder.getArrayAttr(tensors));
 }
 
+void PhaseBuilder::message(event::MessageDirection direction,
+                           ArrayRef<View> tensors, event::MessagePeer peer,
+                           StringAttr axis, StringRef channel) {
+  SmallVector<Attribute> names;
+  for (const View &tensor : tensors) {
+    access(direction == event::MessageDirection::receive, tensor,
+           whole(tensor));
+    names.push_back(FlatSymbolRefAttr::get(tensor.buffer));
+  }
+  OpBuilder::InsertionGuard guard(plan.builder);
+  plan.builder.setInsertionPointToEnd(&phase.getBody().front());
+  plan.builder.create<event::MessageOp>(
+      phase.getLoc(), direction, plan.builder.getArrayAttr(names), peer, axis,
+      plan.builder.getStringAttr(channel));
+}
+
 //===----------------------------------------------------------------------===//
 // Programs
 //===----------------------------------------------------------------------===//
@@ -333,6 +349,15 @@ View PlanBuilder::persistent(StringRef name, model::StepTensorType type,
   made.description = description;
   return {buffer(name, made, location), type,
           identity(type.getRank(), context())};
+}
+
+View PlanBuilder::kept(StringRef name, model::StepTensorType type,
+                       int64_t layers, DictionaryAttr description,
+                       Location location) {
+  View view = transient(name, type, location, layers);
+  view.buffer.setKind(event::BufferKind::persistent);
+  view.buffer.setDescriptionAttr(description);
+  return view;
 }
 
 View PlanBuilder::received(StringRef name, int64_t rows, int64_t columns,

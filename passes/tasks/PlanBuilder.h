@@ -75,6 +75,11 @@ public:
   void exchange(event::ExchangeKind kind, mlir::ArrayAttr axes,
                 llvm::StringRef purpose,
                 llvm::ArrayRef<event::TransferAttr> transfers);
+  /// Sends these tensors to a neighbour, or receives them: states that the task
+  /// reads or writes all of each.
+  void message(event::MessageDirection direction, llvm::ArrayRef<View> tensors,
+               event::MessagePeer peer, mlir::StringAttr axis,
+               llvm::StringRef channel);
 
 private:
   friend class PlanBuilder;
@@ -120,6 +125,11 @@ public:
   View persistent(llvm::StringRef name, model::StepTensorType type,
                   int64_t layers, mlir::StringAttr storage,
                   mlir::DictionaryAttr description, mlir::Location location);
+
+  /// As transient(), in memory of its own that keeps its values from step to
+  /// step.
+  View kept(llvm::StringRef name, model::StepTensorType type, int64_t layers,
+            mlir::DictionaryAttr description, mlir::Location location);
 
   /// A buffer of f32 that ranks exchange: row-major, in a storage of its own,
   /// with a copy for each of `layers` iterations. `extents` say how much of it
