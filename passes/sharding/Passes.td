@@ -144,7 +144,8 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     ```
     What a gradient is summed up of, and over several steps of one update, is a
     rank's own until the step that ends with an update: there it is communicated,
-    once.
+    once. Where the step is cut into stages, ranks in one place of the batch's axes
+    run all of them, and messages between stages have a rank's rows.
 
     Placements are gone afterwards. What has to be communicated within a step, and
     what has rows or numbers cut over axes that are not of the batch, is an error
