@@ -111,6 +111,11 @@ def check_refusals(arguments, program, path):
     training("rank 1: step 3, .*: this rank fails on purpose", "--rank-fault", "1:3:fail")
     training("rank 0 does not come; after 1 s", "--rank-fault", "0:3:stall",
              "--rank-timeout", 1)
+    if shutil.which("mpirun"):
+        refused("rank 1|rank 0", [*MPI, 2, program, "train", "--weights", arguments.folder,
+                                  "--data", path("tokens.u16"), "--seq", LENGTH, "--steps", 5,
+                                  "--batch", BATCH, "--out", path("died"), "--quiet",
+                                  "--rank-fault", "1:3:die"])
 
 
 def test(arguments, scratch):
