@@ -33,6 +33,12 @@ Training::Training(Tiler &tiler, model::ProgramOp model,
     : tiler(tiler), names(names), optimizer(std::make_unique<Optimizer>(
                                       model->getParentOfType<ModuleOp>())) {
   PlanBuilder &plan = tiler.plan;
+  // Programs of one stage know its parameters by their names.
+  if (names)
+    for (const auto &[key, name] : *names)
+      for (StringRef suffix :
+           {".weights", ".gradient", ".weights_memory", ".gradient_memory"})
+        plan.reserve(name + suffix.str());
   if (dist::MeshOp mesh = dist::findMesh(model))
     rankSums =
         std::make_unique<RankSums>(tiler, model, mesh, plan.tiles().bucket);
@@ -84,11 +90,13 @@ Trainable &Training::trainable(Value value) {
   auto type = typeOf(value).withElementType(builder.getF32Type());
   int64_t bytes = bytesOf(type, plan) * made.layers;
   auto shaped = [&](StringRef name, StringRef role, StringAttr &storage) {
-    storage = plan.storage((name + "_memory").str(), bytes, made.location);
+    storage = plan.storage((name + "_memory").str(), bytes, made.location,
+                           /*isReserved=*/names);
     SmallVector<NamedAttribute> entries(description.getValue());
     entries.push_back(
         builder.getNamedAttr("role", builder.getStringAttr(role)));
-    return plan.persistent(plan.uniqueName(name), type, made.layers, storage,
+    return plan.persistent(names ? name.str() : plan.uniqueName(name), type,
+                           made.layers, storage,
                            builder.getDictionaryAttr(entries), made.location);
   };
   made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage);
