@@ -104,8 +104,8 @@ struct BatonContext {
                    uint32_t count);
   /// Sends tensors to another rank, or receives them; called by the one task of
   /// a message's phase. `message` is its place in the metadata's list, which
-  /// says which of both, and who the other rank is. Returns when the tensors may
-  /// be written again, or are there.
+  /// says which of both, and who the other rank is. Returns when the tensors
+  /// may be written again, or are there.
   void (*message)(BatonContext *context, uint32_t message,
                   const BatonMessage *tensors, uint32_t count);
   /// The runtime's own state, opaque to the program.

@@ -380,8 +380,8 @@ View PlanBuilder::received(StringRef name, int64_t rows, int64_t columns,
 }
 
 StringAttr PlanBuilder::storage(StringRef name, int64_t bytes,
-                                Location location) {
-  std::string unique = uniqueName(name);
+                                Location location, bool isReserved) {
+  std::string unique = isReserved ? name.str() : uniqueName(name);
   builder.create<event::StorageOp>(location, unique, bytes);
   return builder.getStringAttr(unique);
 }

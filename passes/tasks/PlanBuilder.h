@@ -108,6 +108,8 @@ public:
 
   /// A name nobody has yet, close to the one given.
   std::string uniqueName(llvm::StringRef base);
+  /// Keeps a name for what is called exactly so in several programs.
+  void reserve(llvm::StringRef name) { names.insert(name); }
 
   /// A phase with a grid of these extents, each at most its capacity.
   PhaseBuilder phase(llvm::StringRef name, mlir::Location location,
@@ -138,9 +140,10 @@ public:
                 int64_t layers, mlir::Location location,
                 llvm::ArrayRef<mlir::AffineExpr> extents = {});
 
-  /// Memory for buffers that are to share it.
+  /// Memory for buffers that are to share it; of a name that was reserved, if
+  /// it `isReserved`.
   mlir::StringAttr storage(llvm::StringRef name, int64_t bytes,
-                           mlir::Location location);
+                           mlir::Location location, bool isReserved = false);
 
   /// State of [kv, heads, dim] for each of `layers` iterations. Heads lie
   /// apart, so that one head's positions are read in one stream.

@@ -35,6 +35,11 @@ public:
   Plan(StagePrograms &owner, event::ProgramOp program)
       : owner(owner), plan(program, owner.sizes), tiler(plan) {
     plan.isTraining = true;
+    // All programs of a rank call this alike.
+    for (StringRef name : {"summary", "losses", "norms"}) {
+      plan.reserve(name);
+      plan.reserve((name + "_memory").str());
+    }
     plan.beginSegment("begin", 1, owner.model.getLoc());
     training.emplace(tiler, owner.model, &owner.names);
     tiler.training = &*training;
@@ -74,16 +79,17 @@ public:
           builder.getNamedAttr("slot", builder.getStringAttr(slot)));
     return builder.getDictionaryAttr(entries);
   }
-  /// A persistent buffer in a storage of this name.
+  /// A persistent buffer in a storage, both of reserved names.
   View slotted(StringRef name, model::StepTensorType type, StringRef role,
                StringRef slot = {}) {
     int64_t bytes = 4;
     for (int64_t extent : type.getShape())
       bytes *= extent;
     StringAttr storage =
-        plan.storage((name + "_memory").str(), bytes, location());
-    return plan.persistent(plan.uniqueName(name), type, 1, storage,
-                           describe(role, slot), location());
+        plan.storage((name + "_memory").str(), bytes, location(),
+                     /*isReserved=*/true);
+    return plan.persistent(name, type, 1, storage, describe(role, slot),
+                           location());
   }
   View keep(StringRef name, Value value, int64_t layers = 1) {
     return plan.kept(plan.uniqueName(name),

@@ -52,6 +52,12 @@ Training::Training(Tiler &tiler, model::ProgramOp model,
     : tiler(tiler), names(names), optimizer(std::make_unique<Optimizer>(
                                       model->getParentOfType<ModuleOp>())) {
   PlanBuilder &plan = tiler.plan;
+  // Programs of one stage know its parameters by their names.
+  if (names)
+    for (const auto &[key, name] : *names)
+      for (StringRef suffix :
+           {".weights", ".gradient", ".weights_memory", ".gradient_memory"})
+        plan.reserve(name + suffix.str());
   mesh = dist::findMesh(model);
   if (mesh)
     rankSums = std::make_unique<RankSums>(
@@ -124,11 +130,13 @@ Trainable &Training::trainable(Value value) {
     // Of what a rank keeps only a part of, there is one layer at a time.
     int64_t layers = isKept ? made.layers : 1;
     storage = plan.storage((name + "_memory").str(),
-                           bytesOf(type, plan) * layers, made.location);
+                           bytesOf(type, plan) * layers, made.location,
+                           /*isReserved=*/names);
     SmallVector<NamedAttribute> entries(description.getValue());
     entries.push_back(
         builder.getNamedAttr("role", builder.getStringAttr(role)));
-    return plan.persistent(plan.uniqueName(name), type, layers, storage,
+    return plan.persistent(names ? name.str() : plan.uniqueName(name), type,
+                           layers, storage,
                            isKept ? builder.getDictionaryAttr(entries)
                                   : DictionaryAttr(),
                            made.location);

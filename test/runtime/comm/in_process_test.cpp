@@ -332,9 +332,9 @@ namespace {
 CommunicatorOptions ring(CommunicatorOptions options = {}) {
   for (const char *channel : {"activations", "gradients"})
     for (bool sends : {true, false})
-      options.messages.push_back({std::string(sends ? "send." : "receive.") +
-                                      channel,
-                                  sends, sends, "dp", channel, ""});
+      options.messages.push_back(
+          {std::string(sends ? "send." : "receive.") + channel, sends, sends,
+           "dp", channel, ""});
   return options;
 }
 
@@ -404,8 +404,7 @@ TEST(InProcess, AMessageOfAnotherSizeIsAnError) {
     rank.message(0, {&tensor, 1});
     rank.message(1, {&tensor, 1});
   });
-  EXPECT_NE(said[0].find("rank 1 sends 16 bytes and not 24"),
-            std::string::npos)
+  EXPECT_NE(said[0].find("rank 1 sends 16 bytes and not 24"), std::string::npos)
       << said[0];
 }
 
