@@ -137,11 +137,16 @@ Error HostProgramEmitter::emitExchange(PhaseOp phase, ExchangeOp exchange,
   for (TransferAttr transfer : exchange.getTransfers()) {
     BufferOp send = layout.buffers.find(transfer.getSend().getAttr())->second;
     int64_t bytes = send.getElement().getIntOrFloatBitWidth() / 8;
-    even &= transfer.getElements() == ranks * transfer.getPart();
+    BufferOp receive =
+        layout.buffers.find(transfer.getReceive().getAttr())->second;
+    mlir::AffineExpr elements = transfer.getElementCount(),
+                     part = transfer.getPartCount();
+    even &= mlir::simplifyAffineExpr(elements - part * ranks, 0,
+                                     kStepSymbols) == 0;
     os << "          {" << address(segment, transfer.getSend()) << ", "
        << address(segment, transfer.getReceive()) << ", "
-       << transfer.getElements() * bytes << ", " << transfer.getPart() * bytes
-       << "}, // @" << transfer.getSend().getValue() << "\n";
+       << spell(elements * bytes) << ", " << spell(part * bytes) << ", "
+       << receive.getStrides()[0] * bytes << "}, // @" << transfer.getSend().getValue() << "\n";
   }
   std::string function;
   switch (exchange.getKind()) {

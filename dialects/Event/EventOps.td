@@ -227,7 +227,8 @@ def Event_MeshOp : Event_Op<"mesh", [HasParent<"ProgramOp">]> {
     ```
     Rank numbers ascend in the last axis first. Every rank runs the whole plan on
     memory of its own; over `batch` axes each has other rows. Steps of all ranks
-    are as many, with the same `outputs`; `rows` are each one's own.
+    are as many, with the same `outputs`; `rows` are the same over other axes, and
+    each one's own over `batch` ones.
 
     **Constraints:**
     - there is at least one axis; names are different and sizes at least 1

@@ -20,6 +20,16 @@ using namespace baton::tasks;
 namespace {
 
 struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
+  /// Whether how much ranks exchange depends on the step.
+  static bool exchangesRows(ProgramOp program) {
+    bool found = false;
+    program.walk([&](ExchangeOp exchange) {
+      for (TransferAttr transfer : exchange.getTransfers())
+        found |= !transfer.getElements().isSingleConstant();
+    });
+    return found;
+  }
+
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>()) {
       program.removeProofAttr();
@@ -42,6 +52,9 @@ struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
       if (!program.getBody().getOps<MeshOp>().empty())
         assumptions.push_back("all ranks take as many steps, of the same "
                               "outputs each");
+      if (exchangesRows(program))
+        assumptions.push_back("ranks that exchange parts of rows have as many "
+                              "rows");
       for (auto schedule : program.getBody().getOps<ScheduleOp>())
         assumptions.push_back("steps have " +
                               symbolNames({int64_t(schedule.getRows()),

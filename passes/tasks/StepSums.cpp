@@ -163,8 +163,8 @@ LogicalResult StepSums::tile(AllReduceOp op) {
     bool isSum = op.getFrom().getReduction() == dist::Reduction::sum;
     phase.call(
         isSum ? "sum_ranks" : "max_ranks",
-        {phase.address(memory.parts, out), phase.stride(memory.parts, 0),
-         phase.integer(ranks),
+        {phase.address(memory.parts, out), phase.address(memory.parts, out),
+         phase.stride(memory.parts, 0), phase.integer(ranks),
          phase.count({phase.constant(kSummedElements), memory.part - first})});
   }
   {

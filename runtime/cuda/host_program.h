@@ -78,7 +78,7 @@ void nccl_all_to_all(HostStep &step, uint32_t collective, uint32_t iteration,
             if (auto [begin, bytes] = part(peer); bytes)
               nccl.ncclSend(send + begin, bytes, peer);
             if (auto [begin, bytes] = part(nccl.place()); bytes)
-              nccl.ncclRecv(receive + peer * tensor.part, bytes, peer);
+              nccl.ncclRecv(receive + peer * tensor.distance, bytes, peer);
           }
         }
         nccl.ncclGroupEnd();

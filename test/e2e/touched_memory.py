@@ -91,14 +91,15 @@ def test(arguments, scratch):
 
     # Steps of all rows, of some, and of one.
     run([*batonc, "--sanitize=address", "--max-seq", 64, "-o", path("decoder")])
-    tokens = ",".join(str(7 * i % 97) for i in range(32))
+    tokens = [7 * i % 97 for i in range(32)]
+    text = lambda tokens: ",".join(map(str, tokens))
     for workers in (1, 3):
-        run([path("decoder"), "logits", "--weights", arguments.folder, "--tokens", tokens, "--out", path("logits.npy"),
-             "--workers", workers, "--quiet", "--check-memory", path("touched.json")])
+        run([path("decoder"), "logits", "--weights", arguments.folder, "--tokens", text(tokens), "--out",
+             path("logits.npy"), "--workers", workers, "--quiet", "--check-memory", path("touched.json")])
         memory = report()
         check(f"prompt, {workers} workers", memory, full=True)
         expect(memory["touched"] == memory["planned"], f"a prompt touches {memory['touched']} bytes")
-        generate = [path("decoder"), "generate", "--weights", arguments.folder, "--tokens", tokens[:40],
+        generate = [path("decoder"), "generate", "--weights", arguments.folder, "--tokens", text(tokens[:21]),
                     "--max-new-tokens", 8, "--workers", workers, "--quiet", "--json"]
         found, plain = (json.loads(run([*generate, *flags]).stdout)["tokens"]
                         for flags in (["--check-memory", path("touched.json")], []))

@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /// As baton_task_sum_ranks, of the largest instead of the sum.
-void baton_task_max_ranks(Real *parts, int64_t stride, int64_t ranks,
-                          int64_t columns);
+void baton_task_max_ranks(Real *out, const Real *parts, int64_t stride,
+                          int64_t ranks, int64_t columns);
 
 /// out[c] = 0.
 void baton_task_clear(Real *out, int64_t columns);

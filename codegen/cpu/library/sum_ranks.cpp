@@ -18,14 +18,15 @@ BATON_TASK void baton_task_sum_ranks(Real *out, const Real *parts,
                   });
 }
 
-BATON_TASK void baton_task_max_ranks(Real *parts, int64_t stride, int64_t ranks,
+BATON_TASK void baton_task_max_ranks(Real *out, const Real *parts,
+                                     int64_t stride, int64_t ranks,
                                      int64_t columns) {
   for_each_vector(
       columns, [&](int64_t column, int64_t count) BATON_INLINE_LAMBDA {
         Vector most = load(parts + column, count);
         for (int64_t rank = 1; rank < ranks; ++rank)
           most = maximum(load(parts + rank * stride + column, count), most);
-        store(parts + column, most, count);
+        store(out + column, most, count);
       });
 }
 

@@ -653,19 +653,19 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
 
 // -----
 
-// Parts that are not the same in every step.
+// Rows whose lengths are not the same in every step, so that there are gaps.
 event.program @p max_rows 4 max_seq 8 max_outputs 1 {
   event.mesh ["dp"] sizes [2] batch ["dp"]
   event.storage @gs bytes 160
   event.storage @rs bytes 256
-  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1] in @gs
-  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, rows)> capacity [2, 32] strides [32, 1] in @rs
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (5, rows)> capacity [5, 4] strides [4, 1] in @gs
+  event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1] in @rs
   event.segment "s" repeat 1 {
     event.phase "exchange" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
       accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (5, 8)>,
                 #event.access<write @r, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>] {
-      // expected-error @+1 {{moves @r, of which an extent is 's0', expected the same in every step}}
-      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+      // expected-error @+1 {{moves @g, of which an extent is 's0', expected the same in every step}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, ()[rows, past, outputs] -> (rows * 5) by 32>]
     }
   }
 }

@@ -307,6 +307,103 @@ TEST_F(ParametersTest, RefusesMalformedDescriptions) {
                   "one part of shape [2, 4]");
 }
 
+TEST_F(ParametersTest, RanksHaveTheirParts) {
+  const std::vector<double> q = distinct_values(40 * 12, 1),
+                            k = distinct_values(20 * 12, 2),
+                            down = distinct_values(12 * 40, 3),
+                            table = distinct_values(11 * 12, 4),
+                            fused = distinct_values(48 * 12, 5);
+  write({{"q", DataType::F32, {40, 12}, q},
+         {"k", DataType::F32, {20, 12}, k},
+         {"down", DataType::F32, {12, 40}, down},
+         {"turned", DataType::F32, {40, 12}, distinct_values(480, 6)},
+         {"table", DataType::F32, {11, 12}, table},
+         {"fused", DataType::F32, {48, 12}, fused}});
+  const std::vector<double> turned = distinct_values(480, 6);
+  const json description = json::parse(R"({
+    "mesh": {"axes": [{"name": "tp", "size": 2}]},
+    "parameters": [
+      {"name":"qk","kind":"panels","dtype":"f32","k":12,"n":30,"parts":[
+        {"sources":["q"],"shape":[40,12],
+         "shards":[{"dimension":0,"extent":40,"axes":["tp"]}]},
+        {"sources":["k"],"shape":[20,12],
+         "shards":[{"dimension":0,"extent":20,"axes":["tp"]}]}]},
+      {"name":"down","kind":"panels","dtype":"f32","k":20,"n":12,"parts":[
+        {"sources":["down"],"shape":[12,40],
+         "shards":[{"dimension":1,"extent":40,"axes":["tp"]}]}]},
+      {"name":"turned","kind":"panels","dtype":"f32","k":20,"n":12,"parts":[
+        {"sources":["turned"],"shape":[40,12],"transposed":true,
+         "shards":[{"dimension":1,"extent":40,"axes":["tp"]}]}]},
+      {"name":"block","kind":"panels","dtype":"f32","k":12,"n":8,"parts":[
+        {"sources":["fused"],"shape":[48,12],"blocks":[4,12,4],
+         "shards":[{"dimension":0,"extent":16,"axes":["tp"]}]}]},
+      {"name":"table","kind":"table","dtype":"f32","rows":6,"columns":12,
+       "parts":[{"sources":["table"],"shape":[11,12],
+         "shards":[{"dimension":0,"extent":11,"axes":["tp"],
+                    "granularity":1,"units":[6,5]}]}]},
+      {"name":"head","kind":"panels","dtype":"f32","k":12,"n":6,"parts":[
+        {"sources":["table"],"shape":[11,12],
+         "shards":[{"dimension":0,"extent":11,"axes":["tp"],
+                    "granularity":1,"units":[6,5]}]}]}]})");
+  for (uint32_t rank : {0u, 1u}) {
+    LoadOptions options = without_cache();
+    options.rank = rank;
+    Parameters parameters =
+        Parameters::load(description, Checkpoint::open(folder.path), options);
+    // Output n at depth d of panels of `depth`.
+    auto panel = [&](size_t number, uint64_t depth, uint64_t n, uint64_t d) {
+      return floats(
+          parameters.table()[number])[(n / 16 * depth + d) * 16 + n % 16];
+    };
+    for (uint64_t d = 0; d < 12; ++d) {
+      // Each source is cut by itself.
+      for (uint64_t n = 0; n < 30; ++n)
+        EXPECT_EQ(panel(0, 12, n, d), n < 20
+                                          ? q[(20 * rank + n) * 12 + d]
+                                          : k[(10 * rank + n - 20) * 12 + d]);
+      // Of every 12 stored rows the second four: the rank has two such blocks.
+      for (uint64_t n = 0; n < 8; ++n) {
+        uint64_t stored = (2 * rank + n / 4) * 12 + 4 + n % 4;
+        EXPECT_EQ(panel(3, 12, n, d), fused[stored * 12 + d]);
+      }
+      for (uint64_t n = 0; n < 6; ++n) {
+        bool has = n < (rank ? 5u : 6u);
+        double wanted = has ? table[(6 * rank + n) * 12 + d] : 0.0;
+        if (has)
+          EXPECT_EQ(floats(parameters.table()[4])[n * 12 + d], wanted);
+        EXPECT_EQ(panel(5, 12, n, d), wanted);
+      }
+    }
+    for (uint64_t n = 0; n < 12; ++n)
+      for (uint64_t d = 0; d < 20; ++d) {
+        EXPECT_EQ(panel(1, 20, n, d), down[n * 40 + 20 * rank + d]);
+        EXPECT_EQ(panel(2, 20, n, d), turned[(20 * rank + d) * 12 + n]);
+      }
+  }
+}
+
+TEST_F(ParametersTest, RanksKeepTheirPartsApart) {
+  write({{"w", DataType::F32, {32, 8}, distinct_values(256, 1)}});
+  const json description = json::parse(R"({
+    "mesh": {"axes": [{"name": "tp", "size": 2}]},
+    "parameters": [{"name":"w","kind":"panels","dtype":"f32","k":8,"n":16,
+      "parts":[{"sources":["w"],"shape":[32,8],
+        "shards":[{"dimension":0,"extent":32,"axes":["tp"]}]}]}]})");
+  auto load_rank = [&](uint32_t rank) {
+    LoadOptions options;
+    options.rank = rank;
+    return Parameters::load(description, Checkpoint::open(folder.path),
+                            options);
+  };
+  for (bool cached : {false, true})
+    for (uint32_t rank : {0u, 1u}) {
+      Parameters parameters = load_rank(rank);
+      EXPECT_EQ(parameters.from_cache(), cached);
+      EXPECT_EQ(floats(parameters.table()[0])[1],
+                distinct_values(256, 1)[(16 * rank + 1) * 8]);
+    }
+}
+
 TEST_F(ParametersTest, EveryNumberOfThreadsGivesTheSameBytes) {
   write({{"w", DataType::F32, {600, 1000}, distinct_values(600'000, 1)}});
   json description = json::parse(R"([

@@ -26,11 +26,11 @@ TEST(Ranks, Maximum) {
   for (int64_t width : {1, 16, 70}) {
     Buffer parts = random.buffer(ranks, width);
     Buffer out = parts;
-    baton_task_max_ranks(out.data(), out.stride, ranks, width);
+    baton_task_max_ranks(out.data(), out.data(), out.stride, ranks, width);
     expect_guards_intact(out);
     for (int64_t c = 0; c < width; ++c)
-      EXPECT_EQ(out.row(0)[c], std::max({parts.row(0)[c], parts.row(1)[c],
-                                         parts.row(2)[c]}));
+      EXPECT_EQ(out.row(0)[c],
+                std::max({parts.row(0)[c], parts.row(1)[c], parts.row(2)[c]}));
   }
 }
 
@@ -84,8 +84,8 @@ TEST(Ranks, EmbeddingAndItsGradient) {
     Buffer out(rows, width), own(room, width);
     fill(own, not_a_number);
     baton_task_embedding_part_f32(out.data(), out.stride, tokens.data(),
-                              part.data(), rows, width, vocabulary, 1.5f,
-                              place);
+                                  part.data(), rows, width, vocabulary, 1.5f,
+                                  place);
     baton_task_embedding_gradient_part(own.data(), own.stride, dy.data(),
                                        dy.stride, tokens.data(), rows, width,
                                        room, 1.5f, &replaces, place);
