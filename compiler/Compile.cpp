@@ -83,20 +83,29 @@ static std::string print(const nlohmann::json &metadata) {
                        nlohmann::json::error_handler_t::replace);
 }
 
+/// Whether it is the first of the programs by which a pipeline's stages run.
+static bool hasStages(event::ProgramOp program) {
+  return program->hasAttr("event.pipeline");
+}
+
 static Error addObject(llvm::Module &module, const cpu::Target &target,
                        Code &code) {
   llvm::raw_svector_ostream stream(code.objects.emplace_back());
   return cpu::emitObject(module, target, stream);
 }
 
-static Expected<Code> compileForCpu(event::ProgramOp program,
+static Expected<Code> compileForCpu(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                     const nlohmann::json &metadata,
                                     const CompileOptions &options,
                                     const cpu::Target &target,
                                     const cpu::TargetOptions &targetOptions) {
   llvm::LLVMContext context;
+  std::string text = print(metadata);
   auto module =
-      cpu::emitModule(program, print(metadata), target, targetOptions, context);
+      hasStages(layouts.front().program)
+          ? cpu::emitModule(layouts, text, target, targetOptions, context)
+          : cpu::emitModule(layouts.front().program, text, target,
+                            targetOptions, context);
   if (!module)
     return module.takeError();
   Code code;
@@ -396,14 +405,16 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
                           const Installation &installation) {
   auto start = std::chrono::steady_clock::now();
   event::ProgramOp program = programs.front();
-  if (programs.size() > 1 && !isCuda(options))
+  if (programs.size() > 1 && !isCuda(options) && !hasStages(program))
     return createStringError("--target=" + options.target +
                              " takes one "
                              "program, and the plan has " +
                              std::to_string(programs.size()));
   auto layouts = plan::ProgramLayout::together(programs);
-  if (Error error = plan::checkTogether(layouts))
-    return error;
+  // A rank chooses a stage's programs by its table, not by rows.
+  if (!hasStages(program))
+    if (Error error = plan::checkTogether(layouts))
+      return error;
   auto target = cpu::resolveTarget(cpuOptions(options, installation));
   if (!target)
     return target.takeError();
@@ -415,7 +426,7 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
   auto code = isCuda(options)
                   ? compileForCuda(layouts, info, options, descriptions,
                                    *target, installation)
-                  : compileForCpu(program, info, options, *target,
+                  : compileForCpu(layouts, info, options, *target,
                                   cpuOptions(options, installation));
   if (!code)
     return code.takeError();
@@ -437,7 +448,9 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
         std::chrono::steady_clock::now() - start;
     llvm::errs() << llvm::format(
         "%s: %zu phases, %llu events, proof %s, compiled for %s in %.1f s%s\n",
-        options.output.c_str(), info["programs"][0]["phases"].get<size_t>(),
+        options.output.c_str(),
+        hasStages(program) ? info["phases"].size()
+                           : info["programs"][0]["phases"].get<size_t>(),
         static_cast<unsigned long long>(
             info["events"]["words"].get<uint64_t>()),
         info["proof"].value("status", "missing").c_str(),
@@ -445,6 +458,13 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
         seconds.count(), code->cached ? ", kernels from the cache" : "");
   }
   return Error::success();
+}
+
+int64_t compiler::countStages(const CompileOptions &options) {
+  for (const MeshAxis &axis : options.mesh)
+    if (axis.name == kPipelineAxis)
+      return axis.size;
+  return 1;
 }
 
 Expected<std::vector<TargetDescription>>

@@ -44,6 +44,8 @@ struct MeshAxis {
 inline constexpr char kDataAxis[] = "dp";
 /// The axis over which every rank has a part of the model's numbers.
 inline constexpr char kTensorAxis[] = "tp";
+/// The axis whose ranks are the stages of a pipeline.
+inline constexpr char kPipelineAxis[] = "pp";
 
 /// Whether cuBLASLt computes products of many rows on a GPU: where figures say
 /// so, and only if it is found when a program starts, or never, or always.
@@ -94,10 +96,18 @@ struct CompileOptions {
   /// Of what a parameter needs for training, how much every rank along the
   /// mesh's data axis has only a part of: ZeRO's stage, 0 for nothing.
   int zero = 0;
+  /// With stages, the schedule by which they run microbatches: see
+  /// pipeline::makeSchedule().
+  std::string pipeline;
+  /// Microbatches of a step, where there are stages.
+  int64_t microbatches = 1;
   /// Folder that compiled kernels for GPUs are kept in; empty: none are.
   std::string kernelCache;
   bool quiet = false;
 };
+
+/// The stages of a pipeline; 1 without one.
+int64_t countStages(const CompileOptions &options);
 
 /// What the target is: a description for each program of an executable.
 llvm::Expected<std::vector<TargetDescription>>

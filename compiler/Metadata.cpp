@@ -24,8 +24,24 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
   auto family = program->getAttrOfType<mlir::StringAttr>("event.family");
   uint64_t layers = 0, stateBytes = 0;
   explain::LinearCosts linears = explain::linearCosts(program);
-  for (auto segment : program.getBody().getOps<event::SegmentOp>())
-    layers = std::max<uint64_t>(layers, segment.getRepeat());
+  auto layersOf = [](event::ProgramOp program) {
+    uint64_t layers = 0;
+    for (auto segment : program.getBody().getOps<event::SegmentOp>())
+      layers = std::max<uint64_t>(layers, segment.getRepeat());
+    return layers;
+  };
+  if (!json.contains("pipeline"))
+    layers = layersOf(program);
+  else
+    for (const plan::ProgramLayout &layout : layouts) {
+      event::ProgramOp part = layout.program;
+      if (part->getAttrOfType<mlir::StringAttr>("event.part") == "forward") {
+        auto stage = part->getAttrOfType<mlir::IntegerAttr>("event.stage");
+        layers +=
+            layersOf(part) *
+            json["pipeline"]["stages"][stage.getInt()]["positions"].size();
+      }
+    }
   for (auto buffer : program.getBody().getOps<event::BufferOp>())
     if (buffer.getKind() == event::BufferKind::state)
       stateBytes += buffer.getElement().getIntOrFloatBitWidth() / 8 *

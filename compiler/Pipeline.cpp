@@ -3,6 +3,7 @@
 #include "compiler/Pipeline.h"
 
 #include "passes/fusion/Passes.h"
+#include "passes/pipeline/Passes.h"
 #include "passes/sharding/Passes.h"
 #include "passes/tasks/Passes.h"
 #include "passes/training/Passes.h"
@@ -18,10 +19,10 @@ std::vector<std::string> compiler::allPasses() {
           "hyper-fusion",     "linear-grouping",
           "norm-rewrites",    "insert-reshards",
           "verify-sharding",  "sharding-propagation",
-          "lower-reshards",   "localize",
-          "tile-tasks",       "schedule-static",
-          "derive-events",    "plan-memory",
-          "event-verify"};
+          "lower-reshards",   "pipeline-partitioning",
+          "localize",         "tile-tasks",
+          "schedule-static",  "derive-events",
+          "plan-memory",      "event-verify"};
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,
@@ -33,24 +34,31 @@ void compiler::addModelPasses(mlir::PassManager &manager,
   manager.addPass(mlir::createCanonicalizerPass());
 }
 
+/// Whether a schedule has gradients of parameters apart from those of inputs.
+static bool splitsBackward(const CompileOptions &options) {
+  return countStages(options) > 1 &&
+         llvm::StringRef(options.pipeline).starts_with("zb-");
+}
+
 void compiler::addTrainingPasses(mlir::PassManager &manager,
-                                 training::RecomputeMode recompute,
-                                 bool fusesAttention) {
+                                 const CompileOptions &options) {
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
-  if (fusesAttention)
+  if (!options.disabledPasses.count("attention-fusion"))
     manager.addPass(fusion::createAttentionFusion());
   manager.addPass(training::createTrainingForm());
-  manager.addPass(training::createDifferentiate());
+  training::DifferentiateOptions differentiate;
+  differentiate.split = splitsBackward(options);
+  manager.addPass(training::createDifferentiate(differentiate));
   manager.addPass(
-      training::createRecompute(training::RecomputeOptions{recompute}));
+      training::createRecompute(training::RecomputeOptions{options.recompute}));
   manager.addPass(mlir::createCSEPass());
   manager.addPass(mlir::createCanonicalizerPass());
 }
 
 void compiler::addShardingPasses(mlir::PassManager &manager,
-                                 const std::vector<MeshAxis> &mesh, int zero,
-                                 bool localizes, bool fusesAttention) {
+                                 const CompileOptions &options, bool localizes,
+                                 bool fusesAttention) {
   if (fusesAttention) {
     manager.addPass(mlir::createCanonicalizerPass());
     manager.addPass(mlir::createCSEPass());
@@ -61,20 +69,28 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   std::vector<std::string> tactics;
   for (auto [name, tactic] :
        {std::pair(kDataAxis, "data:"), {kTensorAxis, "tensor:"}})
-    for (const MeshAxis &axis : mesh)
+    for (const MeshAxis &axis : options.mesh)
       if (axis.name == name)
         tactics.push_back(tactic + axis.name);
-  for (const MeshAxis &axis : mesh)
-    if (axis.name == kDataAxis && zero > 0)
-      tactics.push_back((zero == 3 ? "zero:" : "gradients:") + axis.name);
+  for (const MeshAxis &axis : options.mesh)
+    if (axis.name == kDataAxis && options.zero > 0)
+      tactics.push_back((options.zero == 3 ? "zero:" : "gradients:") +
+                        axis.name);
   propagation.tactics = tactics;
   manager.addPass(sharding::createShardingPropagation(propagation));
   manager.addPass(sharding::createInsertReshards());
   manager.addPass(sharding::createVerifySharding());
   manager.addPass(sharding::createLowerReshards());
+  if (countStages(options) > 1) {
+    pipeline::PipelinePartitioningOptions stages;
+    stages.axis = kPipelineAxis;
+    stages.schedule = options.pipeline;
+    stages.microbatches = int(options.microbatches);
+    manager.addPass(pipeline::createPipelinePartitioning(stages));
+  }
   if (localizes)
     manager.addPass(sharding::createLocalize(
-        sharding::LocalizeOptions{zero > 1 ? "step" : "update"}));
+        sharding::LocalizeOptions{options.zero > 1 ? "step" : "update"}));
 }
 
 void compiler::addVerification(mlir::PassManager &manager) {

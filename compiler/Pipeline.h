@@ -6,7 +6,6 @@
 #include "compiler/Compile.h"
 #include "compiler/TargetDescription.h"
 #include "compiler/schedule/Schedule.h"
-#include "passes/training/RecomputeMode.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -26,15 +25,16 @@ void addModelPasses(mlir::PassManager &manager,
 /// The same for a program that trains: its loss, the gradients, and what is
 /// kept for them.
 void addTrainingPasses(mlir::PassManager &manager,
-                       training::RecomputeMode recompute, bool fusesAttention);
+                       const CompileOptions &options);
+
+/// Finds where every value lies over the axes of a mesh, which the module has,
+/// cuts the step into stages, where there are some, and makes the program that
+/// of one rank if `localizes`; of one that decodes, attention is fused before.
+void addShardingPasses(mlir::PassManager &manager,
+                       const CompileOptions &options, bool localizes,
+                       bool fusesAttention = false);
 
 /// A plan that is there already: only its proof.
-/// Finds where every value lies over the axes of a mesh, which the module has,
-/// and makes the program that of one rank if `localizes`.
-void addShardingPasses(mlir::PassManager &manager,
-                       const std::vector<MeshAxis> &mesh, int zero,
-                       bool localizes, bool fusesAttention = false);
-
 void addVerification(mlir::PassManager &manager);
 
 /// Model to a proved plan. The schedule outlives the manager.

@@ -246,21 +246,19 @@ Expected<Plan> Plan::build(const CompileOptions &options,
         return error;
     mlir::PassManager manager(plan.context.get());
     const bool shards = options.stage != Stage::model && !options.mesh.empty();
-    const bool fusesAttention =
-        !options.disabledPasses.count("attention-fusion");
     // What a schedule fuses of a program that decodes is one rank's.
     if (shards && !options.training)
-      addShardingPasses(manager, options.mesh, /*zero=*/0,
-                        /*localizes=*/options.stage != Stage::dist,
-                        fusesAttention);
+      addShardingPasses(
+          manager, options, /*localizes=*/options.stage != Stage::dist,
+          !options.disabledPasses.count("attention-fusion"));
     if (plan.tiled && options.training)
-      addTrainingPasses(manager, options.recompute, fusesAttention);
+      addTrainingPasses(manager, options);
     else if (plan.tiled && options.stage != Stage::dist)
       addModelPasses(manager, *schedule, i);
     else if (!plan.tiled)
       addVerification(manager);
     if (shards && options.training)
-      addShardingPasses(manager, options.mesh, options.zero,
+      addShardingPasses(manager, options,
                         /*localizes=*/options.stage != Stage::dist);
     if (plan.tiled && !asModel)
       addTaskPasses(manager, target, *schedule, i);

@@ -26,7 +26,9 @@ struct BatonStep {
   uint32_t past;
   /// The last `outputs` of the rows get logits, 0 ..= min(rows, max_outputs).
   uint32_t outputs;
-  uint32_t reserved;
+  /// Which of the programs that a rank runs in a step this is, where it runs
+  /// several one after the other; else 0. Programs do not read it.
+  uint32_t call;
 };
 
 /// Memory of one worker that no other worker reads.
@@ -48,6 +50,16 @@ struct BatonExchange {
   uint64_t part;
   /// Of an all_to_all: how far apart parts are received, `part` or more.
   uint64_t distance;
+};
+
+/// One tensor of a message: rows of equal length, at equal distances. Sizes are
+/// in bytes.
+struct BatonMessage {
+  void *data;
+  uint64_t rows;
+  uint64_t row_bytes;
+  /// From one row to the next.
+  uint64_t stride;
 };
 
 /// Everything that a running program reaches. The runtime owns all of it.
@@ -90,6 +102,12 @@ struct BatonContext {
   void (*exchange)(BatonContext *context, uint32_t collective,
                    uint32_t iteration, const BatonExchange *tensors,
                    uint32_t count);
+  /// Sends tensors to another rank, or receives them; called by the one task of
+  /// a message's phase. `message` is its place in the metadata's list, which
+  /// says which of both, and who the other rank is. Returns when the tensors
+  /// may be written again, or are there.
+  void (*message)(BatonContext *context, uint32_t message,
+                  const BatonMessage *tensors, uint32_t count);
   /// The runtime's own state, opaque to the program.
   void *host;
   /// Whoever watches what tasks touch, or null; opaque to the program.

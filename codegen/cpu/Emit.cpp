@@ -28,12 +28,16 @@ static Error verify(const Module &module) {
                            StringRef(message).split('\n').first);
 }
 
-Expected<std::unique_ptr<Module>>
-baton::cpu::emitModule(ProgramOp program, StringRef metadata,
-                       const Target &target, const TargetOptions &options,
-                       LLVMContext &context) {
-  if (Error error = plan::checkProgram(program))
-    return error;
+namespace baton::cpu {
+
+/// One program is baton_program, several are in a table.
+static Expected<std::unique_ptr<Module>>
+emit(ArrayRef<plan::ProgramLayout> layouts, bool isTable, StringRef metadata,
+     const Target &target, const TargetOptions &options, LLVMContext &context) {
+  ProgramOp first = layouts.front().program;
+  for (const plan::ProgramLayout &layout : layouts)
+    if (Error error = plan::checkProgram(layout.program))
+      return error;
   Expected<std::unique_ptr<TargetMachine>> machine =
       createTargetMachine(target, options.optimization);
   if (!machine)
@@ -49,26 +53,34 @@ baton::cpu::emitModule(ProgramOp program, StringRef metadata,
   if (!library)
     return library.takeError();
 
-  if (plan::computesInF64(program))
+  if (plan::computesInF64(first))
     if (Error error = library->addInF64(options.libraryInF64, *module))
       return error;
 
-  auto bodies = lowerBodies(program, !options.sanitize.empty(), context);
+  auto bodies = lowerBodies(first, !options.sanitize.empty(), context);
   if (!bodies)
     return bodies.takeError();
   if (*bodies)
     if (Error error = library->add(std::move(*bodies)))
       return error;
 
-  plan::emitDescription(*module, metadata, "baton_make_host_execution");
+  plan::emitDescription(*module, metadata,
+                        isTable ? "baton_make_stage_execution"
+                                : "baton_make_host_execution");
   ProgramTypes types(context);
-  plan::ProgramLayout layout(program);
   CalledBodies called(*module);
-  if (Error error =
-          emitProgram({*module, types, layout, *library, called,
-                       /*declaresAccesses=*/options.sanitize == "address"},
-                      program))
-    return error;
+  std::vector<std::string> symbols;
+  for (auto [i, layout] : enumerate(layouts)) {
+    symbols.push_back(isTable ? "baton_program_" + std::to_string(i)
+                              : "baton_program");
+    if (Error error =
+            emitProgram({*module, types, layout, *library, called,
+                         /*declaresAccesses=*/options.sanitize == "address"},
+                        layout.program, symbols.back()))
+      return error;
+  }
+  if (isTable)
+    plan::emitProgramTable(*module, symbols);
   called.finish();
   if (Error error = std::move(*library).linkInto(*module))
     return error;
@@ -77,6 +89,23 @@ baton::cpu::emitModule(ProgramOp program, StringRef metadata,
   if (Error error = optimize(*module, **machine, options))
     return error;
   return module;
+}
+
+} // namespace baton::cpu
+
+Expected<std::unique_ptr<Module>>
+baton::cpu::emitModule(ProgramOp program, StringRef metadata,
+                       const Target &target, const TargetOptions &options,
+                       LLVMContext &context) {
+  return emit(plan::ProgramLayout(program), /*isTable=*/false, metadata, target,
+              options, context);
+}
+
+Expected<std::unique_ptr<Module>>
+baton::cpu::emitModule(ArrayRef<plan::ProgramLayout> programs,
+                       StringRef metadata, const Target &target,
+                       const TargetOptions &options, LLVMContext &context) {
+  return emit(programs, /*isTable=*/true, metadata, target, options, context);
 }
 
 Error baton::cpu::emitObject(Module &module, const Target &target,

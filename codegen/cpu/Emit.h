@@ -27,6 +27,10 @@ namespace baton::event {
 class ProgramOp;
 } // namespace baton::event
 
+namespace baton::plan {
+struct ProgramLayout;
+} // namespace baton::plan
+
 namespace baton::cpu {
 
 /// What the user chooses.
@@ -65,6 +69,13 @@ llvm::Expected<std::unique_ptr<llvm::Module>>
 emitModule(event::ProgramOp program, llvm::StringRef metadata,
            const Target &target, const TargetOptions &options,
            llvm::LLVMContext &context);
+
+/// The same of the programs by which stages of a pipeline run: in the place of
+/// baton_program it has their table, baton_programs.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+emitModule(llvm::ArrayRef<plan::ProgramLayout> programs,
+           llvm::StringRef metadata, const Target &target,
+           const TargetOptions &options, llvm::LLVMContext &context);
 
 /// Writes `module` as an object file, position-independent and with one section
 /// per function, so that the linker can drop what is not used.

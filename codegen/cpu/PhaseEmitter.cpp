@@ -89,6 +89,7 @@ private:
   void emitCall(CallOp call);
   void emitAdvance(AdvanceOp advance);
   void emitExchange(ExchangeOp exchange);
+  void emitMessage(MessageOp message);
 
   // Pointers that all tiles share, loaded in the entry block: a task's stores
   // would keep LLVM from hoisting the loads.
@@ -243,6 +244,8 @@ void PhaseEmitter::emitTile(Value *tile) {
       emitCall(call);
     else if (auto exchange = mlir::dyn_cast<ExchangeOp>(op))
       emitExchange(exchange);
+    else if (auto message = mlir::dyn_cast<MessageOp>(op))
+      emitMessage(message);
     else
       emitAdvance(mlir::cast<AdvanceOp>(op));
   }
@@ -568,6 +571,37 @@ void PhaseEmitter::emitExchange(ExchangeOp op) {
                      {function->getArg(kPhaseContext),
                       builder.getInt32(layout.collectives.lookup(op)),
                       iteration, list, builder.getInt32(tensors.size())});
+}
+
+void PhaseEmitter::emitMessage(MessageOp op) {
+  size_t count = op.getTensors().size();
+  Type *listed = ArrayType::get(types.tensor, count);
+  Value *list = entry.CreateAlloca(listed, nullptr, "tensors");
+  for (auto [index, name] : enumerate(op.getBuffers())) {
+    auto set = [&](ProgramTypes::MessageField field, Value *value) {
+      builder.CreateStore(
+          value, builder.CreateConstInBoundsGEP2_32(
+                     types.tensor,
+                     builder.CreateConstInBoundsGEP2_64(listed, list, 0, index),
+                     0, field));
+    };
+    BufferOp tensor = buffer(name);
+    SmallVector<Value *> extents =
+        emitAffine(builder, tensor.getExtents(), operands());
+    Value *bytes = builder.getInt64(bytesOf(tensor.getElement()));
+    set(ProgramTypes::Data, bufferBase(tensor));
+    set(ProgramTypes::TensorRows, extents.front());
+    set(ProgramTypes::RowBytes,
+        extents.size() == 2 ? builder.CreateMul(extents.back(), bytes) : bytes);
+    set(ProgramTypes::Stride,
+        builder.CreateMul(bytes,
+                          builder.getInt64(tensor.getStrides().front())));
+  }
+  builder.CreateCall(types.message,
+                     loadContext(ProgramTypes::Message, "message"),
+                     {function->getArg(kPhaseContext),
+                      builder.getInt32(layout.messages.lookup(op)), list,
+                      builder.getInt32(count)});
 }
 
 //===----------------------------------------------------------------------===//

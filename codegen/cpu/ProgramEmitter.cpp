@@ -23,9 +23,9 @@ namespace {
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(const Emission &emission, ProgramOp program)
+  ProgramEmitter(const Emission &emission, ProgramOp program, StringRef symbol)
       : emission(emission), types(emission.types), program(program),
-        builder(emission.module.getContext()) {}
+        symbol(symbol), builder(emission.module.getContext()) {}
 
   Error emit();
 
@@ -61,6 +61,7 @@ private:
   const Emission &emission;
   const ProgramTypes &types;
   ProgramOp program;
+  StringRef symbol;
   IRBuilder<> builder;
 
   Function *border = nullptr;
@@ -93,16 +94,15 @@ Error ProgramEmitter::emit() {
     return declared.takeError();
   border = *declared;
   for (PhaseOp phase : phasesOf(program)) {
-    uint32_t rank = phases.size();
+    uint32_t rank = emission.layout.firstPhase + phases.size();
     Expected<Function *> function = emitPhase(emission, phase, rank);
     if (!function)
       return function.takeError();
     phases[phase] = {*function, rank};
   }
 
-  Function *function =
-      Function::Create(types.program, GlobalValue::ExternalLinkage,
-                       "baton_program", emission.module);
+  Function *function = Function::Create(
+      types.program, GlobalValue::ExternalLinkage, symbol, emission.module);
   function->setDoesNotThrow();
   context = function->getArg(0);
   context->setName("context");
@@ -268,6 +268,7 @@ void ProgramEmitter::emitBaseUpdate(
   });
 }
 
-Error baton::cpu::emitProgram(const Emission &emission, ProgramOp program) {
-  return ProgramEmitter(emission, program).emit();
+Error baton::cpu::emitProgram(const Emission &emission, ProgramOp program,
+                              StringRef symbol) {
+  return ProgramEmitter(emission, program, symbol).emit();
 }

@@ -8,7 +8,8 @@
 namespace baton::cpu {
 
 /// Defines baton_program and the functions of `program`'s phases.
-llvm::Error emitProgram(const Emission &emission, event::ProgramOp program);
+llvm::Error emitProgram(const Emission &emission, event::ProgramOp program,
+                        llvm::StringRef symbol);
 
 } // namespace baton::cpu
 

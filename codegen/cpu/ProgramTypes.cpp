@@ -15,10 +15,11 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
   worker = StructType::create("BatonWorker", pointer, pointer);
   exchanged =
       StructType::create("BatonExchange", pointer, pointer, i64, i64, i64);
+  tensor = StructType::create("BatonMessage", pointer, i64, i64, i64);
   context = StructType::create(
       "BatonContext", pointer, pointer, pointer, pointer, pointer,
       ArrayType::get(step, 2), pointer, pointer, pointer, pointer, pointer,
-      pointer, ArrayType::get(byte, 8), i32, ArrayType::get(byte, 60));
+      pointer, pointer, i32, ArrayType::get(byte, 60));
 
   advance = FunctionType::get(
       nothing, {pointer, pointer, pointer, pointer, i64, i64}, false);
@@ -31,5 +32,6 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
       FunctionType::get(nothing, {pointer, pointer, i32, i32, i64}, false);
   declareAccess = FunctionType::get(
       nothing, {pointer, i32, i32, i32, pointer, i64, i64, i64}, false);
+  message = FunctionType::get(nothing, {pointer, i32, pointer, i32}, false);
   program = FunctionType::get(nothing, {pointer, i32, i32}, false);
 }

@@ -16,10 +16,11 @@ struct ProgramTypes {
   enum StepField : unsigned { Rows, Past, Outputs };
   /// Fields of BatonExchange.
   enum ExchangeField : unsigned { Send, Receive, Bytes, Part, Distance };
+  /// Fields of BatonMessage.
+  enum MessageField : unsigned { Data, TensorRows, RowBytes, Stride };
   /// Fields of BatonWorker.
   enum WorkerField : unsigned { Scratch, Bases };
-  /// Fields of BatonContext. BorderPadding puts the border on a line of its
-  /// own.
+  /// Fields of BatonContext. The border begins a line, which is its own.
   enum ContextField : unsigned {
     Parameters,
     Storages,
@@ -31,9 +32,9 @@ struct ProgramTypes {
     Observe,
     Trace,
     Exchange,
+    Message,
     Host,
     Touches,
-    BorderPadding,
     Border
   };
 
@@ -41,6 +42,7 @@ struct ProgramTypes {
   llvm::StructType *worker;
   llvm::StructType *context;
   llvm::StructType *exchanged;
+  llvm::StructType *tensor;
   /// void(context, current, next, logits, stride, vocabulary)
   llvm::FunctionType *advance;
   /// void(context, phase, iteration, step)
@@ -53,6 +55,8 @@ struct ProgramTypes {
   llvm::FunctionType *beginTask;
   /// void(buffer, number, storage, writes, first, rows, row_stride, row_bytes)
   llvm::FunctionType *declareAccess;
+  /// void(context, message, tensors, count)
+  llvm::FunctionType *message;
   /// void(context, worker, workers)
   llvm::FunctionType *program;
 };

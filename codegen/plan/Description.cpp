@@ -72,3 +72,11 @@ void baton::plan::emitHostPrograms(Module &module,
   }
   defineTable(module, "baton_host_programs", addresses);
 }
+
+void baton::plan::emitProgramTable(Module &module,
+                                   ArrayRef<std::string> programs) {
+  SmallVector<Constant *> addresses;
+  for (const std::string &program : programs)
+    addresses.push_back(module.getFunction(program));
+  defineTable(module, "baton_programs", addresses);
+}

@@ -17,6 +17,11 @@ void emitDescription(llvm::Module &module, llvm::StringRef metadata,
 /// (runtime/cuda/gpu_device.cpp).
 void emitCubins(llvm::Module &module, llvm::ArrayRef<llvm::StringRef> cubins);
 
+/// Defines baton_programs, the module's functions of these names
+/// (runtime/decode/stage_execution.cpp).
+void emitProgramTable(llvm::Module &module,
+                      llvm::ArrayRef<std::string> programs);
+
 /// Defines baton_kernels, functions of these names in other objects
 /// (runtime/cuda/emulated_device.cpp).
 void emitKernelTable(llvm::Module &module, llvm::ArrayRef<std::string> kernels);

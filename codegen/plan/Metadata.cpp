@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <set>
+
 using nlohmann::json;
 using namespace baton::event;
 
@@ -330,8 +332,8 @@ static Payload payloadOf(ExchangeOp exchange,
 }
 
 /// In the order of their numbers.
-static json collectivesOf(const baton::plan::ProgramLayout &layout) {
-  json result = json::array();
+static void addCollectives(const baton::plan::ProgramLayout &layout,
+                           json &result) {
   ProgramOp program = layout.program;
   for (PhaseOp phase : phasesOf(program))
     for (auto exchange : phase.getBody().getOps<ExchangeOp>()) {
@@ -350,8 +352,102 @@ static json collectivesOf(const baton::plan::ProgramLayout &layout) {
            {"payload", payload.text},
            {"payload_bytes", payload.bytes},
            {"every_step", isInEveryStep(phase)},
+           {"program", program.getSymName().str()},
            {"tensors", std::move(tensors)}});
     }
+}
+
+/// In the order of their numbers.
+static void addMessages(const baton::plan::ProgramLayout &layout,
+                        json &result) {
+  ProgramOp program = layout.program;
+  for (PhaseOp phase : phasesOf(program))
+    for (auto message : phase.getBody().getOps<MessageOp>()) {
+      json tensors = json::array();
+      std::string payload;
+      for (mlir::FlatSymbolRefAttr name : message.getBuffers()) {
+        BufferOp buffer = layout.buffers.find(name.getAttr())->second;
+        tensors.push_back(name.getValue().str());
+        payload += payload.empty() ? "" : " + ";
+        payload +=
+            std::to_string(buffer.getElement().getIntOrFloatBitWidth() / 8);
+        for (mlir::AffineExpr extent : buffer.getExtents().getResults()) {
+          json factor = extentOf(extent);
+          payload += " * " + (factor.is_string() ? factor.get<std::string>()
+                                                 : factor.dump());
+        }
+      }
+      result.push_back(
+          {{"name", phase.getName().str()},
+           {"program", program.getSymName().str()},
+           {"direction",
+            stringifyMessageDirection(message.getDirection()).str()},
+           {"peer", stringifyMessagePeer(message.getPeer()).str()},
+           {"axis", message.getAxis().str()},
+           {"channel", message.getChannel().str()},
+           {"payload", payload},
+           {"tensors", std::move(tensors)}});
+    }
+}
+
+/// What a program's storages are for where a rank runs several programs: what
+/// is free between two of them ("transient"), what all of the rank's share
+/// ("rank") or those of one stage ("stage"), and of what there are several: see
+/// passes/tasks/StagePrograms.h.
+static json scopesOf(const baton::plan::ProgramLayout &layout) {
+  struct Use {
+    const char *scope = "transient";
+    std::string slot;
+  };
+  llvm::MapVector<mlir::StringAttr, Use> uses;
+  for (const auto &[name, storage] : layout.storages)
+    uses[name];
+  for (auto [name, buffer] : layout.buffers) {
+    BufferOp op = buffer;
+    if (op.getKind() != BufferKind::persistent || !op.getDescription())
+      continue;
+    Use &use = uses[op.getStorageAttr().getAttr()];
+    auto entry = [&](llvm::StringRef key) {
+      auto text = op.getDescription()->getAs<mlir::StringAttr>(key);
+      return text ? text.getValue() : llvm::StringRef();
+    };
+    bool isStage = llvm::is_contained(
+        {"parameter", "gradient", "optimizer", "kept"}, entry("role"));
+    use = {isStage ? "stage" : "rank", entry("slot").str()};
+  }
+  json result = json::array();
+  for (auto &[name, use] : uses) {
+    StorageOp op = layout.storages.find(name)->second.op;
+    result.push_back({{"storage", layout.storages.find(name)->second.index},
+                      {"bytes", op.getBytes()},
+                      {"scope", use.scope},
+                      {"slot", use.slot}});
+  }
+  return result;
+}
+
+/// Tensors of all stages, each with its stage's number, and those that all have
+/// in common.
+static json stageTensorsOf(Layouts layouts) {
+  json result = json::array();
+  std::set<std::pair<int64_t, std::string>> seen;
+  for (const baton::plan::ProgramLayout &layout : layouts) {
+    ProgramOp program = layout.program;
+    auto number = program->getAttrOfType<mlir::IntegerAttr>("event.stage");
+    for (json &tensor : persistentOf(layout)) {
+      std::string role = tensor.at("role");
+      bool isInput = role == "input";
+      if (!isInput && role != "parameter" && role != "gradient" &&
+          role != "optimizer")
+        continue;
+      int64_t stage = isInput || !number ? -1 : number.getInt();
+      if (!seen.insert({stage, tensor.at("name").get<std::string>()}).second)
+        continue;
+      if (stage >= 0)
+        tensor["stage"] = stage;
+      result.push_back(std::move(tensor));
+    }
+  }
   return result;
 }
 
@@ -377,16 +473,23 @@ json baton::plan::planMetadata(Layouts layouts) {
                         {"first_phase", layout.firstPhase},
                         {"phases", phases.size() - layout.firstPhase},
                         {"logits", logitsOf(program, layout)}});
+    if (mlir::Attribute part = program->getAttr("event.part")) {
+      programs.back()["part"] = toJson(part);
+      programs.back()["stage"] = toJson(program->getAttr("event.stage"));
+      programs.back()["storages"] = scopesOf(layout);
+    }
   }
   ProgramOp first = layouts.front().program;
   json proof, training;
+  json pipeline = toJson(first->getAttr("event.pipeline"));
   if (auto longest =
           first->getAttrOfType<mlir::IntegerAttr>("event.longest_sequence"))
     training = {{"longest_sequence", longest.getInt()},
                 {"vocabulary", toJson(first->getAttr("event.vocabulary"))},
                 {"compute", toJson(first->getAttr("event.compute"))},
                 {"recompute", toJson(first->getAttr("event.recompute"))},
-                {"tensors", persistentOf(layouts.front())}};
+                {"tensors", pipeline.is_null() ? persistentOf(layouts.front())
+                                               : stageTensorsOf(layouts)}};
   if (std::optional<mlir::DictionaryAttr> attribute = first.getProof())
     proof = toJson(*attribute);
   json result = {{"max_rows", rows},
@@ -402,8 +505,16 @@ json baton::plan::planMetadata(Layouts layouts) {
                  {"proof", std::move(proof)}};
   for (auto mesh : first.getBody().getOps<MeshOp>()) {
     result["mesh"] = meshOf(mesh);
-    result["collectives"] = collectivesOf(layouts.front());
+    result["collectives"] = json::array();
+    for (const ProgramLayout &layout : layouts)
+      addCollectives(layout, result["collectives"]);
     result["places"] = placesOf(layouts.front());
+  }
+  if (!pipeline.is_null()) {
+    pipeline["messages"] = json::array();
+    for (const ProgramLayout &layout : layouts)
+      addMessages(layout, pipeline["messages"]);
+    result["pipeline"] = std::move(pipeline);
   }
   if (training.is_object())
     result["training"] = std::move(training);

@@ -58,6 +58,10 @@ Error PhaseChecker::check() {
              {transfer.getSend(), transfer.getReceive()})
           if (Error error = checkBuffer(buffer(symbol)))
             return error;
+    } else if (auto message = mlir::dyn_cast<MessageOp>(op)) {
+      for (mlir::FlatSymbolRefAttr symbol : message.getBuffers())
+        if (Error error = checkBuffer(buffer(symbol)))
+          return error;
     } else {
       return createStringError("phase '" + phase.getName() +
                                "': " + op.getName().getStringRef() +

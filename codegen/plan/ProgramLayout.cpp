@@ -54,7 +54,9 @@ ProgramLayout::ProgramLayout(ProgramOp program, Numbers &numbers)
   for (PhaseOp phase : phasesOf(program)) {
     ++numbers.nextPhase;
     for (auto exchange : phase.getBody().getOps<ExchangeOp>())
-      collectives.try_emplace(exchange, collectives.size());
+      collectives[exchange] = numbers.nextCollective++;
+    for (auto message : phase.getBody().getOps<MessageOp>())
+      messages[message] = numbers.nextMessage++;
     if (std::optional<NotifyAttr> notify = phase.getNotify())
       events.find(notify->getEvent().getAttr())->second.notifier =
           mlir::cast<SegmentOp>(phase->getParentOp());

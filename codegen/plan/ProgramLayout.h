@@ -54,8 +54,9 @@ struct ProgramLayout {
   llvm::MapVector<mlir::StringAttr, Storage> storages;
   llvm::MapVector<mlir::StringAttr, event::BufferOp> buffers;
   llvm::MapVector<mlir::StringAttr, EventTensor> events;
-  /// Exchanges of ranks, in order of rank.
-  llvm::DenseMap<mlir::Operation *, int64_t> collectives;
+  /// Exchanges and messages of ranks, in order of rank, numbered over all
+  /// programs.
+  llvm::DenseMap<mlir::Operation *, int64_t> collectives, messages;
   /// Event words of all programs.
   int64_t words = 0;
   /// Number of the first phase, in order of rank, among those of all programs.
@@ -66,7 +67,8 @@ private:
     /// By what the loader makes of the checkpoint, in the order of a program.
     llvm::DenseMap<mlir::Attribute, llvm::SmallVector<int64_t, 1>> parameters;
     llvm::DenseMap<mlir::StringAttr, int64_t> storages;
-    int64_t nextParameter = 0, nextWord = 0, nextPhase = 0;
+    int64_t nextParameter = 0, nextWord = 0, nextPhase = 0, nextCollective = 0,
+            nextMessage = 0;
   };
   ProgramLayout(event::ProgramOp program, Numbers &numbers);
 };

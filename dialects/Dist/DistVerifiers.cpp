@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Dist/Placement.h"
+#include "dialects/Dist/Prediction.h"
 
 #include "dialects/Model/Verification.h"
 
@@ -95,6 +96,9 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                            << "': expected \"update\" or \"step\", beside '"
                            << kSummed << "'";
   }
+  if (name == kBubble && isa<ScheduleOp>(op) &&
+      isa<FloatAttr>(attribute.getValue()))
+    return success();
   if (name == kSharedHeads &&
       isa<SequenceAttentionOp, AttentionOp, AttentionQueryGradientOp,
           AttentionKeyValueGradientOp>(op) &&

@@ -175,6 +175,20 @@ def Event_ExchangeKind : I32EnumAttr<"ExchangeKind", "which part of a tensor goe
 }
 def Event_ExchangeKindAttr : EnumAttr<Event_Dialect, Event_ExchangeKind, "exchange_kind">;
 
+def Event_MessageDirection : I32EnumAttr<"MessageDirection", "what a rank does with a message", [
+    I32EnumAttrCase<"send", 0>, I32EnumAttrCase<"receive", 1>]> {
+  let cppNamespace = "::baton::event";
+  let genSpecializedAttr = 0;
+}
+def Event_MessageDirectionAttr : EnumAttr<Event_Dialect, Event_MessageDirection, "message_direction">;
+
+def Event_MessagePeer : I32EnumAttr<"MessagePeer", "the rank at the next place of an axis, or the one before", [
+    I32EnumAttrCase<"next", 0>, I32EnumAttrCase<"previous", 1>]> {
+  let cppNamespace = "::baton::event";
+  let genSpecializedAttr = 0;
+}
+def Event_MessagePeerAttr : EnumAttr<Event_Dialect, Event_MessagePeer, "message_peer">;
+
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
@@ -534,6 +548,41 @@ def Event_ExchangeOp : Event_Op<"exchange", [HasParent<"PhaseOp">]> {
   }];
 }
 
+def Event_MessageOp : Event_Op<"message", [HasParent<"PhaseOp">]> {
+  let summary = "a rank sends tensors to a neighbour, or receives what that one sends";
+  let description = [{
+    ```mlir
+    event.message send [@x] to next over "pp" for "activations"
+    event.message receive [@x] to previous over "pp" for "activations"
+    ```
+    Ranks of an axis are a ring: behind the last place comes the first one. A
+    message is all of its tensors, of each the rows that the step has. `channel`
+    names one of the ways from a rank to a neighbour. A channel keeps the order
+    of its messages, and holds any number of them: who sends goes on at once,
+    when the tensors may be written again; who receives waits for a message.
+
+    That what is received is what was sent, in number and shape, and that nobody
+    waits for ever, is what `dist.schedule` proves of the tables by which ranks
+    run their programs.
+
+    **Constraints:**
+    - the program has a mesh, and `axis` is one of it, of at least two ranks
+    - it stands alone in its phase, which has one task
+    - there is a tensor, and each is named once
+    - a tensor is a buffer of one or two dimensions, no input, of one copy, whose last extent is constant if there are two
+  }];
+  let arguments = (ins Event_MessageDirectionAttr:$direction, ArrayAttr:$tensors,
+                       Event_MessagePeerAttr:$peer, StrAttr:$axis, StrAttr:$channel);
+  let assemblyFormat = [{
+    $direction $tensors `to` $peer `over` $axis `for` $channel attr-dict
+  }];
+  let extraClassDeclaration = [{
+    bool sends() { return getDirection() == MessageDirection::send; }
+    auto getBuffers() { return getTensors().getAsRange<::mlir::FlatSymbolRefAttr>(); }
+  }];
+  let hasVerifier = 1;
+}
+
 def Event_AdvanceOp : Event_Op<"advance", [HasParent<"PhaseOp">]> {
   let summary = "hands the step's logits to the runtime, which samples and sets the next step";
   let description = [{
@@ -552,7 +601,7 @@ def Event_ScheduleOp : Event_Op<"schedule", [HasParent<"ProgramOp">]> {
     whatever the number of workers.
 
     **Constraints:**
-    - the program has no exchange, whose order every rank must share
+    - the program has no exchange or message, whose order ranks must share
     - the symbols lie in the program's ranges
     - every task of the step stands in one list, once
   }];

@@ -449,7 +449,8 @@ LogicalResult AdvanceOp::verify() {
 LogicalResult ScheduleOp::verify() {
   auto program = cast<ProgramOp>((*this)->getParentOp());
   for (PhaseOp phase : phasesOf(program))
-    if (!phase.getBody().getOps<ExchangeOp>().empty())
+    if (!phase.getBody().getOps<ExchangeOp>().empty() ||
+        !phase.getBody().getOps<MessageOp>().empty())
       return emitOpError() << "lists tasks of a program whose ranks exchange "
                               "tensors, in phase '"
                            << phase.getName() << "'";

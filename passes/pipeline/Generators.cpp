@@ -17,21 +17,6 @@ static Schedule start(const char *name, int stages, int microbatches) {
   return schedule;
 }
 
-Schedule baton::pipeline::makeGPipe(int stages, int microbatches) {
-  Schedule schedule = start("gpipe", stages, microbatches);
-  schedule.fused = true;
-  for (Table &table : schedule.tables) {
-    for (int i = 0; i < microbatches; ++i)
-      table.push_back({Phase::forward, i});
-    for (int i = 0; i < microbatches; ++i) {
-      table.push_back({Phase::input, i});
-      table.push_back({Phase::weight, i});
-    }
-    schedule.inFlight.push_back(microbatches);
-  }
-  return schedule;
-}
-
 /// `first` forward steps, then an input step before each. The weight step of a
 /// microbatch comes `delay` input steps after its own while there are forward
 /// steps; then every input step is followed by the next weight step.
@@ -53,33 +38,53 @@ static Table alternate(int microbatches, int first, int delay) {
   return table;
 }
 
-Schedule baton::pipeline::make1F1B(int stages, int microbatches) {
-  Schedule schedule = start("1f1b", stages, microbatches);
-  schedule.fused = true;
+namespace {
+/// What schedules of one chunk differ in: the numbers that alternate() takes,
+/// and how many microbatches are in flight at most.
+struct Alternation {
+  int first, delay, inFlight;
+};
+} // namespace
+
+/// `at` says it of a stage.
+template <typename Function>
+static Schedule makeAlternating(const char *name, int stages, int microbatches,
+                                bool fused, Function at) {
+  Schedule schedule = start(name, stages, microbatches);
+  schedule.fused = fused;
   for (int stage = 0; stage < stages; ++stage) {
-    schedule.tables[stage] = alternate(microbatches, stages - stage, 0);
-    schedule.inFlight.push_back(std::min(microbatches, stages - stage));
+    Alternation numbers = at(stage);
+    schedule.tables[stage] =
+        alternate(microbatches, numbers.first, numbers.delay);
+    schedule.inFlight.push_back(std::min(microbatches, numbers.inFlight));
   }
   return schedule;
+}
+
+Schedule baton::pipeline::makeGPipe(int stages, int microbatches) {
+  return makeAlternating(
+      "gpipe", stages, microbatches, /*fused=*/true,
+      [&](int) { return Alternation{microbatches, 0, microbatches}; });
+}
+
+Schedule baton::pipeline::make1F1B(int stages, int microbatches) {
+  return makeAlternating(
+      "1f1b", stages, microbatches, /*fused=*/true, [&](int stage) {
+        return Alternation{stages - stage, 0, stages - stage};
+      });
 }
 
 Schedule baton::pipeline::makeZeroBubbleH1(int stages, int microbatches) {
-  Schedule schedule = start("zb-h1", stages, microbatches);
-  for (int stage = 0; stage < stages; ++stage) {
-    schedule.tables[stage] = alternate(microbatches, stages - stage, stage);
-    schedule.inFlight.push_back(std::min(microbatches, stages));
-  }
-  return schedule;
+  return makeAlternating(
+      "zb-h1", stages, microbatches, /*fused=*/false,
+      [&](int stage) { return Alternation{stages - stage, stage, stages}; });
 }
 
 Schedule baton::pipeline::makeZeroBubbleH2(int stages, int microbatches) {
-  Schedule schedule = start("zb-h2", stages, microbatches);
-  for (int stage = 0; stage < stages; ++stage) {
-    schedule.tables[stage] =
-        alternate(microbatches, 2 * (stages - stage) - 1, 2 * stage);
-    schedule.inFlight.push_back(std::min(microbatches, 2 * stages - 1));
-  }
-  return schedule;
+  return makeAlternating(
+      "zb-h2", stages, microbatches, /*fused=*/false, [&](int stage) {
+        return Alternation{2 * (stages - stage) - 1, 2 * stage, 2 * stages - 1};
+      });
 }
 
 Schedule baton::pipeline::makeInterleaved(int stages, int microbatches,

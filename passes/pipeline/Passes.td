@@ -65,6 +65,9 @@ def PipelinePartitioning : Pass<"pipeline-partitioning", "::mlir::ModuleOp"> {
     - Where several stages contribute to a parameter's gradient,
       `dist.sum_gradients` says so.
 
+    `dist.bubble` of the schedule is the part of a step that stages idle, if
+    products take all of its time.
+
     The schedules `zb-h1` and `zb-h2` want gradients of parameters apart from
     those of inputs (`differentiate=split`); others take both forms.
 

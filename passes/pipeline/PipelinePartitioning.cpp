@@ -7,6 +7,7 @@
 #include "passes/pipeline/StageCosts.h"
 
 #include "dialects/Dist/Placement.h"
+#include "dialects/Dist/Prediction.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -191,6 +192,9 @@ public:
 
   LogicalResult run();
   void explain();
+  /// Notes on the schedule which part of a step stages idle, if products take
+  /// all of its time.
+  void predict();
 
   SmallVector<StageOp> stages;
 
@@ -380,21 +384,36 @@ LogicalResult Partition::run() {
   return success();
 }
 
+/// What the products of each position cost.
+static PipelineCosts productsOf(ArrayRef<StageOp> stages,
+                                const Schedule &schedule) {
+  PipelineCosts products;
+  products.positions.resize(schedule.countPositions());
+  for (StageOp stage : stages) {
+    PositionCosts costs = costsOf(stage);
+    for (int64_t position : stage.getPositions())
+      products.positions[position] = costs;
+  }
+  return products;
+}
+
+void Partition::predict() {
+  double bubble = simulate(schedule, productsOf(stages, schedule)).bubble;
+  findSchedule(program)->setAttr(kBubble, builder.getF64FloatAttr(bubble));
+}
+
 /// A remark for each position: its layers, and its part of all work; and one
 /// for what the schedule makes of these.
 void Partition::explain() {
   double all = 0;
   std::vector<std::pair<StageOp, double>> work(schedule.countPositions());
-  PipelineCosts products;
-  products.positions.resize(schedule.countPositions());
-  for (StageOp stage : stages) {
-    PositionCosts costs = costsOf(stage);
+  PipelineCosts products = productsOf(stages, schedule);
+  for (StageOp stage : stages)
     for (int64_t position : stage.getPositions()) {
-      products.positions[position] = costs;
+      const PositionCosts &costs = products.positions[position];
       work[position] = {stage, costs.forward + costs.input + costs.weight};
       all += work[position].second;
     }
-  }
   for (auto [position, entry] : llvm::enumerate(work)) {
     auto [stage, flops] = entry;
     auto remark = emitRemark(program.getLoc());
@@ -488,6 +507,7 @@ struct PipelinePartitioning
       if (failed(checkAxis(program, name)) ||
           failed(checkForm(program, *made)) || failed(partition.run()))
         return signalPassFailure();
+      partition.predict();
       if (explain)
         partition.explain();
       numStages += partition.stages.size();

@@ -204,7 +204,7 @@ static LogicalResult expectKnown(Operation *op) {
               "which of them a rank's queries read is not computed so far";
   bool isKnown = !isa<DistDialect>(op->getDialect()) ||
                  isa<AllReduceOp, FirstRankOp, LogitMaximumOp, LogitSumsOp,
-                     LossesOp, LossGradientsOp>(op);
+                     LossesOp, LossGradientsOp, ReceiveOp>(op);
   if (isKnown)
     return success();
   return op->emitOpError() << "cannot be localized: so far what ranks exchange "
@@ -235,6 +235,10 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
       gradients.push_back(op);
       return WalkResult::advance();
     }
+    // Ranks in one place of a batch's axes run all of the stages.
+    if (isa<ScheduleOp, StageOp, dist::PhaseOp, StageEndOp, SendOp,
+            SumGradientsOp>(op))
+      return WalkResult::advance();
     auto gather = dyn_cast<AllGatherOp>(op);
     auto gathered =
         gather ? gather.getX().getDefiningOp<ParameterOp>() : ParameterOp();
@@ -291,6 +295,16 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
   program.getBody().walk([](Operation *op) {
     op->removeAttr(kPlacements);
     op->removeAttr(kGradient);
+  });
+  // Rows are a rank's own now.
+  auto payload = [&](Value x) {
+    return countBytes(cast<StepTensorType>(x.getType()), placementOf(x), mesh);
+  };
+  program.getBody().walk([&](Operation *op) {
+    if (auto send = dyn_cast<SendOp>(op))
+      send.setPayload(payload(send.getX()));
+    if (auto receive = dyn_cast<ReceiveOp>(op))
+      receive.setPayload(payload(receive.getResult()));
   });
   return success();
 }

@@ -187,7 +187,8 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     beside it, which says when it is made (`scatter`), and an all-gather of a
     parameter leaves `dist.gathered` on that. What a gradient is summed up of, and over several steps of one update, is a
     rank's own until the step that ends with an update: there it is communicated,
-    once.
+    once. Where the step is cut into stages, ranks in one place of the batch's axes
+    run all of them, and messages between stages have a rank's rows.
 
     Placements are gone afterwards. Rows that are cut over axes that are not of the
     batch, what is communicated within a step beside sums, and key/value heads that

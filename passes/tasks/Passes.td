@@ -26,6 +26,11 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     iteration of a stack, or outside of stacks, until they have `bucket` bytes. A
     bucket's parts are added up and gathered after the backward step.
 
+    A program that is cut into stages (`dist.schedule`) becomes several: of each
+    `dist.stage` one for each of its phases, for sums of gradients and for the
+    update, and one in which all ranks agree on loss and norm. What phases keep for
+    one another lies in persistent buffers that say so.
+
     Not guaranteed: any order between tasks of different workers (derive-events)
     and shared memory between buffers (plan-memory).
   }];
@@ -97,7 +102,8 @@ def EventVerify : Pass<"event-verify", "::mlir::ModuleOp"> {
       rank that write them, and every task that writes after all that read;
     - every element read was written in this step, or by an earlier one if it
       belongs to a state;
-    - elements and words lie inside their buffers and event tensors.
+    - elements and words lie inside their buffers and event tensors;
+    - what a message or an exchange moves is what its phase states.
 
     The program gets a `proof` attribute, or an error names the two tasks and
     the buffer.

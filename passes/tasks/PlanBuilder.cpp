@@ -162,6 +162,22 @@ void PhaseBuilder::exchange(event::ExchangeKind kind, ArrayAttr axes,
                                          plan.builder.getArrayAttr(tensors));
 }
 
+void PhaseBuilder::message(event::MessageDirection direction,
+                           ArrayRef<View> tensors, event::MessagePeer peer,
+                           StringAttr axis, StringRef channel) {
+  SmallVector<Attribute> names;
+  for (const View &tensor : tensors) {
+    access(direction == event::MessageDirection::receive, tensor,
+           whole(tensor));
+    names.push_back(FlatSymbolRefAttr::get(tensor.buffer));
+  }
+  OpBuilder::InsertionGuard guard(plan.builder);
+  plan.builder.setInsertionPointToEnd(&phase.getBody().front());
+  plan.builder.create<event::MessageOp>(
+      phase.getLoc(), direction, plan.builder.getArrayAttr(names), peer, axis,
+      plan.builder.getStringAttr(channel));
+}
+
 //===----------------------------------------------------------------------===//
 // Programs
 //===----------------------------------------------------------------------===//
@@ -335,6 +351,15 @@ View PlanBuilder::persistent(StringRef name, model::StepTensorType type,
           identity(type.getRank(), context())};
 }
 
+View PlanBuilder::kept(StringRef name, model::StepTensorType type,
+                       int64_t layers, DictionaryAttr description,
+                       Location location) {
+  View view = transient(name, type, location, layers);
+  view.buffer.setKind(event::BufferKind::persistent);
+  view.buffer.setDescriptionAttr(description);
+  return view;
+}
+
 View PlanBuilder::received(StringRef name, int64_t rows, int64_t columns,
                            int64_t layers, Location location,
                            ArrayRef<AffineExpr> extents) {
@@ -355,8 +380,8 @@ View PlanBuilder::received(StringRef name, int64_t rows, int64_t columns,
 }
 
 StringAttr PlanBuilder::storage(StringRef name, int64_t bytes,
-                                Location location) {
-  std::string unique = uniqueName(name);
+                                Location location, bool isReserved) {
+  std::string unique = isReserved ? name.str() : uniqueName(name);
   builder.create<event::StorageOp>(location, unique, bytes);
   return builder.getStringAttr(unique);
 }

@@ -75,6 +75,11 @@ public:
   void exchange(event::ExchangeKind kind, mlir::ArrayAttr axes,
                 llvm::StringRef purpose,
                 llvm::ArrayRef<event::TransferAttr> transfers);
+  /// Sends these tensors to a neighbour, or receives them: states that the task
+  /// reads or writes all of each.
+  void message(event::MessageDirection direction, llvm::ArrayRef<View> tensors,
+               event::MessagePeer peer, mlir::StringAttr axis,
+               llvm::StringRef channel);
 
 private:
   friend class PlanBuilder;
@@ -103,6 +108,8 @@ public:
 
   /// A name nobody has yet, close to the one given.
   std::string uniqueName(llvm::StringRef base);
+  /// Keeps a name for what is called exactly so in several programs.
+  void reserve(llvm::StringRef name) { names.insert(name); }
 
   /// A phase with a grid of these extents, each at most its capacity.
   PhaseBuilder phase(llvm::StringRef name, mlir::Location location,
@@ -121,6 +128,11 @@ public:
                   int64_t layers, mlir::StringAttr storage,
                   mlir::DictionaryAttr description, mlir::Location location);
 
+  /// As transient(), in memory of its own that keeps its values from step to
+  /// step.
+  View kept(llvm::StringRef name, model::StepTensorType type, int64_t layers,
+            mlir::DictionaryAttr description, mlir::Location location);
+
   /// A buffer of f32 that ranks exchange: row-major, in a storage of its own,
   /// with a copy for each of `layers` iterations. `extents` say how much of it
   /// a step uses, if not all.
@@ -128,9 +140,10 @@ public:
                 int64_t layers, mlir::Location location,
                 llvm::ArrayRef<mlir::AffineExpr> extents = {});
 
-  /// Memory for buffers that are to share it.
+  /// Memory for buffers that are to share it; of a name that was reserved, if
+  /// it `isReserved`.
   mlir::StringAttr storage(llvm::StringRef name, int64_t bytes,
-                           mlir::Location location);
+                           mlir::Location location, bool isReserved = false);
 
   /// State of [kv, heads, dim] for each of `layers` iterations. Heads lie
   /// apart, so that one head's positions are read in one stream.

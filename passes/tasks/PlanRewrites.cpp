@@ -104,7 +104,8 @@ Expected<std::pair<PhaseOp, PhaseOp>> tasks::splitPhase(RewriterBase &rewriter,
                 ", a cut before tile " + Twine(at) + " leaves nothing");
   if (!phase.getBody().getOps<AdvanceOp>().empty())
     return fail("it hands over the step's logits");
-  if (!phase.getBody().getOps<ExchangeOp>().empty())
+  if (!phase.getBody().getOps<ExchangeOp>().empty() ||
+      !phase.getBody().getOps<MessageOp>().empty())
     return fail("it is where ranks exchange tensors");
   rewriter.setInsertionPoint(phase);
   auto front = cast<PhaseOp>(rewriter.clone(*phase));
@@ -150,7 +151,8 @@ Expected<PhaseOp> tasks::mergePhases(RewriterBase &rewriter,
     };
     if (!phase.getBody().getOps<AdvanceOp>().empty())
       return fail("it hands over the step's logits");
-    if (!phase.getBody().getOps<ExchangeOp>().empty())
+    if (!phase.getBody().getOps<ExchangeOp>().empty() ||
+        !phase.getBody().getOps<MessageOp>().empty())
       return fail("it is where ranks exchange tensors");
     if (i == 0)
       continue;

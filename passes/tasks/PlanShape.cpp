@@ -424,6 +424,9 @@ LogicalResult PlanVerifier::verifyBodies() {
       if (auto exchange = dyn_cast<ExchangeOp>(op))
         if (failed(verifyExchange(phase, exchange)))
           return failure();
+      if (auto message = dyn_cast<MessageOp>(op))
+        if (failed(verifyMessage(phase, message)))
+          return failure();
       auto advance = dyn_cast<AdvanceOp>(op);
       if (!advance)
         continue;

@@ -78,6 +78,7 @@ private:
   mlir::LogicalResult verifyParts(event::ExchangeOp exchange,
                                   event::TransferAttr transfer);
   mlir::LogicalResult verifyExchange(PhaseOp phase, event::ExchangeOp exchange);
+  mlir::LogicalResult verifyMessage(PhaseOp phase, event::MessageOp message);
   mlir::LogicalResult verifyCounts();
   mlir::LogicalResult verifyScopes();
   mlir::LogicalResult verifyWordOrder();

@@ -30,17 +30,17 @@ static int64_t countRanks(dist::MeshOp mesh, ArrayAttr axes) {
   return mesh.countRanks(llvm::to_vector(axes.getAsRange<StringAttr>()));
 }
 
-RankSums::RankSums(Tiler &tiler, model::ProgramOp model, dist::MeshOp mesh,
+RankSums::RankSums(Tiler &tiler, Operation *scope, dist::MeshOp mesh,
                    int64_t bucketBytes,
                    std::function<bool(const Trainable &)> splits)
     : tiler(tiler), plan(tiler.plan), mesh(mesh), bucketBytes(bucketBytes),
       splits(std::move(splits)), shards(plan) {
   // What a parameter is depends on the stack that it stands in.
-  model.walk([&](model::GradientOp op) {
+  scope->walk([&](model::GradientOp op) {
     tiler.stack = op->getParentOfType<model::StackOp>();
     last[tiler.describe(op.getParameter())] = op;
   });
-  model.walk([&](model::ParameterOp op) {
+  scope->walk([&](model::ParameterOp op) {
     tiler.stack = op->getParentOfType<model::StackOp>();
     if (op->hasAttr(dist::kGathered))
       gathered.insert(tiler.describe(op.getResult()));

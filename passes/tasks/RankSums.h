@@ -35,9 +35,9 @@ namespace baton::tasks {
 
 class RankSums {
 public:
-  /// `mesh` is not null. `splits` says whether a parameter's update can be one
-  /// of parts.
-  RankSums(Tiler &tiler, model::ProgramOp model, dist::MeshOp mesh,
+  /// Of the gradients in `scope`, a program or a stage of one. `mesh` is not
+  /// null. `splits` says whether a parameter's update can be one of parts.
+  RankSums(Tiler &tiler, mlir::Operation *scope, dist::MeshOp mesh,
            int64_t bucketBytes, std::function<bool(const Trainable &)> splits);
 
   /// What ranks have only parts of, of a parameter whose buffers are to be

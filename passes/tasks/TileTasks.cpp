@@ -3,6 +3,7 @@
 #include "passes/tasks/DoublePrecision.h"
 #include "passes/tasks/Passes.h"
 #include "passes/tasks/RankSums.h"
+#include "passes/tasks/StagePrograms.h"
 #include "passes/tasks/StepSums.h"
 #include "passes/tasks/TilingRules.h"
 #include "passes/tasks/TrainingRules.h"
@@ -73,7 +74,16 @@ static bool mayYieldInto(BlockArgument argument, Value yielded) {
                      yielded) == 1;
 }
 
-static LogicalResult tileBlock(Block &block, Tiler &tiler);
+static LogicalResult tileBlock(Block &block, Tiler &tiler) {
+  if (tiler.sums)
+    tiler.sums->begin(block);
+  if (tiler.training && tiler.training->rankSums)
+    tiler.training->rankSums->gatherParameters(block);
+  SmallVector<Operation *> ops;
+  for (Operation &op : block)
+    ops.push_back(&op);
+  return tileOps(ops, tiler);
+}
 
 static LogicalResult tileStack(model::StackOp stack, Tiler &tiler,
                                unsigned number) {
@@ -154,14 +164,10 @@ static LogicalResult checkTile(Operation &op) {
                           << problem;
 }
 
-static LogicalResult tileBlock(Block &block, Tiler &tiler) {
+LogicalResult tasks::tileOps(ArrayRef<Operation *> ops, Tiler &tiler) {
   unsigned stacks = 0;
-  if (tiler.sums)
-    tiler.sums->begin(block);
-  if (tiler.training && tiler.training->rankSums)
-    tiler.training->rankSums->gatherParameters(block);
-  for (Operation &op : block) {
-    if (failed(checkTile(op)))
+  for (Operation *op : ops) {
+    if (failed(checkTile(*op)))
       return failure();
     if (isa<model::YieldOp>(op))
       continue;
@@ -186,12 +192,12 @@ static LogicalResult tileBlock(Block &block, Tiler &tiler) {
       continue;
     }
     if (tiler.training)
-      if (auto tiled = tileTrainingOp(&op, tiler, *tiler.training)) {
+      if (auto tiled = tileTrainingOp(op, tiler, *tiler.training)) {
         if (failed(*tiled))
           return failure();
         continue;
       }
-    if (failed(tileOp(&op, tiler)))
+    if (failed(tileOp(op, tiler)))
       return failure();
   }
   return success();
@@ -282,6 +288,58 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     return success();
   }
 
+  /// A program without phases.
+  FailureOr<event::ProgramOp> create(model::ProgramOp model, StringRef name) {
+    OpBuilder builder(model);
+    // A training step has rows of several sequences and no past.
+    int64_t positions =
+        model.getTraining() ? int64_t(maxRows) : int64_t(model.getMaxSeq());
+    int64_t rows = std::min<int64_t>(maxRows, positions);
+    auto program =
+        builder.create<event::ProgramOp>(model.getLoc(), name, rows, positions,
+                                         std::min<int64_t>(maxOutputs, rows),
+                                         /*scratch_bytes=*/0, DictionaryAttr());
+    program.getBody().emplaceBlock();
+    if (failed(addMesh(model, program)))
+      return failure();
+    return program;
+  }
+
+  /// What a program that has its phases says of itself.
+  static LogicalResult finish(model::ProgramOp model, PlanBuilder &plan,
+                              StringRef compute) {
+    event::ProgramOp program = plan.program;
+    // Segments around stacks may have stayed empty.
+    for (auto segment : llvm::make_early_inc_range(
+             program.getBody().getOps<event::SegmentOp>()))
+      if (segment.getBody().front().empty())
+        segment.erase();
+    program.setScratchBytes(plan.scratchBytes);
+    if (model.getFamily())
+      program->setAttr("event.family", model.getFamilyAttr());
+    if (!model.getTraining())
+      return success();
+    Builder builder(program.getContext());
+    program->setAttr("event.longest_sequence", model.getMaxSeqAttr());
+    program->setAttr("event.compute", builder.getStringAttr(compute));
+    if (compute == "f64" && failed(makeDouble(program)))
+      return failure();
+    if (Attribute recompute = model->getAttr("model.recompute"))
+      program->setAttr("event.recompute", recompute);
+    model.walk([&](Operation *op) {
+      if (!isa<model::CrossEntropyOp, dist::LogitMaximumOp>(op))
+        return;
+      Value weight = op->getOperand(1);
+      auto parameter = weight.getDefiningOp<model::ParameterOp>();
+      int64_t tokens =
+          parameter
+              ? parameter.getWholeShape().front()
+              : cast<model::StepTensorType>(weight.getType()).getDimension(0);
+      program->setAttr("event.vocabulary", builder.getI64IntegerAttr(tokens));
+    });
+    return success();
+  }
+
   LogicalResult run(model::ProgramOp model) {
     FailureOr<StringRef> compute = computeType(model);
     if (failed(compute))
@@ -289,21 +347,21 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     if (*compute == "f64" && !model.getTraining())
       return model.emitOpError() << "cannot be tiled: parameters are f64, in "
                                     "which only training programs compute";
-    OpBuilder builder(model);
-    // A training step has rows of several sequences and no past.
-    int64_t positions =
-        model.getTraining() ? int64_t(maxRows) : int64_t(model.getMaxSeq());
-    int64_t rows = std::min<int64_t>(maxRows, positions);
-    auto program = builder.create<event::ProgramOp>(
-        model.getLoc(), model.getSymName(), rows, positions,
-        std::min<int64_t>(maxOutputs, rows), /*scratch_bytes=*/0,
-        DictionaryAttr());
-    program.getBody().emplaceBlock();
-    if (failed(addMesh(model, program)))
+    TileSizes sizes = {linearRows, linearColumns, attentionRows, attentionSplit,
+                       plainRows,  logitsBytes,   bucket};
+    if (!model.getBody().getOps<dist::ScheduleOp>().empty()) {
+      StagePrograms stages(
+          model, sizes, [&](StringRef name) { return create(model, name); },
+          [&](PlanBuilder &plan) { return finish(model, plan, *compute); });
+      if (failed(stages.build()))
+        return failure();
+      model.erase();
+      return success();
+    }
+    FailureOr<event::ProgramOp> program = create(model, model.getSymName());
+    if (failed(program))
       return failure();
-
-    PlanBuilder plan(program, {linearRows, linearColumns, attentionRows,
-                               attentionSplit, plainRows, logitsBytes, bucket});
+    PlanBuilder plan(*program, sizes);
     plan.isTraining = model.getTraining();
     Tiler tiler(plan);
     Block &block = model.getBody().front();
@@ -319,35 +377,9 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       tiler.training = &training.emplace(tiler, model);
     else
       tiler.views[block.getArgument(0)] = plan.tokens(model.getLoc());
-    if (failed(tileBlock(block, tiler)))
+    if (failed(tileBlock(block, tiler)) ||
+        failed(finish(model, plan, *compute)))
       return failure();
-    // Segments around stacks may have stayed empty.
-    for (auto segment : llvm::make_early_inc_range(
-             program.getBody().getOps<event::SegmentOp>()))
-      if (segment.getBody().front().empty())
-        segment.erase();
-    program.setScratchBytes(plan.scratchBytes);
-    if (model.getFamily())
-      program->setAttr("event.family", model.getFamilyAttr());
-    if (model.getTraining()) {
-      program->setAttr("event.longest_sequence", model.getMaxSeqAttr());
-      program->setAttr("event.compute", builder.getStringAttr(*compute));
-      if (*compute == "f64" && failed(makeDouble(program)))
-        return failure();
-      if (Attribute recompute = model->getAttr("model.recompute"))
-        program->setAttr("event.recompute", recompute);
-      model.walk([&](Operation *op) {
-        if (!isa<model::CrossEntropyOp, dist::LogitMaximumOp>(op))
-          return;
-        Value weight = op->getOperand(1);
-        auto parameter = weight.getDefiningOp<model::ParameterOp>();
-        int64_t tokens =
-            parameter
-                ? parameter.getWholeShape().front()
-                : cast<model::StepTensorType>(weight.getType()).getDimension(0);
-        program->setAttr("event.vocabulary", builder.getI64IntegerAttr(tokens));
-      });
-    }
     model.erase();
     return success();
   }

@@ -87,6 +87,10 @@ private:
 /// Adds the phases of one op and the view of its result.
 mlir::LogicalResult tileOp(mlir::Operation *op, Tiler &tiler);
 
+/// The same for several ops, one behind the other, stacks among them.
+mlir::LogicalResult tileOps(llvm::ArrayRef<mlir::Operation *> ops,
+                            Tiler &tiler);
+
 /// The same for an op with a body of the user's.
 mlir::LogicalResult tileCustom(model::CustomOp op, Tiler &tiler);
 

@@ -47,10 +47,17 @@ static std::vector<std::string> namesOf(const Trainable &trainable) {
 
 Training::~Training() = default;
 
-Training::Training(Tiler &tiler, model::ProgramOp model)
-    : tiler(tiler), optimizer(std::make_unique<Optimizer>(
-                        model->getParentOfType<ModuleOp>())) {
+Training::Training(Tiler &tiler, model::ProgramOp model,
+                   const ParameterNames *names)
+    : tiler(tiler), names(names), optimizer(std::make_unique<Optimizer>(
+                                      model->getParentOfType<ModuleOp>())) {
   PlanBuilder &plan = tiler.plan;
+  // Programs of one stage know its parameters by their names.
+  if (names)
+    for (const auto &[key, name] : *names)
+      for (StringRef suffix :
+           {".weights", ".gradient", ".weights_memory", ".gradient_memory"})
+        plan.reserve(name + suffix.str());
   mesh = dist::findMesh(model);
   if (mesh)
     rankSums = std::make_unique<RankSums>(
@@ -104,7 +111,8 @@ Trainable &Training::trainable(Value value) {
   Trainable &made = *entry;
   Builder builder(plan.context());
   made.location = value.getLoc();
-  made.name = plan.uniqueName(nameOf(parameter));
+  made.name = names ? names->find(parameter->getAttrDictionary())->second
+                    : plan.uniqueName(nameOf(parameter));
   made.layers = tiler.layersOf(value);
   made.description = description;
   if (parameter.getShards()) {
@@ -122,11 +130,13 @@ Trainable &Training::trainable(Value value) {
     // Of what a rank keeps only a part of, there is one layer at a time.
     int64_t layers = isKept ? made.layers : 1;
     storage = plan.storage((name + "_memory").str(),
-                           bytesOf(type, plan) * layers, made.location);
+                           bytesOf(type, plan) * layers, made.location,
+                           /*isReserved=*/names);
     SmallVector<NamedAttribute> entries(description.getValue());
     entries.push_back(
         builder.getNamedAttr("role", builder.getStringAttr(role)));
-    return plan.persistent(plan.uniqueName(name), type, layers, storage,
+    return plan.persistent(names ? name.str() : plan.uniqueName(name), type,
+                           layers, storage,
                            isKept ? builder.getDictionaryAttr(entries)
                                   : DictionaryAttr(),
                            made.location);
@@ -158,10 +168,11 @@ View Training::never() {
 
 void Training::keep(model::SaveOp save) {
   Value x = save.getX();
-  View view = tiler.plan.transient(
-      tiler.plan.uniqueName(save.getName().str() + ".saved"), typeOf(x),
-      save.getLoc(), tiler.stack.getRepeat());
-  saved[save.getName()] = view;
+  View &view = saved[save.getName()];
+  if (!view.buffer)
+    view = tiler.plan.transient(
+        tiler.plan.uniqueName(save.getName().str() + ".saved"), typeOf(x),
+        save.getLoc(), tiler.stack.getRepeat());
   Operation *maker = x.getDefiningOp();
   if (maker && !isViewOp(maker))
     tiler.destinations.try_emplace(x, view);
@@ -185,7 +196,8 @@ View Training::squares(Location location) {
   SmallVector<size_t> places;
   for (Attribute description : parameters) {
     auto found = trainables.find(description);
-    if (found == trainables.end() || !found->second->hasGradient)
+    if (found == trainables.end() || !found->second->hasGradient ||
+        !found->second->isCounted)
       continue;
     Trainable *trainable = found->second.get();
     const Shard *shard = trainable->shard;
@@ -261,21 +273,25 @@ View Training::squares(Location location) {
   return partials;
 }
 
-/// Loss, the gradients' norm, the factor that clips them, whether all is
-/// finite.
 View Training::summarize(const View &loss, const View &partials,
-                         Location location) {
+                         Location location, View into) {
   PlanBuilder &plan = tiler.plan;
-  View summary = plan.transient(
-      plan.uniqueName("summary"),
-      model::StepTensorType::get(plan.context(), {1, 4},
-                                 Float32Type::get(plan.context())),
-      location);
+  View summary = into;
+  if (!summary.buffer)
+    summary = plan.transient(
+        plan.uniqueName("summary"),
+        model::StepTensorType::get(plan.context(), {1, 4},
+                                   Float32Type::get(plan.context())),
+        location);
   PhaseBuilder phase = plan.phase(plan.uniqueName("summary.sum"), location,
                                   {plan.constant(1)}, {1});
+  int64_t count = 1;
+  for (int64_t extent : partials.type.getShape())
+    count *= extent;
   Box box = phase.whole(partials), out = phase.whole(summary),
       limit = phase.whole(numbers);
-  box.high[1] = plan.symbol(event::kOutputs) * partials.type.getDimension(1);
+  box.high.back() =
+      plan.symbol(event::kOutputs) * partials.type.getShape().back();
   limit.low[0] = phase.constant(Optimizer::kClip);
   limit.high[0] = phase.constant(Optimizer::kLossScale + 1);
   SmallVector<Attribute> operands;
@@ -285,22 +301,15 @@ View Training::summarize(const View &loss, const View &partials,
   operands.push_back(phase.count(plan.extent(loss.type.getDimension(0))));
   phase.reads(partials, box);
   phase.reads(numbers, limit);
-  operands.append({phase.address(partials, box), phase.count(box.high[1]),
+  operands.append({phase.address(partials, box),
+                   phase.count(plan.symbol(event::kOutputs) * count),
                    phase.address(numbers, limit)});
   phase.call("step_summary", operands);
   return summary;
 }
 
-LogicalResult Training::finish(const View &loss, Location location) {
-  PlanBuilder &plan = tiler.plan;
-  if (rankSums)
-    rankSums->finish(location);
-  // Parameters whose layers are updated together, and the others by how many
-  // layers they have.
-  SmallVector<std::pair<Trainable *, update::GroupOp>> together;
-  llvm::MapVector<int64_t, decltype(together)> apart;
-  // Those of which each rank updates a part.
-  llvm::DenseMap<Trainable *, update::GroupOp> parts;
+FailureOr<Training::Rules> Training::rules(Location location) {
+  Rules rules;
   for (auto &[key, trainable] : trainables) {
     if (!trainable->hasGradient)
       continue;
@@ -311,15 +320,63 @@ LogicalResult Training::finish(const View &loss, Location location) {
              << "cannot be tiled: no update.group fits the parameter "
              << trainable->name << ", which has a gradient";
     if (trainable->shard) {
-      parts[trainable.get()] = group;
+      rules.parts[trainable.get()] = group;
       continue;
     }
     auto &list = takesLayersTogether(optimizer->ruleOf(group))
-                     ? together
-                     : apart[trainable->layers];
+                     ? rules.together
+                     : rules.apart[trainable->layers];
     list.push_back({trainable.get(), group});
   }
-  if (together.empty() && apart.empty() && parts.empty())
+  return rules;
+}
+
+LogicalResult Training::update(const Rules &rules, const View &summary,
+                               Location location) {
+  PlanBuilder &plan = tiler.plan;
+  UpdateInputs read{*optimizer, numbers, summary};
+  for (auto [trainable, group] : rules.together)
+    if (failed(tileUpdate(*trainable, group, read, plan)))
+      return failure();
+  for (auto &[layers, list] : rules.apart) {
+    plan.beginSegment("update." + std::to_string(layers), layers, location);
+    for (auto [trainable, group] : list)
+      if (failed(tileUpdate(*trainable, group, read, plan)))
+        return failure();
+  }
+  if (rankSums && failed(rankSums->updateShards(
+                      [&](Trainable &trainable) {
+                        return tileUpdate(trainable,
+                                          rules.parts.lookup(&trainable), read,
+                                          plan);
+                      },
+                      location)))
+    return failure();
+  if (!rules.apart.empty() || !rules.parts.empty())
+    plan.beginSegment("advance", 1, location);
+  return success();
+}
+
+void Training::advance(const View &summary, Location location) {
+  // What the runtime writes for the next step, nobody reads any more.
+  PlanBuilder &plan = tiler.plan;
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName("advance"), location, {plan.constant(1)}, {1});
+  phase.reads(summary, phase.whole(summary));
+  for (const View &input : inputs)
+    phase.writes(input, phase.whole(input));
+  phase.advance(summary);
+}
+
+LogicalResult Training::finish(const View &loss, Location location) {
+  PlanBuilder &plan = tiler.plan;
+  if (rankSums)
+    rankSums->finish(location);
+  FailureOr<Rules> found = rules(location);
+  if (failed(found))
+    return failure();
+  if (found->together.empty() && found->apart.empty() &&
+      found->parts.empty())
     return emitError(location) << "cannot be tiled: no parameter has a "
                                   "gradient; differentiate comes before "
                                   "tile-tasks";
@@ -329,39 +386,15 @@ LogicalResult Training::finish(const View &loss, Location location) {
   View losses = rankSums ? rankSums->gatherLoss(loss, location) : loss;
   SmallVector<Trainable *> gradients;
   for (auto &[key, trainable] : trainables)
-    if (trainable->hasGradient)
+    if (trainable->hasGradient && trainable->isCounted)
       gradients.push_back(trainable.get());
   // Of gradients of which ranks compute parts, blocks are not those of one rank.
   bool areCut = llvm::any_of(gradients, [](Trainable *t) { return t->axes; });
   View partials = areCut ? sumSquares(gradients, mesh, plan, location)
                          : squares(location);
   View summary = summarize(losses, partials, location);
-  UpdateInputs read{*optimizer, numbers, summary};
-  for (auto [trainable, group] : together)
-    if (failed(tileUpdate(*trainable, group, read, plan)))
-      return failure();
-  for (auto &[layers, list] : apart) {
-    plan.beginSegment("update." + std::to_string(layers), layers, location);
-    for (auto [trainable, group] : list)
-      if (failed(tileUpdate(*trainable, group, read, plan)))
-        return failure();
-  }
-  if (rankSums && failed(rankSums->updateShards(
-                      [&](Trainable &trainable) {
-                        return tileUpdate(trainable, parts.lookup(&trainable),
-                                          read, plan);
-                      },
-                      location)))
+  if (failed(update(*found, summary, location)))
     return failure();
-  if (!apart.empty() || !parts.empty())
-    plan.beginSegment("advance", 1, location);
-
-  // What the runtime writes for the next step, nobody reads any more.
-  PhaseBuilder phase =
-      plan.phase(plan.uniqueName("advance"), location, {plan.constant(1)}, {1});
-  phase.reads(summary, phase.whole(summary));
-  for (const View &input : inputs)
-    phase.writes(input, phase.whole(input));
-  phase.advance(summary);
+  advance(summary, location);
   return success();
 }

@@ -12,6 +12,7 @@
 #include "passes/tasks/TilingRules.h"
 
 #include "dialects/Dist/Dist.h"
+#include "dialects/Update/Update.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -49,12 +50,21 @@ struct Trainable {
   const Shard *shard = nullptr;
   /// The gradient is one step's, of one layer at a time: none before it.
   bool isFresh = false;
+  /// Whether the norm of gradients counts it: not twice where several ranks
+  /// have the same one.
+  bool isCounted = true;
 };
+
+/// What parameters are called, by their attributes, in the order of the model:
+/// the same in all programs of one that is cut into stages.
+using ParameterNames = llvm::MapVector<mlir::Attribute, std::string>;
 
 /// What rules see of a training program beside the Tiler's.
 class Training {
 public:
-  Training(Tiler &tiler, model::ProgramOp model);
+  /// Without `names`, which outlive it, parameters are named as they come.
+  Training(Tiler &tiler, model::ProgramOp model,
+           const ParameterNames *names = nullptr);
   ~Training();
 
   /// The buffers of a parameter, made when it is first asked for.
@@ -62,8 +72,8 @@ public:
 
   /// Values that stacks have saved, by name.
   llvm::StringMap<View> saved;
-  /// Makes room for one of the stack that is being tiled; whoever computes it
-  /// writes it there, if that can be.
+  /// Makes room for one of the stack that is being tiled, if there is none yet;
+  /// whoever computes it writes it there, if that can be.
   void keep(model::SaveOp save);
 
   /// Of sums of logits of which each rank has some: the rank's own, and the
@@ -77,6 +87,31 @@ public:
   /// the end of the step. `loss` is [rows].
   mlir::LogicalResult finish(const View &loss, mlir::Location location);
 
+  // Its pieces.
+
+  /// A rule for each parameter that has a gradient: those whose layers change
+  /// together, and the others by how many layers they have.
+  struct Rules {
+    using List = llvm::SmallVector<std::pair<Trainable *, update::GroupOp>>;
+    List together;
+    llvm::MapVector<int64_t, List> apart;
+    /// Those of which each rank updates a part.
+    llvm::DenseMap<Trainable *, update::GroupOp> parts;
+  };
+  mlir::FailureOr<Rules> rules(mlir::Location location);
+  /// Sums of squares of all gradients, parameter by parameter: [1, parameters].
+  View squares(mlir::Location location);
+  /// [1, 4]: loss, the gradients' norm, the factor that clips them, whether all
+  /// is finite. Of partial sums of squares, in one piece. Written to `into`, if
+  /// that is a buffer.
+  View summarize(const View &loss, const View &partials,
+                 mlir::Location location, View into = {});
+  /// The updates, in the present segment and others behind it.
+  mlir::LogicalResult update(const Rules &rules, const View &summary,
+                             mlir::Location location);
+  /// The end of the step, in the present segment.
+  void advance(const View &summary, mlir::Location location);
+
   /// A number that says whether gradients are added to those of the step
   /// before.
   View accumulate;
@@ -84,12 +119,8 @@ public:
   View never();
 
 private:
-  /// Sums of squares of all gradients, parameter by parameter.
-  View squares(mlir::Location location);
-  View summarize(const View &loss, const View &partials,
-                 mlir::Location location);
-
   Tiler &tiler;
+  const ParameterNames *names;
   /// Null where there is one rank.
   dist::MeshOp mesh;
   std::unique_ptr<Optimizer> optimizer;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -34,13 +35,20 @@ Communicator::Communicator(const Mesh &mesh,
                            std::vector<Collective> collectives, uint32_t rank,
                            const CommunicatorOptions &options)
     : options(options), own_mesh(mesh), all_collectives(std::move(collectives)),
-      own_rank(rank), counters(new Counters[all_collectives.size()]) {
+      own_rank(rank), counters(new Counters[all_collectives.size()]),
+      message_counters(new Counters[options.messages.size()]) {
+  for (const Message &message : options.messages)
+    if (std::find(names.begin(), names.end(), message.channel) == names.end())
+      names.push_back(message.channel);
   for (const Collective &collective : all_collectives)
     groups.push_back({mesh.group(rank, collective.axes),
                       mesh.place(rank, collective.axes).index});
 }
 
 void Communicator::fail_on_purpose() {
+  if (!options.fault || options.fault->rank != own_rank ||
+      options.fault->step != step())
+    return;
   const RankFault &fault = *options.fault;
   switch (fault.kind) {
   case RankFault::Kind::Failure:
@@ -93,9 +101,7 @@ void Communicator::exchange_by(uint32_t collective, uint32_t iteration,
                 : own * (members.ranks.size() - 1);
   }
   try {
-    if (options.fault && options.fault->rank == own_rank &&
-        options.fault->step == step())
-      fail_on_purpose();
+    fail_on_purpose();
     mover();
   } catch (const CommunicationError &) {
     throw;
@@ -106,6 +112,67 @@ void Communicator::exchange_by(uint32_t collective, uint32_t iteration,
   counter.calls.fetch_add(1, std::memory_order_relaxed);
   counter.payload.fetch_add(payload, std::memory_order_relaxed);
   counter.sent.fetch_add(sent, std::memory_order_relaxed);
+}
+
+void Communicator::message(uint32_t number,
+                           std::span<const BatonMessage> tensors) {
+  if (number >= options.messages.size())
+    throw CommunicationError("step " + std::to_string(step()) +
+                             ": the program's description lacks message " +
+                             std::to_string(number));
+  const Message &description = options.messages[number];
+  const std::string name = in_step(description.name);
+  std::vector<uint32_t> ring = own_mesh.group(own_rank, {description.axis});
+  const auto count = static_cast<uint32_t>(ring.size());
+  uint32_t place = own_mesh.place(own_rank, {description.axis}).index;
+  uint32_t peer = ring[(place + (description.is_next ? 1 : count - 1)) % count];
+  auto channel = static_cast<uint32_t>(
+      std::find(names.begin(), names.end(), description.channel) -
+      names.begin());
+  uint64_t bytes = 0;
+  for (const BatonMessage &tensor : tensors)
+    bytes += tensor.rows * tensor.row_bytes;
+  // Rows behind one another.
+  auto each_row = [&](std::byte *packed, auto copy) {
+    for (const BatonMessage &tensor : tensors)
+      for (uint64_t row = 0; row < tensor.rows; ++row) {
+        copy(static_cast<std::byte *>(tensor.data) + row * tensor.stride,
+             packed, tensor.row_bytes);
+        packed += tensor.row_bytes;
+      }
+  };
+  try {
+    fail_on_purpose();
+    if (description.sends) {
+      std::vector<std::byte> packed(bytes);
+      each_row(packed.data(),
+               [](const std::byte *row, std::byte *to, uint64_t size) {
+                 std::memcpy(to, row, size);
+               });
+      post(peer, channel, std::move(packed));
+    } else {
+      std::vector<std::byte> packed = take(peer, channel, bytes, name);
+      if (packed.size() != bytes)
+        throw Error("rank " + std::to_string(peer) + " sends " +
+                    std::to_string(packed.size()) + " bytes and not " +
+                    std::to_string(bytes) +
+                    "; the ranks do not run the same program");
+      each_row(packed.data(),
+               [](std::byte *row, const std::byte *from, uint64_t size) {
+                 std::memcpy(row, from, size);
+               });
+    }
+  } catch (const CommunicationError &) {
+    throw;
+  } catch (const std::exception &failure) {
+    throw CommunicationError("rank " + std::to_string(own_rank) + ": " + name +
+                             ": " + failure.what());
+  }
+  Counters &counter = message_counters[number];
+  counter.calls.fetch_add(1, std::memory_order_relaxed);
+  counter.payload.fetch_add(bytes, std::memory_order_relaxed);
+  if (description.sends)
+    counter.sent.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 std::string Communicator::in_step(const std::string &what) const {
@@ -124,6 +191,14 @@ std::vector<Traffic> Communicator::traffic() const {
   for (size_t i = 0; i < all_collectives.size(); ++i)
     result.push_back(
         {counters[i].calls, counters[i].payload, counters[i].sent});
+  return result;
+}
+
+std::vector<Traffic> Communicator::message_traffic() const {
+  std::vector<Traffic> result;
+  for (size_t i = 0; i < options.messages.size(); ++i)
+    result.push_back({message_counters[i].calls, message_counters[i].payload,
+                      message_counters[i].sent});
   return result;
 }
 

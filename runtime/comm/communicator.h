@@ -64,6 +64,8 @@ struct CommunicatorOptions {
   /// Of one rank: so many exchanges can be under way at once.
   unsigned workers = 1;
   std::optional<RankFault> fault = {};
+  /// What ranks send to neighbours.
+  std::vector<Message> messages = {};
   /// Whether a launcher has told this process to end, which may be because
   /// another rank's process has died. Called by several threads at once.
   std::function<bool()> is_ending = {};
@@ -105,6 +107,10 @@ public:
   CommunicationError failure_in(uint32_t collective, uint32_t iteration,
                                 uint64_t step, const std::string &what) const;
 
+  /// Sends tensors to a neighbour, or receives them, as runtime/program.h says.
+  /// Throws as exchange().
+  void message(uint32_t number, std::span<const BatonMessage> tensors);
+
   enum class Patience {
     Usual,
     /// For what may take long on one rank, such as a checkpoint.
@@ -144,8 +150,10 @@ public:
   /// How long a rank waits for others.
   std::chrono::milliseconds timeout() const { return options.timeout; }
 
-  /// One entry for each collective.
+  /// One entry for each collective, and for each message.
   std::vector<Traffic> traffic() const;
+  std::vector<Traffic> message_traffic() const;
+  const std::vector<Message> &messages() const { return options.messages; }
   /// "threads" or "mpi".
   virtual const char *engine() const = 0;
 
@@ -165,6 +173,16 @@ protected:
   /// The engine's part of exchange().
   virtual void move(uint32_t collective, uint32_t iteration,
                     std::span<const BatonExchange> tensors) = 0;
+  /// The engine's part of message(). A channel is a number, the same on both
+  /// ranks. Sending does not wait for the other rank.
+  virtual void post(uint32_t to, uint32_t channel,
+                    std::vector<std::byte> bytes) = 0;
+  /// The first message of the channel, which has so many bytes.
+  virtual std::vector<std::byte> take(uint32_t from, uint32_t channel,
+                                      uint64_t bytes,
+                                      const std::string &name) = 0;
+  /// All channels are below.
+  uint32_t channels() const { return static_cast<uint32_t>(names.size()); }
 
   const CommunicatorOptions options;
 
@@ -174,6 +192,7 @@ private:
     std::atomic<uint64_t> calls = 0, payload = 0, sent = 0;
   };
 
+  /// Where a fault is due.
   void fail_on_purpose();
 
   Mesh own_mesh;
@@ -181,7 +200,9 @@ private:
   std::vector<Group> groups;
   uint32_t own_rank;
   std::atomic<uint64_t> current_step = 0;
-  std::unique_ptr<Counters[]> counters;
+  std::unique_ptr<Counters[]> counters, message_counters;
+  /// Of channels.
+  std::vector<std::string> names;
 };
 
 /// The bytes that the rank at place `from` of a group sends to the one at `to`,

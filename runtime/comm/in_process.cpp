@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -60,7 +61,7 @@ constexpr int spins = 64;
 
 struct InProcessWorld::State {
   State(uint32_t ranks, const CommunicatorOptions &options)
-      : options(options), waits(ranks) {}
+      : options(options), waits(ranks), awaited(ranks) {}
 
   const CommunicatorOptions options;
   std::mutex mutex;
@@ -68,6 +69,10 @@ struct InProcessWorld::State {
   std::map<Key, std::shared_ptr<Meeting>> open;
   /// The meetings that each rank waits in for others to come.
   std::vector<std::vector<const Meeting *>> waits;
+  /// What was sent and not received yet, by sender, receiver and channel; and
+  /// whom each rank waits for to send something.
+  std::map<Key, std::deque<std::vector<std::byte>>> sent;
+  std::vector<std::optional<uint32_t>> awaited;
   std::string failure;
 
   std::shared_ptr<Meeting> come(const Key &key,
@@ -78,6 +83,10 @@ struct InProcessWorld::State {
   void wait(Meeting &meeting, uint32_t place, std::atomic<uint32_t> &count,
             Communicator::Patience patience);
   void go(Meeting &meeting, uint32_t place, Communicator::Patience patience);
+  void post(uint32_t from, uint32_t to, uint32_t channel,
+            std::vector<std::byte> bytes);
+  std::vector<std::byte> take(uint32_t from, uint32_t to, uint32_t channel,
+                              const std::string &name);
   void fail(const std::string &message);
 
 private:
@@ -137,6 +146,15 @@ protected:
           std::memcpy(piece.destination, piece.source, piece.bytes);
       }
     state.go(*meeting, members.place, Patience::Usual);
+  }
+
+  void post(uint32_t to, uint32_t channel,
+            std::vector<std::byte> bytes) override {
+    state.post(rank(), to, channel, std::move(bytes));
+  }
+  std::vector<std::byte> take(uint32_t from, uint32_t channel, uint64_t,
+                              const std::string &name) override {
+    return state.take(from, rank(), channel, name);
   }
 
 private:
@@ -279,6 +297,41 @@ void InProcessWorld::State::go(Meeting &meeting, uint32_t place,
       changed.notify_all();
   }
   wait(meeting, place, meeting.gone, patience);
+}
+
+void InProcessWorld::State::post(uint32_t from, uint32_t to, uint32_t channel,
+                                 std::vector<std::byte> bytes) {
+  std::lock_guard lock(mutex);
+  if (!failure.empty())
+    throw CommunicationError(failure);
+  sent[{from, to, channel}].push_back(std::move(bytes));
+  changed.notify_all();
+}
+
+std::vector<std::byte> InProcessWorld::State::take(uint32_t from, uint32_t to,
+                                                   uint32_t channel,
+                                                   const std::string &name) {
+  std::unique_lock lock(mutex);
+  auto &queue = sent[{from, to, channel}];
+  awaited[to] = from;
+  auto over = [&] { return !queue.empty() || !failure.empty(); };
+  bool came = changed.wait_until(lock, Clock::now() + options.timeout, over);
+  if (came && !queue.empty()) {
+    awaited[to].reset();
+    std::vector<std::byte> bytes = std::move(queue.front());
+    queue.pop_front();
+    return bytes;
+  }
+  if (failure.empty()) {
+    // Not somebody who waits for others in turn.
+    uint32_t late = from;
+    for (size_t hops = 0; hops < awaited.size() && awaited[late]; ++hops)
+      late = *awaited[late];
+    fail("rank " + std::to_string(to) + ": " + name + ": rank " +
+         std::to_string(late) + " does not come; after " +
+         seconds_text(options.timeout) + " (--rank-timeout)");
+  }
+  throw CommunicationError(failure);
 }
 
 /// Under the lock.

@@ -128,6 +128,30 @@ std::vector<Collective> Collective::parse(const nlohmann::json &description,
   return result;
 }
 
+std::vector<Message> Message::parse(const nlohmann::json &description,
+                                    const Mesh &mesh) {
+  std::vector<Message> result;
+  auto pipeline = description.find("pipeline");
+  if (pipeline == description.end() || pipeline->is_null())
+    return result;
+  try {
+    for (const nlohmann::json &entry : pipeline->at("messages")) {
+      Message &message = result.emplace_back();
+      message.name = entry.at("program").get<std::string>() + "." +
+                     entry.at("name").get<std::string>();
+      message.sends = entry.at("direction") == "send";
+      message.is_next = entry.at("peer") == "next";
+      message.axis = entry.at("axis");
+      message.channel = entry.at("channel");
+      message.payload = entry.at("payload");
+      check_axes(mesh, {message.axis}, "the message " + message.name);
+    }
+  } catch (const nlohmann::json::exception &failure) {
+    damaged(failure.what());
+  }
+  return result;
+}
+
 TensorPart TensorPart::of(const BatonExchange &tensor, uint32_t place) {
   uint64_t begin = std::min(tensor.bytes, place * tensor.part);
   return {begin, std::min(tensor.bytes - begin, tensor.part)};

@@ -80,6 +80,25 @@ struct Collective {
                                        const Mesh &mesh);
 };
 
+/// What a rank sends to a neighbour on an axis, or receives from it, as the
+/// description of a program for stages lists it under "pipeline".
+struct Message {
+  std::string name;
+  bool sends = false;
+  /// The rank at the next place, else the one before; the axis is a ring.
+  bool is_next = false;
+  std::string axis;
+  /// Channels between two ranks keep their messages' order.
+  std::string channel;
+  /// Its bytes as a formula of the rows.
+  std::string payload;
+
+  /// Those of a description, none for a program without stages. Throws Error
+  /// when one is damaged, or names an axis that the mesh does not have.
+  static std::vector<Message> parse(const nlohmann::json &description,
+                                    const Mesh &mesh);
+};
+
 /// Where the part of a tensor that belongs to a place of a group begins, and
 /// its size; both in bytes.
 struct TensorPart {

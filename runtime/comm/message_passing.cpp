@@ -107,6 +107,8 @@ public:
   }
   /// Returns when all are done.
   void wait(Patience patience);
+  /// Whether they are already.
+  bool are_done();
 
 private:
   struct Message {
@@ -190,6 +192,14 @@ void MessagePassing::Requests::wait(Patience patience) {
                   "; the ranks do not run the same program");
 }
 
+bool MessagePassing::Requests::are_done() {
+  std::vector<OpenMpi::Status> statuses(handles.size());
+  int done = 0;
+  check(owner.call(owner.mpi.test_all, static_cast<int>(handles.size()),
+                   handles.data(), &done, statuses.data()));
+  return done;
+}
+
 void MessagePassing::Requests::give_up(bool told_to_end) {
   owner.heed_last_word();
   for (size_t i = 0; i < handles.size(); ++i) {
@@ -220,6 +230,8 @@ MessagePassing::MessagePassing(const OpenMpi &mpi, bool concurrent,
     tags.push_back(static_cast<int>(tag));
     tag += collective.iterations;
   }
+  channel_tag = static_cast<int>(tag);
+  tag += channels();
   int *largest = nullptr, found = 0;
   if (mpi.attribute(mpi.world, OpenMpi::attribute_largest_tag, &largest,
                     &found) == OpenMpi::success &&
@@ -261,6 +273,12 @@ struct MessagePassing::Texts {
   TextBegin own_begin;
   std::vector<TextBegin> begins;
   std::vector<std::string> all;
+};
+
+/// A message, and its bytes until it has left.
+struct MessagePassing::Posted {
+  Requests requests;
+  std::vector<std::byte> bytes;
 };
 
 MessagePassing::~MessagePassing() = default;
@@ -344,6 +362,28 @@ void MessagePassing::move(uint32_t collective, uint32_t iteration,
   requests.wait(Patience::Usual);
 }
 
+void MessagePassing::post(uint32_t to, uint32_t channel,
+                          std::vector<std::byte> bytes) {
+  std::lock_guard lock(posting);
+  std::erase_if(posted,
+                [](Posted &message) { return message.requests.are_done(); });
+  Posted &message = posted.emplace_back(Requests(*this, in_step("a message")),
+                                        std::move(bytes));
+  message.requests.send(message.bytes.data(), message.bytes.size(), to,
+                        channel_tag + static_cast<int>(channel));
+}
+
+std::vector<std::byte> MessagePassing::take(uint32_t from, uint32_t channel,
+                                            uint64_t bytes,
+                                            const std::string &name) {
+  std::vector<std::byte> result(bytes);
+  Requests requests(*this, name);
+  requests.receive(result.data(), bytes, from,
+                   channel_tag + static_cast<int>(channel));
+  requests.wait(Patience::Usual);
+  return result;
+}
+
 void MessagePassing::heed_last_word() {
   int found = 0;
   OpenMpi::Status status;
@@ -366,7 +406,12 @@ void MessagePassing::yield_last_word() {
   }
 }
 
-void MessagePassing::finish() { call(mpi.finalize); }
+void MessagePassing::finish() {
+  for (Posted &message : posted)
+    message.requests.wait(Patience::Usual);
+  posted.clear();
+  call(mpi.finalize);
+}
 
 void MessagePassing::kill() {
   OpenMpi::Handle request = nullptr;

@@ -7,6 +7,7 @@
 #include "runtime/comm/open_mpi.h"
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -61,10 +62,15 @@ public:
 protected:
   void move(uint32_t collective, uint32_t iteration,
             std::span<const BatonExchange> tensors) override;
+  void post(uint32_t to, uint32_t channel,
+            std::vector<std::byte> bytes) override;
+  std::vector<std::byte> take(uint32_t from, uint32_t channel, uint64_t bytes,
+                              const std::string &name) override;
 
 private:
   class Requests;
   struct Texts;
+  struct Posted;
 
   MessagePassing(const OpenMpi &mpi, bool concurrent, const Mesh &mesh,
                  const std::vector<Collective> &collectives, uint32_t rank,
@@ -84,6 +90,11 @@ private:
   std::unique_ptr<Texts> texts;
   /// Of each collective: the tag of its first iteration.
   std::vector<int> tags;
+  /// Of the first channel.
+  int channel_tag = 0;
+  /// Messages that are still under way.
+  std::mutex posting;
+  std::list<Posted> posted;
 };
 
 } // namespace baton

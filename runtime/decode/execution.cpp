@@ -39,7 +39,7 @@ BatonStep Execution::next_step(const BatonStep &current,
   BatonStep step = {};
   if (!failure) {
     try {
-      if (!should_stop()) {
+      if (!ends_step(current) || !should_stop()) {
         step = driver->advance(current, logits);
         check(step);
       }

@@ -5,6 +5,7 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/decode/metadata.h"
+#include "runtime/decode/pipeline.h"
 #include "runtime/decode/step_driver.h"
 #include "runtime/decode/task_touches.h"
 #include "runtime/trace/recorder.h"
@@ -42,6 +43,15 @@ public:
   virtual unsigned workers() const = 0;
   /// The storages' base pointers, on the host; null on a device.
   virtual void *const *storages() const { return nullptr; }
+  /// Of a rank that runs several programs in a step: which, in order, and the
+  /// storages of what one of its stages keeps. A driver's steps say which call
+  /// they are.
+  virtual std::span<const StageCall> calls() const { return {}; }
+  /// What the program says of itself.
+  const nlohmann::json &description() const { return metadata.json; }
+  /// Its place among the stages.
+  virtual uint32_t place() const { return 0; }
+  virtual void *const *stage_storages(uint32_t chunk) const { return nullptr; }
   /// Copy to and from the beginning of a storage on a device, while no task
   /// uses it.
   virtual void write_storage(size_t storage, const void *data, uint64_t bytes) {
@@ -88,6 +98,8 @@ protected:
             void *const *storages) noexcept;
   /// What a run failed with, once.
   void rethrow();
+  /// Whether all ranks come to the end of a step after this one.
+  virtual bool ends_step(const BatonStep &step) const { return true; }
 
   const Metadata &metadata;
   Communicator *communicator;

@@ -68,8 +68,20 @@ nlohmann::ordered_json identity(const TrainingRun &run,
   return result;
 }
 
-void compare_weights(Communicator &communicator,
-                     const TrainingTensors &tensors) {
+/// The first rank that has the same layers.
+static uint32_t first_like(const Communicator &communicator,
+                           const std::string &axis, uint32_t rank) {
+  if (axis.empty())
+    return 0;
+  const Mesh &mesh = communicator.mesh();
+  uint32_t place = mesh.place(rank, {axis}).index, first = 0;
+  while (mesh.place(first, {axis}).index != place)
+    ++first;
+  return first;
+}
+
+void compare_weights(Communicator &communicator, const TrainingTensors &tensors,
+                     const std::string &axis) {
   auto own = hash_parts(tensors);
   nlohmann::ordered_json text = nlohmann::ordered_json::array();
   for (const auto &[axes, parts] : own)
@@ -81,7 +93,9 @@ void compare_weights(Communicator &communicator,
   size_t number = 0;
   for (const auto &[axes, parts] : own) {
     for (uint32_t rank = 0; rank < hashes.size(); ++rank) {
-      uint32_t owner = parts.first->cut->owner(rank);
+      // Tensors of stages are not cut.
+      uint32_t owner = axis.empty() ? parts.first->cut->owner(rank)
+                                    : first_like(communicator, axis, rank);
       if (hashes[rank].at(number) != hashes[owner].at(number))
         throw AgreedError(
             (communicator.step()
@@ -98,21 +112,30 @@ void compare_weights(Communicator &communicator,
 }
 
 void shake_hands(Communicator &communicator,
-                 const nlohmann::ordered_json &identity) {
+                 const nlohmann::ordered_json &identity,
+                 const std::string &axis) {
   std::vector<std::string> texts =
       communicator.share(identity.dump(), "the comparison of all ranks");
   auto first = nlohmann::ordered_json::parse(texts[0]);
-  for (size_t rank = 1; rank < texts.size(); ++rank) {
+  for (uint32_t rank = 1; rank < texts.size(); ++rank) {
     auto other = nlohmann::ordered_json::parse(texts[rank]);
-    for (const auto &[name, value] : first.items())
+    // What stages have of the model differs.
+    uint32_t like = first_like(communicator, axis, rank);
+    auto same = nlohmann::ordered_json::parse(texts[like]);
+    for (auto [name, value] : first.items()) {
+      bool is_stage = name == "weights" || name == "optimizer's states";
+      if (is_stage)
+        value = same.at(name);
       if (auto found = other.find(name);
           found == other.end() || *found != value)
         throw AgreedError(
             "rank " + std::to_string(rank) +
-            " is refused: it differs from rank 0 in " + name + ", " +
+            " is refused: it differs from rank " +
+            std::to_string(is_stage ? like : 0) + " in " + name + ", " +
             (found == other.end()
                  ? "which it lacks"
                  : plain_text(*found) + " and not " + plain_text(value)));
+    }
   }
 }
 

@@ -18,14 +18,16 @@ nlohmann::ordered_json identity(const TrainingRun &run,
                                 const TrainingTensors &tensors);
 
 /// That ranks which made the same steps have the same weights, or the same part
-/// of them. Throws AgreedError, naming one that differs.
-void compare_weights(Communicator &communicator,
-                     const TrainingTensors &tensors);
+/// of them; where ranks have other layers, those in one place of `axis`. Throws
+/// AgreedError, naming one that differs.
+void compare_weights(Communicator &communicator, const TrainingTensors &tensors,
+                     const std::string &axis = "");
 
 /// Compares what all ranks have. Throws AgreedError, naming a rank that differs
-/// from rank 0, and in what.
+/// from rank 0, or in weights from one that has the same layers, and in what.
 void shake_hands(Communicator &communicator,
-                 const nlohmann::ordered_json &identity);
+                 const nlohmann::ordered_json &identity,
+                 const std::string &axis = "");
 
 } // namespace baton
 

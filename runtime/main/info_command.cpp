@@ -3,6 +3,7 @@
 #include "runtime/main/commands.h"
 
 #include "runtime/comm/mesh.h"
+#include "runtime/decode/pipeline.h"
 #include "runtime/main/output.h"
 #include "runtime/main/plain_text.h"
 #include "runtime/main/table.h"
@@ -97,11 +98,22 @@ std::string scalars_text(const Json &object,
   return text;
 }
 
+/// The name of a program that a stage runs, empty of other programs.
+std::string stage_program(const Metadata &metadata, size_t number) {
+  Json programs = member(metadata, "programs");
+  return programs.is_array() && programs.at(number).contains("part")
+             ? plain_text(programs.at(number).at("name"))
+             : "";
+}
+
 std::string phases_text(const Metadata &metadata) {
   std::string text;
   const auto &phases = metadata.phases;
+  size_t number = 0;
   for (const ProgramDescription &program : metadata.programs) {
-    if (metadata.programs.size() > 1)
+    if (std::string name = stage_program(metadata, number++); !name.empty())
+      text += "  program " + name + "\n";
+    else if (metadata.programs.size() > 1)
       text += "  of steps of up to " + std::to_string(program.max_rows) +
               (program.max_rows == 1 ? " row\n" : " rows\n");
     size_t last = program.first_phase + program.phases;
@@ -177,6 +189,44 @@ std::string collectives_text(const Json &metadata) {
          bytes_text(always) + " in others\n";
 }
 
+/// What the stages of a pipeline are planned to do and to need, by their
+/// places.
+Json pipeline_json(const Pipeline &pipeline) {
+  Json ranks = Json::array();
+  for (uint32_t place = 0; place < pipeline.places; ++place) {
+    const StageLayout layout(pipeline, place);
+    uint32_t slots = 0;
+    for (const StageCall &call : pipeline.calls(place))
+      slots = std::max(slots, call.slot + 1);
+    ranks.push_back({{"in_flight", slots},
+                     {"bytes", layout.bytes()},
+                     {"kept", layout.shared_bytes + layout.stage_bytes},
+                     {"microbatch", layout.flight_bytes},
+                     {"activations", layout.transient_bytes}});
+  }
+  return {{"schedule", pipeline.schedule},
+          {"microbatches", pipeline.microbatches},
+          {"chunks", pipeline.chunks},
+          {"bubble", pipeline.bubble},
+          {"ranks", std::move(ranks)}};
+}
+
+std::string pipeline_text(const Json &pipeline) {
+  Table table({1, 2, 3, 4});
+  table.add({"stage", "in flight", "kept", "each in flight", "activations"});
+  size_t place = 0;
+  for (const Json &rank : pipeline.at("ranks"))
+    table.add({std::to_string(place++), rank.at("in_flight").dump(),
+               bytes_text(rank.at("kept").get<double>()),
+               bytes_text(rank.at("microbatch").get<double>()),
+               bytes_text(rank.at("activations").get<double>())});
+  return "pipeline\n" + table.text(2) + "  " +
+         plain_text(pipeline.at("schedule")) + ", " +
+         pipeline.at("microbatches").dump() +
+         " microbatches; stages are planned to idle " +
+         percent_text(pipeline.at("bubble").get<double>()) + " of a step\n";
+}
+
 /// What a step on a device is started as.
 std::string launch_text(const Json &device) {
   if (device.at("launch") != "graph")
@@ -218,6 +268,7 @@ std::string cublaslt_text(const Json &device) {
 
 void print_text(const Metadata &metadata) {
   MemoryNeeds needs = memory_needs(metadata);
+  const std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json);
   Json model = member(metadata, "model");
   Json events = member(metadata, "events");
   std::string text = model.value("name", std::string("model")) + "\n";
@@ -250,9 +301,13 @@ void print_text(const Metadata &metadata) {
     summary.add({"ranks have", parts});
   text += summary.text(2);
 
+  if (pipeline)
+    text += pipeline_text(pipeline_json(*pipeline));
   Table memory({1});
   std::map<std::string, uint64_t> uses = training_memory(metadata);
-  if (needs.persistent) {
+  if (pipeline) {
+    // Of each stage it is above.
+  } else if (needs.persistent) {
     for (auto [use, what] :
          {std::pair<const char *, const char *>{"parameter", "weights"},
           {"gradient", "gradients"},
@@ -266,10 +321,11 @@ void print_text(const Metadata &metadata) {
     memory.add({"keys and values", bytes_text(double(needs.kv)),
                 "at " + std::to_string(metadata.max_seq) + " positions"});
   }
-  memory.add({"activations",
-              bytes_text(double(needs.persistent ? uses["activations"]
-                                                 : needs.activations)),
-              ""});
+  if (!pipeline)
+    memory.add({"activations",
+                bytes_text(double(needs.persistent ? uses["activations"]
+                                                   : needs.activations)),
+                ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n" + memory.text(2);
   if (metadata.json.contains("mesh"))
@@ -311,11 +367,14 @@ void print_json(const Metadata &metadata) {
                       {"scratch", needs.scratch}};
   if (needs.persistent)
     result["memory"]["persistent"] = needs.persistent;
-  if (needs.persistent)
+  const std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json);
+  if (needs.persistent && !pipeline)
     result["training_memory"] = training_memory(metadata);
   for (const char *name : {"mesh", "collectives"})
     if (Json value = member(metadata, name); !value.is_null())
       result[name] = std::move(value);
+  if (pipeline)
+    result["pipeline"] = pipeline_json(*pipeline);
   if (needs.persistent)
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
   if (Json recompute = recompute_of(metadata); recompute.is_object())

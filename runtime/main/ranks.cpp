@@ -62,8 +62,10 @@ unsigned hosts(unsigned workers, const Metadata &metadata) {
 }
 
 CommunicatorOptions communicator_options(const TrainOptions &options,
+                                         const std::vector<Message> &messages,
                                          unsigned workers) {
   CommunicatorOptions result;
+  result.messages = messages;
   if (!(options.rank_timeout > 0) || options.rank_timeout > 1e6)
     throw Error("--rank-timeout: expected seconds, more than 0");
   result.timeout = std::chrono::milliseconds(std::max<int64_t>(
@@ -132,11 +134,13 @@ private:
 class ThreadRanks : public Ranks {
 public:
   ThreadRanks(const Mesh &mesh, const std::vector<Collective> &collectives,
-              const TrainOptions &options, const Metadata &metadata)
+              const std::vector<Message> &messages, const TrainOptions &options,
+              const Metadata &metadata)
       : count(mesh.ranks()),
         workers(share_of_workers(options, metadata, count)),
         world(mesh, collectives,
-              communicator_options(options, hosts(workers, metadata))) {}
+              communicator_options(options, messages,
+                                   hosts(workers, metadata))) {}
 
   void run(const RankJob &job) override {
     std::vector<std::exception_ptr> agreed(count);
@@ -183,6 +187,7 @@ private:
 };
 
 void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
+                 const std::vector<Message> &messages,
                  const TrainOptions &options, const Metadata &metadata,
                  const std::function<void(Ranks &)> &process) {
   if (!is_launched())
@@ -190,7 +195,7 @@ void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
                 std::to_string(mesh.ranks()));
   unsigned workers = workers_of_process(options, metadata, mesh.ranks());
   CommunicatorOptions wanted =
-      communicator_options(options, hosts(workers, metadata));
+      communicator_options(options, messages, hosts(workers, metadata));
   // mpirun ends the others when one process dies: the one that knows says why.
   end_silently();
   wanted.is_ending = [] { return is_terminated(); };
@@ -211,15 +216,16 @@ void on_ranks(const Metadata &metadata, const TrainOptions &options,
               const std::function<void(Ranks &)> &process) {
   Mesh mesh = Mesh::parse(metadata.json);
   std::vector<Collective> collectives = Collective::parse(metadata.json, mesh);
+  std::vector<Message> messages = Message::parse(metadata.json, mesh);
   check_ranks(mesh, options);
   bool by_mpi = uses_mpi(options, metadata);
   if (mesh.ranks() == 1) {
     OnlyRank rank(program_workers(options.run, metadata));
     process(rank);
   } else if (by_mpi) {
-    run_process(mesh, collectives, options, metadata, process);
+    run_process(mesh, collectives, messages, options, metadata, process);
   } else {
-    ThreadRanks ranks(mesh, collectives, options, metadata);
+    ThreadRanks ranks(mesh, collectives, messages, options, metadata);
     process(ranks);
   }
 }

@@ -36,6 +36,19 @@ std::filesystem::path model_folder(const TrainOptions &options) {
   return *options.model;
 }
 
+/// Those of a step, which the schedule of a pipeline says.
+uint64_t microbatches(const Metadata &metadata, const TrainOptions &options) {
+  std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json);
+  if (!pipeline)
+    return options.accumulate;
+  if (options.accumulate != 1 && options.accumulate != pipeline->microbatches)
+    throw Error("--accumulate " + std::to_string(options.accumulate) +
+                ": the schedule " + pipeline->schedule + " is compiled for " +
+                std::to_string(pipeline->microbatches) +
+                " microbatches a step; batonc --microbatches says how many");
+  return pipeline->microbatches;
+}
+
 BatchShape batch_shape(const Metadata &metadata, const TrainOptions &options) {
   uint64_t longest = longest_sequence(metadata);
   uint64_t length = options.sequence
@@ -56,7 +69,7 @@ BatchShape batch_shape(const Metadata &metadata, const TrainOptions &options) {
                 std::to_string(length) + ": a step takes at most " +
                 std::to_string(parts * metadata.max_rows) +
                 " tokens; --accumulate makes one of several");
-  return {options.batch, length, options.accumulate};
+  return {options.batch, length, microbatches(metadata, options)};
 }
 
 LossScale loss_scale(const Metadata &metadata, const TrainOptions &options) {
@@ -128,6 +141,7 @@ void train(const Metadata &metadata, const TrainOptions &options,
   Dataset dataset = Dataset::open(options.data, dataset_options);
 
   nlohmann::json settings = run_settings(options, optimizer, dataset);
+  settings["--accumulate"] = shape.accumulation;
   TrainingState state;
   state.seed = options.seed;
   std::optional<ResumePoint> point;
@@ -152,6 +166,14 @@ void train(const Metadata &metadata, const TrainOptions &options,
                 "--validation-fraction is 0");
   TrainingRun run = {metadata, options, folder, schedule, optimizer,
                      scale,    batches, state,  point};
+  if (Pipeline::parse(metadata.json)) {
+    if (options.validate_every)
+      throw Error("--validate-every: stages of a pipeline do not validate yet; "
+                  "train without --mesh=pp, or leave the flag out");
+    if (options.run.check_memory)
+      throw Error("--check-memory: stages of a pipeline run several programs; "
+                  "compile without --mesh=pp");
+  }
   ranks.run([&](Communicator *communicator, unsigned workers) {
     run_steps(run, communicator, workers);
   });

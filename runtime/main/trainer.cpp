@@ -9,11 +9,11 @@
 namespace baton {
 
 Trainer::Trainer(const TrainingRun &run, TrainingTensors &tensors,
-                 LossScale &scale, Communicator *communicator,
-                 StepResults *results)
+                 LossScale &scale, std::span<const StageCall> calls,
+                 Communicator *communicator, StepResults *results)
     : run(run), scale(scale), communicator(communicator), results(results),
       inputs(tensors, batch_place(communicator)),
-      numbers(tensors.find("numbers")) {}
+      numbers(tensors.find("numbers")), calls(calls) {}
 
 BatonStep Trainer::begin(std::span<int32_t>) {
   microbatch = 0;
@@ -25,6 +25,10 @@ BatonStep Trainer::begin(std::span<int32_t>) {
 // What a program of several ranks comes to is the same on all of them, and so
 // is what is decided here.
 BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
+  if (current.call + 1 < calls.size()) {
+    ++microbatch;
+    return prepare();
+  }
   loss += real_at(summary.data, numbers.type, 0);
   double norm = real_at(summary.data, numbers.type, 1);
   if (!std::isfinite(loss))
@@ -63,6 +67,15 @@ BatonStep Trainer::prepare() {
                                             learning_rate(run.schedule, step),
                                             run.options.clip}))
     set_real(numbers.data, numbers.type, place++, value);
+  if (!calls.empty()) {
+    const StageCall &call = calls[microbatch];
+    BatonStep next = {1, 0, 1, 0};
+    if (call.microbatch)
+      next = inputs.fill(run.batches, step, *call.microbatch,
+                         /*updates=*/false, scale.value());
+    next.call = static_cast<uint32_t>(microbatch);
+    return next;
+  }
   bool updates = microbatch + 1 == run.batches.shape().accumulation;
   return inputs.fill(run.batches, step, microbatch, updates, scale.value());
 }

@@ -28,9 +28,11 @@ struct StepResults {
 /// after: a checkpoint, or a validation.
 class Trainer : public StepDriver {
 public:
-  /// All outlive it. `results`: null on ranks that report nothing.
+  /// All outlive it. `calls`: what a stage of a pipeline runs in a step.
+  /// `results`: null on ranks that report nothing.
   Trainer(const TrainingRun &run, TrainingTensors &tensors, LossScale &scale,
-          Communicator *communicator, StepResults *results);
+          std::span<const StageCall> calls, Communicator *communicator,
+          StepResults *results);
 
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;
@@ -56,6 +58,8 @@ private:
   StepResults *results;
   StepInputs inputs;
   const TrainingTensor &numbers;
+  const std::span<const StageCall> calls;
+  /// Of a stage the next call, else of a step the next microbatch.
   uint64_t microbatch = 0;
   double loss = 0;
   Clock::time_point started;

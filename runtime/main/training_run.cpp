@@ -33,11 +33,41 @@ uint64_t next_stop(uint64_t step, uint64_t every, uint64_t last) {
   return every ? std::min(last, (step / every + 1) * every) : last;
 }
 
+/// What ranks have sent one another through channels: each message of each rank
+/// that has sent some, which is one for each microbatch or step.
+nlohmann::ordered_json message_traffic(Communicator &communicator) {
+  nlohmann::ordered_json own = nlohmann::ordered_json::array();
+  for (const Traffic &traffic : communicator.message_traffic())
+    own.push_back({traffic.calls, traffic.payload});
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::vector<std::string> all =
+      communicator.share(own.dump(), "the sum of all messages", 0);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    auto counted = nlohmann::ordered_json::parse(all[rank]);
+    for (size_t i = 0; i < communicator.messages().size(); ++i) {
+      const Message &message = communicator.messages()[i];
+      uint64_t calls = counted[i][0];
+      if (calls)
+        list.push_back({{"name", message.name},
+                        {"rank", rank},
+                        {"direction", message.sends ? "send" : "receive"},
+                        {"channel", message.channel},
+                        {"calls", calls},
+                        {"payload", counted[i][1].get<uint64_t>() / calls},
+                        {"formula", message.payload}});
+    }
+  }
+  return list;
+}
+
 /// A last line about what all ranks have exchanged.
 void print_traffic(Communicator &communicator, const char *engine) {
   nlohmann::ordered_json own = nlohmann::ordered_json::array();
   for (const Traffic &traffic : communicator.traffic())
     own.push_back({traffic.calls, traffic.payload, traffic.sent});
+  nlohmann::ordered_json messages;
+  if (!communicator.messages().empty())
+    messages = message_traffic(communicator);
   std::vector<nlohmann::ordered_json> all;
   for (const std::string &text :
        communicator.share(own.dump(), "the sum of the traffic", 0))
@@ -47,26 +77,33 @@ void print_traffic(Communicator &communicator, const char *engine) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (size_t i = 0; i < communicator.collectives().size(); ++i) {
     const Collective &collective = communicator.collectives()[i];
-    Traffic first = communicator.traffic()[i];
+    // Not all ranks have all programs.
+    uint64_t calls = 0, payload = 0;
     nlohmann::ordered_json sent = nlohmann::ordered_json::array();
-    for (const auto &rank : all)
+    for (const auto &rank : all) {
       sent.push_back(rank[i][2]);
+      if (!calls) {
+        calls = rank[i][0];
+        payload = rank[i][1];
+      }
+    }
     list.push_back(
         {{"name", collective.name},
          {"kind", collective.kind == Collective::Kind::AllToAll ? "all_to_all"
                                                                 : "all_gather"},
          {"operation", collective.operation},
          {"axes", collective.axes},
-         {"calls", first.calls},
-         {"payload", first.calls ? first.payload / first.calls : 0},
+         {"calls", calls},
+         {"payload", calls ? payload / calls : 0},
          {"formula", collective.payload},
          {"sent", std::move(sent)}});
   }
-  print(nlohmann::ordered_json{{"communication",
-                                {{"engine", engine},
-                                 {"ranks", communicator.size()},
-                                 {"collectives", std::move(list)}}}}
-            .dump() +
+  nlohmann::ordered_json result = {{"engine", engine},
+                                   {"ranks", communicator.size()},
+                                   {"collectives", std::move(list)}};
+  if (!messages.is_null())
+    result["messages"] = std::move(messages);
+  print(nlohmann::ordered_json{{"communication", std::move(result)}}.dump() +
         "\n");
 }
 
@@ -102,8 +139,8 @@ public:
     if (run.point)
       tensors->load_optimizer(*run.point->optimizer);
     if (communicator) {
-      shake_hands(*communicator, identity(run, *tensors));
-      compare_weights(*communicator, *tensors);
+      shake_hands(*communicator, identity(run, *tensors), stage_axis());
+      compare_weights(*communicator, *tensors, stage_axis());
     }
     tensors->send("parameter");
     tensors->send("optimizer");
@@ -112,6 +149,11 @@ public:
   void steps();
 
 private:
+  /// The axis whose ranks have different layers; empty without one.
+  std::string stage_axis() const {
+    std::optional<Pipeline> pipeline = Pipeline::parse(run.metadata.json);
+    return pipeline ? pipeline->axis : "";
+  }
   const Checkpoint *like() const { return checkpoint ? &*checkpoint : nullptr; }
   /// Throws when a signal has ended the program.
   void check_stopped() const;
@@ -163,6 +205,8 @@ PartsOfRanks RankRun::parts_of_ranks(const std::string &what) {
 
 void RankRun::write_gradients(const StepReport &report) {
   tensors->fetch("gradient");
+  if (communicator)
+    tensors->collect(*communicator, "gradient");
   // Powers of two round nothing.
   std::vector<TensorSource> sources =
       tensors->sources(like(), "gradient", 1 / report.loss_scale.value_or(1),
@@ -171,6 +215,7 @@ void RankRun::write_gradients(const StepReport &report) {
     return give_parts(sources);
   gradients->write(sources);
   gradients->publish();
+  tensors->release();
   if (report.skipped)
     std::fprintf(stderr,
                  "warning: --gradients: step %llu was skipped; its gradients "
@@ -211,7 +256,11 @@ void RankRun::save(uint64_t step, StepResults *results) {
   fetch_state(*tensors);
   check_finite("step " + std::to_string(step) + ": after its update ");
   if (communicator)
-    compare_weights(*communicator, *tensors);
+    compare_weights(*communicator, *tensors, stage_axis());
+  if (communicator) {
+    tensors->collect(*communicator, "parameter");
+    tensors->collect(*communicator, "optimizer");
+  }
   PartsOfRanks parts = parts_of_ranks("a checkpoint");
   if (!results) {
     give_parts(tensors->sources(like(), "parameter", 1, parts));
@@ -225,6 +274,7 @@ void RankRun::save(uint64_t step, StepResults *results) {
     out->save(reached, tensors->sources(like(), "parameter", 1, parts),
               tensors->optimizer(parts));
   }
+  tensors->release();
   wait_for_first("a checkpoint");
 }
 
@@ -234,7 +284,8 @@ void RankRun::steps() {
     results.reset(
         new StepResults{StepLog(options.steps, options.run.quiet, print),
                         LossHistory(out->path(), run.state.step)});
-  Trainer trainer(run, *tensors, scale, communicator, results.get());
+  Trainer trainer(run, *tensors, scale, execution->calls(), communicator,
+                  results.get());
   trainer.step = run.state.step;
   RunTrace trace(run.metadata, options.run, *execution, communicator);
   MemoryCheck memory(run.metadata, options.run, *execution, communicator);
@@ -289,6 +340,10 @@ void run_steps(const TrainingRun &run, Communicator *communicator,
   }
   if (!failure)
     return;
+  // The search goes through the phases of one program.
+  if (Pipeline::parse(run.metadata.json))
+    throw AgreedError(failure->what() +
+                      std::string("; the last checkpoint is as it was"));
   std::string text =
       explain_non_finite(run.metadata, run.batches, *failure, communicator);
   if (communicator)

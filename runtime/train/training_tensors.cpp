@@ -3,6 +3,7 @@
 #include "runtime/train/training_tensors.h"
 
 #include "runtime/error.h"
+#include "runtime/train/stage_tensors.h"
 #include "runtime/weights/convert.h"
 #include "runtime/weights/message.h"
 #include "runtime/weights/parallel.h"
@@ -228,43 +229,185 @@ std::string compute_type(const Metadata &metadata) {
 
 TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
                                  uint32_t rank)
-    : execution(execution), rank(rank) {
-  void *const *storages = execution.storages();
-  const Mesh mesh = Mesh::parse(metadata.json);
-  for (const nlohmann::json &entry : training_of(metadata.json).at("tensors")) {
-    TrainingTensor tensor;
-    tensor.name = entry.at("name");
-    tensor.role = entry.at("role");
-    std::string element = entry.at("element");
-    tensor.type = element == "i32"
-                      ? DataType::I32
-                      : parse_program_type(element).value_or(DataType::F32);
-    tensor.shape = entry.at("shape").get<std::vector<uint64_t>>();
-    tensor.cut.emplace(tensor.name, tensor.shape, shards_of(entry), mesh);
-    tensor.layers = entry.at("layers");
-    tensor.first_layer = entry.value("first_layer", uint64_t(0));
-    tensor.layer_step = entry.value("layer_step", uint64_t(1));
-    tensor.storage = entry.at("storage");
-    tensor.layer_stride = entry.value("layer_stride", tensor.elements());
-    if (storages)
-      tensor.data = static_cast<std::byte *>(storages[tensor.storage]) +
-                    entry.value("offset", uint64_t(0)) * bytes_of(tensor.type);
-    else
-      tensor.data =
-          copies.emplace_back(std::max<uint64_t>(1, tensor.bytes())).data();
-    if (entry.contains("numbers"))
-      for (const nlohmann::json &number : entry.at("numbers")) {
-        if (number.at("name") == "loss_scale")
-          break;
-        ++tensor.loss_scale;
-      }
-    if (entry.contains("parts"))
-      tensor.part = parse_parameters(
-                        {{"parameters",
-                          {as_parameter(entry, tensor.cut->whole_shape())}}})[0]
-                        .parts[0];
-    tensors.push_back(std::move(tensor));
+    : execution(execution), rank(rank), mesh(Mesh::parse(metadata.json)) {
+  const nlohmann::json &training = training_of(metadata.json);
+  if (std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json)) {
+    add_stages(training, *pipeline);
+    return;
   }
+  uint64_t number = 0;
+  for (const nlohmann::json &entry : training.at("tensors")) {
+    add(entry, execution.storages());
+    if (tensors.back().role == "parameter")
+      tensors.back().number = ++number;
+  }
+}
+
+/// But where it lies.
+static TrainingTensor parse_tensor(const nlohmann::json &entry,
+                                   const Mesh &mesh) {
+  TrainingTensor tensor;
+  tensor.name = entry.at("name");
+  tensor.role = entry.at("role");
+  std::string element = entry.at("element");
+  tensor.type = element == "i32"
+                    ? DataType::I32
+                    : parse_program_type(element).value_or(DataType::F32);
+  tensor.shape = entry.at("shape").get<std::vector<uint64_t>>();
+  tensor.cut.emplace(tensor.name, tensor.shape, shards_of(entry), mesh);
+  tensor.layers = entry.at("layers");
+  tensor.first_layer = entry.value("first_layer", uint64_t(0));
+  tensor.layer_step = entry.value("layer_step", uint64_t(1));
+  tensor.storage = entry.at("storage");
+  tensor.layer_stride = entry.value("layer_stride", tensor.elements());
+  if (entry.contains("numbers"))
+    for (const nlohmann::json &number : entry.at("numbers")) {
+      if (number.at("name") == "loss_scale")
+        break;
+      ++tensor.loss_scale;
+    }
+  if (entry.contains("parts"))
+    tensor.part =
+        parse_parameters({{"parameters",
+                           {as_parameter(entry, tensor.cut->whole_shape())}}})[0]
+            .parts[0];
+  tensor.whole =
+      tensor.role == "optimizer" ? stacked(tensor)[0] : tensor.layers;
+  return tensor;
+}
+
+/// One that lies in one of these storages, if the host has them.
+void TrainingTensors::add(const nlohmann::json &entry, void *const *storages) {
+  TrainingTensor tensor = parse_tensor(entry, mesh);
+  if (storages)
+    tensor.data = static_cast<std::byte *>(storages[tensor.storage]) +
+                  entry.value("offset", uint64_t(0)) * bytes_of(tensor.type);
+  else
+    tensor.data =
+        copies.emplace_back(std::max<uint64_t>(1, tensor.bytes())).data();
+  tensors.push_back(std::move(tensor));
+}
+
+/// What the rank's programs share, and its chunks have.
+void TrainingTensors::add_stages(const nlohmann::json &training,
+                                 const Pipeline &pipeline) {
+  const auto wholes = whole_parameters(training, pipeline);
+  // Layers of each stage's parameters.
+  std::map<std::pair<uint64_t, std::string>, const nlohmann::json *> parameters;
+  for (const nlohmann::json &entry : training.at("tensors")) {
+    if (!entry.contains("stage"))
+      add(entry, execution.storages());
+    else if (entry.at("role") == "parameter")
+      parameters[{entry.at("stage"), parameter_of(entry)}] = &entry;
+  }
+  for (uint32_t chunk = 0; chunk < pipeline.chunks; ++chunk) {
+    auto [stage, offset] = pipeline.part(execution.place(), chunk);
+    for (const nlohmann::json &entry : training.at("tensors")) {
+      if (!entry.contains("stage") || entry.at("stage") != stage)
+        continue;
+      add(entry, execution.stage_storages(chunk));
+      TrainingTensor &tensor = tensors.back();
+      const std::string name = parameter_of(entry);
+      const nlohmann::json &parameter = *parameters.at({stage, name});
+      const WholeParameter &whole = wholes.at(name);
+      uint64_t first = 0;
+      if (parameter.contains("first_layer")) {
+        first = parameter.at("first_layer").get<uint64_t>();
+        // One that is no layer's is where it is at every position.
+        if (whole.layers > 1)
+          first += offset;
+        tensor.first_layer = first;
+      }
+      tensor.number = whole.number;
+      tensor.begin =
+          whole.layers > 1 ? (first - whole.first_layer) / whole.layer_step : 0;
+      tensor.whole = whole.layers;
+      if (tensor.role == "optimizer") {
+        uint64_t rows =
+            stacked(tensor)[0] / parameter.at("layers").get<uint64_t>();
+        tensor.begin *= rows;
+        tensor.whole *= rows;
+      }
+    }
+  }
+}
+
+void TrainingTensors::collect(Communicator &communicator,
+                              std::string_view role) {
+  if (execution.calls().empty())
+    return;
+  const Pipeline pipeline = *Pipeline::parse(execution.description());
+  const nlohmann::json &training = training_of(execution.description());
+  const auto wholes = whole_parameters(training, pipeline);
+  const bool first = communicator.rank() == 0;
+  const bool gives =
+      communicator.mesh().batch_place(communicator.rank()).index == 0;
+  std::map<std::string, const nlohmann::json *> entries;
+  for (const nlohmann::json &entry : training.at("tensors"))
+    if (entry.at("role") == role)
+      entries.try_emplace(entry.at("name"), &entry);
+  // Where a piece belongs, and its bytes.
+  struct Place {
+    uint64_t begin, bytes;
+  };
+  for (const auto &[name, entry] : entries) {
+    std::string own;
+    for (const TrainingTensor &tensor : tensors) {
+      if (tensor.name != name || tensor.role != role || !gives)
+        continue;
+      uint64_t unit = tensor.bytes() / (role == "optimizer" ? stacked(tensor)[0]
+                                                            : tensor.layers);
+      Place place = {tensor.begin * unit, tensor.bytes()};
+      own.append(reinterpret_cast<const char *>(&place), sizeof(place));
+      own.append(reinterpret_cast<const char *>(tensor.data), tensor.bytes());
+    }
+    std::vector<std::string> pieces = communicator.share(
+        own, "the layers of all stages", 0, Communicator::Patience::Endless);
+    if (!first)
+      continue;
+    // As a program of one rank has it.
+    const WholeParameter &whole = wholes.at(parameter_of(*entry));
+    uint64_t layers = (*entry).at("layers");
+    for (const nlohmann::json &parameter : training.at("tensors"))
+      if (parameter.at("role") == "parameter" &&
+          parameter.at("stage") == entry->at("stage") &&
+          parameter_of(parameter) == parameter_of(*entry))
+        layers = parameter.at("layers");
+    nlohmann::json description = *entry;
+    if (description.contains("first_layer"))
+      description["first_layer"] = whole.first_layer;
+    if (role == "optimizer" && description.at("layers") == 1)
+      description["shape"][0] =
+          description["shape"][0].get<uint64_t>() / layers * whole.layers;
+    else
+      description["layers"] = whole.layers;
+    TrainingTensor tensor = parse_tensor(description, mesh);
+    HugeRegion memory(std::max<uint64_t>(1, tensor.bytes()));
+    tensor.data = memory.data();
+    collected.push_back({std::move(tensor), std::move(memory)});
+    for (const std::string &piece : pieces)
+      for (size_t at = 0; at < piece.size();) {
+        Place place;
+        std::memcpy(&place, piece.data() + at, sizeof(place));
+        at += sizeof(place);
+        std::memcpy(collected.back().tensor.data + place.begin,
+                    piece.data() + at, place.bytes);
+        at += place.bytes;
+      }
+  }
+}
+
+std::vector<const TrainingTensor *>
+TrainingTensors::of_role(std::string_view role) const {
+  std::vector<const TrainingTensor *> result;
+  for (const Collected &one : collected)
+    if (one.tensor.role == role)
+      result.push_back(&one.tensor);
+  if (result.empty())
+    for (const TrainingTensor &tensor : tensors)
+      if (tensor.role == role)
+        result.push_back(&tensor);
+  return result;
 }
 
 void TrainingTensors::send(std::string_view role) const {
@@ -310,11 +453,11 @@ void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads) {
 }
 
 void TrainingTensors::initialize(uint64_t seed) {
-  uint64_t number = 0;
   for (const TrainingTensor &tensor : tensors) {
     if (tensor.role != "parameter")
       continue;
-    uint64_t stream = mix(seed + mix(++number));
+    uint64_t stream = mix(seed + mix(tensor.number));
+    const uint64_t before = tensor.begin * tensor.whole_elements();
     bool vector = tensor.cut->whole_shape().size() == 1;
     bool bias = vector && tensor.part->sources[0].ends_with("bias");
     // Of the element at this place of the whole, on whichever rank it is.
@@ -331,7 +474,8 @@ void TrainingTensors::initialize(uint64_t seed) {
           rank, [&](uint64_t whole, uint64_t part, uint64_t count) {
             for (uint64_t i = 0; i < count; ++i)
               set_real(tensor.layer_data(layer), tensor.type, part + i,
-                       value(layer * tensor.whole_elements() + whole + i));
+                       value(before + layer * tensor.whole_elements() + whole +
+                             i));
           });
   }
 }
@@ -345,19 +489,18 @@ TrainingTensors::sources(const Checkpoint *like, const char *role,
   };
   // Several parameters may be parts of one stored tensor.
   std::map<std::string, std::vector<Source>> stored;
-  for (const TrainingTensor &tensor : tensors)
-    if (tensor.role == role)
-      for (uint64_t layer = 0; layer < tensor.layers; ++layer) {
-        std::vector<std::string> names =
-            tensor.part->names(tensor.first_layer + layer * tensor.layer_step);
-        std::string name = names[0];
-        for (const std::string &other : names)
-          if (like && like->contains(other)) {
-            name = other;
-            break;
-          }
-        stored[name].push_back({&tensor, layer});
-      }
+  for (const TrainingTensor *tensor : of_role(role))
+    for (uint64_t layer = 0; layer < tensor->layers; ++layer) {
+      std::vector<std::string> names =
+          tensor->part->names(tensor->first_layer + layer * tensor->layer_step);
+      std::string name = names[0];
+      for (const std::string &other : names)
+        if (like && like->contains(other)) {
+          name = other;
+          break;
+        }
+      stored[name].push_back({tensor, layer});
+    }
   bool gradients = std::string_view(role) == "gradient";
   std::vector<TensorSource> result;
   for (auto &[name, parts] : stored) {
@@ -396,9 +539,8 @@ TrainingTensors::sources(const Checkpoint *like, const char *role,
 std::vector<TensorSource>
 TrainingTensors::optimizer(const PartsOfRanks &others) const {
   std::vector<TensorSource> result;
-  for (const TrainingTensor &tensor : tensors) {
-    if (tensor.role != "optimizer")
-      continue;
+  for (const TrainingTensor *pointer : of_role("optimizer")) {
+    const TrainingTensor &tensor = *pointer;
     TensorSource source = {tensor.name, tensor.type, stacked(tensor),
                            tensor.data};
     if (tensor.cut->is_cut()) {
@@ -450,17 +592,20 @@ void TrainingTensors::load_optimizer(const SafetensorsFile &file) {
     auto found = file.tensors().find(tensor.name);
     const Tensor *stored =
         found == file.tensors().end() ? nullptr : &found->second;
-    if (!stored || stored->shape != stacked(tensor) ||
-        stored->type != tensor.type)
+    std::vector<uint64_t> shape = stacked(tensor);
+    const uint64_t element = bytes_of(tensor.type);
+    const uint64_t row_bytes =
+        tensor.whole_elements() * tensor.layers * element / shape[0];
+    shape[0] = tensor.whole;
+    if (!stored || stored->shape != shape || stored->type != tensor.type)
       throw Error(file.path().string() + ": no tensor " +
                   quote_name(tensor.name) + " of the shape " +
-                  shape_text(stacked(tensor)) + " in " +
+                  shape_text(shape) + " in " +
                   std::string(stored_type_name(tensor.type)) +
                   "; the checkpoint is of another program");
-    const uint64_t element = bytes_of(tensor.type);
+    const std::byte *begin = stored->data + tensor.begin * row_bytes;
     for (uint64_t layer = 0; layer < tensor.layers; ++layer) {
-      const std::byte *whole =
-          stored->data + layer * tensor.whole_elements() * element;
+      const std::byte *whole = begin + layer * tensor.whole_elements() * element;
       tensor.cut->for_each_run(
           rank, [&](uint64_t at, uint64_t part, uint64_t count) {
             std::memcpy(tensor.layer_data(layer) + part * element,

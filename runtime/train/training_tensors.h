@@ -62,6 +62,11 @@ struct TrainingTensor {
   uint64_t layer_step = 1;
   std::optional<ParameterPart> part;
 
+  /// Of a parameter its place in the order of the model, from 1; and how many
+  /// layers of it, or rows of an optimizer's state, come before these and are
+  /// there in all, where stages have some of them.
+  uint64_t number = 0, begin = 0, whole = 0;
+
   /// Of one layer, in memory.
   uint64_t elements() const;
   /// Of one layer of all ranks' parts together.
@@ -87,6 +92,12 @@ public:
   /// Throws Error when the program does not train.
   TrainingTensors(const Metadata &metadata, Execution &execution,
                   uint32_t rank = 0);
+
+  /// Of a rank that has some of the layers: rank 0 gets all tensors of a role,
+  /// which sources() and optimizer() then give, until it lets go of them. All
+  /// ranks call it.
+  void collect(Communicator &communicator, std::string_view role);
+  void release() { collected.clear(); }
 
   /// Gives the execution what the tensors of a role hold, and takes it from
   /// there. On the host they are the same memory.
@@ -120,10 +131,21 @@ public:
   void load_optimizer(const SafetensorsFile &file);
 
 private:
+  void add(const nlohmann::json &entry, void *const *storages);
+  void add_stages(const nlohmann::json &training, const Pipeline &pipeline);
+  /// Those that were collected, if there are any of a role, or else the own.
+  std::vector<const TrainingTensor *> of_role(std::string_view role) const;
+
   Execution &execution;
   uint32_t rank;
+  Mesh mesh;
   std::vector<HugeRegion> copies;
   std::vector<TrainingTensor> tensors;
+  struct Collected {
+    TrainingTensor tensor;
+    HugeRegion memory;
+  };
+  std::vector<Collected> collected;
 };
 
 /// On a rank that does not write them: gives what the one that does reads.

@@ -162,7 +162,7 @@ def configs(bench):
 def flags(bench):
     folder = bench.copy("llama-gqa")
     for flag in ["--mode=score",
-                 "--sharding=x.mlir", "--pipeline=gpipe",
+                 "--sharding=x.mlir",
                  "--schedule=dynamic", "--max-batch=4"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
     for flag in ["--max-seq=0", "--max-seq=-1", "--max-seq=abc", "--max-seq=99999999999999999999",
@@ -185,7 +185,15 @@ def flags(bench):
                           "has no product that cuBLASLt can compute, a linear over all rows"),
                          (["--dtype=f64"], "--dtype=f64 is for --mode=train"),
                          (["--mesh=dp=2"], "--mesh=dp=2: axis dp is for --mode=train"),
-                         (["--mesh=dp=2,pp=2", "--mode=train"], "--mesh=dp=2,pp=2: axis pp is not built yet; there is dp, tp"),
+                         (["--mesh=pp=2"], "--mesh=pp=2: axis pp is for --mode=train"),
+                         (["--mesh=tp=2,pp=2", "--mode=train"], "--mesh=tp=2,pp=2: axis tp is not built yet beside pp"),
+                         (["--mesh=pp=2", "--mode=train", "--zero=1"], "--zero=1 with --mesh=pp=2 is not built yet"),
+                         (["--mesh=pp=2", "--mode=train", "--target=cuda:sm_90a"],
+                          "--mesh=pp=2 with --target=cuda:sm_90a is not built yet"),
+                         (["--pipeline=gpipe", "--mode=train"], "--pipeline=gpipe: there is one stage; --mesh=pp=N"),
+                         (["--microbatches=4", "--mode=train"], "--microbatches: there is one stage"),
+                         (["--mesh=pp=2", "--mode=train", "--pipeline=2f2b"], "--pipeline=2f2b: unknown schedule '2f2b'"),
+                         (["--mesh=pp=2", "--mode=train", "--microbatches=0"], "--microbatches=0 is out of range"),
                          (["--mesh=ep=2", "--mode=train"], "--mesh=ep=2: axis 'ep' is unknown; there is dp, tp, pp"),
                          (["--mesh=dp", "--mode=train"], "--mesh=dp: axis dp has size '', expected 1 to 1024"),
                          (["--mesh=dp=0", "--mode=train"], "axis dp has size '0', expected 1 to 1024"),

@@ -9,6 +9,7 @@
 
 #include "compiler/Pipeline.h"
 #include "compiler/schedule/Schedule.h"
+#include "passes/pipeline/Generators.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -34,7 +35,7 @@ static std::string parseMesh(const std::string &text,
   llvm::StringRef(text).split(parts, ',', -1, /*KeepEmpty=*/!text.empty());
   for (llvm::StringRef part : parts) {
     auto [name, number] = part.split('=');
-    if (name != kDataAxis && name != kTensorAxis && name != "pp")
+    if (name != kDataAxis && name != kTensorAxis && name != kPipelineAxis)
       return fail("axis '" + name + "' is unknown; there is dp, tp, pp");
     if (llvm::is_contained(seen, name))
       return fail("axis " + name + " occurs twice");
@@ -45,8 +46,6 @@ static std::string parseMesh(const std::string &text,
                   "', expected 1 to 1024");
     if (size == 1)
       continue;
-    if (name == "pp")
-      return fail("axis " + name + " is not built yet; there is dp, tp");
     mesh.push_back({name.str(), size});
   }
   return "";
@@ -133,15 +132,50 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "ranks to run on, as axes and their sizes: in training dp=2 "
                  "gives each of two ranks a half of the sequences, tp=2 a "
                  "half of the heads, of feed-forward layers and of the "
-                 "vocabulary");
+                 "vocabulary, pp=2 a half of the layers");
   app.add_option("--zero", zero.value,
                  "with --mesh: what ranks along dp have only a part of: 0 "
                  "(nothing), 1 (the optimizer's states), 2 (gradients, too), 3 "
                  "(weights, too)");
-  for (auto [flag, value] :
-       {std::pair<const char *, std::string *>{"--sharding", &sharding},
-        {"--pipeline", &pipeline}})
-    app.add_option(flag, *value)->group("");
+  app.add_option("--pipeline", pipeline,
+                 "--mesh=pp=N: the order in which stages run microbatches: "
+                 "1f1b (the usual one), gpipe, interleaved:CHUNKS, zb-h1, "
+                 "zb-h2");
+  microbatchesOption =
+      app.add_option("--microbatches", microbatches,
+                     "--mesh=pp=N: microbatches of a step; as many as stages "
+                     "without it");
+  app.add_option("--sharding", sharding)->group("");
+}
+
+std::string tools::CompileFlags::finishPipeline(CompileOptions &options) const {
+  int64_t stages = countStages(options);
+  if (stages == 1) {
+    if (!pipeline.empty())
+      return "--pipeline=" + pipeline +
+             ": there is one stage; --mesh=pp=N makes several";
+    if (microbatchesOption->count())
+      return "--microbatches: there is one stage; --accumulate of a program "
+             "that trains says how many microbatches make a step";
+    return "";
+  }
+  for (const MeshAxis &axis : options.mesh)
+    if (axis.name == kTensorAxis)
+      return "--mesh=" + mesh + ": axis " + axis.name +
+             " is not built yet beside pp";
+  if (target != "cpu")
+    return "--mesh=" + mesh + " with --target=" + target +
+           " is not built yet; stages of a pipeline run on --target=cpu";
+  options.pipeline = pipeline.empty() ? "1f1b" : pipeline;
+  options.microbatches = microbatchesOption->count() ? microbatches : stages;
+  if (options.microbatches < 1 || options.microbatches > 1 << 16)
+    return "--microbatches=" + std::to_string(options.microbatches) +
+           " is out of range, expected 1 to 65536";
+  std::string error;
+  if (!pipeline::makeSchedule(options.pipeline, int(stages),
+                              int(options.microbatches), error))
+    return "--pipeline=" + options.pipeline + ": " + error;
+  return "";
 }
 
 /// How ranks on devices exchange tensors; options have the mesh.
@@ -199,7 +233,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
     return error;
   for (const MeshAxis &axis : options.mesh)
-    if (mode.value != "train" && axis.name == kDataAxis)
+    if (mode.value != "train" && axis.name != kTensorAxis)
       return "--mesh=" + mesh + ": axis " + axis.name +
              " is for --mode=train; a program that decodes has one sequence";
   if (std::string error = finishExchanges(options); !error.empty())
@@ -213,11 +247,10 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
       return "--zero=" + zero.value + " with --mesh=" + mesh +
              " is not built yet: ranks along " + axis.name +
              " have parts of parameters already";
-  for (auto [flag, value] :
-       {std::pair<const char *, const std::string &>{"--sharding", sharding},
-        {"--pipeline", pipeline}})
-    if (!value.empty())
-      return std::string(flag) + " is not built yet";
+  if (!sharding.empty())
+    return "--sharding is not built yet";
+  if (std::string error = finishPipeline(options); !error.empty())
+    return error;
   if (!optimizer.empty() && mode.value != "train")
     return "--optimizer is for --mode=train";
   if (recompute.value != "none" && mode.value != "train")

@@ -34,6 +34,9 @@ public:
 private:
   std::string finishExchanges(compiler::CompileOptions &options) const;
 
+  /// The same for a pipeline's schedule, once the mesh is known.
+  std::string finishPipeline(compiler::CompileOptions &options) const;
+
   std::string model, targetCpu = "native", targetFile;
   Choice mode{"--mode", "decode", {"decode", "train"}, {"score"}};
   std::string target = "cpu";
@@ -47,7 +50,8 @@ private:
       "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};
   Choice sanitize{"--sanitize", "", {"", "thread", "address"}, {}};
   CLI::Option *maxSeqOption = nullptr;
-  int64_t maxSeq = 0, maxBatch = 1;
+  CLI::Option *microbatchesOption = nullptr;
+  int64_t maxSeq = 0, maxBatch = 1, microbatches = 0;
   Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
   std::string mesh, sharding, pipeline, optimizer;

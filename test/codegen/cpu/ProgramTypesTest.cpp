@@ -68,6 +68,18 @@ TEST_F(ProgramTypesTest, Exchange) {
             offsetof(BatonExchange, distance));
 }
 
+TEST_F(ProgramTypesTest, Message) {
+  EXPECT_EQ(sizeOf(types.tensor), sizeof(BatonMessage));
+  EXPECT_EQ(offsetOf(types.tensor, ProgramTypes::Data),
+            offsetof(BatonMessage, data));
+  EXPECT_EQ(offsetOf(types.tensor, ProgramTypes::TensorRows),
+            offsetof(BatonMessage, rows));
+  EXPECT_EQ(offsetOf(types.tensor, ProgramTypes::RowBytes),
+            offsetof(BatonMessage, row_bytes));
+  EXPECT_EQ(offsetOf(types.tensor, ProgramTypes::Stride),
+            offsetof(BatonMessage, stride));
+}
+
 TEST_F(ProgramTypesTest, Context) {
   EXPECT_EQ(sizeOf(types.context), sizeof(BatonContext));
 #define EXPECT_OFFSET(FIELD, MEMBER)                                           \
@@ -83,6 +95,7 @@ TEST_F(ProgramTypesTest, Context) {
   EXPECT_OFFSET(Observe, observe);
   EXPECT_OFFSET(Trace, trace);
   EXPECT_OFFSET(Exchange, exchange);
+  EXPECT_OFFSET(Message, message);
   EXPECT_OFFSET(Host, host);
   EXPECT_OFFSET(Touches, touches);
   EXPECT_OFFSET(Border, border);

@@ -75,3 +75,20 @@ event.program @ranks max_rows 4 max_seq 8 max_outputs 1 {
     }
   }
 }
+
+// CHECK-LABEL: event.program @stages
+event.program @stages max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["pp"] sizes [2] batch []
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 8)> capacity [4, 8] strides [8, 1]
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.segment "s" repeat 1 {
+    event.phase "receive" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] {
+      // CHECK: event.message receive [@x] to previous over "pp" for "activations"
+      event.message receive [@x] to previous over "pp" for "activations"
+    }
+    event.phase "send" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] {
+      // CHECK: event.message send [@x, @y] to next over "pp" for "activations"
+      event.message send [@x, @y] to next over "pp" for "activations"
+    }
+  }
+}

@@ -403,3 +403,51 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   }
   event.schedule rows 1 past 0 outputs 0 workers [[#event.task<"a", 0, [0]>, #event.task<"b", 0, [0]>], [#event.task<"c", 0, [0]>]]
 }
+
+// -----
+
+// A message of more than its phase states.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.mesh ["pp"] sizes [2] batch []
+  event.storage @xs bytes 64
+  event.buffer @x persistent : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.segment "s" repeat 1 {
+    event.phase "send" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (0, 0) to (m)[rows, past, outputs] -> (rows, 3)>] {
+      // expected-error @+1 {{sends @x, but phase 'send' states no read of @x(3, 3); for example with rows 4, past 0, outputs 0}}
+      event.message send [@x] to next over "pp" for "activations"
+    }
+  }
+}
+
+// -----
+
+// The same, of one that is received.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.mesh ["pp"] sizes [2] batch []
+  event.storage @xs bytes 64
+  event.buffer @x persistent : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
+  event.segment "s" repeat 1 {
+    event.phase "receive" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (0, 0) to (m)[rows, past, outputs] -> (rows, 4)>] {
+      // expected-error @+1 {{receives @x, but phase 'receive' states no write of @x(3, 0); for example with rows 4, past 0, outputs 0}}
+      event.message receive [@x] to next over "pp" for "activations"
+    }
+  }
+}
+
+// -----
+
+// Rows whose elements lie apart.
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.mesh ["pp"] sizes [2] batch []
+  event.storage @xs bytes 256
+  event.buffer @x persistent : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [16, 2] in @xs
+  event.segment "s" repeat 1 {
+    event.phase "send" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @x, (m)[rows, past, outputs] -> (0, 0) to (m)[rows, past, outputs] -> (rows, 4)>] {
+      // expected-error @+1 {{moves @x, whose rows' elements do not lie behind one another}}
+      event.message send [@x] to next over "pp" for "activations"
+    }
+  }
+}

@@ -326,4 +326,86 @@ TEST(InProcess, FaultsOnPurpose) {
       << said[0];
 }
 
+namespace {
+
+/// From each rank to the next one, in rows that do not lie behind one another.
+CommunicatorOptions ring(CommunicatorOptions options = {}) {
+  for (const char *channel : {"activations", "gradients"})
+    for (bool sends : {true, false})
+      options.messages.push_back(
+          {std::string(sends ? "send." : "receive.") + channel, sends, sends,
+           "dp", channel, ""});
+  return options;
+}
+
+/// One of three rows of two numbers, four apart.
+struct Rows {
+  explicit Rows(int first) {
+    for (int i = 0; i < 12; ++i)
+      numbers[i] = first + i;
+  }
+  BatonMessage tensor() { return {numbers, 3, 8, 16}; }
+
+  int32_t numbers[12];
+};
+
+} // namespace
+
+TEST(InProcess, MessagesKeepTheirOrderAndDoNotWaitForWhoReceives) {
+  InProcessWorld world(line(3), {}, ring());
+  auto said = run_ranks(world, 3, [&](Communicator &rank) {
+    const int own = 1000 * int(rank.rank()),
+              before = 1000 * int((rank.rank() + 2) % 3);
+    for (int i = 0; i < 50; ++i)
+      for (uint32_t channel : {0u, 1u}) {
+        Rows rows(own + i + 100 * int(channel));
+        BatonMessage tensor = rows.tensor();
+        rank.message(2 * channel, {&tensor, 1});
+      }
+    rank.barrier("all are sent");
+    for (uint32_t channel : {1u, 0u})
+      for (int i = 0; i < 50; ++i) {
+        Rows rows(-1000), sent(before + i + 100 * int(channel));
+        BatonMessage tensor = rows.tensor();
+        rank.message(2 * channel + 1, {&tensor, 1});
+        for (int k = 0; k < 12; ++k)
+          if (rows.numbers[k] != (k % 4 < 2 ? sent.numbers[k] : k - 1000))
+            throw Error("message " + std::to_string(i) + " is another");
+      }
+    Traffic traffic = rank.message_traffic()[2];
+    if (traffic.calls != 50 || traffic.payload != 50 * 24 ||
+        traffic.sent != 50 * 24 || rank.message_traffic()[3].sent != 0)
+      throw Error("other counts");
+  });
+  for (const std::string &one : said)
+    EXPECT_EQ(one, "");
+}
+
+TEST(InProcess, AMessageThatNeverComesNamesWhoIsLate) {
+  InProcessWorld world(line(3), {}, ring(impatient()));
+  // Rank 2 waits for rank 1, which waits for rank 0.
+  auto said = run_ranks(world, 3, [&](Communicator &rank) {
+    if (rank.rank() == 0)
+      rank.barrier("nothing", Communicator::Patience::Endless);
+    Rows rows(0);
+    BatonMessage tensor = rows.tensor();
+    rank.message(1, {&tensor, 1});
+  });
+  expect_all_say(said, {"receive.activations", "rank 0 does not come",
+                        "0.3 s (--rank-timeout)"});
+}
+
+TEST(InProcess, AMessageOfAnotherSizeIsAnError) {
+  InProcessWorld world(line(2), {}, ring());
+  auto said = run_ranks(world, 2, [&](Communicator &rank) {
+    Rows rows(0);
+    BatonMessage tensor = rows.tensor();
+    tensor.rows = 3 - rank.rank();
+    rank.message(0, {&tensor, 1});
+    rank.message(1, {&tensor, 1});
+  });
+  EXPECT_NE(said[0].find("rank 1 sends 16 bytes and not 24"), std::string::npos)
+      << said[0];
+}
+
 } // namespace baton
