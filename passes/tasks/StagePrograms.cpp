@@ -128,9 +128,10 @@ public:
     Box all = phase.whole(numbers);
     phase.writes(out, phase.whole(out));
     phase.reads(numbers, all);
-    phase.call("sum_losses", {phase.address(out, phase.whole(out)),
-                              phase.integer(kLine), phase.address(numbers, all),
-                              phase.integer(stride), phase.integer(count)});
+    phase.call("sum_numbers",
+               {phase.address(out, phase.whole(out)), phase.integer(kLine),
+                phase.address(numbers, all), phase.integer(stride),
+                phase.integer(count)});
   }
   /// What every rank along some axes has: [ranks, kLine].
   View gather(const View &own, ArrayRef<StringRef> axes, StringRef purpose) {
@@ -410,7 +411,7 @@ LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
                                        phase.integer(kLine)};
     appendRead(phase, rows, phase.whole(rows), operands);
     operands.push_back(phase.count(program.plan.extent(model::kRows)));
-    phase.call("sum_losses", operands);
+    phase.call("sum_numbers", operands);
   }
   program.training->advance(program.summary, program.location());
   return program.end();

@@ -183,8 +183,9 @@ protected:
     mlir::PassManager manager(&context);
     if (model.trains) {
       addOptimizer(*module);
-      compiler::addTrainingPasses(manager, training::RecomputeMode::none,
-                                  /*fusesAttention=*/true);
+      compiler::CompileOptions training;
+      training.training = true;
+      compiler::addTrainingPasses(manager, training);
     } else {
       manager.addPass(mlir::createCanonicalizerPass());
       manager.addPass(mlir::createCSEPass());
