@@ -92,7 +92,7 @@ TEST_F(MessagePassingTest, AProcessThatDiesEndsTheJob) {
 TEST_F(MessagePassingTest, OtherTensorsAreRefused) {
   test::Result result = job(2, 2, "differs");
   EXPECT_NE(result.status, 0);
-  EXPECT_NE(result.errors.find("step 0, scatter (1 of 12): "),
+  EXPECT_NE(result.errors.find("before the first step, scatter (1 of 12): "),
             std::string::npos)
       << result.errors;
 }

@@ -235,7 +235,7 @@ TEST_F(TrainRanksTest, WhoDoesNotFitIsRefused) {
                 .find("a step takes at most 128 tokens"),
             std::string::npos);
   EXPECT_EQ(refused(train(2, "out", {"--engine=rings"})),
-            "--engine=rings: expected threads or mpi");
+            "--engine=rings: expected threads or mpi, or nccl on GPUs");
   EXPECT_NE(
       refused(train(2, "out", {"--rank-timeout", "0"})).find("--rank-timeout"),
       std::string::npos);

@@ -239,8 +239,10 @@ TEST(AddRanks, AddsTheSumToWhatIsThereIfToldTo) {
     std::vector<float> out = old, expected = sum;
     for (int64_t c = 0; accumulate && c < 67; ++c)
       expected[c] = old[c] + sum[c];
+    // On the heap, as all that a body reads (cuda/library/Relocation.h).
+    const std::vector<int32_t> adds = {accumulate};
     baton_task_add_ranks(out.data(), parts.data(), parts.stride, 3, 67,
-                         &accumulate);
+                         adds.data());
     expect_same_bits(out.data(), expected.data(), 67);
     EXPECT_EQ(out[67], Buffer::guard);
   }
@@ -255,8 +257,9 @@ TEST(TakePart, TakesThePlacesPartAndZerosBehindTheEnd) {
       for (int64_t i = 0; i < 16; ++i)
         if (place * 32 + first + i < 70)
           expected[i] = whole.data()[place * 32 + first + i];
-      const int32_t places[] = {place, 1};
-      baton_task_take_part(out.data(), whole.data(), 70, 32, first, 16, places);
+      const std::vector<int32_t> places = {place, 1};
+      baton_task_take_part(out.data(), whole.data(), 70, 32, first, 16,
+                           places.data());
       expect_same_bits(out.data(), expected.data(), 16);
       EXPECT_EQ(out[16], Buffer::guard);
     }
