@@ -370,10 +370,12 @@ TWIN_TEST(baton_task_add_ranks) {
   Random random(19);
   const Buffer parts = random.buffer(3, 300);
   const std::vector<float> before = random.vector(300);
-  for (int32_t accumulate : {0, 1})
+  // On the heap, as all that a body reads (Relocation.h).
+  for (const std::vector<int32_t> &accumulate :
+       {std::vector<int32_t>{0}, std::vector<int32_t>{1}})
     twin.agree([&](auto body) {
       std::vector<float> out = before;
-      body(out.data(), parts.data(), parts.stride, 3, 300, &accumulate);
+      body(out.data(), parts.data(), parts.stride, 3, 300, accumulate.data());
       return out;
     });
 }
@@ -383,10 +385,10 @@ TWIN_TEST(baton_task_take_part) {
   const std::vector<float> whole = random.vector(700);
   for (int32_t place : {0, 1, 2})
     for (int64_t first : {0, 96}) {
-      const int32_t places[] = {place, 1};
+      const std::vector<int32_t> places = {place, 1};
       twin.agree([&](auto body) {
         std::vector<float> out(200, -1.0f);
-        body(out.data(), whole.data(), 700, 300, first, 200, places);
+        body(out.data(), whole.data(), 700, 300, first, 200, places.data());
         return out;
       });
     }
