@@ -62,16 +62,17 @@ TWIN_TEST(baton_task_norm_begin) {
       for (bool in_place : {false, true}) {
         const Buffer x = random.buffer(rows, width, 3.0f);
         const std::vector<float> weight = random.vector(width);
-        // The squares stand behind the rows.
         twin.agree([&](auto body) {
-          Buffer out(rows, width + 1);
-          Buffer source(rows, width + 1);
-          for (int64_t r = 0; r < rows; ++r)
-            std::copy_n(x.row(r), width, (in_place ? out : source).row(r));
-          const Buffer &in = in_place ? out : source;
-          body(out.data(), out.stride, out.data() + width, out.stride,
+          Buffer scaled = in_place ? x : Buffer(rows, width);
+          const Buffer &in = in_place ? scaled : x;
+          Buffer squares(rows, 1), both(rows, width + 1);
+          body(scaled.data(), scaled.stride, squares.data(), squares.stride,
                in.data(), in.stride, weight.data(), rows, width);
-          return out;
+          for (int64_t r = 0; r < rows; ++r) {
+            std::copy_n(scaled.row(r), width, both.row(r));
+            both.row(r)[width] = squares.at(r, 0);
+          }
+          return both;
         });
       }
 }
