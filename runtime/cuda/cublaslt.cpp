@@ -3,63 +3,30 @@
 #include "runtime/cuda/cublaslt.h"
 
 #include "runtime/error.h"
-
-#include <cstdlib>
-#include <vector>
-
-#include <dlfcn.h>
+#include "runtime/files/optional_library.h"
 
 namespace baton {
 
 namespace {
 
-/// Where it may be: where the user says, or else on the loader's path or in a
-/// toolkit.
-std::vector<std::string> candidates() {
-  if (const char *file = std::getenv("BATON_CUBLASLT"))
-    return {file};
-  std::vector<std::string> folders = {""};
-  for (const char *variable : {"CUDA_PATH", "CUDA_HOME"})
-    if (const char *toolkit = std::getenv(variable))
-      folders.push_back(std::string(toolkit) + "/lib64/");
-  folders.push_back("/usr/local/cuda/lib64/");
-  std::vector<std::string> files;
-  for (const std::string &folder : folders)
-    for (const char *version : {"13", "12"})
-      files.push_back(folder + "libcublasLt.so." + version);
-  return files;
-}
-
 CublasLtLibrary open_library() {
+  const OptionalLibrary opened({"cuBLASLt",
+                                "",
+                                "BATON_CUBLASLT",
+                                {"libcublasLt.so.13", "libcublasLt.so.12"},
+                                "that of CUDA 12"});
   CublasLtLibrary library;
-  void *opened = nullptr;
-  for (const std::string &file : candidates())
-    if ((opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))) {
-      library.file = file;
-      break;
-    }
-  if (!opened) {
-    const char *file = std::getenv("BATON_CUBLASLT");
-    throw Error("cuBLASLt was not found (" +
-                std::string(file ? file : "libcublasLt.so.13 or .12") +
-                "); BATON_CUBLASLT names its file, CUDA_PATH a toolkit");
-  }
-  auto resolve = [&](const char *name, auto &function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-        dlsym(opened, name));
-    if (!function)
-      throw Error("cuBLASLt (" + library.file + ") is too old: it lacks " +
-                  name + "; this program needs that of CUDA 12");
-  };
-  resolve("cublasLtGetStatusString", library.status_string);
-  resolve("cublasLtCreate", library.create);
-  resolve("cublasLtDestroy", library.destroy);
-  resolve("cublasLtMatmulDescCreate", library.description_create);
-  resolve("cublasLtMatrixLayoutCreate", library.layout_create);
-  resolve("cublasLtMatmulPreferenceCreate", library.preference_create);
-  resolve("cublasLtMatmulPreferenceSetAttribute", library.preference_set);
-  resolve("cublasLtMatmulAlgoGetHeuristic", library.heuristic);
-  resolve("cublasLtMatmul", library.multiply);
+  library.file = opened.file();
+  opened.resolve("cublasLtGetStatusString", library.status_string);
+  opened.resolve("cublasLtCreate", library.create);
+  opened.resolve("cublasLtDestroy", library.destroy);
+  opened.resolve("cublasLtMatmulDescCreate", library.description_create);
+  opened.resolve("cublasLtMatrixLayoutCreate", library.layout_create);
+  opened.resolve("cublasLtMatmulPreferenceCreate", library.preference_create);
+  opened.resolve("cublasLtMatmulPreferenceSetAttribute",
+                 library.preference_set);
+  opened.resolve("cublasLtMatmulAlgoGetHeuristic", library.heuristic);
+  opened.resolve("cublasLtMatmul", library.multiply);
   return library;
 }
 
