@@ -576,11 +576,6 @@ DictionaryAttr StagePrograms::describe() {
       builder.getNamedAttr("stages", builder.getArrayAttr(entries))};
   if (Attribute bubble = schedule->getAttr(dist::kBubble))
     attributes.push_back(builder.getNamedAttr("bubble", bubble));
-  SmallVector<Attribute> order;
-  for (auto &[key, name] : names)
-    order.push_back(builder.getStringAttr(name));
-  attributes.push_back(
-      builder.getNamedAttr("parameters", builder.getArrayAttr(order)));
   return builder.getDictionaryAttr(attributes);
 }
 

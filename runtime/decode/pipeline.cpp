@@ -71,7 +71,6 @@ std::optional<Pipeline> Pipeline::parse(const nlohmann::json &description) {
     result.tables = found->at("tables").get<std::vector<std::string>>();
     result.places = static_cast<uint32_t>(result.tables.size());
     result.bubble = found->value("bubble", 0.0);
-    result.parameters = found->at("parameters").get<std::vector<std::string>>();
     for (const nlohmann::json &stage : found->at("stages"))
       result.stages.push_back(
           {stage.at("positions").get<std::vector<uint32_t>>(),

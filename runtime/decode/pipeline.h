@@ -7,7 +7,6 @@
 //                "chunks": 1, "fused": true, "in_flight": [2, 1],
 //                "tables": ["F0 F1 B0 W0 ...", ...], "bubble": 0.2,
 //                "stages": [{"positions": [0], "offsets": [0]}, ...],
-//                "parameters": ["embed_tokens.weight", ...],
 //                "messages": [as in comm/mesh.h]}
 //   "programs": [{"part": "forward", "stage": 0, ...
 //                 "storages": [{"storage": 7, "bytes": 64, "scope": "stage",
@@ -69,8 +68,6 @@ struct Pipeline {
   /// The part of a step that stages are planned to idle.
   double bubble = 0;
   std::vector<Stage> stages;
-  /// Names, in the order of the model.
-  std::vector<std::string> parameters;
   /// Of each program: how it uses storages.
   std::vector<std::vector<StorageUse>> uses;
 

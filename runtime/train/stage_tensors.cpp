@@ -2,7 +2,6 @@
 
 #include "runtime/train/stage_tensors.h"
 
-#include <algorithm>
 #include <set>
 
 namespace baton {
@@ -37,10 +36,6 @@ whole_parameters(const nlohmann::json &training, const Pipeline &pipeline) {
   for (auto &[name, parameter] : result) {
     parameter.first_layer = *layers[name].begin();
     parameter.layers = layers[name].size();
-    parameter.number =
-        1 + static_cast<uint64_t>(std::find(pipeline.parameters.begin(),
-                                            pipeline.parameters.end(), name) -
-                                  pipeline.parameters.begin());
   }
   return result;
 }

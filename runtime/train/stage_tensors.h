@@ -17,8 +17,6 @@ namespace baton {
 /// A parameter over all stages.
 struct WholeParameter {
   uint64_t first_layer = 0, layer_step = 1, layers = 0;
-  /// In the order of the model, from 1.
-  uint64_t number = 0;
 };
 
 /// Of a description's "training", by the parameters' names.

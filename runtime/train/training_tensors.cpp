@@ -5,6 +5,7 @@
 #include "runtime/error.h"
 #include "runtime/train/stage_tensors.h"
 #include "runtime/weights/convert.h"
+#include "runtime/weights/hash.h"
 #include "runtime/weights/message.h"
 #include "runtime/weights/parallel.h"
 #include "runtime/weights/parameters.h"
@@ -49,14 +50,6 @@ nlohmann::json shards_of(const nlohmann::json &tensor) {
   if (auto parts = tensor.find("parts"); parts != tensor.end())
     return parts->at(0).value("shards", nlohmann::json());
   return nullptr;
-}
-
-/// splitmix64 (Steele, Lea and Flood, 2014).
-uint64_t mix(uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
 }
 
 /// A number in (0, 1] of every key.
@@ -235,12 +228,8 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
     add_stages(training, *pipeline);
     return;
   }
-  uint64_t number = 0;
-  for (const nlohmann::json &entry : training.at("tensors")) {
+  for (const nlohmann::json &entry : training.at("tensors"))
     add(entry, execution.storages());
-    if (tensors.back().role == "parameter")
-      tensors.back().number = ++number;
-  }
 }
 
 /// But where it lies.
@@ -267,10 +256,10 @@ static TrainingTensor parse_tensor(const nlohmann::json &entry,
       ++tensor.loss_scale;
     }
   if (entry.contains("parts"))
-    tensor.part =
-        parse_parameters({{"parameters",
-                           {as_parameter(entry, tensor.cut->whole_shape())}}})[0]
-            .parts[0];
+    tensor.part = parse_parameters(
+                      {{"parameters",
+                        {as_parameter(entry, tensor.cut->whole_shape())}}})[0]
+                      .parts[0];
   tensor.whole =
       tensor.role == "optimizer" ? stacked(tensor)[0] : tensor.layers;
   return tensor;
@@ -318,7 +307,6 @@ void TrainingTensors::add_stages(const nlohmann::json &training,
           first += offset;
         tensor.first_layer = first;
       }
-      tensor.number = whole.number;
       tensor.begin =
           whole.layers > 1 ? (first - whole.first_layer) / whole.layer_step : 0;
       tensor.whole = whole.layers;
@@ -456,27 +444,31 @@ void TrainingTensors::initialize(uint64_t seed) {
   for (const TrainingTensor &tensor : tensors) {
     if (tensor.role != "parameter")
       continue;
-    uint64_t stream = mix(seed + mix(tensor.number));
-    const uint64_t before = tensor.begin * tensor.whole_elements();
     bool vector = tensor.cut->whole_shape().size() == 1;
     bool bias = vector && tensor.part->sources[0].ends_with("bias");
-    // Of the element at this place of the whole, on whichever rank it is.
-    auto value = [&](uint64_t i) {
-      if (vector)
-        return bias ? 0.0 : 1.0;
-      // Box and Muller (1958).
-      double radius = std::sqrt(-2 * std::log(uniform(stream + 2 * i)));
-      double angle = 2 * std::numbers::pi * uniform(stream + 2 * i + 1);
-      return 0.02 * radius * std::cos(angle);
-    };
-    for (uint64_t layer = 0; layer < tensor.layers; ++layer)
+    for (uint64_t layer = 0; layer < tensor.layers; ++layer) {
+      // By the checkpoint's name, which is the same on every mesh.
+      const std::string name =
+          tensor.part->names(tensor.first_layer + layer * tensor.layer_step)[0];
+      const uint64_t stream =
+          mix(seed +
+              hash_bytes(name.data(), name.size(), tensor.part->blocks.offset));
+      // Of the element at this place of the whole, on whichever rank it is.
+      auto value = [&](uint64_t i) {
+        if (vector)
+          return bias ? 0.0 : 1.0;
+        // Box and Muller (1958).
+        double radius = std::sqrt(-2 * std::log(uniform(stream + 2 * i)));
+        double angle = 2 * std::numbers::pi * uniform(stream + 2 * i + 1);
+        return 0.02 * radius * std::cos(angle);
+      };
       tensor.cut->for_each_run(
           rank, [&](uint64_t whole, uint64_t part, uint64_t count) {
             for (uint64_t i = 0; i < count; ++i)
               set_real(tensor.layer_data(layer), tensor.type, part + i,
-                       value(before + layer * tensor.whole_elements() + whole +
-                             i));
+                       value(whole + i));
           });
+    }
   }
 }
 
@@ -605,7 +597,8 @@ void TrainingTensors::load_optimizer(const SafetensorsFile &file) {
                   "; the checkpoint is of another program");
     const std::byte *begin = stored->data + tensor.begin * row_bytes;
     for (uint64_t layer = 0; layer < tensor.layers; ++layer) {
-      const std::byte *whole = begin + layer * tensor.whole_elements() * element;
+      const std::byte *whole =
+          begin + layer * tensor.whole_elements() * element;
       tensor.cut->for_each_run(
           rank, [&](uint64_t at, uint64_t part, uint64_t count) {
             std::memcpy(tensor.layer_data(layer) + part * element,

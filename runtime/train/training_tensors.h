@@ -62,10 +62,9 @@ struct TrainingTensor {
   uint64_t layer_step = 1;
   std::optional<ParameterPart> part;
 
-  /// Of a parameter its place in the order of the model, from 1; and how many
-  /// layers of it, or rows of an optimizer's state, come before these and are
-  /// there in all, where stages have some of them.
-  uint64_t number = 0, begin = 0, whole = 0;
+  /// How many layers of it, or rows of an optimizer's state, come before these
+  /// and are there in all, where stages have some of them.
+  uint64_t begin = 0, whole = 0;
 
   /// Of one layer, in memory.
   uint64_t elements() const;

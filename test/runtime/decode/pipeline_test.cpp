@@ -57,8 +57,7 @@ Json description(uint32_t chunks, bool fused, std::vector<uint32_t> in_flight,
             {"fused", fused},
             {"in_flight", in_flight},
             {"tables", tables},
-            {"stages", stages},
-            {"parameters", Json::array()}}}};
+            {"stages", stages}}}};
 }
 
 /// "forward 2 in 1, ..." of the calls of microbatches.
