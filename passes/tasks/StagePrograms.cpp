@@ -173,23 +173,15 @@ StagePrograms::StagePrograms(model::ProgramOp model, const TileSizes &sizes,
       stages(model.getBody().getOps<dist::StageOp>()) {}
 
 /// In the order of positions, as they come.
-LogicalResult StagePrograms::nameParameters() {
+void StagePrograms::nameParameters() {
   SmallVector<std::pair<int64_t, dist::StageOp>> order;
   for (dist::StageOp stage : stages)
     order.push_back({stage.getPositions().front(), stage});
   llvm::sort(order, llvm::less_first());
-  llvm::StringSet<> taken;
   for (auto &[position, stage] : order)
     stage.walk<WalkOrder::PreOrder>([&](model::ParameterOp parameter) {
-      std::string &name = names[parameter->getAttrDictionary()];
-      if (!name.empty())
-        return;
-      std::string base = nameOf(parameter);
-      name = base;
-      for (unsigned suffix = 2; !taken.insert(name).second; ++suffix)
-        name = base + "." + std::to_string(suffix);
+      names.add(parameter->getAttrDictionary(), parameter);
     });
-  return success();
 }
 
 /// The places of the first position and of the last one are neighbours, and no
@@ -580,8 +572,8 @@ DictionaryAttr StagePrograms::describe() {
 }
 
 LogicalResult StagePrograms::build() {
-  if (failed(nameParameters()) || failed(checkShared()) ||
-      failed(addAgreement()))
+  nameParameters();
+  if (failed(checkShared()) || failed(addAgreement()))
     return failure();
   for (auto [number, stage] : llvm::enumerate(stages)) {
     SmallVector<Part> parts = partsOf(stage);

@@ -64,7 +64,7 @@ private:
   };
   class Plan;
 
-  mlir::LogicalResult nameParameters();
+  void nameParameters();
   mlir::LogicalResult checkShared();
   llvm::SmallVector<Part> partsOf(dist::StageOp stage);
   mlir::FailureOr<Kept> keptBetween(dist::StageOp stage,

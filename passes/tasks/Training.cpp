@@ -45,6 +45,16 @@ static std::vector<std::string> namesOf(const Trainable &trainable) {
   return names;
 }
 
+void ParameterNames::add(Attribute key, model::ParameterOp parameter) {
+  std::string &name = names[key];
+  if (!name.empty())
+    return;
+  std::string base = nameOf(parameter);
+  name = base;
+  for (unsigned suffix = 2; !taken.insert(name).second; ++suffix)
+    name = base + "." + std::to_string(suffix);
+}
+
 Training::~Training() = default;
 
 Training::Training(Tiler &tiler, model::ProgramOp model,
@@ -69,7 +79,9 @@ Training::Training(Tiler &tiler, model::ProgramOp model,
         });
   model.walk([&](model::ParameterOp op) {
     tiler.stack = op->getParentOfType<model::StackOp>();
-    parameters.insert(tiler.describe(op.getResult()));
+    Attribute description = tiler.describe(op.getResult());
+    parameters.insert(description);
+    own.add(description, op);
   });
   tiler.stack = {};
   Builder builder(plan.context());
@@ -111,8 +123,9 @@ Trainable &Training::trainable(Value value) {
   Trainable &made = *entry;
   Builder builder(plan.context());
   made.location = value.getLoc();
-  made.name = names ? names->find(parameter->getAttrDictionary())->second
-                    : plan.uniqueName(nameOf(parameter));
+  made.name =
+      (names ? names->of(parameter->getAttrDictionary()) : own.of(description))
+          .str();
   made.layers = tiler.layersOf(value);
   made.description = description;
   if (parameter.getShards()) {
@@ -135,11 +148,10 @@ Trainable &Training::trainable(Value value) {
     SmallVector<NamedAttribute> entries(description.getValue());
     entries.push_back(
         builder.getNamedAttr("role", builder.getStringAttr(role)));
-    return plan.persistent(names ? name.str() : plan.uniqueName(name), type,
-                           layers, storage,
-                           isKept ? builder.getDictionaryAttr(entries)
-                                  : DictionaryAttr(),
-                           made.location);
+    return plan.persistent(
+        names ? name.str() : plan.uniqueName(name), type, layers, storage,
+        isKept ? builder.getDictionaryAttr(entries) : DictionaryAttr(),
+        made.location);
   };
   made.isFresh = parts && parts->gradient;
   made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage,
@@ -375,8 +387,7 @@ LogicalResult Training::finish(const View &loss, Location location) {
   FailureOr<Rules> found = rules(location);
   if (failed(found))
     return failure();
-  if (found->together.empty() && found->apart.empty() &&
-      found->parts.empty())
+  if (found->together.empty() && found->apart.empty() && found->parts.empty())
     return emitError(location) << "cannot be tiled: no parameter has a "
                                   "gradient; differentiate comes before "
                                   "tile-tasks";
@@ -388,10 +399,11 @@ LogicalResult Training::finish(const View &loss, Location location) {
   for (auto &[key, trainable] : trainables)
     if (trainable->hasGradient && trainable->isCounted)
       gradients.push_back(trainable.get());
-  // Of gradients of which ranks compute parts, blocks are not those of one rank.
+  // Of gradients of which ranks compute parts, blocks are not those of one
+  // rank.
   bool areCut = llvm::any_of(gradients, [](Trainable *t) { return t->axes; });
-  View partials = areCut ? sumSquares(gradients, mesh, plan, location)
-                         : squares(location);
+  View partials =
+      areCut ? sumSquares(gradients, mesh, plan, location) : squares(location);
   View summary = summarize(losses, partials, location);
   if (failed(update(*found, summary, location)))
     return failure();

@@ -17,6 +17,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <memory>
 
@@ -34,8 +35,8 @@ struct Trainable {
   int64_t layers;
   /// What the loader makes it of.
   mlir::DictionaryAttr description;
-  /// Where a rank has a part: its shards, as they are described of a matrix, and
-  /// the axes over which ranks have different parts; else null.
+  /// Where a rank has a part: its shards, as they are described of a matrix,
+  /// and the axes over which ranks have different parts; else null.
   mlir::ArrayAttr shards, axes;
   /// What names of the library's products end in that read it: nothing, or the
   /// 16-bit type in which they multiply.
@@ -55,14 +56,29 @@ struct Trainable {
   bool isCounted = true;
 };
 
-/// What parameters are called, by their attributes, in the order of the model:
-/// the same in all programs of one that is cut into stages.
-using ParameterNames = llvm::MapVector<mlir::Attribute, std::string>;
+/// What parameters are called: after the model's, whatever else a plan names,
+/// so that the states of optimizers have the same names on every mesh.
+class ParameterNames {
+public:
+  /// Names one that has no name yet. Whoever comes first has the model's.
+  void add(mlir::Attribute key, model::ParameterOp parameter);
+  llvm::StringRef of(mlir::Attribute key) const {
+    return names.find(key)->second;
+  }
+
+  auto begin() const { return names.begin(); }
+  auto end() const { return names.end(); }
+
+private:
+  llvm::MapVector<mlir::Attribute, std::string> names;
+  llvm::StringSet<> taken;
+};
 
 /// What rules see of a training program beside the Tiler's.
 class Training {
 public:
-  /// Without `names`, which outlive it, parameters are named as they come.
+  /// `names`, by attributes, are those of all programs of a model that is cut
+  /// into stages, and outlive this.
   Training(Tiler &tiler, model::ProgramOp model,
            const ParameterNames *names = nullptr);
   ~Training();
@@ -121,6 +137,8 @@ public:
 private:
   Tiler &tiler;
   const ParameterNames *names;
+  /// Of a program that is the whole model: by descriptions.
+  ParameterNames own;
   /// Null where there is one rank.
   dist::MeshOp mesh;
   std::unique_ptr<Optimizer> optimizer;

@@ -108,19 +108,19 @@ model.program @step max_seq 64 training {
 // CHECK: event.call "step_summary"
 // CHECK: event.phase "parameter.signs"
 // CHECK: event.call "signs.40x8"
-// CHECK: event.phase "parameter.3.signs"
-// CHECK: event.call "signs.3x24.group1"
 // CHECK: event.phase "parameter.4.signs"
+// CHECK: event.call "signs.3x24.group1"
+// CHECK: event.phase "parameter.2.signs"
 // CHECK: event.call "signs.40x8"
 // CHECK: event.segment "update.3" repeat 3
-// CHECK: event.phase "parameter.2.normal"
-// CHECK: event.phase "parameter.2.normal.2"
-// CHECK: event.phase "parameter.2.normal.2.total"
+// CHECK: event.phase "parameter.3.normal"
+// CHECK: event.phase "parameter.3.normal.2"
+// CHECK: event.phase "parameter.3.normal.2.total"
 // X transposed(X) of 8 rows: 8 columns of what is stored.
-// CHECK: event.phase "parameter.2.normal.3"
+// CHECK: event.phase "parameter.3.normal.3"
 // CHECK: event.call "product"
-// CHECK: event.phase "parameter.2.normal.4"
+// CHECK: event.phase "parameter.3.normal.4"
 // CHECK: event.call "product"
-// CHECK: event.phase "parameter.2.normal.5"
+// CHECK: event.phase "parameter.3.normal.5"
 // CHECK: event.segment "advance" repeat 1
 // CHECK: event.advance
