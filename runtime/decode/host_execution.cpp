@@ -58,6 +58,13 @@ void HostExecution::start(StepDriver &next_driver, bool observed) {
   context.observe = observed ? &HostExecution::observe : nullptr;
   context.trace = recorder ? &HostExecution::trace : nullptr;
   context.touches = touches;
+  if (touches) {
+    std::vector<TaskTouches::Used> used;
+    for (const StorageDescription &storage : metadata.storages)
+      used.push_back({static_cast<uint32_t>(used.size()), storage.bytes,
+                      !storage.state && !storage.persistent});
+    touches->enter(memory.storages(), used);
+  }
   context.steps[0] = first_step(tokens);
   context.steps[1] = {};
   if (context.steps[0].rows != 0)

@@ -137,21 +137,23 @@ std::vector<StageCall> Pipeline::calls(uint32_t place) const {
                        : entry.phase == 'B' ? "input"
                                             : "weight";
     if (!fused || entry.phase != 'W')
-      result.push_back({program(this->part(place, entry.chunk).stage, part),
+      result.push_back({entry.phase == 'F' ? StageCall::Kind::Forward
+                                           : StageCall::Kind::Backward,
+                        program(this->part(place, entry.chunk).stage, part),
                         entry.chunk, entry.microbatch, slot->second});
     if (entry.phase == 'W') {
       free.insert(slot->second);
       slots.erase(slot);
     }
   }
-  auto each_chunk = [&](const char *part) {
+  auto each_chunk = [&](StageCall::Kind kind, const char *part) {
     for (uint32_t chunk = 0; chunk < chunks; ++chunk)
       result.push_back(
-          {program(this->part(place, chunk).stage, part), chunk, {}, 0});
+          {kind, program(this->part(place, chunk).stage, part), chunk, {}, 0});
   };
-  each_chunk("norm");
-  result.push_back({program(0, "agreement"), 0, {}, 0});
-  each_chunk("update");
+  each_chunk(StageCall::Kind::End, "norm");
+  result.push_back({StageCall::Kind::End, program(0, "agreement"), 0, {}, 0});
+  each_chunk(StageCall::Kind::Update, "update");
   return result;
 }
 

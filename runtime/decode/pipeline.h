@@ -33,6 +33,9 @@ namespace baton {
 
 /// A program that a rank runs in a step.
 struct StageCall {
+  enum class Kind { Forward, Backward, End, Update };
+
+  Kind kind = Kind::Forward;
   /// Index into the description's programs.
   uint32_t program = 0;
   uint32_t chunk = 0;

@@ -117,6 +117,13 @@ void StageExecution::set(Turn &turn, const BatonStep &step) {
   turn.context.steps[1] = {};
   turn.context.border = 0;
   turn.program = baton_programs[call.program];
+  if (touches) {
+    std::vector<TaskTouches::Used> used;
+    for (const StorageUse &use : uses)
+      used.push_back({use.storage, use.bytes,
+                      use.scope == Scope::Transient || use.slot == "flight"});
+    touches->enter(turn.storages.data(), used);
+  }
 }
 
 void StageExecution::work(unsigned worker) {
@@ -137,6 +144,7 @@ void StageExecution::start(StepDriver &next_driver, bool observed) {
   for (Turn &turn : turns) {
     turn.context.observe = observed ? &StageExecution::observe : nullptr;
     turn.context.trace = recorder ? &StageExecution::trace : nullptr;
+    turn.context.touches = touches;
   }
   set(turns[0], first_step({}));
   if (turns[0].program)
@@ -145,6 +153,9 @@ void StageExecution::start(StepDriver &next_driver, bool observed) {
 
 void StageExecution::wait() {
   team.wait();
+  // Numbers that are not finite may come of it.
+  if (touches)
+    touches->check();
   rethrow();
 }
 
@@ -181,6 +192,7 @@ void StageExecution::exchange(BatonContext *context, uint32_t collective,
   Communicator &communicator = *turn_of(context).self->communicator;
   try {
     communicator.exchange(collective, iteration, {tensors, count});
+    TaskTouches::fill();
   } catch (const std::exception &failure) {
     // Other workers wait for what will never come.
     end_job(communicator, failure.what());
@@ -192,6 +204,7 @@ void StageExecution::message(BatonContext *context, uint32_t message,
   Communicator &communicator = *turn_of(context).self->communicator;
   try {
     communicator.message(message, {tensors, count});
+    TaskTouches::fill();
   } catch (const std::exception &failure) {
     end_job(communicator, failure.what());
   }

@@ -38,19 +38,12 @@ bool TaskTouches::Box::holds(uintptr_t address, uint64_t length) const {
   return row_bytes >= row_stride || offset % row_stride + length <= row_bytes;
 }
 
-TaskTouches::TaskTouches(const Metadata &metadata, void *const *storages,
-                         unsigned workers)
-    : metadata(metadata), bases(storages), workers(workers),
-      holders(metadata.storages.size()), names(most_buffers) {
+TaskTouches::TaskTouches(const Metadata &metadata, unsigned workers)
+    : metadata(metadata), workers(workers), holders(metadata.storages.size()),
+      names(most_buffers) {
   if (!is_watched())
     throw Error("this program does not say what it touches; compile it with "
                 "--sanitize=address");
-  for (size_t i = 0; i < metadata.storages.size(); ++i) {
-    by_address[base(i)] = i;
-    if (is_shared(i))
-      holders[i].reset(
-          new uint16_t[(metadata.storages[i].bytes + grain - 1) / grain]());
-  }
   ++baton_touches_wanted;
 }
 
@@ -61,12 +54,30 @@ bool TaskTouches::is_shared(size_t storage) const {
   return !description.state && !description.persistent;
 }
 
-size_t TaskTouches::storage_of(uintptr_t address) const {
-  auto after = by_address.upper_bound(address);
-  if (after == by_address.begin())
+void TaskTouches::enter(void *const *storages, std::span<const Used> uses) {
+  ++entered;
+  bases = storages;
+  used.assign(uses.begin(), uses.end());
+  for (const Used &use : used) {
+    if (use.holds_activations)
+      planned[use.storage] = std::max(planned[use.storage], use.bytes);
+    if (!is_shared(use.storage))
+      continue;
+    const uint64_t grains =
+        (metadata.storages[use.storage].bytes + grain - 1) / grain;
+    std::unique_ptr<uint16_t[]> &first = holders[use.storage];
+    if (!first)
+      first.reset(new uint16_t[grains]);
+    std::fill_n(first.get(), grains, uint16_t(0));
+  }
+}
+
+size_t TaskTouches::storage_of(const Worker &worker, uintptr_t address) const {
+  auto after = worker.by_address.upper_bound(address);
+  if (after == worker.by_address.begin())
     return metadata.storages.size();
   size_t storage = std::prev(after)->second;
-  return address - base(storage) < metadata.storages[storage].bytes
+  return address - worker.base(storage) < metadata.storages[storage].bytes
              ? storage
              : metadata.storages.size();
 }
@@ -107,10 +118,10 @@ std::vector<TaskTouches::Storage> TaskTouches::storages() const {
       end = std::max(end, reach.touched);
     }
   std::vector<Storage> result;
-  for (size_t i = 0; i < ends.size(); ++i)
-    if (is_shared(i))
-      result.push_back({metadata.storages[i].name, metadata.storages[i].bytes,
-                        (ends[i] + cache_line - 1) / cache_line * cache_line});
+  for (auto [storage, bytes] : planned)
+    result.push_back(
+        {metadata.storages[storage].name, bytes,
+         (ends[storage] + cache_line - 1) / cache_line * cache_line});
   return result;
 }
 
@@ -145,6 +156,13 @@ void TaskTouches::begin(unsigned index, uint32_t phase, uint32_t iteration,
                         uint64_t task) {
   Worker &worker = workers[index];
   worker.touches = this;
+  if (worker.entered != entered) {
+    worker.entered = entered;
+    worker.bases = bases;
+    worker.by_address.clear();
+    for (const Used &use : used)
+      worker.by_address[worker.base(use.storage)] = use.storage;
+  }
   worker.phase = phase;
   worker.iteration = iteration;
   worker.task = task;
@@ -184,7 +202,7 @@ void TaskTouches::touch(Worker &worker, uintptr_t address, uint64_t bytes,
     if (!holders[box.storage] || current)
       continue;
     shared = &box;
-    uint64_t offset = address - base(box.storage);
+    uint64_t offset = address - worker.base(box.storage);
     uint16_t *first = holder(box.storage, offset),
              *last = holder(box.storage, offset + bytes - 1);
     if (writes)
@@ -195,11 +213,11 @@ void TaskTouches::touch(Worker &worker, uintptr_t address, uint64_t bytes,
   }
   if (declared && (!shared || current))
     return;
-  size_t storage = shared ? shared->storage : storage_of(address);
+  size_t storage = shared ? shared->storage : storage_of(worker, address);
   // Parameters of inference and scratch have fences of their own.
   if (storage == metadata.storages.size())
     return;
-  uint64_t offset = address - base(storage);
+  uint64_t offset = address - worker.base(storage);
   if (!shared)
     return fail(worker, writes, storage, offset, bytes,
                 "which its phase does not declare");
@@ -227,9 +245,8 @@ void TaskTouches::end() {
   Worker *worker = std::exchange(running, nullptr);
   if (!worker)
     return;
-  TaskTouches &touches = *worker->touches;
   for (const Box &box : worker->boxes) {
-    uint64_t offset = box.first - touches.base(box.storage);
+    uint64_t offset = box.first - worker->base(box.storage);
     worker
         ->reaches[{worker->phase, box.storage, worker->iteration, worker->task}]
         .add({offset + box.bytes, box.touched ? offset + box.touched : 0});

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -27,12 +28,23 @@ namespace baton {
 /// there.
 class TaskTouches {
 public:
-  /// Throws Error in a program that announces nothing. `metadata` and the
-  /// storages outlive this.
-  TaskTouches(const Metadata &metadata, void *const *storages,
-              unsigned workers);
+  /// Throws Error in a program that announces nothing. `metadata` outlives
+  /// this.
+  TaskTouches(const Metadata &metadata, unsigned workers);
   TaskTouches(const TaskTouches &) = delete;
   ~TaskTouches();
+
+  /// A storage as a program uses it; `holds_activations`: it counts among what
+  /// storages() reports.
+  struct Used {
+    uint32_t storage;
+    uint64_t bytes;
+    bool holds_activations;
+  };
+  /// The tasks to come are those of a program that uses these of the storages,
+  /// and finds nothing in those that its buffers share. No task of it runs yet,
+  /// and `storages` stay while its tasks do.
+  void enter(void *const *storages, std::span<const Used> used);
 
   /// Throws Error if a task has touched what it may not, with the first case.
   void check() const;
@@ -44,7 +56,7 @@ public:
     /// whole cache lines.
     uint64_t planned, touched;
   };
-  /// Of each transient storage, after a run.
+  /// Of each that holds activations, after a run.
   std::vector<Storage> storages() const;
 
   /// Where in a storage what a task declares ends, and the last byte that it
@@ -102,33 +114,42 @@ private:
   using Place = std::tuple<uint32_t, uint32_t, uint32_t, uint64_t>;
   struct Worker {
     TaskTouches *touches = nullptr;
+    /// As of the program that its task is of.
+    uint64_t entered = 0;
+    void *const *bases = nullptr;
+    std::map<uintptr_t, size_t> by_address;
     uint32_t phase, iteration;
     uint64_t task;
     std::vector<Box> boxes;
     std::map<Place, Reach> reaches;
+
+    uintptr_t base(size_t storage) const {
+      return reinterpret_cast<uintptr_t>(bases[storage]);
+    }
   };
   /// Bytes that always hold one buffer's.
   static constexpr uint64_t grain = 4;
 
   bool is_shared(size_t storage) const;
   /// Which storage an address lies in; how many there are for none.
-  size_t storage_of(uintptr_t address) const;
+  size_t storage_of(const Worker &worker, uintptr_t address) const;
   /// Where in its holders a storage's byte has its entry.
   uint16_t *holder(uint32_t storage, uint64_t offset) {
     return holders[storage].get() + offset / grain;
-  }
-  uintptr_t base(size_t storage) const {
-    return reinterpret_cast<uintptr_t>(bases[storage]);
   }
   void touch(Worker &worker, uintptr_t address, uint64_t bytes, bool writes);
   void fail(const Worker &worker, bool writes, size_t storage, uint64_t offset,
             uint64_t bytes, const std::string &why);
 
   const Metadata &metadata;
-  void *const *bases;
   std::vector<Worker> workers;
-  /// Storages by address.
-  std::map<uintptr_t, size_t> by_address;
+  /// How many programs have been entered, and of the last one where its
+  /// storages are, and which it uses.
+  uint64_t entered = 0;
+  void *const *bases = nullptr;
+  std::vector<Used> used;
+  /// Of storages that hold activations: the most bytes that a program uses.
+  std::map<uint32_t, uint64_t> planned;
   /// Of each transient storage: the number of the buffer that each grain was
   /// last written as.
   std::vector<std::unique_ptr<uint16_t[]>> holders;

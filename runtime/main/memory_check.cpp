@@ -55,15 +55,15 @@ std::string report(const TaskTouches &touches) {
 } // namespace
 
 MemoryCheck::MemoryCheck(const Metadata &metadata, const RunOptions &options,
-                         Execution &execution, const Communicator *communicator)
-    : execution(execution) {
+                         Execution &execution, Communicator *communicator)
+    : execution(execution), communicator(communicator) {
   if (!options.check_memory)
     return;
   if (!execution.storages())
     throw Error("--check-memory: the program runs on a device; compile it with "
                 "--target=cpu");
   try {
-    touches.emplace(metadata, execution.storages(), execution.workers());
+    touches.emplace(metadata, execution.workers());
   } catch (const Error &error) {
     throw Error("--check-memory: " + std::string(error.what()));
   }
@@ -78,9 +78,21 @@ MemoryCheck::~MemoryCheck() {
 }
 
 void MemoryCheck::publish() {
-  if (!file)
+  if (!touches)
     return;
   std::string text = report(*touches);
+  if (communicator && !execution.calls().empty()) {
+    const char *separator = "";
+    std::string all = "{\"ranks\": [\n";
+    for (const std::string &one :
+         communicator->share(text, "the file of --check-memory", 0)) {
+      all += separator + one;
+      separator = ",\n";
+    }
+    text = all + "]}\n";
+  }
+  if (!file)
+    return;
   file->write(text.data(), text.size(), 0);
   file->publish();
 }

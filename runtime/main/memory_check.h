@@ -13,13 +13,14 @@ namespace baton {
 
 /// Watches what tasks touch in an execution's runs while it exists, if the
 /// options say so. Of several ranks each watches its own tasks, and rank 0
-/// writes what its tasks have touched.
+/// writes what its tasks have touched; where ranks run other programs, in
+/// stages of a pipeline, what the tasks of each have.
 class MemoryCheck {
 public:
   /// Throws Error when the program cannot be watched, or the file not be
   /// written there.
   MemoryCheck(const Metadata &metadata, const RunOptions &options,
-              Execution &execution, const Communicator *communicator = nullptr);
+              Execution &execution, Communicator *communicator = nullptr);
   MemoryCheck(const MemoryCheck &) = delete;
   ~MemoryCheck();
 
@@ -28,6 +29,7 @@ public:
 
 private:
   Execution &execution;
+  Communicator *communicator;
   std::optional<TaskTouches> touches;
   std::optional<TemporaryFile> file;
 };

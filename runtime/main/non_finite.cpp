@@ -4,6 +4,7 @@
 
 #include "runtime/decode/execution.h"
 #include "runtime/decode/written_values.h"
+#include "runtime/main/still_steps.h"
 #include "runtime/main/training_run.h"
 #include "runtime/train/step_inputs.h"
 
@@ -84,25 +85,22 @@ class Search : public StepDriver {
 public:
   Search(const Metadata &metadata, const Batches &batches,
          const TrainingTensors &tensors, const NonFiniteStep &failure,
-         Communicator *communicator)
+         std::span<const StageCall> calls, Communicator *communicator)
       : metadata(metadata), batches(batches), tensors(tensors),
         inputs(tensors, batch_place(communicator)), failure(failure),
+        pipeline(Pipeline::parse(metadata.json)), calls(calls), steps(calls),
         communicator(communicator) {}
 
-  /// What was found, and after how many phases.
+  /// What was found, and when: of what several ranks find the least one came
+  /// first.
   std::string text;
-  uint64_t phases = 0;
+  std::vector<uint64_t> time;
 
-  BatonStep begin(std::span<int32_t>) override { return prepare(); }
+  BatonStep begin(std::span<int32_t>) override { return next(); }
 
   BatonStep advance(const BatonStep &, const Logits &) override {
-    ++number;
-    bool validates = failure.number == NonFiniteStep::Number::ValidationLoss;
-    uint64_t end =
-        validates ? batches.validation_batches() : batches.shape().accumulation;
     // Other ranks may have found nothing yet, and need this one.
-    return number < end && (communicator || text.empty()) ? prepare()
-                                                          : BatonStep{};
+    return communicator || text.empty() ? next() : BatonStep{};
   }
 
   void observe(const BatonStep &step, uint32_t phase, uint32_t iteration,
@@ -125,8 +123,9 @@ public:
                    values.bytes.size() / bytes_of(*type));
       if (finding.bad == 0)
         continue;
+      time = time_of(step);
       text = "it begins in the op " + description.name;
-      text += layer_text(description, layer);
+      text += layer_text(description, layer, step);
       text += ", whose result " + buffer.buffer + " " +
               finding.text(values.extents) + "; all parameters are finite";
       return;
@@ -135,10 +134,13 @@ public:
 
 private:
   /// A segment repeats one layer, or several that take turns.
-  std::string layer_text(const PhaseDescription &phase, uint32_t layer) const {
+  std::string layer_text(const PhaseDescription &phase, uint32_t layer,
+                         const BatonStep &step) const {
+    const uint32_t chunk = calls.empty() ? 0 : calls[step.call].chunk;
     uint64_t first = ~uint64_t(0), together = 1;
     for (const TrainingTensor &tensor : tensors.all())
       if (tensor.role == "parameter" && tensor.layers > 1 &&
+          tensor.chunk == chunk &&
           tensor.layers == static_cast<uint64_t>(phase.repeat)) {
         together = tensor.layer_step;
         first = std::min(first, tensor.first_layer);
@@ -151,10 +153,32 @@ private:
                                " to " + std::to_string(first + together - 1);
   }
 
-  BatonStep prepare() {
-    if (failure.number == NonFiniteStep::Number::ValidationLoss)
-      return inputs.fill_validation(batches, number);
-    return inputs.fill(batches, failure.step - 1, number, false);
+  /// Ranks of one program run the same phases in the same order. A microbatch
+  /// goes through the positions of a pipeline, and back.
+  std::vector<uint64_t> time_of(const BatonStep &step) const {
+    if (calls.empty())
+      return {phases};
+    using Kind = StageCall::Kind;
+    const StageCall &call = calls[step.call];
+    const uint64_t positions = uint64_t(pipeline->places) * pipeline->chunks;
+    uint64_t position =
+        uint64_t(call.chunk) * pipeline->places +
+        pipeline->place_of(communicator->mesh(), communicator->rank());
+    if (call.kind == Kind::Backward)
+      position = 2 * positions - position;
+    return {steps.first_together(),
+            call.microbatch ? uint64_t(*call.microbatch) : ~uint64_t(0),
+            position, phases};
+  }
+
+  BatonStep next() {
+    bool validates = failure.number == NonFiniteStep::Number::ValidationLoss;
+    uint64_t count =
+        validates ? batches.validation_batches() : batches.shape().accumulation;
+    return steps.step(count, [&](uint64_t number) {
+      return validates ? inputs.fill_validation(batches, number)
+                       : inputs.fill(batches, failure.step - 1, number, false);
+    });
   }
 
   const Metadata &metadata;
@@ -162,23 +186,25 @@ private:
   const TrainingTensors &tensors;
   StepInputs inputs;
   const NonFiniteStep &failure;
+  const std::optional<Pipeline> pipeline;
+  std::span<const StageCall> calls;
+  StillSteps steps;
   Communicator *communicator;
-  uint64_t number = 0;
+  uint64_t phases = 0;
 };
 
-/// Of what the ranks found, what one of them met first. They run the same
-/// phases in the same order.
+/// Of what the ranks found, what one of them met first.
 std::string earliest(const Search &search, Communicator &communicator) {
-  nlohmann::json own = {{"phases", search.phases}, {"text", search.text}};
+  nlohmann::json own = {{"time", search.time}, {"text", search.text}};
   std::string result;
-  uint64_t first = ~uint64_t(0);
+  std::optional<std::vector<uint64_t>> first;
   for (const std::string &text :
        communicator.share(own.dump(), "the search for what is not finite")) {
     auto found = nlohmann::json::parse(text);
-    uint64_t phases = found.at("phases");
-    if (found.at("text") == "" || phases >= first)
+    auto time = found.at("time").get<std::vector<uint64_t>>();
+    if (found.at("text") == "" || (first && time >= *first))
       continue;
-    first = phases;
+    first = time;
     result = found.at("text");
   }
   return result;
@@ -246,7 +272,8 @@ std::string search_step(const Metadata &metadata, const Batches &batches,
       ++values;
     }
   tensors.send("parameter");
-  Search search(metadata, batches, tensors, failure, communicator);
+  Search search(metadata, batches, tensors, failure, execution->calls(),
+                communicator);
   execution->run(search, /*observed=*/true);
   std::string text =
       communicator ? earliest(search, *communicator) : search.text;

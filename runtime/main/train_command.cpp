@@ -166,14 +166,6 @@ void train(const Metadata &metadata, const TrainOptions &options,
                 "--validation-fraction is 0");
   TrainingRun run = {metadata, options, folder, schedule, optimizer,
                      scale,    batches, state,  point};
-  if (Pipeline::parse(metadata.json)) {
-    if (options.validate_every)
-      throw Error("--validate-every: stages of a pipeline do not validate yet; "
-                  "train without --mesh=pp, or leave the flag out");
-    if (options.run.check_memory)
-      throw Error("--check-memory: stages of a pipeline run several programs; "
-                  "compile without --mesh=pp");
-  }
   ranks.run([&](Communicator *communicator, unsigned workers) {
     run_steps(run, communicator, workers);
   });

@@ -293,7 +293,8 @@ void RankRun::steps() {
   std::optional<Interruptible> interruptible;
   if (!communicator || communicator->hears_signals())
     interruptible.emplace(execution->stop);
-  Validation validation(run.batches, *tensors, batch_place(communicator));
+  Validation validation(run.batches, *tensors, execution->calls(),
+                        batch_place(communicator));
   while (trainer.step < options.steps) {
     uint64_t save_at =
         next_stop(trainer.step, options.save_every, options.steps);
@@ -340,10 +341,6 @@ void run_steps(const TrainingRun &run, Communicator *communicator,
   }
   if (!failure)
     return;
-  // The search goes through the phases of one program.
-  if (Pipeline::parse(run.metadata.json))
-    throw AgreedError(failure->what() +
-                      std::string("; the last checkpoint is as it was"));
   std::string text =
       explain_non_finite(run.metadata, run.batches, *failure, communicator);
   if (communicator)

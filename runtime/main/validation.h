@@ -4,6 +4,7 @@
 #define BATON_RUNTIME_MAIN_VALIDATION_H
 
 #include "runtime/decode/execution.h"
+#include "runtime/main/still_steps.h"
 #include "runtime/train/step_inputs.h"
 
 #include <cstdint>
@@ -15,10 +16,10 @@ namespace baton {
 /// stay as they are, and the next step of training begins its gradients anew.
 class Validation : public StepDriver {
 public:
-  /// Both outlive it.
+  /// All outlive it. `calls`: what a stage of a pipeline runs in a step.
   Validation(const Batches &batches, const TrainingTensors &tensors,
-             Place part = {})
-      : batches(batches), inputs(tensors, part),
+             std::span<const StageCall> calls, Place part = {})
+      : batches(batches), inputs(tensors, part), steps(calls),
         type(tensors.find("target_weights").type) {}
 
   /// Of no meaning when a signal cuts it short.
@@ -28,23 +29,28 @@ public:
   }
 
   BatonStep begin(std::span<int32_t>) override {
-    number = 0;
+    steps.restart();
     loss = 0;
-    return inputs.fill_validation(batches, number);
+    return next();
   }
 
-  BatonStep advance(const BatonStep &, const Logits &summary) override {
-    loss += real_at(summary.data, type, 0);
-    if (++number == batches.validation_batches())
-      return {};
-    return inputs.fill_validation(batches, number);
+  BatonStep advance(const BatonStep &step, const Logits &summary) override {
+    if (steps.ends(step))
+      loss += real_at(summary.data, type, 0);
+    return next();
   }
 
 private:
+  BatonStep next() {
+    return steps.step(batches.validation_batches(), [&](uint64_t number) {
+      return inputs.fill_validation(batches, number);
+    });
+  }
+
   const Batches &batches;
   StepInputs inputs;
+  StillSteps steps;
   DataType type;
-  uint64_t number = 0;
   double loss = 0;
 };
 

@@ -296,6 +296,7 @@ void TrainingTensors::add_stages(const nlohmann::json &training,
         continue;
       add(entry, execution.stage_storages(chunk));
       TrainingTensor &tensor = tensors.back();
+      tensor.chunk = chunk;
       const std::string name = parameter_of(entry);
       const nlohmann::json &parameter = *parameters.at({stage, name});
       const WholeParameter &whole = wholes.at(name);

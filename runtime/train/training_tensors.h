@@ -65,6 +65,8 @@ struct TrainingTensor {
   /// How many layers of it, or rows of an optimizer's state, come before these
   /// and are there in all, where stages have some of them.
   uint64_t begin = 0, whole = 0;
+  /// Which of a stage's chunks has it.
+  uint32_t chunk = 0;
 
   /// Of one layer, in memory.
   uint64_t elements() const;

@@ -15,10 +15,12 @@ import os
 import random
 import re
 import shutil
+from types import SimpleNamespace
 
 import programs
 from data_parallel import Trainer, compare, same
 from programs import expect, run
+from train_endings import edit_weights
 from training import read_bytes, read_tensors, write_tokens
 
 BATCH, LENGTH, MICROBATCHES, STEPS = 2, 12, 4, 3
@@ -85,6 +87,39 @@ def refused(message, command):
            f"expected '{message}', got {result}")
 
 
+def check_validation(arguments, path, one, many, parts, batch):
+    """Losses of sequences that nobody trains with, and of how many there are no multiple;
+    and a number that is not finite, which is named as one rank names it."""
+    def train(trainer, out, *flags, weights=arguments.folder):
+        return [trainer.program, "train", "--weights", weights, "--data", path("tokens.u16"), "--seq",
+                LENGTH, "--steps", STEPS, "--lr", 1e-3, "--lr-schedule", "constant",
+                "--out", path(out), "--quiet", *flags, *(parts if trainer is one else batch)]
+
+    found = []
+    for trainer, out in ((one, "validated-one"), (many, "validated-many")):
+        for flags in ((), ("--validate-every", 1)):
+            result = run(train(trainer, out + str(len(flags)), "--validation-fraction", 0.21, *flags))
+            found.append([json.loads(line) for line in result.stdout.splitlines()])
+    for alone, stages in zip(found[1], found[3], strict=True):
+        expect(abs(stages["validation_loss"] / alone["validation_loss"] - 1) < 1e-5,
+               f"validation: {stages}, of one rank {alone}")
+    expect([line["loss"] for line in found[3]] == [line["loss"] for line in found[2]],
+           f"validation changes losses: {found[2]} {found[3]}")
+
+    stored = read_tensors(os.path.join(arguments.folder, "model.safetensors"))
+    name = next(name for name, (_, shape, _) in stored.items() if len(shape) == 2 and ".1." in name)
+    weights = edit_weights(SimpleNamespace(path=path, golden=arguments.folder), name,
+                           lambda values, shape: [3e38 if value > 0 else -3e38 for value in values])
+    said = []
+    for trainer, out in ((one, "huge-one"), (many, "huge-many")):
+        result = run(train(trainer, out, weights=weights), check=False)
+        expect(result.returncode == 1 and "it begins in the op" in result.stderr, f"{result}")
+        # A stage of one layer does not say which it is.
+        said.append(re.split(", whose result| of layer", result.stderr)[0])
+    expect(said[0] == said[1], f"{said[1]}, of one rank {said[0]}")
+    print(said[1])
+
+
 def check_refusals(arguments, program, path):
     def compiling(message, *flags):
         refused(message, [arguments.batonc, arguments.folder, "--mode=train", "--quiet",
@@ -106,7 +141,6 @@ def check_refusals(arguments, program, path):
     training("--accumulate 3: the schedule .* is compiled for 4 microbatches",
              "--accumulate", 3)
     training("compiled for 2 ranks", "--ranks", 3)
-    training("--validate-every", "--validate-every", 1)
     # Ranks that fail or never come.
     training("rank 1: step 3, .*: this rank fails on purpose", "--rank-fault", "1:3:fail")
     training("rank 0 does not come; after 1 s", "--rank-fault", "0:3:stall",
@@ -157,10 +191,8 @@ def test(arguments, scratch):
             kept = read_tensors(path("kept/step-1/model.safetensors"))
             expect(kept and all(stored[name][2] == values for name, (_, _, values) in
                                 kept.items()), "weights have changed")
-            # A run goes on with another number of ranks, but for that of a model with
-            # hyper-connections: one rank has other names for their optimizer's states.
-            moves = () if "hyper_connections" in config else ((many, one), (one, many))
-            for mine, other in moves:
+            # A run goes on with another number of ranks.
+            for mine, other in ((many, one), (one, many)):
                 moved = os.path.join(scratch, f"{mine.name}-to-{other.name}")
                 begun = os.path.join(scratch, f"{mine.name}-1")
                 shutil.copytree(begun, moved)
@@ -173,6 +205,7 @@ def test(arguments, scratch):
                 for loss, line in zip(losses, alone[1][0][1:], strict=True):
                     expect(abs(loss / line["loss"] - 1) < 1e-5,
                            f"{mine.name} to {other.name}: {loss}, of one run {line}")
+            check_validation(arguments, path, one, many, parts, batch)
         elif chunks == 1:
             same(f"{schedule} and {arguments.schedules[0]}", first[1], found[1])
         else:

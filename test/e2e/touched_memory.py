@@ -4,7 +4,8 @@ Programs of --sanitize=address announce every load and store, on any number of
 workers. When a step has as many rows as there may be, tasks reach the end of every
 storage, and those that write there the last byte that they declare; they touch
 nothing else, in training as in prompts and decoding, and the results are those of a
-run that nobody watches.
+run that nobody watches. With --stages so do tasks of a pipeline's ranks, each of which
+reports its own.
 
 With --emit-unproved, plans that no proof allows are reported, with the task: one
 where a phase reads another value than it declares, and one where it reads a value
@@ -53,7 +54,7 @@ def test(arguments, scratch):
         json.dump(description, file)
     batonc = [arguments.batonc, arguments.folder, "--quiet", "--target-file", path("target.json")]
     training = [*batonc, "--mode=train"]
-    write_tokens(path("tokens.u16"), ((7 * i) % 97 for i in range(3 * (ROWS + ROWS // LENGTH))))
+    write_tokens(path("tokens.u16"), ((7 * i) % 97 for i in range(4 * (ROWS + ROWS // LENGTH))))
     runs = 0
 
     def train(program, rows, *flags, **options):
@@ -88,6 +89,18 @@ def test(arguments, scratch):
         expect(less["touched"] < 0.9 * memory["touched"], f"{mode}: few rows touch {less['touched']} bytes")
         print(f"{mode}: {sum(len(phase['tasks']) for phase in memory['phases'])} ends of tasks, "
               f"{memory['touched']} bytes are planned and touched")
+
+    if arguments.stages:
+        run([*training, "--sanitize=address", "--mesh=pp=2", "--microbatches=2", "-o", path("stages")])
+        losses = lines_of(train("stages", ROWS).stdout, "tokens_per_s")
+        for workers in (2, 5):
+            result = train("stages", ROWS, "--workers", workers, "--check-memory", path("touched.json"))
+            expect(lines_of(result.stdout, "tokens_per_s") == losses, f"stages: other losses: {result.stdout}")
+            ranks = report()["ranks"]
+            expect(len(ranks) == 2, f"stages: {len(ranks)} reports")
+            for rank, memory in enumerate(ranks):
+                check(f"stage {rank}, {workers} workers", memory, full=True)
+        print(f"stages: {[memory['touched'] for memory in ranks]} bytes are planned and touched")
 
     # Steps of all rows, of some, and of one.
     run([*batonc, "--sanitize=address", "--max-seq", 64, "-o", path("decoder")])
@@ -159,6 +172,7 @@ if __name__ == "__main__":
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--target", required=True, help="the CPU's description")
     parser.add_argument("--recompute", action="append")
+    parser.add_argument("--stages", action="store_true")
     parser.add_argument("--emit-unproved")
     parser.add_argument("--installation", help="with --emit-unproved")
     parser.add_argument("folder")
