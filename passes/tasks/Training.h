@@ -34,9 +34,15 @@ struct Trainable {
   int64_t layers;
   /// What the loader makes it of.
   mlir::DictionaryAttr description;
-  /// Where a rank has a part: its shards, as they are described of a matrix, and
-  /// the axes over which ranks have different parts; else null.
+  /// Where a rank has a part: its shards, as they are described of a matrix,
+  /// and the axes over which ranks have different parts; else null.
   mlir::ArrayAttr shards, axes;
+  /// These shards of its own dimensions.
+  mlir::ArrayAttr ownShards;
+  /// What describes memory of its that the step before has left as it is, also
+  /// where other programs of a stage run in between; null for one program,
+  /// where nothing else has it.
+  mlir::DictionaryAttr between;
   /// What names of the library's products end in that read it: nothing, or the
   /// 16-bit type in which they multiply.
   llvm::StringRef products;
@@ -55,16 +61,22 @@ struct Trainable {
   bool isCounted = true;
 };
 
-/// What parameters are called, by their attributes, in the order of the model:
-/// the same in all programs of one that is cut into stages.
+/// What tells a parameter from all others, wherever it stands: its attributes,
+/// but for whether ops find all of it there.
+mlir::Attribute keyOf(model::ParameterOp parameter);
+
+/// What parameters are called, by their keys, in the order of the model: the
+/// same in all programs of one that is cut into stages.
 using ParameterNames = llvm::MapVector<mlir::Attribute, std::string>;
 
 /// What rules see of a training program beside the Tiler's.
 class Training {
 public:
-  /// Without `names`, which outlive it, parameters are named as they come.
+  /// Without `names`, which outlive it, parameters are named as they come. With
+  /// `stage` ranks add up its gradients, else all of the model's.
   Training(Tiler &tiler, model::ProgramOp model,
-           const ParameterNames *names = nullptr);
+           const ParameterNames *names = nullptr,
+           mlir::Operation *stage = nullptr);
   ~Training();
 
   /// The buffers of a parameter, made when it is first asked for.
@@ -117,6 +129,9 @@ public:
   View accumulate;
   /// A number that is always 0, and says that nothing is added.
   View never();
+  /// What describes memory that is as the step before has left it, also where
+  /// other programs of the stage run in between.
+  mlir::DictionaryAttr betweenPrograms() const;
 
 private:
   Tiler &tiler;

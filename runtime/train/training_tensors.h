@@ -65,6 +65,9 @@ struct TrainingTensor {
   /// How many layers of it, or rows of an optimizer's state, come before these
   /// and are there in all, where stages have some of them.
   uint64_t begin = 0, whole = 0;
+  /// Of what was collected from stages: the ranks that have different parts,
+  /// and where these lie.
+  std::vector<std::pair<uint32_t, std::byte *>> owners;
 
   /// Of one layer, in memory.
   uint64_t elements() const;
@@ -142,7 +145,7 @@ private:
   std::vector<TrainingTensor> tensors;
   struct Collected {
     TrainingTensor tensor;
-    HugeRegion memory;
+    std::vector<HugeRegion> memory;
   };
   std::vector<Collected> collected;
 };

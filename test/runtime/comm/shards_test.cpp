@@ -211,12 +211,21 @@ TEST(Shards, FlatOnesMayLeaveRanksWithoutAny) {
 }
 
 TEST(Shards, PlacesOfARank) {
-  nlohmann::json shards =
-      json(R"([{"dimension": 0, "extent": 131, "axes": ["tp"],
-                "granularity": 1, "units": [66, 65]},
-               {"dimension": 0, "extent": 2, "axes": ["dp"]}])");
-  EXPECT_EQ(places_of(shards, mesh_of(2, 2), 3), Ranges({{66, 65}, {1, 1}}));
-  EXPECT_THROW(places_of(shards, mesh_of(3, 2), 0), Error);
+  nlohmann::json description = json(R"({"places": [
+      {"storage": 1,
+       "shards": [{"dimension": 0, "extent": 131, "axes": ["tp"],
+                   "granularity": 1, "units": [66, 65]},
+                  {"dimension": 0, "extent": 2, "axes": ["dp"]}]},
+      {"storage": 0,
+       "shards": [{"dimension": 0, "extent": 4, "axes": ["dp", "tp"]}]}]})");
+  std::vector<int32_t> first(2), second(4);
+  void *storages[] = {first.data(), second.data()};
+  write_places(description, mesh_of(2, 2), 3, storages);
+  EXPECT_EQ(first, std::vector<int32_t>({3, 1}));
+  EXPECT_EQ(second, std::vector<int32_t>({66, 65, 1, 1}));
+  EXPECT_THROW(write_places(description, mesh_of(3, 2), 0, storages), Error);
+  // One rank's has none.
+  write_places(json("{}"), mesh_of(1, 1), 0, nullptr);
 }
 
 TEST(Shards, DamagedOnesAreNamed) {
