@@ -135,9 +135,10 @@ void Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks,
     return description.getDictionary(plan.context());
   };
   // Kept as gradients are, since the norm sees it in another shape.
-  shard.received = parts.gradient ? kept(".received", ranks, 1)
-                                  : kept(".received", ranks, trainable.layers,
-                                         trainable.between);
+  // What is behind the end of the tensor stays zero.
+  shard.received =
+      kept(".received", ranks, parts.gradient ? 1 : trainable.layers,
+           trainable.between);
   shard.place = place(axes, ranks, trainable.location);
   shard.weight = parts.weight
                      ? blocksOf(kept(".weights_part", 1, trainable.layers,
