@@ -71,9 +71,31 @@ static bool isOnlyTarget(ParameterOp parameter) {
   return llvm::all_of(parameter->getUsers(), llvm::IsaPred<GradientOp>);
 }
 
+/// One that says which gradient stages add up: it is where those of the stages
+/// are.
+static bool isOnlySummed(ParameterOp parameter) {
+  return !parameter->use_empty() &&
+         llvm::all_of(parameter->getUsers(), llvm::IsaPred<SumGradientsOp>);
+}
+
+/// The same parameter in a stage, null if there is none.
+static ParameterOp inStage(ParameterOp parameter) {
+  ParameterOp found;
+  for (auto stage : parameter->getParentOfType<ProgramOp>().getOps<StageOp>())
+    stage.walk([&](ParameterOp own) {
+      if (own->getAttrDictionary() == parameter->getAttrDictionary() &&
+          !own->use_empty())
+        found = own;
+    });
+  return found;
+}
+
 /// Where ranks compute with a parameter: of what is gathered, or a gradient's
 /// only target, that is not where they keep it.
 static PlacementAttr computedPlacement(ParameterOp parameter) {
+  if (isOnlySummed(parameter))
+    if (ParameterOp own = inStage(parameter))
+      return computedPlacement(own);
   for (Operation *user : parameter->getUsers()) {
     if (auto gather = dyn_cast<AllGatherOp>(user))
       return dist::placementOf(gather.getResult());
@@ -89,7 +111,8 @@ static PlacementAttr computedPlacement(ParameterOp parameter) {
 /// Whether parts of a parameter are kept, and not what ranks compute with:
 /// those are over batch axes.
 static bool isKeptInParts(ParameterOp parameter, MeshOp mesh) {
-  return (isGathered(parameter) || isOnlyTarget(parameter)) &&
+  return (isGathered(parameter) || isOnlyTarget(parameter) ||
+          isOnlySummed(parameter)) &&
          llvm::none_of(computedPlacement(parameter).getDimensions(),
                        [&](DimensionAttr dimension) {
                          return llvm::any_of(dimension.getAxes(),
@@ -346,11 +369,19 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
   auto payload = [&](Value x) {
     return countBytes(cast<StepTensorType>(x.getType()), placementOf(x), mesh);
   };
+  // Gradients are of f32.
+  auto gradientPayload = [&](Value x) {
+    auto type = cast<StepTensorType>(x.getType());
+    return countBytes(type.withElementType(Float32Type::get(type.getContext())),
+                      placementOf(x), mesh);
+  };
   program.getBody().walk([&](Operation *op) {
     if (auto send = dyn_cast<SendOp>(op))
       send.setPayload(payload(send.getX()));
     if (auto receive = dyn_cast<ReceiveOp>(op))
       receive.setPayload(payload(receive.getResult()));
+    if (auto sum = dyn_cast<SumGradientsOp>(op))
+      sum.setPayload(gradientPayload(sum.getParameter()));
   });
   return success();
 }

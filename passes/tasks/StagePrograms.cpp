@@ -239,14 +239,15 @@ LogicalResult StagePrograms::checkShared() {
     Attribute key =
         keyOf(sum.getParameter().getDefiningOp<model::ParameterOp>());
     bool fits = ArrayRef<int64_t>(sum.getStages()) == ArrayRef(ends);
+    unsigned found = 0;
     for (dist::StageOp stage : stages)
       stage.walk([&](model::GradientOp gradient) {
-        if (keyOf(parameterOf(gradient)) == key)
+        if (keyOf(parameterOf(gradient)) == key && ++found)
           fits &= !gradient->getParentOfType<model::StackOp>() &&
                   (stage.getPositions() == ArrayRef<int64_t>(0) ||
                    stage.getPositions() == ArrayRef<int64_t>(last));
       });
-    if (!fits)
+    if (!fits || found < 2)
       return sum.emitOpError()
              << "cannot be tiled: so far only the first position and the last "
                 "one add up a gradient";
