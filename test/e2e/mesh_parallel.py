@@ -62,7 +62,8 @@ def test(arguments, scratch):
     ranks = 1
     for axis in arguments.mesh.split(","):
         ranks *= int(axis.split("=")[1])
-    one = Trainer(arguments, scratch, "one")
+    dtype = f"--dtype={arguments.dtype}"
+    one = Trainer(arguments, scratch, "one", dtype)
     alone = one.train(1, *parts), one.train(STEPS, *parts)
 
     first = {}
@@ -72,7 +73,8 @@ def test(arguments, scratch):
         flags = [f"--zero={zero}"] * (zero > 0)
         if stages:
             flags += [f"--pipeline={schedule}", f"--microbatches={MICROBATCHES}"]
-        many = Trainer(arguments, scratch, combination.replace(":", "-"), f"--mesh={arguments.mesh}", *flags)
+        many = Trainer(arguments, scratch, combination.replace(":", "-"), dtype, f"--mesh={arguments.mesh}",
+                       *flags)
         own = batch if stages else parts
         found = many.train(1, *own), many.train(STEPS, *own, "--workers", ranks)
         compare(f"{combination}, a step", alone[0], found[0])
@@ -101,6 +103,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--mesh", default="dp=2,tp=2,pp=2")
+    parser.add_argument("--dtype", default="f32")
     parser.add_argument("folder")
     parser.add_argument("combinations", nargs="+")
     arguments = parser.parse_args()

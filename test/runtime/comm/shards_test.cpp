@@ -210,6 +210,36 @@ TEST(Shards, FlatOnesMayLeaveRanksWithoutAny) {
   expect_partition(tensor, mesh);
 }
 
+TEST(Shards, FlatOnesCutWhatOthersLeave) {
+  // The vocabulary among ranks of tp, and the elements of each part, with what
+  // the shorter one has no rows for, among those of dp.
+  Mesh mesh = mesh_of(2, 2);
+  ShardedTensor tensor("w", {32},
+                       json(R"([{"dimension": 0, "extent": 11, "axes": ["tp"],
+                "granularity": 1, "units": [6, 5]},
+               {"dimension": 0, "extent": 42, "axes": ["dp"],
+                "granularity": 16, "units": [2, 1], "flat": [6, 7]}])"),
+                       mesh);
+  EXPECT_TRUE(tensor.is_flat());
+  EXPECT_EQ(tensor.whole_shape(), Shape({11, 7}));
+  EXPECT_EQ(tensor.axes(), std::vector<std::string>({"dp", "tp"}));
+  EXPECT_EQ(tensor.owner(3), 3u);
+  using Runs = std::vector<std::array<uint64_t, 3>>;
+  auto runs = [&](uint32_t rank) {
+    Runs found;
+    tensor.for_each_run(rank,
+                        [&](uint64_t whole, uint64_t part, uint64_t count) {
+                          found.push_back({whole, part, count});
+                        });
+    return found;
+  };
+  EXPECT_EQ(runs(0), Runs({{0, 0, 32}}));
+  EXPECT_EQ(runs(1), Runs({{42, 0, 32}}));
+  EXPECT_EQ(runs(2), Runs({{32, 0, 10}}));
+  EXPECT_EQ(runs(3), Runs({{74, 0, 3}}));
+  expect_partition(tensor, mesh);
+}
+
 TEST(Shards, PlacesOfARank) {
   nlohmann::json description = json(R"({"places": [
       {"storage": 1,
