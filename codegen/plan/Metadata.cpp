@@ -207,18 +207,24 @@ static json persistentOf(const baton::plan::ProgramLayout &layout) {
   return result;
 }
 
-/// What a rank finds out about its place before the first step; null if there
-/// is nothing to find out.
-static json placesOf(const baton::plan::ProgramLayout &layout) {
-  for (auto [name, buffer] : layout.buffers) {
-    BufferOp op = buffer;
-    if (op.getDescription() && op.getDescription()->contains("places"))
-      return {
-          {"storage",
-           layout.storages.find(op.getStorageAttr().getAttr())->second.index},
-          {"shards", toJson(op.getDescription()->get("places"))}};
-  }
-  return nullptr;
+/// What a rank finds out about its place before the first step, and where it
+/// writes that. Programs of one rank have it in common.
+static json placesOf(Layouts layouts) {
+  json result = json::array();
+  llvm::SmallDenseSet<int64_t> seen;
+  for (const baton::plan::ProgramLayout &layout : layouts)
+    for (auto [name, buffer] : layout.buffers) {
+      BufferOp op = buffer;
+      if (!op.getDescription() || !op.getDescription()->contains("places"))
+        continue;
+      int64_t storage =
+          layout.storages.find(op.getStorageAttr().getAttr())->second.index;
+      if (seen.insert(storage).second)
+        result.push_back(
+            {{"storage", storage},
+             {"shards", toJson(op.getDescription()->get("places"))}});
+    }
+  return result;
 }
 
 static json eventsOf(Layouts layouts) {
@@ -508,7 +514,7 @@ json baton::plan::planMetadata(Layouts layouts) {
     result["collectives"] = json::array();
     for (const ProgramLayout &layout : layouts)
       addCollectives(layout, result["collectives"]);
-    result["places"] = placesOf(layouts.front());
+    result["places"] = placesOf(layouts);
   }
   if (!pipeline.is_null()) {
     pipeline["messages"] = json::array();

@@ -24,7 +24,39 @@ using namespace baton::model;
 /// that adds to them.
 static bool isGradientSum(Operation *op) {
   return isa<AllReduceOp, ReduceScatterOp>(op) && !op->use_empty() &&
-         llvm::all_of(op->getUsers(), llvm::IsaPred<GradientOp>);
+         llvm::all_of(op->getUsers(), [](Operation *user) {
+           return isa<GradientOp>(user) || isGradientSum(user);
+         });
+}
+
+/// The sums that make a gradient, the last one first.
+static SmallVector<Operation *> sumsOf(GradientOp gradient) {
+  SmallVector<Operation *> sums;
+  for (Operation *op = gradient.getGradient().getDefiningOp();
+       op && isGradientSum(op); op = op->getOperand(0).getDefiningOp())
+    sums.push_back(op);
+  return sums;
+}
+
+/// Notes over which ranks a gradient adds up, and whether each needs a part of
+/// it only: not where the sum is over more axes than those that cut it.
+static void noteSums(GradientOp gradient, MeshOp mesh, StringRef scatter) {
+  SmallVector<Operation *> sums = sumsOf(gradient);
+  if (sums.empty())
+    return;
+  Builder builder(gradient.getContext());
+  SmallVector<Attribute> axes;
+  for (auto name : mesh.getNames().getAsRange<StringAttr>())
+    if (llvm::any_of(sums, [&](Operation *sum) {
+          return llvm::is_contained(sum->getAttrOfType<ArrayAttr>("axes"),
+                                    name);
+        }))
+      axes.push_back(name);
+  gradient->setAttr(
+      kSummed, sums.size() == 1 ? sums.front()->getAttrOfType<ArrayAttr>("axes")
+                                : builder.getArrayAttr(axes));
+  if (sums.size() == 1 && isa<ReduceScatterOp>(sums.front()))
+    gradient->setAttr(kScattered, builder.getStringAttr(scatter));
 }
 
 /// A parameter of which ranks have parts, and gather them for their ops.
@@ -39,16 +71,55 @@ static bool isOnlyTarget(ParameterOp parameter) {
   return llvm::all_of(parameter->getUsers(), llvm::IsaPred<GradientOp>);
 }
 
+/// One that says which gradient stages add up: it is where those of the stages
+/// are.
+static bool isOnlySummed(ParameterOp parameter) {
+  return !parameter->use_empty() &&
+         llvm::all_of(parameter->getUsers(), llvm::IsaPred<SumGradientsOp>);
+}
+
+/// The same parameter in a stage, null if there is none.
+static ParameterOp inStage(ParameterOp parameter) {
+  ParameterOp found;
+  for (auto stage : parameter->getParentOfType<ProgramOp>().getOps<StageOp>())
+    stage.walk([&](ParameterOp own) {
+      if (own->getAttrDictionary() == parameter->getAttrDictionary() &&
+          !own->use_empty())
+        found = own;
+    });
+  return found;
+}
+
+/// Where ranks compute with a parameter: of what is gathered, or a gradient's
+/// only target, that is not where they keep it.
+static PlacementAttr computedPlacement(ParameterOp parameter) {
+  if (isOnlySummed(parameter))
+    if (ParameterOp own = inStage(parameter))
+      return computedPlacement(own);
+  for (Operation *user : parameter->getUsers()) {
+    if (auto gather = dyn_cast<AllGatherOp>(user))
+      return dist::placementOf(gather.getResult());
+    auto gradient = dyn_cast<GradientOp>(user);
+    SmallVector<Operation *> sums =
+        gradient ? sumsOf(gradient) : SmallVector<Operation *>();
+    if (!sums.empty())
+      return dist::placementOf(sums.back()->getOperand(0)).withoutPartial();
+  }
+  return dist::placementOf(parameter.getResult());
+}
+
 /// Whether parts of a parameter are kept, and not what ranks compute with:
 /// those are over batch axes.
 static bool isKeptInParts(ParameterOp parameter, MeshOp mesh) {
-  return (isGathered(parameter) || isOnlyTarget(parameter)) &&
-         llvm::all_of(dist::placementOf(parameter.getResult()).getDimensions(),
-                      [&](DimensionAttr dimension) {
-                        return llvm::all_of(
-                            dimension.getAxes(),
-                            [&](StringAttr axis) { return mesh.isBatch(axis); });
-                      });
+  return (isGathered(parameter) || isOnlyTarget(parameter) ||
+          isOnlySummed(parameter)) &&
+         llvm::none_of(computedPlacement(parameter).getDimensions(),
+                       [&](DimensionAttr dimension) {
+                         return llvm::any_of(dimension.getAxes(),
+                                             [&](StringAttr axis) {
+                                               return mesh.isBatch(axis);
+                                             });
+                       });
 }
 
 /// The largest part of a number that a rank has.
@@ -65,7 +136,10 @@ static int64_t partOf(int64_t size, DimensionAttr dimension, MeshOp mesh) {
 /// rows are cut over axes that are not of the batch.
 static StepTensorType localType(Operation *op, Value value, MeshOp mesh) {
   auto type = cast<StepTensorType>(value.getType());
-  PlacementAttr placement = dist::placementOf(value);
+  auto parameter = dyn_cast<ParameterOp>(op);
+  PlacementAttr placement = parameter && isKeptInParts(parameter, mesh)
+                                ? computedPlacement(parameter)
+                                : dist::placementOf(value);
   SmallVector<int64_t> shape(type.getShape());
   for (auto [size, dimension] : llvm::zip(shape, placement.getDimensions())) {
     if (!isSymbol(size)) {
@@ -85,7 +159,9 @@ static StepTensorType localType(Operation *op, Value value, MeshOp mesh) {
 
 /// Of a parameter: the shards that its placement makes.
 static ArrayAttr shardsOf(ParameterOp op, MeshOp mesh) {
-  PlacementAttr placement = dist::placementOf(op.getResult());
+  PlacementAttr placement = isKeptInParts(op, mesh)
+                                ? computedPlacement(op)
+                                : dist::placementOf(op.getResult());
   ArrayRef<int64_t> shape =
       cast<StepTensorType>(op.getResult().getType()).getShape();
   SmallVector<Attribute> shards;
@@ -247,8 +323,6 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
       return WalkResult::advance();
     }
     auto parameter = dyn_cast<ParameterOp>(op);
-    if (parameter && isKeptInParts(parameter, mesh))
-      return WalkResult::advance();
     if (failed(expectKnown(op)) || failed(note(op, op->getResults())))
       return WalkResult::interrupt();
     for (Region &region : op->getRegions())
@@ -275,13 +349,8 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
     makeLocal(sum, cast<StepTensorType>(sum.getX().getType()), mesh);
   for (FirstRankOp term : terms)
     makeLocal(term, cast<StepTensorType>(term.getX().getType()));
+  program.walk([&](GradientOp gradient) { noteSums(gradient, mesh, scatter); });
   for (Operation *sum : gradients) {
-    for (Operation *gradient : sum->getUsers()) {
-      gradient->setAttr(kSummed, sum->getAttr("axes"));
-      if (isa<ReduceScatterOp>(sum))
-        gradient->setAttr(kScattered,
-                          StringAttr::get(sum->getContext(), scatter));
-    }
     sum->getResult(0).replaceAllUsesWith(sum->getOperand(0));
     sum->erase();
   }
@@ -300,11 +369,19 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
   auto payload = [&](Value x) {
     return countBytes(cast<StepTensorType>(x.getType()), placementOf(x), mesh);
   };
+  // Gradients are of f32.
+  auto gradientPayload = [&](Value x) {
+    auto type = cast<StepTensorType>(x.getType());
+    return countBytes(type.withElementType(Float32Type::get(type.getContext())),
+                      placementOf(x), mesh);
+  };
   program.getBody().walk([&](Operation *op) {
     if (auto send = dyn_cast<SendOp>(op))
       send.setPayload(payload(send.getX()));
     if (auto receive = dyn_cast<ReceiveOp>(op))
       receive.setPayload(payload(receive.getResult()));
+    if (auto sum = dyn_cast<SumGradientsOp>(op))
+      sum.setPayload(gradientPayload(sum.getParameter()));
   });
   return success();
 }

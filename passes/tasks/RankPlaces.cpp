@@ -9,7 +9,7 @@ using namespace baton;
 using namespace baton::tasks;
 
 RankPlaces::RankPlaces(PlanBuilder &plan, model::ProgramOp model,
-                       dist::MeshOp mesh)
+                       dist::MeshOp mesh, StringRef name)
     : mesh(mesh) {
   model.walk([&](Operation *op) {
     if (auto term = dyn_cast<dist::FirstRankOp>(op))
@@ -25,7 +25,7 @@ RankPlaces::RankPlaces(PlanBuilder &plan, model::ProgramOp model,
   for (model::ShardAttr shard : shards)
     described.push_back(describeShard(shard));
   numbers = plan.persistent(
-      plan.uniqueName("places"),
+      name,
       model::StepTensorType::get(plan.context(), {2 * int64_t(shards.size())},
                                  builder.getI32Type()),
       1, StringAttr(),

@@ -20,8 +20,11 @@ namespace baton::tasks {
 
 class RankPlaces {
 public:
-  /// Finds out what the program's tasks will ask for.
-  RankPlaces(PlanBuilder &plan, model::ProgramOp model, dist::MeshOp mesh);
+  /// Finds out what the program's tasks will ask for, and calls the numbers
+  /// `name`, which nobody else has. All programs that a model is cut into have
+  /// the same ones.
+  RankPlaces(PlanBuilder &plan, model::ProgramOp model, dist::MeshOp mesh,
+             llvm::StringRef name);
 
   /// The shard of a table's rows, that is, of its tokens; null if all ranks
   /// have all.

@@ -64,12 +64,14 @@ void RankSums::split(Trainable &trainable, Kept parts) {
   shards.add(trainable, axes, countRanks(mesh, axes), parts);
 }
 
-void RankSums::gatherParameters(Block &block) {
+void RankSums::gatherParameters(ArrayRef<Operation *> ops) {
+  if (ops.empty())
+    return;
   // In the order in which ops read them: who needs the first ones goes on while
   // others come.
   llvm::MapVector<ArrayAttr, SmallVector<const Shard *>> groups;
   llvm::DenseSet<const Shard *> seen;
-  Location location = block.getParentOp()->getLoc();
+  Location location = ops.front()->getParentOp()->getLoc();
   auto gather = [&](ArrayAttr axes, SmallVector<const Shard *> &list) {
     PhaseBuilder phase = plan.phase(
         plan.uniqueName(tiler.stack ? "layers.parameters" : "parameters"),
@@ -85,8 +87,9 @@ void RankSums::gatherParameters(Block &block) {
     phase.exchange(ExchangeKind::all_gather, axes, "all_gather", transfers);
     list.clear();
   };
-  for (auto op : block.getOps<model::ParameterOp>()) {
-    if (!op->hasAttr(dist::kGathered))
+  for (Operation *one : ops) {
+    auto op = dyn_cast<model::ParameterOp>(one);
+    if (!op || !op->hasAttr(dist::kGathered))
       continue;
     const Shard *shard = tiler.training->trainable(op.getResult()).shard;
     if (!shard || !shard->parts.weight || !seen.insert(shard).second)
@@ -114,6 +117,10 @@ LogicalResult RankSums::contributed(model::GradientOp op,
            << " is a sum over other ranks elsewhere, or for others";
   ArrayAttr axes = summedOver(op);
   if (op != final || !axes || countRanks(mesh, axes) == 1)
+    return success();
+  bool isKept = trainable.shard && trainable.shard->parts.gradient;
+  if ((sums == Sums::Kept && !isKept) || (sums == Sums::AtEnd && isKept) ||
+      (sums == Sums::AreThere && !trainable.shard))
     return success();
   bool isShared =
       tiler.stack && trainable.layers != int64_t(tiler.stack.getRepeat());
@@ -170,7 +177,7 @@ void RankSums::exchange(const Form &form, ArrayRef<Trainable *> trainables) {
       tensor.width = shard.blocks.size;
       tensor.part = shard.part();
       tensor.received = shard.received;
-      if (shard.parts.gradient)
+      if (shard.parts.gradient && sums != Sums::AreThere)
         unsummed.push_back(&shard);
       continue;
     }
@@ -182,6 +189,10 @@ void RankSums::exchange(const Form &form, ArrayRef<Trainable *> trainables) {
                       tensor.part, bucket.layers, tensor.trainable->location);
   }
 
+  if (sums == Sums::AreThere) {
+    buckets.push_back(std::move(bucket));
+    return;
+  }
   // Steps that only add to gradients have no outputs, and no tasks here; but
   // ranks that keep only a part of what is added up exchange in every step.
   bool always = bucket.isSharded && trainables.front()->shard->parts.gradient;
@@ -274,31 +285,31 @@ void RankSums::finish(Location location) {
   }
 }
 
-SmallVector<View> RankSums::gatherSquares(ArrayRef<View> own,
-                                          ArrayRef<const Shard *> of,
-                                          Location location) {
-  llvm::MapVector<ArrayAttr, SmallVector<size_t>> groups;
-  for (auto [i, shard] : llvm::enumerate(of))
-    groups[shard->axes].push_back(i);
-  SmallVector<View> gathered(own.size());
+void RankSums::gatherNumbers(ArrayRef<Gathered *> list, Location location) {
+  llvm::MapVector<ArrayAttr, SmallVector<Gathered *>> groups;
+  for (Gathered *one : list)
+    groups[one->axes].push_back(one);
   for (auto &[axes, members] : groups) {
-    for (size_t i : members)
-      gathered[i] =
-          plan.received(of[i]->trainable->name + ".squares.ranks", of[i]->ranks,
-                        own[i].type.getDimension(1), 1, location);
+    int64_t ranks = countRanks(mesh, axes);
+    SmallVector<View> all;
+    for (Gathered *one : members)
+      all.push_back(plan.received(one->name + ".squares.ranks", 1,
+                                  ranks * product(one->numbers.type.getShape()),
+                                  1, location));
     PhaseBuilder phase = plan.phase(plan.uniqueName("norm.gather"), location,
                                     {plan.symbol(event::kOutputs)}, {1});
     SmallVector<event::TransferAttr> transfers;
-    for (size_t i : members) {
-      int64_t part = own[i].type.getDimension(1);
-      phase.reads(own[i], phase.whole(own[i]));
-      phase.writes(gathered[i], phase.whole(gathered[i]));
+    for (auto [one, gathered] : llvm::zip(members, all)) {
+      int64_t part = product(one->numbers.type.getShape());
+      phase.reads(one->numbers, phase.whole(one->numbers));
+      phase.writes(gathered, phase.whole(gathered));
       transfers.push_back(
-          phase.transfer(own[i], gathered[i], of[i]->ranks * part, part));
+          phase.transfer(one->numbers, gathered, ranks * part, part));
     }
     phase.exchange(ExchangeKind::all_gather, axes, "norm", transfers);
+    for (auto [one, gathered] : llvm::zip(members, all))
+      one->numbers = gathered;
   }
-  return gathered;
 }
 
 LogicalResult

@@ -40,6 +40,13 @@ public:
   RankSums(Tiler &tiler, mlir::Operation *scope, dist::MeshOp mesh,
            int64_t bucketBytes, std::function<bool(const Trainable &)> splits);
 
+  /// Which gradients a program of several for one stage adds up over ranks:
+  /// those of which ranks keep parts, in each phase that contributes to them;
+  /// all others at the step's end; and it may be that sums are there, of which
+  /// it only updates parameters.
+  enum class Sums { All, Kept, AtEnd, AreThere };
+  void only(Sums which) { sums = which; }
+
   /// What ranks have only parts of, of a parameter whose buffers are to be
   /// made: nothing, or of the optimizer's states at least. It has a name, a
   /// description and the weight's type.
@@ -48,8 +55,8 @@ public:
   /// Makes the parts.
   void split(Trainable &trainable, Kept parts);
 
-  /// Before the ops of a block: gathers parameters of which ranks keep parts.
-  void gatherParameters(mlir::Block &block);
+  /// Before these ops of a block: gathers parameters of which ranks keep parts.
+  void gatherParameters(llvm::ArrayRef<mlir::Operation *> ops);
 
   /// Notes that a contribution to a gradient was tiled. Reports at the op if
   /// contributions are sums over different ranks.
@@ -65,11 +72,15 @@ public:
   /// Parameters of which each rank has a part to update.
   const std::deque<Shard> &sharded() const { return shards.all(); }
 
-  /// [n]: what all ranks have of `own`, which is a rank's row of numbers that
-  /// the phases of shards write, in the present segment.
-  llvm::SmallVector<View> gatherSquares(llvm::ArrayRef<View> own,
-                                        llvm::ArrayRef<const Shard *> of,
-                                        mlir::Location location);
+  /// Numbers that each rank of some axes has of a parameter of this name, and
+  /// what all of these ranks have.
+  struct Gathered {
+    std::string name;
+    mlir::ArrayAttr axes;
+    View numbers;
+  };
+  /// Gathers the numbers of each, in the present segment: [1, numbers].
+  void gatherNumbers(llvm::ArrayRef<Gathered *> list, mlir::Location location);
 
   /// Adds the segments that update parts: `update` adds the phases of one
   /// parameter, for each layer. What is new of all is gathered behind it.
@@ -115,6 +126,7 @@ private:
   int64_t bucketBytes;
   std::function<bool(const Trainable &)> splits;
   Shards shards;
+  Sums sums = Sums::All;
   /// The last contribution to each parameter's gradient.
   llvm::DenseMap<mlir::Attribute, mlir::Operation *> last;
   /// Parameters that are gathered.

@@ -47,14 +47,17 @@ void Shard::describe(NamedAttrList &description,
   SmallVector<int64_t> units;
   for (int64_t rank = 0; rank < ranks; ++rank)
     units.push_back(std::clamp<int64_t>(blocks.count - rank * count, 0, count));
-  description.set(
-      "shards",
-      builder.getArrayAttr({cut(
-          blocks.elements, axes,
+  SmallVector<Attribute> shards;
+  if (trainable->shards)
+    llvm::append_range(shards, shape.size() == 2 ? trainable->shards
+                                                 : trainable->ownShards);
+  shards.push_back(
+      cut(blocks.elements, axes,
           {builder.getNamedAttr("granularity",
                                 builder.getI64IntegerAttr(blocks.size)),
            builder.getNamedAttr("units", builder.getI64ArrayAttr(units)),
-           builder.getNamedAttr("flat", builder.getI64ArrayAttr(shape))})}));
+           builder.getNamedAttr("flat", builder.getI64ArrayAttr(shape))}));
+  description.set("shards", builder.getArrayAttr(shards));
   description.set("shape", builder.getI64ArrayAttr({part()}));
   description.set("layers", builder.getI64IntegerAttr(trainable->layers));
 }
@@ -109,15 +112,21 @@ void Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks,
                                            {}});
   trainable.shard = &shard;
   int64_t part = shard.part();
+  // Programs of one stage know them by their names.
+  bool isReserved(trainable.between);
+  auto called = [&](const std::string &name) {
+    return isReserved ? name : plan.uniqueName(name);
+  };
   auto kept = [&](StringRef name, int64_t rows, int64_t layers,
                   DictionaryAttr description = {}) {
     auto type = model::StepTensorType::get(plan.context(), {rows, part},
                                            builder.getF32Type());
     StringAttr memory =
         plan.storage((trainable.name + name + "_memory").str(),
-                     layers * rows * part * sizeof(float), trainable.location);
-    return plan.persistent(plan.uniqueName((trainable.name + name).str()), type,
-                           layers, memory, description, trainable.location);
+                     layers * rows * part * sizeof(float), trainable.location,
+                     /*isReserved=*/isReserved);
+    return plan.persistent(called((trainable.name + name).str()), type, layers,
+                           memory, description, trainable.location);
   };
   auto describe = [&](StringRef role) {
     NamedAttrList description(trainable.description);
@@ -126,8 +135,10 @@ void Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks,
     return description.getDictionary(plan.context());
   };
   // Kept as gradients are, since the norm sees it in another shape.
+  // What is behind the end of the tensor stays zero.
   shard.received =
-      kept(".received", ranks, parts.gradient ? 1 : trainable.layers);
+      kept(".received", ranks, parts.gradient ? 1 : trainable.layers,
+           trainable.between);
   shard.place = place(axes, ranks, trainable.location);
   shard.weight = parts.weight
                      ? blocksOf(kept(".weights_part", 1, trainable.layers,
@@ -142,7 +153,7 @@ void Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks,
   }
   shard.gradient = blocksOf(shard.received, 1, shard);
   // Where the runtime finds the sum.
-  View sum = plan.persistent(plan.uniqueName(trainable.name + ".gradient_part"),
+  View sum = plan.persistent(called(trainable.name + ".gradient_part"),
                              trainable.gradient.type.withShape({part}),
                              trainable.layers,
                              shard.received.buffer.getStorageAttr().getAttr(),

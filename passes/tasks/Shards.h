@@ -65,7 +65,8 @@ struct Shard {
   /// Elements of a part, those behind the end of the tensor included.
   int64_t part() const { return count * blocks.size; }
   /// How the runtime is told which elements of a layer, of this shape, ranks
-  /// have (runtime/comm/shards.h).
+  /// have (runtime/comm/shards.h). Where the parameter is a part of one
+  /// already, they are cut of that.
   void describe(mlir::NamedAttrList &description,
                 llvm::ArrayRef<int64_t> shape) const;
 };

@@ -3,6 +3,7 @@
 #include "passes/tasks/StagePrograms.h"
 
 #include "passes/tasks/RankSums.h"
+#include "passes/tasks/StepSums.h"
 #include "passes/tasks/TilingPieces.h"
 #include "passes/tasks/Updates.h"
 
@@ -21,6 +22,10 @@ using event::MessagePeer;
 /// What ranks give one another has a cache line at least.
 static constexpr int64_t kLine = 16;
 
+static model::ParameterOp parameterOf(model::GradientOp gradient) {
+  return gradient.getParameter().getDefiningOp<model::ParameterOp>();
+}
+
 static constexpr StringLiteral kActivations = "activations",
                                kGradients = "gradients",
                                kShared = "shared gradients";
@@ -32,19 +37,22 @@ static constexpr StringLiteral kActivations = "activations",
 /// A program that is being made.
 class StagePrograms::Plan {
 public:
-  Plan(StagePrograms &owner, event::ProgramOp program)
+  /// `stage` is null for a program of all ranks.
+  Plan(StagePrograms &owner, event::ProgramOp program, dist::StageOp stage)
       : owner(owner), plan(program, owner.sizes), tiler(plan) {
     plan.isTraining = true;
     // All programs of a rank call this alike.
-    for (StringRef name : {"summary", "losses", "norms"}) {
+    for (StringRef name : {"summary", "losses", "norms", "places"}) {
       plan.reserve(name);
       plan.reserve((name + "_memory").str());
     }
     plan.beginSegment("begin", 1, owner.model.getLoc());
-    training.emplace(tiler, owner.model, &owner.names);
+    tiler.places = &places.emplace(plan, owner.model, owner.mesh, "places");
+    tiler.sums = &sums.emplace(tiler, owner.mesh, *places);
+    training.emplace(tiler, owner.model, &owner.names, stage);
     tiler.training = &*training;
-    // Ranks add up gradients at the step's end.
-    training->rankSums.reset();
+    // Phases exchange what ranks then keep only parts of.
+    training->rankSums->only(RankSums::Sums::Kept);
     summary = slotted("summary", vector(1, 4), "summary");
   }
 
@@ -61,7 +69,8 @@ public:
     (*program)->setAttr("event.part", builder.getStringAttr(part));
     if (stage)
       (*program)->setAttr("event.stage", builder.getI64IntegerAttr(*stage));
-    return std::make_unique<Plan>(owner, *program);
+    return std::make_unique<Plan>(
+        owner, *program, stage ? owner.stages[*stage] : dist::StageOp());
   }
   LogicalResult end() { return owner.finish(plan); }
 
@@ -118,6 +127,33 @@ public:
     tiler.stack = {};
     return result;
   }
+  /// Hands the stage's gradients, which are complete, to the sums over ranks.
+  LogicalResult contribute(dist::StageOp op, RankSums::Sums which) {
+    RankSums &rankSums = *training->rankSums;
+    rankSums.only(which);
+    auto gradients = gradientsOf(op);
+    for (bool inStacks : {true, false}) {
+      model::StackOp stack;
+      if (!inStacks)
+        plan.beginSegment(plan.uniqueName("gradients"), 1, location());
+      for (auto [gradient, trainable] : gradients) {
+        auto own = gradient->getParentOfType<model::StackOp>();
+        if (bool(own) != inStacks)
+          continue;
+        if (own != stack) {
+          rankSums.flush();
+          plan.beginSegment(plan.uniqueName("gradients"), own.getRepeat(),
+                            own.getLoc(), own.getReverse());
+          tiler.stack = stack = own;
+        }
+        if (failed(rankSums.contributed(gradient, *trainable)))
+          return failure();
+      }
+      rankSums.flush();
+      tiler.stack = {};
+    }
+    return success();
+  }
   /// [1, kLine]: the sum of `count` numbers, `stride` apart, and zeros; in
   /// steps of so many tasks.
   void sum(const View &out, const View &numbers, int64_t stride, int64_t count,
@@ -155,6 +191,8 @@ public:
   StagePrograms &owner;
   PlanBuilder plan;
   Tiler tiler;
+  std::optional<RankPlaces> places;
+  std::optional<StepSums> sums;
   std::optional<Training> training;
   /// What all programs hand to the runtime, and one writes.
   View summary;
@@ -180,7 +218,7 @@ void StagePrograms::nameParameters() {
   llvm::sort(order, llvm::less_first());
   for (auto &[position, stage] : order)
     stage.walk<WalkOrder::PreOrder>([&](model::ParameterOp parameter) {
-      names.add(parameter->getAttrDictionary(), parameter);
+      names.add(keyOf(parameter), parameter);
     });
 }
 
@@ -190,18 +228,18 @@ LogicalResult StagePrograms::checkShared() {
   int64_t last = schedule.countPositions() - 1;
   SmallVector<int64_t> ends = {0, schedule.countStages() - 1};
   for (auto sum : model.getBody().getOps<dist::SumGradientsOp>()) {
-    Attribute key = sum.getParameter()
-                        .getDefiningOp<model::ParameterOp>()
-                        ->getAttrDictionary();
+    Attribute key =
+        keyOf(sum.getParameter().getDefiningOp<model::ParameterOp>());
     bool fits = ArrayRef<int64_t>(sum.getStages()) == ArrayRef(ends);
+    unsigned found = 0;
     for (dist::StageOp stage : stages)
       stage.walk([&](model::GradientOp gradient) {
-        if (gradient.getParameter().getDefiningOp()->getAttrDictionary() == key)
+        if (keyOf(parameterOf(gradient)) == key && ++found)
           fits &= !gradient->getParentOfType<model::StackOp>() &&
                   (stage.getPositions() == ArrayRef<int64_t>(0) ||
                    stage.getPositions() == ArrayRef<int64_t>(last));
       });
-    if (!fits)
+    if (!fits || found < 2)
       return sum.emitOpError()
              << "cannot be tiled: so far only the first position and the last "
                 "one add up a gradient";
@@ -254,9 +292,8 @@ StagePrograms::keptBetween(dist::StageOp stage, ArrayRef<Part> parts) {
             kept.saved[saved.getNameAttr()] = save;
         }
         if (auto gradient = dyn_cast<model::GradientOp>(inner)) {
-          auto [first, isNew] = contributed.try_emplace(
-              gradient.getParameter().getDefiningOp()->getAttrDictionary(),
-              index);
+          auto [first, isNew] =
+              contributed.try_emplace(keyOf(parameterOf(gradient)), index);
           if (!isNew && first->second != index)
             wrong = gradient;
         }
@@ -366,8 +403,13 @@ LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
   }
   if (!received.empty())
     program.message(MessageDirection::receive, received, from, channel);
+  tiler.sums->begin(ops);
+  program.training->rankSums->gatherParameters(ops);
   if (failed(tileOps(ops, tiler)))
     return failure();
+  // What stacks share, and what stands outside of them.
+  for (int times = 0; times < 2; ++times)
+    program.training->rankSums->flush();
   for (auto &[value, view] : results)
     if (View made = tiler.viewOf(value); made.buffer != view.buffer)
       if (failed(tileCopy(value.getDefiningOp(),
@@ -419,20 +461,28 @@ void StagePrograms::addShared(dist::StageOp stage, Plan &program) {
   PlanBuilder &plan = program.plan;
   llvm::DenseSet<Attribute> added;
   for (auto [gradient, trainable] : program.gradientsOf(stage)) {
-    Attribute key =
-        gradient.getParameter().getDefiningOp()->getAttrDictionary();
+    Attribute key = keyOf(parameterOf(gradient));
     if (!llvm::is_contained(shared, key) || !added.insert(key).second)
       continue;
     // Both have the same sum then.
     trainable->isCounted = isFirst;
     MessagePeer peer = isFirst ? MessagePeer::previous : MessagePeer::next;
-    const View &own = trainable->gradient;
-    ArrayRef<int64_t> shape = own.type.getShape();
+    // Of what ranks have parts of, parts are exchanged.
+    const Shard *shard = trainable->shard;
+    ArrayRef<int64_t> shape = trainable->gradient.type.getShape();
     int64_t rows = shape.size() == 2 ? shape[0] : 1, columns = shape.back();
+    StringAttr memory = trainable->gradientStorage;
+    if (shard) {
+      rows = shard->count;
+      columns = shard->blocks.size;
+      memory = View(shard->gradient).buffer.getStorageAttr().getAttr();
+    }
     View flat = plan.persistent(plan.uniqueName(trainable->name + ".shared"),
-                                program.vector(rows, columns), 1,
-                                trainable->gradientStorage, DictionaryAttr(),
-                                trainable->location);
+                                program.vector(rows, columns), 1, memory,
+                                DictionaryAttr(), trainable->location);
+    // Behind the rank's weights.
+    if (shard && !shard->parts.gradient)
+      flat.buffer.setOffset(shard->part());
     View other =
         plan.transient(plan.uniqueName(trainable->name + ".received"),
                        program.vector(rows, columns), trainable->location);
@@ -461,32 +511,9 @@ LogicalResult StagePrograms::addNorm(dist::StageOp stage, unsigned number) {
   Plan &program = **begun;
   PlanBuilder &plan = program.plan;
   Training &training = *program.training;
-  Tiler &tiler = program.tiler;
-  auto gradients = program.gradientsOf(stage);
   // Of ranks with other sequences first: all of a position have the same then.
-  training.rankSums = std::make_unique<RankSums>(
-      tiler, stage.getOperation(), mesh, sizes.bucket,
-      /*splits=*/[](const Trainable &) { return false; });
-  for (bool inStacks : {true, false}) {
-    model::StackOp stack;
-    if (!inStacks)
-      plan.beginSegment(plan.uniqueName("gradients"), 1, program.location());
-    for (auto [gradient, trainable] : gradients) {
-      auto own = gradient->getParentOfType<model::StackOp>();
-      if (bool(own) != inStacks)
-        continue;
-      if (own != stack) {
-        training.rankSums->flush();
-        plan.beginSegment(plan.uniqueName("gradients"), own.getRepeat(),
-                          own.getLoc(), own.getReverse());
-        tiler.stack = stack = own;
-      }
-      if (failed(training.rankSums->contributed(gradient, *trainable)))
-        return failure();
-    }
-    training.rankSums->flush();
-    tiler.stack = {};
-  }
+  if (failed(program.contribute(stage, RankSums::Sums::AtEnd)))
+    return failure();
   training.rankSums->finish(program.location());
   plan.beginSegment("norm", 1, program.location());
   addShared(stage, program);
@@ -504,7 +531,10 @@ LogicalResult StagePrograms::addUpdate(dist::StageOp stage, unsigned number) {
   if (failed(begun))
     return failure();
   Plan &program = **begun;
-  program.gradientsOf(stage);
+  if (failed(program.contribute(stage, RankSums::Sums::AreThere)))
+    return failure();
+  program.training->rankSums->flush();
+  program.plan.beginSegment("update", 1, program.location());
   auto rules = program.training->rules(program.location());
   if (failed(rules) || failed(program.training->update(*rules, program.summary,
                                                        program.location())))
@@ -530,9 +560,11 @@ LogicalResult StagePrograms::addAgreement() {
   // Who has no loss has zeros.
   program.sum(loss, losses, kLine, microbatches, plan.constant(1));
   program.sum(norm, norms, kLine, chunks, plan.constant(1));
+  // Ranks along other axes have the same rows, and each the whole loss.
   SmallVector<StringRef> axes;
   for (auto axis : mesh.getNames().getAsRange<StringAttr>())
-    axes.push_back(axis.getValue());
+    if (mesh.isBatch(axis) || axis == schedule.getAxisAttr())
+      axes.push_back(axis.getValue());
   View allLosses = program.gather(loss, axes, "loss");
   View allNorms = program.gather(norm, schedule.getAxis(), "norm");
   View each = allLosses;

@@ -5,6 +5,8 @@
 #include "passes/tasks/TilingPieces.h"
 #include "passes/tasks/Training.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
@@ -68,15 +70,19 @@ bool StepSums::overwrites(Operation *op, Key key) {
   return found;
 }
 
-void StepSums::begin(Block &block) {
-  for (auto op : block.getOps<AllReduceOp>()) {
+void StepSums::begin(ArrayRef<Operation *> ops) {
+  llvm::SmallPtrSet<Operation *, 32> here(ops.begin(), ops.end());
+  for (Operation *one : ops) {
+    auto op = dyn_cast<AllReduceOp>(one);
+    if (!op)
+      continue;
     Key key = keyOf(op);
     writers[op] = op;
     if (key.second == 1)
       continue;
     Value x = op.getX();
     Operation *maker = x.getDefiningOp();
-    bool mayWrite = maker && maker->getBlock() == &block && x.hasOneUse() &&
+    bool mayWrite = maker && here.contains(maker) && x.hasOneUse() &&
                     !isViewOp(maker) && maker->getNumRegions() == 0 &&
                     !isa<model::ParameterOp, model::SavedOp>(maker) &&
                     x == maker->getResult(0) && !tiler.destinations.contains(x);
@@ -105,8 +111,9 @@ bool StepSums::mayStay(AllReduceOp op) {
   while (!values.empty()) {
     Value value = values.pop_back_val();
     for (Operation *user : value.getUsers()) {
+      // What is sent to another stage leaves behind all other ops.
       if (user->getBlock() != op->getBlock() || user->getNumRegions() ||
-          user->hasTrait<OpTrait::IsTerminator>())
+          user->hasTrait<OpTrait::IsTerminator>() || isa<dist::SendOp>(user))
         return false;
       // A term that is written over another sum that it is made of.
       if (next && !user->isBeforeInBlock(next))

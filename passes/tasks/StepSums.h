@@ -29,9 +29,9 @@ public:
   StepSums(Tiler &tiler, dist::MeshOp mesh, const RankPlaces &places)
       : tiler(tiler), plan(tiler.plan), mesh(mesh), places(places) {}
 
-  /// Before the ops of a block: whoever makes a term of a sum writes it to
-  /// where it is exchanged, if that can be.
-  void begin(mlir::Block &block);
+  /// Before ops of a block that run as one program: whoever makes a term of a
+  /// sum writes it to where it is exchanged, if that can be.
+  void begin(llvm::ArrayRef<mlir::Operation *> ops);
 
   mlir::LogicalResult tile(dist::AllReduceOp op);
   mlir::LogicalResult tile(dist::FirstRankOp op);

@@ -75,13 +75,13 @@ static bool mayYieldInto(BlockArgument argument, Value yielded) {
 }
 
 static LogicalResult tileBlock(Block &block, Tiler &tiler) {
-  if (tiler.sums)
-    tiler.sums->begin(block);
-  if (tiler.training && tiler.training->rankSums)
-    tiler.training->rankSums->gatherParameters(block);
   SmallVector<Operation *> ops;
   for (Operation &op : block)
     ops.push_back(&op);
+  if (tiler.sums)
+    tiler.sums->begin(ops);
+  if (tiler.training && tiler.training->rankSums)
+    tiler.training->rankSums->gatherParameters(ops);
   return tileOps(ops, tiler);
 }
 
@@ -369,7 +369,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     std::optional<RankPlaces> places;
     std::optional<StepSums> sums;
     if (dist::MeshOp mesh = dist::findMesh(model)) {
-      tiler.places = &places.emplace(plan, model, mesh);
+      tiler.places =
+          &places.emplace(plan, model, mesh, plan.uniqueName("places"));
       tiler.sums = &sums.emplace(tiler, mesh, *places);
     }
     std::optional<Training> training;

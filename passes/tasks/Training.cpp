@@ -2,7 +2,6 @@
 
 #include "passes/tasks/Training.h"
 
-#include "passes/tasks/GradientNorm.h"
 #include "passes/tasks/RankSums.h"
 #include "passes/tasks/TilingPieces.h"
 #include "passes/tasks/Updates.h"
@@ -57,21 +56,29 @@ void ParameterNames::add(Attribute key, model::ParameterOp parameter) {
 
 Training::~Training() = default;
 
+Attribute tasks::keyOf(model::ParameterOp parameter) {
+  NamedAttrList attributes(parameter->getAttrDictionary());
+  attributes.erase(dist::kGathered);
+  return attributes.getDictionary(parameter->getContext());
+}
+
 Training::Training(Tiler &tiler, model::ProgramOp model,
-                   const ParameterNames *names)
+                   const ParameterNames *names, Operation *stage)
     : tiler(tiler), names(names), optimizer(std::make_unique<Optimizer>(
                                       model->getParentOfType<ModuleOp>())) {
   PlanBuilder &plan = tiler.plan;
   // Programs of one stage know its parameters by their names.
   if (names)
     for (const auto &[key, name] : *names)
-      for (StringRef suffix :
-           {".weights", ".gradient", ".weights_memory", ".gradient_memory"})
+      for (StringRef suffix : {".weights", ".gradient", ".weights_part",
+                               ".gradient_part", ".received"}) {
         plan.reserve(name + suffix.str());
+        plan.reserve(name + suffix.str() + "_memory");
+      }
   mesh = dist::findMesh(model);
   if (mesh)
     rankSums = std::make_unique<RankSums>(
-        tiler, model, mesh, plan.tiles().bucket,
+        tiler, stage ? stage : model.getOperation(), mesh, plan.tiles().bucket,
         [this](const Trainable &trainable) {
           update::GroupOp group = optimizer->groupOf(
               namesOf(trainable), trainable.weight.type.getRank());
@@ -124,12 +131,13 @@ Trainable &Training::trainable(Value value) {
   Builder builder(plan.context());
   made.location = value.getLoc();
   made.name =
-      (names ? names->of(parameter->getAttrDictionary()) : own.of(description))
-          .str();
+      (names ? names->of(keyOf(parameter)) : own.of(description)).str();
   made.layers = tiler.layersOf(value);
+  made.between = betweenPrograms();
   made.description = description;
   if (parameter.getShards()) {
     made.shards = describeShards(parameter, 2 - typeOf(value).getRank());
+    made.ownShards = describeShards(parameter);
     made.axes = builder.getArrayAttr(parameter.getShardAxes());
   }
   Type stored = typeOf(value).getElementType();
@@ -161,6 +169,8 @@ Trainable &Training::trainable(Value value) {
   if (parts) {
     // These are of the rank's own rows.
     made.gradient.buffer.removeDescriptionAttr();
+    if (made.between && !made.isFresh)
+      made.gradient.buffer.setDescriptionAttr(made.between);
     rankSums->split(made, *parts);
   }
   return made;
@@ -174,7 +184,7 @@ View Training::never() {
         plan.uniqueName("never"),
         model::StepTensorType::get(plan.context(), {1},
                                    IntegerType::get(plan.context(), 32)),
-        1, StringAttr(), DictionaryAttr(), tiler.plan.program.getLoc());
+        1, StringAttr(), betweenPrograms(), tiler.plan.program.getLoc());
   return zero;
 }
 
@@ -194,18 +204,28 @@ void Training::keep(model::SaveOp save) {
 // The update
 //===----------------------------------------------------------------------===//
 
+DictionaryAttr Training::betweenPrograms() const {
+  if (!names)
+    return {};
+  Builder builder(tiler.plan.context());
+  return builder.getDictionaryAttr(
+      builder.getNamedAttr("role", builder.getStringAttr("kept")));
+}
+
 // A norm is the sum of the parameters' sums, each of which is that of its
 // blocks' in ascending order, of each block all layers: so ranks that have some
-// blocks of all layers only have to put theirs behind one another.
+// blocks of all layers only have to put theirs behind one another. Of
+// parameters of which ranks compute parts, blocks are those of each part, one
+// part behind the other.
 View Training::squares(Location location) {
   PlanBuilder &plan = tiler.plan;
   auto matrix = [&](int64_t rows, int64_t columns) {
     return model::StepTensorType::get(plan.context(), {rows, columns},
                                       Float32Type::get(plan.context()));
   };
-  SmallVector<View> sums, own;
-  SmallVector<const Shard *> shards;
-  SmallVector<size_t> places;
+  std::deque<RankSums::Gathered> sums;
+  SmallVector<RankSums::Gathered *> sharded, cut;
+  SmallVector<ArrayAttr> cutOver;
   for (Attribute description : parameters) {
     auto found = trainables.find(description);
     if (found == trainables.end() || !found->second->hasGradient ||
@@ -232,12 +252,13 @@ View Training::squares(Location location) {
     std::string name = plan.uniqueName(trainable->name + ".squares");
     // Ranks exchange whole cache lines: what is behind a rank's numbers stays
     // zero.
+    bool isPart = shard || trainable->axes;
     View squares =
-        shard ? plan.persistent(
-                    name, matrix(1, llvm::alignTo(count * layers, kAligned)), 1,
-                    StringAttr(), DictionaryAttr(), trainable->location)
-              : plan.transient(name, matrix(1, count * layers),
-                               trainable->location);
+        isPart ? plan.persistent(
+                     name, matrix(1, llvm::alignTo(count * layers, kAligned)),
+                     1, StringAttr(), betweenPrograms(), trainable->location)
+               : plan.transient(name, matrix(1, count * layers),
+                                trainable->location);
     // Steps that only add to gradients have no outputs, and no tasks here.
     PhaseBuilder phase = plan.phase(
         plan.uniqueName(trainable->name + ".sum_squares"), trainable->location,
@@ -256,23 +277,28 @@ View Training::squares(Location location) {
                 shard ? phase.integer(blocks.size)
                       : countOf(phase, 1, blocks.size, blocks.elements),
                 phase.integer(blocks.columns)});
-    if (shard) {
-      places.push_back(sums.size());
-      own.push_back(squares);
-      shards.push_back(shard);
+    RankSums::Gathered &sum = sums.emplace_back(RankSums::Gathered{
+        trainable->name, shard ? shard->axes : trainable->axes, squares});
+    if (shard)
+      sharded.push_back(&sum);
+    if (trainable->axes) {
+      cut.push_back(&sum);
+      cutOver.push_back(trainable->axes);
     }
-    sums.push_back(squares);
   }
-  if (!own.empty())
-    for (auto [place, view] :
-         llvm::zip(places, rankSums->gatherSquares(own, shards, location)))
-      sums[place] = view;
+  if (!sharded.empty())
+    rankSums->gatherNumbers(sharded, location);
+  for (auto [sum, axes] : llvm::zip(cut, cutOver))
+    sum->axes = axes;
+  if (!cut.empty())
+    rankSums->gatherNumbers(cut, location);
 
   View partials = plan.transient(plan.uniqueName("norm.partial"),
                                  matrix(1, sums.size()), location);
   PhaseBuilder phase = plan.phase(plan.uniqueName("norm.sum"), location,
                                   {plan.symbol(event::kOutputs)}, {1});
-  for (auto [i, squares] : llvm::enumerate(sums)) {
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    const View &squares = sum.numbers;
     Box out = phase.whole(partials), in = phase.whole(squares);
     out.low[1] = phase.constant(i);
     out.high[1] = phase.constant(i + 1);
@@ -395,16 +421,7 @@ LogicalResult Training::finish(const View &loss, Location location) {
   plan.beginSegment("update", 1, location);
   // While ranks wait for one another, squares are summed.
   View losses = rankSums ? rankSums->gatherLoss(loss, location) : loss;
-  SmallVector<Trainable *> gradients;
-  for (auto &[key, trainable] : trainables)
-    if (trainable->hasGradient && trainable->isCounted)
-      gradients.push_back(trainable.get());
-  // Of gradients of which ranks compute parts, blocks are not those of one
-  // rank.
-  bool areCut = llvm::any_of(gradients, [](Trainable *t) { return t->axes; });
-  View partials =
-      areCut ? sumSquares(gradients, mesh, plan, location) : squares(location);
-  View summary = summarize(losses, partials, location);
+  View summary = summarize(losses, squares(location), location);
   if (failed(update(*found, summary, location)))
     return failure();
   advance(summary, location);

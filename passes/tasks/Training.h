@@ -38,6 +38,12 @@ struct Trainable {
   /// Where a rank has a part: its shards, as they are described of a matrix,
   /// and the axes over which ranks have different parts; else null.
   mlir::ArrayAttr shards, axes;
+  /// These shards of its own dimensions.
+  mlir::ArrayAttr ownShards;
+  /// What describes memory of its that the step before has left as it is, also
+  /// where other programs of a stage run in between; null for one program,
+  /// where nothing else has it.
+  mlir::DictionaryAttr between;
   /// What names of the library's products end in that read it: nothing, or the
   /// 16-bit type in which they multiply.
   llvm::StringRef products;
@@ -55,6 +61,10 @@ struct Trainable {
   /// have the same one.
   bool isCounted = true;
 };
+
+/// What tells a parameter from all others, wherever it stands: its attributes,
+/// but for whether ops find all of it there.
+mlir::Attribute keyOf(model::ParameterOp parameter);
 
 /// What parameters are called: after the model's, whatever else a plan names,
 /// so that the states of optimizers have the same names on every mesh.
@@ -77,10 +87,12 @@ private:
 /// What rules see of a training program beside the Tiler's.
 class Training {
 public:
-  /// `names`, by attributes, are those of all programs of a model that is cut
-  /// into stages, and outlive this.
+  /// `names`, by keys, are those of all programs of a model that is cut into
+  /// stages, and outlive this. With `stage` ranks add up its gradients, else all
+  /// of the model's.
   Training(Tiler &tiler, model::ProgramOp model,
-           const ParameterNames *names = nullptr);
+           const ParameterNames *names = nullptr,
+           mlir::Operation *stage = nullptr);
   ~Training();
 
   /// The buffers of a parameter, made when it is first asked for.
@@ -133,6 +145,9 @@ public:
   View accumulate;
   /// A number that is always 0, and says that nothing is added.
   View never();
+  /// What describes memory that is as the step before has left it, also where
+  /// other programs of the stage run in between.
+  mlir::DictionaryAttr betweenPrograms() const;
 
 private:
   Tiler &tiler;

@@ -114,6 +114,15 @@ Place Mesh::place(uint32_t rank, const std::vector<std::string> &along) const {
           static_cast<uint32_t>(members.size())};
 }
 
+uint32_t Mesh::first_like(uint32_t rank,
+                          const std::vector<std::string> &along) const {
+  std::vector<std::string> others;
+  for (const Axis &axis : axes)
+    if (!contains(along, axis.name))
+      others.push_back(axis.name);
+  return group(rank, others).front();
+}
+
 std::vector<Collective> Collective::parse(const nlohmann::json &description,
                                           const Mesh &mesh) {
   std::vector<Collective> result;

@@ -53,6 +53,9 @@ struct Mesh {
                               const std::vector<std::string> &along) const;
   /// A rank's place in that group.
   Place place(uint32_t rank, const std::vector<std::string> &along) const;
+  /// The first of the ranks that are in the same place on each of these axes.
+  uint32_t first_like(uint32_t rank,
+                      const std::vector<std::string> &along) const;
   /// Which part of a batch a rank has.
   Place batch_place(uint32_t rank) const { return place(rank, batch); }
 };

@@ -90,7 +90,7 @@ IndexRange Shard::part(uint64_t place, uint64_t parts) const {
 ShardedTensor::ShardedTensor(const std::string &name,
                              std::vector<uint64_t> part_shape,
                              const nlohmann::json &json, const Mesh &mesh)
-    : mesh(mesh), shape(std::move(part_shape)), whole(shape) {
+    : mesh(mesh), shape(std::move(part_shape)), dense(shape), whole(shape) {
   if (json.is_null())
     return;
   try {
@@ -101,10 +101,10 @@ ShardedTensor::ShardedTensor(const std::string &name,
   }
   for (const Shard &shard : shards)
     if (!shard.flat.empty() &&
-        (shards.size() > 1 || shape.size() != 1 ||
+        (&shard != &shards.back() || shape.size() != 1 ||
          std::accumulate(shard.flat.begin(), shard.flat.end(), uint64_t(1),
                          std::multiplies<>()) != shard.extent))
-      damaged(name, "are flat, but not the only one of all elements");
+      damaged(name, "are flat, but not the last one, of all elements");
   // From what is left back to all of it.
   for (auto shard = shards.rbegin(); shard != shards.rend(); ++shard) {
     if (shard->dimension >= whole.size())
@@ -112,14 +112,15 @@ ShardedTensor::ShardedTensor(const std::string &name,
     uint64_t part = largest_part(*shard, shard->parts(mesh));
     if (part == 0 || part != whole[shard->dimension])
       damaged(name, "do not fit its part or the mesh");
-    whole[shard->dimension] = shard->extent;
+    if (shard->flat.empty())
+      whole[shard->dimension] = shard->extent;
+    else
+      whole = dense = shard->flat;
     all_axes.insert(all_axes.end(), shard->axes.begin(), shard->axes.end());
   }
   std::sort(all_axes.begin(), all_axes.end());
   if (std::adjacent_find(all_axes.begin(), all_axes.end()) != all_axes.end())
     damaged(name, "are twice over one axis");
-  if (is_flat())
-    whole = shards[0].flat;
 }
 
 ShardedTensor ShardedTensor::of_whole(const std::string &name,
@@ -143,44 +144,62 @@ ShardedTensor ShardedTensor::of_whole(const std::string &name,
   return result;
 }
 
-std::vector<IndexRange> ShardedTensor::ranges(uint32_t rank) const {
+IndexRange ShardedTensor::part(const Shard &shard, uint32_t rank) const {
+  return shard.part(shard.place(mesh, rank), shard.parts(mesh));
+}
+
+std::vector<IndexRange> ShardedTensor::cut_dimensions(uint32_t rank) const {
   std::vector<IndexRange> result;
-  if (is_flat())
-    return {shards[0].part(shards[0].place(mesh, rank), shards[0].parts(mesh))};
   for (uint64_t extent : whole)
     result.push_back({0, extent});
   for (const Shard &shard : shards) {
+    if (!shard.flat.empty())
+      break;
     IndexRange &range = result[shard.dimension];
-    IndexRange part = shard.part(shard.place(mesh, rank), shard.parts(mesh));
+    IndexRange own = part(shard, rank);
     // A part that was shorter than others is cut like them.
-    uint64_t begin = std::min(part.begin, range.count);
-    range = {range.begin + begin, std::min(part.count, range.count - begin)};
+    uint64_t begin = std::min(own.begin, range.count);
+    range = {range.begin + begin, std::min(own.count, range.count - begin)};
   }
   return result;
 }
 
+std::vector<IndexRange> ShardedTensor::ranges(uint32_t rank) const {
+  if (is_flat())
+    return {part(shards.back(), rank)};
+  return cut_dimensions(rank);
+}
+
 uint32_t ShardedTensor::owner(uint32_t rank) const {
-  std::vector<std::string> others;
-  for (const Mesh::Axis &axis : mesh.axes)
-    if (!std::binary_search(all_axes.begin(), all_axes.end(), axis.name))
-      others.push_back(axis.name);
-  return mesh.group(rank, others).front();
+  return mesh.first_like(rank, all_axes);
 }
 
 void ShardedTensor::for_each_run(uint32_t rank, const Run &run) const {
-  const std::vector<IndexRange> own = ranges(rank);
+  if (!is_flat())
+    return for_each_dense_run(rank, run);
+  const IndexRange own = part(shards.back(), rank);
+  for_each_dense_run(
+      rank, [&](uint64_t in_whole, uint64_t in_part, uint64_t count) {
+        uint64_t begin = std::max(in_part, own.begin),
+                 end = std::min(in_part + count, own.begin + own.count);
+        if (begin < end)
+          run(in_whole + (begin - in_part), begin - own.begin, end - begin);
+      });
+}
+
+/// The same of what shards of dimensions leave.
+void ShardedTensor::for_each_dense_run(uint32_t rank, const Run &run) const {
+  const std::vector<IndexRange> own = cut_dimensions(rank);
   for (const IndexRange &range : own)
     if (range.count == 0)
       return;
-  if (is_flat())
-    return run(own[0].begin, 0, own[0].count);
   // Dimensions from `split` on are whole, and one run together with a range of
   // the one before.
-  size_t split = shape.size();
+  size_t split = dense.size();
   uint64_t row = 1;
   while (split > 0 && own[split - 1].count == whole[split - 1] &&
-         shape[split - 1] == whole[split - 1])
-    row *= shape[--split];
+         dense[split - 1] == whole[split - 1])
+    row *= dense[--split];
   if (split == 0)
     return run(0, 0, row);
   const IndexRange &last = own[split - 1];
@@ -189,10 +208,10 @@ void ShardedTensor::for_each_run(uint32_t rank, const Run &run) const {
     uint64_t in_whole = 0, in_part = 0;
     for (size_t i = 0; i + 1 < split; ++i) {
       in_whole = in_whole * whole[i] + own[i].begin + index[i];
-      in_part = in_part * shape[i] + index[i];
+      in_part = in_part * dense[i] + index[i];
     }
     in_whole = in_whole * whole[split - 1] + last.begin;
-    in_part = in_part * shape[split - 1];
+    in_part = in_part * dense[split - 1];
     run(in_whole * row, in_part * row, last.count * row);
     size_t d = split - 1;
     while (d > 0 && ++index[d - 1] == own[d - 1].count)
@@ -202,21 +221,28 @@ void ShardedTensor::for_each_run(uint32_t rank, const Run &run) const {
   }
 }
 
-std::vector<IndexRange> places_of(const nlohmann::json &shards,
-                                  const Mesh &mesh, uint32_t rank) {
-  std::vector<IndexRange> result;
+void write_places(const nlohmann::json &description, const Mesh &mesh,
+                  uint32_t rank, void *const *storages) {
+  auto places = description.find("places");
+  if (places == description.end() || places->is_null())
+    return;
   try {
-    for (const nlohmann::json &entry : shards) {
-      Shard shard = parse_shard(entry);
-      uint64_t parts = shard.parts(mesh);
-      if (largest_part(shard, parts) == 0)
-        damaged("its places", "do not fit the mesh");
-      result.push_back(shard.part(shard.place(mesh, rank), parts));
+    for (const nlohmann::json &entry : *places) {
+      auto *numbers =
+          static_cast<int32_t *>(storages[entry.at("storage").get<size_t>()]);
+      for (const nlohmann::json &one : entry.at("shards")) {
+        Shard shard = parse_shard(one);
+        uint64_t parts = shard.parts(mesh);
+        if (largest_part(shard, parts) == 0)
+          damaged("its places", "do not fit the mesh");
+        IndexRange part = shard.part(shard.place(mesh, rank), parts);
+        *numbers++ = static_cast<int32_t>(part.begin);
+        *numbers++ = static_cast<int32_t>(part.count);
+      }
     }
   } catch (const nlohmann::json::exception &failure) {
     damaged("its places", std::string("cannot be read: ") + failure.what());
   }
-  return result;
 }
 
 } // namespace baton

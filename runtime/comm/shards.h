@@ -12,9 +12,9 @@
 // last one may be shorter. Memory for a part has room for the largest; what a
 // rank has less is zero there.
 //
-// With "flat", a shape, what is cut are all elements of such a tensor, numbered
-// row-major; then it is the only shard, and memory for a part has one
-// dimension, of whole blocks.
+// With "flat", a shape, what is cut are all elements of such a tensor, which is
+// what shards before have left, numbered row-major; then it is the last shard,
+// and memory for a part has one dimension, of whole blocks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,14 +71,14 @@ public:
 
   bool is_cut() const { return !shards.empty(); }
   /// Whether parts are runs of elements, whatever the shape.
-  bool is_flat() const { return is_cut() && !shards[0].flat.empty(); }
+  bool is_flat() const { return is_cut() && !shards.back().flat.empty(); }
   const std::vector<uint64_t> &part_shape() const { return shape; }
   /// Of all parts together.
   const std::vector<uint64_t> &whole_shape() const { return whole; }
   /// Axes over which ranks have different parts, ascending.
   const std::vector<std::string> &axes() const { return all_axes; }
-  /// What a rank has of each dimension of the whole tensor; of all elements
-  /// together where parts are flat.
+  /// What a rank has of each dimension of the whole tensor; where parts are
+  /// flat, of all elements together that are left to be cut so.
   std::vector<IndexRange> ranges(uint32_t rank) const;
   /// The first of the ranks that have the same part as this one.
   uint32_t owner(uint32_t rank) const;
@@ -91,16 +91,27 @@ public:
   void for_each_run(uint32_t rank, const Run &run) const;
 
 private:
+  IndexRange part(const Shard &shard, uint32_t rank) const;
+  std::vector<IndexRange> cut_dimensions(uint32_t rank) const;
+  void for_each_dense_run(uint32_t rank, const Run &run) const;
+
   Mesh mesh;
   std::vector<Shard> shards;
-  std::vector<uint64_t> shape, whole;
+  /// `dense` is what shards of dimensions leave, the memory but where parts are
+  /// flat.
+  std::vector<uint64_t> shape, dense, whole;
   std::vector<std::string> all_axes;
 };
 
-/// What a rank has of each of a list of dimensions that are cut, each by one
-/// shard. Throws Error where one is damaged.
-std::vector<IndexRange> places_of(const nlohmann::json &shards,
-                                  const Mesh &mesh, uint32_t rank);
+/// Writes what a program's tasks know of a rank's place to the storages that
+/// its description names: of dimensions that are cut, each by one shard, where
+/// the rank's part begins and how many indices it has.
+///
+///   "places": [{"storage": 3, "shards": [{"extent": 131, ...}, ...]}, ...]
+///
+/// Throws Error where it is damaged.
+void write_places(const nlohmann::json &description, const Mesh &mesh,
+                  uint32_t rank, void *const *storages);
 
 } // namespace baton
 

@@ -27,20 +27,8 @@ HostExecution::HostExecution(const Metadata &metadata,
   context.exchange = options.communicator ? &HostExecution::exchange : nullptr;
   context.host = this;
   if (options.communicator)
-    write_places();
-}
-
-void HostExecution::write_places() {
-  auto places = metadata.json.find("places");
-  if (places == metadata.json.end() || places->is_null())
-    return;
-  auto *numbers = static_cast<int32_t *>(
-      memory.storages()[places->at("storage").get<size_t>()]);
-  for (const IndexRange &part : places_of(
-           places->at("shards"), communicator->mesh(), communicator->rank())) {
-    *numbers++ = static_cast<int32_t>(part.begin);
-    *numbers++ = static_cast<int32_t>(part.count);
-  }
+    write_places(metadata.json, communicator->mesh(), communicator->rank(),
+                 memory.storages());
 }
 
 HostExecution::~HostExecution() {

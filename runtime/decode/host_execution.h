@@ -38,9 +38,6 @@ private:
                        uint32_t iteration, const BatonExchange *tensors,
                        uint32_t count);
 
-  /// What the rank's tasks know of its place.
-  void write_places();
-
   ProgramMemory memory;
   std::vector<int32_t> tokens;
   uint32_t event_origin;

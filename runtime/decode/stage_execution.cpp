@@ -3,6 +3,7 @@
 #include "runtime/decode/stage_execution.h"
 
 #include "runtime/comm/job_end.h"
+#include "runtime/comm/shards.h"
 #include "runtime/error.h"
 
 #include <algorithm>
@@ -67,6 +68,8 @@ StageExecution::StageExecution(const Metadata &metadata,
                         std::vector<void *>(metadata.storages.size()));
   for (const StageLayout::Region &stage : layout.stage)
     stage_pointers[stage.chunk][stage.storage] = stage_memory + stage.begin;
+  write_places(metadata.json, communicator->mesh(), communicator->rank(),
+               shared_pointers.data());
   for (Turn &turn : turns) {
     turn.self = this;
     turn.storages.resize(metadata.storages.size());

@@ -22,23 +22,16 @@ std::string hash_of(const TrainingTensors &tensors, std::string_view role) {
   return hash_text(hash);
 }
 
-/// Tensors that are cut over the same axes; whoever has the same part of one
+/// Of tensors that are cut over the same axes: whoever has the same part of one
 /// has the same of all.
-struct PartsHash {
-  const TrainingTensor *first = nullptr;
-  uint64_t hash = 0;
-};
-
-std::map<std::vector<std::string>, PartsHash>
+std::map<std::vector<std::string>, uint64_t>
 hash_parts(const TrainingTensors &tensors) {
-  std::map<std::vector<std::string>, PartsHash> result;
+  std::map<std::vector<std::string>, uint64_t> result;
   for (const TrainingTensor &tensor : tensors.all()) {
     if (tensor.role != "parameter" && tensor.role != "optimizer")
       continue;
-    PartsHash &parts = result[tensor.cut->axes()];
-    if (!parts.first)
-      parts.first = &tensor;
-    parts.hash = hash_bytes(tensor.data, tensor.bytes(), parts.hash);
+    uint64_t &hash = result[tensor.cut->axes()];
+    hash = hash_bytes(tensor.data, tensor.bytes(), hash);
   }
   return result;
 }
@@ -68,35 +61,23 @@ nlohmann::ordered_json identity(const TrainingRun &run,
   return result;
 }
 
-/// The first rank that has the same layers.
-static uint32_t first_like(const Communicator &communicator,
-                           const std::string &axis, uint32_t rank) {
-  if (axis.empty())
-    return 0;
-  const Mesh &mesh = communicator.mesh();
-  uint32_t place = mesh.place(rank, {axis}).index, first = 0;
-  while (mesh.place(first, {axis}).index != place)
-    ++first;
-  return first;
-}
-
 void compare_weights(Communicator &communicator, const TrainingTensors &tensors,
                      const std::string &axis) {
-  auto own = hash_parts(tensors);
   nlohmann::ordered_json text = nlohmann::ordered_json::array();
-  for (const auto &[axes, parts] : own)
-    text.push_back(parts.hash);
+  for (const auto &[axes, hash] : hash_parts(tensors))
+    text.push_back({axes, hash});
   std::vector<nlohmann::ordered_json> hashes;
   for (const std::string &other :
        communicator.share(text.dump(), "the comparison of all weights"))
     hashes.push_back(nlohmann::ordered_json::parse(other));
-  size_t number = 0;
-  for (const auto &[axes, parts] : own) {
-    for (uint32_t rank = 0; rank < hashes.size(); ++rank) {
-      // Tensors of stages are not cut.
-      uint32_t owner = axis.empty() ? parts.first->cut->owner(rank)
-                                    : first_like(communicator, axis, rank);
-      if (hashes[rank].at(number) != hashes[owner].at(number))
+  for (uint32_t rank = 0; rank < hashes.size(); ++rank)
+    for (size_t number = 0; number < hashes[rank].size(); ++number) {
+      auto axes = hashes[rank][number].at(0).get<std::vector<std::string>>();
+      // Stages have other tensors.
+      if (!axis.empty())
+        axes.push_back(axis);
+      uint32_t owner = communicator.mesh().first_like(rank, axes);
+      if (hashes[rank][number] != hashes[owner].at(number))
         throw AgreedError(
             (communicator.step()
                  ? "step " + std::to_string(communicator.step()) + ": "
@@ -107,8 +88,6 @@ void compare_weights(Communicator &communicator, const TrainingTensors &tensors,
                                    "is as it was"
                                  : " to begin with"));
     }
-    ++number;
-  }
 }
 
 void shake_hands(Communicator &communicator,
@@ -120,7 +99,8 @@ void shake_hands(Communicator &communicator,
   for (uint32_t rank = 1; rank < texts.size(); ++rank) {
     auto other = nlohmann::ordered_json::parse(texts[rank]);
     // What stages have of the model differs.
-    uint32_t like = first_like(communicator, axis, rank);
+    uint32_t like =
+        axis.empty() ? 0 : communicator.mesh().first_like(rank, {axis});
     auto same = nlohmann::ordered_json::parse(texts[like]);
     for (auto [name, value] : first.items()) {
       bool is_stage = name == "weights" || name == "optimizer's states";

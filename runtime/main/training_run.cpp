@@ -195,7 +195,8 @@ void RankRun::wait_for_first(const std::string &what) {
 }
 
 PartsOfRanks RankRun::parts_of_ranks(const std::string &what) {
-  if (!communicator)
+  // Of stages rank 0 has all.
+  if (!communicator || !execution->calls().empty())
     return {};
   // Rank 0 may take long over what came before.
   return [this, what](const std::string &own) {

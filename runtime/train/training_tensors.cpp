@@ -79,12 +79,17 @@ struct MatrixPart {
   }
 };
 
-/// What ranks have of a layer, where it lies: all owners' parts with `parts`,
-/// and this rank's own without. `visit` gets the rank and its bytes.
+/// What ranks have of a layer, where it lies: all owners' parts with `parts`
+/// or where they were collected, and this rank's own without. `visit` gets the
+/// rank and its bytes.
 void for_each_owner(
     const TrainingTensor &tensor, uint64_t layer, uint32_t rank,
     const PartsOfRanks &parts,
     const std::function<void(uint32_t rank, const std::byte *)> &visit) {
+  for (auto [owner, data] : tensor.owners)
+    visit(owner, data + layer * tensor.layer_stride * bytes_of(tensor.type));
+  if (!tensor.owners.empty())
+    return;
   if (!parts || !tensor.cut->is_cut())
     return visit(rank, tensor.layer_data(layer));
   std::string own;
@@ -329,26 +334,29 @@ void TrainingTensors::collect(Communicator &communicator,
   const nlohmann::json &training = training_of(execution.description());
   const auto wholes = whole_parameters(training, pipeline);
   const bool first = communicator.rank() == 0;
-  const bool gives =
-      communicator.mesh().batch_place(communicator.rank()).index == 0;
   std::map<std::string, const nlohmann::json *> entries;
   for (const nlohmann::json &entry : training.at("tensors"))
     if (entry.at("role") == role)
       entries.try_emplace(entry.at("name"), &entry);
-  // Where a piece belongs, and its bytes.
+  // Whose part a piece is of, as far as it is cut, where in it, and its bytes.
   struct Place {
-    uint64_t begin, bytes;
+    uint64_t owner, begin, bytes;
   };
   for (const auto &[name, entry] : entries) {
     std::string own;
     for (const TrainingTensor &tensor : tensors) {
-      if (tensor.name != name || tensor.role != role || !gives)
+      std::vector<std::string> axes = tensor.cut->axes();
+      axes.push_back(pipeline.axis);
+      if (tensor.name != name || tensor.role != role ||
+          mesh.first_like(rank, axes) != rank)
         continue;
-      uint64_t unit = tensor.bytes() / (role == "optimizer" ? stacked(tensor)[0]
-                                                            : tensor.layers);
-      Place place = {tensor.begin * unit, tensor.bytes()};
+      uint64_t units = role == "optimizer" ? stacked(tensor)[0] : tensor.layers;
+      Place place = {tensor.cut->owner(rank),
+                     tensor.begin * tensor.bytes() / units, tensor.bytes()};
       own.append(reinterpret_cast<const char *>(&place), sizeof(place));
-      own.append(reinterpret_cast<const char *>(tensor.data), tensor.bytes());
+      for (uint64_t layer = 0; layer < tensor.layers; ++layer)
+        own.append(reinterpret_cast<const char *>(tensor.layer_data(layer)),
+                   tensor.elements() * bytes_of(tensor.type));
     }
     std::vector<std::string> pieces = communicator.share(
         own, "the layers of all stages", 0, Communicator::Patience::Endless);
@@ -365,21 +373,32 @@ void TrainingTensors::collect(Communicator &communicator,
     nlohmann::json description = *entry;
     if (description.contains("first_layer"))
       description["first_layer"] = whole.first_layer;
-    if (role == "optimizer" && description.at("layers") == 1)
+    description.erase("layer_stride");
+    if (role == "optimizer" && description.at("layers") == 1 &&
+        !description.contains("shards"))
       description["shape"][0] =
           description["shape"][0].get<uint64_t>() / layers * whole.layers;
     else
       description["layers"] = whole.layers;
     TrainingTensor tensor = parse_tensor(description, mesh);
-    HugeRegion memory(std::max<uint64_t>(1, tensor.bytes()));
-    tensor.data = memory.data();
-    collected.push_back({std::move(tensor), std::move(memory)});
+    const uint64_t bytes = std::max<uint64_t>(1, tensor.bytes());
+    collected.push_back({std::move(tensor), {}});
+    auto &[made, memory] = collected.back();
+    auto memory_of = [&, &made = made, &memory = memory](uint32_t owner) {
+      for (auto [known, data] : made.owners)
+        if (known == owner)
+          return data;
+      std::byte *data = memory.emplace_back(bytes).data();
+      made.owners.emplace_back(owner, data);
+      return data;
+    };
+    made.data = memory_of(0);
     for (const std::string &piece : pieces)
       for (size_t at = 0; at < piece.size();) {
         Place place;
         std::memcpy(&place, piece.data() + at, sizeof(place));
         at += sizeof(place);
-        std::memcpy(collected.back().tensor.data + place.begin,
+        std::memcpy(memory_of(static_cast<uint32_t>(place.owner)) + place.begin,
                     piece.data() + at, place.bytes);
         at += place.bytes;
       }

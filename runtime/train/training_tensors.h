@@ -67,6 +67,9 @@ struct TrainingTensor {
   uint64_t begin = 0, whole = 0;
   /// Which of a stage's chunks has it.
   uint32_t chunk = 0;
+  /// Of what was collected from stages: the ranks that have different parts,
+  /// and where these lie.
+  std::vector<std::pair<uint32_t, std::byte *>> owners;
 
   /// Of one layer, in memory.
   uint64_t elements() const;
@@ -144,7 +147,7 @@ private:
   std::vector<TrainingTensor> tensors;
   struct Collected {
     TrainingTensor tensor;
-    HugeRegion memory;
+    std::vector<HugeRegion> memory;
   };
   std::vector<Collected> collected;
 };

@@ -131,7 +131,6 @@ def check_refusals(arguments, program, path):
     compiling("--pipeline=gpipe: there is one stage", "--pipeline=gpipe")
     compiling("--microbatches: there is one stage", "--microbatches=4")
     compiling("too few for 64 positions", "--mesh=pp=64")
-    compiling("axis tp is not built yet", "--mesh=pp=2,tp=2")
 
     def training(message, *flags):
         refused(message, [program, "train", "--weights", arguments.folder, "--data",

@@ -159,10 +159,6 @@ std::string tools::CompileFlags::finishPipeline(CompileOptions &options) const {
              "that trains says how many microbatches make a step";
     return "";
   }
-  for (const MeshAxis &axis : options.mesh)
-    if (axis.name == kTensorAxis)
-      return "--mesh=" + mesh + ": axis " + axis.name +
-             " is not built yet beside pp";
   if (target != "cpu")
     return "--mesh=" + mesh + " with --target=" + target +
            " is not built yet; stages of a pipeline run on --target=cpu";
@@ -206,9 +202,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice :
-       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt, &exchanges,
-        &zero})
+  for (const Choice *choice : {&mode, &dtype, &sanitize, &recompute, &launch,
+                               &cublasLt, &exchanges, &zero})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -242,11 +237,12 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (options.zero && options.mesh.empty())
     return "--zero=" + zero.value +
            ": there is one rank; --mesh says which there are";
-  for (const MeshAxis &axis : options.mesh)
-    if (options.zero && axis.name != kDataAxis)
-      return "--zero=" + zero.value + " with --mesh=" + mesh +
-             " is not built yet: ranks along " + axis.name +
-             " have parts of parameters already";
+  if (options.zero && llvm::none_of(options.mesh, [](const MeshAxis &axis) {
+        return axis.name == kDataAxis;
+      }))
+    return "--zero=" + zero.value + " with --mesh=" + mesh +
+           ": it is ranks along dp that have only a part of something; add "
+           "dp=N to --mesh";
   if (!sharding.empty())
     return "--sharding is not built yet";
   if (std::string error = finishPipeline(options); !error.empty())

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 #include <optional>
 
@@ -210,13 +211,58 @@ TEST(Shards, FlatOnesMayLeaveRanksWithoutAny) {
   expect_partition(tensor, mesh);
 }
 
+TEST(Shards, FlatOnesCutWhatOthersLeave) {
+  // The vocabulary among ranks of tp, and the elements of each part, with what
+  // the shorter one has no rows for, among those of dp.
+  Mesh mesh = mesh_of(2, 2);
+  ShardedTensor tensor("w", {32},
+                       json(R"([{"dimension": 0, "extent": 11, "axes": ["tp"],
+                "granularity": 1, "units": [6, 5]},
+               {"dimension": 0, "extent": 42, "axes": ["dp"],
+                "granularity": 16, "units": [2, 1], "flat": [6, 7]}])"),
+                       mesh);
+  EXPECT_TRUE(tensor.is_flat());
+  EXPECT_EQ(tensor.whole_shape(), Shape({11, 7}));
+  EXPECT_EQ(tensor.axes(), std::vector<std::string>({"dp", "tp"}));
+  EXPECT_EQ(tensor.owner(3), 3u);
+  using Runs = std::vector<std::array<uint64_t, 3>>;
+  auto runs = [&](uint32_t rank) {
+    Runs found;
+    tensor.for_each_run(rank,
+                        [&](uint64_t whole, uint64_t part, uint64_t count) {
+                          found.push_back({whole, part, count});
+                        });
+    return found;
+  };
+  EXPECT_EQ(runs(0), Runs({{0, 0, 32}}));
+  EXPECT_EQ(runs(1), Runs({{42, 0, 32}}));
+  EXPECT_EQ(runs(2), Runs({{32, 0, 10}}));
+  EXPECT_EQ(runs(3), Runs({{74, 0, 3}}));
+  // Each element once.
+  std::vector<int> times(77, 0);
+  for (uint32_t rank = 0; rank < mesh.ranks(); ++rank)
+    for (auto [whole, part, count] : runs(rank))
+      for (uint64_t i = 0; i < count; ++i)
+        ++times.at(whole + i);
+  EXPECT_EQ(times, std::vector<int>(77, 1));
+}
+
 TEST(Shards, PlacesOfARank) {
-  nlohmann::json shards =
-      json(R"([{"dimension": 0, "extent": 131, "axes": ["tp"],
-                "granularity": 1, "units": [66, 65]},
-               {"dimension": 0, "extent": 2, "axes": ["dp"]}])");
-  EXPECT_EQ(places_of(shards, mesh_of(2, 2), 3), Ranges({{66, 65}, {1, 1}}));
-  EXPECT_THROW(places_of(shards, mesh_of(3, 2), 0), Error);
+  nlohmann::json description = json(R"({"places": [
+      {"storage": 1,
+       "shards": [{"dimension": 0, "extent": 131, "axes": ["tp"],
+                   "granularity": 1, "units": [66, 65]},
+                  {"dimension": 0, "extent": 2, "axes": ["dp"]}]},
+      {"storage": 0,
+       "shards": [{"dimension": 0, "extent": 4, "axes": ["dp", "tp"]}]}]})");
+  std::vector<int32_t> first(2), second(4);
+  void *storages[] = {first.data(), second.data()};
+  write_places(description, mesh_of(2, 2), 3, storages);
+  EXPECT_EQ(first, std::vector<int32_t>({3, 1}));
+  EXPECT_EQ(second, std::vector<int32_t>({66, 65, 1, 1}));
+  EXPECT_THROW(write_places(description, mesh_of(3, 2), 0, storages), Error);
+  // One rank's has none.
+  write_places(json("{}"), mesh_of(1, 1), 0, nullptr);
 }
 
 TEST(Shards, DamagedOnesAreNamed) {
