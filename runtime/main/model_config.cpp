@@ -48,10 +48,15 @@ Dimensions dimensions(const Metadata &metadata) {
 void check_model_config(const Metadata &metadata,
                         const std::filesystem::path &folder) {
   std::filesystem::path path = folder / "config.json";
+  std::string family = metadata.json.at("model").value("family", std::string());
   std::error_code failure;
-  if (!std::filesystem::is_regular_file(path, failure))
+  if (!std::filesystem::is_regular_file(path, failure)) {
+    // A model that is written as IR has none.
+    if (family.empty())
+      return;
     throw Error(path.string() +
                 ": no such file; checkpoints need a copy of it");
+  }
   std::ifstream stream(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(stream)), {});
   nlohmann::json config = parse_object(text, path.string());
@@ -60,7 +65,6 @@ void check_model_config(const Metadata &metadata,
     throw Error(path.string() + ": '" + name + "' is " + is +
                 ", but the program was compiled for " + expected);
   };
-  std::string family = metadata.json.at("model").value("family", std::string());
   auto type = config.find("model_type");
   if (type != config.end() && type->is_string() && !family.empty() &&
       *type != family)
