@@ -65,6 +65,8 @@ static cpu::TargetOptions cpuOptions(const CompileOptions &options,
   // are the same.
   if (!options.sanitize.empty())
     result.optimization = 1;
+  else
+    result.optimization = options.optimization;
   result.library = installation.cpuLibrary();
   result.libraryInF64 = installation.cpuLibraryInF64();
   return result;

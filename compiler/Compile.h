@@ -74,6 +74,8 @@ struct CompileOptions {
   int64_t ncclMultiprocessors = 0;
   /// On a device, a row's bits do not depend on how many rows share its step.
   bool batchInvariant = false;
+  /// Of the code for a CPU: 1, 2 or 3. The bits are the same.
+  int optimization = 3;
   /// "", "thread" or "address".
   std::string sanitize;
   /// A target description to use instead of the installation's.

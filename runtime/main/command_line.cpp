@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -45,6 +46,22 @@ CLI::Validator positive() {
       "");
 }
 
+/// CLI11 takes -1 for the largest number, and what is beyond it, too.
+CLI::Validator whole(uint64_t least = 0) {
+  return CLI::Validator(
+      [least](std::string &text) -> std::string {
+        uint64_t value = 0;
+        auto [end, failure] =
+            std::from_chars(text.data(), text.data() + text.size(), value);
+        if (failure == std::errc() && end == text.data() + text.size() &&
+            value >= least)
+          return "";
+        return text + " is no whole number from " + std::to_string(least) +
+               " to " + std::to_string(std::numeric_limits<uint64_t>::max());
+      },
+      "");
+}
+
 void add_run_options(CLI::App &command, RunOptions &options,
                      const std::string &weights_help) {
   command.add_option("--weights", options.weights, weights_help)
@@ -53,13 +70,13 @@ void add_run_options(CLI::App &command, RunOptions &options,
       .add_option("--workers", options.workers,
                   "Threads (default: one for each core)")
       ->type_name("N")
-      ->check(positive());
+      ->check(whole(1));
   command
       .add_option("--prefill-chunk", options.prefill_chunk,
                   "Tokens of the prompt in one step (default: as many as the "
                   "program takes)")
       ->type_name("N")
-      ->check(positive());
+      ->check(whole(1));
   command.add_flag("--no-cache", options.no_cache,
                    "Neither read nor write packed weights beside the "
                    "checkpoint");
@@ -93,7 +110,8 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   command
       .add_option("--init-seed", options.init_seed,
                   "Begin with random weights; the same seed gives the same")
-      ->type_name("S");
+      ->type_name("S")
+      ->check(whole());
   command
       .add_option("--model", options.model,
                   "With --init-seed: the folder with config.json, and a "
@@ -107,7 +125,7 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   command.add_option("--steps", options.steps, "Steps of the whole run")
       ->type_name("N")
       ->required()
-      ->check(positive());
+      ->check(whole(1));
   command
       .add_option("--out", options.out,
                   "Where checkpoints and the loss curve go")
@@ -120,20 +138,21 @@ void add_train_options(CLI::App &command, TrainOptions &options,
         ->capture_default_str();
   };
   number("--batch", options.batch, "B", "Sequences of a microbatch")
-      ->check(positive());
+      ->check(whole(1));
   command
       .add_option("--seq", options.sequence,
                   "Tokens of a sequence (default: as many as the model takes, "
                   "at most 256)")
       ->type_name("T")
-      ->check(positive());
+      ->check(whole(1));
   number("--accumulate", options.accumulate, "A", "Microbatches of a step")
-      ->check(positive());
+      ->check(whole(1));
   number("--lr", options.learning_rate, "X", "The largest learning rate")
       ->check(positive());
   number("--lr-schedule", options.schedule, "NAME",
          "How it falls: constant, linear, cosine");
-  number("--warmup", options.warm_up, "N", "Steps until it is reached");
+  number("--warmup", options.warm_up, "N", "Steps until it is reached")
+      ->check(whole());
   command
       .add_option("--set", options.numbers,
                   "A number of the optimizer's, for example beta2=0.95, or "
@@ -159,16 +178,24 @@ void add_train_options(CLI::App &command, TrainOptions &options,
       .add_option("--save-every", options.save_every,
                   "Steps from one checkpoint to the next (default: only one, "
                   "at the end)")
-      ->type_name("N");
-  number("--keep", options.keep, "K", "Checkpoints that stay; 0: all");
-  number("--seed", options.seed, "S", "Of the order of sequences");
+      ->type_name("N")
+      ->check(whole());
+  number("--keep", options.keep, "K", "Checkpoints that stay; 0: all")
+      ->check(whole());
+  command
+      .add_option("--seed", options.seed,
+                  "Of the order of sequences (default: 0, or that of the run "
+                  "that is resumed)")
+      ->type_name("S")
+      ->check(whole());
   number("--validation-fraction", options.validation_fraction, "X",
          "Of the sequences, set aside");
   command
       .add_option("--validate-every", options.validate_every,
                   "Steps from one measurement of the validation loss to the "
                   "next, and after the last one (default: none)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole());
   command
       .add_option("--gradients", options.gradients,
                   "Also write the gradients of the last step, under the "
@@ -183,13 +210,13 @@ void add_train_options(CLI::App &command, TrainOptions &options,
           "Threads, of all ranks together, which have at least one each "
           "(default: one for each core)")
       ->type_name("N")
-      ->check(positive());
+      ->check(whole(1));
   command
       .add_option("--ranks", options.ranks,
                   "Of programs compiled with --mesh: how many ranks there are, "
                   "which has to be the mesh's number (default)")
       ->type_name("N")
-      ->check(positive());
+      ->check(whole(1));
   command
       .add_option("--engine", options.engine,
                   "What connects ranks: threads of this process, or mpi "
@@ -274,7 +301,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
                    "before")
       ->type_name("N")
       ->required()
-      ->check(positive());
+      ->check(whole(1));
   CLI::Option *temperature =
       generating
           ->add_option("--temperature", generate.sampling.temperature,
@@ -287,7 +314,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
                        "Sample from the K most likely tokens only; implies "
                        "--temperature 1")
           ->type_name("K")
-          ->check(positive());
+          ->check(whole(1));
   CLI::Option *top_p =
       generating
           ->add_option("--top-p", generate.sampling.top_p,
@@ -297,7 +324,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   generating
       ->add_option("--seed", generate.sampling.seed,
                    "The same seed samples the same tokens (default 0)")
-      ->check(CLI::Range(0.0, 18446744073709549568.0)) // what uint64_t holds
+      ->check(whole())
       ->type_name("S");
   generating->add_flag("--json", generate.json,
                        "Print one JSON object at the end instead of the text");
@@ -360,17 +387,17 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   measuring->add_option("--prefill", bench.prefill, "Tokens of the prompt")
       ->type_name("N")
       ->capture_default_str()
-      ->check(positive());
+      ->check(whole(1));
   measuring->add_option("--decode", bench.decode, "Tokens decoded after it")
       ->type_name("N")
       ->capture_default_str()
-      ->check(positive());
+      ->check(whole(1));
   measuring
       ->add_option("--repeat", bench.repeat,
                    "Runs that are measured, each from an empty context "
                    "(default: up to 8 in 15 seconds)")
       ->type_name("N")
-      ->check(positive());
+      ->check(whole(1));
   measuring->add_flag("--profile", bench.profile,
                       "Also show where the time goes, phase by phase, in a run "
                       "with one worker; on a device, with all workers, from a "

@@ -71,7 +71,8 @@ struct TrainOptions {
   std::optional<double> loss_scale;
   uint64_t save_every = 0;
   uint64_t keep = 2;
-  uint64_t seed = 0;
+  /// 0 without; of a run that is resumed, its own.
+  std::optional<uint64_t> seed;
   double validation_fraction = 0.1;
   /// Steps from one validation to the next; 0: none.
   uint64_t validate_every = 0;

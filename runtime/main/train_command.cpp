@@ -3,6 +3,7 @@
 #include "runtime/main/commands.h"
 
 #include "runtime/error.h"
+#include "runtime/main/model_config.h"
 #include "runtime/main/ranks.h"
 #include "runtime/main/run_settings.h"
 #include "runtime/main/training_run.h"
@@ -11,6 +12,7 @@
 #include "runtime/train/training_tensors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace baton {
@@ -119,11 +121,14 @@ void compare_settings(const nlohmann::json &before, const nlohmann::json &now,
 void train(const Metadata &metadata, const TrainOptions &options,
            Ranks &ranks) {
   std::filesystem::path folder = model_folder(options);
+  check_model_config(metadata, folder);
   BatchShape shape = batch_shape(metadata, options);
   ScheduleKind kind = parse_schedule(options.schedule);
   LearningRateSchedule schedule{kind, options.learning_rate, options.steps,
                                 options.warm_up, usual_final_fraction(kind)};
   check(schedule);
+  if (!std::isfinite(options.clip) || options.clip < 0)
+    throw Error("--clip: expected a number that is not negative");
   OptimizerNumbers optimizer(metadata.json);
   for (const std::string &assignment : options.numbers)
     optimizer.set(assignment);
@@ -143,12 +148,16 @@ void train(const Metadata &metadata, const TrainOptions &options,
   nlohmann::json settings = run_settings(options, optimizer, dataset);
   settings["--accumulate"] = shape.accumulation;
   TrainingState state;
-  state.seed = options.seed;
+  state.seed = options.seed.value_or(0);
   std::optional<ResumePoint> point;
   if (options.resume) {
     point = resume(options.out, ranks.speak());
     state = point->state;
     restore(scale, state, options, point->folder);
+    if (options.seed && *options.seed != state.seed)
+      throw Error("--seed " + std::to_string(*options.seed) +
+                  ": the run that is resumed has " +
+                  std::to_string(state.seed) + "; leave the flag out");
     if (!options.run.quiet && ranks.speak())
       compare_settings(state.extra.value("settings", nlohmann::json::object()),
                        settings, state.step);

@@ -21,6 +21,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 namespace baton {
 
@@ -230,6 +231,17 @@ RunFolder::RunFolder(fs::path path, const fs::path &model_folder, uint64_t keep,
     throw Error(folder.string() +
                 ": another process writes its checkpoints here; wait for its "
                 "end, or give another folder");
+  // Known before the steps, not when the first checkpoint is to be written.
+  if (faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    throw Error(folder.string() +
+                ": cannot be written: " + std::strerror(errno));
+  for (std::string_view name : {latest_name, lines_name, picture_name}) {
+    fs::path path = folder / name;
+    std::error_code failure;
+    if (fs::exists(fs::symlink_status(path, failure)) &&
+        !fs::is_regular_file(path, failure))
+      throw Error(path.string() + ": is not a plain file");
+  }
   std::vector<uint64_t> steps = steps_in(folder);
   if (start == RunStart::New && !steps.empty())
     throw Error(folder.string() +

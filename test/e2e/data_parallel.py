@@ -14,7 +14,7 @@ import random
 
 import programs
 from programs import expect, run
-from training import lines_of, read_bytes, read_tensors, write_tokens
+from training import QUICK, lines_of, read_bytes, read_tensors, write_tokens
 
 SEQUENCES, LENGTH, STEPS, PART = 8, 12, 6, 64
 
@@ -30,7 +30,7 @@ class Trainer:
         self.runs = 0
         if not any(flag.startswith("--dtype") for flag in flags):
             flags = ("--dtype=f32", *flags)
-        run([arguments.batonc, arguments.folder, "--mode=train", "--quiet", "-o", self.program,
+        run([arguments.batonc, arguments.folder, "--mode=train", QUICK, "--quiet", "-o", self.program,
              *flags])
 
     def train(self, steps, *flags):
@@ -107,8 +107,9 @@ def test(arguments, scratch):
              "microbatches": one.train(2, *parts)}
     gradient_bytes = sum(4 * len(values) for _, _, values in
                          read_tensors(alone["a step"][1]).values())
-    same_as_none = Trainer(arguments, scratch, "dp1", "--mesh=dp=1")
-    same("dp=1", alone["a step"], same_as_none.train(1, *batch))
+    plans = [run([arguments.batonc, arguments.folder, "--mode=train", "--emit=event", *mesh]).stdout
+             for mesh in ([], ["--mesh=dp=1"])]
+    expect(plans[0] == plans[1], "dp=1 is another plan than that of no mesh")
 
     for ranks in arguments.ranks:
         what = f"dp={ranks}"
@@ -125,8 +126,16 @@ def test(arguments, scratch):
             same(f"{what}, {workers} workers", found["steps"],
                  many.train(STEPS, *batch, "--workers", workers))
 
+    # As many sequences as ranks divide.
+    refused = run([many.program, "train", "--weights", arguments.folder, "--data",
+                   path("tokens.u16"), "--seq", LENGTH, "--steps", 1, "--batch", ranks + 1,
+                   "--out", path("refused"), "--quiet"], check=False)
+    expect(refused.returncode == 1 and "--batch" in refused.stderr, f"uneven batches: {refused}")
+    if not arguments.buckets:
+        return
+
     # Smaller buckets exchange the same.
-    target = json.loads(read_bytes(arguments.target))
+    target = json.loads(read_bytes(arguments.buckets))
     target["training"]["bucket_bytes"] = 1000
     with open(path("target.json"), "w") as file:
         json.dump(target, file)
@@ -138,17 +147,12 @@ def test(arguments, scratch):
     expect(len(result[3]["collectives"]) > len(found["steps"][3]["collectives"]),
            "no more buckets than before")
 
-    # As many sequences as ranks divide.
-    refused = run([small.program, "train", "--weights", arguments.folder, "--data",
-                   path("tokens.u16"), "--seq", LENGTH, "--steps", 1, "--batch", ranks + 1,
-                   "--out", path("refused"), "--quiet"], check=False)
-    expect(refused.returncode == 1 and "--batch" in refused.stderr, f"uneven batches: {refused}")
-
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
-    parser.add_argument("--target", required=True)
+    parser.add_argument("--buckets", metavar="TARGET",
+                        help="the CPU's description, to exchange smaller buckets, too")
     parser.add_argument("folder")
     parser.add_argument("ranks", type=int, nargs="+")
     arguments = parser.parse_args()

@@ -167,7 +167,7 @@ def flags(bench):
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
     for flag in ["--max-seq=0", "--max-seq=-1", "--max-seq=abc", "--max-seq=99999999999999999999",
                  "--max-seq=100000", "--frobnicate", "--disable-pass=nothing", "--disable-pass=event-verify",
-                 "--target-cpu=abacus", "--sanitize=memory", "--dtype=int4", "--recompute=some",
+                 "--target-cpu=abacus", "--sanitize=memory", "--optimize=0", "--dtype=int4", "--recompute=some",
                  "--recompute=full", "--emit=poem",
                  "--target-file=nowhere.json"]:
         named = flag.split("=")[0] if flag != "--target-cpu=abacus" else "abacus"

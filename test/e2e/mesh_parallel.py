@@ -90,11 +90,8 @@ def test(arguments, scratch):
         if len(first) > 1 and zero < 2:
             continue
         check_kept(arguments, scratch, many, *own)
-        # Where there are hyper-connections, one rank has other names for their
-        # optimizer's states than stages.
-        if not (stages and "hyper_connections" in config):
-            resumed(scratch, many, one, parts, alone[1][0])
-            resumed(scratch, one, many, own, alone[1][0])
+        resumed(scratch, many, one, parts, alone[1][0])
+        resumed(scratch, one, many, own, alone[1][0])
         if len(first) == 1 and shutil.which("mpirun"):
             same(f"{combination}, processes", found[1], mpi_results(many, ranks, STEPS, *own))
 

@@ -77,7 +77,7 @@ def test(arguments, scratch):
 
     written = []
     for number, (folder, output) in enumerate(
-            [("a", "program"), ("b", "program"), ("b", "another-name")]):
+            [("a", "program"), ("b", "another-name")]):
         working = path(f"{number}-{folder}")
         os.makedirs(working)
         run([*batonc, folders[SHALLOW], "-o", output, "--quiet"], cwd=working)

@@ -14,7 +14,7 @@ import shutil
 
 import programs
 from programs import Program, expect, run
-from training import write_tokens
+from training import QUICK, write_tokens
 
 
 def expect_rates(lines, peak, warm_up, steps):
@@ -40,7 +40,7 @@ def test(arguments, scratch):
     usual = {"--data": path("tokens.u16"), "--batch": 4, "--seq": 32, "--lr": 3e-3, "--warmup": 3}
     weights = ["--weights", arguments.folder]
 
-    def train(out, *more, check=True):
+    def train(out, *more, check=True, program=program):
         flags = [word for flag in usual if flag not in more for word in (flag, usual[flag])]
         result = run([program, "train", *flags, "--out", path(out), "--quiet", *more],
                      check=check)
@@ -56,6 +56,11 @@ def test(arguments, scratch):
     expect(sorted(os.listdir(path("whole"))) == ["latest", "loss.svg", "losses.jsonl", "step-20", "step-30"],
            f"leaves {os.listdir(path('whole'))}")
     print(f"30 steps: {whole[0]['loss']:.3f} to {whole[-1]['loss']:.3f}")
+
+    quick = path("quick")
+    run([arguments.batonc, arguments.folder, "--mode=train", QUICK, "--quiet", "-o", quick])
+    expect(train("quick-run", *weights, "--steps", 30, program=quick) == whole,
+           f"{QUICK} makes other bits")
 
     # As killed after the second checkpoint, and damaged in it.
     shutil.copytree(path("whole"), path("parts"))

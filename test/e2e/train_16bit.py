@@ -16,7 +16,7 @@ import shutil
 
 import programs
 from programs import expect, run
-from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors, write_tokens
+from training import QUICK, Golden, gradient_errors, lines_of, read_bytes, read_tensors, write_tokens
 
 
 def fails(command):
@@ -43,7 +43,7 @@ class Case:
 
     def compile(self, dtype):
         self.program = self.path(dtype)
-        run([self.batonc, self.folder, "--mode=train", f"--dtype={dtype}", "--quiet", "-o", self.program])
+        run([self.batonc, self.folder, "--mode=train", QUICK, f"--dtype={dtype}", "--quiet", "-o", self.program])
         info = json.loads(run([self.program, "info", "--json"]).stdout)
         expect(info["model"]["dtype"] == dtype, f"info: {info['model']}")
 

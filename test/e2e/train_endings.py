@@ -22,7 +22,7 @@ import time
 import programs
 from endings import SmallDisk
 from programs import expect, run
-from training import write_tokens
+from training import QUICK, write_tokens
 
 STEPS = 24
 RATE = "tokens_per_s"
@@ -35,7 +35,7 @@ class Fixture:
         self.tokens = self.path("tokens.u16")
         write_tokens(self.tokens, [(7 * i + i // 13) % 97 for i in range(4096)])
         self.program = self.path("program")
-        run([arguments.batonc, self.golden, "--mode=train", "--quiet", "-o", self.program])
+        run([arguments.batonc, self.golden, "--mode=train", QUICK, "--quiet", "-o", self.program])
 
     def path(self, name):
         return os.path.join(self.scratch, name)

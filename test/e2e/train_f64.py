@@ -8,8 +8,9 @@ is what the slope along a random direction amounts to. Loss and gradients are
 also PyTorch's in F64 (within 1e-5: it makes rotary tables in F32), and the same
 bits for other numbers of workers.
 
-With --activation the configuration has another one than the golden checkpoint, so
-that differences alone judge it.
+With --activation the configuration has another one than the golden checkpoint, and
+with --streams that many streams (hyper-connections) of random weights, so that
+differences alone judge it.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import struct
 
 import programs
 from programs import expect, run
-from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors
+from training import QUICK, Golden, gradient_errors, lines_of, read_bytes, read_tensors
 
 
 def write(path, tensors):
@@ -68,23 +69,31 @@ def test(arguments, scratch):
         field, = (name for name in ("hidden_act", "activation_function") if name in config)
         expect(config[field] != arguments.activation, f"{arguments.folder} has {field} {config[field]} itself")
         config[field] = arguments.activation
+    if arguments.streams:
+        config["hyper_connections"] = {"streams": arguments.streams}
     with open(os.path.join(moved, "config.json"), "w") as file:
         json.dump(config, file)
-    run([arguments.batonc, moved, "--mode=train", "--dtype=f64", "--quiet", *arguments.flags, "-o", program])
+    run([arguments.batonc, moved, "--mode=train", QUICK, "--dtype=f64", "--quiet", *arguments.flags, "-o", program])
     info = json.loads(run([program, "info", "--json"]).stdout)
     expect(info["model"]["dtype"] == "f64", f"info: {info['model']}")
 
     def step(weights, *flags):
         out = path("run")
         shutil.rmtree(out, ignore_errors=True)
-        result = run([program, "train", "--weights", weights, "--data", path("tokens.u16"), "--out", out,
+        begin = ["--weights", weights] if weights else ["--init-seed", 1, "--model", moved]
+        result = run([program, "train", *begin, "--data", path("tokens.u16"), "--out", out,
                       *golden.sequence, "--validation-fraction", 0, *golden.batch, "--steps", 1, "--quiet", *flags])
         return lines_of(result.stdout)[0]
 
     stored = {}
-    for name in sorted(os.listdir(arguments.folder)):
-        if name.endswith(".safetensors"):
-            stored.update(read_tensors(os.path.join(arguments.folder, name)))
+    if arguments.streams:
+        # After a step by which no weight is a zero any more, nor a gate an equal one.
+        step(None, "--lr", 0.05)
+        stored = read_tensors(path("run/step-1/model.safetensors"))
+    else:
+        for name in sorted(os.listdir(arguments.folder)):
+            if name.endswith(".safetensors"):
+                stored.update(read_tensors(os.path.join(arguments.folder, name)))
     write(os.path.join(moved, "model.safetensors"), stored)
     line = step(moved, "--gradients", path("one"), "--workers", 1)
     saved = read_tensors(path("run/step-1/model.safetensors"))
@@ -94,8 +103,8 @@ def test(arguments, scratch):
     expect(again["loss"] == line["loss"], f"3 workers: {again}, one has {line}")
 
     gradients = read_tensors(path("one"))
-    if arguments.activation:
-        expect(abs(line["loss"] / golden["loss"] - 1) > 1e-4, f"{arguments.activation} makes no other loss: {line}")
+    if arguments.activation or arguments.streams:
+        expect(abs(line["loss"] / golden["loss"] - 1) > 1e-4, f"PyTorch's loss, of another model: {line}")
     else:
         compare(line, gradients, golden)
 
@@ -127,6 +136,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
+    parser.add_argument("--streams", type=int, help="instead of one")
     parser.add_argument("--activation", help="instead of the checkpoint's own")
     parser.add_argument("folder")
     arguments = parser.parse_args()

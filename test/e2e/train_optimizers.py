@@ -14,7 +14,7 @@ import os
 
 import programs
 from programs import expect, run
-from training import read_tensors, write_tokens
+from training import QUICK, read_tensors, write_tokens
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
@@ -122,13 +122,27 @@ def values_of(path):
     return {name: values for name, (_, _, values) in read_tensors(path).items()}
 
 
+def skips(path, compiled, train, begin):
+    """A step that is not finite changes nothing. Gradients times so much are beyond F16,
+    so that norms are infinite."""
+    run([*compiled, "--dtype=f16", "-o", path("f16")])
+    line = train("infinite", "--steps", 1, "--loss-scale", 2**32, program=path("f16"))[0]
+    expect(line.get("skipped") and line["grad_norm"] is None, f"a finite step: {line}")
+    for name, (_, _, values) in read_tensors(path("infinite", "step-1", "model.safetensors")).items():
+        expect(values == begin[name][2], f"a step that is not finite changed {name}")
+    states = read_tensors(path("infinite", "step-1", "optimizer.safetensors"))
+    expect(states and not any(any(values) for _, _, values in states.values()),
+           f"a step that is not finite changed states: {sorted(states)}")
+
+
 def test(arguments, scratch):
     path = lambda *names: os.path.join(scratch, *names)
     os.mkdir(path("model"))
     with open(path("model", "config.json"), "w") as file:
         json.dump(CONFIG, file)
     write_tokens(path("tokens.u16"), ((i * i + 3 * i) % 37 for i in range(200)))
-    compiled = [arguments.batonc, path("model"), "--mode=train", f"--optimizer={arguments.optimizer}", "--quiet"]
+    compiled = [arguments.batonc, path("model"), "--mode=train", QUICK, f"--optimizer={arguments.optimizer}",
+                "--quiet"]
     run([*compiled, "-o", path("program")])
 
     def train(out, *flags, check=True, rate=RATE, program=path("program")):
@@ -186,15 +200,9 @@ def test(arguments, scratch):
     train("resumed", "--steps", 3, "--resume")
     expect(content("resumed", 3) == wanted, "a resumed run has other bits")
 
-    # Gradients times so much are beyond F16, so that norms are infinite.
-    run([*compiled, "--dtype=f16", "-o", path("f16")])
-    line = train("infinite", "--steps", 1, "--loss-scale", 2**32, program=path("f16"))[0]
-    expect(line.get("skipped") and line["grad_norm"] is None, f"a finite step: {line}")
-    for name, (_, _, values) in read_tensors(path("infinite", "step-1", "model.safetensors")).items():
-        expect(values == begin[name][2], f"a step that is not finite changed {name}")
-    states = read_tensors(path("infinite", "step-1", "optimizer.safetensors"))
-    expect(states and not any(any(values) for _, _, values in states.values()),
-           f"a step that is not finite changed states: {sorted(states)}")
+    # Of AdamW train_16bit.py shows it.
+    if arguments.optimizer != "adamw":
+        skips(path, compiled, train, begin)
 
     for text, message in (("beta", "expected NAME=VALUE"), ("nonsense=1", "has the number"),
                           ("weight_decay=", "no finite number"),

@@ -23,7 +23,7 @@ CLEAR = "\r\x1b[K"
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     write_tokens(path("tokens.u16"), ((7 * i) % 97 for i in range(512)))
-    run([arguments.batonc, arguments.folder, "--mode=train", "--quiet", "-o", path("program")])
+    run([arguments.batonc, arguments.folder, "--mode=train", "--optimize=1", "--quiet", "-o", path("program")])
     runs = 0
 
     def train(terminals, *flags):

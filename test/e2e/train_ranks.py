@@ -11,6 +11,7 @@ Where there is no mpirun, ranks are threads only, and what passes counts as skip
 """
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -22,7 +23,7 @@ import sys
 import programs
 from programs import expect, run
 from train_endings import checkpoint, edit_weights, steps_of
-from training import read_bytes, read_tensors, write_tokens
+from training import QUICK, read_bytes, read_tensors, write_tokens
 
 STEPS = 6
 MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
@@ -36,13 +37,20 @@ class Fixture:
         self.tokens = self.path("tokens.u16")
         write_tokens(self.tokens, [(7 * i + i // 13) % 97 for i in range(4096)])
         self.batonc = arguments.batonc
-        self.one = self.compile("one")
-        self.many = self.compile("many", f"--mesh=dp={self.ranks}")
         self.has_mpi = shutil.which("mpirun") is not None
+
+    @functools.cached_property
+    def one(self):
+        """The program of one rank."""
+        return self.compile("one")
+
+    @functools.cached_property
+    def many(self):
+        return self.compile("many", f"--mesh=dp={self.ranks}")
 
     def compile(self, name, *flags):
         program = self.path(name)
-        run([self.batonc, self.golden, "--mode=train", "--quiet", "-o", program, *flags])
+        run([self.batonc, self.golden, "--mode=train", QUICK, "--quiet", "-o", program, *flags])
         return program
 
     def path(self, name):

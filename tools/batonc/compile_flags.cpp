@@ -83,6 +83,9 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "leave out a pass: " + join({schedule::optionalParts().begin(),
                                               schedule::optionalParts().end()}))
       ->delimiter(',');
+  app.add_option("--optimize", optimize.value,
+                 "how much the code for a CPU is optimised: 3, or 2 or 1, "
+                 "which compile faster and run slower, with the same bits");
   app.add_option("--sanitize", sanitize.value,
                  "instrument program, runtime and task library: thread, "
                  "address");
@@ -202,8 +205,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice : {&mode, &dtype, &sanitize, &recompute, &launch,
-                               &cublasLt, &exchanges, &zero})
+  for (const Choice *choice : {&mode, &dtype, &optimize, &sanitize, &recompute,
+                               &launch, &cublasLt, &exchanges, &zero})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -293,6 +296,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
       options.recompute = value;
   options.target = target;
   options.targetCpu = targetCpu;
+  options.optimization = optimize.value[0] - '0';
   options.sanitize = sanitize.value;
   options.targetFile = targetFile;
   options.launchesGraph = launch.value == "graph";

@@ -48,6 +48,7 @@ private:
   Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16", "f64"}, {}};
   Choice order{
       "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};
+  Choice optimize{"--optimize", "3", {"1", "2", "3"}, {}};
   Choice sanitize{"--sanitize", "", {"", "thread", "address"}, {}};
   CLI::Option *maxSeqOption = nullptr;
   CLI::Option *microbatchesOption = nullptr;

@@ -256,6 +256,66 @@ TEST_F(TrainRanksTest, WhoDoesNotFitIsRefused) {
             std::string::npos);
 }
 
+TEST_F(TrainRanksTest, NumbersAreWhatTheySay) {
+  auto refuse = [&](const std::string &flag, const std::string &value) {
+    std::string said = refused(train(1, "numbers", {flag, value}));
+    EXPECT_EQ(said.find(flag + ": "), 0u) << said;
+  };
+  for (const char *flag : {"--steps", "--batch", "--seq", "--accumulate",
+                           "--warmup", "--save-every", "--keep", "--seed",
+                           "--init-seed", "--validate-every", "--workers"})
+    for (const char *value : {"-1", "1.5", "ten", "", "18446744073709551616"})
+      refuse(flag, value);
+  for (const char *value : {"-1", "nan", "inf"})
+    refuse("--clip", value);
+  EXPECT_FALSE(std::filesystem::exists(path("numbers")));
+}
+
+TEST_F(TrainRanksTest, WhoSaysNotWhatItTouchesIsNotWatched) {
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP() << "the program is one that does";
+#endif
+  EXPECT_EQ(refused(train(1, "out", {"--check-memory", path("touched.json")})),
+            "--check-memory: this program does not say what it touches; "
+            "compile it with --sanitize=address");
+  EXPECT_FALSE(std::filesystem::exists(path("touched.json")));
+}
+
+// Checkpoints get the folder's config.json, and are read by it.
+TEST_F(TrainRanksTest, ConfigsAreTheModels) {
+  auto refuse = [&](const char *text, const char *message) {
+    write_file(folder.path / "config.json", text);
+    EXPECT_EQ(refused(train(1, "out")), path("config.json") + message);
+  };
+  refuse(R"({"model_type": "circle"})",
+         ": 'model_type' is \"circle\", but the program was compiled for "
+         "\"line\"");
+  refuse(R"({"model_type": "line", "vocab_size": 98})",
+         ": 'vocab_size' is 98, but the program was compiled for 97");
+  refuse(R"({"n_layer": 2})",
+         ": 'n_layer' is 2, but the program was compiled for 1");
+  refuse("[]", ": is not a JSON object");
+  std::filesystem::remove(folder.path / "config.json");
+  EXPECT_EQ(refused(train(1, "out")),
+            path("config.json") +
+                ": no such file; checkpoints need a copy of it");
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+  write_file(folder.path / "config.json",
+             R"({"model_type": "line", "vocab_size": 97, "n_layer": 1})");
+  parse(run(train(1, "out")));
+}
+
+TEST_F(TrainRanksTest, AResumedRunHasItsSeed) {
+  Words constant = {"--lr-schedule", "constant"};
+  Words seed = constant + Words{"--seed", "7"};
+  Lines whole = parse(run(train(1, "whole", seed)));
+  parse(run(train(1, "out", seed + Words{"--steps", "2"})));
+  EXPECT_EQ(refused(train(1, "out", {"--resume", "--seed", "8"})),
+            "--seed 8: the run that is resumed has 7; leave the flag out");
+  Lines rest = parse(run(train(1, "out", constant + Words{"--resume"})));
+  EXPECT_EQ(rest, Lines(whole.begin() + 2, whole.end()));
+}
+
 TEST_F(TrainRanksTest, WhoDiffersIsRefused) {
   if (!has_mpi())
     GTEST_SKIP() << "Open MPI (package openmpi-bin) is not installed";

@@ -274,6 +274,19 @@ TEST_F(RunFolderTest, NothingToResume) {
   expect_contains(refusal(), "is not a folder");
 }
 
+// Before the steps whose checkpoints could not be written.
+TEST_F(RunFolderTest, RefusesWhatCannotBeReplaced) {
+  save(*std::make_unique<RunFolder>(opened()), 1);
+  for (const char *name : {"latest", "losses.jsonl", "loss.svg"}) {
+    fs::remove(run / name);
+    fs::create_directory(run / name);
+    expect_contains(error_of([&] { opened(0, RunStart::Continued); }),
+                    (run / name).string() + ": is not a plain file");
+    fs::remove(run / name);
+  }
+  opened(0, RunStart::Continued);
+}
+
 TEST_F(RunFolderTest, RefusesFolders) {
   {
     RunFolder written = opened();
