@@ -129,10 +129,10 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "FILE.mlir of update rules and groups");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
   app.add_option("--mesh", mesh,
-                 "ranks to run on, as axes and their sizes: in training dp=2 "
-                 "gives each of two ranks a half of the sequences, tp=2 a "
-                 "half of the heads, of feed-forward layers and of the "
-                 "vocabulary, pp=2 a half of the layers");
+                 "ranks to run on, as axes and their sizes: tp=2 gives each "
+                 "of two ranks a half of the heads, of feed-forward layers "
+                 "and of the vocabulary, pp=2 a half of the layers, and in "
+                 "training dp=2 a half of the sequences");
   app.add_option("--zero", zero.value,
                  "with --mesh: what ranks along dp have only a part of: 0 "
                  "(nothing), 1 (the optimizer's states), 2 (gradients, too), 3 "
@@ -159,13 +159,23 @@ std::string tools::CompileFlags::finishPipeline(CompileOptions &options) const {
              "that trains says how many microbatches make a step";
     return "";
   }
+  const bool trains = mode.value == "train";
   for (const MeshAxis &axis : options.mesh)
-    if (axis.name == kTensorAxis)
+    if (trains && axis.name == kTensorAxis)
       return "--mesh=" + mesh + ": axis " + axis.name +
              " is not built yet beside pp";
   if (target != "cpu")
     return "--mesh=" + mesh + " with --target=" + target +
            " is not built yet; stages of a pipeline run on --target=cpu";
+  if (!trains && !pipeline.empty())
+    return "--pipeline=" + pipeline +
+           " is for --mode=train; a program that decodes has one sequence, "
+           "which passes one stage after the other";
+  if (!trains && microbatchesOption->count())
+    return "--microbatches is for --mode=train; a program that decodes has one "
+           "sequence";
+  if (!trains)
+    return "";
   options.pipeline = pipeline.empty() ? "1f1b" : pipeline;
   options.microbatches = microbatchesOption->count() ? microbatches : stages;
   if (options.microbatches < 1 || options.microbatches > 1 << 16)
@@ -206,9 +216,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice :
-       {&mode, &dtype, &sanitize, &recompute, &launch, &cublasLt, &exchanges,
-        &zero})
+  for (const Choice *choice : {&mode, &dtype, &sanitize, &recompute, &launch,
+                               &cublasLt, &exchanges, &zero})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -233,7 +242,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
     return error;
   for (const MeshAxis &axis : options.mesh)
-    if (mode.value != "train" && axis.name != kTensorAxis)
+    if (mode.value != "train" && axis.name == kDataAxis)
       return "--mesh=" + mesh + ": axis " + axis.name +
              " is for --mode=train; a program that decodes has one sequence";
   if (std::string error = finishExchanges(options); !error.empty())
