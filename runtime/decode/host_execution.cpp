@@ -92,6 +92,15 @@ void HostExecution::advance(BatonContext *context, const BatonStep *current,
   if (self.touches && self.touches->has_failed() && !self.communicator)
     self.stop = true;
   *next = self.next_step(*current, {logits, stride, vocabulary});
+  if (!self.communicator || !self.failure)
+    return;
+  // Other ranks wait for this one, and nobody may look at it before they end.
+  try {
+    std::rethrow_exception(self.failure);
+  } catch (const CommunicationError &failure) {
+    end_job(*self.communicator, failure.what());
+  } catch (...) {
+  }
 }
 
 void HostExecution::observe(BatonContext *context, uint32_t phase,
