@@ -87,7 +87,7 @@ static std::string print(const nlohmann::json &metadata) {
 
 /// Whether it is the first of the programs by which a pipeline's stages run.
 static bool hasStages(event::ProgramOp program) {
-  return program->hasAttr("event.pipeline");
+  return program->hasAttr("event.pipeline") || program->hasAttr("event.stages");
 }
 
 static Error addObject(llvm::Module &module, const cpu::Target &target,
@@ -531,9 +531,8 @@ Error compiler::compile(const CompileOptions &given,
                              " is not built yet");
   for (const MeshAxis &axis : options.mesh)
     if (isCuda(options) && axis.name != kDataAxis)
-      return createStringError("--mesh: axis " + axis.name +
-                               " with --target=" + options.target +
-                               " is not built yet");
+      return createStringError("--mesh: axis " + axis.name + " with --target=" +
+                               options.target + " is not built yet");
   if (options.stage == Stage::llvm && isCuda(options))
     return createStringError("--emit=llvm: --target=" + options.target +
                              " has a kernel in CUDA C++; use --emit=cuda");

@@ -23,7 +23,12 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   auto family = program->getAttrOfType<mlir::StringAttr>("event.family");
   uint64_t layers = 0, stateBytes = 0;
-  explain::LinearCosts linears = explain::linearCosts(program);
+  // Of a program that decodes on stages, all of them.
+  llvm::ArrayRef<plan::ProgramLayout> parts =
+      json.contains("stages") ? layouts : layouts.take_front();
+  explain::LinearCosts linears;
+  for (const plan::ProgramLayout &part : parts)
+    linears += explain::linearCosts(part.program);
   auto layersOf = [](event::ProgramOp program) {
     uint64_t layers = 0;
     for (auto segment : program.getBody().getOps<event::SegmentOp>())
@@ -31,7 +36,8 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
     return layers;
   };
   if (!json.contains("pipeline"))
-    layers = layersOf(program);
+    for (const plan::ProgramLayout &part : parts)
+      layers += layersOf(part.program);
   else
     for (const plan::ProgramLayout &layout : layouts) {
       event::ProgramOp part = layout.program;
@@ -42,11 +48,13 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
             json["pipeline"]["stages"][stage.getInt()]["positions"].size();
       }
     }
-  for (auto buffer : program.getBody().getOps<event::BufferOp>())
-    if (buffer.getKind() == event::BufferKind::state)
-      stateBytes += buffer.getElement().getIntOrFloatBitWidth() / 8 *
-                    buffer.getLayers() * buffer.getLayerStride() /
-                    buffer.getCapacity()[0];
+  for (const plan::ProgramLayout &part : parts)
+    for (auto buffer :
+         event::ProgramOp(part.program).getBody().getOps<event::BufferOp>())
+      if (buffer.getKind() == event::BufferKind::state)
+        stateBytes += buffer.getElement().getIntOrFloatBitWidth() / 8 *
+                      buffer.getLayers() * buffer.getLayerStride() /
+                      buffer.getCapacity()[0];
   nlohmann::json vocabulary = 0;
   if (json.contains("training"))
     vocabulary = json["training"]["vocabulary"];

@@ -84,8 +84,10 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   if (countStages(options) > 1) {
     pipeline::PipelinePartitioningOptions stages;
     stages.axis = kPipelineAxis;
-    stages.schedule = options.pipeline;
-    stages.microbatches = int(options.microbatches);
+    if (options.training) {
+      stages.schedule = options.pipeline;
+      stages.microbatches = int(options.microbatches);
+    }
     manager.addPass(pipeline::createPipelinePartitioning(stages));
   }
   if (localizes)

@@ -65,8 +65,10 @@ emit(ArrayRef<plan::ProgramLayout> layouts, bool isTable, StringRef metadata,
       return error;
 
   plan::emitDescription(*module, metadata,
-                        isTable ? "baton_make_stage_execution"
-                                : "baton_make_host_execution");
+                        !isTable ? "baton_make_host_execution"
+                        : first->hasAttr("event.stages")
+                            ? "baton_make_decoding_stage"
+                            : "baton_make_stage_execution");
   ProgramTypes types(context);
   CalledBodies called(*module);
   std::vector<std::string> symbols;

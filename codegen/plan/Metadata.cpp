@@ -87,20 +87,27 @@ static json extentOf(mlir::AffineExpr expression) {
 
 using Layouts = llvm::ArrayRef<baton::plan::ProgramLayout>;
 
-/// In the order of their numbers.
+/// In the order of their numbers. Where each rank runs the program of a stage,
+/// with the stages that read it.
 static json parametersOf(Layouts layouts) {
   json result = json::array();
-  llvm::SmallDenseSet<int64_t> seen;
-  for (const baton::plan::ProgramLayout &layout : layouts)
+  llvm::SmallDenseMap<int64_t, size_t> places;
+  for (const baton::plan::ProgramLayout &layout : layouts) {
+    ProgramOp program = layout.program;
     for (const auto &[name, parameter] : layout.parameters) {
-      if (!seen.insert(parameter.first).second)
-        continue;
-      ParameterOp op = parameter.op;
-      json entry = toJson(op.getDescription());
-      entry["name"] = name.str();
-      entry["layers"] = op.getLayers();
-      result.push_back(std::move(entry));
+      auto [place, isNew] = places.try_emplace(parameter.first, result.size());
+      if (isNew) {
+        ParameterOp op = parameter.op;
+        json entry = toJson(op.getDescription());
+        entry["name"] = name.str();
+        entry["layers"] = op.getLayers();
+        result.push_back(std::move(entry));
+      }
+      if (program->hasAttr("event.stages"))
+        result[place->second]["stages"].push_back(
+            toJson(program->getAttr("event.stage")));
     }
+  }
   return result;
 }
 
@@ -484,6 +491,8 @@ json baton::plan::planMetadata(Layouts layouts) {
       programs.back()["stage"] = toJson(program->getAttr("event.stage"));
       programs.back()["storages"] = scopesOf(layout);
     }
+    if (program->hasAttr("event.stages"))
+      programs.back()["places"] = placesOf(layout);
   }
   ProgramOp first = layouts.front().program;
   json proof, training;
@@ -515,6 +524,13 @@ json baton::plan::planMetadata(Layouts layouts) {
     for (const ProgramLayout &layout : layouts)
       addCollectives(layout, result["collectives"]);
     result["places"] = placesOf(layouts);
+  }
+  if (mlir::Attribute axis = first->getAttr("event.stages")) {
+    json messages = json::array();
+    for (const ProgramLayout &layout : layouts)
+      addMessages(layout, messages);
+    result["stages"] = {{"axis", toJson(axis)},
+                        {"messages", std::move(messages)}};
   }
   if (!pipeline.is_null()) {
     pipeline["messages"] = json::array();

@@ -539,6 +539,16 @@ static event::ParameterOp panelsOf(event::CallOp call) {
   return {};
 }
 
+LinearCosts &LinearCosts::operator+=(const LinearCosts &other) {
+  bytes += other.bytes;
+  flops += other.flops;
+  flopsPerOutput += other.flopsPerOutput;
+  for (auto [window, more] : other.attentionFlops)
+    attentionFlops[window] += more;
+  dtype = other.dtype;
+  return *this;
+}
+
 LinearCosts explain::linearCosts(event::ProgramOp program) {
   // One row, which gets logits.
   const Step step{1, 0, 1};

@@ -119,6 +119,9 @@ struct LinearCosts {
   /// positions it sees; 0 is all.
   std::map<int64_t, double> attentionFlops;
   std::string dtype = "f32";
+
+  /// Of two programs, one behind the other.
+  LinearCosts &operator+=(const LinearCosts &other);
 };
 
 LinearCosts linearCosts(event::ProgramOp program);

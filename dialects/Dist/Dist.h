@@ -19,7 +19,8 @@ constexpr llvm::StringLiteral kPlacements = "dist.placements",
                               kSharedHeads = "dist.shared_heads",
                               kSummed = "dist.summed",
                               kScattered = "dist.scattered",
-                              kGathered = "dist.gathered";
+                              kGathered = "dist.gathered",
+                              kPosition = "dist.position";
 
 } // namespace baton::dist
 
@@ -36,6 +37,17 @@ namespace baton::dist {
 
 /// Of the op's program; null if it has none.
 ScheduleOp findSchedule(mlir::Operation *op);
+
+/// Of a program that decodes on a stage of a pipeline: the mesh's axis whose
+/// ranks are the stages, and which of them it is for.
+struct Position {
+  mlir::StringAttr axis;
+  int64_t index = 0;
+};
+/// None for other programs.
+std::optional<Position> positionOf(model::ProgramOp program);
+/// The attribute that says so.
+mlir::ArrayAttr describe(Position position);
 
 /// What a send or a receive exchanges; null for other ops.
 mlir::Value messageOf(mlir::Operation *op);

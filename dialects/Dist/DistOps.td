@@ -445,7 +445,8 @@ def Dist_StageEndOp : Dist_Op<"stage_end", [Pure, Terminator, HasParent<"StageOp
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
 
-class Dist_MessageOp<string mnemonic> : Dist_Op<mnemonic, [HasParent<"StageOp">]> {
+class Dist_MessageOp<string mnemonic>
+    : Dist_Op<mnemonic, [ParentOneOf<["StageOp", "::baton::model::ProgramOp"]>]> {
   let hasVerifier = 1;
 }
 
@@ -456,7 +457,19 @@ def Dist_SendOp : Dist_MessageOp<"send"> {
     receives, and so on. Ranks in the same place on all other axes exchange what
     they have.
 
+    A stage of a model that decodes is a program of its own (`dist.position`), whose
+    body sends and receives:
+    ```mlir
+    model.program @llama.stage0 max_seq 512 attributes {dist.position = ["pp", 0]} {
+    ^bb0(%tokens: !model.tensor<rows x i32>):
+      ...
+      dist.send %y to next payload "4 * rows * 60" : !model.tensor<rows x 60 x f32>
+      model.return %last : !model.tensor<outputs x 60 x f32>
+    }
+    ```
+
     **Constraints:**
+    - in the body of a program, this is one with a position, and behind the op stands another one or the end; `to` is next
     - x is a tensor that has a gradient or is one: floating-point, with rows
     - the payload are the bytes of what a rank has
   }];
@@ -468,6 +481,7 @@ def Dist_ReceiveOp : Dist_MessageOp<"receive"> {
   let summary = "a value comes from the position before or after";
   let description = [{
     **Constraints:**
+    - in the body of a program, this is one with a position, and before the op stands another one or nothing; `from` is previous
     - the result is as x of `dist.send`
     - the payload are the bytes of what a rank has
   }];

@@ -69,6 +69,21 @@ static LogicalResult verifyJoined(AllReduceOp op) {
   return success();
 }
 
+static LogicalResult verifyPosition(ProgramOp program, Attribute attribute) {
+  auto entries = dyn_cast<ArrayAttr>(attribute);
+  auto axis = entries && entries.size() == 2 ? dyn_cast<StringAttr>(entries[0])
+                                             : StringAttr();
+  auto index = axis ? dyn_cast<IntegerAttr>(entries[1]) : IntegerAttr();
+  MeshOp mesh = findMesh(program);
+  if (index && index.getType().isInteger(64) && mesh && index.getInt() >= 0 &&
+      index.getInt() < mesh.getSize(axis) && !program.getTraining())
+    return success();
+  return program.emitError()
+         << "'" << kPosition
+         << "': expected an axis of the mesh and a place on it, of a program "
+            "that decodes";
+}
+
 LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -96,6 +111,8 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                            << "': expected \"update\" or \"step\", beside '"
                            << kSummed << "'";
   }
+  if (auto program = dyn_cast<ProgramOp>(op); program && name == kPosition)
+    return verifyPosition(program, attribute.getValue());
   if (name == kBubble && isa<ScheduleOp>(op) &&
       isa<FloatAttr>(attribute.getValue()))
     return success();

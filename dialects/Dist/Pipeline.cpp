@@ -16,6 +16,20 @@ ScheduleOp baton::dist::findSchedule(Operation *op) {
   return schedules.empty() ? ScheduleOp() : *schedules.begin();
 }
 
+std::optional<Position> baton::dist::positionOf(model::ProgramOp program) {
+  auto entries = program->getAttrOfType<ArrayAttr>(kPosition);
+  if (!entries)
+    return std::nullopt;
+  return Position{cast<StringAttr>(entries[0]),
+                  cast<IntegerAttr>(entries[1]).getInt()};
+}
+
+ArrayAttr baton::dist::describe(Position position) {
+  Builder builder(position.axis.getContext());
+  return builder.getArrayAttr(
+      {position.axis, builder.getI64IntegerAttr(position.index)});
+}
+
 Value baton::dist::messageOf(Operation *op) {
   if (auto send = dyn_cast<SendOp>(op))
     return send.getX();

@@ -257,7 +257,33 @@ LogicalResult StageOp::verifyRegions() {
 // Messages
 //===----------------------------------------------------------------------===//
 
+/// Of a program that decodes: it begins with what it receives, and ends with
+/// what it sends, and the only way is forward.
+static LogicalResult verifyProgramPlace(Operation *op) {
+  auto program = dyn_cast<ProgramOp>(op->getParentOp());
+  if (!program)
+    return success();
+  if (!program->hasAttr(kPosition))
+    return op->emitOpError()
+           << "stands in a program without '" << kPosition << "'";
+  if (auto send = dyn_cast<SendOp>(op)) {
+    if (send.getTo() != Neighbor::next)
+      return op->emitOpError() << "sends back, in a program that decodes";
+    if (!isa<SendOp, ReturnOp>(op->getNextNode()))
+      return op->emitOpError() << "does not stand at its program's end";
+    return success();
+  }
+  if (cast<ReceiveOp>(op).getFrom() != Neighbor::previous)
+    return op->emitOpError()
+           << "receives from the next position, in a program that decodes";
+  if (op->getPrevNode() && !isa<ReceiveOp>(op->getPrevNode()))
+    return op->emitOpError() << "does not stand at its program's begin";
+  return success();
+}
+
 static LogicalResult verifyMessage(Operation *op, StringRef payload) {
+  if (failed(verifyProgramPlace(op)))
+    return failure();
   Value value = messageOf(op);
   auto type = dyn_cast<StepTensorType>(value.getType());
   if (!type || type.getRank() == 0 || type.getDimension(0) != kRows ||

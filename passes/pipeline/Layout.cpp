@@ -276,9 +276,13 @@ LogicalResult Layout::placeGradients() {
 }
 
 LogicalResult Layout::analyze() {
-  if (!program.getTraining())
-    return program.emitOpError()
-           << "is no training program; training-form makes one";
+  if (!program.getTraining()) {
+    if (failed(matchStacks()))
+      return failure();
+    classify();
+    makeItems();
+    return success();
+  }
   bool hasGradients =
       program.walk([](GradientOp) { return WalkResult::interrupt(); })
           .wasInterrupted();

@@ -9,7 +9,8 @@
 //
 // What is cheap and depends on no activation (parameters, tables of angles) has
 // no place: every phase that reads it makes it again. Nor has what leads to a
-// gradient alone: it is made where the gradient is.
+// gradient alone: it is made where the gradient is. A program that decodes is
+// the forward half alone.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,10 +6,10 @@
 include "mlir/Pass/PassBase.td"
 
 def PipelinePartitioning : Pass<"pipeline-partitioning", "::mlir::ModuleOp"> {
-  let summary = "Cut a training step into the stages of a pipeline";
+  let summary = "Cut a program into the stages of a pipeline";
   let description = [{
-    Comes after differentiate. The ranks of `axis` become stages, and the schedule
-    says who does what when.
+    Of a training step it comes after differentiate. The ranks of `axis` become
+    stages, and the schedule says who does what when.
 
     ```mlir
     dist.mesh [pipe = 2]
@@ -64,6 +64,9 @@ def PipelinePartitioning : Pass<"pipeline-partitioning", "::mlir::ModuleOp"> {
       forward phase: nobody keeps it.
     - Where several stages contribute to a parameter's gradient,
       `dist.sum_gradients` says so.
+
+    Of a program that decodes each position becomes a program of its own
+    (`dist.position`), the last one first. There is no schedule to it.
 
     `dist.bubble` of the schedule is the part of a step that stages idle, if
     products take all of its time.

@@ -1,15 +1,15 @@
 //===- PipelinePartitioning.cpp - a training step cut into stages ---------===//
 
+#include "passes/pipeline/DecodeStages.h"
 #include "passes/pipeline/Generators.h"
-#include "passes/pipeline/Layout.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Simulator.h"
+#include "passes/pipeline/StageBuilder.h"
 #include "passes/pipeline/StageCosts.h"
 
 #include "dialects/Dist/Placement.h"
 #include "dialects/Dist/Prediction.h"
 
-#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace baton::pipeline {
@@ -22,160 +22,6 @@ using namespace baton;
 using namespace baton::dist;
 using namespace baton::model;
 using namespace baton::pipeline;
-
-//===----------------------------------------------------------------------===//
-// One position
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Writes the body of a position's stage.
-class StageBuilder {
-public:
-  /// Numbers of layers count from `firstLayer`.
-  StageBuilder(const Layout &layout, ProgramOp program, int position, int count,
-               bool fused, int64_t firstLayer, OpBuilder &builder)
-      : layout(layout), program(program), position(position), count(count),
-        fused(fused), firstLayer(firstLayer), builder(builder) {}
-
-  void build();
-
-private:
-  void begin(PhaseKind phase);
-  void receive(ArrayRef<Crossing> crossings, Neighbor from);
-  void send(ArrayRef<Crossing> crossings, Neighbor to);
-  void add(Operation *op);
-  void addStack(StackOp stack);
-  void need(Value value);
-  bool isHere(Operation *op) const {
-    return isa<StackOp>(op)
-               ? layout.segmentOf(cast<StackOp>(op), position).size() > 0
-               : layout.positionOf(op) == position;
-  }
-
-  const Layout &layout;
-  ProgramOp program;
-  int position, count;
-  bool fused;
-  int64_t firstLayer;
-  OpBuilder &builder;
-  IRMapping mapping;
-  /// What stacks that are cut receive and make, by their results.
-  DenseMap<Value, Value> carriedIn, carriedOut;
-  SmallVector<Value> remade;
-};
-
-} // namespace
-
-/// What has no place of its own is made again in each phase.
-void StageBuilder::begin(PhaseKind phase) {
-  for (Value value : remade)
-    mapping.erase(value);
-  remade.clear();
-  builder.create<PhaseOp>(program.getLoc(), phase);
-}
-
-void StageBuilder::receive(ArrayRef<Crossing> crossings, Neighbor from) {
-  for (auto [value, isCarried] : crossings) {
-    auto type = cast<StepTensorType>(value.getType());
-    PlacementAttr placement = placementOf(value);
-    auto received = builder.create<ReceiveOp>(
-        value.getLoc(), type, from,
-        countBytes(type, placement, findMesh(program)));
-    if (placement != replicated(program.getContext(), type.getRank()))
-      received->setAttr(kPlacements, builder.getArrayAttr({placement}));
-    if (isCarried)
-      carriedIn[value] = received;
-    else
-      mapping.map(value, received.getResult());
-  }
-}
-
-void StageBuilder::send(ArrayRef<Crossing> crossings, Neighbor to) {
-  for (auto [value, isCarried] : crossings) {
-    auto type = cast<StepTensorType>(value.getType());
-    builder.create<SendOp>(
-        value.getLoc(),
-        isCarried ? carriedOut.lookup(value) : mapping.lookup(value), to,
-        countBytes(type, placementOf(value), findMesh(program)));
-  }
-}
-
-/// Makes what has no place of its own.
-void StageBuilder::need(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || mapping.contains(value))
-    return;
-  assert((layout.isRemade(op) || layout.isLate(op)) && "has another place");
-  for (Value operand : op->getOperands())
-    need(operand);
-  builder.clone(*op, mapping);
-  llvm::append_range(remade, op->getResults());
-}
-
-/// A stack of the layers that are here.
-void StageBuilder::addStack(StackOp stack) {
-  Segment segment = layout.segmentOf(stack, position);
-  bool isFirst = stack.getReverse() ? segment.end == int64_t(stack.getRepeat())
-                                    : segment.begin == 0;
-  SmallVector<Value> inits;
-  for (auto [init, result] : llvm::zip(stack.getInits(), stack.getResults())) {
-    if (isFirst)
-      need(init);
-    inits.push_back(isFirst ? mapping.lookupOrDefault(init)
-                            : carriedIn.lookup(result));
-  }
-  stack.getBody().walk([&](Operation *op) {
-    for (Value operand : op->getOperands())
-      if (operand.getParentBlock() == stack->getBlock())
-        need(operand);
-  });
-  auto part = cast<StackOp>(builder.clone(*stack, mapping));
-  part->setOperands(inits);
-  part.setRepeat(segment.size());
-  part.setFirstLayer(stack.getFirstLayer() +
-                     segment.begin * stack.getLayersPerIteration() -
-                     firstLayer);
-  for (auto [result, made] : llvm::zip(stack.getResults(), part.getResults()))
-    carriedOut[result] = made;
-}
-
-void StageBuilder::add(Operation *op) {
-  if (!isHere(op))
-    return;
-  if (auto stack = dyn_cast<StackOp>(op))
-    return addStack(stack);
-  for (Value operand : op->getOperands())
-    need(operand);
-  builder.clone(*op, mapping);
-}
-
-void StageBuilder::build() {
-  ArrayRef<Crossing> none;
-  bool isFirst = position == 0, isLast = position + 1 == count;
-  ArrayRef<Crossing> back = isFirst ? none : layout.downwards(position - 1);
-  begin(PhaseKind::forward);
-  receive(isFirst ? none : layout.upwards(position - 1), Neighbor::previous);
-  for (Operation *op : layout.phase(PhaseKind::forward))
-    add(op);
-  send(isLast ? none : layout.upwards(position), Neighbor::next);
-  begin(PhaseKind::input);
-  receive(isLast ? none : layout.downwards(position), Neighbor::next);
-  for (Operation *op : layout.phase(PhaseKind::input))
-    add(op);
-  if (!fused)
-    send(back, Neighbor::previous);
-  begin(PhaseKind::weight);
-  for (Operation *op : layout.phase(PhaseKind::weight))
-    add(op);
-  if (fused)
-    send(back, Neighbor::previous);
-  SmallVector<Value> losses;
-  for (Value loss : program.getBody().front().getTerminator()->getOperands())
-    if (layout.positionOf(loss.getDefiningOp()) == position)
-      losses.push_back(mapping.lookup(loss));
-  builder.create<StageEndOp>(program.getLoc(), losses);
-}
 
 //===----------------------------------------------------------------------===//
 // All positions
@@ -498,7 +344,19 @@ struct PipelinePartitioning
       module.emitError() << error;
       return signalPassFailure();
     }
-    for (auto program : module.getOps<ProgramOp>()) {
+    for (auto program :
+         llvm::make_early_inc_range(module.getOps<ProgramOp>())) {
+      if (!program.getTraining()) {
+        FailureOr<SmallVector<ProgramOp>> parts = failure();
+        if (succeeded(checkAxis(program, name)))
+          parts = cutDecoding(program, {name, mesh.getSize(name)});
+        if (failed(parts))
+          return signalPassFailure();
+        numStages += parts->size();
+        for (ProgramOp part : *parts)
+          numMessages += llvm::range_size(part.getOps<SendOp>());
+        continue;
+      }
       if (findSchedule(program)) {
         program.emitOpError() << "has stages already";
         return signalPassFailure();

@@ -309,8 +309,7 @@ StagePrograms::keptBetween(dist::StageOp stage, ArrayRef<Part> parts) {
 // A microbatch's phases
 //===----------------------------------------------------------------------===//
 
-/// Rows of one length in a buffer of their own, in the order of their elements.
-static bool isPlain(const View &view) {
+bool tasks::isPlain(const View &view) {
   ArrayRef<int64_t> shape = view.type.getShape(),
                     capacity = view.buffer.getCapacity();
   MLIRContext *context = view.map.getContext();

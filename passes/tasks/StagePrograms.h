@@ -37,6 +37,10 @@
 
 namespace baton::tasks {
 
+/// Whether it is rows of one length in a buffer of their own, in the order of
+/// their elements, as ranks send and receive them.
+bool isPlain(const View &view);
+
 class StagePrograms {
 public:
   /// Makes an empty program of this name.

@@ -1,5 +1,6 @@
 //===- TileTasks.cpp - model ops into task grids with access maps --------===//
 
+#include "passes/tasks/DecodeMessages.h"
 #include "passes/tasks/DoublePrecision.h"
 #include "passes/tasks/Passes.h"
 #include "passes/tasks/RankSums.h"
@@ -181,6 +182,11 @@ LogicalResult tasks::tileOps(ArrayRef<Operation *> ops, Tiler &tiler) {
                               1, stack.getLoc());
       continue;
     }
+    if (isa<dist::ReceiveOp, dist::SendOp>(op)) {
+      if (failed(tileMessage(op, tiler)))
+        return failure();
+      continue;
+    }
     if (auto sum = dyn_cast<dist::AllReduceOp>(op)) {
       if (failed(tiler.sums->tile(sum)))
         return failure();
@@ -317,6 +323,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     program.setScratchBytes(plan.scratchBytes);
     if (model.getFamily())
       program->setAttr("event.family", model.getFamilyAttr());
+    describeStage(model, program);
     if (!model.getTraining())
       return success();
     Builder builder(program.getContext());

@@ -142,6 +142,8 @@ std::vector<Message> Message::parse(const nlohmann::json &description,
   std::vector<Message> result;
   auto pipeline = description.find("pipeline");
   if (pipeline == description.end() || pipeline->is_null())
+    pipeline = description.find("stages");
+  if (pipeline == description.end() || pipeline->is_null())
     return result;
   try {
     for (const nlohmann::json &entry : pipeline->at("messages")) {

@@ -84,7 +84,8 @@ struct Collective {
 };
 
 /// What a rank sends to a neighbour on an axis, or receives from it, as the
-/// description of a program for stages lists it under "pipeline".
+/// description of a program for stages lists it under "pipeline", or, of one
+/// that decodes, under "stages".
 struct Message {
   std::string name;
   bool sends = false;

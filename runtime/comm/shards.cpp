@@ -221,13 +221,10 @@ void ShardedTensor::for_each_dense_run(uint32_t rank, const Run &run) const {
   }
 }
 
-void write_places(const nlohmann::json &description, const Mesh &mesh,
-                  uint32_t rank, void *const *storages) {
-  auto places = description.find("places");
-  if (places == description.end() || places->is_null())
-    return;
+void write_places(const nlohmann::json &places, const Mesh &mesh, uint32_t rank,
+                  void *const *storages) {
   try {
-    for (const nlohmann::json &entry : *places) {
+    for (const nlohmann::json &entry : places) {
       auto *numbers =
           static_cast<int32_t *>(storages[entry.at("storage").get<size_t>()]);
       for (const nlohmann::json &one : entry.at("shards")) {

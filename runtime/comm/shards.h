@@ -104,14 +104,14 @@ private:
 };
 
 /// Writes what a program's tasks know of a rank's place to the storages that
-/// its description names: of dimensions that are cut, each by one shard, where
+/// its "places" name: of dimensions that are cut, each by one shard, where
 /// the rank's part begins and how many indices it has.
 ///
 ///   "places": [{"storage": 3, "shards": [{"extent": 131, ...}, ...]}, ...]
 ///
 /// Throws Error where it is damaged.
-void write_places(const nlohmann::json &description, const Mesh &mesh,
-                  uint32_t rank, void *const *storages);
+void write_places(const nlohmann::json &places, const Mesh &mesh, uint32_t rank,
+                  void *const *storages);
 
 } // namespace baton
 

@@ -4,17 +4,27 @@
 
 #include "runtime/comm/job_end.h"
 #include "runtime/comm/shards.h"
-#include "runtime/error.h"
 
 #include <stdexcept>
 
 namespace baton {
 
+/// Of the program that is to run.
+static Metadata with_storages(const Metadata &metadata,
+                              const std::vector<StorageDescription> &storages) {
+  Metadata needs;
+  needs.storages = storages;
+  needs.event_words = metadata.event_words;
+  needs.scratch_bytes = metadata.scratch_bytes;
+  return needs;
+}
+
 HostExecution::HostExecution(const Metadata &metadata,
                              const void *const *parameters,
-                             const ExecutionOptions &options)
-    : Execution(metadata, options.communicator),
-      memory(metadata, options.workers),
+                             const ExecutionOptions &options,
+                             const HostProgram &host)
+    : Execution(metadata, options.communicator), program(host.run),
+      memory(with_storages(metadata, host.storages), options.workers),
       // The token sampled from the last position is stored, never computed on.
       tokens(size_t(metadata.max_seq) + 1), event_origin(options.event_origin),
       team(options.workers) {
@@ -25,9 +35,10 @@ HostExecution::HostExecution(const Metadata &metadata,
   context.tokens = tokens.data();
   context.advance = &HostExecution::advance;
   context.exchange = options.communicator ? &HostExecution::exchange : nullptr;
+  context.message = options.communicator ? &HostExecution::message : nullptr;
   context.host = this;
   if (options.communicator)
-    write_places(metadata.json, communicator->mesh(), communicator->rank(),
+    write_places(host.places, communicator->mesh(), communicator->rank(),
                  memory.storages());
 }
 
@@ -56,9 +67,8 @@ void HostExecution::start(StepDriver &next_driver, bool observed) {
   context.steps[0] = first_step(tokens);
   context.steps[1] = {};
   if (context.steps[0].rows != 0)
-    team.start([this](unsigned worker) {
-      baton_program(&context, worker, team.size());
-    });
+    team.start(
+        [this](unsigned worker) { program(&context, worker, team.size()); });
 }
 
 void HostExecution::wait() {
@@ -80,6 +90,15 @@ void HostExecution::advance(BatonContext *context, const BatonStep *current,
   if (self.touches && self.touches->has_failed() && !self.communicator)
     self.stop = true;
   *next = self.next_step(*current, {logits, stride, vocabulary});
+  if (!self.communicator || !self.failure)
+    return;
+  // Other ranks wait for this one, and nobody may look at it before they end.
+  try {
+    std::rethrow_exception(self.failure);
+  } catch (const CommunicationError &failure) {
+    end_job(*self.communicator, failure.what());
+  } catch (...) {
+  }
 }
 
 void HostExecution::observe(BatonContext *context, uint32_t phase,
@@ -110,15 +129,16 @@ void HostExecution::exchange(BatonContext *context, uint32_t collective,
   }
 }
 
-} // namespace baton
-
-baton::Execution *
-baton_make_host_execution(const baton::Metadata &metadata,
-                          const baton::Parameters &parameters,
-                          const baton::ExecutionOptions &options) {
-  if (options.workers > baton::max_workers)
-    throw baton::Error("--workers: " + std::to_string(options.workers) +
-                       " is not between 1 and " +
-                       std::to_string(baton::max_workers));
-  return new baton::HostExecution(metadata, parameters.table(), options);
+void HostExecution::message(BatonContext *context, uint32_t message,
+                            const BatonMessage *tensors, uint32_t count) {
+  Communicator &communicator =
+      *static_cast<HostExecution *>(context->host)->communicator;
+  try {
+    communicator.message(message, {tensors, count});
+    TaskTouches::fill();
+  } catch (const std::exception &failure) {
+    end_job(communicator, failure.what());
+  }
 }
+
+} // namespace baton

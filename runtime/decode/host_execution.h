@@ -12,12 +12,24 @@
 
 namespace baton {
 
+/// One of an executable's programs, with what it needs.
+struct HostProgram {
+  void (*run)(BatonContext *context, uint32_t worker, uint32_t workers);
+  /// What it computes in; of a rank, the bytes of its own.
+  std::vector<StorageDescription> storages;
+  /// What its tasks know of a rank's place (comm/shards.h); null for nothing.
+  nlohmann::json places;
+};
+
 /// Workers are threads: at most max_workers of them.
 class HostExecution : public Execution {
 public:
-  /// `parameters` is what BatonContext says, and outlives the execution.
+  /// The executable's only program. `parameters` is what BatonContext says, and
+  /// outlives the execution.
   HostExecution(const Metadata &metadata, const void *const *parameters,
                 const ExecutionOptions &options);
+  HostExecution(const Metadata &metadata, const void *const *parameters,
+                const ExecutionOptions &options, const HostProgram &program);
   ~HostExecution() override;
 
   unsigned workers() const override { return team.size(); }
@@ -38,6 +50,11 @@ private:
                        uint32_t iteration, const BatonExchange *tensors,
                        uint32_t count);
 
+  static void message(BatonContext *context, uint32_t message,
+                      const BatonMessage *tensors, uint32_t count);
+
+  void (*const program)(BatonContext *context, uint32_t worker,
+                        uint32_t workers);
   ProgramMemory memory;
   std::vector<int32_t> tokens;
   uint32_t event_origin;
@@ -47,9 +64,14 @@ private:
 
 } // namespace baton
 
-/// The factory of programs for the CPU.
+/// The factory of programs for the CPU; and of those whose ranks are stages
+/// that each run one of several.
 extern "C" baton::Execution *
 baton_make_host_execution(const baton::Metadata &metadata,
+                          const baton::Parameters &parameters,
+                          const baton::ExecutionOptions &options);
+extern "C" baton::Execution *
+baton_make_decoding_stage(const baton::Metadata &metadata,
                           const baton::Parameters &parameters,
                           const baton::ExecutionOptions &options);
 

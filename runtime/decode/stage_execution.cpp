@@ -68,7 +68,8 @@ StageExecution::StageExecution(const Metadata &metadata,
                         std::vector<void *>(metadata.storages.size()));
   for (const StageLayout::Region &stage : layout.stage)
     stage_pointers[stage.chunk][stage.storage] = stage_memory + stage.begin;
-  write_places(metadata.json, communicator->mesh(), communicator->rank(),
+  write_places(metadata.json.value("places", nlohmann::json()),
+               communicator->mesh(), communicator->rank(),
                shared_pointers.data());
   for (Turn &turn : turns) {
     turn.self = this;

@@ -12,12 +12,14 @@
 
 #include "runtime/main/commands.h"
 
+#include "runtime/comm/message_passing.h"
 #include "runtime/decode/execution.h"
 #include "runtime/decode/generation.h"
 #include "runtime/decode/machine_speed.h"
 #include "runtime/error.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/output.h"
+#include "runtime/main/ranks.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
 #include "runtime/main/weights.h"
@@ -281,12 +283,18 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
                 " and --decode " + std::to_string(options.decode) +
                 " do not fit into the program's " +
                 std::to_string(metadata.max_seq) + " positions");
+  if (launched_ranks().value_or(1) != 1)
+    throw Error("mpirun: bench times ranks that are threads of one process; "
+                "start it without mpirun");
+  if (options.ranks)
+    check_ranks(Mesh::parse(metadata.json), options);
+  const DecodeRanks ranks(metadata, options);
   bool on_device = !metadata.device.is_null();
   unsigned cores = chosen_workers(options.run);
   uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   RankParameters parameters = options.run.weights
-                                  ? load_rank_weights(metadata, options.run)
-                                  : random_rank_weights(metadata, cores);
+                                  ? ranks.load_weights(options.run)
+                                  : ranks.random_weights(cores);
 
   auto note = [&](const char *what) {
     if (!options.run.quiet)
@@ -294,9 +302,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   };
   GenerationRequest request =
       bench_request(metadata, options.prefill, options.decode, chunk);
-  std::unique_ptr<Execution> made =
-      make_rank_execution(metadata, parameters, options.run,
-                          program_workers(options.run, metadata));
+  std::unique_ptr<Execution> made = ranks.make_execution(
+      parameters, options.run, program_workers(options.run, metadata));
   Execution &execution = *made;
   unsigned workers = execution.workers();
   note("measuring the program");
@@ -325,7 +332,7 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
 
   note("comparing with one worker");
   std::unique_ptr<Execution> made_single =
-      make_rank_execution(metadata, parameters, options.run, 1);
+      ranks.make_execution(parameters, options.run, 1);
   Execution &single = *made_single;
   std::string judged =
       verdict(execution, single,

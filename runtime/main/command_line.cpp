@@ -101,6 +101,22 @@ void add_memory_check(CLI::App &command, RunOptions &options) {
       ->type_name("OUT.json");
 }
 
+void add_rank_options(CLI::App &command, RankOptions &options) {
+  command
+      .add_option("--ranks", options.ranks,
+                  "Of programs compiled with --mesh: how many ranks there are, "
+                  "which has to be the mesh's number (default)")
+      ->type_name("N")
+      ->check(whole(1));
+  command
+      .add_option("--rank-timeout", options.rank_timeout,
+                  "Seconds that a rank waits for others until the run ends")
+      ->type_name("S")
+      ->capture_default_str();
+  // For tests of ranks that fail; in no group, it is not shown.
+  command.add_option("--rank-fault", options.rank_fault)->group("");
+}
+
 void add_train_options(CLI::App &command, TrainOptions &options,
                        const std::string &program) {
   command
@@ -211,22 +227,13 @@ void add_train_options(CLI::App &command, TrainOptions &options,
           "(default: one for each core)")
       ->type_name("N")
       ->check(whole(1));
-  command
-      .add_option("--ranks", options.ranks,
-                  "Of programs compiled with --mesh: how many ranks there are, "
-                  "which has to be the mesh's number (default)")
-      ->type_name("N")
-      ->check(whole(1));
+  add_rank_options(command, options);
   command
       .add_option("--engine", options.engine,
                   "What connects ranks: threads of this process, or mpi "
                   "(default: mpi under mpirun, threads otherwise); on GPUs, "
                   "where either does, nccl moves tensors")
       ->type_name("NAME");
-  number("--rank-timeout", options.rank_timeout, "S",
-         "Seconds that a rank waits for others until the run ends");
-  // For tests of ranks that fail; in no group, it is not shown.
-  command.add_option("--rank-fault", options.rank_fault)->group("");
   command.add_flag("--quiet", options.run.quiet,
                    "Nothing but results and errors");
   command
@@ -288,6 +295,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   CLI::App *generating =
       application.add_subcommand("generate", "Continue a text");
   add_run_options(*generating, generate.run, "The checkpoint's folder");
+  add_rank_options(*generating, generate);
   add_memory_check(*generating, generate.run);
   generating->add_option("--prompt", generate.prompt, "The text to continue")
       ->type_name("TEXT");
@@ -356,6 +364,7 @@ int run(int argc, char **argv, std::string_view metadata_text) {
   CLI::App *scoring = application.add_subcommand(
       "logits", "Write the logits at every position of a text");
   add_run_options(*scoring, logits.run, "The checkpoint's folder");
+  add_rank_options(*scoring, logits);
   add_memory_check(*scoring, logits.run);
   scoring->add_option("--tokens", logits.tokens, "The text's token ids")
       ->type_name("1,2,3")

@@ -19,7 +19,7 @@
 
 namespace baton {
 
-struct GenerateOptions {
+struct GenerateOptions : RankOptions {
   RunOptions run;
   /// Exactly one of the two.
   std::optional<std::string> prompt;
@@ -30,7 +30,7 @@ struct GenerateOptions {
 };
 void generate_command(const Metadata &metadata, const GenerateOptions &options);
 
-struct LogitsOptions {
+struct LogitsOptions : RankOptions {
   RunOptions run;
   std::string tokens;
   std::string out;
@@ -38,7 +38,7 @@ struct LogitsOptions {
 };
 void logits_command(const Metadata &metadata, const LogitsOptions &options);
 
-struct BenchOptions {
+struct BenchOptions : RankOptions {
   RunOptions run;
   uint64_t prefill = 512;
   uint64_t decode = 64;
@@ -49,7 +49,7 @@ struct BenchOptions {
 };
 void bench_command(const Metadata &metadata, const BenchOptions &options);
 
-struct TrainOptions {
+struct TrainOptions : RankOptions {
   RunOptions run;
   /// Instead of weights: random ones.
   std::optional<uint64_t> init_seed;
@@ -77,14 +77,6 @@ struct TrainOptions {
   /// Steps from one validation to the next; 0: none.
   uint64_t validate_every = 0;
   bool resume = false;
-  /// As many as the program is compiled for, which is what nothing means.
-  std::optional<uint64_t> ranks;
-  /// "threads" or "mpi"; empty: the latter under mpirun.
-  std::string engine;
-  /// Seconds.
-  double rank_timeout = 60;
-  /// For tests: which rank fails, when and how.
-  std::optional<std::string> rank_fault;
   /// Where the gradients of the last step go.
   std::optional<std::string> gradients;
   /// What is printed either way.

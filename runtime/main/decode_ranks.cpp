@@ -4,10 +4,14 @@
 
 #include "runtime/comm/in_process.h"
 #include "runtime/comm/message_passing.h"
+#include "runtime/decode/decoding_stages.h"
+#include "runtime/main/interrupt.h"
+#include "runtime/main/ranks.h"
 #include "runtime/main/weights.h"
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -18,8 +22,21 @@ namespace {
 /// The steps that one driver decides about, for all ranks.
 class Steps {
 public:
-  /// Of rank 0: the next one, and the tokens up to its last row.
-  void publish(const BatonStep &next, std::span<const int32_t> tokens) {
+  virtual ~Steps() = default;
+  /// Of the rank with the logits: the next one, and the tokens up to its last
+  /// row.
+  virtual void publish(const BatonStep &next,
+                       std::span<const int32_t> tokens) = 0;
+  /// Of the others: waits for the step with this number, counting from 1, and
+  /// takes over the tokens.
+  virtual BatonStep take(uint64_t number, std::span<int32_t> tokens) = 0;
+};
+
+/// Of ranks that are threads.
+class LocalSteps : public Steps {
+public:
+  void publish(const BatonStep &next,
+               std::span<const int32_t> tokens) override {
     std::lock_guard lock(mutex);
     step = next;
     sequence = tokens;
@@ -27,9 +44,7 @@ public:
     changed.notify_all();
   }
 
-  /// Of the others: waits for the step with this number, counting from 1, and
-  /// takes over the tokens.
-  BatonStep take(uint64_t number, std::span<int32_t> tokens) {
+  BatonStep take(uint64_t number, std::span<int32_t> tokens) override {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return count >= number; });
     // Nobody goes on to the next one without this rank.
@@ -46,16 +61,54 @@ private:
   uint64_t count = 0;
 };
 
-/// Feeds rank 0 with what the driver says, and tells the others.
+/// Of ranks that are processes: all meet between two steps.
+class SharedSteps : public Steps {
+public:
+  SharedSteps(Communicator &communicator, uint32_t leader)
+      : communicator(communicator), leader(leader) {}
+
+  void publish(const BatonStep &next,
+               std::span<const int32_t> tokens) override {
+    std::string text(reinterpret_cast<const char *>(&next), sizeof(next));
+    std::span<const int32_t> own = tokens.subspan(next.past, next.rows);
+    text.append(reinterpret_cast<const char *>(own.data()), own.size_bytes());
+    communicator.share(text, kWhat);
+  }
+
+  BatonStep take(uint64_t, std::span<int32_t> tokens) override {
+    const std::string text = communicator.share("", kWhat).at(leader);
+    BatonStep step = {};
+    if (text.size() >= sizeof(step))
+      std::memcpy(&step, text.data(), sizeof(step));
+    const size_t bytes = size_t(step.rows) * sizeof(int32_t);
+    if (text.size() != sizeof(step) + bytes ||
+        size_t(step.past) + step.rows > tokens.size())
+      throw Error("rank " + std::to_string(leader) +
+                  " makes other steps; the ranks do not run the same program");
+    std::memcpy(tokens.data() + step.past, text.data() + sizeof(step), bytes);
+    return step;
+  }
+
+private:
+  static constexpr const char *kWhat = "the begin of a step";
+
+  Communicator &communicator;
+  uint32_t leader;
+};
+
+/// Feeds the rank with the logits with what the driver says, and tells the
+/// others.
 class Leader : public StepDriver {
 public:
-  Leader(StepDriver &driver, Steps &steps, const std::atomic<bool> &stop)
-      : driver(driver), steps(steps), stop(stop) {}
+  Leader(StepDriver &driver, Steps &steps, Communicator &communicator,
+         const std::atomic<bool> &stop)
+      : driver(driver), steps(steps), communicator(communicator), stop(stop) {}
 
   BatonStep begin(std::span<int32_t> tokens) override {
     sequence = tokens;
     BatonStep step = driver.begin(tokens);
     steps.publish(step, sequence);
+    communicator.set_step(1);
     return step;
   }
 
@@ -71,6 +124,7 @@ public:
       throw;
     }
     steps.publish(step, sequence);
+    communicator.set_step(communicator.step() + 1);
     return step;
   }
 
@@ -90,6 +144,7 @@ public:
 private:
   StepDriver &driver;
   Steps &steps;
+  Communicator &communicator;
   const std::atomic<bool> &stop;
   std::span<int32_t> sequence;
   std::exception_ptr failure;
@@ -97,30 +152,42 @@ private:
 
 class Follower : public StepDriver {
 public:
-  explicit Follower(Steps &steps) : steps(steps) {}
+  Follower(Steps &steps, Communicator &communicator)
+      : steps(steps), communicator(communicator) {}
 
   BatonStep begin(std::span<int32_t> tokens) override {
     sequence = tokens;
-    return steps.take(++number, sequence);
+    return next();
   }
   BatonStep advance(const BatonStep &, const Logits &) override {
-    return steps.take(++number, sequence);
+    return next();
   }
 
 private:
+  BatonStep next() {
+    BatonStep step = steps.take(++number, sequence);
+    communicator.set_step(number);
+    return step;
+  }
+
   Steps &steps;
+  Communicator &communicator;
   std::span<int32_t> sequence;
   uint64_t number = 0;
 };
 
+/// All ranks, each with threads of this process.
 class RankExecution : public Execution {
 public:
   RankExecution(const Metadata &metadata, const RankParameters &parameters,
-                const ExecutionOptions &options, const Mesh &mesh)
+                const ExecutionOptions &options, const RankOptions &ranks_as,
+                const Mesh &mesh)
       : Execution(metadata), each{std::max(1u, options.workers / mesh.ranks()),
                                   options.event_origin},
         world(mesh, Collective::parse(metadata.json, mesh),
-              communicator_options(each.workers)) {
+              communicator_options(
+                  ranks_as, Message::parse(metadata.json, mesh), each.workers)),
+        with_logits(rank_with_logits(metadata.json, mesh)) {
     for (uint32_t rank = 0; rank < mesh.ranks(); ++rank) {
       ExecutionOptions own = each;
       own.communicator = &world.rank(rank);
@@ -138,69 +205,146 @@ public:
   unsigned workers() const override {
     return each.workers * static_cast<unsigned>(ranks.size());
   }
-  void *const *storages() const override { return ranks.front()->storages(); }
+  void *const *storages() const override {
+    return ranks[with_logits]->storages();
+  }
 
   void start(StepDriver &driver, bool observed) override {
-    steps = std::make_unique<Steps>();
-    leader = std::make_unique<Leader>(driver, *steps, stop);
+    steps = std::make_unique<LocalSteps>();
+    leader =
+        std::make_unique<Leader>(driver, *steps, world.rank(with_logits), stop);
     followers.clear();
-    ranks.front()->record(recorder);
-    ranks.front()->start(*leader, observed);
-    for (size_t rank = 1; rank < ranks.size(); ++rank)
-      ranks[rank]->start(
-          *followers.emplace_back(std::make_unique<Follower>(*steps)));
+    ranks[with_logits]->record(recorder);
+    ranks[with_logits]->start(*leader, observed);
+    for (uint32_t rank = 0; rank < ranks.size(); ++rank)
+      if (rank != with_logits)
+        ranks[rank]->start(*followers.emplace_back(
+            std::make_unique<Follower>(*steps, world.rank(rank))));
   }
 
   void wait() override {
     for (size_t rank = ranks.size(); rank-- > 0;)
-      ranks[rank]->wait();
+      if (rank != with_logits)
+        ranks[rank]->wait();
+    ranks[with_logits]->wait();
   }
 
 private:
-  static CommunicatorOptions communicator_options(unsigned workers) {
-    CommunicatorOptions result;
-    result.workers = workers;
-    return result;
-  }
-
   const ExecutionOptions each;
   InProcessWorld world;
+  const uint32_t with_logits;
   std::vector<std::unique_ptr<Execution>> ranks;
   std::unique_ptr<Steps> steps;
   std::unique_ptr<Leader> leader;
   std::vector<std::unique_ptr<Follower>> followers;
 };
 
+/// The rank with the logits, where the others are processes.
+class LeadingExecution : public Execution {
+public:
+  LeadingExecution(const Metadata &metadata, const Parameters &parameters,
+                   const ExecutionOptions &options)
+      : Execution(metadata),
+        steps(*options.communicator, options.communicator->rank()),
+        communicator(*options.communicator),
+        rank(make_execution(metadata, parameters, options)) {}
+
+  unsigned workers() const override { return rank->workers(); }
+  void *const *storages() const override { return rank->storages(); }
+
+  void start(StepDriver &driver, bool observed) override {
+    leader = std::make_unique<Leader>(driver, steps, communicator, stop);
+    rank->record(recorder);
+    rank->start(*leader, observed);
+  }
+  void wait() override { rank->wait(); }
+
+private:
+  SharedSteps steps;
+  Communicator &communicator;
+  std::unique_ptr<Leader> leader;
+  std::unique_ptr<Execution> rank;
+};
+
+/// Makes the steps of the rank with the logits, in a process of another one.
+void follow(const Metadata &metadata, const DecodeRanks &ranks,
+            const RunOptions &run, Communicator &communicator,
+            unsigned workers) {
+  RunOptions quiet = run;
+  quiet.quiet = true;
+  RankParameters parameters = ranks.load_weights(quiet);
+  ExecutionOptions options{workers, static_cast<uint32_t>(run.event_origin),
+                           &communicator};
+  std::unique_ptr<Execution> execution =
+      make_execution(metadata, parameters.front(), options);
+  SharedSteps steps(communicator,
+                    rank_with_logits(metadata.json, communicator.mesh()));
+  Follower follower(steps, communicator);
+  // The one that speaks ends all when there is a signal.
+  std::atomic<bool> interrupted = false;
+  Interruptible interruptible(interrupted);
+  execution->run(follower);
+}
+
 } // namespace
 
-RankParameters load_rank_weights(const Metadata &metadata,
-                                 const RunOptions &options) {
-  RankParameters result;
+DecodeRanks::DecodeRanks(const Metadata &metadata, const RankOptions &options)
+    : metadata(metadata), options(options) {
   for (uint32_t rank = 0; rank < Mesh::parse(metadata.json).ranks(); ++rank)
-    result.push_back(load_weights(metadata, options, rank));
+    ranks.push_back(rank);
+}
+
+DecodeRanks::DecodeRanks(const Metadata &metadata, const RankOptions &options,
+                         Communicator &communicator, unsigned workers)
+    : metadata(metadata), options(options), ranks({communicator.rank()}),
+      communicator(&communicator), own_workers(workers) {}
+
+RankParameters DecodeRanks::load_weights(const RunOptions &run) const {
+  RankParameters result;
+  for (uint32_t rank : ranks)
+    result.push_back(baton::load_weights(metadata, run, rank));
   return result;
 }
 
-RankParameters random_rank_weights(const Metadata &metadata, unsigned threads) {
+RankParameters DecodeRanks::random_weights(unsigned threads) const {
   RankParameters result;
-  for (uint32_t rank = 0; rank < Mesh::parse(metadata.json).ranks(); ++rank)
-    result.push_back(Parameters::random(metadata.json, rank, threads));
+  for (uint32_t rank : ranks)
+    result.push_back(Parameters::random(metadata.json, rank, threads, rank));
   return result;
 }
 
 std::unique_ptr<Execution>
-make_rank_execution(const Metadata &metadata, const RankParameters &parameters,
-                    const RunOptions &options, unsigned workers) {
-  Mesh mesh = Mesh::parse(metadata.json);
-  if (mesh.ranks() == 1)
-    return make_execution(metadata, parameters.front(), options, workers);
-  if (launched_ranks().value_or(1) != 1)
-    throw Error("mpirun: ranks of a program that decodes are threads of one "
-                "process; start it without mpirun");
-  return std::make_unique<RankExecution>(
-      metadata, parameters,
-      ExecutionOptions{workers, static_cast<uint32_t>(options.event_origin)},
-      mesh);
+DecodeRanks::make_execution(const RankParameters &parameters,
+                            const RunOptions &run, unsigned workers) const {
+  const auto origin = static_cast<uint32_t>(run.event_origin);
+  if (communicator)
+    return std::make_unique<LeadingExecution>(
+        metadata, parameters.front(),
+        ExecutionOptions{own_workers, origin, communicator});
+  if (ranks.size() == 1)
+    return baton::make_execution(metadata, parameters.front(), run, workers);
+  return std::make_unique<RankExecution>(metadata, parameters,
+                                         ExecutionOptions{workers, origin},
+                                         options, Mesh::parse(metadata.json));
+}
+
+void on_decode_ranks(const Metadata &metadata, const RunOptions &run,
+                     const RankOptions &options,
+                     const std::function<void(const DecodeRanks &)> &drive) {
+  const Mesh mesh = Mesh::parse(metadata.json);
+  if (mesh.ranks() > 1 || options.ranks)
+    check_ranks(mesh, options);
+  if (mesh.ranks() == 1 || launched_ranks().value_or(1) == 1)
+    return drive(DecodeRanks(metadata, options));
+  on_ranks(metadata, run, options, [&](Ranks &ranks) {
+    ranks.run([&](Communicator *communicator, unsigned workers) {
+      DecodeRanks own(metadata, options, *communicator, workers);
+      if (communicator->rank() == rank_with_logits(metadata.json, mesh))
+        drive(own);
+      else
+        follow(metadata, own, run, *communicator, workers);
+    });
+  });
 }
 
 } // namespace baton

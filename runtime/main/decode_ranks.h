@@ -1,8 +1,8 @@
 //===- decode_ranks.h - a program that decodes, on all of its ranks -------===//
 //
-// Ranks are threads of one process, each with its part of the weights and with
-// workers of its own. One driver decides for all: it feeds rank 0, and the
-// others make the same steps.
+// Ranks are threads of one process, or processes under mpirun, each with its
+// part of the weights and with workers of its own. One driver decides for all:
+// it feeds the rank that has the logits, and the others make the same steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,27 +12,47 @@
 #include "runtime/decode/execution.h"
 #include "runtime/main/run_options.h"
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 namespace baton {
 
-/// Of each rank, in their order; one for a program of one rank.
+/// Of each rank of this process, in their order; one for a program of one rank.
 using RankParameters = std::vector<Parameters>;
 
-/// Reads what --weights names.
-RankParameters load_rank_weights(const Metadata &metadata,
-                                 const RunOptions &options);
-/// Random ones.
-RankParameters random_rank_weights(const Metadata &metadata, unsigned threads);
+/// The ranks of a program that this process has, one of which has the logits.
+class DecodeRanks {
+public:
+  /// All of them, as threads.
+  DecodeRanks(const Metadata &metadata, const RankOptions &options);
+  /// One of several processes, of a rank with so many workers.
+  DecodeRanks(const Metadata &metadata, const RankOptions &options,
+              Communicator &communicator, unsigned workers);
 
-/// The program on all ranks. `workers` are divided among them; `parameters`
-/// outlives the execution. Throws Error under mpirun, which has no ranks that
-/// decode.
-std::unique_ptr<Execution> make_rank_execution(const Metadata &metadata,
-                                               const RankParameters &parameters,
-                                               const RunOptions &options,
-                                               unsigned workers);
+  /// Reads what --weights names.
+  RankParameters load_weights(const RunOptions &run) const;
+  /// Random ones.
+  RankParameters random_weights(unsigned threads) const;
+  /// The program on all ranks. `workers` are divided among those that are
+  /// threads; `parameters` outlives the execution.
+  std::unique_ptr<Execution> make_execution(const RankParameters &parameters,
+                                            const RunOptions &run,
+                                            unsigned workers) const;
+
+private:
+  const Metadata &metadata;
+  const RankOptions &options;
+  std::vector<uint32_t> ranks;
+  Communicator *communicator = nullptr;
+  unsigned own_workers = 0;
+};
+
+/// Calls `drive` where the logits are: here, or in one process of those that
+/// mpirun has started, while the others make the steps of its one run.
+void on_decode_ranks(const Metadata &metadata, const RunOptions &run,
+                     const RankOptions &options,
+                     const std::function<void(const DecodeRanks &)> &drive);
 
 } // namespace baton
 

@@ -145,8 +145,8 @@ void print_summary(const Generation &generation, size_t prompt_size,
 
 } // namespace
 
-void generate_command(const Metadata &metadata,
-                      const GenerateOptions &options) {
+static void generate(const Metadata &metadata, const GenerateOptions &options,
+                     const DecodeRanks &ranks) {
   if (options.prompt.has_value() == options.tokens.has_value())
     throw Error("generate: give either --prompt TEXT or --tokens 1,2,3");
   unsigned workers = program_workers(options.run, metadata);
@@ -163,13 +163,13 @@ void generate_command(const Metadata &metadata,
   request.sampling = options.sampling;
   std::vector<int32_t> prompt = request.prompt;
 
-  RankParameters parameters = load_rank_weights(metadata, options.run);
+  RankParameters parameters = ranks.load_weights(options.run);
   TokenQueue queue;
   Generation generation(std::move(request),
                         {.on_token = [&](int32_t token) { queue.push(token); },
                          .on_finish = [&] { queue.close(); }});
   std::unique_ptr<Execution> execution =
-      make_rank_execution(metadata, parameters, options.run, workers);
+      ranks.make_execution(parameters, options.run, workers);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   std::optional<StreamPrinter> printer;
@@ -183,6 +183,13 @@ void generate_command(const Metadata &metadata,
     print_json(generation, prompt, tokenizer, execution->workers());
   if (!options.run.quiet)
     print_summary(generation, prompt.size(), execution->workers());
+}
+
+void generate_command(const Metadata &metadata,
+                      const GenerateOptions &options) {
+  on_decode_ranks(
+      metadata, options.run, options,
+      [&](const DecodeRanks &ranks) { generate(metadata, options, ranks); });
 }
 
 } // namespace baton

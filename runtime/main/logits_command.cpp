@@ -16,7 +16,8 @@
 
 namespace baton {
 
-void logits_command(const Metadata &metadata, const LogitsOptions &options) {
+static void write_logits(const Metadata &metadata, const LogitsOptions &options,
+                         const DecodeRanks &ranks) {
   std::vector<int32_t> tokens = parse_token_list("--tokens", options.tokens);
   check_tokens("--tokens", tokens, metadata);
   uint32_t chunk = std::min(chosen_prefill_chunk(options.run, metadata),
@@ -37,10 +38,10 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
   if (options.dump)
     dump.emplace(metadata, *options.dump);
 
-  RankParameters parameters = load_rank_weights(metadata, options.run);
+  RankParameters parameters = ranks.load_weights(options.run);
   Scoring scoring(tokens, chunk, output, dump ? &*dump : nullptr);
   std::unique_ptr<Execution> execution =
-      make_rank_execution(metadata, parameters, options.run, workers);
+      ranks.make_execution(parameters, options.run, workers);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   execution->run(scoring, /*observed=*/dump.has_value());
@@ -49,6 +50,13 @@ void logits_command(const Metadata &metadata, const LogitsOptions &options) {
   trace.publish();
   memory.publish();
   output.publish();
+}
+
+void logits_command(const Metadata &metadata, const LogitsOptions &options) {
+  on_decode_ranks(metadata, options.run, options,
+                  [&](const DecodeRanks &ranks) {
+                    write_logits(metadata, options, ranks);
+                  });
 }
 
 } // namespace baton

@@ -23,8 +23,9 @@ std::string ranks_text(uint64_t ranks) {
   return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
 }
 
-/// What the user and mpirun ask for against what the program is compiled for.
-void check_ranks(const Mesh &mesh, const TrainOptions &options) {
+} // namespace
+
+void check_ranks(const Mesh &mesh, const RankOptions &options) {
   const std::string compiled =
       "the program is compiled for " + ranks_text(mesh.ranks()) +
       (mesh.ranks() > 1 ? " (" + mesh.text() + ")" : "") +
@@ -39,9 +40,26 @@ void check_ranks(const Mesh &mesh, const TrainOptions &options) {
                 compiled);
 }
 
+CommunicatorOptions communicator_options(const RankOptions &options,
+                                         const std::vector<Message> &messages,
+                                         unsigned threads) {
+  CommunicatorOptions result;
+  result.messages = messages;
+  if (!(options.rank_timeout > 0) || options.rank_timeout > 1e6)
+    throw Error("--rank-timeout: expected seconds, more than 0");
+  result.timeout = std::chrono::milliseconds(std::max<int64_t>(
+      1, static_cast<int64_t>(std::llround(options.rank_timeout * 1000))));
+  result.workers = threads;
+  if (options.rank_fault)
+    result.fault = RankFault::parse(*options.rank_fault);
+  return result;
+}
+
+namespace {
+
 /// Whether MPI connects the ranks. Where they run on GPUs, NCCL moves tensors
 /// between them, whatever connects them.
-bool uses_mpi(const TrainOptions &options, const Metadata &metadata) {
+bool uses_mpi(const RankOptions &options, const Metadata &metadata) {
   const std::string &engine = options.engine;
   const bool on_device = !metadata.device.is_null();
   if (!engine.empty() && engine != "threads" && engine != "mpi" &&
@@ -61,34 +79,19 @@ unsigned hosts(unsigned workers, const Metadata &metadata) {
   return metadata.device.is_null() ? workers : 1;
 }
 
-CommunicatorOptions communicator_options(const TrainOptions &options,
-                                         const std::vector<Message> &messages,
-                                         unsigned workers) {
-  CommunicatorOptions result;
-  result.messages = messages;
-  if (!(options.rank_timeout > 0) || options.rank_timeout > 1e6)
-    throw Error("--rank-timeout: expected seconds, more than 0");
-  result.timeout = std::chrono::milliseconds(std::max<int64_t>(
-      1, static_cast<int64_t>(std::llround(options.rank_timeout * 1000))));
-  result.workers = workers;
-  if (options.rank_fault)
-    result.fault = RankFault::parse(*options.rank_fault);
-  return result;
-}
-
 /// Workers of each rank when it has its share of those that are wanted, or of
 /// the machine's cores; on a device, 0 is as many as usual there.
-unsigned share_of_workers(const TrainOptions &options, const Metadata &metadata,
+unsigned share_of_workers(const RunOptions &run, const Metadata &metadata,
                           uint32_t ranks) {
-  unsigned all = program_workers(options.run, metadata);
+  unsigned all = program_workers(run, metadata);
   return all ? std::max(1u, all / ranks) : 0;
 }
 
 /// Of a rank that is one of several processes on this machine.
-unsigned workers_of_process(const TrainOptions &options,
-                            const Metadata &metadata, uint32_t ranks) {
-  if (options.run.workers || !metadata.device.is_null())
-    return share_of_workers(options, metadata, ranks);
+unsigned workers_of_process(const RunOptions &run, const Metadata &metadata,
+                            uint32_t ranks) {
+  if (run.workers || !metadata.device.is_null())
+    return share_of_workers(run, metadata, ranks);
   // Bound to cores by mpirun, or free to run on all of them.
   unsigned own = available_workers();
   const char *text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
@@ -134,10 +137,9 @@ private:
 class ThreadRanks : public Ranks {
 public:
   ThreadRanks(const Mesh &mesh, const std::vector<Collective> &collectives,
-              const std::vector<Message> &messages, const TrainOptions &options,
-              const Metadata &metadata)
-      : count(mesh.ranks()),
-        workers(share_of_workers(options, metadata, count)),
+              const std::vector<Message> &messages, const RunOptions &run,
+              const RankOptions &options, const Metadata &metadata)
+      : count(mesh.ranks()), workers(share_of_workers(run, metadata, count)),
         world(mesh, collectives,
               communicator_options(options, messages,
                                    hosts(workers, metadata))) {}
@@ -187,13 +189,13 @@ private:
 };
 
 void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
-                 const std::vector<Message> &messages,
-                 const TrainOptions &options, const Metadata &metadata,
+                 const std::vector<Message> &messages, const RunOptions &run,
+                 const RankOptions &options, const Metadata &metadata,
                  const std::function<void(Ranks &)> &process) {
   if (!is_launched())
     throw Error("--engine=mpi: start the program with mpirun -n " +
                 std::to_string(mesh.ranks()));
-  unsigned workers = workers_of_process(options, metadata, mesh.ranks());
+  unsigned workers = workers_of_process(run, metadata, mesh.ranks());
   CommunicatorOptions wanted =
       communicator_options(options, messages, hosts(workers, metadata));
   // mpirun ends the others when one process dies: the one that knows says why.
@@ -212,7 +214,8 @@ void run_process(const Mesh &mesh, const std::vector<Collective> &collectives,
 
 } // namespace
 
-void on_ranks(const Metadata &metadata, const TrainOptions &options,
+void on_ranks(const Metadata &metadata, const RunOptions &run,
+              const RankOptions &options,
               const std::function<void(Ranks &)> &process) {
   Mesh mesh = Mesh::parse(metadata.json);
   std::vector<Collective> collectives = Collective::parse(metadata.json, mesh);
@@ -220,12 +223,12 @@ void on_ranks(const Metadata &metadata, const TrainOptions &options,
   check_ranks(mesh, options);
   bool by_mpi = uses_mpi(options, metadata);
   if (mesh.ranks() == 1) {
-    OnlyRank rank(program_workers(options.run, metadata));
+    OnlyRank rank(program_workers(run, metadata));
     process(rank);
   } else if (by_mpi) {
-    run_process(mesh, collectives, messages, options, metadata, process);
+    run_process(mesh, collectives, messages, run, options, metadata, process);
   } else {
-    ThreadRanks ranks(mesh, collectives, messages, options, metadata);
+    ThreadRanks ranks(mesh, collectives, messages, run, options, metadata);
     process(ranks);
   }
 }

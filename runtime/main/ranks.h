@@ -5,7 +5,7 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/decode/metadata.h"
-#include "runtime/main/commands.h"
+#include "runtime/main/run_options.h"
 
 #include <functional>
 
@@ -31,8 +31,16 @@ public:
 /// Calls `process` once in each process of a program's ranks. In a process of
 /// only one of several ranks, whatever it throws ends the whole job, with one
 /// line that says why.
-void on_ranks(const Metadata &metadata, const TrainOptions &options,
+void on_ranks(const Metadata &metadata, const RunOptions &run,
+              const RankOptions &options,
               const std::function<void(Ranks &)> &process);
+
+/// What the user and mpirun ask for against what the program is compiled for.
+void check_ranks(const Mesh &mesh, const RankOptions &options);
+/// How a rank waits for others, with so many threads of its own at once.
+CommunicatorOptions communicator_options(const RankOptions &options,
+                                         const std::vector<Message> &messages,
+                                         unsigned threads);
 
 } // namespace baton
 

@@ -28,6 +28,18 @@ struct RunOptions {
   std::optional<std::string> check_memory;
 };
 
+/// What commands that run on several ranks take, too.
+struct RankOptions {
+  /// As many as the program is compiled for, which is what nothing means.
+  std::optional<uint64_t> ranks;
+  /// "threads" or "mpi"; empty: the latter under mpirun.
+  std::string engine;
+  /// Seconds.
+  double rank_timeout = 60;
+  /// For tests: which rank fails, when and how.
+  std::optional<std::string> rank_fault;
+};
+
 /// The number of workers asked for. Throws Error for more than max_workers.
 unsigned chosen_workers(const RunOptions &options);
 

@@ -183,7 +183,7 @@ void train(const Metadata &metadata, const TrainOptions &options,
 } // namespace
 
 void train_command(const Metadata &metadata, const TrainOptions &options) {
-  on_ranks(metadata, options,
+  on_ranks(metadata, options.run, options,
            [&](Ranks &ranks) { train(metadata, options, ranks); });
 }
 

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <regex>
 
@@ -221,8 +222,17 @@ parse_parameters(const nlohmann::json &description, uint32_t rank) {
   std::vector<ParameterDescription> result;
   const Mesh mesh = Mesh::parse(description);
   try {
-    for (const nlohmann::json &parameter : description.at("parameters"))
+    std::optional<uint32_t> stage;
+    if (auto stages = description.find("stages"); stages != description.end())
+      stage = mesh.place(rank, {stages->at("axis").get<std::string>()}).index;
+    for (const nlohmann::json &parameter : description.at("parameters")) {
       result.push_back(parse_parameter(parameter, mesh, rank));
+      if (!stage)
+        continue;
+      const auto readers = parameter.at("stages").get<std::vector<uint32_t>>();
+      result.back().is_elsewhere =
+          std::find(readers.begin(), readers.end(), *stage) == readers.end();
+    }
   } catch (const nlohmann::json::exception &error) {
     std::string which = result.empty() ? "the first parameter"
                                        : "the parameter after " +

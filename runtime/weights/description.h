@@ -27,6 +27,9 @@
 // of it: "shards" (comm/shards.h) of its outputs, dimension 0, and inputs.
 // Sizes of the parameter are those of the parts.
 //
+// Where ranks are stages (the description's "stages", whose "axis" says along
+// which axis of the mesh), "stages" of a parameter are those that read it.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_WEIGHTS_DESCRIPTION_H
@@ -92,6 +95,8 @@ struct ParameterDescription {
   uint64_t columns = 0;
   std::vector<ParameterPart> parts;
   std::vector<float> values;
+  /// Whether only ranks of other stages read it.
+  bool is_elsewhere = false;
 
   /// Bytes of one layer as the program reads it, padding included.
   uint64_t layer_bytes() const;

@@ -32,6 +32,10 @@ struct Slot {
   std::vector<StoredTensor> tensors;
   /// The program reads the checkpoint's own bytes.
   bool in_place = false;
+  /// Nobody reads it on this rank.
+  bool elsewhere = false;
+
+  bool in_region() const { return !in_place && !elsewhere; }
   /// In the region, unless in place.
   uint64_t offset = 0;
 };
@@ -52,6 +56,11 @@ make_slots(const std::vector<ParameterDescription> &parameters,
   for (const ParameterDescription &parameter : parameters)
     for (uint64_t layer = 0; layer < parameter.layers; ++layer) {
       Slot slot{&parameter, {}};
+      slot.elsewhere = parameter.is_elsewhere;
+      if (slot.elsewhere) {
+        slots.push_back(std::move(slot));
+        continue;
+      }
       if (checkpoint)
         for (const ParameterPart &part : parameter.parts)
           slot.tensors.push_back(find_stored(
@@ -81,7 +90,7 @@ uint64_t assign_offsets(std::vector<Slot> &slots) {
   constexpr uint64_t line = 64, page = 4096, large = 64 * 1024;
   uint64_t end = 0;
   for (Slot &slot : slots) {
-    if (slot.in_place)
+    if (!slot.in_region())
       continue;
     uint64_t bytes = slot.parameter->layer_bytes();
     uint64_t alignment = bytes >= large ? page : line;
@@ -97,7 +106,7 @@ uint64_t assign_offsets(std::vector<Slot> &slots) {
 void forbid_gaps(const std::vector<Slot> &slots, HugeRegion &region) {
   uint64_t end = 0;
   for (const Slot &slot : slots) {
-    if (slot.in_place)
+    if (!slot.in_region())
       continue;
     region.forbid(end, slot.offset - end);
     end = slot.offset + slot.parameter->layer_bytes();
@@ -110,7 +119,7 @@ std::vector<Job> make_jobs(const std::vector<Slot> &slots) {
   constexpr uint64_t job_bytes = uint64_t(1) << 20;
   std::vector<Job> jobs;
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].in_place)
+    if (!slots[i].in_region())
       continue;
     const ParameterDescription &parameter = *slots[i].parameter;
     uint64_t units = parameter.kind == ParameterKind::Table ? parameter.rows
@@ -352,7 +361,7 @@ Parameters Parameters::load(const nlohmann::json &description,
 
   for (const Slot &slot : slots) {
     if (!slot.in_place) {
-      result.pointers.push_back(base + slot.offset);
+      result.pointers.push_back(slot.elsewhere ? nullptr : base + slot.offset);
       continue;
     }
     const StoredTensor &source = slot.tensors[0];
@@ -372,8 +381,9 @@ Parameters Parameters::load(const nlohmann::json &description,
 }
 
 Parameters Parameters::random(const nlohmann::json &description, uint64_t seed,
-                              unsigned threads) {
-  std::vector<ParameterDescription> parameters = parse_parameters(description);
+                              unsigned threads, uint32_t rank) {
+  std::vector<ParameterDescription> parameters =
+      parse_parameters(description, rank);
   std::vector<Slot> slots = make_slots(parameters, nullptr);
   Parameters result;
   result.region = HugeRegion(assign_offsets(slots));
@@ -388,7 +398,7 @@ Parameters Parameters::random(const nlohmann::json &description, uint64_t seed,
   forbid_gaps(slots, result.region);
   result.all_pieces.push_back(result.packed());
   for (const Slot &slot : slots)
-    result.pointers.push_back(base + slot.offset);
+    result.pointers.push_back(slot.elsewhere ? nullptr : base + slot.offset);
   return result;
 }
 

@@ -65,9 +65,10 @@ public:
   /// Random weights for timing without a checkpoint: linear layers with the
   /// standard deviation 1/sqrt(k), tables 1/sqrt(columns), vectors near one, or
   /// near zero for sources named "...bias". The same seed gives the same bytes,
-  /// whatever the number of threads.
+  /// whatever the number of threads. Of ranks that are stages, one has what it
+  /// reads.
   static Parameters random(const nlohmann::json &description, uint64_t seed,
-                           unsigned threads = 0);
+                           unsigned threads = 0, uint32_t rank = 0);
 
   /// One pointer per (parameter, layer), in the description's order: the
   /// `parameters` of BatonContext (runtime/program.h).

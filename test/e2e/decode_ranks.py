@@ -1,13 +1,17 @@
 """Decoding on several ranks gives the tokens of one.
 
-Compiled with --mesh=tp=2 (or what is given): generated tokens are one rank's, logits
-near them; any number of workers and any chunks of the prompt have the same bits. A
-program that several processes are started of is refused.
+Compiled with --mesh=tp=2 (or what is given; stages of a pipeline alone have the same
+bits): generated tokens are one rank's, logits near them; any number of workers and any
+chunks of the prompt have the same bits, and so have ranks that are processes. A rank
+that fails or does not come ends the job with one line, and so does another number of
+ranks than the mesh's.
 """
 
 import argparse
 import json
+import math
 import os
+import re
 import shutil
 import struct
 
@@ -23,6 +27,32 @@ def logits(path):
     data = read_bytes(path)
     begin = 10 + struct.unpack("<H", data[8:10])[0]
     return struct.unpack(f"<{(len(data) - begin) // 4}f", data[begin:])
+
+
+def check_job(arguments, path, program, mesh, what, wanted, scores):
+    """As processes, and what ends the job."""
+    ranks = math.prod(int(axis.split("=")[1]) for axis in mesh.split(","))
+    generate = [program, "generate", "--weights", arguments.folder, "--tokens", ",".join(map(str, PROMPT)),
+                "--max-new-tokens", 24, "--json", "--quiet", "--workers", ranks]
+
+    def refused(message, *command):
+        result = run(command, check=False)
+        lines = result.stderr.splitlines()
+        expect(result.returncode == 1 and len(lines) == 1 and re.search(message, lines[0]),
+               f"{what}: expected {message}: {result}")
+
+    refused(f"--ranks 9: the program is compiled for {ranks} ranks", *generate, "--ranks", 9)
+    refused("rank 1: step 3, .*: this rank fails on purpose", *generate, "--rank-fault", "1:3:fail")
+    refused("rank 1 .*after 1 s", *generate, "--rank-fault", "1:3:stall", "--rank-timeout", 1)
+    if not shutil.which("mpirun"):
+        return
+    result = run([*MPI, "-n", ranks, *generate])
+    expect(json.loads(result.stdout)["tokens"] == wanted, f"{what}, processes: {result}")
+    run([*MPI, "-n", ranks, program, "logits", "--weights", arguments.folder, "--tokens",
+         ",".join(map(str, PROMPT)), "--out", path("processes.npy"), "--quiet", "--workers", ranks])
+    expect(logits(path("processes.npy")) == scores, f"{what}, processes: other logits")
+    failed = run([*MPI, "-n", ranks, *generate, "--rank-fault", "1:3:fail"], check=False)
+    expect(failed.returncode and "rank 1: step 3, " in failed.stderr, f"{what}, processes: {failed}")
 
 
 def test(arguments, scratch):
@@ -53,7 +83,8 @@ def test(arguments, scratch):
             found = score(many)
             worst = max(abs(a - b) for a, b in zip(found, scores, strict=True)) / size
             print(f"{what}: logits are off by {worst:.1e}")
-            expect(worst < 1e-5, f"{what}: logits are off by {worst}")
+            # Stages add up nothing.
+            expect(worst < 1e-5 if "tp" in mesh else found == scores, f"{what}: logits are off by {worst}")
             expect(generate(many) == wanted, f"{what}: other tokens than on one rank")
             for flags in (["--workers", 2], ["--workers", 7], ["--prefill-chunk", 5], ["--no-cache"]):
                 expect(score(many, *flags) == found, f"{what} {flags}: other logits")
@@ -64,11 +95,7 @@ def test(arguments, scratch):
             bench = json.loads(run([many, "bench", "--prefill", 16, "--decode", 4, "--repeat", 1, "--json",
                                     "--quiet"]).stdout)
             expect(bench["decode_tokens_per_s"] > 0, f"{what}: {bench}")
-            if shutil.which("mpirun"):
-                refused = run([*MPI, "-n", 2, many, "generate", "--weights", arguments.folder, "--tokens", "1",
-                               "--max-new-tokens", 1, "--quiet"], check=False)
-                expect(refused.returncode != 0 and "threads of one process" in refused.stderr,
-                       f"{what}: {refused}")
+            check_job(arguments, path, many, mesh, what, wanted, found)
     refused = run([arguments.batonc, arguments.folder, "--mesh=dp=2", "--quiet", "-o", path("none")], check=False)
     expect(refused.returncode == 1 and "axis dp is for --mode=train" in refused.stderr, f"dp: {refused}")
 

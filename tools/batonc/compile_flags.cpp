@@ -132,10 +132,10 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "FILE.mlir of update rules and groups");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
   app.add_option("--mesh", mesh,
-                 "ranks to run on, as axes and their sizes: in training dp=2 "
-                 "gives each of two ranks a half of the sequences, tp=2 a "
-                 "half of the heads, of feed-forward layers and of the "
-                 "vocabulary, pp=2 a half of the layers");
+                 "ranks to run on, as axes and their sizes: tp=2 gives each "
+                 "of two ranks a half of the heads, of feed-forward layers "
+                 "and of the vocabulary, pp=2 a half of the layers, and in "
+                 "training dp=2 a half of the sequences");
   app.add_option("--zero", zero.value,
                  "with --mesh: what ranks along dp have only a part of: 0 "
                  "(nothing), 1 (the optimizer's states), 2 (gradients, too), 3 "
@@ -165,6 +165,15 @@ std::string tools::CompileFlags::finishPipeline(CompileOptions &options) const {
   if (target != "cpu")
     return "--mesh=" + mesh + " with --target=" + target +
            " is not built yet; stages of a pipeline run on --target=cpu";
+  if (!trains && !pipeline.empty())
+    return "--pipeline=" + pipeline +
+           " is for --mode=train; a program that decodes has one sequence, "
+           "which passes one stage after the other";
+  if (!trains && microbatchesOption->count())
+    return "--microbatches is for --mode=train; a program that decodes has one "
+           "sequence";
+  if (!trains)
+    return "";
   options.pipeline = pipeline.empty() ? "1f1b" : pipeline;
   options.microbatches = microbatchesOption->count() ? microbatches : stages;
   if (options.microbatches < 1 || options.microbatches > 1 << 16)
@@ -231,7 +240,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
     return error;
   for (const MeshAxis &axis : options.mesh)
-    if (mode.value != "train" && axis.name != kTensorAxis)
+    if (mode.value != "train" && axis.name == kDataAxis)
       return "--mesh=" + mesh + ": axis " + axis.name +
              " is for --mode=train; a program that decodes has one sequence";
   if (std::string error = finishExchanges(options); !error.empty())

@@ -1601,3 +1601,84 @@ model.program @p max_seq 8 training {
   }
   model.return %loss : !l
 }
+
+// -----
+
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x 8 x f32>
+dist.mesh [pipe = 2]
+// expected-error @+1 {{'dist.position': expected an axis of the mesh and a place on it, of a program that decodes}}
+model.program @p max_seq 8 attributes {dist.position = ["pipe", 2]} {
+^bb0(%tokens: !i):
+  %x = dist.receive from previous payload "32 * rows" : !l
+  %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
+  model.return %y : !model.tensor<outputs x 8 x f32>
+}
+
+// -----
+
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x 8 x f32>
+dist.mesh [pipe = 2]
+model.program @p max_seq 8 {
+^bb0(%tokens: !i):
+  // expected-error @+1 {{stands in a program without 'dist.position'}}
+  %x = dist.receive from previous payload "32 * rows" : !l
+  %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
+  model.return %y : !model.tensor<outputs x 8 x f32>
+}
+
+// -----
+
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x 8 x f32>
+dist.mesh [pipe = 2]
+model.program @p max_seq 8 attributes {dist.position = ["pipe", 0]} {
+^bb0(%tokens: !i):
+  // expected-error @+1 {{receives from the next position, in a program that decodes}}
+  %x = dist.receive from next payload "32 * rows" : !l
+  %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
+  model.return %y : !model.tensor<outputs x 8 x f32>
+}
+
+// -----
+
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x 8 x f32>
+dist.mesh [pipe = 2]
+model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
+^bb0(%tokens: !i):
+  %x = dist.receive from previous payload "32 * rows" : !l
+  %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
+  // expected-error @+1 {{does not stand at its program's begin}}
+  %z = dist.receive from previous payload "32 * rows" : !l
+  model.return %y : !model.tensor<outputs x 8 x f32>
+}
+
+// -----
+
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x 8 x f32>
+dist.mesh [pipe = 2]
+model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
+^bb0(%tokens: !i):
+  %x = dist.receive from previous payload "32 * rows" : !l
+  // expected-error @+1 {{does not stand at its program's end}}
+  dist.send %x to next payload "32 * rows" : !l
+  %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
+  model.return %y : !model.tensor<outputs x 8 x f32>
+}
+
+// -----
+
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x 8 x f32>
+dist.mesh [pipe = 2]
+model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
+^bb0(%tokens: !i):
+  %x = dist.receive from previous payload "32 * rows" : !l
+  %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
+  // expected-error @+1 {{sends back, in a program that decodes}}
+  dist.send %x to previous payload "32 * rows" : !l
+  model.return %y : !model.tensor<outputs x 8 x f32>
+}

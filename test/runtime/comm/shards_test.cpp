@@ -248,21 +248,21 @@ TEST(Shards, FlatOnesCutWhatOthersLeave) {
 }
 
 TEST(Shards, PlacesOfARank) {
-  nlohmann::json description = json(R"({"places": [
+  nlohmann::json places = json(R"([
       {"storage": 1,
        "shards": [{"dimension": 0, "extent": 131, "axes": ["tp"],
                    "granularity": 1, "units": [66, 65]},
                   {"dimension": 0, "extent": 2, "axes": ["dp"]}]},
       {"storage": 0,
-       "shards": [{"dimension": 0, "extent": 4, "axes": ["dp", "tp"]}]}]})");
+       "shards": [{"dimension": 0, "extent": 4, "axes": ["dp", "tp"]}]}])");
   std::vector<int32_t> first(2), second(4);
   void *storages[] = {first.data(), second.data()};
-  write_places(description, mesh_of(2, 2), 3, storages);
+  write_places(places, mesh_of(2, 2), 3, storages);
   EXPECT_EQ(first, std::vector<int32_t>({3, 1}));
   EXPECT_EQ(second, std::vector<int32_t>({66, 65, 1, 1}));
-  EXPECT_THROW(write_places(description, mesh_of(3, 2), 0, storages), Error);
+  EXPECT_THROW(write_places(places, mesh_of(3, 2), 0, storages), Error);
   // One rank's has none.
-  write_places(json("{}"), mesh_of(1, 1), 0, nullptr);
+  write_places(nullptr, mesh_of(1, 1), 0, nullptr);
 }
 
 TEST(Shards, DamagedOnesAreNamed) {
