@@ -1610,7 +1610,7 @@ dist.mesh [pipe = 2]
 // expected-error @+1 {{'dist.position': expected an axis of the mesh and a place on it, of a program that decodes}}
 model.program @p max_seq 8 attributes {dist.position = ["pipe", 2]} {
 ^bb0(%tokens: !i):
-  %x = dist.receive from previous payload "32 * rows" : !l
+  %x = dist.receive from previous payload "4 * rows * 8" : !l
   %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
   model.return %y : !model.tensor<outputs x 8 x f32>
 }
@@ -1623,7 +1623,7 @@ dist.mesh [pipe = 2]
 model.program @p max_seq 8 {
 ^bb0(%tokens: !i):
   // expected-error @+1 {{stands in a program without 'dist.position'}}
-  %x = dist.receive from previous payload "32 * rows" : !l
+  %x = dist.receive from previous payload "4 * rows * 8" : !l
   %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
   model.return %y : !model.tensor<outputs x 8 x f32>
 }
@@ -1636,7 +1636,7 @@ dist.mesh [pipe = 2]
 model.program @p max_seq 8 attributes {dist.position = ["pipe", 0]} {
 ^bb0(%tokens: !i):
   // expected-error @+1 {{receives from the next position, in a program that decodes}}
-  %x = dist.receive from next payload "32 * rows" : !l
+  %x = dist.receive from next payload "4 * rows * 8" : !l
   %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
   model.return %y : !model.tensor<outputs x 8 x f32>
 }
@@ -1648,10 +1648,10 @@ model.program @p max_seq 8 attributes {dist.position = ["pipe", 0]} {
 dist.mesh [pipe = 2]
 model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
 ^bb0(%tokens: !i):
-  %x = dist.receive from previous payload "32 * rows" : !l
+  %x = dist.receive from previous payload "4 * rows * 8" : !l
   %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
   // expected-error @+1 {{does not stand at its program's begin}}
-  %z = dist.receive from previous payload "32 * rows" : !l
+  %z = dist.receive from previous payload "4 * rows * 8" : !l
   model.return %y : !model.tensor<outputs x 8 x f32>
 }
 
@@ -1662,9 +1662,9 @@ model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
 dist.mesh [pipe = 2]
 model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
 ^bb0(%tokens: !i):
-  %x = dist.receive from previous payload "32 * rows" : !l
+  %x = dist.receive from previous payload "4 * rows * 8" : !l
   // expected-error @+1 {{does not stand at its program's end}}
-  dist.send %x to next payload "32 * rows" : !l
+  dist.send %x to next payload "4 * rows * 8" : !l
   %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
   model.return %y : !model.tensor<outputs x 8 x f32>
 }
@@ -1676,9 +1676,9 @@ model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
 dist.mesh [pipe = 2]
 model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
 ^bb0(%tokens: !i):
-  %x = dist.receive from previous payload "32 * rows" : !l
+  %x = dist.receive from previous payload "4 * rows * 8" : !l
   %y = model.last_rows %x : (!l) -> !model.tensor<outputs x 8 x f32>
   // expected-error @+1 {{sends back, in a program that decodes}}
-  dist.send %x to previous payload "32 * rows" : !l
+  dist.send %x to previous payload "4 * rows * 8" : !l
   model.return %y : !model.tensor<outputs x 8 x f32>
 }
