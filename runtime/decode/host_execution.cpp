@@ -24,6 +24,7 @@ HostExecution::HostExecution(const Metadata &metadata,
                              const ExecutionOptions &options,
                              const HostProgram &host)
     : Execution(metadata, options.communicator), program(host.run),
+      own_storages(host.storages),
       memory(with_storages(metadata, host.storages), options.workers),
       // The token sampled from the last position is stored, never computed on.
       tokens(size_t(metadata.max_seq) + 1), event_origin(options.event_origin),
@@ -59,9 +60,12 @@ void HostExecution::start(StepDriver &next_driver, bool observed) {
   context.touches = touches;
   if (touches) {
     std::vector<TaskTouches::Used> used;
-    for (const StorageDescription &storage : metadata.storages)
-      used.push_back({static_cast<uint32_t>(used.size()), storage.bytes,
-                      !storage.state && !storage.persistent});
+    for (uint32_t i = 0; i < own_storages.size(); ++i) {
+      const StorageDescription &storage = own_storages[i];
+      if (storage.bytes)
+        used.push_back(
+            {i, storage.bytes, !storage.state && !storage.persistent});
+    }
     touches->enter(memory.storages(), used);
   }
   context.steps[0] = first_step(tokens);

@@ -55,6 +55,7 @@ private:
 
   void (*const program)(BatonContext *context, uint32_t worker,
                         uint32_t workers);
+  const std::vector<StorageDescription> own_storages;
   ProgramMemory memory;
   std::vector<int32_t> tokens;
   uint32_t event_origin;
