@@ -12,6 +12,29 @@ endif()
 # LLVM's packages put its libraries where the loader does not look by itself.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
+# Reading headers is half of what compiling takes, so those of MLIR that most files
+# include are read once for all libraries.
+file(WRITE ${PROJECT_BINARY_DIR}/precompiled.cpp "")
+add_library(BatonMlirHeaders OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+target_include_directories(BatonMlirHeaders SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+# Without the time, a compiler cache finds the same file.
+target_compile_options(BatonMlirHeaders PRIVATE ${BATON_WARNINGS} "SHELL:-Xclang -fno-pch-timestamp")
+target_precompile_headers(BatonMlirHeaders PRIVATE
+  <mlir/Bytecode/BytecodeOpInterface.h> <mlir/IR/BuiltinOps.h> <mlir/IR/PatternMatch.h>
+  <mlir/IR/SymbolTable.h> <mlir/Interfaces/InferTypeOpInterface.h>
+  <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Pass/Pass.h>
+  <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h> <llvm/ADT/StringMap.h>
+  <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>)
+
+# baton_precompile_runtime(TARGET): the same for the runtime, whose variants are
+# compiled with options of their own.
+function(baton_precompile_runtime target)
+  target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  target_precompile_headers(${target} PRIVATE
+    <nlohmann/json.hpp> <algorithm> <array> <atomic> <chrono> <cstdint> <filesystem>
+    <functional> <map> <memory> <optional> <span> <sstream> <string> <vector>)
+endfunction()
+
 # baton_runtime_library(NAME SOURCES... ): plain C++20, no LLVM.
 function(baton_runtime_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
@@ -27,7 +50,8 @@ function(baton_compiler_library name)
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-  target_compile_options(${name} PRIVATE ${BATON_WARNINGS})
+  target_compile_options(${name} PRIVATE ${BATON_WARNINGS} "SHELL:-Xclang -fno-pch-timestamp")
+  target_precompile_headers(${name} REUSE_FROM BatonMlirHeaders)
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
