@@ -145,9 +145,8 @@ public:
     }
     Progress progress("copying weights and states to the device",
                       options.run.quiet || !reports);
-    tensors->send_state([&](uint64_t done, uint64_t total) {
-      progress.update(done, total);
-    });
+    tensors->send_state(
+        [&](uint64_t done, uint64_t total) { progress.update(done, total); });
   }
 
   void steps();

@@ -132,7 +132,7 @@ class Pack:
         for variant in flags:
             self.program(checkpoint, self.place("cases", name, variant), *flags[variant])
         entry = {"model_type": model_type, "variants": list(flags)}
-        if name in TRAINED_CASES:
+        if name in self.arguments.trained_cases:
             self.trained_case(name, checkpoint)
             entry["trained"] = True
         if name in rank_parts.CASES:
@@ -213,6 +213,8 @@ def main():
     parser.add_argument("folder", help="is made")
     parser.add_argument("--target", default="cuda:sm_90a")
     parser.add_argument("--cases", nargs="*", default=CASES, help="names under test/golden")
+    parser.add_argument("--trained-cases", nargs="*", choices=list(TRAINED_CASES), default=list(TRAINED_CASES),
+                        help="which of these cases train, too")
     parser.add_argument("--shapes", nargs="*", choices=list(SHAPES),
                         default=[name for name in SHAPES if name != "tiny"])
     parser.add_argument("--trained", nargs="*", choices=list(TRAINED),
