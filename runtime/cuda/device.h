@@ -22,6 +22,12 @@ struct ProductMemory {
   void *activations, *weights, *product, *workspace;
 };
 
+/// Bytes of the host's, and where they go.
+struct DeviceCopy {
+  void *device;
+  std::span<const std::byte> host;
+};
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -47,6 +53,11 @@ public:
   virtual const void *
   upload(std::span<const std::byte> bytes, const std::string &what,
          const std::function<void(uint64_t bytes)> &arrived) = 0;
+  /// Copies much, named `what`, while no kernel runs; `arrived` as above, with
+  /// the bytes of all.
+  virtual void
+  write_all(std::span<const DeviceCopy> copies, const std::string &what,
+            const std::function<void(uint64_t bytes)> &arrived) = 0;
 
   /// Copies, also while a kernel runs.
   virtual void write(void *device, const void *host, uint64_t bytes) = 0;

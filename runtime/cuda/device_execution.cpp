@@ -153,6 +153,19 @@ void DeviceExecution::upload_parameters(
   state.parameters = table;
 }
 
+void DeviceExecution::write_storages(
+    std::span<const StorageCopy> copies,
+    const std::function<void(uint64_t done, uint64_t total)> &progress) {
+  std::vector<DeviceCopy> all;
+  uint64_t total = 0;
+  for (const StorageCopy &copy : copies) {
+    all.push_back({storage_pointers[copy.storage], copy.bytes});
+    total += copy.bytes.size();
+  }
+  device->write_all(all, "weights and states",
+                    [&](uint64_t bytes) { progress(bytes, total); });
+}
+
 void DeviceExecution::reset_events() {
   std::vector<uint32_t> origins(
       std::max<uint64_t>(metadata.event_words * BATON_DEVICE_WORD_STRIDE,

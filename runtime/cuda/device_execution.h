@@ -30,6 +30,9 @@ public:
                      uint64_t bytes) override {
     device->write(storage_pointers[storage], data, bytes);
   }
+  void write_storages(std::span<const StorageCopy> copies,
+                      const std::function<void(uint64_t done, uint64_t total)>
+                          &progress) override;
   void read_storage(size_t storage, void *data, uint64_t bytes) override {
     device->read(data, storage_pointers[storage], bytes);
   }

@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 /// The kernels, by batonc.
@@ -140,12 +141,63 @@ public:
     auto [place, added] = uploads.try_emplace(bytes.data(), nullptr);
     if (added) {
       place->second = allocate(std::max<uint64_t>(1, bytes.size()), what);
-      copy_staged(place->second, bytes, what, arrived);
+      const DeviceCopy copy = {place->second, bytes};
+      write_all({&copy, 1}, what, arrived);
+    } else {
+      arrived(bytes.size());
     }
-    arrived(bytes.size());
     return place->second;
   }
 
+  /// Through two pinned buffers, one of which is filled while the other moves.
+  void write_all(std::span<const DeviceCopy> copies, const std::string &what,
+                 const std::function<void(uint64_t bytes)> &arrived) override {
+    make_current();
+    uint64_t total = 0;
+    for (const DeviceCopy &copy : copies)
+      total += copy.host.size();
+    struct Staging {
+      CudaDriver::Stream stream = {};
+      void *memory = nullptr;
+      uint64_t moving = 0;
+    } buffers[2];
+    uint64_t size = std::min<uint64_t>(staging_bytes, total), moved = 0;
+    const std::string copying = "copying " + what + " to " + gpu_name;
+    auto wait = [&](Staging &buffer) {
+      driver.check(driver.stream_synchronize(buffer.stream), copying);
+      moved += std::exchange(buffer.moving, 0);
+    };
+    for (Staging &buffer : buffers) {
+      driver.check(
+          driver.stream_create(&buffer.stream, CudaDriver::non_blocking),
+          "no stream for " + what);
+      driver.check(driver.host_allocate(&buffer.memory,
+                                        std::max<uint64_t>(1, size),
+                                        CudaDriver::mapped_and_portable),
+                   "no pinned memory for " + what);
+    }
+    int turn = 0;
+    for (const DeviceCopy &copy : copies)
+      for (uint64_t done = 0; done < copy.host.size(); turn ^= 1) {
+        Staging &buffer = buffers[turn];
+        wait(buffer);
+        if (moved)
+          arrived(moved);
+        buffer.moving = std::min<uint64_t>(size, copy.host.size() - done);
+        std::memcpy(buffer.memory, copy.host.data() + done, buffer.moving);
+        driver.check(
+            driver.copy_to_device(
+                reinterpret_cast<CudaDriver::Address>(copy.device) + done,
+                buffer.memory, buffer.moving, buffer.stream),
+            copying);
+        done += buffer.moving;
+      }
+    for (Staging &buffer : buffers) {
+      wait(buffer);
+      driver.check(driver.host_free(buffer.memory), "freeing pinned memory");
+    }
+    arrived(moved);
+  }
   void write(void *device, const void *host, uint64_t bytes) override {
     if (bytes == 0)
       return;
@@ -295,44 +347,6 @@ private:
                   gpu_name);
     kernel.blocks_by_multiprocessor = static_cast<unsigned>(blocks);
     kernels.push_back(kernel);
-  }
-
-  /// Through two pinned buffers, one of which is filled while the other moves.
-  void copy_staged(void *device, std::span<const std::byte> bytes,
-                   const std::string &what,
-                   const std::function<void(uint64_t bytes)> &arrived) {
-    CudaDriver::Stream streams[2] = {};
-    void *buffers[2] = {};
-    uint64_t size = std::min<uint64_t>(staging_bytes, bytes.size());
-    for (int i = 0; i < 2; ++i) {
-      driver.check(driver.stream_create(&streams[i], CudaDriver::non_blocking),
-                   "no stream for " + what);
-      driver.check(driver.host_allocate(&buffers[i],
-                                        std::max<uint64_t>(1, size),
-                                        CudaDriver::mapped_and_portable),
-                   "no pinned memory for " + what);
-    }
-    int turn = 0;
-    uint64_t done = 0;
-    for (; done < bytes.size(); turn ^= 1) {
-      uint64_t part = std::min<uint64_t>(size, bytes.size() - done);
-      driver.check(driver.stream_synchronize(streams[turn]),
-                   "copying " + what + " to " + gpu_name);
-      // All but the other buffer's.
-      if (done >= 2 * size)
-        arrived(done - size);
-      std::memcpy(buffers[turn], bytes.data() + done, part);
-      driver.check(driver.copy_to_device(
-                       reinterpret_cast<CudaDriver::Address>(device) + done,
-                       buffers[turn], part, streams[turn]),
-                   "copying " + what + " to " + gpu_name);
-      done += part;
-    }
-    for (int i = 0; i < 2; ++i) {
-      driver.check(driver.stream_synchronize(streams[i]),
-                   "copying " + what + " to " + gpu_name);
-      driver.check(driver.host_free(buffers[i]), "freeing pinned memory");
-    }
   }
 
   /// What lays out the sides of products by cuBLASLt.

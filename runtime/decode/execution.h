@@ -32,6 +32,12 @@ struct ExecutionOptions {
   std::function<void(uint64_t done, uint64_t total)> progress = {};
 };
 
+/// What goes to the beginning of a storage.
+struct StorageCopy {
+  size_t storage;
+  std::span<const std::byte> bytes;
+};
+
 /// The program linked into this executable, with memory and workers of its own.
 /// States keep their values from one run to the next.
 class Execution {
@@ -57,6 +63,10 @@ public:
   virtual void write_storage(size_t storage, const void *data, uint64_t bytes) {
   }
   virtual void read_storage(size_t storage, void *data, uint64_t bytes) {}
+  /// The same of much: says how far it is, with growing `done`.
+  virtual void write_storages(
+      std::span<const StorageCopy> copies,
+      const std::function<void(uint64_t done, uint64_t total)> &progress) {}
 
   /// Starts the persistent kernel on every worker and returns. With `observed`
   /// the driver sees the values of every phase; that takes exactly one worker.

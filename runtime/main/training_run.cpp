@@ -9,6 +9,7 @@
 #include "runtime/main/memory_check.h"
 #include "runtime/main/non_finite.h"
 #include "runtime/main/output.h"
+#include "runtime/main/progress.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/trainer.h"
 #include "runtime/main/validation.h"
@@ -142,8 +143,10 @@ public:
       shake_hands(*communicator, identity(run, *tensors), stage_axis());
       compare_weights(*communicator, *tensors, stage_axis());
     }
-    tensors->send("parameter");
-    tensors->send("optimizer");
+    Progress progress("copying weights and states to the device",
+                      options.run.quiet || !reports);
+    tensors->send_state(
+        [&](uint64_t done, uint64_t total) { progress.update(done, total); });
   }
 
   void steps();

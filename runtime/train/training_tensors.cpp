@@ -424,6 +424,18 @@ void TrainingTensors::send(std::string_view role) const {
       execution.write_storage(tensor.storage, tensor.data, tensor.bytes());
 }
 
+void TrainingTensors::send_state(
+    const std::function<void(uint64_t done, uint64_t total)> &progress) const {
+  if (execution.storages())
+    return;
+  std::vector<StorageCopy> copies;
+  for (std::string_view role : {"parameter", "optimizer"})
+    for (const TrainingTensor &tensor : tensors)
+      if (tensor.role == role)
+        copies.push_back({tensor.storage, {tensor.data, tensor.bytes()}});
+  execution.write_storages(copies, progress);
+}
+
 void TrainingTensors::fetch(std::string_view role) const {
   for (const TrainingTensor &tensor : tensors)
     if (tensor.role == role && !execution.storages())

@@ -106,6 +106,10 @@ public:
   /// Gives the execution what the tensors of a role hold, and takes it from
   /// there. On the host they are the same memory.
   void send(std::string_view role) const;
+  /// What a step changes, parameters and the optimizer's states, which is much:
+  /// says how far it is, with growing `done`, where there is something to copy.
+  void send_state(
+      const std::function<void(uint64_t done, uint64_t total)> &progress) const;
   void fetch(std::string_view role) const;
 
   const std::vector<TrainingTensor> &all() const { return tensors; }

@@ -6,7 +6,7 @@ what the CPU's program computes: logits for 1, 2, 3 and 8 workers and several
 chunks, by the kernel of one row too, in order and shuffled, across 2^32 events, and
 each value of a dump, which has those of the CPU's, and the results of norms that the
 CPU's tasks keep to themselves; and the tokens are those of the reference and of the
-CPU's program, greedy and sampled. Without fusion too.
+CPU's program, greedy and sampled. With --unfused, without fusion too.
 
 Tuned bodies have bits of their own, the same for any number of workers and any
 order of threads. BF16 weights flow through a ring when a step has one row: the
@@ -128,11 +128,12 @@ def test(arguments, scratch):
             expect(one.read() == other.read(), f"{name} is not what the CPU computes")
     print(f"{len(values[0])} values of a dump are the CPU's bit for bit")
 
-    passes = "--disable-pass=attention-fusion,linear-grouping,norm-rewrites"
-    unfused = [Program(arguments.batonc, arguments.folder, path(f"unfused{i}"), passes, *flags)
-               .logits(tokens, path("unfused.npy"))
-               for i, flags in enumerate(((), ("--target=cuda:emulated", "--batch-invariant")))]
-    expect(unfused[0] == unfused[1], "without fusion, the logits are not the CPU's")
+    if arguments.unfused:
+        passes = "--disable-pass=attention-fusion,linear-grouping,norm-rewrites"
+        unfused = [Program(arguments.batonc, arguments.folder, path(f"unfused{i}"), passes, *flags)
+                   .logits(tokens, path("unfused.npy"))
+                   for i, flags in enumerate(((), ("--target=cuda:emulated", "--batch-invariant")))]
+        expect(unfused[0] == unfused[1], "without fusion, the logits are not the CPU's")
 
     if json.loads(run([host.path, "info", "--json"]).stdout)["model"]["dtype"] != "bf16":
         host = Program(arguments.batonc, arguments.folder, path("host"), "--dtype=bf16")
@@ -171,6 +172,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--target", default="cuda:emulated", help="whose tuned bodies run")
+    parser.add_argument("--unfused", action="store_true")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

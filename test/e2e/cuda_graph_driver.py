@@ -3,7 +3,7 @@
 For each of its kernels for few and for many rows it captures the launches of a step
 twice, for steps of even and of odd numbers: all phases in order, those of a layer once
 for each, with no more blocks than tiles, on sm_90a each but the first allowed to start
-early. Then a graph is launched for each step, of the rows that it has.
+early. Then a graph is launched for each step, of the rows that it has. No kernel spills.
 
 Skipped (77) where NVRTC is neither installed nor fetched by tools/install-cuda.
 """
@@ -14,6 +14,7 @@ import os
 import sys
 
 import programs
+from cuda_compile import expect_fast
 from programs import expect, run
 
 
@@ -36,6 +37,8 @@ def test(arguments, scratch):
             lines = [line.split() for line in file]
 
         device = json.loads(run([path("program"), "info", "--json"]).stdout)["device"]
+        expect(device["kind"] == f"cuda:{architecture}", "info names another device")
+        expect_fast(device, architecture)
         expected, graph = [], 0
         for kernel in device["kernels"]:
             launches = [(phase, iteration) for segment in kernel["segments"]

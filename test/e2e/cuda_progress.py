@@ -3,7 +3,8 @@
 With a driver without a GPU (graph_driver.cpp) and weights of several staging buffers
 the line grows from one to the next; the emulated device has nothing to copy, and
 shows the end at once. The line is gone behind it, and not there without a terminal
-or with --quiet.
+or with --quiet. A run of training shows the same of weights and states, from tensor to
+tensor, once; on the CPU there is none.
 
 Skipped (77) where NVRTC is neither installed nor fetched by tools/install-cuda.
 """
@@ -19,6 +20,7 @@ import sys
 import programs
 from programs import expect, run
 from terminals import watch
+from training import write_tokens
 
 STAGING_BYTES = 64 << 20
 CLEARED = "\r\x1b[K"
@@ -51,20 +53,35 @@ def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     enlarge(arguments.folder, path("large"))
 
-    def shown(program, weights, *flags, terminals=("stderr",)):
+    def shown_by(command, what, terminals=("stderr",)):
         """The percentages of the line, which stands alone."""
         environment = dict(os.environ, LD_LIBRARY_PATH=arguments.driver, FAKE_DRIVER_LOG=path("log"))
-        _, text = watch([path(program), "generate", "--weights", weights, "--tokens", "1", "--max-new-tokens", 2,
-                         "--json", "--no-cache", *flags], {name: None for name in terminals}, environment)
-        found = re.findall(r"\rcopying weights to the device \[([#.]{30})\] +(\d+) %", text)
+        _, text = watch(command, {name: None for name in terminals}, environment)
+        found = re.findall(rf"\rcopying {what} to the device \[([#.]{{30}})\] +(\d+) %", text)
         expect(all(bar.count("#") == int(percent) * 30 // 100 for bar, percent in found), f"bars: {text!r}")
         expect(not found or CLEARED in text[text.rindex("copying"):], f"the line stays: {text!r}")
         return [int(percent) for _, percent in found]
+
+    def shown(program, weights, *flags, terminals=("stderr",)):
+        return shown_by([path(program), "generate", "--weights", weights, "--tokens", "1", "--max-new-tokens", 2,
+                         "--json", "--no-cache", *flags], "weights", terminals)
 
     run([arguments.batonc, arguments.folder, "-o", path("emulated"), "--quiet", "--target=cuda:emulated"])
     expect(shown("emulated", arguments.folder)[-1:] == [100], "no line for the emulated device")
     run([arguments.batonc, arguments.folder, "-o", path("host"), "--quiet"])
     expect(shown("host", arguments.folder) == [], "a line without a device")
+
+    write_tokens(path("tokens.u16"), ((7 * i) % 97 for i in range(64)))
+    for target in ("cpu", "cuda:emulated"):
+        program = target.replace(":", "-")
+        run([arguments.batonc, arguments.folder, "-o", path(program), "--quiet", "--mode=train", f"--target={target}"])
+        train = [path(program), "train", "--weights", arguments.folder, "--data", path("tokens.u16"), "--batch", 1,
+                 "--seq", 8, "--steps", 1, "--warmup", 0, "--out"]
+        grown = shown_by([*train, path(f"{program}-run")], "weights and states")
+        expect(grown == sorted(set(grown)) and (grown[-1:] == [100] and len(grown) > 2) == (target != "cpu"),
+               f"training on {target}: the line grows like {grown}")
+        expect(shown_by([*train, path(f"{program}-quiet"), "--quiet"], "weights and states") == [],
+               f"training on {target}: a line with --quiet")
 
     result = run([arguments.batonc, path("large"), "-o", path("program"), "--quiet", "--target=cuda:sm_80"],
                  check=False)

@@ -2,10 +2,9 @@
 
 In F32, and with --batch-invariant, every body does the CPU's arithmetic, so that a run is
 the CPU's bit for bit: the lines of steps with several microbatches and validations, and
-the weights, gradients and optimizer's states behind them, for any number of workers and
-order of threads.
+the weights, gradients and optimizer's states behind them, for any order of threads.
 
-With --emit-unproved: so is a run that is resumed, and a step that is not finite ends
+With --emit-unproved: for another number of workers, too, and so is a run that is resumed, and a step that is not finite ends
 in the CPU's words. Both sanitizers have nothing to report, but a race where a phase of
 the backward does not wait.
 """
@@ -53,7 +52,7 @@ def test(arguments, scratch):
 
     lines = train("host", "host-run", "--validate-every", 2, "--gradients", path("host.gradients"))
     expect(len(lines) == 4 and "validation_loss" in lines[3], f"steps: {lines}")
-    for workers, seed in ((1, 0), (3, 7)):
+    for workers, seed in ((1, 0), (3, 7)) if arguments.emit_unproved else ((3, 7),):
         out = f"device-run-{workers}"
         found = train("device", out, "--validate-every", 2, "--workers", workers,
                       "--gradients", path("device.gradients"), seed=seed)

@@ -38,7 +38,8 @@ def test(arguments, scratch):
     scripts = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu")
     folder, out = os.path.join(scratch, "packed"), os.path.join(scratch, "results.json")
     run([sys.executable, os.path.join(scripts, "pack.py"), arguments.batonc, folder,
-         "--target=cuda:emulated", "--cases", arguments.case, *GRAPH_CASES, "--shapes", "tiny", "--trained", "tiny-gpt2"])
+         "--target=cuda:emulated", "--cases", arguments.case, *GRAPH_CASES, "--trained-cases", arguments.case, "--shapes", "tiny",
+         "--trained", "tiny-gpt2"])
     large = os.path.join(scratch, "large")
     result = run([sys.executable, os.path.join(scripts, "pack.py"), arguments.batonc, large, "--target=cuda:emulated",
                   "--cases", "--shapes", "--trained", "--most-bytes", 1000], check=False)

@@ -22,6 +22,7 @@ FOLDER is then copied to that machine; run.py --help says how to go on. With
 
 import argparse
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -131,7 +132,7 @@ class Pack:
         for variant in flags:
             self.program(checkpoint, self.place("cases", name, variant), *flags[variant])
         entry = {"model_type": model_type, "variants": list(flags)}
-        if name in TRAINED_CASES:
+        if name in self.arguments.trained_cases:
             self.trained_case(name, checkpoint)
             entry["trained"] = True
         if name in rank_parts.CASES:
@@ -212,6 +213,8 @@ def main():
     parser.add_argument("folder", help="is made")
     parser.add_argument("--target", default="cuda:sm_90a")
     parser.add_argument("--cases", nargs="*", default=CASES, help="names under test/golden")
+    parser.add_argument("--trained-cases", nargs="*", choices=list(TRAINED_CASES), default=list(TRAINED_CASES),
+                        help="which of these cases train, too")
     parser.add_argument("--shapes", nargs="*", choices=list(SHAPES),
                         default=[name for name in SHAPES if name != "tiny"])
     parser.add_argument("--trained", nargs="*", choices=list(TRAINED),
@@ -230,8 +233,12 @@ def main():
         cases = {name: pack.case(name) for name in arguments.cases}
         shapes = {name: pack.shape(name) for name in arguments.shapes}
         trained = {name: pack.trained(name) for name in arguments.trained}
-        # One archive: the programs have most of their bytes in common.
-        with tarfile.open(os.path.join(arguments.folder, "payload.tar.xz"), "w:xz") as archive:
+        # One archive: the programs have most of their bytes in common, some of them 15 MB
+        # each. What a dry run unpacks at once is only compressed quickly.
+        filters = [{"id": lzma.FILTER_LZMA2, "preset": 0 if pack.architecture == "emulated" else 6,
+                    "dict_size": 64 << 20}]
+        with lzma.open(os.path.join(arguments.folder, "payload.tar.xz"), "w", filters=filters) as file, \
+                tarfile.open(fileobj=file, mode="w") as archive:
             archive.add(scratch, ".")
     for name in SCRIPTS:
         shutil.copy(os.path.join(HERE, name), arguments.folder)
