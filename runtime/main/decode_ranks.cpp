@@ -5,6 +5,7 @@
 #include "runtime/comm/in_process.h"
 #include "runtime/comm/message_passing.h"
 #include "runtime/decode/decoding_stages.h"
+#include "runtime/main/handshake.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/ranks.h"
 #include "runtime/main/weights.h"
@@ -338,6 +339,7 @@ void on_decode_ranks(const Metadata &metadata, const RunOptions &run,
     return drive(DecodeRanks(metadata, options));
   on_ranks(metadata, run, options, [&](Ranks &ranks) {
     ranks.run([&](Communicator *communicator, unsigned workers) {
+      shake_hands(*communicator, identity(metadata, run));
       DecodeRanks own(metadata, options, *communicator, workers);
       if (communicator->rank() == rank_with_logits(metadata.json, mesh))
         drive(own);

@@ -3,7 +3,9 @@
 #include "runtime/main/handshake.h"
 
 #include "runtime/main/plain_text.h"
+#include "runtime/main/weights.h"
 #include "runtime/train/checksum.h"
+#include "runtime/weights/checkpoint.h"
 #include "runtime/weights/hash.h"
 
 #include <algorithm>
@@ -36,7 +38,34 @@ hash_parts(const TrainingTensors &tensors) {
   return result;
 }
 
+/// Of every tensor its name, its shape and a few of its bytes: a rank that
+/// decodes reads its own part only.
+std::string sample_of(const Checkpoint &checkpoint) {
+  constexpr uint64_t samples = 16, most = 64;
+  uint64_t hash = 0;
+  for (const std::string &name : checkpoint.names()) {
+    const Tensor &tensor = *checkpoint.find({name}).tensor;
+    hash = hash_bytes(name.data(), name.size(), hash);
+    hash = hash_bytes(tensor.shape.data(),
+                      tensor.shape.size() * sizeof(uint64_t), hash);
+    const uint64_t bytes = std::min(most, tensor.bytes);
+    for (uint64_t i = 0; i < samples; ++i)
+      hash = hash_bytes(tensor.data + (tensor.bytes - bytes) / samples * i,
+                        bytes, hash);
+  }
+  return hash_text(hash);
+}
+
 } // namespace
+
+nlohmann::ordered_json identity(const Metadata &metadata,
+                                const RunOptions &run) {
+  nlohmann::ordered_json result;
+  result["executable"] = summarize_file("/proc/self/exe").checksum;
+  result["mesh"] = Mesh::parse(metadata.json).text();
+  result["weights"] = sample_of(Checkpoint::open(weights_folder(run)));
+  return result;
+}
 
 nlohmann::ordered_json identity(const TrainingRun &run,
                                 const TrainingTensors &tensors) {

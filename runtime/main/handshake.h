@@ -17,6 +17,11 @@ namespace baton {
 nlohmann::ordered_json identity(const TrainingRun &run,
                                 const TrainingTensors &tensors);
 
+/// The same of ranks that decode, which do what the one with the logits says.
+/// The weights are those of the checkpoint, by a hash of samples.
+nlohmann::ordered_json identity(const Metadata &metadata,
+                                const RunOptions &run);
+
 /// That ranks which made the same steps have the same weights, or the same part
 /// of them; where ranks have other layers, those in one place of `axis`. Throws
 /// AgreedError, naming one that differs.

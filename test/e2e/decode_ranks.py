@@ -3,8 +3,8 @@
 Compiled with --mesh=tp=2 (or what is given; stages of a pipeline alone have the same
 bits): generated tokens are one rank's, logits near them; any number of workers and any
 chunks of the prompt have the same bits, and so have ranks that are processes. A rank
-that fails or does not come ends the job with one line, and so does another number of
-ranks than the mesh's.
+that fails or does not come ends the job with one line, and so do another number of
+ranks than the mesh's and a process with other weights.
 """
 
 import argparse
@@ -14,11 +14,13 @@ import os
 import re
 import shutil
 import struct
+from types import SimpleNamespace
 
 import programs
 from programs import expect, run
+from train_endings import edit_weights
 from train_ranks import MPI
-from training import read_bytes
+from training import read_bytes, read_tensors
 
 PROMPT = [5, 99, 1, 42, 42, 7, 64, 3, 18, 77, 2, 11]
 
@@ -53,6 +55,13 @@ def check_job(arguments, path, program, mesh, what, wanted, scores):
     expect(logits(path("processes.npy")) == scores, f"{what}, processes: other logits")
     failed = run([*MPI, "-n", ranks, *generate, "--rank-fault", "1:3:fail"], check=False)
     expect(failed.returncode and "rank 1: step 3, " in failed.stderr, f"{what}, processes: {failed}")
+    name = next(iter(read_tensors(os.path.join(arguments.folder, "model.safetensors"))))
+    other = edit_weights(SimpleNamespace(path=path, golden=arguments.folder), name,
+                         lambda values, shape: [value + 1 for value in values])
+    last = [other if argument == arguments.folder else argument for argument in generate]
+    failed = run([*MPI, "-n", ranks - 1, *generate, ":", "-n", 1, *last], check=False)
+    expect(failed.returncode and f"rank {ranks - 1} is refused: it differs from rank 0 in weights" in failed.stderr,
+           f"{what}, other weights: {failed}")
 
 
 def test(arguments, scratch):

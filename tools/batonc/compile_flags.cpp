@@ -165,6 +165,7 @@ std::string tools::CompileFlags::finishPipeline(CompileOptions &options) const {
   if (target != "cpu")
     return "--mesh=" + mesh + " with --target=" + target +
            " is not built yet; stages of a pipeline run on --target=cpu";
+  const bool trains = mode.value == "train";
   if (!trains && !pipeline.empty())
     return "--pipeline=" + pipeline +
            " is for --mode=train; a program that decodes has one sequence, "
