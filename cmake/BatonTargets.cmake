@@ -14,7 +14,7 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
 # Reading headers is half of what compiling takes, so those of MLIR that most files
 # include are read once for all libraries.
-file(WRITE ${PROJECT_BINARY_DIR}/precompiled.cpp "")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "")
 add_library(BatonMlirHeaders OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
 target_include_directories(BatonMlirHeaders SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 # Without the time, a compiler cache finds the same file.

@@ -42,7 +42,7 @@ def write_weights(text, folder):
     with open(os.path.join(folder, "model.safetensors"), "wb") as file:
         file.write(struct.pack("<Q", len(encoded)) + encoded + data.tobytes())
     with open(os.path.join(folder, "config.json"), "w") as file:
-        json.dump({"model_type": "low-rank", "vocab_size": VOCABULARY}, file)
+        json.dump({"model_type": "llama", "vocab_size": VOCABULARY}, file)
     return list(shapes)
 
 
