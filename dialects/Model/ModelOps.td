@@ -165,7 +165,8 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
       model.return %logits : !model.tensor<outputs x 131 x f32>
     }
     ```
-    `family` names the importer that wrote it, for information only.
+    `family` names the importer that wrote it: what config.json calls the
+    `model_type` of its checkpoints, where programs that train compare it.
 
     With `training`, a step computes losses: its rows are the tokens of several
     sequences, none longer than `max_seq`, one behind the other.
