@@ -405,7 +405,6 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
                           const CompileOptions &options,
                           llvm::ArrayRef<TargetDescription> descriptions,
                           const Installation &installation) {
-  auto start = std::chrono::steady_clock::now();
   event::ProgramOp program = programs.front();
   if (programs.size() > 1 && !isCuda(options) && !hasStages(program))
     return createStringError("--target=" + options.target +
@@ -447,7 +446,7 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
     return error;
   if (!options.quiet) {
     std::chrono::duration<double> seconds =
-        std::chrono::steady_clock::now() - start;
+        std::chrono::steady_clock::now() - options.begun;
     llvm::errs() << llvm::format(
         "%s: %zu phases, %llu events, proof %s, compiled for %s in %.1f s%s\n",
         options.output.c_str(),
@@ -490,8 +489,10 @@ compiler::readTarget(const CompileOptions &options,
   if (!isCuda(options))
     descriptions->resize(1);
   // ThreadSanitizer tells 256 threads apart and forgets accesses of others: of
-  // several blocks that is few threads each.
-  if (isCuda(options) && options.sanitize == "thread")
+  // several blocks that is few threads each. Who describes the target says how
+  // many.
+  if (isCuda(options) && options.sanitize == "thread" &&
+      options.targetFile.empty())
     for (TargetDescription &description : *descriptions)
       description.threads = 32;
   return descriptions;

@@ -14,6 +14,7 @@
 
 #include "llvm/Support/Error.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -72,6 +73,9 @@ struct CompileOptions {
   /// Ranks on devices exchange tensors beside the kernel, which leaves so many
   /// multiprocessors to NCCL; 0: between launches.
   int64_t ncclMultiprocessors = 0;
+  /// What is printed of the time a compilation took counts from here.
+  std::chrono::steady_clock::time_point begun =
+      std::chrono::steady_clock::now();
   /// On a device, a row's bits do not depend on how many rows share its step.
   bool batchInvariant = false;
   /// Of the code for a CPU: 1, 2 or 3. The bits are the same.

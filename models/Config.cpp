@@ -191,6 +191,15 @@ std::optional<Config> Config::object(const char *name) const {
   return Config(file, path + name + ".", *value);
 }
 
+void Config::allowOnly(std::initializer_list<const char *> names) const {
+  std::string known;
+  for (const char *name : names)
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  for (const auto &[name, value] : values.items())
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      fail("'" + path + name + "' is not known, expected " + known);
+}
+
 std::vector<double> Config::numbers(const char *name, double least,
                                     double most) const {
   const json *value = find(name);

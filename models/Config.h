@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -47,6 +48,9 @@ public:
   std::string text(const char *name) const;
   std::string text(const char *name, const char *absent) const;
   std::optional<Config> object(const char *name) const;
+  /// Fails on the first field of another name: of an object that is Baton's own,
+  /// whoever misspells one is told.
+  void allowOnly(std::initializer_list<const char *> names) const;
   /// Lists; the first has to be there.
   std::vector<double> numbers(const char *name, double least,
                               double most) const;

@@ -25,6 +25,8 @@ models::readHyperConnections(const Config &config, int64_t width,
   std::optional<Config> field = config.object("hyper_connections");
   if (!field)
     return std::nullopt;
+  field->allowOnly(
+      {"streams", "mode", "iterations", "epsilon", "norm_epsilon"});
   HyperConnections form;
   form.streams = field->integer("streams", 1, kMostStreams);
   form.mixing = readMode(*field);

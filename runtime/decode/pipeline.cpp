@@ -3,6 +3,7 @@
 #include "runtime/decode/pipeline.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/memory.h"
 
 #include <algorithm>
 #include <charconv>
@@ -18,11 +19,6 @@ namespace {
 [[noreturn]] void damaged(const std::string &what) {
   throw Error("this program's description is damaged: " + what);
 }
-
-/// Every storage begins on a page: memory lands near who touches it first.
-constexpr uint64_t page = 4096;
-
-uint64_t round_up(uint64_t bytes) { return (bytes + page - 1) / page * page; }
 
 StorageUse parse_use(const nlohmann::json &json) {
   StorageUse use;
@@ -170,7 +166,7 @@ StageLayout::StageLayout(const Pipeline &pipeline, uint32_t place)
     for (const StorageUse &use : pipeline.uses[call.program]) {
       begins.push_back(end);
       if (use.scope == Scope::Transient) {
-        end += round_up(use.bytes);
+        end += round_up(use.bytes, page_bytes);
         continue;
       }
       uint64_t count = use.slot == "microbatch" ? pipeline.microbatches
@@ -190,7 +186,7 @@ StageLayout::StageLayout(const Pipeline &pipeline, uint32_t place)
     uint64_t end = 0;
     for (auto [key, bytes] : sizes) {
       regions.push_back({key.first, key.second, end, bytes});
-      end += round_up(bytes);
+      end += round_up(bytes, page_bytes);
     }
     return end;
   };

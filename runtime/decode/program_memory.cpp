@@ -12,11 +12,6 @@ namespace {
 
 constexpr uint64_t cache_line = 64;
 constexpr uint64_t words_per_line = cache_line / sizeof(uint32_t);
-constexpr uint64_t page = 4096;
-
-uint64_t round_up(uint64_t bytes, uint64_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 HugeRegion reserve(const std::string &what, uint64_t bytes) {
   try {
@@ -43,10 +38,10 @@ ProgramMemory::ProgramMemory(const Metadata &metadata, unsigned workers)
   // A line behind the events and behind every scratch belongs to nobody, so
   // that the address sanitizer sees a task leave its own.
   uint64_t word_bytes = event_count * cache_line;
-  uint64_t event_bytes = round_up(word_bytes + cache_line, page);
+  uint64_t event_bytes = round_up(word_bytes + cache_line, page_bytes);
   uint64_t base_bytes = round_up(event_count * sizeof(uint32_t), cache_line);
   uint64_t used_bytes = base_bytes + metadata.scratch_bytes;
-  uint64_t worker_bytes = round_up(used_bytes + cache_line, page);
+  uint64_t worker_bytes = round_up(used_bytes + cache_line, page_bytes);
   shared = reserve("events and scratch", event_bytes + workers * worker_bytes);
   event_words = reinterpret_cast<uint32_t *>(shared.data());
   shared.forbid(word_bytes, event_bytes - word_bytes);

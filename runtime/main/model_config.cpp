@@ -45,15 +45,15 @@ Dimensions dimensions(const Metadata &metadata) {
 
 } // namespace
 
-void check_model_config(const Metadata &metadata,
-                        const std::filesystem::path &folder) {
+nlohmann::json check_model_config(const Metadata &metadata,
+                                  const std::filesystem::path &folder) {
   std::filesystem::path path = folder / "config.json";
   std::string family = metadata.json.at("model").value("family", std::string());
   std::error_code failure;
   if (!std::filesystem::is_regular_file(path, failure)) {
     // A model that is written as IR has none.
     if (family.empty())
-      return;
+      return nullptr;
     throw Error(path.string() +
                 ": no such file; checkpoints need a copy of it");
   }
@@ -83,6 +83,18 @@ void check_model_config(const Metadata &metadata,
   compare({"vocab_size"}, metadata.vocabulary);
   compare({"num_hidden_layers", "n_layer"}, known.layers);
   compare({"hidden_size", "n_embd"}, known.width);
+  return config;
+}
+
+std::string dropout_text(const nlohmann::json &config) {
+  std::string text;
+  if (config.is_object())
+    for (const auto &[name, value] : config.items())
+      if ((name.find("dropout") != name.npos ||
+           name.find("pdrop") != name.npos) &&
+          value.is_number() && value != 0)
+        text += (text.empty() ? "" : ", ") + name + " " + value.dump();
+  return text;
 }
 
 } // namespace baton

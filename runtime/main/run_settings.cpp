@@ -3,6 +3,7 @@
 #include "runtime/main/run_settings.h"
 
 #include "runtime/main/plain_text.h"
+#include "runtime/weights/hash.h"
 
 namespace baton {
 
@@ -20,7 +21,8 @@ nlohmann::json run_settings(const TrainOptions &options,
           {"--clip", options.clip},
           {"--validation-fraction", options.validation_fraction},
           // The same data may lie somewhere else.
-          {"tokens of --data", dataset.size()}};
+          {"tokens of --data", dataset.size()},
+          {"samples of --data", hash_text(dataset.sampled_hash())}};
 }
 
 std::string changed_settings(const nlohmann::json &before,

@@ -121,7 +121,10 @@ void compare_settings(const nlohmann::json &before, const nlohmann::json &now,
 void train(const Metadata &metadata, const TrainOptions &options,
            Ranks &ranks) {
   std::filesystem::path folder = model_folder(options);
-  check_model_config(metadata, folder);
+  std::string dropout = dropout_text(check_model_config(metadata, folder));
+  if (!dropout.empty() && !options.run.quiet && ranks.speak())
+    std::fprintf(stderr, "note: %s: %s; training has no dropout\n",
+                 (folder / "config.json").c_str(), dropout.c_str());
   BatchShape shape = batch_shape(metadata, options);
   ScheduleKind kind = parse_schedule(options.schedule);
   LearningRateSchedule schedule{kind, options.learning_rate, options.steps,

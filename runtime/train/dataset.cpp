@@ -5,6 +5,7 @@
 #include "runtime/error.h"
 #include "runtime/files/temporary.h"
 #include "runtime/train/text_files.h"
+#include "runtime/weights/hash.h"
 #include "runtime/weights/parallel.h"
 
 #include <algorithm>
@@ -250,6 +251,22 @@ void Dataset::read(uint64_t first, uint64_t count, int32_t *destination) const {
     count -= part;
     ++segment;
   }
+}
+
+uint64_t Dataset::sampled_hash() const {
+  constexpr uint64_t places = 64, length = 64;
+  uint64_t hash = token_count;
+  for (uint64_t i = 0; i < places; ++i) {
+    int32_t tokens[length];
+    // Without overflow, and the last ones too.
+    const uint64_t count = std::min(length, token_count);
+    const uint64_t last = token_count - count;
+    const uint64_t first =
+        last / (places - 1) * i + last % (places - 1) * i / (places - 1);
+    read(first, count, tokens);
+    hash = hash_bytes(tokens, count * sizeof *tokens, hash);
+  }
+  return hash;
 }
 
 void Dataset::write(const fs::path &path) const {

@@ -76,6 +76,9 @@ public:
                       const DatasetOptions &options);
 
   uint64_t size() const { return token_count; }
+  /// Of a few thousand tokens, evenly spread: other data has, most likely,
+  /// another one.
+  uint64_t sampled_hash() const;
   /// Copies tokens first ... first + count - 1, which there must be. Throws
   /// Error when a mapped file has been changed and holds a token beyond the
   /// vocabulary now.

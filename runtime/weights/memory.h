@@ -8,6 +8,13 @@
 
 namespace baton {
 
+/// What begins on a page of its own lies near who touches it first.
+constexpr uint64_t page_bytes = 4096;
+
+constexpr uint64_t round_up(uint64_t bytes, uint64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
 /// Whether the address sanitizer watches this program.
 bool is_watched();
 

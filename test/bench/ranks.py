@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Compares training steps of data-parallel ranks with those of one rank, of the same
-global batch and with the same number of workers in all.
+"""Compares training steps of several ranks with those of one rank, of the same global
+batch and with the same number of workers in all.
 
-    test/bench/ranks.py build/bin/batonc --work DIR [--ranks 2] [--workers 2]
-                        [--hidden 256] [--layers 4] [--batch 8] [--seq 128]
-                        [--steps 12] [--rounds 5] [--zero 0 1] [--mpi]
+    test/bench/ranks.py build/bin/batonc --work DIR [--meshes dp=2 dp=2+zero=1 tp=2]
+                        [--workers 2] [--hidden 256] [--layers 4] [--batch 8] [--seq 128]
+                        [--steps 12] [--rounds 5] [--mpi]
 
-Makes a random checkpoint in DIR and compiles it with and without --mesh=dp=RANKS, for
-each of ZeRO's stages that --zero names. The
-verdict comes first: the losses of all steps have to agree to 1e-5. Then, over all
+Makes a random checkpoint in DIR and compiles it for one rank and for each of --meshes:
+what batonc's --mesh takes, and behind a + what other flags are to be (zero=1: --zero=1).
+The verdict comes first: the losses of all steps have to agree to 1e-5. Then, over all
 rounds, in which the programs take turns, the median of the steps' times but for each
 process's first two, the ratio to one rank's, and the bytes that a step sends.
 """
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -37,9 +38,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("batonc")
     parser.add_argument("--work", required=True)
-    for name, default in dict(ranks=2, workers=2, hidden=256, layers=4, batch=8, seq=128, steps=12, rounds=5).items():
+    for name, default in dict(workers=2, hidden=256, layers=4, batch=8, seq=128, steps=12, rounds=5).items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--zero", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--meshes", nargs="+", default=["dp=2", "dp=2+zero=1", "tp=2"])
     parser.add_argument("--mpi", action="store_true", help="also ranks that are processes")
     options = parser.parse_args()
     path = lambda name: os.path.join(options.work, name)
@@ -56,14 +57,17 @@ def main():
 
     programs = {"one rank": [path("one")]}
     run([options.batonc, model, "--mode=train", "--quiet", "-o", path("one")])
-    for stage in options.zero:
-        program, what = path(f"many-{stage}"), f", ZeRO-{stage}" if stage else ""
-        run([options.batonc, model, "--mode=train", f"--mesh=dp={options.ranks}", f"--zero={stage}", "--quiet", "-o",
+    ranks = {"one rank": 1}
+    for mesh in options.meshes:
+        program, (axes, *flags) = path(mesh), mesh.split("+")
+        run([options.batonc, model, "--mode=train", f"--mesh={axes}", *(f"--{flag}" for flag in flags), "--quiet", "-o",
              program])
-        programs[f"{options.ranks} threads{what}"] = [program]
+        count = math.prod(int(axis.split("=")[1]) for axis in axes.split(","))
+        programs[f"{mesh}, threads"] = [program]
         if options.mpi:
-            programs[f"{options.ranks} processes{what}"] = ["mpirun", "--allow-run-as-root", "--oversubscribe",
-                                                           "--bind-to", "none", "-n", options.ranks, program]
+            programs[f"{mesh}, processes"] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+                                              "-n", count, program]
+        ranks |= dict.fromkeys(programs.keys() - ranks, count)
 
     times, losses, sent = {name: [] for name in programs}, {}, {}
     for _ in range(options.rounds):
@@ -75,7 +79,7 @@ def main():
                  "--validation-fraction", 0, "--json", "--quiet"]).splitlines()]
             if "communication" in lines[-1]:
                 sent[name] = sum(sum(entry["sent"]) for entry in
-                                 lines.pop()["communication"]["collectives"]) / options.steps / options.ranks
+                                 lines.pop()["communication"]["collectives"]) / options.steps / ranks[name]
             losses[name] = [line["loss"] for line in lines]
             times[name] += [options.batch * options.seq / line["tokens_per_s"] for line in lines[WARM:]]
 

@@ -11,7 +11,7 @@ CPU's program, greedy and sampled. With --unfused, without fusion too.
 Tuned bodies have bits of their own, the same for any number of workers and any
 order of threads. BF16 weights flow through a ring when a step has one row: the
 logits are within 1e-5 of the largest. With more rows tensor cores round activations
-to BF16: 5e-2. Greedy tokens are the CPU's as long as its best logit leads by more than
+to BF16: 3e-2. Greedy tokens are the CPU's as long as its best logit leads by more than
 twice the error.
 """
 
@@ -140,7 +140,7 @@ def test(arguments, scratch):
         reference = host.logits(tokens, path("host.npy"))
     tuned = Program(arguments.batonc, arguments.folder, path("tuned"), f"--target={arguments.target}",
                     "--dtype=bf16")
-    for chunk, what, bound in ((1, "by the ring", 1e-5), (64, "by tensor cores", 5e-2)):
+    for chunk, what, bound in ((1, "by the ring", 1e-5), (64, "by tensor cores", 3e-2)):
         first = tuned.logits(tokens, path("tuned.npy"), "--prefill-chunk", chunk, "--workers", 1)
         again = tuned.logits(tokens, path("again.npy"), "--prefill-chunk", chunk, "--workers", 3,
                              environment=dict(os.environ, BATON_EMULATION_SEED="5"))

@@ -8,7 +8,7 @@
 - a ring that does not wait for its copies gives other logits;
 - a wait that is never fulfilled ends the kernel with its event, phase and task.
 
-With --clean only the first, with BF16 weights.
+With --clean only the first, with BF16 weights, and with warpgroups on tensor cores.
 """
 
 import argparse
@@ -46,25 +46,25 @@ def shuffled(seed):
     return dict(ENVIRONMENT, BATON_EMULATION_SEED=str(seed))
 
 
-def clean(arguments, case, what, flags, path):
+def clean(arguments, case, what, flags, path, threads=32, runs=RUNS, sanitizers=("thread", "address")):
     """The plain program's logits, which those with a sanitizer repeat in silence.
 
     The ring's sums depend on a block's threads, of which there are few under the
-    thread sanitizer: all programs have as many.
+    thread sanitizer: all programs have as many, `threads`.
     """
     with open(os.path.join(arguments.installation, "targets/cuda.json")) as file:
         target = json.load(file)
     with open(path("target.json"), "w") as file:
-        json.dump(target | {"threads": 32}, file)
+        json.dump(target | {"threads": threads}, file)
     flags = (*flags, f"--target-file={path('target.json')}")
     tokens = case["tokens"][:40]
     plain = Program(arguments.batonc, arguments.folder, path("plain"), *flags)
     references = {chunk: plain.logits(tokens, path("plain.npy"), "--prefill-chunk", chunk)
-                  for chunk in {chunk for _, chunk, _ in RUNS}}
-    for sanitizer in ("thread", "address"):
+                  for chunk in {chunk for _, chunk, _ in runs}}
+    for sanitizer in sanitizers:
         program = Program(arguments.batonc, arguments.folder, path(sanitizer),
                           f"--sanitize={sanitizer}", *flags)
-        for workers, chunk, seed in RUNS:
+        for workers, chunk, seed in runs:
             bits = program.logits(tokens, path("logits.npy"), "--workers", workers,
                                   "--prefill-chunk", chunk, environment=shuffled(seed))
             expect(bits == references[chunk],
@@ -102,6 +102,10 @@ def test(arguments, scratch):
     streaming = (emulated, "--dtype=bf16")
     if arguments.clean:
         clean(arguments, case, "the ring", streaming, path)
+        # Multiplications by warpgroups take four warps; the sanitizer follows two blocks
+        # of them.
+        clean(arguments, case, "tensor cores", streaming, path, threads=128, runs=((1, 20, 1), (2, 20, 2)),
+              sanitizers=("thread",))
         return
     clean(arguments, case, "portable bodies", (emulated,), path)
     references = clean(arguments, case, "the ring", streaming, path)

@@ -71,7 +71,7 @@ def test(arguments, scratch):
         if name.startswith(("bodies/", "sanitizer/", f"correct/{arguments.case}", "correct/train/",
                             f"ranks/{arguments.case}")):
             expect(part["verdict"] == "right", f"{name}: {part}")
-        if name.startswith(("floors/", "prefill/", "decode/", "train/")):
+        if name.startswith(("floors/", "prefill/", "operators/", "decode/", "train/")):
             expect(part["verdict"].startswith("skipped: "), f"{name} is measured: {part}")
     expect(parts[f"correct/{GRAPH_CASES[0]}/graph"].get("is_persistent_bit_for_bit")
            and {f"{kind}/tiny/{size}/1/{engine}" for kind, size in (("decode", 128), ("prefill", 512))

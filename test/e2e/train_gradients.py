@@ -83,7 +83,8 @@ def test(arguments, scratch):
         for tensor, kind, error in gradient_errors(read_tensors(path(name)), golden["tensors"]):
             expect(kind == "F32", f"{what}: {tensor} is in {kind}")
             reference = golden["tensors"][tensor]
-            bound = max(1e-5, 2 * reference["float32_error"])
+            # The estimate may be a quarter too small.
+            bound = 0.75 * max(1e-5, 2 * reference["float32_error"])
             expect(error <= bound, f"{what}: {tensor} is off by {error:.2e}, allowed {bound:.2e}")
             worst = max(worst, error)
             total += reference["norm"] ** 2

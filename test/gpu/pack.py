@@ -178,7 +178,16 @@ class Pack:
         for variant in self.variants:
             self.program(os.path.dirname(config), self.place("shapes", name, variant),
                          f"--max-seq={longest}", *VARIANTS[variant])
-        return {"model_type": SHAPES[name]["model_type"], "variants": self.variants}
+        return {"model_type": SHAPES[name]["model_type"], "variants": self.variants,
+                "kinds": self.kinds(os.path.dirname(config), f"--max-seq={longest}")}
+
+    def kinds(self, model, *flags):
+        """Which phases of a prompt are products with weights, and which attention."""
+        explained = run(self.batonc, "explain", model, f"--target={self.arguments.target}", HOST, "--prefill", 8,
+                        "--json", "--quiet", *flags)
+        calls = {phase["name"]: " ".join(phase["calls"]) for phase in json.loads(explained)["phases"]}
+        return {kind: [name for name, bodies in calls.items() if body in bodies]
+                for kind, body in (("linear", "linear"), ("attention", "attention"))}
 
     def cubin(self, source, architecture, *headers):
         """Whether there is NVRTC to compile it."""

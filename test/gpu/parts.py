@@ -1,7 +1,8 @@
 """What run.py runs: parts, by name, each of which gives a dictionary of results.
 
 Correctness: `bodies/...`, `correct/...`, `ranks/...` (rank_parts.py), `sanitizer/...`. Speed: `floors/WHAT/ROUND`,
-`prefill/SHAPE/TOKENS/ROUND/ENGINE`, `decode/SHAPE/CONTEXT/ROUND/ENGINE` and
+`prefill/SHAPE/TOKENS/ROUND/ENGINE`, `operators/SHAPE/TOKENS/ROUND` (a prompt's time by what
+it is spent on), `decode/SHAPE/CONTEXT/ROUND/ENGINE` and
 `train/SHAPE/BATCHxSEQ/ROUND/ENGINE` (training_parts.py); engines
 follow one another within a round, in another order each time, so that what changes
 with time changes for all. Every result has a "verdict": "right", "skipped: ...", or
@@ -290,6 +291,23 @@ def program_speed(kit, shape, variant, kind, size):
             "program_says": answer["verdict"], "costs": costs, "verdict": verdict}
 
 
+def operators(kit, shape, size):
+    """Where the program's time goes in a prompt: seconds of its linears and of its
+    attention."""
+    program = kit.path("shapes", shape, "baton")
+    costs = kit.json(program, "info", "--json")["costs"]
+    answer = kit.json(program, "bench", "--json", "--quiet", "--profile", "--repeat", 1, "--decode", 1,
+                      "--prefill", 8 if kit.dry else size)
+    if not answer.get("verdict", "").startswith("bit-identical"):
+        return {"verdict": "WRONG"}
+    seconds = {kind: sum(phase["prefill_s"] for phase in answer["profile"] if phase["phase"] in names)
+               for kind, names in kit.about["shapes"][shape]["kinds"].items()}
+    missing = [kind for kind, value in seconds.items() if not value > 0]
+    if missing:
+        return {"verdict": f"WRONG: no time for {' and '.join(missing)}"}
+    return {"verdict": NOTHING} if kit.dry else {"seconds": seconds, "costs": costs, "verdict": "right"}
+
+
 def torch_speed(kit, shape, form, kind, size):
     if not has_torch():
         return {"verdict": "skipped: torch cannot be imported"}
@@ -345,6 +363,13 @@ def parts(about, rounds):
         if case.get("trained"):
             yield f"correct/train/{name}", lambda kit, name=name: training_parts.correct(kit, name)
     yield from rank_parts.parts(about)
+    for tool in ("memcheck", "racecheck"):
+        yield f"sanitizer/{tool}/bodies", lambda kit, tool=tool: sanitized_bodies(
+            kit, tool, "*MatchesOracle*:Rope.*:Elementwise.*-*Layout*:*EveryLayout*")
+        for name in SANITIZED:
+            if name in about["cases"]:
+                yield (f"sanitizer/{tool}/{name}",
+                       lambda kit, a=(tool, name): sanitized_case(kit, *a))
     for turn in range(rounds):
         for what in ("read", "matmul"):
             yield f"floors/{what}/{turn + 1}", lambda kit, what=what: floor(kit, what)
@@ -357,6 +382,9 @@ def parts(about, rounds):
                             continue
                         yield (f"{kind}/{shape}/{size}/{turn + 1}/{engine}",
                                lambda kit, a=(kind, shape, size, engine): speed(kit, *a))
+                    if kind == "prefill":
+                        yield (f"operators/{shape}/{size}/{turn + 1}",
+                               lambda kit, a=(shape, size): operators(kit, *a))
         for shape, trained in about["trained"].items():
             names = list(training_parts.PROGRAMS) + [f"torch-{numbers}" for numbers in training_parts.NUMBERS]
             for i in range(len(names)):
@@ -364,10 +392,3 @@ def parts(about, rounds):
                 yield (f"train/{shape}/{trained['batch']}x{trained['seq']}/{turn + 1}/{engine}",
                        lambda kit, a=(shape, (trained["batch"], trained["seq"]), engine):
                        training_parts.speed(kit, *a, has_torch, NOTHING))
-    for tool in ("memcheck", "racecheck"):
-        yield f"sanitizer/{tool}/bodies", lambda kit, tool=tool: sanitized_bodies(
-            kit, tool, "*MatchesOracle*:Rope.*:Elementwise.*-*Layout*:*EveryLayout*")
-        for name in SANITIZED:
-            if name in about["cases"]:
-                yield (f"sanitizer/{tool}/{name}",
-                       lambda kit, a=(tool, name): sanitized_case(kit, *a))

@@ -50,13 +50,14 @@ def step_bytes(costs, context):
 
 
 def prompt_operations(costs, tokens):
-    operations = (tokens * (costs["flops_per_token"] - costs["flops_per_output"])
-                  + costs["flops_per_output"])
+    """{kind of phase: floating-point operations}"""
+    attention = 0
     for entry in costs["attention"]:
         growing = min(entry["window"] or tokens, tokens)
         pairs = growing * (growing + 1) / 2 + (tokens - growing) * entry["window"]
-        operations += pairs * entry["flops_per_position"]
-    return operations
+        attention += pairs * entry["flops_per_position"]
+    return {"linear": tokens * (costs["flops_per_token"] - costs["flops_per_output"]) + costs["flops_per_output"],
+            "attention": attention}
 
 
 def samples(results, kind, shape, size):
@@ -119,9 +120,29 @@ def speed_table(results, kind, sizes):
                 if decode:
                     fraction = percent(costs and step_bytes(costs, size) / median * 1e3, bandwidth)
                 else:
-                    fraction = percent(costs and prompt_operations(costs, size) / median * 1e3, rate)
+                    fraction = percent(costs and sum(prompt_operations(costs, size).values()) / median * 1e3, rate)
                 yield row(shape, size, engine, f"{median:.3f}", f"{best:.3f}",
                           f"{(1 if decode else size) / median * 1e3:.1f}", fraction)
+
+
+def operator_table(results):
+    """Of a prompt's time, from the end of the phase before to that of each."""
+    _, rate = floors(results)
+    yield row("model", "prompt", "operator", "ms, median", "of matmul rate")
+    yield row(*["---"] * 3, *["---:"] * 2)
+    for shape in results["about"]["shapes"]:
+        judged = verdict(results, parts.judges(results["about"], shape, "baton"))
+        for size in parts.PROMPTS:
+            found = [part for name, part in results["parts"].items()
+                     if name.startswith(f"operators/{shape}/{size}/")]
+            wrong = next((part["verdict"] for part in found if part["verdict"] != "right"), judged)
+            if found and wrong != "right":
+                yield row(shape, size, wrong, "", "")
+                continue
+            for kind in found[0]["seconds"] if found else []:
+                median = statistics.median(part["seconds"][kind] for part in found)
+                operations = prompt_operations(found[0]["costs"], size)[kind]
+                yield row(shape, size, kind, f"{median * 1e3:.3f}", percent(operations / median, rate))
 
 
 def training_table(results):
@@ -186,6 +207,8 @@ def page(results):
     yield from speed_table(results, "decode", parts.CONTEXTS)
     yield from ["", "## Prefill", ""]
     yield from speed_table(results, "prefill", parts.PROMPTS)
+    yield ""
+    yield from operator_table(results)
     if results["about"]["trained"]:
         yield from ["", "## Training", ""]
         yield from training_table(results)

@@ -25,6 +25,9 @@ RESULTS = {
         "floors/read/1": RIGHT | {"best": 2e6}, "floors/matmul/1": RIGHT | {"median": 1e6},
         "decode/llama/128/1/baton": RIGHT | {"milliseconds": [2.0] * 8 + [1.0] * 8, "costs": COSTS},
         "decode/llama/128/2/baton": RIGHT | {"milliseconds": [1.0] * 8, "costs": COSTS},
+        "operators/llama/512/1": RIGHT | {"seconds": {"linear": 0.002, "attention": 0.5}, "costs": COSTS},
+        "operators/llama/512/2": RIGHT | {"seconds": {"linear": 0.003, "attention": 0.6}, "costs": COSTS},
+        "operators/llama/512/3": RIGHT | {"seconds": {"linear": 0.004, "attention": 0.7}, "costs": COSTS},
         "decode/llama/128/1/torch-graph": RIGHT | {"milliseconds": [4.0] * 9},
         "decode/llama/128/1/torch-compile": RIGHT | {"milliseconds": [3.0] * 9},
         "correct/train/llama-gqa": RIGHT,
@@ -52,7 +55,12 @@ expect(fast in page(), page())
 expect("| llama | 128 | torch-compile | 3.000 | 3.000 | 333.3 | 16.7% |" in page(), page())
 expect("torch-graph" not in page(), "the slower of PyTorch's forms is shown")
 # (100 - 1 + ...) of a prompt: tokens * 2 + 1 + 2 * n (n + 1) / 2.
-expect(report.prompt_operations(COSTS, 10) == 10 * 2 + 1 + 2 * 55, "operations of a prompt")
+expect(report.prompt_operations(COSTS, 10) == {"linear": 10 * 2 + 1, "attention": 2 * 55}, "operations of a prompt")
+# 1025 operations of linears in 3 ms, 262656 of attention in 600 ms, of 1e6 a second.
+linears, attention = "| llama | 512 | linear | 3.000 | 34.2% |", "| llama | 512 | attention | 600.000 | 43.8% |"
+expect(linears in page() and attention in page(), page())
+expect(linears not in page(correct__llama_gqa__baton={"verdict": "WRONG"}), "wrong logits, and a figure")
+expect("| 512 | WRONG: no time" in page(operators__llama__512__2={"verdict": "WRONG: no time for linear"}), page())
 for judge in ("bodies__oracle", "correct__llama_gqa__baton"):
     for judged in ({"verdict": "WRONG: greedy_tokens"}, {"verdict": "failed", "error": "x", "tries": 2},
                    {"verdict": "skipped: x"}):

@@ -238,6 +238,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"llama", R"({"hyper_connections": {}})",
                   "'hyper_connections.streams' is missing, expected an integer "
                   "from 1 to 8"},
+        BadConfig{"llama",
+                  R"({"hyper_connections": {"streams": 4, "mixing": "free"}})",
+                  "'hyper_connections.mixing' is not known, expected streams, "
+                  "mode, iterations, epsilon, norm_epsilon"},
         BadConfig{"gpt2", R"({"hyper_connections": {"streams": 9}})",
                   "'hyper_connections.streams' is 9, expected 1 to 8"},
         BadConfig{"qwen3",

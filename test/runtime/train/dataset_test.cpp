@@ -173,6 +173,22 @@ TEST_F(DatasetTest, TokenFiles) {
   EXPECT_EQ(all(Dataset::open(folder.path / "t.u32", {.vocabulary = 151936})),
             std::vector<int32_t>(wide.begin(), wide.end()));
 
+  // A changed token that is among those sampled, and data of another length.
+  const uint64_t hash =
+      Dataset::open(folder.path / "t.u32", {.vocabulary = 151936})
+          .sampled_hash();
+  EXPECT_EQ(Dataset::open(folder.path / "t.u32", {.vocabulary = 151936})
+                .sampled_hash(),
+            hash);
+  for (size_t place : {size_t(0), wide.size() - 1}) {
+    std::swap(wide[place], wide[place / 2 + 1]);
+    write_file(folder.path / "t.u32", as_file(wide));
+    EXPECT_NE(Dataset::open(folder.path / "t.u32", {.vocabulary = 151936})
+                  .sampled_hash(),
+              hash);
+    std::swap(wide[place], wide[place / 2 + 1]);
+  }
+
   wide[2'345'678] = 151936;
   write_file(folder.path / "t.u32", as_file(wide));
   std::string message = refusal(folder.path / "t.u32", 151936);

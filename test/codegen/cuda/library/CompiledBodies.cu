@@ -10,6 +10,7 @@
 #include "codegen/cuda/library/library.h"
 #include "codegen/cuda/library/sequence_attention_matrix.h"
 #include "codegen/cuda/library/training.h"
+#include "test/codegen/cuda/library/stream_linears.h"
 
 /// Arguments out of memory, each in 8 bytes.
 struct Arguments {
@@ -92,6 +93,10 @@ BATON_MATRIX_KERNEL(product_gradient_bf16, 256)
 BATON_MATRIX_KERNEL(product_f16, 256)
 BATON_MATRIX_KERNEL(product_gradient_f16, 256)
 #endif
+
+BATON_SHARED_KERNEL(kernel_stream_linear, baton::test::stream_linear<256>)
+BATON_SHARED_KERNEL(kernel_stream_gated_linear,
+                    baton::test::stream_gated_linear<256>)
 
 // Attention on tensor cores, by names that say the dimensions.
 
