@@ -344,7 +344,7 @@ TEST_F(TrainRanksTest, ARankThatFailsEndsAll) {
   Lines whole = parse(run(train(2, "whole")));
   const std::pair<const char *, const char *> threads[] = {
       {"fail", "rank 1: step 5, losses: this rank fails on purpose"},
-      {"stall", "rank 0: step 5, losses: rank 1 does not come; after 0.5 s "
+      {"stall", "rank 0: step 5, losses: rank 1 does not come; after 2 s "
                 "(--rank-timeout)"}};
   const std::pair<const char *, const char *> processes[] = {
       threads[0],
@@ -358,7 +358,7 @@ TEST_F(TrainRanksTest, ARankThatFailsEndsAll) {
     Words command =
         train(2, out,
               {"--rank-fault", "1:5:" + kind, "--rank-timeout",
-               kind == "stall" ? "0.5" : "20", "--trace", path("trace.json"),
+               kind == "stall" ? "2" : "20", "--trace", path("trace.json"),
                "--gradients", path("gradients")});
     EXPECT_EQ(refused(by_mpi ? mpi(command) : command), text);
     EXPECT_EQ(temporary_files(), Words{}) << out;
