@@ -98,6 +98,9 @@ struct CompileOptions {
   /// Of what a parameter needs for training, how much every rank along the
   /// mesh's data axis has only a part of: ZeRO's stage, 0 for nothing.
   int zero = 0;
+  /// With zero 3: layers whose gathered weights are there at once, 2 to gather
+  /// those of the next one while one computes.
+  int gatheredLayers = 2;
   /// With stages, the schedule by which they run microbatches: see
   /// pipeline::makeSchedule().
   std::string pipeline;

@@ -100,6 +100,7 @@ void compiler::addVerification(mlir::PassManager &manager) {
 }
 
 void compiler::addTaskPasses(mlir::PassManager &manager,
+                             const CompileOptions &options,
                              const TargetDescription &target,
                              const schedule::Schedule &schedule,
                              size_t program) {
@@ -113,6 +114,7 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.plainRows = target.plainRows;
   tiles.logitsBytes = target.logitsBytes;
   tiles.bucket = target.bucketBytes;
+  tiles.gatheredLayers = options.gatheredLayers;
   manager.addPass(tasks::createTileTasks(tiles));
   manager.addPass(tasks::createScheduleStatic());
   manager.addPass(schedule.createPass("plan", program));

@@ -64,47 +64,89 @@ void RankSums::split(Trainable &trainable, Kept parts) {
   shards.add(trainable, axes, countRanks(mesh, axes), parts);
 }
 
-void RankSums::gatherParameters(ArrayRef<Operation *> ops) {
-  if (ops.empty())
-    return;
+RankSums::Gathers RankSums::gathersFor(ArrayRef<Operation *> ops,
+                                       bool inRings) {
   // In the order in which ops read them: who needs the first ones goes on while
   // others come.
+  Gathers complete;
   llvm::MapVector<ArrayAttr, SmallVector<const Shard *>> groups;
   llvm::DenseSet<const Shard *> seen;
-  Location location = ops.front()->getParentOp()->getLoc();
-  auto gather = [&](ArrayAttr axes, SmallVector<const Shard *> &list) {
-    PhaseBuilder phase = plan.phase(
-        plan.uniqueName(tiler.stack ? "layers.parameters" : "parameters"),
-        location, {plan.constant(1)}, {1});
-    SmallVector<event::TransferAttr> transfers;
-    for (const Shard *shard : list) {
-      const View &whole = shard->trainable->weight;
-      phase.reads(shard->weight, phase.whole(shard->weight));
-      phase.writes(whole, phase.whole(whole));
-      transfers.push_back(phase.transfer(
-          shard->weight, whole, shard->blocks.elements, shard->part()));
-    }
-    phase.exchange(ExchangeKind::all_gather, axes, "all_gather", transfers);
-    list.clear();
-  };
   for (Operation *one : ops) {
     auto op = dyn_cast<model::ParameterOp>(one);
     if (!op || !op->hasAttr(dist::kGathered))
       continue;
-    const Shard *shard = tiler.training->trainable(op.getResult()).shard;
-    if (!shard || !shard->parts.weight || !seen.insert(shard).second)
+    const Trainable &trainable = tiler.training->trainable(op.getResult());
+    const Shard *shard = trainable.shard;
+    if (!shard || !shard->parts.weight || trainable.isRing != inRings ||
+        !seen.insert(shard).second)
       continue;
     auto &list = groups[shard->axes];
     list.push_back(shard);
     int64_t bytes = 0;
     for (const Shard *pending : list)
       bytes += 4 * pending->blocks.elements;
-    if (bytes >= bucketBytes)
-      gather(shard->axes, list);
+    if (bytes < bucketBytes)
+      continue;
+    complete.emplace_back(shard->axes, list);
+    list.clear();
   }
   for (auto &[axes, list] : groups)
     if (!list.empty())
-      gather(axes, list);
+      complete.emplace_back(axes, list);
+  return complete;
+}
+
+PhaseBuilder RankSums::gather(StringRef name, ArrayAttr axes,
+                              ArrayRef<const Shard *> list,
+                              ArrayRef<std::pair<View, View>> views,
+                              Location location) {
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName(name), location, {plan.constant(1)}, {1});
+  SmallVector<event::TransferAttr> transfers;
+  for (auto [shard, view] : llvm::zip(list, views)) {
+    const auto &[part, whole] = view;
+    phase.reads(part, phase.whole(part));
+    phase.writes(whole, phase.whole(whole));
+    transfers.push_back(
+        phase.transfer(part, whole, shard->blocks.elements, shard->part()));
+  }
+  phase.exchange(ExchangeKind::all_gather, axes, "all_gather", transfers);
+  return phase;
+}
+
+void RankSums::gatherParameters(ArrayRef<Operation *> ops) {
+  if (ops.empty())
+    return;
+  Location location = ops.front()->getParentOp()->getLoc();
+  StringRef name = tiler.stack ? "layers.parameters" : "parameters";
+  for (bool isAhead : {false, true})
+    for (auto &[axes, list] : gathersFor(ops, isAhead)) {
+      SmallVector<std::pair<View, View>> views;
+      for (const Shard *shard : list)
+        views.push_back({shard->weight, shard->trainable->weight});
+      PhaseBuilder phase = gather(name, axes, list, views, location);
+      if (isAhead)
+        phase.isAhead();
+    }
+}
+
+void RankSums::gatherFirst(model::StackOp stack) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : stack.getBody().front())
+    ops.push_back(&op);
+  // What a parameter is depends on the stack that it stands in.
+  model::StackOp outside = tiler.stack;
+  tiler.stack = stack;
+  Gathers gathers = gathersFor(ops, /*inRings=*/true);
+  tiler.stack = outside;
+  int64_t layer = stack.getReverse() ? int64_t(stack.getRepeat()) - 1 : 0;
+  for (auto &[axes, list] : gathers) {
+    SmallVector<std::pair<View, View>> views;
+    for (const Shard *shard : list)
+      views.push_back({plan.layerOf(shard->weight, layer),
+                       plan.layerOf(shard->trainable->weight, layer)});
+    gather("layers.parameters.first", axes, list, views, stack.getLoc());
+  }
 }
 
 LogicalResult RankSums::contributed(model::GradientOp op,

@@ -56,7 +56,12 @@ public:
   void split(Trainable &trainable, Kept parts);
 
   /// Before these ops of a block: gathers parameters of which ranks keep parts.
+  /// What lies in a ring is the next iteration's.
   void gatherParameters(llvm::ArrayRef<mlir::Operation *> ops);
+
+  /// Before the segment of a stack: gathers what lies in a ring for its first
+  /// iteration, in the present segment.
+  void gatherFirst(model::StackOp stack);
 
   /// Notes that a contribution to a gradient was tiled. Reports at the op if
   /// contributions are sums over different ranks.
@@ -112,6 +117,17 @@ private:
   using Form = std::pair<mlir::ArrayAttr, int>;
   using Segments = llvm::MapVector<std::pair<int64_t, int>,
                                    llvm::SmallVector<const Bucket *>>;
+
+  /// Parameters of which ranks keep parts, as a block's ops read them first, in
+  /// lists that are gathered at once.
+  using Gathers = llvm::SmallVector<
+      std::pair<mlir::ArrayAttr, llvm::SmallVector<const Shard *>>>;
+  Gathers gathersFor(llvm::ArrayRef<mlir::Operation *> ops, bool inRings);
+  /// Gathers parts, which lie in the first one of each pair, into the second.
+  PhaseBuilder gather(llvm::StringRef name, mlir::ArrayAttr axes,
+                      llvm::ArrayRef<const Shard *> list,
+                      llvm::ArrayRef<std::pair<View, View>> views,
+                      mlir::Location location);
 
   /// Some of the buckets, by the segments that repeat as often.
   Segments segments(llvm::function_ref<bool(const Bucket &)> has) const;

@@ -140,6 +140,10 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "with --mesh: what ranks along dp have only a part of: 0 "
                  "(nothing), 1 (the optimizer's states), 2 (gradients, too), 3 "
                  "(weights, too)");
+  app.add_option("--gathered-layers", gatheredLayers.value,
+                 "--zero=3: layers whose gathered weights are there at once: 2 "
+                 "(the usual ones: a layer's are gathered while the layer "
+                 "before computes), 1 (right before the layer)");
   app.add_option("--pipeline", pipeline,
                  "--mesh=pp=N: the order in which stages run microbatches: "
                  "1f1b (the usual one), gpipe, interleaved:CHUNKS, zb-h1, "
@@ -215,8 +219,9 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice : {&mode, &dtype, &optimize, &sanitize, &recompute,
-                               &launch, &cublasLt, &exchanges, &zero})
+  for (const Choice *choice :
+       {&mode, &dtype, &optimize, &sanitize, &recompute, &launch, &cublasLt,
+        &exchanges, &zero, &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -256,6 +261,12 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return "--zero=" + zero.value + " with --mesh=" + mesh +
            ": it is ranks along dp that have only a part of something; add "
            "dp=N to --mesh";
+  if (!gatheredLayers.value.empty()) {
+    if (options.zero != 3)
+      return "--gathered-layers=" + gatheredLayers.value +
+             ": weights that ranks gather are those of --zero=3";
+    options.gatheredLayers = gatheredLayers.value[0] - '0';
+  }
   if (!sharding.empty())
     return "--sharding is not built yet";
   if (std::string error = finishPipeline(options); !error.empty())
