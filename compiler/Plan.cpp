@@ -141,7 +141,7 @@ static Error addMesh(mlir::ModuleOp module, const CompileOptions &options) {
   for (const MeshAxis &axis : options.mesh) {
     names.push_back(axis.name);
     sizes.push_back(axis.size);
-    if (axis.name == kDataAxis)
+    if (isDataAxis(axis.name))
       batch.push_back(axis.name);
   }
   builder.create<dist::MeshOp>(module.getLoc(), builder.getStrArrayAttr(names),

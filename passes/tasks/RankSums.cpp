@@ -26,6 +26,12 @@ static ArrayAttr summedOver(model::GradientOp op) {
   return op->getAttrOfType<ArrayAttr>(dist::kSummed);
 }
 
+/// The axes that cut the sum where ranks need a part of it.
+static ArrayAttr scatteredOver(model::GradientOp op) {
+  auto axes = op->getAttrOfType<ArrayAttr>(dist::kScatteredOver);
+  return axes ? axes : summedOver(op);
+}
+
 static int64_t countRanks(dist::MeshOp mesh, ArrayAttr axes) {
   return mesh.countRanks(llvm::to_vector(axes.getAsRange<StringAttr>()));
 }
@@ -53,15 +59,22 @@ std::optional<Kept> RankSums::partsOf(const Trainable &trainable) const {
   auto scattered =
       final ? final->getAttrOfType<StringAttr>(dist::kScattered) : StringAttr();
   if (!scattered || !splits(trainable) ||
-      countRanks(mesh, summedOver(cast<model::GradientOp>(final))) == 1)
+      countRanks(mesh, scatteredOver(cast<model::GradientOp>(final))) == 1)
     return std::nullopt;
   return Kept{scattered == "step", gathered.contains(trainable.description)};
 }
 
 void RankSums::split(Trainable &trainable, Kept parts) {
-  ArrayAttr axes =
-      summedOver(cast<model::GradientOp>(last.lookup(trainable.description)));
-  shards.add(trainable, axes, countRanks(mesh, axes), parts);
+  auto final = cast<model::GradientOp>(last.lookup(trainable.description));
+  ArrayAttr axes = scatteredOver(final);
+  SmallVector<Attribute> others;
+  for (Attribute axis : summedOver(final))
+    if (!llvm::is_contained(axes, axis))
+      others.push_back(axis);
+  ArrayAttr groups = ArrayAttr::get(plan.context(), others);
+  shards.add(trainable, axes,
+             countRanks(mesh, groups) > 1 ? groups : ArrayAttr(),
+             countRanks(mesh, axes), parts);
 }
 
 RankSums::Gathers RankSums::gathersFor(ArrayRef<Operation *> ops,
@@ -153,7 +166,8 @@ LogicalResult RankSums::contributed(model::GradientOp op,
                                     Trainable &trainable) {
   auto final = cast<model::GradientOp>(last.lookup(trainable.description));
   if (summedOver(op) != summedOver(final) ||
-      op->getAttr(dist::kScattered) != final->getAttr(dist::kScattered))
+      op->getAttr(dist::kScattered) != final->getAttr(dist::kScattered) ||
+      scatteredOver(op) != scatteredOver(final))
     return op.emitOpError()
            << "cannot be tiled: the gradient of " << trainable.name
            << " is a sum over other ranks elsewhere, or for others";
@@ -161,12 +175,18 @@ LogicalResult RankSums::contributed(model::GradientOp op,
   if (op != final || !axes || countRanks(mesh, axes) == 1)
     return success();
   bool isKept = trainable.shard && trainable.shard->parts.gradient;
+  // Once, whenever a group's sum is made.
+  if (trainable.shard && trainable.shard->groups &&
+      (sums == Sums::All || sums == Sums::AtEnd))
+    grouped.push_back(
+        {trainable.shard, tiler.stack && tiler.stack.getReverse()});
   if ((sums == Sums::Kept && !isKept) || (sums == Sums::AtEnd && isKept) ||
       (sums == Sums::AreThere && !trainable.shard))
     return success();
   bool isShared =
       tiler.stack && trainable.layers != int64_t(tiler.stack.getRepeat());
-  Form form{axes, trainable.shard != nullptr};
+  Form form{trainable.shard ? trainable.shard->axes : axes,
+            trainable.shard != nullptr};
   auto &list = (isShared ? shared : pending)[form];
   list.push_back(&trainable);
   if (isShared)
@@ -193,65 +213,117 @@ void RankSums::flush() {
   std::swap(pending, shared);
 }
 
+void RankSums::divide(Bucket &bucket, StringRef received) {
+  int64_t summed = 0;
+  for (const Tensor &tensor : bucket.tensors)
+    summed += ceilDiv(tensor.elements, bucket.ranks);
+  bucket.tiles = ceilDiv(summed, kSummedElements);
+  for (Tensor &tensor : bucket.tensors) {
+    tensor.width = llvm::alignTo(
+        ceilDiv(tensor.elements, bucket.ranks * bucket.tiles), kPartElements);
+    tensor.part = bucket.tiles * tensor.width;
+    tensor.received =
+        plan.received((tensor.trainable->name + received).str(), bucket.ranks,
+                      tensor.part, bucket.layers, tensor.trainable->location);
+  }
+}
+
+void RankSums::send(const Bucket &bucket, AffineExpr grid, StringRef purpose) {
+  PhaseBuilder phase =
+      plan.phase(bucket.name + ".exchange",
+                 bucket.tensors.front().trainable->location, {grid}, {1});
+  SmallVector<event::TransferAttr> transfers;
+  for (const Tensor &tensor : bucket.tensors) {
+    phase.reads(tensor.gradient, phase.whole(tensor.gradient));
+    phase.writes(tensor.received, phase.whole(tensor.received));
+    transfers.push_back(phase.transfer(tensor.gradient, tensor.received,
+                                       tensor.elements, tensor.part));
+  }
+  phase.exchange(ExchangeKind::all_to_all, bucket.axes, purpose, transfers);
+}
+
 /// Makes a bucket of gradients, and the phase that begins it.
 void RankSums::exchange(const Form &form, ArrayRef<Trainable *> trainables) {
-  ArrayAttr axes = form.first;
   Bucket bucket;
   bucket.isSharded = form.second;
   bucket.name = plan.uniqueName(tiler.stack ? "layers.gradients" : "gradients");
-  bucket.axes = axes;
-  bucket.ranks = countRanks(mesh, axes);
+  bucket.axes = form.first;
+  bucket.ranks = countRanks(mesh, bucket.axes);
   bucket.layers = tiler.stack ? int64_t(tiler.stack.getRepeat()) : 1;
   bucket.reverse = bucket.layers > 1 && tiler.stack.getReverse();
-  int64_t summed = 0;
   for (Trainable *trainable : trainables) {
-    Tensor tensor;
-    tensor.trainable = trainable;
+    Tensor tensor{trainable, trainable->gradient};
     tensor.elements = product(trainable->gradient.type.getShape());
-    summed += ceilDiv(tensor.elements, bucket.ranks);
-    bucket.tensors.push_back(tensor);
-  }
-  bucket.tiles = ceilDiv(summed, kSummedElements);
-  for (Tensor &tensor : bucket.tensors) {
     if (bucket.isSharded) {
-      const Shard &shard = *tensor.trainable->shard;
+      const Shard &shard = *trainable->shard;
       tensor.shard = &shard;
       tensor.width = shard.blocks.size;
       tensor.part = shard.part();
       tensor.received = shard.received;
       if (shard.parts.gradient && sums != Sums::AreThere)
         unsummed.push_back(&shard);
-      continue;
     }
-    tensor.width = llvm::alignTo(
-        ceilDiv(tensor.elements, bucket.ranks * bucket.tiles), kPartElements);
-    tensor.part = bucket.tiles * tensor.width;
-    tensor.received =
-        plan.received(tensor.trainable->name + ".received", bucket.ranks,
-                      tensor.part, bucket.layers, tensor.trainable->location);
+    bucket.tensors.push_back(tensor);
   }
-
-  if (sums == Sums::AreThere) {
-    buckets.push_back(std::move(bucket));
-    return;
-  }
+  if (!bucket.isSharded)
+    divide(bucket, ".received");
   // Steps that only add to gradients have no outputs, and no tasks here; but
   // ranks that keep only a part of what is added up exchange in every step.
   bool always = bucket.isSharded && trainables.front()->shard->parts.gradient;
-  PhaseBuilder phase = plan.phase(
-      bucket.name + ".exchange", trainables.front()->location,
-      {always ? plan.constant(1) : plan.symbol(event::kOutputs)}, {1});
-  SmallVector<event::TransferAttr> transfers;
-  for (const Tensor &tensor : bucket.tensors) {
-    const View &gradient = tensor.trainable->gradient;
-    phase.reads(gradient, phase.whole(gradient));
-    phase.writes(tensor.received, phase.whole(tensor.received));
-    transfers.push_back(phase.transfer(gradient, tensor.received,
-                                       tensor.elements, tensor.part));
-  }
-  phase.exchange(ExchangeKind::all_to_all, axes,
-                 bucket.isSharded ? "reduce_scatter" : "all_reduce", transfers);
+  if (sums != Sums::AreThere)
+    send(bucket, always ? plan.constant(1) : plan.symbol(event::kOutputs),
+         bucket.isSharded ? "reduce_scatter" : "all_reduce");
   buckets.push_back(std::move(bucket));
+}
+
+void RankSums::sumGroups(Location location) {
+  // As many layers, over the same axes, at once.
+  llvm::MapVector<std::tuple<int64_t, int, ArrayAttr>,
+                  SmallVector<SmallVector<const Shard *>>>
+      lists;
+  for (auto [shard, isReversed] : grouped) {
+    int64_t layers = shard->trainable->layers, bytes = 0;
+    auto &list = lists[{layers, layers > 1 && isReversed, shard->groups}];
+    if (list.empty())
+      list.emplace_back();
+    for (const Shard *other : list.back())
+      bytes += 4 * other->part();
+    if (bytes >= bucketBytes)
+      list.emplace_back();
+    list.back().push_back(shard);
+  }
+  grouped.clear();
+  SmallVector<Bucket> made;
+  for (auto &[key, list] : lists)
+    for (ArrayRef<const Shard *> members : list) {
+      Bucket &bucket = made.emplace_back();
+      std::tie(bucket.layers, bucket.reverse, bucket.axes) = key;
+      bucket.isSharded = false;
+      bucket.ranks = countRanks(mesh, bucket.axes);
+      bucket.name =
+          plan.uniqueName(bucket.layers > 1 ? "layers.groups" : "groups");
+      for (const Shard *shard : members) {
+        Tensor tensor{shard->trainable, shard->sum};
+        tensor.elements = shard->part();
+        bucket.tensors.push_back(tensor);
+      }
+      divide(bucket, ".groups");
+    }
+  Segments all = segments(made, [](const Bucket &) { return true; });
+  auto inSegments = [&](StringRef name,
+                        llvm::function_ref<void(const Bucket &)> add) {
+    for (auto &[form, list] : all) {
+      plan.beginSegment(plan.uniqueName(name), form.first, location,
+                        form.second != 0);
+      for (const Bucket *bucket : list)
+        add(*bucket);
+    }
+  };
+  inSegments("groups", [&](const Bucket &bucket) {
+    send(bucket, plan.symbol(event::kOutputs), "all_reduce");
+  });
+  inSegments("sums", [&](const Bucket &bucket) { sum(bucket); });
+  inSegments("gathers", [&](const Bucket &bucket) { gather(bucket); });
 }
 
 void RankSums::sum(const Bucket &bucket) {
@@ -286,8 +358,8 @@ void RankSums::gather(const Bucket &bucket) {
                  {plan.symbol(event::kOutputs)}, {1});
   SmallVector<event::TransferAttr> transfers;
   for (const Tensor &tensor : bucket.tensors) {
-    const View &whole = bucket.isSharded ? tensor.trainable->weight
-                                         : tensor.trainable->gradient;
+    const View &whole =
+        bucket.isSharded ? tensor.trainable->weight : tensor.gradient;
     Box part = phase.whole(tensor.received);
     part.high[0] = phase.constant(1);
     phase.reads(tensor.received, part);
@@ -300,7 +372,8 @@ void RankSums::gather(const Bucket &bucket) {
 }
 
 RankSums::Segments
-RankSums::segments(llvm::function_ref<bool(const Bucket &)> has) const {
+RankSums::segments(ArrayRef<Bucket> buckets,
+                   llvm::function_ref<bool(const Bucket &)> has) {
   Segments segments;
   // Those of stacks are exchanged first.
   for (bool layered : {true, false})
@@ -312,19 +385,21 @@ RankSums::segments(llvm::function_ref<bool(const Bucket &)> has) const {
 
 void RankSums::finish(Location location) {
   flush();
-  for (auto &[form, list] : segments([](const Bucket &) { return true; })) {
+  for (auto &[form, list] :
+       segments(buckets, [](const Bucket &) { return true; })) {
     plan.beginSegment(plan.uniqueName("sums"), form.first, location,
                       form.second != 0);
     for (const Bucket *bucket : list)
       sum(*bucket);
   }
-  for (auto &[form, list] :
-       segments([](const Bucket &bucket) { return !bucket.isSharded; })) {
+  for (auto &[form, list] : segments(
+           buckets, [](const Bucket &bucket) { return !bucket.isSharded; })) {
     plan.beginSegment(plan.uniqueName("gathers"), form.first, location,
                       form.second != 0);
     for (const Bucket *bucket : list)
       gather(*bucket);
   }
+  sumGroups(location);
 }
 
 void RankSums::gatherNumbers(ArrayRef<Gathered *> list, Location location) {
@@ -357,8 +432,8 @@ void RankSums::gatherNumbers(ArrayRef<Gathered *> list, Location location) {
 LogicalResult
 RankSums::updateShards(llvm::function_ref<LogicalResult(Trainable &)> update,
                        Location location) {
-  Segments segments =
-      this->segments([](const Bucket &bucket) { return bucket.isSharded; });
+  Segments segments = this->segments(
+      buckets, [](const Bucket &bucket) { return bucket.isSharded; });
   // What lies in one place for all layers is gathered before the next one's.
   auto waits = [](const Bucket &bucket) {
     return bucket.tensors.front().shard->parts.gradient;

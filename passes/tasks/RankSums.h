@@ -14,7 +14,10 @@
 // segments of their own, whose iterations nothing orders. All of them are for
 // steps that end with an update: till then a gradient is the sum of a rank's
 // own rows. Where a rank updates only a part of the parameter (dist.scattered,
-// Shards.h), there is no gather: the new weights are gathered instead.
+// Shards.h), there is no gather: the new weights are gathered instead. Where
+// the sum is over more axes than those that cut it (dist.scattered_over), sums
+// of the parts are added up over these, in buckets of the same three phases,
+// behind all others.
 //
 // What is exchanged lies in one place in all iterations and on all ranks, and
 // sums are added where they were received: maps do not depend on the rank.
@@ -102,8 +105,10 @@ private:
   /// task of the sum has `width` columns.
   struct Tensor {
     Trainable *trainable;
-    View received;
-    int64_t elements, width, part;
+    /// What is summed up.
+    View gradient;
+    View received = {};
+    int64_t elements = 0, width = 0, part = 0;
     const Shard *shard = nullptr;
   };
   struct Bucket {
@@ -129,9 +134,17 @@ private:
                       llvm::ArrayRef<std::pair<View, View>> views,
                       mlir::Location location);
 
-  /// Some of the buckets, by the segments that repeat as often.
-  Segments segments(llvm::function_ref<bool(const Bucket &)> has) const;
+  /// Some of these buckets, by the segments that repeat as often.
+  static Segments segments(llvm::ArrayRef<Bucket> buckets,
+                           llvm::function_ref<bool(const Bucket &)> has);
+  /// A bucket of gradients, of which each rank sums up a part.
+  void divide(Bucket &bucket, llvm::StringRef received);
+  /// The phase that begins a bucket, in steps with so many outputs or all.
+  void send(const Bucket &bucket, mlir::AffineExpr grid,
+            llvm::StringRef purpose);
   void exchange(const Form &form, llvm::ArrayRef<Trainable *> trainables);
+  /// Adds the segments that add up what groups of ranks have summed up.
+  void sumGroups(mlir::Location location);
   void sum(const Bucket &bucket);
   void gather(const Bucket &bucket);
 
@@ -155,6 +168,8 @@ private:
   /// iterations add to.
   llvm::MapVector<Form, llvm::SmallVector<Trainable *>> pending, shared;
   llvm::SmallVector<Bucket> buckets;
+  /// Parts whose sums are a group's, and whether their layers were reversed.
+  llvm::SmallVector<std::pair<const Shard *, bool>> grouped;
 };
 
 } // namespace baton::tasks

@@ -188,9 +188,9 @@ protected:
   void addMesh(mlir::ModuleOp module, const compiler::MeshAxis &axis) {
     auto builder = mlir::OpBuilder::atBlockBegin(module.getBody());
     builder.create<dist::MeshOp>(module.getLoc(),
-                                 builder.getStrArrayAttr(axis.name),
+                                 builder.getStrArrayAttr({axis.name}),
                                  builder.getDenseI64ArrayAttr(axis.size),
-                                 builder.getStrArrayAttr(axis.name));
+                                 builder.getStrArrayAttr({axis.name}));
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> planOf(const Model &model) {
