@@ -5,6 +5,8 @@
 // RUN: sed -e 's/, ring}/}/' %s | not baton-opt --derive-events --event-verify 2>&1 | FileCheck %s --check-prefix=LAYERS
 // RUN: sed -e 's/layers = 2/layers = 3/; s/bytes 512/bytes 768/' %s | baton-opt --derive-events --event-verify | FileCheck %s --check-prefix=THREE
 // RUN: sed -e 's/ attributes {ahead}//' %s | baton-opt --derive-events | FileCheck %s --check-prefix=NOW
+// RUN: baton-opt %s --derive-events | sed -e 's/ attributes {ahead}//' | not baton-opt --event-verify 2>&1 | FileCheck %s --check-prefix=LATE
+// RUN: baton-opt %s --derive-events | sed -e 's/{layer_stride = 64 : i64, layers = 2 : i64, ring}/{}/' | not baton-opt --event-verify 2>&1 | FileCheck %s --check-prefix=LATE
 
 event.program @p max_rows 4 max_seq 8 max_outputs 1 {
   event.mesh ["dp"] sizes [2] batch ["dp"]
@@ -60,3 +62,6 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
 // wait for it.
 // NOW: event.phase "use"
 // NOW-SAME: #event.wait<@gather.done,
+
+// With the waits of the former, that is a race.
+// LATE: phase 'use' does not wait for phase 'gather': read after write of @w in the same iteration
