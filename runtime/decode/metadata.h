@@ -58,7 +58,7 @@ struct WrittenBuffer {
   std::vector<int64_t> capacity;
   int64_t layers;
   int64_t layer_stride;
-  bool ring;
+  bool ring = false;
   int64_t interleave;
   int64_t interleave_columns;
   std::vector<Extent> extents;
