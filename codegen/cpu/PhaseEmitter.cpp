@@ -277,9 +277,11 @@ void PhaseEmitter::emitDeclarations(Value *tile) {
        builder.CreateTrunc(function->getArg(kPhaseIteration),
                            builder.getInt32Ty()),
        tile});
-  for (AccessAttr access : phase.getAccessAttrs())
-    if (buffer(access.getBuffer()).getStorage())
-      emitDeclaration(access);
+  emitIfNext([&] {
+    for (AccessAttr access : phase.getAccessAttrs())
+      if (buffer(access.getBuffer()).getStorage())
+        emitDeclaration(access);
+  });
 }
 
 /// The access's box, cut to the buffer's extents: rows along dimension 0, each
