@@ -103,7 +103,8 @@ struct CompileOptions {
   /// The ranks that run the program; none for one.
   std::vector<MeshAxis> mesh;
   /// Of what a parameter needs for training, how much every rank along the
-  /// mesh's shard axis, or else its data axis, has only a part of: ZeRO's stage, 0 for nothing.
+  /// mesh's shard axis, or else its data axis, has only a part of: ZeRO's
+  /// stage, 0 for nothing.
   int zero = 0;
   /// With zero 3: layers whose gathered weights are there at once, 2 to gather
   /// those of the next one while one computes.
