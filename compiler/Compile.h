@@ -43,6 +43,13 @@ struct MeshAxis {
 
 /// The axis over which every rank has other sequences.
 inline constexpr char kDataAxis[] = "dp";
+/// Another one, along which ranks have only parts of what ZeRO cuts; along dp
+/// they have the same ones then.
+inline constexpr char kShardAxis[] = "fsdp";
+/// Whether an axis is one of these two.
+inline bool isDataAxis(const std::string &name) {
+  return name == kDataAxis || name == kShardAxis;
+}
 /// The axis over which every rank has a part of the model's numbers.
 inline constexpr char kTensorAxis[] = "tp";
 /// The axis whose ranks are the stages of a pipeline.
@@ -100,8 +107,12 @@ struct CompileOptions {
   /// The ranks that run the program; none for one.
   std::vector<MeshAxis> mesh;
   /// Of what a parameter needs for training, how much every rank along the
-  /// mesh's data axis has only a part of: ZeRO's stage, 0 for nothing.
+  /// mesh's shard axis, or else its data axis, has only a part of: ZeRO's
+  /// stage, 0 for nothing.
   int zero = 0;
+  /// With zero 3: layers whose gathered weights are there at once, 2 to gather
+  /// those of the next one while one computes.
+  int gatheredLayers = 2;
   /// With stages, the schedule by which they run microbatches: see
   /// pipeline::makeSchedule().
   std::string pipeline;

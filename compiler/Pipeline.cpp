@@ -67,15 +67,23 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   // Which part of a model an axis cuts.
   sharding::ShardingPropagationOptions propagation;
   std::vector<std::string> tactics;
-  for (auto [name, tactic] :
-       {std::pair(kDataAxis, "data:"), {kTensorAxis, "tensor:"}})
+  auto apply = [&](const char *tactic, llvm::StringRef name) {
+    bool found = false;
     for (const MeshAxis &axis : options.mesh)
-      if (axis.name == name)
-        tactics.push_back(tactic + axis.name);
-  for (const MeshAxis &axis : options.mesh)
-    if (axis.name == kDataAxis && options.zero > 0)
-      tactics.push_back((options.zero == 3 ? "zero:" : "gradients:") +
-                        axis.name);
+      if (axis.name == name) {
+        tactics.push_back(std::string(tactic) + ":" + axis.name);
+        found = true;
+      }
+    return found;
+  };
+  apply("data", kDataAxis);
+  apply("data", kShardAxis);
+  apply("tensor", kTensorAxis);
+  if (options.zero > 0) {
+    const char *cuts = options.zero == 3 ? "zero" : "gradients";
+    if (!apply(cuts, kShardAxis))
+      apply(cuts, kDataAxis);
+  }
   propagation.tactics = tactics;
   manager.addPass(sharding::createShardingPropagation(propagation));
   manager.addPass(sharding::createInsertReshards());
@@ -100,6 +108,7 @@ void compiler::addVerification(mlir::PassManager &manager) {
 }
 
 void compiler::addTaskPasses(mlir::PassManager &manager,
+                             const CompileOptions &options,
                              const TargetDescription &target,
                              const schedule::Schedule &schedule,
                              size_t program) {
@@ -113,6 +122,7 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.plainRows = target.plainRows;
   tiles.logitsBytes = target.logitsBytes;
   tiles.bucket = target.bucketBytes;
+  tiles.gatheredLayers = options.gatheredLayers;
   manager.addPass(tasks::createTileTasks(tiles));
   manager.addPass(tasks::createScheduleStatic());
   manager.addPass(schedule.createPass("plan", program));

@@ -38,7 +38,8 @@ void addShardingPasses(mlir::PassManager &manager,
 void addVerification(mlir::PassManager &manager);
 
 /// Model to a proved plan. The schedule outlives the manager.
-void addTaskPasses(mlir::PassManager &manager, const TargetDescription &target,
+void addTaskPasses(mlir::PassManager &manager, const CompileOptions &options,
+                   const TargetDescription &target,
                    const schedule::Schedule &schedule, size_t program);
 
 } // namespace baton::compiler

@@ -141,7 +141,7 @@ static Error addMesh(mlir::ModuleOp module, const CompileOptions &options) {
   for (const MeshAxis &axis : options.mesh) {
     names.push_back(axis.name);
     sizes.push_back(axis.size);
-    if (axis.name == kDataAxis)
+    if (isDataAxis(axis.name))
       batch.push_back(axis.name);
   }
   builder.create<dist::MeshOp>(module.getLoc(), builder.getStrArrayAttr(names),
@@ -261,7 +261,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
       addShardingPasses(manager, options,
                         /*localizes=*/options.stage != Stage::dist);
     if (plan.tiled && !asModel)
-      addTaskPasses(manager, target, *schedule, i);
+      addTaskPasses(manager, options, target, *schedule, i);
     if (Error error = run(manager, **module, *plan.diagnostics))
       return error;
     if (i == 0)

@@ -88,6 +88,7 @@ private:
   Value *emitWeight(WeightAttr weight);
   void emitCall(CallOp call);
   void emitAdvance(AdvanceOp advance);
+  void emitIfNext(llvm::function_ref<void()> body);
   void emitExchange(ExchangeOp exchange);
   void emitMessage(MessageOp message);
 
@@ -243,7 +244,7 @@ void PhaseEmitter::emitTile(Value *tile) {
     if (auto call = mlir::dyn_cast<CallOp>(op))
       emitCall(call);
     else if (auto exchange = mlir::dyn_cast<ExchangeOp>(op))
-      emitExchange(exchange);
+      emitIfNext([&] { emitExchange(exchange); });
     else if (auto message = mlir::dyn_cast<MessageOp>(op))
       emitMessage(message);
     else
@@ -276,9 +277,11 @@ void PhaseEmitter::emitDeclarations(Value *tile) {
        builder.CreateTrunc(function->getArg(kPhaseIteration),
                            builder.getInt32Ty()),
        tile});
-  for (AccessAttr access : phase.getAccessAttrs())
-    if (buffer(access.getBuffer()).getStorage())
-      emitDeclaration(access);
+  emitIfNext([&] {
+    for (AccessAttr access : phase.getAccessAttrs())
+      if (buffer(access.getBuffer()).getStorage())
+        emitDeclaration(access);
+  });
 }
 
 /// The access's box, cut to the buffer's extents: rows along dimension 0, each
@@ -537,6 +540,16 @@ void PhaseEmitter::emitAdvance(AdvanceOp op) {
                       builder.getInt64(vocabulary.getValue())});
 }
 
+/// What is ahead has nothing to do in the last iteration.
+void PhaseEmitter::emitIfNext(llvm::function_ref<void()> body) {
+  if (!phase.getAhead())
+    return body();
+  Value *hasNext =
+      builder.CreateICmpULT(function->getArg(kPhaseIteration),
+                            builder.getInt64(segment.getRepeat() - 1));
+  emitIf(builder, "next", hasNext, body);
+}
+
 void PhaseEmitter::emitExchange(ExchangeOp op) {
   ArrayRef<mlir::Attribute> tensors = op.getTensors().getValue();
   Type *listed = ArrayType::get(types.exchanged, tensors.size());
@@ -631,6 +644,8 @@ Value *PhaseEmitter::loadEntry(Value *table, int64_t index, Value *layer,
 /// The iteration's copy of what has layers.
 Value *PhaseEmitter::layer() {
   Value *iteration = function->getArg(kPhaseIteration);
+  if (phase.getAhead())
+    iteration = entry.CreateAdd(iteration, entry.getInt64(1));
   if (!segment.getReverse())
     return iteration;
   return entry.CreateSub(entry.getInt64(segment.getRepeat() - 1), iteration,
@@ -649,9 +664,13 @@ Value *PhaseEmitter::bufferBase(BufferOp op) {
   Value *start = loadEntry(loadContext(ProgramTypes::Storages, "storages"),
                            storage.index, nullptr, *op.getStorage());
   Value *offset = entry.getInt64(op.getOffset());
-  if (op.getLayers() > 1)
+  if (op.getLayers() > 1) {
+    Value *copy = layer();
+    if (op.getRing())
+      copy = entry.CreateURem(copy, entry.getInt64(op.getLayers()));
     offset = entry.CreateAdd(
-        offset, entry.CreateMul(layer(), entry.getInt64(op.getLayerStride())));
+        offset, entry.CreateMul(copy, entry.getInt64(op.getLayerStride())));
+  }
   return base = entry.CreatePtrAdd(
              start,
              entry.CreateMul(offset, entry.getInt64(bytesOf(op.getElement()))),

@@ -157,6 +157,10 @@ Error HostProgramEmitter::emitExchange(PhaseOp phase, ExchangeOp exchange,
        << receive.getStrides()[0] * bytes << "}, // @"
        << transfer.getSend().getValue() << "\n";
   }
+  if (phase.getAhead())
+    return createStringError("phase '" + phase.getName() +
+                             "': an exchange that is ahead on CUDA targets is "
+                             "not built yet");
   std::string function;
   switch (exchange.getKind()) {
   case ExchangeKind::all_to_all:
@@ -192,12 +196,15 @@ std::string HostProgramEmitter::address(SegmentOp segment,
   int64_t bytes = buffer.getElement().getIntOrFloatBitWidth() / 8;
   Sum offset;
   offset.add(int64_t(buffer.getOffset()) * bytes);
-  if (buffer.getLayers() > 1)
-    offset.add(segment.getReverse()
-                   ? "(" + std::to_string(int64_t(segment.getRepeat()) - 1) +
-                         " - iteration)"
-                   : "iteration",
-               int64_t(buffer.getLayerStride()) * bytes);
+  if (buffer.getLayers() > 1) {
+    std::string copy =
+        segment.getReverse()
+            ? "(" + std::to_string(segment.getRepeat() - 1) + " - iteration)"
+            : "iteration";
+    if (buffer.getRing())
+      copy = "(" + copy + " % " + std::to_string(buffer.getLayers()) + ")";
+    offset.add(copy, int64_t(buffer.getLayerStride()) * bytes);
+  }
   int64_t storage =
       layout.storages.find(buffer.getStorageAttr().getAttr())->second.index;
   return "step.at(" + std::to_string(storage) + ", " + offset.text() + ")";

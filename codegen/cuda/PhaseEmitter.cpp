@@ -142,7 +142,11 @@ void PhaseEmitter::emitPointers(StringRef indent) {
         layout.storages.find(op.getStorageAttr().getAttr())->second.index;
     Sum offset;
     offset.add(op.getOffset());
-    if (op.getLayers() > 1)
+    if (op.getRing())
+      offset.add("(" + layerOf(phase) + " % " + std::to_string(op.getLayers()) +
+                     ")",
+                 op.getLayerStride());
+    else if (op.getLayers() > 1)
       offset.add(layerOf(phase), op.getLayerStride());
     os << indent << type << " *const " << local << " = worker.storage<" << type
        << ">(" << index << ")";

@@ -253,17 +253,20 @@ static json bufferOf(BufferOp op, const baton::plan::ProgramLayout &layout) {
   json storage;
   if (op.getStorage())
     storage = layout.storages.find(op.getStorageAttr().getAttr())->second.index;
-  return {{"buffer", op.getSymName().str()},
-          {"element", print(op.getElement())},
-          {"storage", std::move(storage)},
-          {"offset", op.getOffset()},
-          {"strides", op.getStrides().vec()},
-          {"capacity", op.getCapacity().vec()},
-          {"layers", op.getLayers()},
-          {"layer_stride", op.getLayerStride()},
-          {"interleave", op.getInterleave()},
-          {"interleave_columns", op.getInterleaveColumns()},
-          {"extents", std::move(extents)}};
+  json result = {{"buffer", op.getSymName().str()},
+                 {"element", print(op.getElement())},
+                 {"storage", std::move(storage)},
+                 {"offset", op.getOffset()},
+                 {"strides", op.getStrides().vec()},
+                 {"capacity", op.getCapacity().vec()},
+                 {"layers", op.getLayers()},
+                 {"layer_stride", op.getLayerStride()},
+                 {"interleave", op.getInterleave()},
+                 {"interleave_columns", op.getInterleaveColumns()},
+                 {"extents", std::move(extents)}};
+  if (op.getRing())
+    result["ring"] = true;
+  return result;
 }
 
 static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
@@ -281,6 +284,8 @@ static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
                  {"writes", std::move(writes)}};
   if (segment.getReverse())
     result["reverse"] = true;
+  if (phase.getAhead())
+    result["ahead"] = true;
   if (mlir::Attribute flops = phase->getDiscardableAttr("event.flops"))
     result["flops"] = toJson(flops);
   return result;
@@ -358,7 +363,7 @@ static void addCollectives(const baton::plan::ProgramLayout &layout,
       result.push_back(
           {{"name", phase.getName().str()},
            {"segment", segment.getName().str()},
-           {"iterations", segment.getRepeat()},
+           {"iterations", segment.getRepeat() - phase.getAhead()},
            {"kind", stringifyExchangeKind(exchange.getKind()).str()},
            {"axes", toJson(exchange.getAxes())},
            {"operation", exchange.getPurpose().str()},

@@ -92,6 +92,8 @@ Error PhaseChecker::checkBuffer(BufferOp op) {
   if (!op.getStorage())
     return createStringError("buffer @" + op.getSymName() +
                              " has no storage; run plan-memory first");
+  if (op.getRing())
+    return Error::success();
   return checkLayers("buffer", op.getSymNameAttr(), op.getLayers());
 }
 

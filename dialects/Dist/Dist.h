@@ -19,6 +19,7 @@ constexpr llvm::StringLiteral kPlacements = "dist.placements",
                               kSharedHeads = "dist.shared_heads",
                               kSummed = "dist.summed",
                               kScattered = "dist.scattered",
+                              kScatteredOver = "dist.scattered_over",
                               kGathered = "dist.gathered",
                               kPosition = "dist.position";
 

@@ -31,6 +31,7 @@ def Dist_Dialect : Dialect {
     | `dist.shared_heads` | attention     | every rank has all key/value heads                    |
     | `dist.summed`     | `model.gradient`| axes over whose ranks the gradient is a sum, made once a step ends with an update |
     | `dist.scattered`  | `model.gradient`| of that sum a rank needs only its part, once a step ends with an `"update"`, or of each `"step"` |
+    | `dist.scattered_over` | `model.gradient`| the axes whose ranks have different parts, if not all of the sum's: others have the same |
     | `dist.gathered`   | `model.parameter`| axes over whose ranks parts of it are gathered before the ops of its block |
 
     sharding-propagation writes them, insert-reshards makes them true, and
@@ -42,6 +43,7 @@ def Dist_Dialect : Dialect {
     - every placement is one of its value: see `dist.placement`
     - `dist.summed` and `dist.gathered` name different axes of the mesh, at least one
     - `dist.scattered` is `"update"` or `"step"`, beside `dist.summed`
+    - `dist.scattered_over` names some axes of `dist.summed`, not all, beside `dist.scattered`
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;

@@ -111,6 +111,20 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                            << "': expected \"update\" or \"step\", beside '"
                            << kSummed << "'";
   }
+  if (name == kScatteredOver && isa<GradientOp>(op)) {
+    if (failed(verifyAxes(op, attribute)))
+      return failure();
+    auto axes = cast<ArrayAttr>(attribute.getValue());
+    auto summed = op->getAttrOfType<ArrayAttr>(kSummed);
+    if (op->hasAttr(kScattered) && summed && axes.size() < summed.size() &&
+        llvm::all_of(axes, [&](Attribute axis) {
+          return llvm::is_contained(summed, axis);
+        }))
+      return success();
+    return op->emitError() << "'" << kScatteredOver
+                           << "': expected some axes of '" << kSummed
+                           << "', not all, beside '" << kScattered << "'";
+  }
   if (auto program = dyn_cast<ProgramOp>(op); program && name == kPosition)
     return verifyPosition(program, attribute.getValue());
   if (name == kBubble && isa<ScheduleOp>(op) &&

@@ -290,7 +290,8 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     where w is m, or what is left of the last dimension for the last columns.
     A buffer may have `layers` copies `layer_stride` elements apart, one for each
     iteration; in a segment that is reversed, the last iteration has the first
-    copy. A `state` keeps its values from step to step; rows before
+    copy. Of a `ring` there may be fewer, used in turn: layer l has copy
+    `l mod layers`. A `state` keeps its values from step to step; rows before
     `past` hold what earlier steps wrote. An `input` is written by the runtime
     between steps, in memory of the runtime's: the ids of all tokens so far. A
     `transient` is written before it is read in each step. A `persistent` buffer
@@ -310,6 +311,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     - capacities are at least 1, strides at least 1, offset is not negative
     - the elements at full capacity lie inside the storage, when there is one
     - an input has no layers
+    - only a persistent buffer of several layers is a ring
     - only a persistent buffer has a description
     - an input has one dimension of stride 1, no offset and no storage
     - only a state is interleaved, by a divisor of its first capacity, and lies alone in its storage
@@ -322,6 +324,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
                        DefaultValuedAttr<I64Attr, "0">:$offset,
                        DefaultValuedAttr<I64Attr, "1">:$layers,
                        DefaultValuedAttr<I64Attr, "0">:$layer_stride,
+                       UnitAttr:$ring,
                        DefaultValuedAttr<I64Attr, "1">:$interleave,
                        DefaultValuedAttr<I64Attr, "1">:$interleave_columns,
                        OptionalAttr<DictionaryAttr>:$description);
@@ -333,6 +336,10 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     /// How far the last element at full capacity lies behind the first one of
     /// its layer, in elements; nothing if that exceeds 64 bits.
     std::optional<int64_t> getSpan();
+    /// Which of several copies is a layer's.
+    int64_t getCopy(int64_t layer) {
+      return getRing() ? layer % int64_t(getLayers()) : layer;
+    }
   }];
   let hasVerifier = 1;
 }
@@ -398,6 +405,11 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     - the notification's map picks coordinates in order and has the event tensor's rank
     - `separate` names coordinates of the grid
     - `prefetch` is not negative and at most 1 MiB
+    - only an exchange in a segment that repeats is `ahead`, and all that it accesses is persistent
+
+    What is `ahead` is one iteration ahead: its task works on what the next
+    iteration has of parameters and buffers with layers. In the last iteration,
+    which has no next one, it only notifies.
 
     `separate` are the coordinates whose tasks derive-events may let others wait
     for apart: all without it, and none makes every wait one for the whole
@@ -412,7 +424,7 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
                        OptionalAttr<Event_NotifyAttr>:$notify,
                        DefaultValuedAttr<Event_DistributionAttr, "::baton::event::Distribution::blocked">:$distribution,
                        OptionalAttr<DenseI64ArrayAttr>:$separate,
-                       OptionalAttr<I64Attr>:$prefetch);
+                       OptionalAttr<I64Attr>:$prefetch, UnitAttr:$ahead);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $name `grid` $grid `capacity` $capacity `accesses` $accesses (`waits` $waits^)?

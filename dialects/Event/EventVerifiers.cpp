@@ -144,6 +144,9 @@ LogicalResult BufferOp::verify() {
     return emitOpError() << "has no layers";
   if (layers > 1 && getKind() == BufferKind::input)
     return emitOpError() << "has layers but is an input";
+  if (getRing() && (layers == 1 || getKind() != BufferKind::persistent))
+    return emitOpError() << "is a ring, expected a persistent buffer of "
+                            "several layers";
   if (getDescription() && getKind() != BufferKind::persistent)
     return emitOpError() << "has a description but is not persistent";
   if (getKind() == BufferKind::input) {
@@ -280,6 +283,22 @@ static LogicalResult verifyWait(PhaseOp phase, WaitAttr wait) {
   return success();
 }
 
+/// That what is ahead does nothing in the last iteration leaves nothing that
+/// this step has to write unwritten.
+static LogicalResult verifyAhead(PhaseOp phase) {
+  if (phase.getBody().getOps<ExchangeOp>().empty())
+    return phase.emitOpError() << "is ahead but is no exchange";
+  if (cast<SegmentOp>(phase->getParentOp()).getRepeat() == 1)
+    return phase.emitOpError() << "is ahead in a segment of one iteration";
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (auto buffer = lookUp<BufferOp>(phase, access.getBuffer());
+        buffer && buffer.getKind() != BufferKind::persistent)
+      return phase.emitOpError()
+             << "is ahead but accesses " << access.getBuffer()
+             << ", which is not persistent";
+  return success();
+}
+
 PhaseOp::RowTiles PhaseOp::getRowTiles() {
   if (getRank() == 0)
     return {getAffineConstantExpr(1, getContext()), 1};
@@ -324,6 +343,8 @@ LogicalResult PhaseOp::verify() {
                          results)))
       return failure();
   }
+  if (getAhead() && failed(verifyAhead(*this)))
+    return failure();
   for (Attribute attribute : getWaits()) {
     auto wait = dyn_cast<WaitAttr>(attribute);
     if (!wait)

@@ -39,7 +39,8 @@ static SmallVector<Operation *> sumsOf(GradientOp gradient) {
 }
 
 /// Notes over which ranks a gradient adds up, and whether each needs a part of
-/// it only: not where the sum is over more axes than those that cut it.
+/// it only: not where the sum is also over axes that cut the model. Along
+/// others of the batch, ranks need the same part.
 static void noteSums(GradientOp gradient, MeshOp mesh, StringRef scatter) {
   SmallVector<Operation *> sums = sumsOf(gradient);
   if (sums.empty())
@@ -55,8 +56,18 @@ static void noteSums(GradientOp gradient, MeshOp mesh, StringRef scatter) {
   gradient->setAttr(
       kSummed, sums.size() == 1 ? sums.front()->getAttrOfType<ArrayAttr>("axes")
                                 : builder.getArrayAttr(axes));
-  if (sums.size() == 1 && isa<ReduceScatterOp>(sums.front()))
-    gradient->setAttr(kScattered, builder.getStringAttr(scatter));
+  auto cut = dyn_cast<ReduceScatterOp>(sums.back());
+  if (!cut || !llvm::all_of(ArrayRef(sums).drop_back(), [&](Operation *sum) {
+        auto whole = dyn_cast<AllReduceOp>(sum);
+        return whole && llvm::all_of(whole.getAxes().getAsRange<StringAttr>(),
+                                     [&](StringAttr axis) {
+                                       return mesh.isBatch(axis);
+                                     });
+      }))
+    return;
+  gradient->setAttr(kScattered, builder.getStringAttr(scatter));
+  if (sums.size() > 1)
+    gradient->setAttr(kScatteredOver, cut.getAxes());
 }
 
 /// A parameter of which ranks have parts, and gather them for their ops.

@@ -184,7 +184,8 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     model.gradient %d of %weight {dist.summed = ["dp"]}
     ```
     A reduce-scatter, of whose sum each rank has a part, leaves `dist.scattered`
-    beside it, which says when it is made (`scatter`), and an all-gather of a
+    beside it, which says when it is made (`scatter`), with `dist.scattered_over`
+    where the sum is also over other axes of the batch, and an all-gather of a
     parameter leaves `dist.gathered` on that. What a gradient is summed up of, and over several steps of one update, is a
     rank's own until the step that ends with an update: there it is communicated,
     once. Where the step is cut into stages, ranks in one place of the batch's axes

@@ -130,21 +130,24 @@ static SmallVector<Range> overlap(PhaseOp earlier, AccessAttr first,
 // Dependences
 //===----------------------------------------------------------------------===//
 
-/// The iteration distance at which `later` follows `earlier`, if it does.
-static std::optional<int64_t> distanceBetween(PhaseOp earlier, PhaseOp later,
-                                              event::BufferOp buffer) {
+/// The iteration distance at which `later` follows `earlier`, if it does, where
+/// they access these buffers.
+static std::optional<int64_t> distanceBetween(PhaseOp earlier,
+                                              event::BufferOp first,
+                                              PhaseOp later,
+                                              event::BufferOp second) {
   auto here = cast<event::SegmentOp>(later->getParentOp());
   auto there = cast<event::SegmentOp>(earlier->getParentOp());
   if (here != there)
     return there->isBeforeInBlock(here) ? std::optional<int64_t>(0)
                                         : std::nullopt;
-  if (earlier != later && earlier->isBeforeInBlock(later))
+  if (earlier != later && earlier->isBeforeInBlock(later) &&
+      tasks::meetWithin(earlier, first, later, second))
     return 0;
-  // The iteration before touched this buffer too, unless each has its own.
-  if (static_cast<int64_t>(here.getRepeat()) == 1 ||
-      static_cast<int64_t>(buffer.getLayers()) > 1)
-    return std::nullopt;
-  return 1;
+  // An iteration before touched this buffer too, unless each has its own.
+  if (tasks::meetAcross(earlier, first, later, second))
+    return 1;
+  return std::nullopt;
 }
 
 static SmallVector<Dependence> findDependences(event::ProgramOp program,
@@ -164,12 +167,12 @@ static SmallVector<Dependence> findDependences(event::ProgramOp program,
           // Of one buffer elements of equal index meet; of two shapes of one
           // memory any two may.
           bool isSame = first.getBuffer() == second.getBuffer();
+          event::BufferOp other = buffers.lookup(first.getBuffer().getAttr());
           if (!isSame &&
-              tasks::overlapOf(buffers.lookup(first.getBuffer().getAttr()),
-                               buffer) == tasks::Overlap::none)
+              tasks::overlapOf(other, buffer) == tasks::Overlap::none)
             continue;
           std::optional<int64_t> distance =
-              distanceBetween(earlier, later, buffer);
+              distanceBetween(earlier, other, later, buffer);
           if (!distance)
             continue;
           SmallVector<Range> ranges(earlier.getRank());

@@ -523,7 +523,9 @@ LogicalResult Checker::verifyConflicts() {
   auto cellsOf = [&](BufferOp buffer, const Task &task) -> Cells & {
     SegmentOp segment = HappensBefore::segmentOf(task.phase);
     return elements[{buffer.getOperation(),
-                     isLayered(buffer) ? segment.getLayer(task.iteration) : 0}];
+                     isLayered(buffer)
+                         ? buffer.getCopy(segment.getLayer(task.iteration))
+                         : 0}];
   };
   std::vector<SmallVector<Access>> accesses;
   for (const Task &task : tasks) {

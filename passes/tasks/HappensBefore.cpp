@@ -59,6 +59,34 @@ Overlap baton::tasks::overlapOf(BufferOp first, BufferOp second) {
 
 bool baton::tasks::isLayered(BufferOp buffer) { return buffer.getLayers() > 1; }
 
+/// By how many iterations less `other` is ahead.
+static int64_t shiftBetween(PhaseOp one, PhaseOp other) {
+  return int64_t(one.getAhead()) - int64_t(other.getAhead());
+}
+
+bool baton::tasks::meetWithin(PhaseOp one, BufferOp first, PhaseOp other,
+                              BufferOp second) {
+  if (first != second || !isLayered(first))
+    return true;
+  int64_t shift = shiftBetween(one, other);
+  return first.getRing() ? shift % int64_t(first.getLayers()) == 0 : shift == 0;
+}
+
+// Iteration i of `earlier` has the copy of layer i + a, iteration i + distance
+// of `later` that of i + distance + b: with a - b the shift, it is the same one
+// where distance = shift, and in a ring also at distances beyond.
+bool baton::tasks::meetAcross(PhaseOp earlier, BufferOp first, PhaseOp later,
+                              BufferOp second) {
+  int64_t repeat = HappensBefore::segmentOf(later).getRepeat();
+  int64_t shift = shiftBetween(earlier, later);
+  if (repeat < 2)
+    return false;
+  if (first != second)
+    return !isLayered(first) || !isLayered(second) || first.getRing() ||
+           second.getRing() || shift != 0;
+  return !isLayered(first) || first.getRing() || shift > 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Constraints
 //===----------------------------------------------------------------------===//

@@ -59,8 +59,17 @@ enum class Overlap {
 /// What two buffers share. Buffers without storage share nothing with others.
 Overlap overlapOf(event::BufferOp first, event::BufferOp second);
 
-/// True when the iterations of a segment have copies of the buffer each.
+/// True when the iterations of a segment have copies of the buffer each; of a
+/// ring, several share one.
 bool isLayered(event::BufferOp buffer);
+
+/// Whether what two phases of one segment access of these buffers, which
+/// overlap, may lie in copies that they share: in one iteration.
+bool meetWithin(event::PhaseOp one, event::BufferOp first, event::PhaseOp other,
+                event::BufferOp second);
+/// The same of an iteration of `earlier` and a later one of `later`.
+bool meetAcross(event::PhaseOp earlier, event::BufferOp first,
+                event::PhaseOp later, event::BufferOp second);
 
 //===----------------------------------------------------------------------===//
 // Constraints from the plan's maps. Each is false for a map that is not

@@ -26,6 +26,11 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     iteration of a stack, or outside of stacks, until they have `bucket` bytes. A
     bucket's parts are added up and gathered after the backward step.
 
+    Weights of which ranks have parts (`dist.gathered`) are gathered before what
+    reads them. Of a stack that is before each iteration or, with 2
+    `gathered-layers`, in the iteration before: weights then lie in a ring of two
+    layers, one that is read and one that is received.
+
     A program that is cut into stages (`dist.schedule`) becomes several: of each
     `dist.stage` one for each of its phases, for sums of gradients and for the
     update, and one in which all ranks agree on loss and norm. What phases keep for
@@ -44,6 +49,7 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     Option<"plainRows", "plain-rows", "int64_t", "16", "Rows of any other tile">,
     Option<"logitsBytes", "logits-bytes", "int64_t", "134217728", "Most memory for logits of a training step, which are made for so many rows at a time">,
     Option<"bucket", "bucket", "int64_t", "26214400", "Bytes of gradients at which ranks exchange those that they have, iteration by iteration">,
+    Option<"gatheredLayers", "gathered-layers", "int64_t", "1", "Layers, 1 or 2, whose gathered weights are there at once">,
   ];
   // Bodies of update rules are written in the others.
   let dependentDialects = ["::baton::event::EventDialect", "::mlir::arith::ArithDialect",

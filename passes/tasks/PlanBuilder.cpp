@@ -25,7 +25,8 @@ PhaseBuilder::PhaseBuilder(PlanBuilder &plan, StringRef name, Location location,
       event::NotifyAttr(),
       event::DistributionAttr::get(plan.context(),
                                    event::Distribution::blocked),
-      /*separate=*/DenseI64ArrayAttr(), /*prefetch=*/IntegerAttr());
+      /*separate=*/DenseI64ArrayAttr(), /*prefetch=*/IntegerAttr(),
+      /*ahead=*/UnitAttr());
   phase.getBody().emplaceBlock();
 }
 
@@ -127,6 +128,8 @@ void PhaseBuilder::call(StringRef callee, ArrayRef<Attribute> operands,
 void PhaseBuilder::isAwaitedWhole() {
   phase.setSeparateAttr(plan.builder.getDenseI64ArrayAttr({}));
 }
+
+void PhaseBuilder::isAhead() { phase.setAheadAttr(plan.builder.getUnitAttr()); }
 
 void PhaseBuilder::needsScratch(int64_t bytes) {
   plan.scratchBytes = std::max(plan.scratchBytes, bytes);
@@ -268,7 +271,7 @@ event::BufferOp PlanBuilder::buffer(StringRef name, const Shape &shape,
       shape.storage ? FlatSymbolRefAttr::get(shape.storage)
                     : FlatSymbolRefAttr(),
       builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(shape.layers),
-      builder.getI64IntegerAttr(shape.layerStride),
+      builder.getI64IntegerAttr(shape.layerStride), /*ring=*/UnitAttr(),
       builder.getI64IntegerAttr(shape.interleave),
       builder.getI64IntegerAttr(shape.interleaveColumns), shape.description);
 }
@@ -349,6 +352,21 @@ View PlanBuilder::persistent(StringRef name, model::StepTensorType type,
   made.description = description;
   return {buffer(name, made, location), type,
           identity(type.getRank(), context())};
+}
+
+View PlanBuilder::layerOf(const View &view, int64_t layer) {
+  event::BufferOp all = view.buffer;
+  auto one = cast<event::BufferOp>(builder.clone(*all));
+  one.setSymName(uniqueName((all.getSymName() + ".layer").str()));
+  one.setOffset(int64_t(all.getOffset()) +
+                all.getCopy(layer) * int64_t(all.getLayerStride()));
+  one.setLayers(1);
+  one.setLayerStride(0);
+  one.setRing(false);
+  one.removeDescriptionAttr();
+  View made = view;
+  made.buffer = one;
+  return made;
 }
 
 View PlanBuilder::kept(StringRef name, model::StepTensorType type,

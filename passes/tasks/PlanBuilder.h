@@ -11,10 +11,11 @@ namespace baton::tasks {
 
 /// Tile sizes, from the target's description. Units: rows and columns; of
 /// attentionSplit positions, 0 for all of them; of logitsBytes and bucket
-/// bytes.
+/// bytes. Of weights that are gathered layer by layer, so many layers' are
+/// there at once.
 struct TileSizes {
   int64_t linearRows, linearColumns, attentionRows, attentionSplit, plainRows,
-      logitsBytes, bucket;
+      logitsBytes, bucket, gatheredLayers = 1;
 };
 
 /// Columns of a weight panel: packed weights are [N / 16][K][16].
@@ -59,6 +60,8 @@ public:
             bool invariant = false);
   /// Whoever waits for a task waits for all of the phase: one event word.
   void isAwaitedWhole();
+  /// An exchange is for the next iteration.
+  void isAhead();
   /// Tasks need this much memory of their worker. Unit: bytes.
   void needsScratch(int64_t bytes);
   void advance(const View &logits);
@@ -127,6 +130,10 @@ public:
   View persistent(llvm::StringRef name, model::StepTensorType type,
                   int64_t layers, mlir::StringAttr storage,
                   mlir::DictionaryAttr description, mlir::Location location);
+
+  /// One layer of what persistent() has made with several, as a buffer of its
+  /// own.
+  View layerOf(const View &view, int64_t layer);
 
   /// As transient(), in memory of its own that keeps its values from step to
   /// step.

@@ -202,7 +202,7 @@ LogicalResult PlanVerifier::verifyMemory() {
     auto repeat = HappensBefore::segmentOf(phase).getRepeat();
     for (AccessAttr access : phase.getAccessAttrs()) {
       BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
-      if (repeat > buffer.getLayers() &&
+      if (repeat > buffer.getLayers() && !buffer.getRing() &&
           (isLayered(buffer) || buffer.getLayerStride() > 0))
         return phase.emitError()
                << "repeats " << repeat << " times, but @" << buffer.getSymName()

@@ -243,18 +243,20 @@ LogicalResult PlanVerifier::verifyAccesses(PhaseOp earlier, AccessAttr before,
   SegmentOp segment = HappensBefore::segmentOf(later);
   if (HappensBefore::segmentOf(earlier) != segment)
     return verifyPair(earlier, before, later, after, Distance::laterSegment);
-  if (failed(earlier == later ? verifyWithinPhase(later, before, after)
+  if (meetWithin(earlier, first, later, second) &&
+      failed(earlier == later ? verifyWithinPhase(later, before, after)
                               : verifyPair(earlier, before, later, after,
                                            Distance::sameIteration)))
     return failure();
-  if (segment.getRepeat() < 2 || isLayered(first))
-    return success();
-  if (failed(
+  // What orders an iteration and the next one orders all that are further
+  // apart.
+  if (meetAcross(earlier, first, later, second) &&
+      failed(
           verifyPair(earlier, before, later, after, Distance::nextIteration)))
     return failure();
-  return earlier == later ? success()
-                          : verifyPair(later, after, earlier, before,
-                                       Distance::nextIteration);
+  if (earlier == later || !meetAcross(later, second, earlier, first))
+    return success();
+  return verifyPair(later, after, earlier, before, Distance::nextIteration);
 }
 
 LogicalResult PlanVerifier::verifyConflicts() {

@@ -14,7 +14,10 @@
 // segments of their own, whose iterations nothing orders. All of them are for
 // steps that end with an update: till then a gradient is the sum of a rank's
 // own rows. Where a rank updates only a part of the parameter (dist.scattered,
-// Shards.h), there is no gather: the new weights are gathered instead.
+// Shards.h), there is no gather: the new weights are gathered instead. Where
+// the sum is over more axes than those that cut it (dist.scattered_over), sums
+// of the parts are added up over these, in buckets of the same three phases,
+// behind all others.
 //
 // What is exchanged lies in one place in all iterations and on all ranks, and
 // sums are added where they were received: maps do not depend on the rank.
@@ -56,7 +59,12 @@ public:
   void split(Trainable &trainable, Kept parts);
 
   /// Before these ops of a block: gathers parameters of which ranks keep parts.
+  /// What lies in a ring is the next iteration's.
   void gatherParameters(llvm::ArrayRef<mlir::Operation *> ops);
+
+  /// Before the segment of a stack: gathers what lies in a ring for its first
+  /// iteration, in the present segment.
+  void gatherFirst(model::StackOp stack);
 
   /// Notes that a contribution to a gradient was tiled. Reports at the op if
   /// contributions are sums over different ranks.
@@ -97,8 +105,10 @@ private:
   /// task of the sum has `width` columns.
   struct Tensor {
     Trainable *trainable;
-    View received;
-    int64_t elements, width, part;
+    /// What is summed up.
+    View gradient;
+    View received = {};
+    int64_t elements = 0, width = 0, part = 0;
     const Shard *shard = nullptr;
   };
   struct Bucket {
@@ -113,9 +123,28 @@ private:
   using Segments = llvm::MapVector<std::pair<int64_t, int>,
                                    llvm::SmallVector<const Bucket *>>;
 
-  /// Some of the buckets, by the segments that repeat as often.
-  Segments segments(llvm::function_ref<bool(const Bucket &)> has) const;
+  /// Parameters of which ranks keep parts, as a block's ops read them first, in
+  /// lists that are gathered at once.
+  using Gathers = llvm::SmallVector<
+      std::pair<mlir::ArrayAttr, llvm::SmallVector<const Shard *>>>;
+  Gathers gathersFor(llvm::ArrayRef<mlir::Operation *> ops, bool inRings);
+  /// Gathers parts, which lie in the first one of each pair, into the second.
+  PhaseBuilder gather(llvm::StringRef name, mlir::ArrayAttr axes,
+                      llvm::ArrayRef<const Shard *> list,
+                      llvm::ArrayRef<std::pair<View, View>> views,
+                      mlir::Location location);
+
+  /// Some of these buckets, by the segments that repeat as often.
+  static Segments segments(llvm::ArrayRef<Bucket> buckets,
+                           llvm::function_ref<bool(const Bucket &)> has);
+  /// A bucket of gradients, of which each rank sums up a part.
+  void divide(Bucket &bucket, llvm::StringRef received);
+  /// The phase that begins a bucket, in steps with so many outputs or all.
+  void send(const Bucket &bucket, mlir::AffineExpr grid,
+            llvm::StringRef purpose);
   void exchange(const Form &form, llvm::ArrayRef<Trainable *> trainables);
+  /// Adds the segments that add up what groups of ranks have summed up.
+  void sumGroups(mlir::Location location);
   void sum(const Bucket &bucket);
   void gather(const Bucket &bucket);
 
@@ -139,6 +168,8 @@ private:
   /// iterations add to.
   llvm::MapVector<Form, llvm::SmallVector<Trainable *>> pending, shared;
   llvm::SmallVector<Bucket> buckets;
+  /// Parts whose sums are a group's, and whether their layers were reversed.
+  llvm::SmallVector<std::pair<const Shard *, bool>> grouped;
 };
 
 } // namespace baton::tasks

@@ -92,8 +92,8 @@ static View blocksOf(const View &rows, int64_t row, const Shard &shard) {
   return view;
 }
 
-void Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks,
-                 Kept parts) {
+void Shards::add(Trainable &trainable, ArrayAttr axes, ArrayAttr groups,
+                 int64_t ranks, Kept parts) {
   Builder builder(plan.context());
   ArrayRef<int64_t> shape = trainable.gradient.type.getShape();
   int64_t elements = 1;
@@ -102,10 +102,12 @@ void Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks,
   Blocks blocks(elements);
   Shard &shard = shards.emplace_back(Shard{&trainable,
                                            axes,
+                                           groups,
                                            ranks,
                                            blocks,
                                            ceilDiv(blocks.count, ranks),
                                            parts,
+                                           {},
                                            {},
                                            {},
                                            {},
@@ -146,21 +148,21 @@ void Shards::add(Trainable &trainable, ArrayAttr axes, int64_t ranks,
                                 0, shard)
                      : blocksOf(shard.received, 0, shard);
   if (parts.gradient) {
-    shard.gradient = blocksOf(
-        kept(".gradient_part", 1, trainable.layers, describe("gradient")), 0,
-        shard);
+    shard.sum =
+        kept(".gradient_part", 1, trainable.layers, describe("gradient"));
+    shard.gradient = blocksOf(shard.sum, 0, shard);
     return;
   }
   shard.gradient = blocksOf(shard.received, 1, shard);
   // Where the runtime finds the sum.
-  View sum = plan.persistent(called(trainable.name + ".gradient_part"),
-                             trainable.gradient.type.withShape({part}),
-                             trainable.layers,
-                             shard.received.buffer.getStorageAttr().getAttr(),
-                             describe("gradient"), trainable.location);
-  sum.buffer.setOffset(part);
+  shard.sum = plan.persistent(called(trainable.name + ".gradient_part"),
+                              trainable.gradient.type.withShape({part}),
+                              trainable.layers,
+                              shard.received.buffer.getStorageAttr().getAttr(),
+                              describe("gradient"), trainable.location);
+  shard.sum.buffer.setOffset(part);
   if (trainable.layers > 1)
-    sum.buffer.setLayerStride(ranks * part);
+    shard.sum.buffer.setLayerStride(ranks * part);
 }
 
 void Shards::sum(const Shard &shard, const View &accumulate) {

@@ -11,6 +11,10 @@
 //   update     of the part
 //   gather     all_gather: all ranks get all parts of the new weights
 //
+// Where ranks are in groups, each of which has all parts, those of a group do
+// this; between the sum and the squares, ranks that have the same part in other
+// groups add up their sums as RankSums adds up gradients.
+//
 // Rules that need whole tensors (products, sums) keep whole states, and their
 // gradients are gathered.
 //
@@ -48,7 +52,9 @@ struct Kept {
 /// A parameter's part on every rank.
 struct Shard {
   Trainable *trainable;
-  mlir::ArrayAttr axes;
+  /// Whose ranks have different parts, and those over which the gradient is a
+  /// sum besides: null for none.
+  mlir::ArrayAttr axes, groups;
   int64_t ranks;
   Blocks blocks;
   /// Blocks of a rank.
@@ -59,6 +65,8 @@ struct Shard {
   View received;
   /// [count, block]
   View weight, gradient;
+  /// All of the part's sum, in a buffer of its own.
+  View sum;
   /// What says which part it is: {place, 1}.
   View place;
 
@@ -77,8 +85,8 @@ public:
   explicit Shards(PlanBuilder &plan) : plan(plan) {}
 
   /// Makes the parts of a parameter, whose whole gradient there is.
-  void add(Trainable &trainable, mlir::ArrayAttr axes, int64_t ranks,
-           Kept parts);
+  void add(Trainable &trainable, mlir::ArrayAttr axes, mlir::ArrayAttr groups,
+           int64_t ranks, Kept parts);
 
   /// Adds the phase that sums up what was received, in the present segment,
   /// which has an iteration for each layer. What a rank keeps of a gradient it

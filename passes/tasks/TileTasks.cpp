@@ -167,7 +167,14 @@ static LogicalResult checkTile(Operation &op) {
 
 LogicalResult tasks::tileOps(ArrayRef<Operation *> ops, Tiler &tiler) {
   unsigned stacks = 0;
-  for (Operation *op : ops) {
+  // While what comes before a stack computes, weights of its first layer come.
+  auto gatherForNext = [&](ArrayRef<Operation *> rest) {
+    auto next = llvm::find_if(rest, llvm::IsaPred<model::StackOp>);
+    if (next != rest.end() && tiler.training && tiler.training->rankSums)
+      tiler.training->rankSums->gatherFirst(cast<model::StackOp>(*next));
+  };
+  gatherForNext(ops);
+  for (auto [index, op] : llvm::enumerate(ops)) {
     if (failed(checkTile(*op)))
       return failure();
     if (isa<model::YieldOp>(op))
@@ -180,6 +187,7 @@ LogicalResult tasks::tileOps(ArrayRef<Operation *> ops, Tiler &tiler) {
       tiler.plan.beginSegment(stacks == 1 ? "end"
                                           : "after." + std::to_string(stacks),
                               1, stack.getLoc());
+      gatherForNext(ops.drop_front(index + 1));
       continue;
     }
     if (isa<dist::ReceiveOp, dist::SendOp>(op)) {
@@ -232,6 +240,12 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       getOperation().emitError()
           << "tile-tasks: attention-split is " << int64_t(attentionSplit)
           << ", neither 0 nor a multiple of " << kAttentionBlock;
+      return signalPassFailure();
+    }
+    if (gatheredLayers != 1 && gatheredLayers != 2) {
+      getOperation().emitError()
+          << "tile-tasks: gathered-layers is " << int64_t(gatheredLayers)
+          << ", expected 1 or 2";
       return signalPassFailure();
     }
     if (linearColumns % kPanel) {
@@ -354,8 +368,9 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     if (*compute == "f64" && !model.getTraining())
       return model.emitOpError() << "cannot be tiled: parameters are f64, in "
                                     "which only training programs compute";
-    TileSizes sizes = {linearRows, linearColumns, attentionRows, attentionSplit,
-                       plainRows,  logitsBytes,   bucket};
+    TileSizes sizes = {linearRows,     linearColumns, attentionRows,
+                       attentionSplit, plainRows,     logitsBytes,
+                       bucket,         gatheredLayers};
     if (!model.getBody().getOps<dist::ScheduleOp>().empty()) {
       StagePrograms stages(
           model, sizes, [&](StringRef name) { return create(model, name); },

@@ -130,8 +130,7 @@ Trainable &Training::trainable(Value value) {
   Trainable &made = *entry;
   Builder builder(plan.context());
   made.location = value.getLoc();
-  made.name =
-      (names ? names->of(keyOf(parameter)) : own.of(description)).str();
+  made.name = (names ? names->of(keyOf(parameter)) : own.of(description)).str();
   made.layers = tiler.layersOf(value);
   made.between = betweenPrograms();
   made.description = description;
@@ -147,9 +146,9 @@ Trainable &Training::trainable(Value value) {
   std::optional<Kept> parts =
       rankSums ? rankSums->partsOf(made) : std::optional<Kept>();
   auto shaped = [&](StringRef name, StringRef role, StringAttr &storage,
-                    bool isKept) {
-    // Of what a rank keeps only a part of, there is one layer at a time.
-    int64_t layers = isKept ? made.layers : 1;
+                    bool isKept, int64_t others) {
+    // Of what a rank keeps only a part of, there are few layers at a time.
+    int64_t layers = isKept ? made.layers : others;
     storage = plan.storage((name + "_memory").str(),
                            bytesOf(type, plan) * layers, made.location,
                            /*isReserved=*/names);
@@ -162,10 +161,14 @@ Trainable &Training::trainable(Value value) {
         made.location);
   };
   made.isFresh = parts && parts->gradient;
+  bool isGathered = parts && parts->weight;
+  int64_t gathered = std::min(plan.tiles().gatheredLayers, made.layers);
+  made.isRing = isGathered && gathered > 1;
   made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage,
-                       !parts || !parts->weight);
+                       !isGathered, gathered);
+  made.weight.buffer.setRing(made.isRing);
   made.gradient = shaped(made.name + ".gradient", "gradient",
-                         made.gradientStorage, !made.isFresh);
+                         made.gradientStorage, !made.isFresh, 1);
   if (parts) {
     // These are of the rank's own rows.
     made.gradient.buffer.removeDescriptionAttr();

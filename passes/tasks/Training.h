@@ -55,6 +55,9 @@ struct Trainable {
   bool hasGradient = false;
   /// What a rank updates of it; null for all.
   const Shard *shard = nullptr;
+  /// Several layers' weights are there at once, each gathered while the layer
+  /// before computes.
+  bool isRing = false;
   /// The gradient is one step's, of one layer at a time: none before it.
   bool isFresh = false;
   /// Whether the norm of gradients counts it: not twice where several ranks
@@ -88,8 +91,8 @@ private:
 class Training {
 public:
   /// `names`, by keys, are those of all programs of a model that is cut into
-  /// stages, and outlive this. With `stage` ranks add up its gradients, else all
-  /// of the model's.
+  /// stages, and outlive this. With `stage` ranks add up its gradients, else
+  /// all of the model's.
   Training(Tiler &tiler, model::ProgramOp model,
            const ParameterNames *names = nullptr,
            mlir::Operation *stage = nullptr);

@@ -38,6 +38,9 @@ WrittenBuffer parse_written_buffer(const nlohmann::json &entry,
   buffer.capacity = entry.at("capacity").get<std::vector<int64_t>>();
   buffer.layers = entry.value("layers", int64_t(1));
   buffer.layer_stride = entry.value("layer_stride", int64_t(0));
+  buffer.ring = entry.value("ring", false);
+  if (buffer.layers < 1)
+    throw Error("buffer \"" + buffer.buffer + "\" has no layers");
   buffer.interleave = entry.value("interleave", int64_t(1));
   buffer.interleave_columns = entry.value("interleave_columns", int64_t(1));
   if (buffer.interleave < 1 || buffer.interleave_columns < 1)
@@ -121,6 +124,7 @@ Metadata parse_checked(const nlohmann::json &json) {
     phase.segment = entry.at("segment").get<std::string>();
     phase.repeat = entry.at("repeat").get<int64_t>();
     phase.reverse = entry.value("reverse", false);
+    phase.ahead = entry.value("ahead", false);
     for (const nlohmann::json &written :
          entry.value("writes", nlohmann::json::array()))
       phase.writes.push_back(

@@ -45,7 +45,8 @@ struct Extent {
 /// A buffer that a phase writes. Element `i` of layer `l` lies
 /// `offset + l * layer_stride + sum(i * strides)` elements into its storage;
 /// runs of `interleave` indices of dimension 0 lie next to one another, for
-/// every `interleave_columns` indices of the last dimension (event.buffer).
+/// every `interleave_columns` indices of the last dimension (event.buffer). Of
+/// a ring, layer `l` has copy `l mod layers`.
 struct WrittenBuffer {
   std::string buffer;
   /// "f32", "bf16", "f16", "f64", "i32" or "i64".
@@ -57,6 +58,7 @@ struct WrittenBuffer {
   std::vector<int64_t> capacity;
   int64_t layers;
   int64_t layer_stride;
+  bool ring = false;
   int64_t interleave;
   int64_t interleave_columns;
   std::vector<Extent> extents;
@@ -70,9 +72,14 @@ struct PhaseDescription {
   std::vector<WrittenBuffer> writes;
   /// Iterations begin with the last layer.
   bool reverse = false;
+  /// An iteration works on what the next one has, and the last one on nothing.
+  bool ahead = false;
 
-  /// Whose copies of parameters and buffers an iteration works on.
+  /// Whose copies of parameters and buffers an iteration works on, or what is
+  /// ahead has worked on last.
   uint32_t layer(uint32_t iteration) const {
+    if (ahead && iteration + 1 < repeat)
+      ++iteration;
     return reverse ? static_cast<uint32_t>(repeat) - 1 - iteration : iteration;
   }
 };

@@ -92,8 +92,9 @@ WrittenValues copy_values(const WrittenBuffer &buffer, const BatonStep &step,
     count *= values.extents.back();
   }
   values.bytes.resize(count * stored_bytes);
+  int64_t copy = buffer.ring ? layer % buffer.layers : layer;
   int64_t origin =
-      buffer.offset + (buffer.layers > 1 ? layer * buffer.layer_stride : 0);
+      buffer.offset + (buffer.layers > 1 ? copy * buffer.layer_stride : 0);
   std::byte *to = values.bytes.data();
   for_each_index(values.extents, [&](const ValueIndex &index) {
     convert_element(buffer.element,

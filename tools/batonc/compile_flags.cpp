@@ -35,8 +35,8 @@ static std::string parseMesh(const std::string &text,
   llvm::StringRef(text).split(parts, ',', -1, /*KeepEmpty=*/!text.empty());
   for (llvm::StringRef part : parts) {
     auto [name, number] = part.split('=');
-    if (name != kDataAxis && name != kTensorAxis && name != kPipelineAxis)
-      return fail("axis '" + name + "' is unknown; there is dp, tp, pp");
+    if (!isDataAxis(name.str()) && name != kTensorAxis && name != kPipelineAxis)
+      return fail("axis '" + name + "' is unknown; there is dp, fsdp, tp, pp");
     if (llvm::is_contained(seen, name))
       return fail("axis " + name + " occurs twice");
     seen.push_back(name);
@@ -135,11 +135,17 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "ranks to run on, as axes and their sizes: tp=2 gives each "
                  "of two ranks a half of the heads, of feed-forward layers "
                  "and of the vocabulary, pp=2 a half of the layers, and in "
-                 "training dp=2 a half of the sequences");
+                 "training dp=2 a half of the sequences, as fsdp=2 does, with "
+                 "parts of what --zero says");
   app.add_option("--zero", zero.value,
-                 "with --mesh: what ranks along dp have only a part of: 0 "
+                 "with --mesh: what ranks along fsdp, or along dp without it, "
+                 "have only a part of: 0 "
                  "(nothing), 1 (the optimizer's states), 2 (gradients, too), 3 "
                  "(weights, too)");
+  app.add_option("--gathered-layers", gatheredLayers.value,
+                 "--zero=3: layers whose gathered weights are there at once: 2 "
+                 "(the usual ones: a layer's are gathered while the layer "
+                 "before computes), 1 (right before the layer)");
   app.add_option("--pipeline", pipeline,
                  "--mesh=pp=N: the order in which stages run microbatches: "
                  "1f1b (the usual one), gpipe, interleaved:CHUNKS, zb-h1, "
@@ -215,8 +221,9 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (isFile && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
-  for (const Choice *choice : {&mode, &dtype, &optimize, &sanitize, &recompute,
-                               &launch, &cublasLt, &exchanges, &zero})
+  for (const Choice *choice :
+       {&mode, &dtype, &optimize, &sanitize, &recompute, &launch, &cublasLt,
+        &exchanges, &zero, &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -241,7 +248,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
     return error;
   for (const MeshAxis &axis : options.mesh)
-    if (mode.value != "train" && axis.name == kDataAxis)
+    if (mode.value != "train" && isDataAxis(axis.name))
       return "--mesh=" + mesh + ": axis " + axis.name +
              " is for --mode=train; a program that decodes has one sequence";
   if (std::string error = finishExchanges(options); !error.empty())
@@ -251,11 +258,22 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return "--zero=" + zero.value +
            ": there is one rank; --mesh says which there are";
   if (options.zero && llvm::none_of(options.mesh, [](const MeshAxis &axis) {
-        return axis.name == kDataAxis;
+        return isDataAxis(axis.name);
       }))
     return "--zero=" + zero.value + " with --mesh=" + mesh +
-           ": it is ranks along dp that have only a part of something; add "
-           "dp=N to --mesh";
+           ": it is ranks along dp or fsdp that have only a part of something; "
+           "add dp=N to --mesh";
+  if (!options.zero && llvm::any_of(options.mesh, [](const MeshAxis &axis) {
+        return axis.name == kShardAxis;
+      }))
+    return "--mesh=" + mesh +
+           ": ranks along fsdp have parts of what --zero=1, 2 or 3 says";
+  if (!gatheredLayers.value.empty()) {
+    if (options.zero != 3)
+      return "--gathered-layers=" + gatheredLayers.value +
+             ": weights that ranks gather are those of --zero=3";
+    options.gatheredLayers = gatheredLayers.value[0] - '0';
+  }
   if (!sharding.empty())
     return "--sharding is not built yet";
   if (std::string error = finishPipeline(options); !error.empty())

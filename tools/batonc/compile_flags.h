@@ -54,6 +54,7 @@ private:
   CLI::Option *microbatchesOption = nullptr;
   int64_t maxSeq = 0, maxBatch = 1, microbatches = 0;
   Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
+  Choice gatheredLayers{"--gathered-layers", "", {"", "1", "2"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
   std::string mesh, sharding, pipeline, optimizer;
   std::vector<std::string> disabled;

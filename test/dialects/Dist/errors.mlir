@@ -1341,5 +1341,38 @@ model.program @p max_seq 8 training {
 // -----
 
 dist.mesh [data = 2, tensor = 4] batch [data]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<8 x f32>
+  // expected-error @+1 {{'dist.scattered_over': expected some axes of 'dist.summed', not all, beside 'dist.scattered'}}
+  model.gradient %w of %w {dist.scattered = "step", dist.scattered_over = ["data", "tensor"], dist.summed = ["data", "tensor"]} : <8 x f32>, <8 x f32>
+  model.return %weights : !model.tensor<rows x f32>
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<8 x f32>
+  // expected-error @+1 {{'dist.scattered_over': expected some axes of 'dist.summed', not all, beside 'dist.scattered'}}
+  model.gradient %w of %w {dist.scattered = "step", dist.scattered_over = ["tensor"], dist.summed = ["data"]} : <8 x f32>, <8 x f32>
+  model.return %weights : !model.tensor<rows x f32>
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+model.program @p max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<8 x f32>
+  // expected-error @+1 {{'dist.scattered_over': expected some axes of 'dist.summed', not all, beside 'dist.scattered'}}
+  model.gradient %w of %w {dist.scattered_over = ["tensor"], dist.summed = ["data", "tensor"]} : <8 x f32>, <8 x f32>
+  model.return %weights : !model.tensor<rows x f32>
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
 // expected-error @+1 {{'dist.gathered': there is no axis "pipe"}}
 %w = model.parameter ["w"] {dist.gathered = ["pipe"]} : !model.tensor<8 x f32>

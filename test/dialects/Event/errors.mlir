@@ -207,6 +207,22 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
+// buffer: a ring has several layers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{is a ring, expected a persistent buffer of several layers}}
+  event.buffer @x persistent : f32 extents affine_map<()[rows, past, outputs] -> (4)> capacity [4] strides [1] {ring}
+}
+
+// -----
+
+// buffer: a ring is persistent
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{is a ring, expected a persistent buffer of several layers}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (4)> capacity [4] strides [1] {layers = 2, ring}
+}
+
+// -----
+
 // buffer: only a persistent one has a description
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   // expected-error @+1 {{has a description but is not persistent}}
@@ -539,6 +555,47 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.segment "s" repeat 1 {
     // expected-error @+1 {{waits at distance 2, expected 0 or 1}}
     event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] waits [#event.wait<@e distance 2, (m)[rows, past, outputs] -> (m) to (m)[rows, past, outputs] -> (m + 1)>] {
+    }
+  }
+}
+
+// -----
+
+// phase: only an exchange is ahead
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.segment "s" repeat 2 {
+    // expected-error @+1 {{is ahead but is no exchange}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] attributes {ahead} {
+    }
+  }
+}
+
+// -----
+
+// phase: what is ahead has an iteration to be ahead of
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.buffer @x persistent : f32 extents affine_map<()[rows, past, outputs] -> (16)> capacity [16] strides [1]
+  event.buffer @y persistent : f32 extents affine_map<()[rows, past, outputs] -> (32)> capacity [32] strides [1]
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{is ahead in a segment of one iteration}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] attributes {ahead} {
+      event.exchange all_gather over ["dp"] for "all_gather" [#event.transfer<@x to @y, 32 by 16>]
+    }
+  }
+}
+
+// -----
+
+// phase: what is ahead accesses persistent buffers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.buffer @x persistent : f32 extents affine_map<()[rows, past, outputs] -> (16)> capacity [16] strides [1]
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (32)> capacity [32] strides [1]
+  event.segment "s" repeat 2 {
+    // expected-error @+1 {{is ahead but accesses @y, which is not persistent}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [#event.access<write @y, (t)[rows, past, outputs] -> (0) to (t)[rows, past, outputs] -> (32)>] attributes {ahead} {
+      event.exchange all_gather over ["dp"] for "all_gather" [#event.transfer<@x to @y, 32 by 16>]
     }
   }
 }

@@ -281,6 +281,14 @@ void Maker::shareBytes() {
               storage.setBytes(storage.getBytes() * 4);
             });
     }
+    if (buffer.getRing())
+      add("all layers of @" + buffer.getSymName() + " in one",
+          [name = buffer.getSymName().str()](ProgramOp copy) {
+            auto buffer = copy.lookupSymbol<BufferOp>(name);
+            buffer.setRing(false);
+            buffer.setLayers(1);
+            buffer.setLayerStride(0);
+          });
   }
   for (unsigned i = 0; i < buffers.size(); ++i)
     for (unsigned j = 0; j < buffers.size(); ++j) {
@@ -378,7 +386,11 @@ void Maker::shiftWaits() {
 }
 
 void Maker::changeDistances() {
-  for (auto [index, phase] : llvm::enumerate(phasesOf(program)))
+  for (auto [index, phase] : llvm::enumerate(phasesOf(program))) {
+    if (phase.getAhead())
+      add(phase.getName() + " not ahead", [index = index](ProgramOp copy) {
+        phaseAt(copy, index).setAhead(false);
+      });
     for (unsigned i = 0; i < phase.getWaits().size(); ++i) {
       auto flip = [index = index, i](ProgramOp copy) {
         changeWait(phaseAt(copy, index), i, [&](WaitAttr wait) {
@@ -403,6 +415,7 @@ void Maker::changeDistances() {
             phase.setWaitsAttr(ArrayAttr::get(copy.getContext(), waits));
           });
     }
+  }
 }
 
 void Maker::changeNotifications() {

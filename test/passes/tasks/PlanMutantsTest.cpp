@@ -11,6 +11,7 @@
 #include "test/passes/tasks/PlanMutants.h"
 #include "compiler/Dialects.h"
 #include "compiler/Pipeline.h"
+#include "dialects/Dist/Dist.h"
 #include "models/Importer.h"
 #include "passes/fusion/Passes.h"
 #include "passes/tasks/Passes.h"
@@ -47,6 +48,8 @@ struct Model {
   bool trains = false;
   /// Mutants of one class.
   size_t most = 32;
+  /// Ranks, each of which keeps a part of all weights.
+  int64_t ranks = 1;
 };
 
 constexpr int64_t kMaxRows = 6, kMaxOutputs = 2;
@@ -111,6 +114,18 @@ constexpr Model kModels[] = {
      10,
      /*trains=*/true,
      12},
+    // A layer's weights are gathered while the layer before computes.
+    {"gathered-weights",
+     R"({
+      "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2",
+      "activation_function": "gelu_new", "layer_norm_epsilon": 1e-05,
+      "n_embd": 8, "n_head": 1, "n_layer": 3, "n_positions": 16,
+      "vocab_size": 10})",
+     {3, 3, 3},
+     10,
+     /*trains=*/true,
+     6,
+     /*ranks=*/2},
 };
 
 /// An update with a state, of each parameter as it is.
@@ -170,6 +185,14 @@ protected:
       op.moveBefore(module.getBody(), first);
   }
 
+  void addMesh(mlir::ModuleOp module, const compiler::MeshAxis &axis) {
+    auto builder = mlir::OpBuilder::atBlockBegin(module.getBody());
+    builder.create<dist::MeshOp>(module.getLoc(),
+                                 builder.getStrArrayAttr({axis.name}),
+                                 builder.getDenseI64ArrayAttr(axis.size),
+                                 builder.getStrArrayAttr({axis.name}));
+  }
+
   mlir::OwningOpRef<mlir::ModuleOp> planOf(const Model &model) {
     ConfigFolder config(model.config);
     models::ImportOptions options;
@@ -186,6 +209,12 @@ protected:
       compiler::CompileOptions training;
       training.training = true;
       compiler::addTrainingPasses(manager, training);
+      if (model.ranks > 1) {
+        training.mesh = {{compiler::kDataAxis, model.ranks}};
+        training.zero = 3;
+        addMesh(*module, training.mesh.front());
+        compiler::addShardingPasses(manager, training, /*localizes=*/true);
+      }
     } else {
       manager.addPass(mlir::createCanonicalizerPass());
       manager.addPass(mlir::createCSEPass());
@@ -202,6 +231,7 @@ protected:
     tiles.attentionRows = model.tiles.attentionRows;
     tiles.attentionSplit = model.tiles.attentionSplit;
     tiles.plainRows = model.tiles.plainRows;
+    tiles.gatheredLayers = 2;
     manager.addPass(tasks::createTileTasks(tiles));
     manager.addPass(tasks::createDeriveEvents());
     manager.addPass(tasks::createPlanMemory());

@@ -310,7 +310,12 @@ std::optional<Fault> StepInstance::addTouches(Task &task, AccessAttr access) {
   int64_t step = buffer.op.getLayerStride();
   // Each iteration addresses its own copy.
   auto segment = mlir::cast<SegmentOp>(task.phase->getParentOp());
-  int64_t layer = layers > 1 || step > 0 ? segment.getLayer(task.iteration) : 0;
+  int64_t iteration = task.iteration;
+  if (task.phase.getAhead() && ++iteration == int64_t(segment.getRepeat()))
+    return std::nullopt;
+  int64_t layer = layers > 1 || step > 0 ? segment.getLayer(iteration) : 0;
+  if (buffer.op.getRing())
+    layer %= layers;
   if (layer >= layers)
     return Fault{FaultKind::bounds, nameOf(buffer) + " has too few layers"};
   forEach(valuesOf(access.getLow(), task.coordinates),

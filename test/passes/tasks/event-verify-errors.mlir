@@ -791,3 +791,59 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
     }
   }
 }
+
+// -----
+
+// An exchange that is ahead overwrites what the iteration before may still read.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @ps bytes 512
+  event.storage @ws bytes 512
+  event.buffer @part persistent : f32 extents affine_map<()[rows, past, outputs] -> (1, 32)> capacity [1, 32] strides [32, 1] in @ps {layers = 4, layer_stride = 32}
+  event.buffer @w persistent : f32 extents affine_map<()[rows, past, outputs] -> (64)> capacity [64] strides [1] in @ws {layers = 2, layer_stride = 64, ring}
+  event.tensor @gathered shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (1)> scope system
+  event.tensor @used shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (rows)> scope system
+  event.segment "layers" repeat 4 {
+    // expected-error @+1 {{phase 'gather' does not wait for phase 'use': write after read of @w in the next iteration}}
+    event.phase "gather" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @part, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (1, 32)>,
+                #event.access<write @w, (t)[rows, past, outputs] -> (0) to (t)[rows, past, outputs] -> (64)>]
+      waits [#event.wait<@gathered distance 1, (t)[rows, past, outputs] -> () to (t)[rows, past, outputs] -> ()>]
+      notifies <@gathered, (t)[rows, past, outputs] -> ()> attributes {ahead} {
+      event.exchange all_gather over ["dp"] for "all_gather" [#event.transfer<@part to @w, 64 by 32>]
+    }
+    event.phase "use" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @w, (m)[rows, past, outputs] -> (0) to (m)[rows, past, outputs] -> (64)>]
+      waits [#event.wait<@gathered distance 1, (m)[rows, past, outputs] -> () to (m)[rows, past, outputs] -> ()>, #event.wait<@used distance 1, (m)[rows, past, outputs] -> () to (m)[rows, past, outputs] -> ()>]
+      notifies <@used, (m)[rows, past, outputs] -> ()> {
+    }
+  }
+}
+
+// -----
+
+// What was gathered ahead is read in the next iteration.
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @ps bytes 512
+  event.storage @ws bytes 512
+  event.buffer @part persistent : f32 extents affine_map<()[rows, past, outputs] -> (1, 32)> capacity [1, 32] strides [32, 1] in @ps {layers = 4, layer_stride = 32}
+  event.buffer @w persistent : f32 extents affine_map<()[rows, past, outputs] -> (64)> capacity [64] strides [1] in @ws {layers = 2, layer_stride = 64, ring}
+  event.tensor @gathered shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (1)> scope system
+  event.tensor @used shape affine_map<()[rows, past, outputs] -> ()> capacity [] count affine_map<()[rows, past, outputs] -> (rows)> scope system
+  event.segment "layers" repeat 4 {
+    event.phase "gather" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @part, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (1, 32)>,
+                #event.access<write @w, (t)[rows, past, outputs] -> (0) to (t)[rows, past, outputs] -> (64)>]
+      waits [#event.wait<@gathered distance 1, (t)[rows, past, outputs] -> () to (t)[rows, past, outputs] -> ()>, #event.wait<@used distance 1, (t)[rows, past, outputs] -> () to (t)[rows, past, outputs] -> ()>]
+      notifies <@gathered, (t)[rows, past, outputs] -> ()> attributes {ahead} {
+      event.exchange all_gather over ["dp"] for "all_gather" [#event.transfer<@part to @w, 64 by 32>]
+    }
+    // expected-error @+1 {{phase 'use' does not wait for phase 'gather': read after write of @w in the next iteration}}
+    event.phase "use" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4]
+      accesses [#event.access<read @w, (m)[rows, past, outputs] -> (0) to (m)[rows, past, outputs] -> (64)>]
+      waits [#event.wait<@used distance 1, (m)[rows, past, outputs] -> () to (m)[rows, past, outputs] -> ()>]
+      notifies <@used, (m)[rows, past, outputs] -> ()> {
+    }
+  }
+}

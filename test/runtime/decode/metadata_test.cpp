@@ -56,6 +56,7 @@ TEST(Metadata, RefusesDamage) {
       [](auto &json) { json["phases"][0]["writes"][0]["storage"] = nullptr; },
       [](auto &json) { json["phases"][0]["writes"][0]["strides"] = {1, 1}; },
       [](auto &json) { json["phases"][0]["writes"][0]["extents"][0] = 1.5; },
+      [](auto &json) { json["phases"][0]["writes"][0]["layers"] = 0; },
   };
   for (size_t i = 0; i < damages.size(); ++i) {
     auto json = nlohmann::json::parse(toy::metadata());
@@ -72,6 +73,12 @@ TEST(Metadata, LayersOfIterations) {
   EXPECT_EQ(forward.layer(0), 0u);
   EXPECT_EQ(forward.layer(2), 2u);
   EXPECT_EQ(backward.layer(0), 2u);
+  EXPECT_EQ(backward.layer(2), 0u);
+  // What the next iteration has; the last one has no next.
+  forward.ahead = backward.ahead = true;
+  EXPECT_EQ(forward.layer(0), 1u);
+  EXPECT_EQ(forward.layer(2), 2u);
+  EXPECT_EQ(backward.layer(0), 1u);
   EXPECT_EQ(backward.layer(2), 0u);
 }
 
