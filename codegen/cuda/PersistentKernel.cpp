@@ -360,8 +360,12 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
     os << "  Ring ring(shared, {});\n";
   if (!kernelBodies.empty())
     os << "  Calls calls;\n";
-  os << "  for (uint32_t number = 0;; ++number) {\n"
-        "    const BatonDeviceStep step = device->steps[number & 1];\n"
+  os << "  uint32_t number = 0;\n";
+  // Products of training take all registers there are.
+  if (phasesAreCalled)
+    os << "  baton_keep_in_memory(&number);\n";
+  os << "  for (;; ++number) {\n"
+        "    const BatonDeviceStep step = worker.device->steps[number & 1];\n"
         "    if (step.rows < "
      << options.firstRows << " || step.rows > " << mostRows
      << (hasBorders ? " || number != 0"
@@ -369,7 +373,7 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
                     : "")
      << ")\n"
         "      return worker.leave(step);\n"
-        "    worker.next = &device->steps[(number + 1) & 1];\n";
+        "    worker.next = &worker.device->steps[(number + 1) & 1];\n";
   if (!phasesAreCalled)
     os << "    const int64_t rows = " << (mostRows == 1 ? "1" : "step.rows")
        << ", past = step.past, outputs = step.outputs;\n";

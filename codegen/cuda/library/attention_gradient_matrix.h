@@ -166,8 +166,9 @@ struct MatrixGradient {
                                            const uint16_t *rows,
                                            const uint16_t *block) const {
     constexpr int stride = Dim + Shape::gap;
-    // Wide rows leave few registers for matrices on their way.
-#pragma unroll(Dim > 64 ? 4 : 8)
+    // Wide rows, and two gradients, leave few registers for matrices on their
+    // way.
+#pragma unroll(OfKeys ? 2 : Dim > 64 ? 4 : 8)
     for (int depth = 0; depth < Dim; depth += 16) {
       uint32_t left[4];
       baton_load_matrices(left, rows + lane() % 16 * stride + depth +
