@@ -98,6 +98,9 @@ struct CompileOptions {
   /// Of what a parameter needs for training, how much every rank along the
   /// mesh's data axis has only a part of: ZeRO's stage, 0 for nothing.
   int zero = 0;
+  /// Whether ranks along the mesh's tensor axis have parts of the rows that
+  /// stacks carry.
+  bool sequenceParallel = false;
   /// With stages, the schedule by which they run microbatches: see
   /// pipeline::makeSchedule().
   std::string pipeline;

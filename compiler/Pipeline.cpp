@@ -72,6 +72,8 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
     for (const MeshAxis &axis : options.mesh)
       if (axis.name == name)
         tactics.push_back(tactic + axis.name);
+  if (options.sequenceParallel)
+    tactics.push_back(std::string("sequence:") + kTensorAxis);
   for (const MeshAxis &axis : options.mesh)
     if (axis.name == kDataAxis && options.zero > 0)
       tactics.push_back((options.zero == 3 ? "zero:" : "gradients:") +

@@ -46,12 +46,14 @@ def Model_TensorType : TypeDef<Model_Dialect, "StepTensor"> {
   let summary = "a tensor whose dimensions are numbers or step symbols";
   let description = [{
     `!model.tensor<rows x 64 x f32>`. Symbols stand in `shape` as the negative
-    codes of `DimensionSymbol`.
+    codes of `DimensionSymbol`. In one rank's program `rows over 2` are the
+    rank's part of the rows where positions are cut over 2 ranks.
 
     **Constraints:**
     - every number is at least 1
     - the element type is f32, f16, bf16, f64 or i32
     - a symbol occurs at most once
+    - rows are cut over 2 to 2^20 ranks
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;

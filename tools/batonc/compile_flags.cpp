@@ -136,6 +136,10 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "of two ranks a half of the heads, of feed-forward layers "
                  "and of the vocabulary, pp=2 a half of the layers, and in "
                  "training dp=2 a half of the sequences");
+  app.add_flag("--sequence-parallel", sequenceParallel,
+               "training with --mesh=tp=N: ranks along tp have parts of the "
+               "rows between attention and feed-forward layers, too; they "
+               "gather rows for those, and scatter their sums");
   app.add_option("--zero", zero.value,
                  "with --mesh: what ranks along dp have only a part of: 0 "
                  "(nothing), 1 (the optimizer's states), 2 (gradients, too), 3 "
@@ -210,6 +214,30 @@ tools::CompileFlags::finishExchanges(CompileOptions &options) const {
   return "";
 }
 
+/// Whether positions are cut; options have the mesh.
+std::string
+tools::CompileFlags::finishSequences(CompileOptions &options) const {
+  options.sequenceParallel = sequenceParallel;
+  if (!sequenceParallel)
+    return "";
+  const std::string flag = "--sequence-parallel";
+  if (mode.value != "train")
+    return flag + " is for --mode=train; steps of a program that decodes have "
+                  "few rows";
+  if (llvm::none_of(options.mesh, [](const MeshAxis &axis) {
+        return axis.name == kTensorAxis;
+      }))
+    return flag + ": it is ranks along tp that have parts of rows; add tp=N to "
+                  "--mesh";
+  if (countStages(options) > 1)
+    return flag + " with --mesh=" + mesh +
+           " is not built yet; stages send one another whole rows";
+  if (target != "cpu")
+    return flag + " with --target=" + target +
+           " is not built yet; it runs on --target=cpu";
+  return "";
+}
+
 std::string tools::CompileFlags::finish(CompileOptions &options) const {
   bool isFile = llvm::StringRef(order.value).ends_with(".mlir");
   if (isFile && !disabled.empty())
@@ -256,6 +284,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
     return "--zero=" + zero.value + " with --mesh=" + mesh +
            ": it is ranks along dp that have only a part of something; add "
            "dp=N to --mesh";
+  if (std::string error = finishSequences(options); !error.empty())
+    return error;
   if (!sharding.empty())
     return "--sharding is not built yet";
   if (std::string error = finishPipeline(options); !error.empty())
