@@ -229,9 +229,6 @@ tools::CompileFlags::finishSequences(CompileOptions &options) const {
       }))
     return flag + ": it is ranks along tp that have parts of rows; add tp=N to "
                   "--mesh";
-  if (countStages(options) > 1)
-    return flag + " with --mesh=" + mesh +
-           " is not built yet; stages send one another whole rows";
   if (target != "cpu")
     return flag + " with --target=" + target +
            " is not built yet; it runs on --target=cpu";
