@@ -219,7 +219,7 @@ def Model_StackOp : Model_Op<"stack", [SingleBlock]> {
     **Constraints:**
     - `repeat` is 1 to 2^20, `first_layer` at least 0, `layers_per_iteration` at least 1
     - operands, block arguments, yielded values and results agree in number and type
-    - carried tensors have `rows` as their first dimension
+    - carried tensors have `rows`, or a part of them, as their first dimension
   }];
   let arguments = (ins Variadic<Model_TensorType>:$inits, I64Attr:$repeat,
                        DefaultValuedAttr<I64Attr, "0">:$first_layer,
