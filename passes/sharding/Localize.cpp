@@ -334,6 +334,20 @@ static LogicalResult expectKnown(Operation *op) {
                               "are sums, and rows of a training step";
 }
 
+/// Behind the last row a rank's part has zeros, of which a norm without an
+/// epsilon would make no numbers.
+static LogicalResult expectEpsilon(Operation *op) {
+  if (!isa<RmsNormOp, LayerNormOp, NormStatisticsOp>(op))
+    return success();
+  auto type = cast<StepTensorType>(op->getResult(0).getType());
+  auto epsilon = op->getAttrOfType<FloatAttr>("epsilon");
+  if (!countRowParts(type.getDimension(0)) || !epsilon ||
+      !epsilon.getValue().isZero())
+    return success();
+  return op->emitOpError() << "cannot be localized: its rows are cut, and its "
+                              "epsilon is 0, expected a positive one";
+}
+
 static LogicalResult localize(ProgramOp program, MeshOp mesh,
                               StringRef scatter) {
   if (!program.getTraining())
@@ -392,6 +406,10 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
     parameter.setShardsAttr(shards);
   for (auto [value, type] : types)
     value.setType(type);
+  if (program.getBody()
+          .walk([](Operation *op) { return WalkResult(expectEpsilon(op)); })
+          .wasInterrupted())
+    return failure();
   program.walk([&](Operation *op) {
     if (llvm::is_contained(gradients, op) || llvm::is_contained(gathers, op))
       return;
