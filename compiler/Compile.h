@@ -113,6 +113,9 @@ struct CompileOptions {
   /// With zero 3: layers whose gathered weights are there at once, 2 to gather
   /// those of the next one while one computes.
   int gatheredLayers = 2;
+  /// Whether ranks along the mesh's tensor axis have parts of the rows that
+  /// stacks carry.
+  bool sequenceParallel = false;
   /// With stages, the schedule by which they run microbatches: see
   /// pipeline::makeSchedule().
   std::string pipeline;

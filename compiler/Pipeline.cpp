@@ -79,6 +79,8 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   apply("data", kDataAxis);
   apply("data", kShardAxis);
   apply("tensor", kTensorAxis);
+  if (options.sequenceParallel)
+    apply("sequence", kTensorAxis);
   if (options.zero > 0) {
     const char *cuts = options.zero == 3 ? "zero" : "gradients";
     if (!apply(cuts, kShardAxis))

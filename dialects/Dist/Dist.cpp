@@ -15,6 +15,22 @@ using namespace baton::dist;
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Dist/DistAttributes.cpp.inc"
 
+/// `type`, or `type -> type` where an op's result has another one.
+static ParseResult parseLocalTypes(OpAsmParser &parser, Type &x, Type &result) {
+  if (parser.parseType(x))
+    return failure();
+  result = x;
+  return success(failed(parser.parseOptionalArrow()) ||
+                 succeeded(parser.parseType(result)));
+}
+
+static void printLocalTypes(OpAsmPrinter &printer, Operation *, Type x,
+                            Type result) {
+  printer << x;
+  if (result != x)
+    printer << " -> " << result;
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Dist/DistOps.cpp.inc"
 

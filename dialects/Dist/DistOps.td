@@ -177,12 +177,15 @@ def Dist_ReshardOp : Dist_Move<"reshard"> {
 }
 
 /// Ranks of `axes` exchange what they have of x. `payload` are the bytes of the
-/// tensor that a rank has, a formula in the step's symbols.
-class Dist_Collective<string mnemonic> : Dist_Move<mnemonic> {
+/// tensor that a rank has, a formula in the step's symbols. In one rank's
+/// program types are those of what the rank has: of rows, a part.
+class Dist_Collective<string mnemonic> : Dist_Op<mnemonic, [Pure]> {
+  let results = (outs AnyType:$result);
+  let hasVerifier = 1;
   let arguments = (ins AnyType:$x, StrArrayAttr:$axes, I64Attr:$dimension, Dist_PlacementAttr:$from,
                        Dist_PlacementAttr:$to, StrAttr:$payload);
   let assemblyFormat = [{
-    $x `:` type($x) `dimension` $dimension `over` $axes `from` $from `to` $to `payload` $payload attr-dict
+    $x `:` custom<LocalTypes>(type($x), type($result)) `dimension` $dimension `over` $axes `from` $from `to` $to `payload` $payload attr-dict
   }];
 }
 
@@ -210,6 +213,7 @@ def Dist_AllGatherOp : Dist_Collective<"all_gather"> {
   let description = [{
     **Constraints:**
     - both placements are ones of x
+    - x and the result are of one type, or, in one rank's program, differ in the dimension: rows, and x's part of them for as many ranks as the axes have
     - `axes` are the last ones of the dimension in `from`, and `to` is `from` without them
     - the payload are the bytes of what a rank has afterwards
   }];
@@ -220,6 +224,7 @@ def Dist_ReduceScatterOp : Dist_Collective<"reduce_scatter"> {
   let description = [{
     **Constraints:**
     - both placements are ones of x
+    - x and the result are of one type, or, in one rank's program, differ in the dimension: rows, and the result's part of them for as many ranks as the axes have
     - `axes` are partial in `from` and the last ones of the dimension in `to`, which is `from` in all else
     - the payload are the bytes of what a rank has before
   }];

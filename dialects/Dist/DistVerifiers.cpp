@@ -228,8 +228,9 @@ static LogicalResult expectMove(OpT op, PlacementAttr from, PlacementAttr to) {
 }
 
 template <typename OpT>
-static LogicalResult expectPayload(OpT op, PlacementAttr placement) {
-  std::string bytes = countBytes(cast<StepTensorType>(op.getX().getType()),
+static LogicalResult expectPayload(OpT op, Value tensor,
+                                   PlacementAttr placement) {
+  std::string bytes = countBytes(cast<StepTensorType>(tensor.getType()),
                                  placement, findMesh(op));
   if (op.getPayload() == bytes)
     return success();
@@ -254,7 +255,28 @@ LogicalResult AllReduceOp::verify() {
       failed(expectMove(*this, withoutPartial(getFrom(), axesOf(getAxes())),
                         getTo())))
     return failure();
-  return expectPayload(*this, getFrom());
+  return expectPayload(*this, getX(), getFrom());
+}
+
+/// In the program of all ranks a value stays of its type; in that of one, rows
+/// become a part of them, or a part all.
+template <typename OpT>
+static LogicalResult expectLocalTypes(OpT op, Type whole, Type part) {
+  if (whole == part)
+    return success();
+  auto type = dyn_cast<StepTensorType>(whole);
+  int64_t dimension = op.getDimensionAttr().getInt();
+  int64_t ranks = findMesh(op).countRanks(axesOf(op.getAxes()));
+  if (type && dimension >= 0 && dimension < type.getRank() &&
+      type.getDimension(dimension) == kRows) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dimension] = partOfRows(ranks);
+    if (type.withShape(shape) == part)
+      return success();
+  }
+  return op.emitOpError() << "makes " << op.getResult().getType() << " of "
+                          << op.getX().getType() << " over " << ranks
+                          << " ranks";
 }
 
 LogicalResult AllGatherOp::verify() {
@@ -262,9 +284,10 @@ LogicalResult AllGatherOp::verify() {
   if (failed(verifyPlacements(*this)) ||
       failed(expectMove(*this,
                         withoutLast(getFrom(), dimension, axesOf(getAxes())),
-                        getTo())))
+                        getTo())) ||
+      failed(expectLocalTypes(*this, getResult().getType(), getX().getType())))
     return failure();
-  return expectPayload(*this, getTo());
+  return expectPayload(*this, getResult(), getTo());
 }
 
 LogicalResult ReduceScatterOp::verify() {
@@ -272,9 +295,10 @@ LogicalResult ReduceScatterOp::verify() {
   int64_t dimension = getDimensionAttr().getInt();
   if (failed(verifyPlacements(*this)) ||
       failed(expectMove(*this, withoutPartial(getFrom(), axes),
-                        withoutLast(getTo(), dimension, axes))))
+                        withoutLast(getTo(), dimension, axes))) ||
+      failed(expectLocalTypes(*this, getX().getType(), getResult().getType())))
     return failure();
-  return expectPayload(*this, getFrom());
+  return expectPayload(*this, getX(), getFrom());
 }
 
 LogicalResult AllToAllOp::verify() {
@@ -283,9 +307,10 @@ LogicalResult AllToAllOp::verify() {
   int64_t dimension = getDimensionAttr().getInt();
   if (failed(verifyPlacements(*this)) ||
       failed(expectMove(*this, withoutLast(getFrom(), source, axes),
-                        withoutLast(getTo(), dimension, axes))))
+                        withoutLast(getTo(), dimension, axes))) ||
+      failed(expectLocalTypes(*this, getX().getType(), getResult().getType())))
     return failure();
-  return expectPayload(*this, getFrom());
+  return expectPayload(*this, getX(), getFrom());
 }
 
 LogicalResult dist::SliceOp::verify() {

@@ -286,7 +286,8 @@ static LogicalResult verifyMessage(Operation *op, StringRef payload) {
     return failure();
   Value value = messageOf(op);
   auto type = dyn_cast<StepTensorType>(value.getType());
-  if (!type || type.getRank() == 0 || type.getDimension(0) != kRows ||
+  if (!type || type.getRank() == 0 ||
+      (type.getDimension(0) != kRows && !countRowParts(type.getDimension(0))) ||
       !isa<FloatType>(type.getElementType()))
     return op->emitOpError() << "exchanges " << value.getType()
                              << ", expected a floating-point tensor of rows";

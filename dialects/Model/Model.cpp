@@ -42,6 +42,8 @@ std::string baton::model::dimensionName(int64_t dimension) {
   case kOutputs:
     return "outputs";
   default:
+    if (int64_t parts = countRowParts(dimension))
+      return "rows over " + std::to_string(parts);
     return std::to_string(dimension);
   }
 }
@@ -103,6 +105,18 @@ Type StepTensorType::parse(AsmParser &parser) {
       shape.push_back(symbol == "rows" ? kRows
                       : symbol == "kv" ? kKv
                                        : kOutputs);
+      if (symbol == "rows" && succeeded(parser.parseOptionalKeyword("over"))) {
+        SMLoc location = parser.getCurrentLocation();
+        int64_t ranks;
+        if (parser.parseInteger(ranks))
+          return {};
+        if (ranks < 2 || ranks > (1 << 20)) {
+          parser.emitError(location)
+              << "rows are cut over 2 to 1048576 ranks, found " << ranks;
+          return {};
+        }
+        shape.back() = partOfRows(ranks);
+      }
     }
     if (parser.parseXInDimensionList())
       return {};

@@ -20,7 +20,16 @@ enum DimensionSymbol : int64_t { kRows = -1, kKv = -2, kOutputs = -3 };
 
 inline bool isSymbol(int64_t dimension) { return dimension < 0; }
 
-/// "rows", "kv", "outputs", or the number.
+/// The rows that one of several ranks has where positions are cut: more than
+/// one rank. All ranks have room for as many.
+inline int64_t partOfRows(int64_t ranks) { return kOutputs - ranks; }
+
+/// How many ranks such a dimension is a part for; 0 of any other.
+inline int64_t countRowParts(int64_t dimension) {
+  return dimension < kOutputs ? kOutputs - dimension : 0;
+}
+
+/// "rows", "kv", "outputs", "rows over 2" (a part), or the number.
 std::string dimensionName(int64_t dimension);
 
 /// What an op writes its adjoint with: after the op, in the order of execution,
@@ -40,8 +49,8 @@ public:
   /// Adds to the gradient of an operand.
   virtual void add(mlir::Value operand, mlir::Value gradient) = 0;
   /// Adds to that of columns `offset` on of dimension `axis` of an operand.
-  virtual void addSlice(mlir::Value operand, mlir::Value gradient,
-                        int64_t axis, int64_t offset) = 0;
+  virtual void addSlice(mlir::Value operand, mlir::Value gradient, int64_t axis,
+                        int64_t offset) = 0;
 
 protected:
   Adjoint(mlir::OpBuilder &builder, mlir::Location location)

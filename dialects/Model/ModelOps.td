@@ -46,12 +46,14 @@ def Model_TensorType : TypeDef<Model_Dialect, "StepTensor"> {
   let summary = "a tensor whose dimensions are numbers or step symbols";
   let description = [{
     `!model.tensor<rows x 64 x f32>`. Symbols stand in `shape` as the negative
-    codes of `DimensionSymbol`.
+    codes of `DimensionSymbol`. In one rank's program `rows over 2` are the
+    rank's part of the rows where positions are cut over 2 ranks.
 
     **Constraints:**
     - every number is at least 1
     - the element type is f32, f16, bf16, f64 or i32
     - a symbol occurs at most once
+    - rows are cut over 2 to 2^20 ranks
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
@@ -217,7 +219,7 @@ def Model_StackOp : Model_Op<"stack", [SingleBlock]> {
     **Constraints:**
     - `repeat` is 1 to 2^20, `first_layer` at least 0, `layers_per_iteration` at least 1
     - operands, block arguments, yielded values and results agree in number and type
-    - carried tensors have `rows` as their first dimension
+    - carried tensors have `rows`, or a part of them, as their first dimension
   }];
   let arguments = (ins Variadic<Model_TensorType>:$inits, I64Attr:$repeat,
                        DefaultValuedAttr<I64Attr, "0">:$first_layer,

@@ -99,7 +99,7 @@ LogicalResult StackOp::verify() {
     return emitOpError() << "results do not match the operands";
   for (Type type : inits) {
     ArrayRef<int64_t> shape = cast<StepTensorType>(type).getShape();
-    if (shape.empty() || shape[0] != kRows)
+    if (shape.empty() || (shape[0] != kRows && !countRowParts(shape[0])))
       return emitOpError() << "carries " << type
                            << ", whose first dimension is not 'rows'";
   }

@@ -121,6 +121,7 @@ LogicalResult SaveOp::verify() {
   if (!isa<StackOp>((*this)->getParentOp()))
     return emitOpError() << "stands outside a stack";
   if (!llvm::is_contained(shapeOf(getX()), kRows) &&
+      llvm::none_of(shapeOf(getX()), countRowParts) &&
       !llvm::is_contained(shapeOf(getX()), kKv))
     return emitOpError() << "saves " << getX().getType()
                          << ", of which no dimension is 'rows' or 'kv'";

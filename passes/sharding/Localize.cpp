@@ -143,8 +143,14 @@ static int64_t partOf(int64_t size, DimensionAttr dimension, MeshOp mesh) {
                             *llvm::max_element(dimension.getUnits()));
 }
 
-/// The type of what a rank has of a value; null, with an error at `op`, where
-/// rows are cut over axes that are not of the batch.
+static bool isTraining(Operation *op) {
+  auto program = dyn_cast<ProgramOp>(op);
+  return (program ? program : op->getParentOfType<ProgramOp>()).getTraining();
+}
+
+/// The type of what a rank has of a value: over axes of the batch, its rows
+/// are all that its program knows of; over others, they are a part of them.
+/// Null, with an error at `op`, where that is cut which is no rows.
 static StepTensorType localType(Operation *op, Value value, MeshOp mesh) {
   auto type = cast<StepTensorType>(value.getType());
   auto parameter = dyn_cast<ParameterOp>(op);
@@ -157,13 +163,21 @@ static StepTensorType localType(Operation *op, Value value, MeshOp mesh) {
       size = partOf(size, dimension, mesh);
       continue;
     }
+    SmallVector<StringAttr> axes;
     for (StringAttr axis : dimension.getAxes())
-      if (!mesh.isBatch(axis)) {
-        op->emitOpError() << "cannot be localized: axis " << axis << " cuts "
-                          << dimensionName(size) << " of " << type
-                          << ", and so far rows are cut over batch axes only";
-        return {};
-      }
+      if (!mesh.isBatch(axis))
+        axes.push_back(axis);
+    int64_t ranks = mesh.countRanks(axes);
+    if (ranks == 1)
+      continue;
+    if (size != kRows || isa<ProgramOp>(op) || !isTraining(op)) {
+      op->emitOpError() << "cannot be localized: axis " << axes.front()
+                        << " cuts " << dimensionName(size) << " of " << type
+                        << ", and so far axes other than batch axes cut rows "
+                           "only, of what a training step makes";
+      return {};
+    }
+    size = partOfRows(ranks);
   }
   return type.withShape(shape);
 }
@@ -197,6 +211,32 @@ static void makeLocal(AllReduceOp op, StepTensorType type, MeshOp mesh) {
   PlacementAttr from = to.withPartial(op.getFrom().getReduction(), axes);
   op.setFromAttr(from);
   op.setToAttr(to);
+  op.setPayload(countBytes(type, from, mesh));
+}
+
+/// Ranks gather parts of their rows.
+static void makeLocal(AllGatherOp op, MeshOp mesh) {
+  auto type = cast<StepTensorType>(op.getResult().getType());
+  PlacementAttr to = replicated(op.getContext(), type.getRank());
+  op.setFromAttr(to.withDimension(
+      op.getDimension(),
+      DimensionAttr::getShard(
+          op.getContext(),
+          llvm::to_vector(op.getAxes().getAsRange<StringAttr>()))));
+  op.setToAttr(to);
+  op.setPayload(countBytes(type, to, mesh));
+}
+
+/// And scatter sums of them.
+static void makeLocal(ReduceScatterOp op, MeshOp mesh) {
+  auto type = cast<StepTensorType>(op.getX().getType());
+  SmallVector<StringAttr> axes =
+      llvm::to_vector(op.getAxes().getAsRange<StringAttr>());
+  PlacementAttr whole = replicated(op.getContext(), type.getRank());
+  PlacementAttr from = whole.withPartial(op.getFrom().getReduction(), axes);
+  op.setFromAttr(from);
+  op.setToAttr(whole.withDimension(
+      op.getDimension(), DimensionAttr::getShard(op.getContext(), axes)));
   op.setPayload(countBytes(type, from, mesh));
 }
 
@@ -292,10 +332,31 @@ static LogicalResult expectKnown(Operation *op) {
   bool isKnown = !isa<DistDialect>(op->getDialect()) ||
                  isa<AllReduceOp, FirstRankOp, LogitMaximumOp, LogitSumsOp,
                      LossesOp, LossGradientsOp, ReceiveOp>(op);
+  // Of the rows of a training step ranks may have parts.
+  if (isa<AllGatherOp, ReduceScatterOp>(op))
+    isKnown =
+        isTraining(op) &&
+        op->getAttrOfType<IntegerAttr>("dimension").getInt() == 0 &&
+        cast<StepTensorType>(op->getOperand(0).getType()).getDimension(0) ==
+            kRows;
   if (isKnown)
     return success();
   return op->emitOpError() << "cannot be localized: so far what ranks exchange "
-                              "are sums";
+                              "are sums, and rows of a training step";
+}
+
+/// Behind the last row a rank's part has zeros, of which a norm without an
+/// epsilon would make no numbers.
+static LogicalResult expectEpsilon(Operation *op) {
+  if (!isa<RmsNormOp, LayerNormOp, NormStatisticsOp>(op))
+    return success();
+  auto type = cast<StepTensorType>(op->getResult(0).getType());
+  auto epsilon = op->getAttrOfType<FloatAttr>("epsilon");
+  if (!countRowParts(type.getDimension(0)) || !epsilon ||
+      !epsilon.getValue().isZero())
+    return success();
+  return op->emitOpError() << "cannot be localized: its rows are cut, and its "
+                              "epsilon is 0, expected a positive one";
 }
 
 static LogicalResult localize(ProgramOp program, MeshOp mesh,
@@ -356,6 +417,18 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
     parameter.setShardsAttr(shards);
   for (auto [value, type] : types)
     value.setType(type);
+  if (program.getBody()
+          .walk([](Operation *op) { return WalkResult(expectEpsilon(op)); })
+          .wasInterrupted())
+    return failure();
+  program.walk([&](Operation *op) {
+    if (llvm::is_contained(gradients, op) || llvm::is_contained(gathers, op))
+      return;
+    if (auto gather = dyn_cast<AllGatherOp>(op))
+      makeLocal(gather, mesh);
+    else if (auto scatter = dyn_cast<ReduceScatterOp>(op))
+      makeLocal(scatter, mesh);
+  });
   for (AllReduceOp sum : sums)
     makeLocal(sum, cast<StepTensorType>(sum.getX().getType()), mesh);
   for (FirstRankOp term : terms)

@@ -171,8 +171,16 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     ```mlir
     %w = model.parameter ["lm_head.weight"] {shards = [#model.shard<0 of 131 over ["tp"] by 1 units [66, 65]>]} : <66 x 60 x f32>
     ```
-    Sums over ranks within a step stay, of all that a rank has. Those of gradients
-    become notes:
+    Over other axes rows of what a training step makes become a part of them:
+    ```mlir
+    %y = dist.all_gather %x : !model.tensor<rows x 60 x f32> dimension 0 over ["tp"] from <[shard(tp), replicate]> to <[replicate, replicate]> payload "4 * rows * 60"
+    ```
+    becomes
+    ```mlir
+    %y = dist.all_gather %x : !model.tensor<rows over 2 x 60 x f32> -> !model.tensor<rows x 60 x f32> dimension 0 over ["tp"] from <[shard(tp), replicate]> to <[replicate, replicate]> payload "4 * rows * 60"
+    ```
+    Sums over ranks within a step stay, of all that a rank has, and so do gathers and
+    reduce-scatters of rows. Sums of gradients become notes:
     ```mlir
     %d = model.linear_weight_gradient %dy, %x {dist.placements = [#dist.placement<[replicate, replicate], partial sum(dp)>]}
     %g = dist.all_reduce %d over ["dp"] from <[replicate, replicate], partial sum(dp)> to <[replicate, replicate]> payload "4 * 60 * 96"
@@ -191,9 +199,10 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     once. Where the step is cut into stages, ranks in one place of the batch's axes
     run all of them, and messages between stages have a rank's rows.
 
-    Placements are gone afterwards. Rows that are cut over axes that are not of the
-    batch, what is communicated within a step beside sums, and key/value heads that
-    all ranks have are errors that say so.
+    Placements are gone afterwards. Rows of the program's arguments, or of one that
+    decodes, that are cut over axes that are not of the batch, what is communicated
+    within a step beside sums and rows, and key/value heads that all ranks have are
+    errors that say so.
   }];
   let options = [
     Option<"scatter", "scatter", "std::string", "\"update\"", "When ranks scatter gradients: once a step ends with an update, or in each step">,

@@ -197,6 +197,14 @@ AffineExpr PlanBuilder::symbol(event::StepSymbol symbol) const {
   return getAffineSymbolExpr(symbol, context());
 }
 
+/// Ranks cut rows in blocks of these, so that parts begin on a cache line
+/// whatever the width is. Those behind the last row are zeros.
+static constexpr int64_t kRowBlock = 16;
+
+static AffineExpr partOfRows(AffineExpr rows, int64_t parts) {
+  return rows.ceilDiv(parts * kRowBlock) * kRowBlock;
+}
+
 AffineExpr PlanBuilder::extent(int64_t dimension) const {
   switch (dimension) {
   case model::kRows:
@@ -207,6 +215,8 @@ AffineExpr PlanBuilder::extent(int64_t dimension) const {
   case model::kOutputs:
     return symbol(event::kOutputs);
   default:
+    if (int64_t parts = model::countRowParts(dimension))
+      return partOfRows(symbol(event::kRows), parts);
     return constant(dimension);
   }
 }
@@ -221,6 +231,8 @@ int64_t PlanBuilder::bound(int64_t dimension) const {
   case model::kOutputs:
     return op.getMaxOutputs();
   default:
+    if (int64_t parts = model::countRowParts(dimension))
+      return llvm::divideCeil(op.getMaxRows(), parts * kRowBlock) * kRowBlock;
     return dimension;
   }
 }

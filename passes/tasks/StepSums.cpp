@@ -10,7 +10,9 @@
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
+using dist::AllGatherOp;
 using dist::AllReduceOp;
+using dist::ReduceScatterOp;
 using event::ExchangeKind;
 
 /// Elements whose sums are one task's.
@@ -23,12 +25,26 @@ static model::StepTensorType typeOf(Value value) {
   return cast<model::StepTensorType>(value.getType());
 }
 
-StepSums::Key StepSums::keyOf(AllReduceOp op) {
+static bool isMove(Operation *op) {
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op);
+}
+
+/// The rows that it is about: what is added up, or made.
+static model::StepTensorType wholeType(Operation *op) {
+  return typeOf(isa<AllGatherOp>(op) ? op->getResult(0) : op->getOperand(0));
+}
+
+static ArrayAttr axesOf(Operation *op) {
+  return op->getAttrOfType<ArrayAttr>("axes");
+}
+
+StepSums::Key StepSums::keyOf(Operation *op) {
   int64_t width = 1;
-  for (int64_t extent : typeOf(op.getX()).getShape().drop_front())
+  for (int64_t extent : wholeType(op).getShape().drop_front())
     width *= extent;
-  return {width, mesh.countRanks(
-                     llvm::to_vector(op.getAxes().getAsRange<StringAttr>()))};
+  return {width,
+          mesh.countRanks(llvm::to_vector(axesOf(op).getAsRange<StringAttr>())),
+          !isa<AllReduceOp>(op)};
 }
 
 StepSums::Memory &StepSums::memory(Key key, Location location) {
@@ -36,17 +52,23 @@ StepSums::Memory &StepSums::memory(Key key, Location location) {
   Memory &made = place->second;
   if (!isNew)
     return made;
-  auto [width, ranks] = key;
+  auto [width, ranks, cutsRows] = key;
   AffineExpr rows = plan.symbol(event::kRows);
-  auto part = [&, ranks = ranks](AffineExpr elements) {
-    return elements.ceilDiv(ranks * kPartElements) * kPartElements;
-  };
   int64_t mostRows = plan.bound(model::kRows);
   made.elements = rows * width;
-  made.part = part(made.elements);
-  made.most = cast<AffineConstantExpr>(part(plan.constant(mostRows * width)))
-                  .getValue();
-  std::string name = "sums." + std::to_string(width);
+  if (cutsRows) {
+    int64_t part = model::partOfRows(ranks);
+    made.part = plan.extent(part) * width;
+    made.most = plan.bound(part) * width;
+  } else {
+    auto part = [&, ranks = ranks](AffineExpr elements) {
+      return elements.ceilDiv(ranks * kPartElements) * kPartElements;
+    };
+    made.part = part(made.elements);
+    made.most = cast<AffineConstantExpr>(part(plan.constant(mostRows * width)))
+                    .getValue();
+  }
+  std::string name = (cutsRows ? "parts." : "sums.") + std::to_string(width);
   made.rows = plan.received(name, mostRows, width, 1, location,
                             {rows, plan.constant(width)});
   made.parts = plan.received(name + ".received", ranks, made.most, 1, location,
@@ -66,21 +88,21 @@ View StepSums::shaped(const Memory &memory, model::StepTensorType type) {
 
 bool StepSums::overwrites(Operation *op, Key key) {
   bool found = false;
-  op->walk([&](AllReduceOp sum) { found |= keyOf(sum) == key; });
+  op->walk(
+      [&](Operation *move) { found |= isMove(move) && keyOf(move) == key; });
   return found;
 }
 
 void StepSums::begin(ArrayRef<Operation *> ops) {
   llvm::SmallPtrSet<Operation *, 32> here(ops.begin(), ops.end());
-  for (Operation *one : ops) {
-    auto op = dyn_cast<AllReduceOp>(one);
-    if (!op)
+  for (Operation *op : ops) {
+    if (!isMove(op))
       continue;
     Key key = keyOf(op);
     writers[op] = op;
-    if (key.second == 1)
+    if (key.ranks == 1 || isa<AllGatherOp>(op))
       continue;
-    Value x = op.getX();
+    Value x = op->getOperand(0);
     Operation *maker = x.getDefiningOp();
     bool mayWrite = maker && here.contains(maker) && x.hasOneUse() &&
                     !isViewOp(maker) && maker->getNumRegions() == 0 &&
@@ -92,22 +114,22 @@ void StepSums::begin(ArrayRef<Operation *> ops) {
       mayWrite = !overwrites(between, key);
     if (!mayWrite)
       continue;
-    tiler.destinations[x] = shaped(memory(key, op.getLoc()), typeOf(x));
+    tiler.destinations[x] = shaped(memory(key, op->getLoc()), typeOf(x));
     writers[op] = maker;
   }
 }
 
 /// Whether all that read the result have done so when the next sum's terms are
 /// written.
-bool StepSums::mayStay(AllReduceOp op) {
-  if (tiler.destinations.contains(op.getResult()))
+bool StepSums::mayStay(Operation *op) {
+  if (tiler.destinations.contains(op->getResult(0)))
     return false;
   Operation *next = nullptr;
   for (Operation *after = op->getNextNode(); after && !next;
        after = after->getNextNode())
     if (overwrites(after, keyOf(op)))
-      next = isa<AllReduceOp>(after) ? writers.lookup(after) : after;
-  SmallVector<Value> values = {op.getResult()};
+      next = isMove(after) ? writers.lookup(after) : after;
+  SmallVector<Value> values = {op->getResult(0)};
   while (!values.empty()) {
     Value value = values.pop_back_val();
     for (Operation *user : value.getUsers()) {
@@ -125,68 +147,118 @@ bool StepSums::mayStay(AllReduceOp op) {
   return true;
 }
 
-LogicalResult StepSums::tile(AllReduceOp op) {
-  View x = tiler.viewOf(op.getX());
+void StepSums::exchange(Operation *op, const std::string &name,
+                        Memory &memory) {
+  PhaseBuilder phase =
+      plan.phase(name + ".exchange", op->getLoc(), {plan.constant(1)}, {1});
+  phase.reads(memory.rows, phase.whole(memory.rows));
+  phase.writes(memory.parts, phase.whole(memory.parts));
+  phase.exchange(
+      ExchangeKind::all_to_all, axesOf(op), op->getName().stripDialect(),
+      phase.transfer(memory.rows, memory.parts, memory.elements, memory.part));
+}
+
+void StepSums::sum(AllReduceOp op, const std::string &name, Memory &memory) {
+  PhaseBuilder phase = plan.phase(name + ".sum", op.getLoc(),
+                                  {memory.part.ceilDiv(kSummedElements)},
+                                  {ceilDiv(memory.most, kSummedElements)});
+  AffineExpr first = phase.coordinate(0) * kSummedElements;
+  Box all = phase.whole(memory.parts);
+  narrow(all, 1, phase.coordinate(0), kSummedElements);
+  Box out = all;
+  out.high[0] = phase.constant(1);
+  phase.reads(memory.parts, all);
+  phase.writes(memory.parts, out);
+  bool isSum = op.getFrom().getReduction() == dist::Reduction::sum;
+  phase.call(
+      isSum ? "sum_ranks" : "max_ranks",
+      {phase.address(memory.parts, out), phase.address(memory.parts, out),
+       phase.stride(memory.parts, 0), phase.integer(keyOf(op).ranks),
+       phase.count({phase.constant(kSummedElements), memory.part - first})});
+}
+
+LogicalResult StepSums::sum(ReduceScatterOp op, const std::string &name,
+                            Memory &memory) {
+  auto [width, ranks, cutsRows] = keyOf(op);
+  View out = tiler.resultFor(op, plan.uniqueName(name + ".result"));
+  if (failed(expectContiguous(op, "the result", out)) ||
+      failed(expectStride(op, "the result", out, 0)))
+    return failure();
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().plainRows));
+  PhaseBuilder phase =
+      plan.phase(name + ".sum", op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box in = phase.whole(memory.parts), box = rowsOfTask(phase, out, tiles.size);
+  narrow(in, 1, phase.coordinate(0), tiles.size * width);
+  SmallVector<Attribute> operands;
+  appendRead(phase, memory.parts, in, operands);
+  SmallVector<Attribute> first;
+  appendWrite(phase, out, box, first);
+  operands.insert(operands.begin(), first.begin(), first.end());
+  operands.append({phase.integer(ranks), tiles.count(phase),
+                   phase.integer(width),
+                   phase.count(phase.coordinate(0) * tiles.size),
+                   phase.count(plan.extent(model::partOfRows(ranks))),
+                   phase.count(plan.extent(model::kRows)),
+                   places.read(phase, op.getAxes())});
+  phase.call("sum_rank_rows", operands);
+  return success();
+}
+
+void StepSums::gather(Operation *op, const std::string &name, Memory &memory) {
+  PhaseBuilder phase =
+      plan.phase(name + ".gather", op->getLoc(), {plan.constant(1)}, {1});
+  Box part = phase.whole(memory.parts);
+  part.high[0] = phase.constant(1);
+  phase.reads(memory.parts, part);
+  phase.writes(memory.rows, phase.whole(memory.rows));
+  phase.exchange(
+      ExchangeKind::all_gather, axesOf(op), op->getName().stripDialect(),
+      phase.transfer(memory.parts, memory.rows, memory.elements, memory.part));
+}
+
+LogicalResult StepSums::tile(Operation *op) {
+  View x = tiler.viewOf(op->getOperand(0));
   Key key = keyOf(op);
-  int64_t ranks = key.second;
-  if (ranks == 1) {
-    tiler.views[op.getResult()] = x;
+  if (key.ranks == 1) {
+    tiler.views[op->getResult(0)] = x;
     return success();
   }
-  model::StepTensorType type = typeOf(op.getX());
+  model::StepTensorType type = wholeType(op);
   if (type.getDimension(0) != model::kRows || !type.getElementType().isF32() ||
       llvm::any_of(type.getShape().drop_front(), model::isSymbol))
-    return op.emitOpError()
+    return op->emitOpError()
            << "cannot be tiled: it is of " << type
            << ", and so far ranks add up numbers of every row, in f32";
-  Location location = op.getLoc();
-  Memory &memory = this->memory(key, location);
+  if (key.cutsRows && type.getRank() != 2)
+    return op->emitOpError() << "cannot be tiled: it is of " << type
+                             << ", and so far ranks cut tensors of two "
+                                "dimensions by rows";
+  Memory &memory = this->memory(key, op->getLoc());
   View rows = shaped(memory, type);
-  std::string name = plan.uniqueName("all_reduce");
-  if (writers.lookup(op) == op &&
-      failed(tileCopy(op, plan.uniqueName(name + ".term"), x, rows, tiler)))
-    return failure();
-  {
-    PhaseBuilder phase =
-        plan.phase(name + ".exchange", location, {plan.constant(1)}, {1});
-    phase.reads(memory.rows, phase.whole(memory.rows));
-    Box parts = phase.whole(memory.parts);
-    phase.writes(memory.parts, parts);
-    phase.exchange(ExchangeKind::all_to_all, op.getAxes(), "all_reduce",
-                   phase.transfer(memory.rows, memory.parts, memory.elements,
-                                  memory.part));
+  std::string name = plan.uniqueName(op->getName().stripDialect());
+  if (isa<AllGatherOp>(op)) {
+    // A rank's own rows, behind one another.
+    MLIRContext *context = plan.context();
+    View part{memory.parts.buffer, x.type,
+              AffineMap::get(
+                  2, event::kStepSymbols,
+                  {plan.constant(0), getAffineDimExpr(0, context) * key.width +
+                                         getAffineDimExpr(1, context)},
+                  context)};
+    if (failed(tileCopy(op, name + ".part", x, part, tiler)))
+      return failure();
+  } else {
+    if (writers.lookup(op) == op &&
+        failed(tileCopy(op, plan.uniqueName(name + ".term"), x, rows, tiler)))
+      return failure();
+    exchange(op, name, memory);
+    if (auto scatter = dyn_cast<ReduceScatterOp>(op))
+      return sum(scatter, name, memory);
+    sum(cast<AllReduceOp>(op), name, memory);
   }
-  {
-    PhaseBuilder phase = plan.phase(name + ".sum", location,
-                                    {memory.part.ceilDiv(kSummedElements)},
-                                    {ceilDiv(memory.most, kSummedElements)});
-    AffineExpr first = phase.coordinate(0) * kSummedElements;
-    Box all = phase.whole(memory.parts);
-    narrow(all, 1, phase.coordinate(0), kSummedElements);
-    Box out = all;
-    out.high[0] = phase.constant(1);
-    phase.reads(memory.parts, all);
-    phase.writes(memory.parts, out);
-    bool isSum = op.getFrom().getReduction() == dist::Reduction::sum;
-    phase.call(
-        isSum ? "sum_ranks" : "max_ranks",
-        {phase.address(memory.parts, out), phase.address(memory.parts, out),
-         phase.stride(memory.parts, 0), phase.integer(ranks),
-         phase.count({phase.constant(kSummedElements), memory.part - first})});
-  }
-  {
-    PhaseBuilder phase =
-        plan.phase(name + ".gather", location, {plan.constant(1)}, {1});
-    Box sums = phase.whole(memory.parts);
-    sums.high[0] = phase.constant(1);
-    phase.reads(memory.parts, sums);
-    phase.writes(memory.rows, phase.whole(memory.rows));
-    phase.exchange(ExchangeKind::all_gather, op.getAxes(), "all_reduce",
-                   phase.transfer(memory.parts, memory.rows, memory.elements,
-                                  memory.part));
-  }
+  gather(op, name, memory);
   if (mayStay(op)) {
-    tiler.views[op.getResult()] = rows;
+    tiler.views[op->getResult(0)] = rows;
     return success();
   }
   std::string copy = plan.uniqueName(name + ".result");

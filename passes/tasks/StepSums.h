@@ -8,6 +8,10 @@
 //   sum        the n parts, in ascending order of ranks
 //   gather     all_gather: all ranks get all parts
 //
+// Where ranks have parts of the rows, one of these is enough: sums of the own
+// rows are scattered by the exchange (dist.reduce_scatter), and rows are put
+// together by a gather (dist.all_gather).
+//
 // All values of one width go through the same memory, in which the op that
 // makes one leaves it, and the ops behind find it, wherever no other sum comes
 // in between.
@@ -33,26 +37,38 @@ public:
   /// sum writes it to where it is exchanged, if that can be.
   void begin(llvm::ArrayRef<mlir::Operation *> ops);
 
-  mlir::LogicalResult tile(dist::AllReduceOp op);
+  /// A dist.all_reduce, dist.reduce_scatter or dist.all_gather.
+  mlir::LogicalResult tile(mlir::Operation *op);
   mlir::LogicalResult tile(dist::FirstRankOp op);
 
 private:
   /// Of a width and a group's size: all of a rank's rows, and the parts of
-  /// them that a rank receives.
+  /// them that a rank receives, or has: whole rows where those are cut.
   struct Memory {
     View rows, parts;
     mlir::AffineExpr elements, part;
     int64_t most;
   };
-  using Key = std::pair<int64_t, int64_t>;
+  struct Key {
+    int64_t width, ranks;
+    bool cutsRows;
+    auto operator<=>(const Key &) const = default;
+  };
 
-  Key keyOf(dist::AllReduceOp op);
-  /// Whether the op is such a sum, or a stack of them.
+  Key keyOf(mlir::Operation *op);
+  /// Whether the op is a sum or gather in this memory, or a stack of them.
   bool overwrites(mlir::Operation *op, Key key);
   Memory &memory(Key key, mlir::Location location);
   /// The rows as a value of this type.
   static View shaped(const Memory &memory, model::StepTensorType type);
-  bool mayStay(dist::AllReduceOp op);
+  bool mayStay(mlir::Operation *op);
+  /// The parts of an op's memory are exchanged and added up, in one place or
+  /// as the result, and gathered.
+  void exchange(mlir::Operation *op, const std::string &name, Memory &memory);
+  void sum(dist::AllReduceOp op, const std::string &name, Memory &memory);
+  mlir::LogicalResult sum(dist::ReduceScatterOp op, const std::string &name,
+                          Memory &memory);
+  void gather(mlir::Operation *op, const std::string &name, Memory &memory);
 
   Tiler &tiler;
   PlanBuilder &plan;

@@ -195,8 +195,8 @@ LogicalResult tasks::tileOps(ArrayRef<Operation *> ops, Tiler &tiler) {
         return failure();
       continue;
     }
-    if (auto sum = dyn_cast<dist::AllReduceOp>(op)) {
-      if (failed(tiler.sums->tile(sum)))
+    if (isa<dist::AllReduceOp, dist::ReduceScatterOp, dist::AllGatherOp>(op)) {
+      if (failed(tiler.sums->tile(op)))
         return failure();
       continue;
     }

@@ -11,7 +11,8 @@ using namespace baton::tasks;
 std::optional<unsigned> tasks::rowDimension(model::StepTensorType type) {
   std::optional<unsigned> positions;
   for (auto [i, dimension] : llvm::enumerate(type.getShape())) {
-    if (dimension == model::kRows || dimension == model::kOutputs)
+    if (dimension == model::kRows || dimension == model::kOutputs ||
+        model::countRowParts(dimension))
       return i;
     if (dimension == model::kKv)
       positions = i;

@@ -74,7 +74,7 @@ def test(arguments, scratch):
         if stages:
             flags += [f"--pipeline={schedule}", f"--microbatches={MICROBATCHES}"]
         many = Trainer(arguments, scratch, combination.replace(":", "-"), dtype, f"--mesh={arguments.mesh}",
-                       *flags)
+                       *flags, *arguments.flag)
         own = batch if stages else parts
         found = many.train(1, *own), many.train(STEPS, *own, "--workers", ranks)
         compare(f"{combination}, a step", alone[0], found[0])
@@ -101,6 +101,7 @@ if __name__ == "__main__":
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--mesh", default="dp=2,tp=2,pp=2")
     parser.add_argument("--dtype", default="f32")
+    parser.add_argument("--flag", action="append", default=[], help="for batonc, of several ranks")
     parser.add_argument("folder")
     parser.add_argument("combinations", nargs="+")
     arguments = parser.parse_args()

@@ -6,6 +6,10 @@ too, and losses of several steps, whose gradients AdamW drives apart a little; t
 In each layer and microbatch ranks add up four tensors of b·s·h numbers, beside the
 embedding, the loss and the norm. Checkpoints know no ranks: what one mesh has drawn,
 saved and loaded, another one has bit for bit.
+
+With --sequence-parallel ranks have parts of the rows as well, here uneven ones: in
+each layer and microbatch they gather two tensors of b·s·h numbers forward and four
+backward, and scatter the sums of two, and two.
 """
 
 import argparse
@@ -26,8 +30,8 @@ def axes_of(mesh):
     return {name: int(size) for name, size in (axis.split("=") for axis in mesh.split(","))}
 
 
-def check_traffic(what, traffic, axes, config, rows, microbatches, updates):
-    """Bytes of what ranks of tp add up, as formulas have them."""
+def check_traffic(what, traffic, axes, config, rows, microbatches, updates, sequences):
+    """Bytes of what ranks of tp exchange, as formulas have them."""
     ranks, layers, width = axes["tp"], config["num_hidden_layers"], config["hidden_size"]
     groups = 1
     for name, size in axes.items():
@@ -43,17 +47,26 @@ def check_traffic(what, traffic, axes, config, rows, microbatches, updates):
         expect(sum(collective["sent"]) == groups * (ranks - 1) * moved_here,
                f"{where}: ranks sent {collective['sent']} of {moved_here} bytes")
         # Sums of gradients over tp, once an update, are no sums within a step.
-        purpose = "step" if collective["name"].startswith("all_reduce") else collective["operation"]
+        within = collective["name"].startswith(("all_reduce", "reduce_scatter", "all_gather"))
+        purpose = ("step " if within else "") + collective["operation"]
         key = collective["kind"], purpose, collective["payload"]
         moved[key] = moved.get(key, 0) + collective["calls"]
-    # Of every layer four; the embedding, and the gradient of the head's input.
-    expected = {4 * rows * width: 4 * layers + 2, 4 * rows: 1, 4 * rows * 2: 1}
-    for payload, times in expected.items():
+    expected = {(kind, "step all_reduce", payload): 1 for kind in ("all_to_all", "all_gather")
+                for payload in (4 * rows, 4 * rows * 2)}
+    if sequences:
+        # The embedding and the gradient of the head's input are scattered, and the head's
+        # input and the gradient of the embedding gathered.
+        expected["all_gather", "step all_gather", 4 * rows * width] = 6 * layers + 2
+        expected["all_to_all", "step reduce_scatter", 4 * rows * width] = 4 * layers + 2
+    else:
+        # Of every layer four; the embedding, and the gradient of the head's input.
         for kind in "all_to_all", "all_gather":
-            found = moved.pop((kind, "step", payload), 0)
-            expect(found == times * microbatches,
-                   f"{what}: {found} times {kind} of {payload} bytes, expected {times} in each of "
-                   f"{microbatches} microbatches")
+            expected[kind, "step all_reduce", 4 * rows * width] = 4 * layers + 2
+    for (kind, purpose, payload), times in expected.items():
+        found = moved.pop((kind, purpose, payload), 0)
+        expect(found == times * microbatches,
+               f"{what}: {found} times {kind} of {payload} bytes for {purpose}, expected {times} in "
+               f"each of {microbatches} microbatches")
     # What is left: sums of squares, once an update; gradients that add up over tp, too.
     for (kind, operation, payload), calls in moved.items():
         expect(calls % updates == 0 and (operation == "all_reduce" or
@@ -74,6 +87,7 @@ def test(arguments, scratch):
                                       for i in range(4 * SEQUENCES * (LENGTH + 1))))
     batch = ["--batch", SEQUENCES]
     parts = ["--batch", SEQUENCES // 2, "--accumulate", 2]
+    cuts = "--sequence-parallel" in arguments.flag
     one = Trainer(arguments, scratch, "one")
     alone = {"a step": one.train(1, *batch), "steps": one.train(STEPS, *batch),
              "microbatches": one.train(1, *parts)}
@@ -84,15 +98,16 @@ def test(arguments, scratch):
         for size in axes.values():
             ranks *= size
         sequences = SEQUENCES // axes.get("dp", 1)
-        many = Trainer(arguments, scratch, mesh.replace(",", "-"), f"--mesh={mesh}")
+        many = Trainer(arguments, scratch, mesh.replace(",", "-"), f"--mesh={mesh}", *arguments.flag)
         found = {"a step": many.train(1, *batch, "--workers", ranks),
                  "steps": many.train(STEPS, *batch, "--workers", ranks),
                  "microbatches": many.train(1, *parts)}
         for name, result in found.items():
             compare(f"{mesh}, {name}", alone[name], result, 1e-4 if name == "steps" else 1e-5)
-        check_traffic(f"{mesh}, steps", found["steps"][3], axes, config, sequences * LENGTH, STEPS, STEPS)
+        check_traffic(f"{mesh}, steps", found["steps"][3], axes, config, sequences * LENGTH, STEPS, STEPS,
+                      cuts)
         check_traffic(f"{mesh}, microbatches", found["microbatches"][3], axes, config,
-                      sequences * LENGTH // 2, 2, 1)
+                      sequences * LENGTH // 2, 2, 1, cuts)
         same(f"{mesh}, more workers", found["steps"],
              many.train(STEPS, *batch, "--workers", 3 * ranks))
         if shutil.which("mpirun"):
@@ -105,7 +120,8 @@ def test(arguments, scratch):
             many.program = threads
         else:
             print("without mpirun: threads only")
-        cross(arguments, scratch, one, many, mesh, batch)
+        if not cuts:
+            cross(arguments, scratch, one, many, mesh, batch)
 
 
 def cross(arguments, scratch, one, many, mesh, batch):
@@ -148,6 +164,7 @@ def cross(arguments, scratch, one, many, mesh, batch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--flag", action="append", default=[], help="for batonc, of several ranks")
     parser.add_argument("folder")
     parser.add_argument("meshes", nargs="+")
     arguments = parser.parse_args()

@@ -137,6 +137,10 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "and of the vocabulary, pp=2 a half of the layers, and in "
                  "training dp=2 a half of the sequences, as fsdp=2 does, with "
                  "parts of what --zero says");
+  app.add_flag("--sequence-parallel", sequenceParallel,
+               "training with --mesh=tp=N: ranks along tp have parts of the "
+               "rows between attention and feed-forward layers, too; they "
+               "gather rows for those, and scatter their sums");
   app.add_option("--zero", zero.value,
                  "with --mesh: what ranks along fsdp, or along dp without it, "
                  "have only a part of: 0 "
@@ -216,6 +220,27 @@ tools::CompileFlags::finishExchanges(CompileOptions &options) const {
   return "";
 }
 
+/// Whether positions are cut; options have the mesh.
+std::string
+tools::CompileFlags::finishSequences(CompileOptions &options) const {
+  options.sequenceParallel = sequenceParallel;
+  if (!sequenceParallel)
+    return "";
+  const std::string flag = "--sequence-parallel";
+  if (mode.value != "train")
+    return flag + " is for --mode=train; steps of a program that decodes have "
+                  "few rows";
+  if (llvm::none_of(options.mesh, [](const MeshAxis &axis) {
+        return axis.name == kTensorAxis;
+      }))
+    return flag + ": it is ranks along tp that have parts of rows; add tp=N to "
+                  "--mesh";
+  if (target != "cpu")
+    return flag + " with --target=" + target +
+           " is not built yet; it runs on --target=cpu";
+  return "";
+}
+
 std::string tools::CompileFlags::finish(CompileOptions &options) const {
   bool isFile = llvm::StringRef(order.value).ends_with(".mlir");
   if (isFile && !disabled.empty())
@@ -274,6 +299,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
              ": weights that ranks gather are those of --zero=3";
     options.gatheredLayers = gatheredLayers.value[0] - '0';
   }
+  if (std::string error = finishSequences(options); !error.empty())
+    return error;
   if (!sharding.empty())
     return "--sharding is not built yet";
   if (std::string error = finishPipeline(options); !error.empty())

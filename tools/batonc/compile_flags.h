@@ -33,6 +33,7 @@ public:
 
 private:
   std::string finishExchanges(compiler::CompileOptions &options) const;
+  std::string finishSequences(compiler::CompileOptions &options) const;
 
   /// The same for a pipeline's schedule, once the mesh is known.
   std::string finishPipeline(compiler::CompileOptions &options) const;
@@ -53,6 +54,7 @@ private:
   CLI::Option *maxSeqOption = nullptr;
   CLI::Option *microbatchesOption = nullptr;
   int64_t maxSeq = 0, maxBatch = 1, microbatches = 0;
+  bool sequenceParallel = false;
   Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
   Choice gatheredLayers{"--gathered-layers", "", {"", "1", "2"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};

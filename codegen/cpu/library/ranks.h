@@ -28,6 +28,14 @@ void baton_task_keep_first(Real *out, int64_t out_stride, const Real *x,
                            int64_t x_stride, int64_t rows, int64_t width,
                            const int32_t *place);
 
+/// out = the sum of what `ranks` have of rows, parts[r * parts_stride] of the
+/// rth, in ascending order. Rows are those from place[0] * part + first on;
+/// zeros behind the last one of `all`.
+void baton_task_sum_rank_rows(Real *out, int64_t out_stride, const Real *parts,
+                              int64_t parts_stride, int64_t ranks, int64_t rows,
+                              int64_t width, int64_t first, int64_t part,
+                              int64_t all, const int32_t *place);
+
 //===- Parts of a vocabulary ----------------------------------------------===//
 //
 // A rank has the tokens from place[0] on, place[1] of them, and room for more,

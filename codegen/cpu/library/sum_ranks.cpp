@@ -4,6 +4,8 @@
 #include "codegen/cpu/library/training.h"
 #include "codegen/cpu/library/vector.h"
 
+#include <algorithm>
+
 using namespace baton::cpu;
 
 BATON_TASK void baton_task_sum_ranks(Real *out, const Real *parts,
@@ -49,6 +51,22 @@ BATON_TASK void baton_task_keep_first(Real *out, int64_t out_stride,
                 keeps ? load(x + row * x_stride + first, count) : splat(0.0f),
                 count);
         });
+}
+
+BATON_TASK void baton_task_sum_rank_rows(Real *out, int64_t out_stride,
+                                         const Real *parts,
+                                         int64_t parts_stride, int64_t ranks,
+                                         int64_t rows, int64_t width,
+                                         int64_t first, int64_t part,
+                                         int64_t all, const int32_t *place) {
+  const int64_t present =
+      std::clamp<int64_t>(all - (*place * part + first), 0, rows);
+  for (int64_t row = 0; row < rows; ++row)
+    if (row < present)
+      baton_task_sum_ranks(out + row * out_stride, parts + row * width,
+                           parts_stride, ranks, width);
+    else
+      baton_task_clear(out + row * out_stride, width);
 }
 
 BATON_TASK void baton_task_add_ranks(Real *out, const Real *parts,

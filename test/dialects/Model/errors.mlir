@@ -15,6 +15,12 @@
 
 // -----
 
+// tensor: rows are cut over 2 to 2^20 ranks
+// expected-error @below {{rows are cut over 2 to 1048576 ranks, found 1}}
+%x = "test.value"() : () -> !model.tensor<rows over 1 x 8 x f32>
+
+// -----
+
 // tensor: a symbol occurs at most once
 // expected-error @below {{dimension symbol 'rows' occurs twice}}
 %x = "test.value"() : () -> !model.tensor<rows x rows x f32>

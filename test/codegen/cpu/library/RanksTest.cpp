@@ -55,6 +55,28 @@ TEST(Ranks, OneKeepsATerm) {
     EXPECT_EQ(cleared.row(0)[c], 0.0f);
 }
 
+TEST(Ranks, SumsOfRows) {
+  Random random(7);
+  constexpr int64_t part = 16, all = 21, rows = 5, width = 37;
+  const Buffer parts = random.buffer(ranks, rows * width);
+  for (int32_t place : {0, 1, 2})
+    for (int64_t first : {0, 3, 11}) {
+      Buffer out(rows, width);
+      fill(out, not_a_number);
+      baton_task_sum_rank_rows(out.data(), out.stride, parts.data(),
+                               parts.stride, ranks, rows, width, first, part,
+                               all, &place);
+      expect_guards_intact(out);
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < width; ++c) {
+          float sum = parts.row(0)[r * width + c];
+          for (int64_t rank = 1; rank < ranks; ++rank)
+            sum += parts.row(rank)[r * width + c];
+          EXPECT_EQ(out.row(r)[c], place * part + first + r < all ? sum : 0.0f);
+        }
+    }
+}
+
 /// The rows of a table that a rank has, and zeros.
 std::vector<float> part_of(const std::vector<float> &table,
                            const int32_t *place, int64_t width) {
