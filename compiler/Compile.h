@@ -52,6 +52,13 @@ inline bool isDataAxis(const std::string &name) {
 }
 /// The axis over which every rank has a part of the model's numbers.
 inline constexpr char kTensorAxis[] = "tp";
+/// Another one, behind it: along tp ranks have other key/value heads, along
+/// this one other queries of the same.
+inline constexpr char kQueryAxis[] = "tq";
+/// Whether an axis is one of these two.
+inline bool isTensorAxis(const std::string &name) {
+  return name == kTensorAxis || name == kQueryAxis;
+}
 /// The axis whose ranks are the stages of a pipeline.
 inline constexpr char kPipelineAxis[] = "pp";
 

@@ -79,6 +79,7 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   apply("data", kDataAxis);
   apply("data", kShardAxis);
   apply("tensor", kTensorAxis);
+  apply("tensor", kQueryAxis);
   if (options.sequenceParallel)
     apply("sequence", kTensorAxis);
   if (options.zero > 0) {

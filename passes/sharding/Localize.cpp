@@ -9,6 +9,7 @@
 #include "passes/sharding/Passes.h"
 
 #include "dialects/Dist/Placement.h"
+#include "passes/sharding/Tactics.h"
 
 namespace baton::sharding {
 #define GEN_PASS_DEF_LOCALIZE
@@ -19,6 +20,7 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::dist;
 using namespace baton::model;
+using namespace baton::sharding;
 
 /// Gradients add up where they are; the sum over ranks follows once, behind all
 /// that adds to them.
@@ -324,11 +326,13 @@ static void simplifyDecoding(ProgramOp program, MeshOp mesh) {
 }
 
 static LogicalResult expectKnown(Operation *op) {
-  if (op->hasAttr(kSharedHeads))
+  // One head is that of all queries.
+  if (op->hasAttr(kSharedHeads) && keyHeadsOf(op) > 1)
     return op->emitOpError()
            << "cannot be localized: all ranks have all its key/value heads, "
-              "and "
-              "which of them a rank's queries read is not computed so far";
+              "and which of them a rank's queries read is not computed; with "
+              "an axis of as many ranks as there are key/value heads, and "
+              "another one for the queries of each, ranks have one";
   bool isKnown = !isa<DistDialect>(op->getDialect()) ||
                  isa<AllReduceOp, FirstRankOp, LogitMaximumOp, LogitSumsOp,
                      LossesOp, LossGradientsOp, ReceiveOp>(op);
@@ -447,6 +451,7 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
   program->removeAttr(kArguments);
   program.getBody().walk([](Operation *op) {
     op->removeAttr(kPlacements);
+    op->removeAttr(kSharedHeads);
     op->removeAttr(kGradient);
   });
   // Rows are a rank's own now.

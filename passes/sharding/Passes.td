@@ -201,8 +201,8 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
 
     Placements are gone afterwards. Rows of the program's arguments, or of one that
     decodes, that are cut over axes that are not of the batch, what is communicated
-    within a step beside sums and rows, and key/value heads that all ranks have are
-    errors that say so.
+    within a step beside sums and rows, and several key/value heads that all
+    ranks have are errors that say so.
   }];
   let options = [
     Option<"scatter", "scatter", "std::string", "\"update\"", "When ranks scatter gradients: once a step ends with an update, or in each step">,

@@ -68,6 +68,11 @@ static std::pair<Value, Value> queryAndKey(Operation *op) {
   return {};
 }
 
+int64_t baton::sharding::keyHeadsOf(Operation *op) {
+  Value key = queryAndKey(op).second;
+  return key ? dimensionOf(key, 1) : 0;
+}
+
 void baton::sharding::shareHeads(ProgramOp program, int64_t ranks) {
   program.walk([&](Operation *op) {
     auto [q, k] = queryAndKey(op);

@@ -14,6 +14,7 @@ backward, and scatter the sums of two, and two.
 
 import argparse
 import json
+import math
 import os
 import shutil
 
@@ -31,24 +32,26 @@ def axes_of(mesh):
 
 
 def check_traffic(what, traffic, axes, config, rows, microbatches, updates, sequences):
-    """Bytes of what ranks of tp exchange, as formulas have them."""
-    ranks, layers, width = axes["tp"], config["num_hidden_layers"], config["hidden_size"]
-    groups = 1
-    for name, size in axes.items():
-        groups *= size if name != "tp" else 1
+    """Bytes of what ranks of tp, and tq, exchange, as formulas have them."""
+    layers, width = config["num_hidden_layers"], config["hidden_size"]
+    tensor = [name for name in ("tp", "tq") if name in axes]
     moved = {}
     for collective in traffic["collectives"]:
         where = f"{what}: {collective['name']}"
         expect(collective["payload"] == eval(collective["formula"], {"rows": rows}),
                f"{where}: moved {collective['payload']} bytes, stated are {collective['formula']}")
-        if collective["axes"] != ["tp"]:
+        if not set(collective["axes"]) <= set(tensor):
             continue
         moved_here = collective["calls"] * collective["payload"]
+        ranks = math.prod(axes[name] for name in collective["axes"])
+        groups = math.prod(axes.values()) // ranks
         expect(sum(collective["sent"]) == groups * (ranks - 1) * moved_here,
                f"{where}: ranks sent {collective['sent']} of {moved_here} bytes")
         # Sums of gradients over tp, once an update, are no sums within a step.
         within = collective["name"].startswith(("all_reduce", "reduce_scatter", "all_gather"))
         purpose = ("step " if within else "") + collective["operation"]
+        if collective["axes"] != tensor:
+            purpose += " over " + collective["axes"][0]
         key = collective["kind"], purpose, collective["payload"]
         moved[key] = moved.get(key, 0) + collective["calls"]
     expected = {(kind, "step all_reduce", payload): 1 for kind in ("all_to_all", "all_gather")
@@ -62,6 +65,12 @@ def check_traffic(what, traffic, axes, config, rows, microbatches, updates, sequ
         # Of every layer four; the embedding, and the gradient of the head's input.
         for kind in "all_to_all", "all_gather":
             expected[kind, "step all_reduce", 4 * rows * width] = 4 * layers + 2
+            # Gradients of the keys and values that ranks of tq share, and what they give
+            # to the layer's input.
+            if "tq" in axes:
+                shared = config["hidden_size"] // config["num_attention_heads"]
+                expected[kind, "step all_reduce over tq", 4 * rows * shared] = 2 * layers
+                expected[kind, "step all_reduce over tp", 4 * rows * width] = layers
     for (kind, purpose, payload), times in expected.items():
         found = moved.pop((kind, purpose, payload), 0)
         expect(found == times * microbatches,
@@ -69,10 +78,11 @@ def check_traffic(what, traffic, axes, config, rows, microbatches, updates, sequ
                f"each of {microbatches} microbatches")
     # What is left: sums of squares, once an update; gradients that add up over tp, too.
     for (kind, operation, payload), calls in moved.items():
+        operation = operation.split(" over ")[0]
         expect(calls % updates == 0 and (operation == "all_reduce" or
                                          operation == "norm" and payload % PART == 0),
                f"{what}: {calls} times {kind} for {operation} of {payload} bytes")
-    expect(any(operation == "norm" for _, operation, _ in moved), f"{what}: no sum of squares")
+    expect(any(operation.startswith("norm") for _, operation, _ in moved), f"{what}: no sum of squares")
 
 
 def tensors(path):

@@ -35,8 +35,10 @@ static std::string parseMesh(const std::string &text,
   llvm::StringRef(text).split(parts, ',', -1, /*KeepEmpty=*/!text.empty());
   for (llvm::StringRef part : parts) {
     auto [name, number] = part.split('=');
-    if (!isDataAxis(name.str()) && name != kTensorAxis && name != kPipelineAxis)
-      return fail("axis '" + name + "' is unknown; there is dp, fsdp, tp, pp");
+    if (!isDataAxis(name.str()) && !isTensorAxis(name.str()) &&
+        name != kPipelineAxis)
+      return fail("axis '" + name +
+                  "' is unknown; there is dp, fsdp, tp, tq, pp");
     if (llvm::is_contained(seen, name))
       return fail("axis " + name + " occurs twice");
     seen.push_back(name);
@@ -131,12 +133,14 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "--mode=train: adamw (the usual one), lion, muon, sgd, or "
                  "FILE.mlir of update rules and groups");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
-  app.add_option("--mesh", mesh,
-                 "ranks to run on, as axes and their sizes: tp=2 gives each "
-                 "of two ranks a half of the heads, of feed-forward layers "
-                 "and of the vocabulary, pp=2 a half of the layers, and in "
-                 "training dp=2 a half of the sequences, as fsdp=2 does, with "
-                 "parts of what --zero says");
+  app.add_option(
+      "--mesh", mesh,
+      "ranks to run on, as axes and their sizes: tp=2 gives each "
+      "of two ranks a half of the heads, of feed-forward layers "
+      "and of the vocabulary, tq=2, behind tp, a half of each "
+      "key/value head's queries, too, pp=2 a half of the layers, and in "
+      "training dp=2 a half of the sequences, as fsdp=2 does, with "
+      "parts of what --zero says");
   app.add_flag("--sequence-parallel", sequenceParallel,
                "training with --mesh=tp=N: ranks along tp have parts of the "
                "rows between attention and feed-forward layers, too; they "
@@ -231,10 +235,15 @@ tools::CompileFlags::finishSequences(CompileOptions &options) const {
     return flag + " is for --mode=train; steps of a program that decodes have "
                   "few rows";
   if (llvm::none_of(options.mesh, [](const MeshAxis &axis) {
-        return axis.name == kTensorAxis;
+        return isTensorAxis(axis.name);
       }))
     return flag + ": it is ranks along tp that have parts of rows; add tp=N to "
                   "--mesh";
+  if (llvm::any_of(options.mesh, [](const MeshAxis &axis) {
+        return axis.name == kQueryAxis;
+      }))
+    return flag + " with --mesh=" + mesh +
+           ": rows are not cut along tq so far; leave the flag out";
   if (target != "cpu")
     return flag + " with --target=" + target +
            " is not built yet; it runs on --target=cpu";
