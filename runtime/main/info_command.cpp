@@ -3,6 +3,7 @@
 #include "runtime/main/commands.h"
 
 #include "runtime/comm/mesh.h"
+#include "runtime/decode/decoding_stages.h"
 #include "runtime/decode/pipeline.h"
 #include "runtime/main/output.h"
 #include "runtime/main/plain_text.h"
@@ -19,26 +20,56 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+bool trains(const Metadata &metadata) {
+  return metadata.json.contains("training");
+}
+
+/// Of one rank.
 struct MemoryNeeds {
   uint64_t weights = 0;
   uint64_t kv = 0;
   uint64_t activations = 0;
-  /// Of a program that trains: weights, gradients, optimizer.
+  /// Of a program that trains weights, gradients and the optimizer's states, of
+  /// one that decodes on several ranks what they exchange.
   uint64_t persistent = 0;
   /// Of one worker.
   uint64_t scratch = 0;
 };
 
-MemoryNeeds memory_needs(const Metadata &metadata) {
-  MemoryNeeds needs;
-  for (const ParameterDescription &parameter : parse_parameters(metadata.json))
-    needs.weights += parameter.layer_bytes() * parameter.layers;
-  for (const StorageDescription &storage : metadata.storages)
-    (storage.state        ? needs.kv
-     : storage.persistent ? needs.persistent
-                          : needs.activations) += storage.bytes;
-  needs.scratch = metadata.scratch_bytes;
-  return needs;
+/// Of the first rank of each stage of a program that decodes on stages, which
+/// are alike but for uneven parts of tensors; else of the first rank.
+std::vector<MemoryNeeds> memory_needs(const Metadata &metadata) {
+  const std::optional<DecodingStages> stages =
+      DecodingStages::parse(metadata.json);
+  const Mesh mesh = Mesh::parse(metadata.json);
+  std::vector<uint32_t> ranks = {0};
+  if (stages)
+    ranks = mesh.group(0, {stages->axis});
+  std::vector<MemoryNeeds> result;
+  for (uint32_t rank : ranks) {
+    MemoryNeeds needs;
+    for (const ParameterDescription &parameter :
+         parse_parameters(metadata.json, rank))
+      if (!parameter.is_elsewhere)
+        needs.weights += parameter.layer_bytes() * parameter.layers;
+    auto add = [&](const StorageDescription &storage, uint64_t bytes) {
+      (storage.state        ? needs.kv
+       : storage.persistent ? needs.persistent
+                            : needs.activations) += bytes;
+    };
+    if (!stages)
+      for (const StorageDescription &storage : metadata.storages)
+        add(storage, storage.bytes);
+    else
+      for (const nlohmann::json &program : metadata.json.at("programs"))
+        if (program.at("stage") == stages->stage_of(mesh, rank))
+          for (const nlohmann::json &use : program.at("storages"))
+            add(metadata.storages.at(use.at("storage").get<size_t>()),
+                use.at("bytes"));
+    needs.scratch = metadata.scratch_bytes;
+    result.push_back(needs);
+  }
+  return result;
 }
 
 /// Of a program that trains: what its memory is for, in bytes, by name.
@@ -185,8 +216,47 @@ std::string collectives_text(const Json &metadata) {
                    plain_text(collective.at("operation"))});
   }
   return "ranks exchange\n" + table.text(2) + "  tensors of " +
-         bytes_text(all) + " in a step that ends with an update, of " +
-         bytes_text(always) + " in others\n";
+         bytes_text(all) +
+         (metadata.contains("training")
+              ? " in a step that ends with an update, of " +
+                    bytes_text(always) + " in others\n"
+              : " in a step\n");
+}
+
+/// What the stages of a program that decodes send one another.
+std::string messages_text(const Json &messages) {
+  Table table;
+  for (const Json &message : messages)
+    if (message.at("direction") == "send")
+      table.add({plain_text(message.at("program")),
+                 plain_text(message.at("payload")) + " bytes to the " +
+                     plain_text(message.at("peer"))});
+  return "stages send\n" + table.text(2);
+}
+
+/// What the stages of a program that decodes need, by their places.
+std::string stages_text(const std::vector<MemoryNeeds> &stages) {
+  Table table({1, 2, 3, 4});
+  table.add(
+      {"stage", "weights", "keys and values", "activations", "for exchanges"});
+  for (size_t place = 0; place < stages.size(); ++place) {
+    const MemoryNeeds &needs = stages[place];
+    table.add({std::to_string(place), bytes_text(double(needs.weights)),
+               bytes_text(double(needs.kv)),
+               bytes_text(double(needs.activations)),
+               bytes_text(double(needs.persistent))});
+  }
+  return table.text(2);
+}
+
+Json memory_json(const MemoryNeeds &needs) {
+  Json json = {{"weights", needs.weights},
+               {"kv", needs.kv},
+               {"activations", needs.activations},
+               {"scratch", needs.scratch}};
+  if (needs.persistent)
+    json["persistent"] = needs.persistent;
+  return json;
 }
 
 /// What the stages of a pipeline are planned to do and to need, by their
@@ -267,7 +337,8 @@ std::string cublaslt_text(const Json &device) {
 }
 
 void print_text(const Metadata &metadata) {
-  MemoryNeeds needs = memory_needs(metadata);
+  const std::vector<MemoryNeeds> stages = memory_needs(metadata);
+  const MemoryNeeds &needs = stages.front();
   const std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json);
   Json model = member(metadata, "model");
   Json events = member(metadata, "events");
@@ -294,9 +365,9 @@ void print_text(const Metadata &metadata) {
   if (Mesh mesh = Mesh::parse(metadata.json); mesh.ranks() > 1)
     summary.add(
         {"mesh", mesh.text() + ", " + std::to_string(mesh.ranks()) + " ranks"});
-  if (needs.persistent)
+  if (trains(metadata))
     summary.add({"optimizer", OptimizerNumbers(metadata.json).text()});
-  if (std::string parts = needs.persistent ? parts_text(metadata) : "";
+  if (std::string parts = trains(metadata) ? parts_text(metadata) : "";
       !parts.empty())
     summary.add({"ranks have", parts});
   text += summary.text(2);
@@ -305,9 +376,9 @@ void print_text(const Metadata &metadata) {
     text += pipeline_text(pipeline_json(*pipeline));
   Table memory({1});
   std::map<std::string, uint64_t> uses = training_memory(metadata);
-  if (pipeline) {
-    // Of each stage it is above.
-  } else if (needs.persistent) {
+  if (pipeline || stages.size() > 1) {
+    // Of each stage it is said apart.
+  } else if (trains(metadata)) {
     for (auto [use, what] :
          {std::pair<const char *, const char *>{"parameter", "weights"},
           {"gradient", "gradients"},
@@ -321,24 +392,32 @@ void print_text(const Metadata &metadata) {
     memory.add({"keys and values", bytes_text(double(needs.kv)),
                 "at " + std::to_string(metadata.max_seq) + " positions"});
   }
-  if (!pipeline)
+  if (!pipeline && stages.size() == 1)
     memory.add({"activations",
-                bytes_text(double(needs.persistent ? uses["activations"]
+                bytes_text(double(trains(metadata) ? uses["activations"]
                                                    : needs.activations)),
                 ""});
+  if (!trains(metadata) && stages.size() == 1 && needs.persistent)
+    memory.add({"for exchanges", bytes_text(double(needs.persistent)), ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
-  text += "memory\n" + memory.text(2);
-  if (metadata.json.contains("mesh"))
+  text += "memory\n";
+  if (stages.size() > 1)
+    text += stages_text(stages);
+  text += memory.text(2);
+  if (Json collectives = member(metadata, "collectives");
+      !collectives.is_null() && !collectives.empty())
     text += collectives_text(metadata.json);
+  if (stages.size() > 1)
+    text += messages_text(metadata.json.at("stages").at("messages"));
   text += "phases\n" + phases_text(metadata);
   text += proof_text(member(metadata, "proof"));
-  if (metadata.costs && !needs.persistent)
+  if (metadata.costs && !trains(metadata))
     text += costs_text(metadata);
   print(text);
 }
 
 void print_json(const Metadata &metadata) {
-  MemoryNeeds needs = memory_needs(metadata);
+  const std::vector<MemoryNeeds> stages = memory_needs(metadata);
   Json phases = Json::array();
   for (const PhaseDescription &phase : metadata.phases) {
     Json writes = Json::array();
@@ -361,21 +440,19 @@ void print_json(const Metadata &metadata) {
   result["max_outputs"] = metadata.max_outputs;
   result["phases"] = std::move(phases);
   result["events"] = member(metadata, "events");
-  result["memory"] = {{"weights", needs.weights},
-                      {"kv", needs.kv},
-                      {"activations", needs.activations},
-                      {"scratch", needs.scratch}};
-  if (needs.persistent)
-    result["memory"]["persistent"] = needs.persistent;
+  if (stages.size() == 1)
+    result["memory"] = memory_json(stages.front());
+  for (size_t place = 0; stages.size() > 1 && place < stages.size(); ++place)
+    result["stages"].push_back({{"memory", memory_json(stages[place])}});
   const std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json);
-  if (needs.persistent && !pipeline)
+  if (trains(metadata) && !pipeline)
     result["training_memory"] = training_memory(metadata);
   for (const char *name : {"mesh", "collectives"})
     if (Json value = member(metadata, name); !value.is_null())
       result[name] = std::move(value);
   if (pipeline)
     result["pipeline"] = pipeline_json(*pipeline);
-  if (needs.persistent)
+  if (trains(metadata))
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
   if (Json recompute = recompute_of(metadata); recompute.is_object())
     result["recompute"] = std::move(recompute);

@@ -29,9 +29,29 @@ def logits(path):
     return struct.unpack(f"<{(len(data) - begin) // 4}f", data[begin:])
 
 
+def axes_of(mesh):
+    return dict(axis.split("=") for axis in mesh.split(","))
+
+
+def check_info(one, many, mesh, what):
+    """A rank's memory is said, of each stage where there are some."""
+    whole = json.loads(run([one, "info", "--json"]).stdout)["memory"]
+    info = json.loads(run([many, "info", "--json"]).stdout)
+    places = [stage["memory"] for stage in info["stages"]] if "pp" in mesh else [info["memory"]]
+    expect(len(places) == int(axes_of(mesh).get("pp", 1)), f"{what}: {info}")
+    for memory in places:
+        expect(0 < memory["weights"] < whole["weights"] and 0 < memory["kv"] < whole["kv"] and
+               memory["activations"] > 0, f"{what}: {memory}, of one rank {whole}")
+    if "tp" not in mesh:
+        expect(sum(memory["kv"] for memory in places) == whole["kv"], f"{what}: {places}, of one rank {whole}")
+    text = run([many, "info"]).stdout
+    expect(("stages send\n" in text) == ("pp" in mesh) and ("ranks exchange\n" in text) == ("tp" in mesh),
+           f"{what}: {text}")
+
+
 def check_job(arguments, path, program, mesh, what, wanted, scores):
     """As processes, and what ends the job."""
-    ranks = math.prod(int(axis.split("=")[1]) for axis in mesh.split(","))
+    ranks = math.prod(map(int, axes_of(mesh).values()))
     generate = [program, "generate", "--weights", arguments.folder, "--tokens", ",".join(map(str, PROMPT)),
                 "--max-new-tokens", 24, "--json", "--quiet", "--workers", ranks]
 
@@ -105,6 +125,7 @@ def test(arguments, scratch):
             bench = json.loads(run([many, "bench", "--prefill", 16, "--decode", 4, "--repeat", 1, "--json",
                                     "--quiet"]).stdout)
             expect(bench["decode_tokens_per_s"] > 0, f"{what}: {bench}")
+            check_info(one, many, mesh, what)
             check_job(arguments, path, many, mesh, what, wanted, found)
     refused = run([arguments.batonc, arguments.folder, "--mesh=dp=2", "--quiet", "-o", path("none")], check=False)
     expect(refused.returncode == 1 and "axis dp is for --mode=train" in refused.stderr, f"dp: {refused}")
