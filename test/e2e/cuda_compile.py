@@ -1,9 +1,9 @@
 """Kernels for GPUs, compiled by NVRTC; no GPU is needed.
 
 - a kernel compiles for sm_80 and sm_90a, and no register is spilled, nor with
-  products by cuBLASLt; with --train that of a program that trains, in F32 and in BF16,
-  and with --launch=graph those of its graph (of decoding's, cuda_graph_driver.py looks at
-  them);
+  products by cuBLASLt; with --train that of a program that trains, in F32 (where the
+  loop around the phases' calls may) and in BF16, and with --launch=graph those of its
+  graph (of decoding's, cuda_graph_driver.py looks at them);
 - multiplications by warpgroups overlap in all of them: ptxas says so where not;
 - the same input gives the same executable (with --again);
 - where there is no CUDA driver the program says so, in one line.
@@ -21,11 +21,11 @@ import programs
 from programs import Program, expect, run
 
 
-def expect_fast(device, what):
+def expect_fast(device, what, most_spilled=0):
     """Nothing of what ptxas says makes a kernel slow."""
     for kernel in device["kernels"]:
         expect(kernel["registers"] > 0, f"{what}: NVRTC says nothing of registers")
-        expect(kernel["spilled_bytes"] == 0,
+        expect(kernel["spilled_bytes"] <= most_spilled,
                f"{what}: {kernel['name']} spills {kernel['spilled_bytes']} bytes of registers")
         expect(kernel["serialized_multiplications"] == 0,
                f"{what}: multiplications by warpgroups do not overlap in {kernel['name']}")
@@ -53,7 +53,9 @@ def test(arguments, scratch):
         expect(device["kind"] == f"cuda:{architecture}", "info names another device")
         expect(len(device["kernels"]) == (1 if arguments.train else 2),
                "not one kernel for few rows and one for many")
-        expect_fast(device, architecture)
+        # In F32 a phase may take all registers, and the loop around it puts its addresses
+        # away (docs/cuda.md).
+        expect_fast(device, architecture, most_spilled=24 if arguments.train and dtype == "f32" else 0)
         if not arguments.again:
             continue
         again = Program(arguments.batonc, arguments.folder, path("again"), target, *mode, "--no-cache")
