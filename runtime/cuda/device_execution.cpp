@@ -113,6 +113,9 @@ DeviceExecution::~DeviceExecution() {
   stop = true;
   if (server.joinable())
     server.join();
+  // What is left on the stream uses the exchanges: the device, which ends it,
+  // has to go before them.
+  device.reset();
 }
 
 /// Each piece of memory that parameters lie in moves as one.
