@@ -63,7 +63,7 @@ private:
 
 int64_t tasks::productScratch(int64_t columns) {
   return sizeof(float) *
-         (258 * 256 + 256 * 16 + 258 * llvm::alignTo(columns, 16));
+         (258 * 256 + 4 * 256 * 16 + 258 * llvm::alignTo(columns, 16));
 }
 
 Matrix tasks::readMatrix(PhaseBuilder &phase, const View &view,

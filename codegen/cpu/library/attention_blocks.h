@@ -62,6 +62,19 @@ struct Weights {
   Real sum;
 };
 
+/// Scores of 16 positions, of which the first one is `first`: scaled, capped,
+/// and -infinity where they are not seen.
+BATON_INLINE Vector masked(Vector score, int64_t first, Range seen, Real scale,
+                           Real softcap) {
+  score *= scale;
+  if (softcap != 0.0f)
+    score = softcap * tanh(score / softcap);
+  const IntegerVector index = lane_indices() + static_cast<Integer>(first);
+  const IntegerVector begin(static_cast<Integer>(seen.begin));
+  const IntegerVector end(static_cast<Integer>(seen.end));
+  return ((index >= begin) & (index < end)) ? score : splat(-__builtin_inff());
+}
+
 /// Scores to weights, in place: scale, cap, mask, exponentiate. `ahead` is
 /// called once a panel, to prefetch.
 template <typename Ahead>
@@ -70,16 +83,10 @@ BATON_INLINE Weights exponentiate(Real *scores, Range seen, Real scale,
   const Real negative_infinity = -__builtin_inff();
   Vector value[block_panels];
   Vector maxima = splat(negative_infinity);
-  const IntegerVector begin(static_cast<Integer>(seen.begin));
-  const IntegerVector end(static_cast<Integer>(seen.end));
   BATON_UNROLL
   for (int panel = 0; panel < block_panels; ++panel) {
-    Vector score = load(scores + panel * lanes) * scale;
-    if (softcap != 0.0f)
-      score = softcap * tanh(score / softcap);
-    IntegerVector index = lane_indices() + static_cast<Integer>(panel * lanes);
-    value[panel] =
-        ((index >= begin) & (index < end)) ? score : splat(negative_infinity);
+    value[panel] = masked(load(scores + panel * lanes), panel * lanes, seen,
+                          scale, softcap);
     maxima = maximum(value[panel], maxima);
   }
   const Real largest = reduce_maximum(maxima);

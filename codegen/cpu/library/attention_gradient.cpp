@@ -13,132 +13,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/library/attention_blocks.h"
+#include "codegen/cpu/library/packed_block.h"
 #include "codegen/cpu/library/sequences.h"
 #include "codegen/cpu/library/training.h"
 
 using namespace baton::cpu;
 
 namespace {
-
-/// `width` in whole panels.
-BATON_INLINE int64_t padded(int64_t width) {
-  return (width + lanes - 1) / lanes * lanes;
-}
-
-/// One block of 64 rows of a matrix.
-struct PackedBlock {
-  Real *transposed; // [4][width][16]
-  Real *panels;     // [width / 16][64][16]
-  int64_t width;
-
-  BATON_INLINE void transpose(const Real *__restrict source, int64_t stride,
-                              Range seen) const {
-    for (int64_t first = 0; first < block_positions; first += lanes)
-      transpose_to_panel(transposed + first * width, source + first * stride,
-                         stride, larger(seen.begin - first, 0),
-                         smaller(seen.end - first, lanes), width);
-  }
-  BATON_INLINE void copy(const Real *__restrict source, int64_t stride,
-                         Range seen) const {
-    for (int64_t row = seen.begin; row < seen.end; ++row)
-      for_each_vector(width,
-                      [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-                        store(panels + first * block_positions + row * lanes,
-                              load(source + row * stride + first, count));
-                      });
-  }
-};
-
-/// Products of six rows with a block.
-struct Products {
-  alignas(64) Real values[tile_rows * block_positions];
-
-  BATON_INLINE Real *row(int64_t i) { return values + i * block_positions; }
-  BATON_INLINE const Real *row(int64_t i) const {
-    return values + i * block_positions;
-  }
-};
-
-/// The inner products of rows of `left` with those of the block, for the panels
-/// that hold `seen`. Fewer than six rows compute the last one repeatedly.
-BATON_INLINE void multiply_block(Products &products,
-                                 const Real *__restrict left, int64_t stride,
-                                 int64_t rows, const PackedBlock &block,
-                                 Range seen) {
-  const Real *pointers[tile_rows];
-  BATON_UNROLL
-  for (int i = 0; i < tile_rows; ++i)
-    pointers[i] = left + smaller(i, rows - 1) * stride;
-  for (int64_t first = seen.begin / lanes * lanes; first < seen.end;
-       first += lanes) {
-    const Real *right = block.transposed + first * block.width;
-    Vector sum[tile_rows][1];
-    BATON_UNROLL
-    for (int i = 0; i < tile_rows; ++i)
-      sum[i][0] = splat(0.0f);
-    accumulate<tile_rows, 1, 4>(
-        sum, pointers, 0, block.width,
-        [&](int64_t d, int)
-            BATON_INLINE_LAMBDA { return load(right + d * lanes); },
-        [](int64_t) BATON_INLINE_LAMBDA {});
-    BATON_UNROLL
-    for (int i = 0; i < tile_rows; ++i)
-      store(products.row(i) + first, sum[i][0]);
-  }
-}
-
-/// out[i] += the chain over d in seen[i] of left[i][d] * the block's row d.
-BATON_INLINE void add_block(Real *__restrict out, int64_t out_stride,
-                            int64_t rows, const Products &left,
-                            const Range *seen, const PackedBlock &block) {
-  Range common = {0, block_positions};
-  for (int64_t i = 0; i < rows; ++i)
-    common = intersection(common, seen[i]);
-  common.end = larger(common.begin, common.end);
-  const Real *pointers[tile_rows];
-  BATON_UNROLL
-  for (int i = 0; i < tile_rows; ++i)
-    pointers[i] = left.row(smaller(i, rows - 1));
-
-  alignas(64) Real tile[tile_rows * lanes];
-  for_each_vector(block.width, [&](int64_t column,
-                                   int64_t width) BATON_INLINE_LAMBDA {
-    const Real *right = block.panels + column * block_positions;
-    auto add_range = [&](int64_t i, Range range,
-                         Vector sum) BATON_INLINE_LAMBDA {
-      for (int64_t d = range.begin; d < range.end; ++d)
-        sum = fma(splat(left.row(i)[d]), load(right + d * lanes), sum);
-      return sum;
-    };
-    // Ascending: what only some rows see, what all see, and again what
-    // only some see.
-    for (int64_t i = 0; i < tile_rows; ++i)
-      store(tile + i * lanes,
-            i < rows
-                ? add_range(i,
-                            {seen[i].begin, smaller(common.begin, seen[i].end)},
-                            load(out + i * out_stride + column, width))
-                : splat(0.0f));
-    Vector sum[tile_rows][1];
-    BATON_UNROLL
-    for (int i = 0; i < tile_rows; ++i)
-      sum[i][0] = load(tile + i * lanes);
-    accumulate<tile_rows, 1, 4>(
-        sum, pointers, common.begin, common.end,
-        [&](int64_t d, int)
-            BATON_INLINE_LAMBDA { return load(right + d * lanes); },
-        [](int64_t) BATON_INLINE_LAMBDA {});
-    BATON_UNROLL
-    for (int i = 0; i < tile_rows; ++i)
-      store(tile + i * lanes, sum[i][0]);
-    for (int64_t i = 0; i < rows; ++i)
-      store(out + i * out_stride + column,
-            add_range(i, {larger(common.end, seen[i].begin), seen[i].end},
-                      load(tile + i * lanes)),
-            width);
-  });
-}
 
 /// What is known of a query from the forward pass, of 16 of them or of one.
 struct Known {
@@ -171,6 +52,21 @@ BATON_INLINE void weigh(Products &scores, Products &gradients, int64_t rows,
       store(score_place, weight);
       store(gradient_place, weight * (load(gradient_place) - of.delta) * slope);
     }
+}
+
+/// out[i] += the chain of add_block.
+BATON_INLINE void add_to(Real *__restrict out, int64_t stride,
+                         const Products &left, int64_t rows, const Range *seen,
+                         const PackedBlock &block) {
+  add_block(
+      left, rows, seen, block,
+      [&](int64_t i, int64_t column, int64_t width) BATON_INLINE_LAMBDA {
+        return load(out + i * stride + column, width);
+      },
+      [&](int64_t i, int64_t column, int64_t width, Vector chain)
+          BATON_INLINE_LAMBDA {
+            store(out + i * stride + column, chain, width);
+          });
 }
 
 BATON_INLINE void clear(Real *out, int64_t stride, int64_t rows,
@@ -260,8 +156,8 @@ BATON_TASK void baton_task_attention_query_gradient(
                               splat(of[0]), splat(1.0f / of[1]),
                               splat(delta[(place + i) * delta_stride + head])};
                         });
-                  add_block(dq + place * dq_stride + head * head_dim, dq_stride,
-                            size, gradients, seen, key_block);
+                  add_to(dq + place * dq_stride + head * head_dim, dq_stride,
+                         gradients, size, seen, key_block);
                 }
             }
           });
@@ -343,10 +239,10 @@ BATON_TASK void baton_task_attention_key_value_gradient(
                                    load(deltas + from)};
                     });
               const int64_t place = first_row + first;
-              add_block(dk + place * dk_stride, dk_stride, size, gradients,
-                        seen, query_block);
-              add_block(dv + place * dv_stride, dv_stride, size, scores, seen,
-                        dout_block);
+              add_to(dk + place * dk_stride, dk_stride, gradients, size, seen,
+                     query_block);
+              add_to(dv + place * dv_stride, dv_stride, scores, size, seen,
+                     dout_block);
             }
           }
       });

@@ -89,29 +89,35 @@ BATON_TASK void baton_task_norm_weight_gradient(
     const Real *__restrict statistics, int64_t statistics_stride, int64_t rows,
     int64_t heads, int64_t head_stride, int64_t columns,
     const int32_t *accumulate) {
-  sum_over_rows(dweight, rows, columns, accumulate,
-                [&](Vector sum, int64_t row, int64_t column, int64_t count)
-                    BATON_INLINE_LAMBDA {
-                      const Real *gradient = dy + row * dy_stride + column;
-                      const Real *source = x + row * x_stride + column;
-                      const Real *means = statistics + row * statistics_stride;
-                      for (int64_t head = 0; head < heads; ++head) {
-                        const int64_t place = head * head_stride;
-                        const Vector normal =
-                            (load(source + place, count) - means[2 * head]) *
-                            means[2 * head + 1];
-                        sum = fma(load(gradient + place, count), normal, sum);
-                      }
-                      return sum;
-                    });
+  sum_over_rows(
+      dweight, rows, columns, accumulate,
+      [&](Vector sum, int64_t row, int64_t column, int64_t count)
+          BATON_INLINE_LAMBDA {
+            const Real *gradient = dy + row * dy_stride + column;
+            const Real *source = x + row * x_stride + column;
+            const Real *means = statistics + row * statistics_stride;
+            for (int64_t head = 0; head < heads; ++head) {
+              const int64_t place = head * head_stride;
+              __builtin_prefetch(gradient + place + rows_ahead * dy_stride);
+              __builtin_prefetch(source + place + rows_ahead * x_stride);
+              const Vector normal =
+                  (load(source + place, count) - means[2 * head]) *
+                  means[2 * head + 1];
+              sum = fma(load(gradient + place, count), normal, sum);
+            }
+            return sum;
+          });
   if (!dbias)
     return;
   sum_over_rows(dbias, rows, columns, accumulate,
                 [&](Vector sum, int64_t row, int64_t column, int64_t count)
                     BATON_INLINE_LAMBDA {
                       const Real *gradient = dy + row * dy_stride + column;
-                      for (int64_t head = 0; head < heads; ++head)
-                        sum += load(gradient + head * head_stride, count);
+                      for (int64_t head = 0; head < heads; ++head) {
+                        const Real *place = gradient + head * head_stride;
+                        __builtin_prefetch(place + rows_ahead * dy_stride);
+                        sum += load(place, count);
+                      }
                       return sum;
                     });
 }

@@ -2,10 +2,10 @@
 //
 // Training multiplies by weights that change at every step and by activations
 // in both orders, so both sides are packed on the fly, a piece of the depth at
-// a time: the left-hand side of all rows, which stays in L2, and one panel of
-// the right-hand side, which stays in L1 while all rows pass by. Packed rows
-// are read as one stream; where they lie, six streams or a stride of pages
-// compete for few cache sets.
+// a time: the left-hand side of all rows, which stays in L2, and a few panels
+// of the right-hand side, of which one stays in L1 while all rows pass by.
+// Packed rows are read as one stream; where they lie, six streams or a stride
+// of pages compete for few cache sets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +22,10 @@ namespace baton::cpu {
 /// Rows and depths of the left-hand side that are packed at once.
 constexpr int64_t product_rows = 43 * tile_rows;
 constexpr int64_t product_depth = 256;
+/// Panels of the right-hand side that are packed at once where its rows are
+/// read as they lie: they are far from one another, and each costs less if more
+/// of it is read. What is transposed reads whole rows anyway.
+constexpr int64_t product_panels = 4;
 
 /// Element (row, d) lies at data[row * row_stride + d * depth_stride].
 struct LeftSide {
@@ -92,17 +96,28 @@ BATON_INLINE void pack_left(Real *__restrict packed, LeftSide left,
                 : 0.0f;
 }
 
-/// `count` columns as one panel, [depth][16]; the other columns are zero.
-BATON_INLINE void pack_right(Real *__restrict panel, RightSide right,
+/// `count` columns as panels, each [depth][16], one behind the other; the
+/// columns that the last one lacks are zero. A row of them is read at a time:
+/// rows are often a page or more apart.
+BATON_INLINE void pack_right(Real *__restrict panels, RightSide right,
                              int64_t count, int64_t depth) {
-  if (right.column_stride == 1)
-    for (int64_t d = 0; d < depth; ++d)
-      store(panel + d * lanes,
-            right.weights && right.weights[d] == 0.0f
-                ? splat(0.0f)
-                : load(right.data + d * right.depth_stride, count));
-  else
-    transpose_to_panel(panel, right.data, right.column_stride, 0, count, depth);
+  if (right.column_stride == 1) {
+    for (int64_t d = 0; d < depth; ++d) {
+      const Real *row = right.data + d * right.depth_stride;
+      const bool is_zero = right.weights && right.weights[d] == 0.0f;
+      for_each_vector(count,
+                      [&](int64_t first, int64_t width) BATON_INLINE_LAMBDA {
+                        store(panels + first * depth + d * lanes,
+                              is_zero ? splat(0.0f) : load(row + first, width));
+                      });
+    }
+  } else {
+    for (int64_t first = 0; first < count; first += lanes)
+      transpose_to_panel(panels + first * depth,
+                         right.data + first * right.column_stride,
+                         right.column_stride, 0,
+                         count - first < lanes ? count - first : lanes, depth);
+  }
 }
 
 /// Asks memory for a part of a matrix, a few lines at a time: all at once, the
@@ -150,12 +165,12 @@ BATON_INLINE Fetcher fetcher(RightSide right, int64_t depth, int64_t columns) {
 /// other scratch.
 struct ProductSpace {
   Real *packed; // [rows][depth], product_rows by product_depth at most
-  Real *panel;  // [depth][16]
+  Real *panels; // [product_panels][depth][16]
   Real *sums;   // [columns / 16][rows][16]
 };
 
 constexpr int64_t product_packed_size =
-    product_rows * product_depth + product_depth * lanes;
+    product_rows * product_depth + product_panels * product_depth * lanes;
 
 BATON_INLINE ProductSpace product_space(Real *scratch) {
   return {scratch, scratch + product_rows * product_depth,
@@ -180,42 +195,49 @@ multiply_piece(ProductSpace space, LeftSide left, RightSide right, int64_t rows,
   const int64_t left_lines =
       (rows * next_depth / lanes + blocks * panels - 1) / (blocks * panels);
   const int64_t right_lines = (depth + blocks - 1) / blocks;
-  for (int64_t column = 0; column < columns; column += lanes) {
-    const int64_t width = columns - column < lanes ? columns - column : lanes;
-    Real *sums = space.sums + column * blocks * tile_rows;
-    pack_right(space.panel, right.at(0, column), width, depth);
-    round_all<Rounding>(space.panel, depth * lanes);
-    const int64_t next = column + lanes;
+  const int64_t wide =
+      right.column_stride == 1 ? product_panels * lanes : lanes;
+  for (int64_t group = 0; group < columns; group += wide) {
+    const int64_t group_width = columns - group < wide ? columns - group : wide;
+    pack_right(space.panels, right.at(0, group), group_width, depth);
+    round_all<Rounding>(space.panels,
+                        (group_width + lanes - 1) / lanes * lanes * depth);
+    const int64_t next = group + wide;
     Fetcher next_right =
-        next < columns
-            ? fetcher(right.at(0, next), depth,
-                      columns - next < lanes ? columns - next : lanes)
-            : fetcher(right.at(depth, 0), next_depth,
-                      columns < lanes ? columns : lanes);
-    for (int64_t row = 0; row < rows; row += tile_rows) {
-      next_left.fetch(left_lines);
-      next_right.fetch(right_lines);
-      const Real *pointers[tile_rows];
-      Vector sum[tile_rows][1];
-      BATON_UNROLL
-      for (int i = 0; i < tile_rows; ++i) {
-        pointers[i] = space.packed + row * depth + i;
-        sum[i][0] = !is_first        ? load(sums + (row + i) * lanes)
-                    : row + i < rows ? start(row + i, column, width)
-                                     : splat(0.0f);
+        next < columns ? fetcher(right.at(0, next), depth,
+                                 columns - next < wide ? columns - next : wide)
+                       : fetcher(right.at(depth, 0), next_depth,
+                                 columns < wide ? columns : wide);
+    for (int64_t column = group; column < group + group_width;
+         column += lanes) {
+      const int64_t width = columns - column < lanes ? columns - column : lanes;
+      Real *sums = space.sums + column * blocks * tile_rows;
+      const Real *panel = space.panels + (column - group) * depth;
+      for (int64_t row = 0; row < rows; row += tile_rows) {
+        next_left.fetch(left_lines);
+        next_right.fetch(right_lines);
+        const Real *pointers[tile_rows];
+        Vector sum[tile_rows][1];
+        BATON_UNROLL
+        for (int i = 0; i < tile_rows; ++i) {
+          pointers[i] = space.packed + row * depth + i;
+          sum[i][0] = !is_first        ? load(sums + (row + i) * lanes)
+                      : row + i < rows ? start(row + i, column, width)
+                                       : splat(0.0f);
+        }
+        accumulate<tile_rows, 1, 4, tile_rows>(
+            sum, pointers, 0, depth,
+            [&](int64_t d, int)
+                BATON_INLINE_LAMBDA { return load(panel + d * lanes); },
+            [](int64_t) BATON_INLINE_LAMBDA {});
+        BATON_UNROLL
+        for (int i = 0; i < tile_rows; ++i)
+          store(sums + (row + i) * lanes, sum[i][0]);
       }
-      accumulate<tile_rows, 1, 4, tile_rows>(
-          sum, pointers, 0, depth,
-          [&](int64_t d, int)
-              BATON_INLINE_LAMBDA { return load(space.panel + d * lanes); },
-          [](int64_t) BATON_INLINE_LAMBDA {});
-      BATON_UNROLL
-      for (int i = 0; i < tile_rows; ++i)
-        store(sums + (row + i) * lanes, sum[i][0]);
+      if (is_last)
+        for (int64_t row = 0; row < rows; ++row)
+          finish(row, column, width, load(sums + row * lanes));
     }
-    if (is_last)
-      for (int64_t row = 0; row < rows; ++row)
-        finish(row, column, width, load(sums + row * lanes));
   }
 }
 

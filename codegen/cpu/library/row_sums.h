@@ -16,6 +16,10 @@ BATON_INLINE bool joins(const int32_t *accumulate) {
   return !accumulate || *accumulate;
 }
 
+/// How many rows ahead of their use columns are asked for: a row is a page or
+/// so from the next one, which is too far for the hardware's prefetchers.
+constexpr int64_t rows_ahead = 12;
+
 /// out[c] (+)= the chain of add(sum, row, c, count) over ascending rows, from
 /// +0 on.
 template <typename Add>

@@ -12,6 +12,8 @@ BATON_TASK void baton_task_sum_rows(Real *out, const Real *__restrict dy,
   sum_over_rows(out, rows, columns, accumulate,
                 [&](Vector sum, int64_t row, int64_t column, int64_t count)
                     BATON_INLINE_LAMBDA {
-                      return sum + load(dy + row * dy_stride + column, count);
+                      const Real *place = dy + row * dy_stride + column;
+                      __builtin_prefetch(place + rows_ahead * dy_stride);
+                      return sum + load(place, count);
                     });
 }

@@ -37,11 +37,11 @@ extern "C" {
 //===- Matrix products ----------------------------------------------------===//
 
 /// Bytes of `scratch` for products of up to `columns` columns: a part of the
-/// left-hand side of 258 rows and 256 depths, one panel of the right-hand side,
-/// and sums of 258 rows.
+/// left-hand side of 258 rows and 256 depths, four panels of the right-hand
+/// side, and sums of 258 rows.
 BATON_CONSTEXPR int64_t baton_product_scratch_bytes(int64_t columns) {
   return sizeof(Real) *
-         (258 * 256 + 256 * 16 + 258 * ((columns + 15) / 16 * 16));
+         (258 * 256 + 4 * 256 * 16 + 258 * ((columns + 15) / 16 * 16));
 }
 
 /// product: out[r][c] = sum over d of a(r, d) b(d, c) + bias[c] +
