@@ -18,11 +18,13 @@ namespace {
 struct Running {
   Real *statistics; // of the first row: maximum and sum
   int64_t stride;
+  const bool *is_first; // rows of which nothing is kept yet
 
   BATON_INLINE Vector get(int64_t rows, int64_t which) const {
     alignas(64) Real values[lanes] = {};
     for (int64_t i = 0; i < rows; ++i)
-      values[i] = statistics[i * stride + which];
+      if (!is_first[i])
+        values[i] = statistics[i * stride + which];
     return load(values);
   }
 };
@@ -37,8 +39,8 @@ struct Merges {
 /// the rows' maxima and sums take in those of the block, as merge() does. Rows
 /// for which this is the first block keep nothing.
 BATON_INLINE void weigh(Products &scores, Merges &merges, Running running,
-                        int64_t rows, const Range *seen, Range any,
-                        const bool *is_first, Real scale, Real softcap) {
+                        int64_t rows, const Range *seen, Range any, Real scale,
+                        Real softcap) {
   const Real negative_infinity = -__builtin_inff();
   const int64_t begin = any.begin / lanes * lanes;
   alignas(64) Real maxima[lanes] = {}, sums[lanes] = {};
@@ -74,8 +76,8 @@ BATON_INLINE void weigh(Products &scores, Merges &merges, Running running,
     if (seen[i].begin >= seen[i].end)
       continue;
     Real *place = running.statistics + i * running.stride;
-    place[0] = is_first[i] ? maxima[i] : largest[i];
-    place[1] = is_first[i] ? sums[i] : sum[i];
+    place[0] = running.is_first[i] ? maxima[i] : largest[i];
+    place[1] = running.is_first[i] ? sums[i] : sum[i];
   }
 }
 
@@ -126,8 +128,8 @@ BATON_TASK void baton_task_sequence_attention(
                              q_stride, size, key_block, any);
               weigh(scores, merges,
                     {statistics + place * statistics_stride + 2 * head,
-                     statistics_stride},
-                    size, seen, any, is_first, scale, softcap);
+                     statistics_stride, is_first},
+                    size, seen, any, scale, softcap);
               Real *results = out + place * out_stride + head * value_dim;
               add_block(
                   scores, size, seen, value_block,
