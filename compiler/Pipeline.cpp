@@ -40,8 +40,18 @@ static bool splitsBackward(const CompileOptions &options) {
          llvm::StringRef(options.pipeline).starts_with("zb-");
 }
 
+/// Before what a program's own form depends on.
+static void addSplitting(mlir::PassManager &manager,
+                         const CompileOptions &options) {
+  if (llvm::any_of(options.mesh, [](const MeshAxis &axis) {
+        return axis.name == kTensorAxis;
+      }))
+    manager.addPass(sharding::createSplitLinears());
+}
+
 void compiler::addTrainingPasses(mlir::PassManager &manager,
                                  const CompileOptions &options) {
+  addSplitting(manager, options);
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
   if (!options.disabledPasses.count("attention-fusion"))
@@ -59,6 +69,8 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
 void compiler::addShardingPasses(mlir::PassManager &manager,
                                  const CompileOptions &options, bool localizes,
                                  bool fusesAttention) {
+  if (!options.training)
+    addSplitting(manager, options);
   if (fusesAttention) {
     manager.addPass(mlir::createCanonicalizerPass());
     manager.addPass(mlir::createCSEPass());

@@ -1,7 +1,8 @@
 //===- Passes.h - from one model to one rank's program --------------------===//
 //
-// The passes meet in this order: sharding-propagation, insert-reshards,
-// verify-sharding, lower-reshards.
+// The passes meet in this order: split-linears, before a program is
+// differentiated; sharding-propagation, insert-reshards, verify-sharding,
+// lower-reshards.
 //
 //===----------------------------------------------------------------------===//
 

@@ -9,6 +9,34 @@ def PrintRules : Pass<"test-print-sharding-rules", "::mlir::ModuleOp"> {
   let summary = "Say every op's sharding rule, or why it has none, as a remark";
 }
 
+def SplitLinears : Pass<"split-linears", "::mlir::ModuleOp"> {
+  let summary = "Make a linear for each part of one that is read in parts";
+  let description = [{
+    One product for queries, keys and values (GPT-2) has columns of all heads side by
+    side. Cut over ranks, it would give one rank queries and another one values; its
+    parts are cut by heads, each by itself.
+
+    ```mlir
+    %w = model.parameter ["c_attn.weight"] transposed : <144 x 48 x f32>
+    %y = model.linear %x, %w
+    %k = model.slice %y {axis = 1, offset = 48}    // [rows, 48]
+    ```
+    becomes
+    ```mlir
+    %w = model.parameter ["c_attn.weight"] transposed {blocks = array<i64: 48, 144, 48>} : <48 x 48 x f32>
+    %k = model.linear %x, %w
+    ```
+    Left alone is a linear whose result something else reads, one with a residual,
+    and one whose weight or bias has other users, blocks, or shards.
+
+    Results have the same bits; gradients of x are added up in another order.
+  }];
+  let statistics = [
+    Statistic<"numSplit", "split", "Linears that are several now">,
+  ];
+  let dependentDialects = ["::baton::model::ModelDialect"];
+}
+
 def ShardingPropagation : Pass<"sharding-propagation", "::mlir::ModuleOp"> {
   let summary = "Find where every value lies, from a few that are known";
   let description = [{
