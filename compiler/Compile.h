@@ -120,6 +120,10 @@ struct CompileOptions {
   /// With zero 3: layers whose gathered weights are there at once, 2 to gather
   /// those of the next one while one computes.
   int gatheredLayers = 2;
+  /// Whether ranks along the mesh's tensor axis have parts of what low-rank
+  /// pairs of linears narrow, and add up narrow values; else of heads, of
+  /// feed-forward layers, and of the vocabulary.
+  bool shardsBottlenecks = false;
   /// Whether ranks along the mesh's tensor axis have parts of the rows that
   /// stacks carry.
   bool sequenceParallel = false;

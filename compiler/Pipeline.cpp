@@ -22,7 +22,8 @@ std::vector<std::string> compiler::allPasses() {
           "lower-reshards",   "pipeline-partitioning",
           "localize",         "tile-tasks",
           "schedule-static",  "derive-events",
-          "plan-memory",      "event-verify"};
+          "plan-memory",      "event-verify",
+          "defer-norms",      "join-collectives"};
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,
@@ -56,6 +57,8 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
   manager.addPass(mlir::createCSEPass());
   if (!options.disabledPasses.count("attention-fusion"))
     manager.addPass(fusion::createAttentionFusion());
+  if (options.shardsBottlenecks)
+    manager.addPass(fusion::createDeferNorms());
   manager.addPass(training::createTrainingForm());
   training::DifferentiateOptions differentiate;
   differentiate.split = splitsBackward(options);
@@ -76,6 +79,8 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
     manager.addPass(mlir::createCSEPass());
     manager.addPass(fusion::createAttentionFusion());
   }
+  if (options.shardsBottlenecks && !options.training)
+    manager.addPass(fusion::createDeferNorms());
   // Which part of a model an axis cuts.
   sharding::ShardingPropagationOptions propagation;
   std::vector<std::string> tactics;
@@ -90,7 +95,7 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   };
   apply("data", kDataAxis);
   apply("data", kShardAxis);
-  apply("tensor", kTensorAxis);
+  apply(options.shardsBottlenecks ? "bottleneck" : "tensor", kTensorAxis);
   apply("tensor", kQueryAxis);
   if (options.sequenceParallel)
     apply("sequence", kTensorAxis);
@@ -113,6 +118,8 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
     }
     manager.addPass(pipeline::createPipelinePartitioning(stages));
   }
+  if (options.shardsBottlenecks)
+    manager.addPass(sharding::createJoinCollectives());
   if (localizes)
     manager.addPass(sharding::createLocalize(
         sharding::LocalizeOptions{options.zero > 1 ? "step" : "update"}));

@@ -178,7 +178,7 @@ def Dist_ReshardOp : Dist_Move<"reshard"> {
 
 /// Ranks of `axes` exchange what they have of x. `payload` are the bytes of the
 /// tensor that a rank has, a formula in the step's symbols. In one rank's
-/// program types are those of what the rank has: of rows, a part.
+/// program types are those of what the rank has: of rows or columns, a part.
 class Dist_Collective<string mnemonic> : Dist_Op<mnemonic, [Pure]> {
   let results = (outs AnyType:$result);
   let hasVerifier = 1;
@@ -212,8 +212,8 @@ def Dist_AllGatherOp : Dist_Collective<"all_gather"> {
   let summary = "shards become whole on all ranks";
   let description = [{
     **Constraints:**
-    - both placements are ones of x
-    - x and the result are of one type, or, in one rank's program, differ in the dimension: rows, and x's part of them for as many ranks as the axes have
+    - both placements are ones of the result
+    - x and the result are of one type, or, in one rank's program, differ in the dimension: rows or numbers, and x's part of them for as many ranks as the axes have
     - `axes` are the last ones of the dimension in `from`, and `to` is `from` without them
     - the payload are the bytes of what a rank has afterwards
   }];
@@ -246,17 +246,20 @@ def Dist_AllToAllOp : Dist_Move<"all_to_all"> {
   }];
 }
 
-def Dist_SliceOp : Dist_Move<"slice"> {
+def Dist_SliceOp : Dist_Op<"slice", [Pure]> {
   let summary = "every rank keeps its shard of what all have; nothing is sent";
   let description = [{
     **Constraints:**
     - both placements are ones of x
+    - x and the result are of one type, or, in one rank's program, differ in the dimension: numbers, and the result's part of them
     - `axes` are the last ones of the dimension in `to`, and `from` is `to` without them
   }];
   let arguments = (ins AnyType:$x, StrArrayAttr:$axes, I64Attr:$dimension, Dist_PlacementAttr:$from,
                        Dist_PlacementAttr:$to);
+  let results = (outs AnyType:$result);
+  let hasVerifier = 1;
   let assemblyFormat = [{
-    $x `:` type($x) `dimension` $dimension `over` $axes `from` $from `to` $to attr-dict
+    $x `:` custom<LocalTypes>(type($x), type($result)) `dimension` $dimension `over` $axes `from` $from `to` $to attr-dict
   }];
 }
 

@@ -174,13 +174,18 @@ static SmallVector<StringAttr> axesOf(ArrayAttr axes) {
   return llvm::to_vector(axes.getAsRange<StringAttr>());
 }
 
-template <typename OpT> static LogicalResult verifyPlacements(OpT op) {
+/// Both placements are ones of this type.
+template <typename OpT>
+static LogicalResult verifyPlacements(OpT op, Type type) {
   auto emitError = [&] { return op.emitOpError(); };
   MeshOp mesh = findMesh(op);
-  return success(succeeded(verifyPlacement(emitError, op.getX().getType(),
-                                           op.getFrom(), mesh)) &&
-                 succeeded(verifyPlacement(emitError, op.getX().getType(),
-                                           op.getTo(), mesh)));
+  return success(
+      succeeded(verifyPlacement(emitError, type, op.getFrom(), mesh)) &&
+      succeeded(verifyPlacement(emitError, type, op.getTo(), mesh)));
+}
+
+template <typename OpT> static LogicalResult verifyPlacements(OpT op) {
+  return verifyPlacements(op, op.getX().getType());
 }
 
 /// The dimension without its last axes; null if they are others.
@@ -259,7 +264,7 @@ LogicalResult AllReduceOp::verify() {
 }
 
 /// In the program of all ranks a value stays of its type; in that of one, rows
-/// become a part of them, or a part all.
+/// or numbers become a part of them, or a part all.
 template <typename OpT>
 static LogicalResult expectLocalTypes(OpT op, Type whole, Type part) {
   if (whole == part)
@@ -267,10 +272,13 @@ static LogicalResult expectLocalTypes(OpT op, Type whole, Type part) {
   auto type = dyn_cast<StepTensorType>(whole);
   int64_t dimension = op.getDimensionAttr().getInt();
   int64_t ranks = findMesh(op).countRanks(axesOf(op.getAxes()));
-  if (type && dimension >= 0 && dimension < type.getRank() &&
-      type.getDimension(dimension) == kRows) {
+  if (type && dimension >= 0 && dimension < type.getRank()) {
     SmallVector<int64_t> shape(type.getShape());
-    shape[dimension] = partOfRows(ranks);
+    int64_t &size = shape[dimension];
+    if (size == kRows)
+      size = partOfRows(ranks);
+    else if (!isSymbol(size) && size % ranks == 0)
+      size /= ranks;
     if (type.withShape(shape) == part)
       return success();
   }
@@ -281,7 +289,7 @@ static LogicalResult expectLocalTypes(OpT op, Type whole, Type part) {
 
 LogicalResult AllGatherOp::verify() {
   int64_t dimension = getDimensionAttr().getInt();
-  if (failed(verifyPlacements(*this)) ||
+  if (failed(verifyPlacements(*this, getResult().getType())) ||
       failed(expectMove(*this,
                         withoutLast(getFrom(), dimension, axesOf(getAxes())),
                         getTo())) ||
@@ -315,10 +323,11 @@ LogicalResult AllToAllOp::verify() {
 
 LogicalResult dist::SliceOp::verify() {
   int64_t dimension = getDimensionAttr().getInt();
-  if (failed(verifyPlacements(*this)))
+  if (failed(verifyPlacements(*this)) ||
+      failed(expectMove(*this, getFrom(),
+                        withoutLast(getTo(), dimension, axesOf(getAxes())))))
     return failure();
-  return expectMove(*this, getFrom(),
-                    withoutLast(getTo(), dimension, axesOf(getAxes())));
+  return expectLocalTypes(*this, getX().getType(), getResult().getType());
 }
 
 LogicalResult FirstRankOp::verify() {

@@ -3,6 +3,7 @@
 #include "passes/sharding/Passes.h"
 
 #include "dialects/Dist/Placement.h"
+#include "dialects/Model/Model.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -35,8 +36,10 @@ public:
          next = next->getNextNode()) {
       if (!depends(next, waiting))
         continue;
-      // A collective, or what others may see, must not come later.
-      if (isa<DistDialect>(next->getDialect()) || !isMemoryEffectFree(next))
+      // A collective, or what others may see, must not come later. What is
+      // saved, the backward step reads behind all of the block.
+      if (isa<DistDialect>(next->getDialect()) ||
+          !(isMemoryEffectFree(next) || isa<model::SaveOp>(next)))
         return false;
       waiting.insert(next);
     }
@@ -83,15 +86,20 @@ private:
 
 static unsigned joinIn(Block &block) {
   SmallVector<AllReduceOp> sums(block.getOps<AllReduceOp>());
-  std::optional<Run> run;
+  // The last run over these axes: sums over others may stand in between.
+  DenseMap<Attribute, Run> runs;
   unsigned joined = 0;
-  for (AllReduceOp op : sums)
-    if (run && run->admits(op)) {
-      run->add(op);
+  for (AllReduceOp op : sums) {
+    auto [run, isNew] = runs.try_emplace(op.getAxes(), op);
+    if (isNew)
+      continue;
+    if (run->second.admits(op)) {
+      run->second.add(op);
       ++joined;
     } else {
-      run.emplace(op);
+      run->second = Run(op);
     }
+  }
   return joined;
 }
 

@@ -216,7 +216,7 @@ static void makeLocal(AllReduceOp op, StepTensorType type, MeshOp mesh) {
   op.setPayload(countBytes(type, from, mesh));
 }
 
-/// Ranks gather parts of their rows.
+/// Ranks gather parts of their rows, or columns.
 static void makeLocal(AllGatherOp op, MeshOp mesh) {
   auto type = cast<StepTensorType>(op.getResult().getType());
   PlacementAttr to = replicated(op.getContext(), type.getRank());
@@ -240,6 +240,18 @@ static void makeLocal(ReduceScatterOp op, MeshOp mesh) {
   op.setToAttr(whole.withDimension(
       op.getDimension(), DimensionAttr::getShard(op.getContext(), axes)));
   op.setPayload(countBytes(type, from, mesh));
+}
+
+/// Or keep a part of the columns that all have.
+static void makeLocal(dist::SliceOp op) {
+  PlacementAttr from = replicated(
+      op.getContext(), cast<StepTensorType>(op.getX().getType()).getRank());
+  op.setFromAttr(from);
+  op.setToAttr(from.withDimension(
+      op.getDimension(),
+      DimensionAttr::getShard(
+          op.getContext(),
+          llvm::to_vector(op.getAxes().getAsRange<StringAttr>()))));
 }
 
 static void makeLocal(FirstRankOp op, StepTensorType type) {
@@ -325,6 +337,24 @@ static void simplifyDecoding(ProgramOp program, MeshOp mesh) {
     makePart(term, mesh);
 }
 
+/// Whether ranks have parts of a tensor's rows, in a training step, or even
+/// parts of its columns, of which nothing is summed up.
+static bool movesKnownParts(Operation *op) {
+  auto type = cast<StepTensorType>(op->getOperand(0).getType());
+  if (type.getDimension(0) != kRows)
+    return false;
+  int64_t dimension = op->getAttrOfType<IntegerAttr>("dimension").getInt();
+  if (dimension == 0)
+    return isTraining(op) && isa<AllGatherOp, ReduceScatterOp>(op);
+  auto isEven = [&](StringRef placement) {
+    return !op->getAttrOfType<PlacementAttr>(placement)
+                .getDimensions()[dimension]
+                .isRagged();
+  };
+  return isa<AllGatherOp, dist::SliceOp>(op) && type.getRank() == 2 &&
+         isEven("from") && isEven("to");
+}
+
 static LogicalResult expectKnown(Operation *op) {
   // One head is that of all queries.
   if (op->hasAttr(kSharedHeads) && keyHeadsOf(op) > 1)
@@ -336,17 +366,13 @@ static LogicalResult expectKnown(Operation *op) {
   bool isKnown = !isa<DistDialect>(op->getDialect()) ||
                  isa<AllReduceOp, FirstRankOp, LogitMaximumOp, LogitSumsOp,
                      LossesOp, LossGradientsOp, ReceiveOp>(op);
-  // Of the rows of a training step ranks may have parts.
-  if (isa<AllGatherOp, ReduceScatterOp>(op))
-    isKnown =
-        isTraining(op) &&
-        op->getAttrOfType<IntegerAttr>("dimension").getInt() == 0 &&
-        cast<StepTensorType>(op->getOperand(0).getType()).getDimension(0) ==
-            kRows;
+  if (isa<AllGatherOp, ReduceScatterOp, dist::SliceOp>(op))
+    isKnown = movesKnownParts(op);
   if (isKnown)
     return success();
-  return op->emitOpError() << "cannot be localized: so far what ranks exchange "
-                              "are sums, and rows of a training step";
+  return op->emitOpError()
+         << "cannot be localized: so far what ranks exchange are sums, rows of "
+            "a training step, and columns of rows";
 }
 
 /// Behind the last row a rank's part has zeros, of which a norm without an
@@ -432,6 +458,8 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
       makeLocal(gather, mesh);
     else if (auto scatter = dyn_cast<ReduceScatterOp>(op))
       makeLocal(scatter, mesh);
+    else if (auto slice = dyn_cast<dist::SliceOp>(op))
+      makeLocal(slice);
   });
   for (AllReduceOp sum : sums)
     makeLocal(sum, cast<StepTensorType>(sum.getX().getType()), mesh);

@@ -385,7 +385,7 @@ void Table::addTraining() {
     std::string x = rowsOf(op.getX());
     writer.equation(x + ", " + x + (x == "R k" ? ", R z -> k" : ", R h z -> k"))
         .sum("Rh")
-        .replicated("z");
+        .replicated("kz");
   });
   add<NormBeginGradientOp>([](NormBeginGradientOp op, RuleWriter &writer) {
     std::string text = "R k, k";

@@ -174,8 +174,8 @@ def JoinCollectives : Pass<"join-collectives", "::mlir::ModuleOp"> {
     %a = model.norm_end %h, %q1
     ```
     A sum waits for a later one of its block where neither a third one nor any op with
-    an effect stands between them and depends on it, so that nothing else comes later
-    than it did.
+    an effect, but for `model.save`, stands between them and depends on it, so that
+    nothing else that others may see comes later than it did.
 
     Not guaranteed: that fewer ones would be impossible.
   }];
@@ -208,7 +208,7 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
     %y = dist.all_gather %x : !model.tensor<rows over 2 x 60 x f32> -> !model.tensor<rows x 60 x f32> dimension 0 over ["tp"] from <[shard(tp), replicate]> to <[replicate, replicate]> payload "4 * rows * 60"
     ```
     Sums over ranks within a step stay, of all that a rank has, and so do gathers and
-    reduce-scatters of rows. Sums of gradients become notes:
+    reduce-scatters of rows, and gathers and slices of columns of rows. Sums of gradients become notes:
     ```mlir
     %d = model.linear_weight_gradient %dy, %x {dist.placements = [#dist.placement<[replicate, replicate], partial sum(dp)>]}
     %g = dist.all_reduce %d over ["dp"] from <[replicate, replicate], partial sum(dp)> to <[replicate, replicate]> payload "4 * 60 * 96"
@@ -229,7 +229,7 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
 
     Placements are gone afterwards. Rows of the program's arguments, or of one that
     decodes, that are cut over axes that are not of the batch, what is communicated
-    within a step beside sums and rows, and several key/value heads that all
+    within a step beside sums, rows and columns, and several key/value heads that all
     ranks have are errors that say so.
   }];
   let options = [

@@ -14,8 +14,8 @@ RankPlaces::RankPlaces(PlanBuilder &plan, model::ProgramOp model,
   model.walk([&](Operation *op) {
     if (auto term = dyn_cast<dist::FirstRankOp>(op))
       shards.insert(ranksOf(term.getAxes()));
-    if (auto sum = dyn_cast<dist::ReduceScatterOp>(op))
-      shards.insert(ranksOf(sum.getAxes()));
+    if (isa<dist::ReduceScatterOp, dist::SliceOp>(op))
+      shards.insert(ranksOf(op->getAttrOfType<ArrayAttr>("axes")));
     if (auto parameter = dyn_cast<model::ParameterOp>(op))
       if (model::ShardAttr shard = tokensOf(parameter.getResult()))
         shards.insert(shard);

@@ -29,6 +29,24 @@ static bool isMove(Operation *op) {
   return isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op);
 }
 
+static bool isJoined(Operation *op) {
+  return isa<AllReduceOp>(op) && op->hasAttr(dist::kJoined);
+}
+
+/// An op and those joined to it.
+static SmallVector<Operation *> runFrom(Operation *op) {
+  SmallVector<Operation *> run = {op};
+  for (Operation *next = op->getNextNode(); next && isJoined(next);
+       next = next->getNextNode())
+    run.push_back(next);
+  return run;
+}
+
+static bool gathersColumns(Operation *op) {
+  auto gather = dyn_cast<AllGatherOp>(op);
+  return gather && gather.getDimension() != 0;
+}
+
 /// The rows that it is about: what is added up, or made.
 static model::StepTensorType wholeType(Operation *op) {
   return typeOf(isa<AllGatherOp>(op) ? op->getResult(0) : op->getOperand(0));
@@ -38,25 +56,54 @@ static ArrayAttr axesOf(Operation *op) {
   return op->getAttrOfType<ArrayAttr>("axes");
 }
 
-StepSums::Key StepSums::keyOf(Operation *op) {
+static int64_t widthOf(Operation *op) {
   int64_t width = 1;
   for (int64_t extent : wholeType(op).getShape().drop_front())
     width *= extent;
+  return width;
+}
+
+StepSums::Key StepSums::keyOf(Operation *op) {
+  Cut cut = isa<AllReduceOp>(op) ? Cut::Numbers
+            : gathersColumns(op) ? Cut::Columns
+                                 : Cut::Rows;
+  int64_t width = widthOf(op), place = 0;
+  for (Operation *other = op; isJoined(other);) {
+    other = other->getPrevNode();
+    place += widthOf(other) == width;
+  }
   return {width,
           mesh.countRanks(llvm::to_vector(axesOf(op).getAsRange<StringAttr>())),
-          !isa<AllReduceOp>(op)};
+          cut, place};
+}
+
+/// Elements from one row of a rank's columns to the next.
+static int64_t strideOfColumns(int64_t width, int64_t ranks) {
+  return llvm::alignTo(width / ranks, kPartElements);
 }
 
 StepSums::Memory &StepSums::memory(Key key, Location location) {
-  auto [place, isNew] = memories.try_emplace(key);
-  Memory &made = place->second;
+  auto [entry, isNew] = memories.try_emplace(key);
+  Memory &made = entry->second;
   if (!isNew)
     return made;
-  auto [width, ranks, cutsRows] = key;
+  auto [width, ranks, cut, place] = key;
   AffineExpr rows = plan.symbol(event::kRows);
   int64_t mostRows = plan.bound(model::kRows);
+  if (cut == Cut::Columns) {
+    int64_t stride = strideOfColumns(width, ranks);
+    made.part = rows * stride;
+    made.elements = made.part * ranks;
+    made.most = mostRows * stride;
+    std::string name = "columns." + std::to_string(width);
+    made.rows = plan.received(name, ranks * mostRows, stride, 1, location,
+                              {rows * ranks, plan.constant(stride)});
+    made.parts = plan.received(name + ".part", 1, made.most, 1, location,
+                               {plan.constant(1), made.part});
+    return made;
+  }
   made.elements = rows * width;
-  if (cutsRows) {
+  if (cut == Cut::Rows) {
     int64_t part = model::partOfRows(ranks);
     made.part = plan.extent(part) * width;
     made.most = plan.bound(part) * width;
@@ -68,7 +115,10 @@ StepSums::Memory &StepSums::memory(Key key, Location location) {
     made.most = cast<AffineConstantExpr>(part(plan.constant(mostRows * width)))
                     .getValue();
   }
-  std::string name = (cutsRows ? "parts." : "sums.") + std::to_string(width);
+  std::string name =
+      (cut == Cut::Rows ? "parts." : "sums.") + std::to_string(width);
+  if (place)
+    name += "." + std::to_string(place + 1);
   made.rows = plan.received(name, mostRows, width, 1, location,
                             {rows, plan.constant(width)});
   made.parts = plan.received(name + ".received", ranks, made.most, 1, location,
@@ -104,10 +154,12 @@ void StepSums::begin(ArrayRef<Operation *> ops) {
       continue;
     Value x = op->getOperand(0);
     Operation *maker = x.getDefiningOp();
-    bool mayWrite = maker && here.contains(maker) && x.hasOneUse() &&
-                    !isViewOp(maker) && maker->getNumRegions() == 0 &&
-                    !isa<model::ParameterOp, model::SavedOp>(maker) &&
-                    x == maker->getResult(0) && !tiler.destinations.contains(x);
+    bool mayWrite =
+        maker && here.contains(maker) && x.hasOneUse() && !isViewOp(maker) &&
+        maker->getNumRegions() == 0 &&
+        !isa<model::ParameterOp, model::SavedOp>(maker) &&
+        (x == maker->getResult(0) || isa<model::NormBeginOp>(maker)) &&
+        !tiler.destinations.contains(x);
     // Another sum's exchange in between would find the wrong rows.
     for (Operation *between = maker; mayWrite && between != op;
          between = between->getNextNode())
@@ -147,19 +199,35 @@ bool StepSums::mayStay(Operation *op) {
   return true;
 }
 
-void StepSums::exchange(Operation *op, const std::string &name,
-                        Memory &memory) {
+LogicalResult StepSums::finish(Operation *op, const std::string &name,
+                               Memory &memory) {
+  View rows = shaped(memory, wholeType(op));
+  if (mayStay(op)) {
+    tiler.views[op->getResult(0)] = rows;
+    return success();
+  }
+  std::string copy = plan.uniqueName(name + ".result");
+  return tileCopy(op, copy, rows, tiler.resultFor(op, copy), tiler);
+}
+
+void StepSums::exchange(ArrayRef<Operation *> ops, const std::string &name) {
+  Operation *first = ops.front();
   PhaseBuilder phase =
-      plan.phase(name + ".exchange", op->getLoc(), {plan.constant(1)}, {1});
-  phase.reads(memory.rows, phase.whole(memory.rows));
-  phase.writes(memory.parts, phase.whole(memory.parts));
-  phase.exchange(
-      ExchangeKind::all_to_all, axesOf(op), op->getName().stripDialect(),
-      phase.transfer(memory.rows, memory.parts, memory.elements, memory.part));
+      plan.phase(name + ".exchange", first->getLoc(), {plan.constant(1)}, {1});
+  SmallVector<event::TransferAttr> transfers;
+  for (Operation *op : ops) {
+    Memory &memory = this->memory(keyOf(op), op->getLoc());
+    phase.reads(memory.rows, phase.whole(memory.rows));
+    phase.writes(memory.parts, phase.whole(memory.parts));
+    transfers.push_back(phase.transfer(memory.rows, memory.parts,
+                                       memory.elements, memory.part));
+  }
+  phase.exchange(ExchangeKind::all_to_all, axesOf(first),
+                 first->getName().stripDialect(), transfers);
 }
 
 void StepSums::sum(AllReduceOp op, const std::string &name, Memory &memory) {
-  PhaseBuilder phase = plan.phase(name + ".sum", op.getLoc(),
+  PhaseBuilder phase = plan.phase(plan.uniqueName(name + ".sum"), op.getLoc(),
                                   {memory.part.ceilDiv(kSummedElements)},
                                   {ceilDiv(memory.most, kSummedElements)});
   AffineExpr first = phase.coordinate(0) * kSummedElements;
@@ -179,7 +247,8 @@ void StepSums::sum(AllReduceOp op, const std::string &name, Memory &memory) {
 
 LogicalResult StepSums::sum(ReduceScatterOp op, const std::string &name,
                             Memory &memory) {
-  auto [width, ranks, cutsRows] = keyOf(op);
+  Key key = keyOf(op);
+  int64_t width = key.width, ranks = key.ranks;
   View out = tiler.resultFor(op, plan.uniqueName(name + ".result"));
   if (failed(expectContiguous(op, "the result", out)) ||
       failed(expectStride(op, "the result", out, 0)))
@@ -204,65 +273,141 @@ LogicalResult StepSums::sum(ReduceScatterOp op, const std::string &name,
   return success();
 }
 
-void StepSums::gather(Operation *op, const std::string &name, Memory &memory) {
+void StepSums::gather(ArrayRef<Operation *> ops, const std::string &name) {
+  Operation *first = ops.front();
   PhaseBuilder phase =
-      plan.phase(name + ".gather", op->getLoc(), {plan.constant(1)}, {1});
-  Box part = phase.whole(memory.parts);
-  part.high[0] = phase.constant(1);
-  phase.reads(memory.parts, part);
-  phase.writes(memory.rows, phase.whole(memory.rows));
-  phase.exchange(
-      ExchangeKind::all_gather, axesOf(op), op->getName().stripDialect(),
-      phase.transfer(memory.parts, memory.rows, memory.elements, memory.part));
+      plan.phase(name + ".gather", first->getLoc(), {plan.constant(1)}, {1});
+  SmallVector<event::TransferAttr> transfers;
+  for (Operation *op : ops) {
+    Memory &memory = this->memory(keyOf(op), op->getLoc());
+    Box part = phase.whole(memory.parts);
+    part.high[0] = phase.constant(1);
+    phase.reads(memory.parts, part);
+    phase.writes(memory.rows, phase.whole(memory.rows));
+    transfers.push_back(phase.transfer(memory.parts, memory.rows,
+                                       memory.elements, memory.part));
+  }
+  phase.exchange(ExchangeKind::all_gather, axesOf(first),
+                 first->getName().stripDialect(), transfers);
 }
 
-LogicalResult StepSums::tile(Operation *op) {
-  View x = tiler.viewOf(op->getOperand(0));
-  Key key = keyOf(op);
-  if (key.ranks == 1) {
-    tiler.views[op->getResult(0)] = x;
-    return success();
-  }
+/// Numbers of every row, in f32.
+static LogicalResult expectNumbersOfRows(Operation *op) {
   model::StepTensorType type = wholeType(op);
   if (type.getDimension(0) != model::kRows || !type.getElementType().isF32() ||
       llvm::any_of(type.getShape().drop_front(), model::isSymbol))
     return op->emitOpError()
            << "cannot be tiled: it is of " << type
            << ", and so far ranks add up numbers of every row, in f32";
-  if (key.cutsRows && type.getRank() != 2)
+  if (!isa<AllReduceOp>(op) && type.getRank() != 2)
     return op->emitOpError() << "cannot be tiled: it is of " << type
                              << ", and so far ranks cut tensors of two "
-                                "dimensions by rows";
-  Memory &memory = this->memory(key, op->getLoc());
-  View rows = shaped(memory, type);
-  std::string name = plan.uniqueName(op->getName().stripDialect());
-  if (isa<AllGatherOp>(op)) {
-    // A rank's own rows, behind one another.
-    MLIRContext *context = plan.context();
-    View part{memory.parts.buffer, x.type,
-              AffineMap::get(
-                  2, event::kStepSymbols,
-                  {plan.constant(0), getAffineDimExpr(0, context) * key.width +
-                                         getAffineDimExpr(1, context)},
-                  context)};
-    if (failed(tileCopy(op, name + ".part", x, part, tiler)))
-      return failure();
-  } else {
+                                "dimensions by rows or columns";
+  return success();
+}
+
+LogicalResult StepSums::tileSums(ArrayRef<Operation *> ops,
+                                 const std::string &name) {
+  for (Operation *op : ops) {
+    View x = tiler.viewOf(op->getOperand(0));
+    View rows = shaped(memory(keyOf(op), op->getLoc()), wholeType(op));
     if (writers.lookup(op) == op &&
         failed(tileCopy(op, plan.uniqueName(name + ".term"), x, rows, tiler)))
       return failure();
-    exchange(op, name, memory);
-    if (auto scatter = dyn_cast<ReduceScatterOp>(op))
-      return sum(scatter, name, memory);
-    sum(cast<AllReduceOp>(op), name, memory);
   }
-  gather(op, name, memory);
-  if (mayStay(op)) {
-    tiler.views[op->getResult(0)] = rows;
+  exchange(ops, name);
+  if (auto scatter = dyn_cast<ReduceScatterOp>(ops.front()))
+    return sum(scatter, name, memory(keyOf(scatter), scatter.getLoc()));
+  for (Operation *op : ops)
+    sum(cast<AllReduceOp>(op), name, memory(keyOf(op), op->getLoc()));
+  gather(ops, name);
+  for (Operation *op : ops)
+    if (failed(finish(op, name, memory(keyOf(op), op->getLoc()))))
+      return failure();
+  return success();
+}
+
+LogicalResult StepSums::tileGather(AllGatherOp op, const std::string &name) {
+  Key key = keyOf(op);
+  Memory &memory = this->memory(key, op.getLoc());
+  View x = tiler.viewOf(op.getX());
+  bool cutsColumns = key.cut == Cut::Columns;
+  int64_t stride =
+      cutsColumns ? strideOfColumns(key.width, key.ranks) : key.width;
+  // A rank's own part, row behind row.
+  MLIRContext *context = plan.context();
+  AffineExpr first = getAffineDimExpr(0, context),
+             second = getAffineDimExpr(1, context);
+  View part{memory.parts.buffer, x.type,
+            AffineMap::get(2, event::kStepSymbols,
+                           {plan.constant(0), first * stride + second},
+                           context)};
+  if (failed(tileCopy(op, name + ".part", x, part, tiler)))
+    return failure();
+  Operation *gathered = op;
+  gather(gathered, name);
+  if (!cutsColumns)
+    return finish(op, name, memory);
+  // Each rank's columns to where they belong in the rows.
+  View out = tiler.resultFor(op, plan.uniqueName(name + ".result"));
+  int64_t columns = key.width / key.ranks;
+  for (int64_t rank = 0; rank < key.ranks; ++rank) {
+    View from{memory.rows.buffer, x.type,
+              AffineMap::get(2, event::kStepSymbols,
+                             {plan.symbol(event::kRows) * rank + first, second},
+                             context)};
+    View to{out.buffer, x.type,
+            out.map.compose(AffineMap::get(2, event::kStepSymbols,
+                                           {first, second + rank * columns},
+                                           context))};
+    if (failed(
+            tileCopy(op, plan.uniqueName(name + ".columns"), from, to, tiler)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult StepSums::tileSlice(dist::SliceOp op) {
+  View x = tiler.viewOf(op.getX());
+  std::string name = plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  for (const View &view : {x, out})
+    if (failed(expectContiguous(op, "a tensor", view)) ||
+        failed(expectStride(op, "a tensor", view, 0)))
+      return failure();
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().plainRows));
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  SmallVector<Attribute> operands, read;
+  // Which columns it reads depends on the rank.
+  appendRead(phase, x, rowsOfTask(phase, x, tiles.size), read);
+  appendWrite(phase, out, rowsOfTask(phase, out, tiles.size), operands);
+  operands.append(read);
+  operands.append({tiles.count(phase), phase.integer(out.type.getDimension(1)),
+                   places.read(phase, op.getAxes())});
+  phase.call("take_columns", operands);
+  return success();
+}
+
+LogicalResult StepSums::tile(Operation *op) {
+  if (isJoined(op))
+    return success(); // With the first one.
+  SmallVector<Operation *> run = runFrom(op);
+  if (mesh.countRanks(llvm::to_vector(axesOf(op).getAsRange<StringAttr>())) ==
+      1) {
+    for (Operation *one : run)
+      tiler.views[one->getResult(0)] = tiler.viewOf(one->getOperand(0));
     return success();
   }
-  std::string copy = plan.uniqueName(name + ".result");
-  return tileCopy(op, copy, rows, tiler.resultFor(op, copy), tiler);
+  for (Operation *one : run)
+    if (failed(expectNumbersOfRows(one)))
+      return failure();
+  if (auto slice = dyn_cast<dist::SliceOp>(op))
+    return tileSlice(slice);
+  std::string name = plan.uniqueName(op->getName().stripDialect());
+  if (auto gather = dyn_cast<AllGatherOp>(op))
+    return tileGather(gather, name);
+  return tileSums(run, name);
 }
 
 LogicalResult StepSums::tile(dist::FirstRankOp op) {

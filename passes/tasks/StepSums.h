@@ -8,13 +8,17 @@
 //   sum        the n parts, in ascending order of ranks
 //   gather     all_gather: all ranks get all parts
 //
+// Sums that are joined (dist.joined) have one exchange and one gather, of a
+// tensor for each.
+//
 // Where ranks have parts of the rows, one of these is enough: sums of the own
 // rows are scattered by the exchange (dist.reduce_scatter), and rows are put
-// together by a gather (dist.all_gather).
+// together by a gather (dist.all_gather). So are columns, which lie in the
+// order of ranks first, and are copied to their rows.
 //
 // All values of one width go through the same memory, in which the op that
 // makes one leaves it, and the ops behind find it, wherever no other sum comes
-// in between.
+// in between. What is joined has memory of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,21 +41,28 @@ public:
   /// sum writes it to where it is exchanged, if that can be.
   void begin(llvm::ArrayRef<mlir::Operation *> ops);
 
-  /// A dist.all_reduce, dist.reduce_scatter or dist.all_gather.
+  /// A dist.all_reduce, which is tiled with those joined to it,
+  /// dist.reduce_scatter, dist.all_gather or dist.slice.
   mlir::LogicalResult tile(mlir::Operation *op);
   mlir::LogicalResult tile(dist::FirstRankOp op);
 
 private:
+  /// What a part is of: so many numbers, wherever rows begin, or rows, or
+  /// columns of all rows.
+  enum class Cut { Numbers, Rows, Columns };
   /// Of a width and a group's size: all of a rank's rows, and the parts of
-  /// them that a rank receives, or has: whole rows where those are cut.
+  /// them that a rank receives, or has. Columns are those of one rank behind
+  /// the other's, in rows of whole cache lines.
   struct Memory {
     View rows, parts;
     mlir::AffineExpr elements, part;
     int64_t most;
   };
+  /// `place` counts those of one width that are joined.
   struct Key {
     int64_t width, ranks;
-    bool cutsRows;
+    Cut cut;
+    int64_t place;
     auto operator<=>(const Key &) const = default;
   };
 
@@ -62,13 +73,20 @@ private:
   /// The rows as a value of this type.
   static View shaped(const Memory &memory, model::StepTensorType type);
   bool mayStay(mlir::Operation *op);
-  /// The parts of an op's memory are exchanged and added up, in one place or
+  /// What was summed up or gathered becomes the result, where it is or copied.
+  mlir::LogicalResult finish(mlir::Operation *op, const std::string &name,
+                             Memory &memory);
+  /// The parts of some ops' memory are exchanged and added up, in one place or
   /// as the result, and gathered.
-  void exchange(mlir::Operation *op, const std::string &name, Memory &memory);
+  void exchange(llvm::ArrayRef<mlir::Operation *> ops, const std::string &name);
   void sum(dist::AllReduceOp op, const std::string &name, Memory &memory);
   mlir::LogicalResult sum(dist::ReduceScatterOp op, const std::string &name,
                           Memory &memory);
-  void gather(mlir::Operation *op, const std::string &name, Memory &memory);
+  void gather(llvm::ArrayRef<mlir::Operation *> ops, const std::string &name);
+  mlir::LogicalResult tileSums(llvm::ArrayRef<mlir::Operation *> ops,
+                               const std::string &name);
+  mlir::LogicalResult tileGather(dist::AllGatherOp op, const std::string &name);
+  mlir::LogicalResult tileSlice(dist::SliceOp op);
 
   Tiler &tiler;
   PlanBuilder &plan;

@@ -195,7 +195,8 @@ LogicalResult tasks::tileOps(ArrayRef<Operation *> ops, Tiler &tiler) {
         return failure();
       continue;
     }
-    if (isa<dist::AllReduceOp, dist::ReduceScatterOp, dist::AllGatherOp>(op)) {
+    if (isa<dist::AllReduceOp, dist::ReduceScatterOp, dist::AllGatherOp,
+            dist::SliceOp>(op)) {
       if (failed(tiler.sums->tile(op)))
         return failure();
       continue;

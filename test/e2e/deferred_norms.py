@@ -2,7 +2,8 @@
 
 A decoder of low-rank pairs of linears, as it is and with its norms in two halves: logits
 and gradients are near each other, and each has the same bits for any number of workers and
-as CUDA kernels that are emulated.
+as CUDA kernels that are emulated. In F64 the gradient of every tensor is what differences of
+the losses say, as of train_f64.
 """
 
 import argparse
@@ -12,11 +13,13 @@ import math
 import os
 import random
 import re
+import shutil
 import struct
 
 import programs
 from programs import expect, run
-from training import read_bytes, read_tensors, write_tokens
+from train_f64 import norm, write
+from training import QUICK, lines_of, read_bytes, read_tensors, write_tokens
 
 VOCABULARY = 131
 LAYERS = 3
@@ -51,6 +54,47 @@ def expect_near(one, other, bound, what):
     error = math.sqrt(sum((a - b) ** 2 for a, b in zip(one, other, strict=True)))
     expect(error <= bound * norm, f"{what} is off by {error / norm}")
     return error / norm
+
+
+def check_slopes(arguments, scratch):
+    """The step in F64 against central differences of its own losses."""
+    path = lambda name: os.path.join(scratch, name)
+    with open(path("deferred.mlir")) as file:
+        text = file.read()
+    # Matrices that the model multiplies by say which type it computes in.
+    text, count = re.subn(r"(!model\.tensor<|: <)(\d+ x \d+ x )f32>", r"\1\2f64>", text)
+    expect(count and "norm_begin" in text, "no norm in two halves, or no matrix")
+    with open(path("f64.mlir"), "w") as file:
+        file.write(text)
+    run([arguments.batonc, path("f64.mlir"), "--mode=train", QUICK, "--quiet", "-o", path("f64")])
+    os.mkdir(path("moved"))
+    with open(path("moved/config.json"), "w") as file:
+        json.dump({"model_type": "llama", "vocab_size": VOCABULARY}, file)
+    stored = read_tensors(path("weights/model.safetensors"))
+
+    def loss(tensors, *flags):
+        write(path("moved/model.safetensors"), tensors)
+        shutil.rmtree(path("run"), ignore_errors=True)
+        result = run([path("f64"), "train", "--weights", path("moved"), "--data", path("tokens.u16"), "--batch", 2,
+                      "--seq", 16, "--steps", 1, "--out", path("run"), "--validation-fraction", 0, "--quiet", *flags])
+        return lines_of(result.stdout)[0]["loss"]
+
+    loss(stored, "--gradients", path("gradients"))
+    draw, worst = random.Random(7), 0.0
+    gradients = read_tensors(path("gradients"))
+    for name, (kind, _, gradient) in gradients.items():
+        expect(kind == "F64", f"the gradient of {name} is in {kind}")
+        stored_kind, shape, values = stored[name]
+        direction = [draw.choice((-1.0, 1.0)) for _ in values]
+        length = 1e-5 * norm(values) / math.sqrt(len(values))
+        losses = [loss(stored | {name: (stored_kind, shape, [value + side * length * along for value, along
+                                                             in zip(values, direction)])}) for side in (1, -1)]
+        found = (losses[0] - losses[1]) / (2 * length)
+        expected = math.fsum(slope * along for slope, along in zip(gradient, direction))
+        error = abs(found - expected) / norm(gradient)
+        expect(error < 1e-6, f"{name}: differences say {found}, the gradient {expected}")
+        worst = max(worst, error)
+    print(f"against differences: {len(gradients)} tensors, worst error {worst:.1e}")
 
 
 def test(arguments, scratch):
@@ -106,6 +150,7 @@ def test(arguments, scratch):
     expect(logits("deferred", "--target=cuda:emulated")[0] == deferred[0], "logits on CUDA have other bits")
     expect(train("deferred", "--target=cuda:emulated")[0] == other, "training on CUDA has other bits")
     print("the same bits on CUDA, emulated")
+    check_slopes(arguments, scratch)
 
 
 if __name__ == "__main__":

@@ -141,6 +141,11 @@ void tools::CompileFlags::addTo(CLI::App &app) {
       "key/value head's queries, too, pp=2 a half of the layers, and in "
       "training dp=2 a half of the sequences, as fsdp=2 does, with "
       "parts of what --zero says");
+  app.add_option("--tensor-parallel", tensorParallel.value,
+                 "--mesh=tp=N: what ranks have parts of, and add up: megatron "
+                 "(heads, the inside of feed-forward layers; values as wide as "
+                 "the model), or bottleneck (of a model whose linears are "
+                 "low-rank pairs, the wide sides of each; narrow values)");
   app.add_flag("--sequence-parallel", sequenceParallel,
                "training with --mesh=tp=N: ranks along tp have parts of the "
                "rows between attention and feed-forward layers, too; they "
@@ -224,6 +229,36 @@ tools::CompileFlags::finishExchanges(CompileOptions &options) const {
   return "";
 }
 
+/// What of a layer is cut; options have the mesh.
+std::string tools::CompileFlags::finishTensors(CompileOptions &options) const {
+  options.shardsBottlenecks = tensorParallel.value == "bottleneck";
+  if (!options.shardsBottlenecks)
+    return "";
+  auto has = [&](const char *name) {
+    return llvm::any_of(
+        options.mesh, [&](const MeshAxis &axis) { return axis.name == name; });
+  };
+  const std::string flag = "--tensor-parallel=" + tensorParallel.value;
+  if (!has(kTensorAxis))
+    return flag + ": it is ranks along tp that have parts of layers; add tp=N "
+                  "to --mesh";
+  if (has(kQueryAxis))
+    return flag + " with --mesh=" + mesh +
+           ": queries of one key/value head are not cut along tq so far; leave "
+           "tq out";
+  if (countStages(options) > 1)
+    return flag + " with --mesh=" + mesh +
+           " is not built yet: stages send one another rows, not columns of "
+           "them; leave pp out";
+  if (sequenceParallel)
+    return flag + " with --sequence-parallel: ranks have parts of the columns "
+                  "that stacks carry, and so of no rows; leave one of them out";
+  if (target != "cpu")
+    return flag + " with --target=" + target +
+           " is not built yet; it runs on --target=cpu";
+  return "";
+}
+
 /// Whether positions are cut; options have the mesh.
 std::string
 tools::CompileFlags::finishSequences(CompileOptions &options) const {
@@ -257,7 +292,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
            " says what is done; change it there";
   for (const Choice *choice :
        {&mode, &dtype, &optimize, &sanitize, &recompute, &launch, &cublasLt,
-        &exchanges, &zero, &gatheredLayers})
+        &exchanges, &tensorParallel, &zero, &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (target != "cpu" && target.rfind("cuda:", 0) != 0)
@@ -308,6 +343,8 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
              ": weights that ranks gather are those of --zero=3";
     options.gatheredLayers = gatheredLayers.value[0] - '0';
   }
+  if (std::string error = finishTensors(options); !error.empty())
+    return error;
   if (std::string error = finishSequences(options); !error.empty())
     return error;
   if (!sharding.empty())

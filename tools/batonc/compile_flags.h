@@ -33,6 +33,7 @@ public:
 
 private:
   std::string finishExchanges(compiler::CompileOptions &options) const;
+  std::string finishTensors(compiler::CompileOptions &options) const;
   std::string finishSequences(compiler::CompileOptions &options) const;
 
   /// The same for a pipeline's schedule, once the mesh is known.
@@ -55,6 +56,8 @@ private:
   CLI::Option *microbatchesOption = nullptr;
   int64_t maxSeq = 0, maxBatch = 1, microbatches = 0;
   bool sequenceParallel = false;
+  Choice tensorParallel{
+      "--tensor-parallel", "megatron", {"megatron", "bottleneck"}, {}};
   Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
   Choice gatheredLayers{"--gathered-layers", "", {"", "1", "2"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};

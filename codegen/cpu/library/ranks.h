@@ -36,6 +36,11 @@ void baton_task_sum_rank_rows(Real *out, int64_t out_stride, const Real *parts,
                               int64_t width, int64_t first, int64_t part,
                               int64_t all, const int32_t *place);
 
+/// out = the columns of x from place[0] * width on.
+void baton_task_take_columns(Real *out, int64_t out_stride, const Real *x,
+                             int64_t x_stride, int64_t rows, int64_t width,
+                             const int32_t *place);
+
 //===- Parts of a vocabulary ----------------------------------------------===//
 //
 // A rank has the tokens from place[0] on, place[1] of them, and room for more,

@@ -53,6 +53,19 @@ BATON_TASK void baton_task_keep_first(Real *out, int64_t out_stride,
         });
 }
 
+BATON_TASK void baton_task_take_columns(Real *out, int64_t out_stride,
+                                        const Real *x, int64_t x_stride,
+                                        int64_t rows, int64_t width,
+                                        const int32_t *place) {
+  const Real *first = x + *place * width;
+  for (int64_t row = 0; row < rows; ++row)
+    for_each_vector(
+        width, [&](int64_t column, int64_t count) BATON_INLINE_LAMBDA {
+          store(out + row * out_stride + column,
+                load(first + row * x_stride + column, count), count);
+        });
+}
+
 BATON_TASK void baton_task_sum_rank_rows(Real *out, int64_t out_stride,
                                          const Real *parts,
                                          int64_t parts_stride, int64_t ranks,

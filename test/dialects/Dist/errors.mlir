@@ -673,6 +673,42 @@ dist.mesh [data = 2, tensor = 4] batch [data]
 model.program @p max_seq 8 training {
 ^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
   %w = model.parameter ["w"] : !w
+  %v = model.parameter ["v"] : !model.tensor<8 x 4 x f32>
+  %n = model.embedding %tokens, %v : (!index, !model.tensor<8 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  // expected-error @+1 {{'dist.all_gather' op makes '!model.tensor<rows x 8 x f32>' of '!model.tensor<rows x 4 x f32>' over 4 ranks}}
+  %y = dist.all_gather %n : !model.tensor<rows x 4 x f32> -> !x dimension 1 over ["tensor"] from #dist.placement<[replicate, shard(tensor)]> to #dist.placement<[replicate, replicate]> payload "4 * rows * 8"
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  // expected-error @+1 {{'dist.slice' op makes '!model.tensor<rows x 4 x f32>' of '!model.tensor<rows x 8 x f32>' over 4 ranks}}
+  %y = dist.slice %x : !x -> !model.tensor<rows x 4 x f32> dimension 1 over ["tensor"] from #dist.placement<[replicate, replicate]> to #dist.placement<[replicate, shard(tensor)]>
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
   %x = model.embedding %tokens, %w : (!index, !w) -> !x
   // expected-error @+1 {{'dist.reduce_scatter' op makes '!model.tensor<rows over 2 x 8 x f32>' of '!model.tensor<rows x 8 x f32>' over 4 ranks}}
   %y = dist.reduce_scatter %x : !x -> !model.tensor<rows over 2 x 8 x f32> dimension 0 over ["tensor"] from #dist.placement<[replicate, replicate], partial sum(tensor)> to #dist.placement<[shard(tensor), replicate]> payload "4 * rows * 8"

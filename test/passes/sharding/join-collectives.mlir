@@ -32,6 +32,29 @@ model.program @independent max_seq 8 {
   model.return %l : !model.tensor<outputs x 16 x f32>
 }
 
+// Sums over other axes stand in between, and go along with none of these.
+// CHECK-LABEL: model.program @between
+// CHECK: dist.all_reduce %{{.+}} over ["data"] {{.*}} payload "4 * rows * 8"{{$}}
+// CHECK-NEXT: model.tanh
+// CHECK-NEXT: dist.all_reduce %{{.+}} over ["tensor"] {{.*}} payload "4 * rows * 8"{{$}}
+// CHECK-NEXT: dist.all_reduce %{{.+}} over ["tensor"] {{.*}} payload "4 * rows * 8" {dist.joined}
+// CHECK-NOT: dist.joined
+// CHECK: model.return
+model.program @between max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %w = model.parameter ["w"] : !model.tensor<16 x 8 x f32>
+  %x = model.embedding %tokens, %w : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !x
+  %a = dist.all_reduce %x : !x over ["tensor"] from #part to #whole payload "4 * rows * 8"
+  %b = dist.all_reduce %x : !x over ["data"] from #other to #whole payload "4 * rows * 8"
+  %t = model.tanh %b : (!x) -> !x
+  %c = dist.all_reduce %x : !x over ["tensor"] from #part to #whole payload "4 * rows * 8"
+  %s = model.add %a, %t : (!x, !x) -> !x
+  %y = model.add %s, %c : (!x, !x) -> !x
+  %last = model.last_rows %y : (!x) -> !o
+  %l = model.linear %last, %w : (!o, !model.tensor<16 x 8 x f32>) -> !model.tensor<outputs x 16 x f32>
+  model.return %l : !model.tensor<outputs x 16 x f32>
+}
+
 // One that depends on another, over other axes, or past an effect.
 // CHECK-LABEL: model.program @apart
 // CHECK-COUNT-5: dist.all_reduce

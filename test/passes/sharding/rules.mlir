@@ -168,9 +168,9 @@
 %r45 = model.norm_input_gradient %x, %x, %v8, %two {norm = #model.norm<rms>} : (!x, !x, !v8, !two) -> !x
 // expected-remark @+1 {{rule: bs h k, bs h k, k, bs h z -> bs h k; replicated k z; h=4 k=6 z=2}}
 %r46 = model.norm_input_gradient %q, %q, %v6, %st {norm = #model.norm<rms>} : (!q, !q, !v6, !st) -> !q
-// expected-remark @+1 {{rule: bs k, bs k, bs z -> k; sum b s; replicated z; k=8 z=2}}
+// expected-remark @+1 {{rule: bs k, bs k, bs z -> k; sum b s; replicated k z; k=8 z=2}}
 %r47 = model.norm_weight_gradient %x, %x, %two : (!x, !x, !two) -> !v8
-// expected-remark @+1 {{rule: bs h k, bs h k, bs h z -> k; sum b s h; replicated z; h=4 k=6 z=2}}
+// expected-remark @+1 {{rule: bs h k, bs h k, bs h z -> k; sum b s h; replicated k z; h=4 k=6 z=2}}
 %r48 = model.norm_weight_gradient %q, %q, %st : (!q, !q, !st) -> !v6
 // expected-remark @+1 {{rule: bs h d, bs z -> bs h d; replicated d z; h=4 d=6 z=6}}
 %r49 = model.rope_gradient %q, %ang : (!q, !ang) -> !q

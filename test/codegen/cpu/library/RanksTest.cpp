@@ -77,6 +77,22 @@ TEST(Ranks, SumsOfRows) {
     }
 }
 
+TEST(Ranks, ColumnsOfRows) {
+  Random random(11);
+  constexpr int64_t rows = 5, width = 21;
+  const Buffer x = random.buffer(rows, ranks * width);
+  for (int32_t place : {0, 1, 2}) {
+    Buffer out(rows, width);
+    fill(out, not_a_number);
+    baton_task_take_columns(out.data(), out.stride, x.data(), x.stride, rows,
+                            width, &place);
+    expect_guards_intact(out);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < width; ++c)
+        EXPECT_EQ(out.row(r)[c], x.row(r)[place * width + c]);
+  }
+}
+
 /// The rows of a table that a rank has, and zeros.
 std::vector<float> part_of(const std::vector<float> &table,
                            const int32_t *place, int64_t width) {
