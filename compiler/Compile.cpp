@@ -527,11 +527,8 @@ Error compiler::compile(const CompileOptions &given,
   if (options.stage == Stage::dist && options.mesh.empty())
     return createStringError("--emit=dist: there is one rank; --mesh says "
                              "which there are");
-  if (isCuda(options) && options.zero)
-    return createStringError("--zero with --target=" + options.target +
-                             " is not built yet");
   for (const MeshAxis &axis : options.mesh)
-    if (isCuda(options) && axis.name != kDataAxis)
+    if (isCuda(options) && axis.name != kDataAxis && axis.name != kShardAxis)
       return createStringError("--mesh: axis " + axis.name + " with --target=" +
                                options.target + " is not built yet");
   if (options.stage == Stage::llvm && isCuda(options))

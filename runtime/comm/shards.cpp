@@ -221,25 +221,34 @@ void ShardedTensor::for_each_dense_run(uint32_t rank, const Run &run) const {
   }
 }
 
-void write_places(const nlohmann::json &places, const Mesh &mesh, uint32_t rank,
-                  void *const *storages) {
+std::vector<PlaceNumbers> numbers_of(const nlohmann::json &places,
+                                     const Mesh &mesh, uint32_t rank) {
+  std::vector<PlaceNumbers> result;
   try {
     for (const nlohmann::json &entry : places) {
-      auto *numbers =
-          static_cast<int32_t *>(storages[entry.at("storage").get<size_t>()]);
+      PlaceNumbers &own = result.emplace_back(
+          PlaceNumbers{entry.at("storage").get<size_t>(), {}});
       for (const nlohmann::json &one : entry.at("shards")) {
         Shard shard = parse_shard(one);
         uint64_t parts = shard.parts(mesh);
         if (largest_part(shard, parts) == 0)
           damaged("its places", "do not fit the mesh");
         IndexRange part = shard.part(shard.place(mesh, rank), parts);
-        *numbers++ = static_cast<int32_t>(part.begin);
-        *numbers++ = static_cast<int32_t>(part.count);
+        own.numbers.push_back(static_cast<int32_t>(part.begin));
+        own.numbers.push_back(static_cast<int32_t>(part.count));
       }
     }
   } catch (const nlohmann::json::exception &failure) {
     damaged("its places", std::string("cannot be read: ") + failure.what());
   }
+  return result;
+}
+
+void write_places(const nlohmann::json &places, const Mesh &mesh, uint32_t rank,
+                  void *const *storages) {
+  for (const PlaceNumbers &own : numbers_of(places, mesh, rank))
+    std::copy(own.numbers.begin(), own.numbers.end(),
+              static_cast<int32_t *>(storages[own.storage]));
 }
 
 } // namespace baton

@@ -103,13 +103,22 @@ private:
   std::vector<std::string> all_axes;
 };
 
-/// Writes what a program's tasks know of a rank's place to the storages that
-/// its "places" name: of dimensions that are cut, each by one shard, where
-/// the rank's part begins and how many indices it has.
+/// What a program's tasks read of a rank's place from a storage.
+struct PlaceNumbers {
+  size_t storage;
+  std::vector<int32_t> numbers;
+};
+
+/// What a program's "places" name: of dimensions that are cut, each by one
+/// shard, where the rank's part begins and how many indices it has.
 ///
 ///   "places": [{"storage": 3, "shards": [{"extent": 131, ...}, ...]}, ...]
 ///
 /// Throws Error where it is damaged.
+std::vector<PlaceNumbers> numbers_of(const nlohmann::json &places,
+                                     const Mesh &mesh, uint32_t rank);
+
+/// Writes them to the program's storages.
 void write_places(const nlohmann::json &places, const Mesh &mesh, uint32_t rank,
                   void *const *storages);
 

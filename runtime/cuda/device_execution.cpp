@@ -3,6 +3,7 @@
 #include "runtime/cuda/device_execution.h"
 
 #include "runtime/comm/job_end.h"
+#include "runtime/comm/shards.h"
 #include "runtime/decode/generation.h"
 #include "runtime/error.h"
 
@@ -60,6 +61,12 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
                                  "the table of storages");
   device->write(table, storage_pointers.data(),
                 storage_pointers.size() * sizeof(void *));
+  if (communicator)
+    for (const PlaceNumbers &place :
+         numbers_of(metadata.json.value("places", nlohmann::json()),
+                    communicator->mesh(), communicator->rank()))
+      device->write(storage_pointers.at(place.storage), place.numbers.data(),
+                    place.numbers.size() * sizeof(int32_t));
   upload_parameters(parameters, options.progress);
   // The token sampled from the last position is stored, never computed on.
   tokens = static_cast<int32_t *>(device->share(

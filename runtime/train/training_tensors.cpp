@@ -253,6 +253,7 @@ static TrainingTensor parse_tensor(const nlohmann::json &entry,
   tensor.first_layer = entry.value("first_layer", uint64_t(0));
   tensor.layer_step = entry.value("layer_step", uint64_t(1));
   tensor.storage = entry.at("storage");
+  tensor.offset = entry.value("offset", uint64_t(0));
   tensor.layer_stride = entry.value("layer_stride", tensor.elements());
   if (entry.contains("numbers"))
     for (const nlohmann::json &number : entry.at("numbers")) {
@@ -273,12 +274,13 @@ static TrainingTensor parse_tensor(const nlohmann::json &entry,
 /// One that lies in one of these storages, if the host has them.
 void TrainingTensors::add(const nlohmann::json &entry, void *const *storages) {
   TrainingTensor tensor = parse_tensor(entry, mesh);
-  if (storages)
-    tensor.data = static_cast<std::byte *>(storages[tensor.storage]) +
-                  entry.value("offset", uint64_t(0)) * bytes_of(tensor.type);
-  else
-    tensor.data =
-        copies.emplace_back(std::max<uint64_t>(1, tensor.bytes())).data();
+  std::byte *begin =
+      storages
+          ? static_cast<std::byte *>(storages[tensor.storage])
+          : copies
+                .emplace_back(std::max<uint64_t>(1, tensor.bytes_in_storage()))
+                .data();
+  tensor.data = begin + tensor.offset * bytes_of(tensor.type);
   tensors.push_back(std::move(tensor));
 }
 
@@ -373,6 +375,7 @@ void TrainingTensors::collect(Communicator &communicator,
     nlohmann::json description = *entry;
     if (description.contains("first_layer"))
       description["first_layer"] = whole.first_layer;
+    description.erase("offset");
     description.erase("layer_stride");
     if (role == "optimizer" && description.at("layers") == 1 &&
         !description.contains("shards"))
@@ -421,7 +424,8 @@ TrainingTensors::of_role(std::string_view role) const {
 void TrainingTensors::send(std::string_view role) const {
   for (const TrainingTensor &tensor : tensors)
     if (tensor.role == role && !execution.storages())
-      execution.write_storage(tensor.storage, tensor.data, tensor.bytes());
+      execution.write_storage(tensor.storage, tensor.in_storage().data(),
+                              tensor.in_storage().size());
 }
 
 void TrainingTensors::send_state(
@@ -432,14 +436,15 @@ void TrainingTensors::send_state(
   for (std::string_view role : {"parameter", "optimizer"})
     for (const TrainingTensor &tensor : tensors)
       if (tensor.role == role)
-        copies.push_back({tensor.storage, {tensor.data, tensor.bytes()}});
+        copies.push_back({tensor.storage, tensor.in_storage()});
   execution.write_storages(copies, progress);
 }
 
 void TrainingTensors::fetch(std::string_view role) const {
   for (const TrainingTensor &tensor : tensors)
     if (tensor.role == role && !execution.storages())
-      execution.read_storage(tensor.storage, tensor.data, tensor.bytes());
+      execution.read_storage(tensor.storage, tensor.in_storage().data(),
+                             tensor.in_storage().size());
 }
 
 const TrainingTensor &TrainingTensors::find(const std::string &name) const {

@@ -35,6 +35,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,9 +53,10 @@ struct TrainingTensor {
   std::optional<ShardedTensor> cut;
   uint64_t layers = 1;
   size_t storage = 0;
-  /// The first layer, and elements from each to the next.
+  /// The first layer, elements before it in the storage, and from each layer to
+  /// the next.
   std::byte *data = nullptr;
-  uint64_t layer_stride = 0;
+  uint64_t offset = 0, layer_stride = 0;
   /// Of the optimizer's numbers: the place of the loss scale among them.
   uint64_t loss_scale = 0;
   /// Of a parameter and its gradient: what the checkpoint calls it.
@@ -77,6 +79,14 @@ struct TrainingTensor {
   uint64_t whole_elements() const;
   /// Of all layers.
   uint64_t bytes() const { return elements() * layers * bytes_of(type); }
+  /// Of the storage, up to the end of the last layer.
+  uint64_t bytes_in_storage() const {
+    const uint64_t last = layers ? layers - 1 : 0;
+    return (offset + last * layer_stride + elements()) * bytes_of(type);
+  }
+  std::span<std::byte> in_storage() const {
+    return {data - offset * bytes_of(type), bytes_in_storage()};
+  }
   std::byte *layer_data(uint64_t layer) const {
     return data + layer * layer_stride * bytes_of(type);
   }

@@ -1,7 +1,7 @@
 """Training on several ranks, each on an emulated device of its own, with an NCCL of the
 host's in its place (nccl.cpp), which moves bytes between threads and processes.
 
-- A run is the CPU's of as many ranks bit for bit: losses, gradients, weights and the
+- A run is the CPU's of the same mesh and stage of ZeRO bit for bit: losses, gradients, weights and the
   optimizer's states, for any number of workers and order of threads, in both forms of a
   step, for threads and processes. What is counted is the same, too.
 - Where NCCL is not found, too old, does not start, fails, or another rank does not come,
@@ -12,6 +12,7 @@ Processes need mpirun; without it they are left out.
 
 import argparse
 import json
+import math
 import os
 import shutil
 
@@ -28,7 +29,7 @@ class Fixture:
     def __init__(self, arguments, scratch):
         self.arguments = arguments
         self.scratch = scratch
-        self.ranks = arguments.ranks
+        self.ranks = math.prod(int(axis.split("=")[1]) for axis in arguments.mesh.split(","))
         write_tokens(self.path("tokens.u16"), [(7 * i + i // 13) % 97 for i in range(2048)])
         os.mkdir(self.path("messages"))
 
@@ -37,7 +38,7 @@ class Fixture:
 
     def compile(self, name, *flags):
         run([self.arguments.batonc, self.arguments.folder, "--mode=train", "--quiet", "-o", self.path(name),
-             f"--mesh=dp={self.ranks}", *flags])
+             f"--mesh={self.arguments.mesh}", *self.arguments.both, *flags])
 
     def start(self, program, out, *more, library="whole", fault="", seed=0, mpi=False, log="", **options):
         usual = {"--steps": STEPS, "--batch": 2 * self.ranks, "--accumulate": 2}
@@ -95,19 +96,21 @@ def same(fixture):
         fixture.expect_same(found, expected, f"{workers} workers")
     print("losses, gradients, weights, states and counters are the CPU's")
 
-    # Each rank has been connected once, before all that it sends.
+    # Each rank has been connected once to those of each set of axes, before all that it sends.
     with open(fixture.path(f"log-{fixture.ranks}")) as file:
         calls = [line.split() for line in file]
-    for rank in range(fixture.ranks):
-        own = [call[1:] for call in calls if int(call[0]) == rank]
-        expect(own[0][0] == "init" and [call[0] for call in own].count("init") == 1, f"rank {rank}: {own[:3]}")
     described = json.loads(run([fixture.path("device"), "info", "--json"]).stdout)
+    groups = len({tuple(entry["axes"]) for entry in described["collectives"]})
+    # Ranks are named by their places among these: one set, and they are the job's.
+    for rank in range(fixture.ranks if groups == 1 else 0):
+        own = [call[1] for call in calls if int(call[0]) == rank]
+        expect(own[0] == "init" and own.count("init") == 1, f"rank {rank}: {own[:3]}")
     device, overlapped = described["device"], "--exchanges=overlapped" in flags
     expect(device["exchanges"] == ("overlapped" if overlapped else "borders") and device["kernels"][0].get("takes_part")
            == ((device["launch"] == "persistent" and not overlapped) or None), f"info: {device}")
     inits = [call for call in calls if call[1] == "init"]
     blocks = device.get("nccl_multiprocessors", -2 ** 31)
-    expect(len(inits) == fixture.ranks and all(int(call[3]) == blocks for call in inits),
+    expect(len(inits) == groups * fixture.ranks and all(int(call[3]) == blocks for call in inits),
            f"multiprocessors for NCCL: {inits}, expected {blocks}")
     if overlapped:
         expect(len(described["proof"]["obligations"]) == 4, f"proof: {described['proof']}")
@@ -168,7 +171,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--libraries", required=True, help="folder of libnccl-whole.so and libnccl-old.so")
-    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--mesh", default="dp=2")
+    parser.add_argument("--both", action="append", default=[], help="for batonc, of the CPU's program, too")
     parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
     parser.add_argument("folder")
     parser.add_argument("case", choices=CASES)

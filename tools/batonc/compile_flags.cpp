@@ -155,10 +155,11 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "have only a part of: 0 "
                  "(nothing), 1 (the optimizer's states), 2 (gradients, too), 3 "
                  "(weights, too)");
-  app.add_option("--gathered-layers", gatheredLayers.value,
-                 "--zero=3: layers whose gathered weights are there at once: 2 "
-                 "(the usual ones: a layer's are gathered while the layer "
-                 "before computes), 1 (right before the layer)");
+  app.add_option(
+      "--gathered-layers", gatheredLayers.value,
+      "--zero=3: layers whose gathered weights are there at once: 2 "
+      "(the usual ones: a layer's are gathered while the layer "
+      "before computes), 1 (right before the layer, and what CUDA has)");
   app.add_option("--pipeline", pipeline,
                  "--mesh=pp=N: the order in which stages run microbatches: "
                  "1f1b (the usual one), gpipe, interleaved:CHUNKS, zb-h1, "
@@ -222,6 +223,9 @@ tools::CompileFlags::finishExchanges(CompileOptions &options) const {
   if (launch.value == "graph")
     return flag + " with --launch=graph: there is no kernel for all of a step; "
                   "--launch=persistent has one";
+  if (zero.value != "0")
+    return flag + " with --zero=" + zero.value +
+           " is not built yet; --exchanges=borders has both";
   if (ncclMultiprocessors < 1 || ncclMultiprocessors > 1024)
     return "--nccl-sms=" + std::to_string(ncclMultiprocessors) +
            " is out of range, expected 1 to 1024";
@@ -342,6 +346,12 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
       return "--gathered-layers=" + gatheredLayers.value +
              ": weights that ranks gather are those of --zero=3";
     options.gatheredLayers = gatheredLayers.value[0] - '0';
+    if (options.gatheredLayers > 1 && target != "cpu")
+      return "--gathered-layers=" + gatheredLayers.value +
+             " with --target=" + target +
+             " is not built yet; there each layer waits for its own weights";
+  } else if (target != "cpu") {
+    options.gatheredLayers = 1;
   }
   if (std::string error = finishTensors(options); !error.empty())
     return error;
