@@ -21,6 +21,7 @@ constexpr llvm::StringLiteral kPlacements = "dist.placements",
                               kScattered = "dist.scattered",
                               kScatteredOver = "dist.scattered_over",
                               kGathered = "dist.gathered",
+                              kPartOf = "dist.part_of",
                               kPosition = "dist.position";
 
 } // namespace baton::dist

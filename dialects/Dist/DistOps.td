@@ -33,6 +33,7 @@ def Dist_Dialect : Dialect {
     | `dist.scattered`  | `model.gradient`| of that sum a rank needs only its part, once a step ends with an `"update"`, or of each `"step"` |
     | `dist.scattered_over` | `model.gradient`| the axes whose ranks have different parts, if not all of the sum's: others have the same |
     | `dist.gathered`   | `model.parameter`| axes over whose ranks parts of it are gathered before the ops of its block |
+    | `dist.part_of`    | `model.stack`   | of a stage's part: the first layer of the model's stack that it is cut from, if that is not layer 0 |
 
     sharding-propagation writes them, insert-reshards makes them true, and
     verify-sharding shows that they are.
@@ -42,6 +43,7 @@ def Dist_Dialect : Dialect {
     - `dist.placements` and `dist.computed` have a placement for each result, `dist.operands` one for each operand, `dist.arguments` one for each argument of the program, `dist.gradient` is one
     - every placement is one of its value: see `dist.placement`
     - `dist.summed` and `dist.gathered` name different axes of the mesh, at least one
+    - `dist.part_of` is at least 1, on a stack of a `dist.stage`
     - `dist.scattered` is `"update"` or `"step"`, beside `dist.summed`
     - `dist.scattered_over` names some axes of `dist.summed`, not all, beside `dist.scattered`
   }];

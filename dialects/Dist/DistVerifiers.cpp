@@ -125,6 +125,14 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                            << "': expected some axes of '" << kSummed
                            << "', not all, beside '" << kScattered << "'";
   }
+  if (name == kPartOf && isa<StackOp>(op)) {
+    auto layer = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (layer && layer.getInt() > 0 && op->getParentOfType<StageOp>())
+      return success();
+    return op->emitError() << "'" << kPartOf
+                           << "': expected a layer after the first, of a stack "
+                              "in a stage";
+  }
   if (auto program = dyn_cast<ProgramOp>(op); program && name == kPosition)
     return verifyPosition(program, attribute.getValue());
   if (name == kBubble && isa<ScheduleOp>(op) &&

@@ -90,6 +90,8 @@ void StageBuilder::addStack(StackOp stack) {
   part.setFirstLayer(stack.getFirstLayer() +
                      segment.begin * stack.getLayersPerIteration() -
                      firstLayer);
+  if (stack.getFirstLayer() > 0)
+    part->setAttr(kPartOf, stack.getFirstLayerAttr());
   for (auto [result, made] : llvm::zip(stack.getResults(), part.getResults()))
     carriedOut[result] = made;
 }

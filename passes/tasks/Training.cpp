@@ -59,11 +59,10 @@ Training::~Training() = default;
 Attribute tasks::keyOf(model::ParameterOp parameter) {
   NamedAttrList attributes(parameter->getAttrDictionary());
   attributes.erase(dist::kGathered);
-  // Stacks of other layers have other tensors by the same names.
-  if (auto stack = parameter->getParentOfType<model::StackOp>()) {
-    attributes.set("first_layer", stack.getFirstLayerAttr());
-    attributes.set("layer_step", stack.getLayersPerIterationAttr());
-  }
+  // Another stack has tensors of other layers by the same names.
+  if (auto stack = parameter->getParentOfType<model::StackOp>())
+    if (Attribute whole = stack->getAttr(dist::kPartOf))
+      attributes.set(dist::kPartOf, whole);
   return attributes.getDictionary(parameter->getContext());
 }
 
