@@ -41,18 +41,11 @@ static bool splitsBackward(const CompileOptions &options) {
          llvm::StringRef(options.pipeline).starts_with("zb-");
 }
 
-/// Before what a program's own form depends on.
-static void addSplitting(mlir::PassManager &manager,
-                         const CompileOptions &options) {
-  if (llvm::any_of(options.mesh, [](const MeshAxis &axis) {
-        return axis.name == kTensorAxis;
-      }))
-    manager.addPass(sharding::createSplitLinears());
-}
-
 void compiler::addTrainingPasses(mlir::PassManager &manager,
                                  const CompileOptions &options) {
-  addSplitting(manager, options);
+  // On any mesh, so that parameters are the same on all: what a seed draws, what
+  // an optimizer keeps, and what Muon takes for one matrix.
+  manager.addPass(sharding::createSplitLinears());
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
   if (!options.disabledPasses.count("attention-fusion"))
@@ -72,8 +65,11 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
 void compiler::addShardingPasses(mlir::PassManager &manager,
                                  const CompileOptions &options, bool localizes,
                                  bool fusesAttention) {
-  if (!options.training)
-    addSplitting(manager, options);
+  bool cutsHeads = llvm::any_of(options.mesh, [](const MeshAxis &axis) {
+    return axis.name == kTensorAxis;
+  });
+  if (cutsHeads && !options.training)
+    manager.addPass(sharding::createSplitLinears());
   if (fusesAttention) {
     manager.addPass(mlir::createCanonicalizerPass());
     manager.addPass(mlir::createCSEPass());
