@@ -15,16 +15,20 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 # Reading headers is half of what compiling takes, so those of MLIR that most files
 # include are read once for all libraries.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "")
-add_library(BatonMlirHeaders OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
-target_include_directories(BatonMlirHeaders SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-# Without the time, a compiler cache finds the same file.
-target_compile_options(BatonMlirHeaders PRIVATE ${BATON_WARNINGS} "SHELL:-Xclang -fno-pch-timestamp")
-target_precompile_headers(BatonMlirHeaders PRIVATE
-  <mlir/Bytecode/BytecodeOpInterface.h> <mlir/IR/BuiltinOps.h> <mlir/IR/PatternMatch.h>
-  <mlir/IR/SymbolTable.h> <mlir/Interfaces/InferTypeOpInterface.h>
-  <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Pass/Pass.h>
-  <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h> <llvm/ADT/StringMap.h>
-  <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>)
+# baton_mlir_headers(NAME OPTION...): a target to reuse them from, compiled with options.
+function(baton_mlir_headers name)
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+  target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  # Without the time, a compiler cache finds the same file.
+  target_compile_options(${name} PRIVATE ${BATON_WARNINGS} "SHELL:-Xclang -fno-pch-timestamp" ${ARGN})
+  target_precompile_headers(${name} PRIVATE
+    <mlir/Bytecode/BytecodeOpInterface.h> <mlir/IR/BuiltinOps.h> <mlir/IR/PatternMatch.h>
+    <mlir/IR/SymbolTable.h> <mlir/Interfaces/InferTypeOpInterface.h>
+    <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Pass/Pass.h>
+    <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h> <llvm/ADT/StringMap.h>
+    <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>)
+endfunction()
+baton_mlir_headers(BatonMlirHeaders)
 
 # baton_precompile_runtime(TARGET): the same for the runtime, whose variants are
 # compiled with options of their own.
@@ -58,16 +62,20 @@ function(baton_compiler_library name)
   endif()
 endfunction()
 
-# baton_unit_test(NAME SOURCES... LINK...): one GoogleTest executable, one ctest
-# entry per test case.
+# baton_unit_test(NAME [MLIR] SOURCES... LINK...): one GoogleTest executable, one ctest
+# entry per test case. With MLIR its sources include headers of it.
 include(GoogleTest)
 function(baton_unit_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_options(${name} PRIVATE ${BATON_WARNINGS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  if(ARG_MLIR)
+    target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+    target_precompile_headers(${name} REUSE_FROM BatonMlirTestHeaders)
+  endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
 endfunction()
 

@@ -91,9 +91,9 @@ static bool hasStages(event::ProgramOp program) {
 }
 
 static Error addObject(llvm::Module &module, const cpu::Target &target,
-                       Code &code) {
+                       const CompileOptions &options, Code &code) {
   llvm::raw_svector_ostream stream(code.objects.emplace_back());
-  return cpu::emitObject(module, target, stream);
+  return cpu::emitObject(module, target, options.optimization, stream);
 }
 
 static Expected<Code> compileForCpu(llvm::ArrayRef<plan::ProgramLayout> layouts,
@@ -113,7 +113,7 @@ static Expected<Code> compileForCpu(llvm::ArrayRef<plan::ProgramLayout> layouts,
   Code code;
   if (options.stage == Stage::llvm)
     code.text = print(**module);
-  else if (Error error = addObject(**module, target, code))
+  else if (Error error = addObject(**module, target, options, code))
     return std::move(error);
   return code;
 }
@@ -215,7 +215,8 @@ static Expected<std::unique_ptr<llvm::MemoryBuffer>>
 compileForEmulation(const cuda::Source &source, const CompileOptions &options,
                     const Installation &installation) {
   std::vector<std::string> flags = {
-      "-std=c++20", "-O2", "-DBATON_EMULATION",
+      "-std=c++20", options.optimization == 1 ? "-O1" : "-O2",
+      "-DBATON_EMULATION",
       "-DBATON_ARCHITECTURE=" + std::to_string(source.architecture),
       "-I" + installation.headers(),
       // As in the task library of the CPU: nothing is fused but where written.
@@ -395,7 +396,7 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
   plan::emitDescription(*data, print(metadata),
                         emulated ? "baton_make_emulated_execution"
                                  : "baton_make_gpu_execution");
-  if (Error error = addObject(*data, target, code))
+  if (Error error = addObject(*data, target, options, code))
     return std::move(error);
   return code;
 }

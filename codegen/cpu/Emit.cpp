@@ -111,9 +111,9 @@ baton::cpu::emitModule(ArrayRef<plan::ProgramLayout> programs,
 }
 
 Error baton::cpu::emitObject(Module &module, const Target &target,
-                             raw_pwrite_stream &stream) {
+                             int optimization, raw_pwrite_stream &stream) {
   Expected<std::unique_ptr<TargetMachine>> machine =
-      createTargetMachine(target, /*optimization=*/3);
+      createTargetMachine(target, optimization);
   if (!machine)
     return machine.takeError();
   legacy::PassManager passes;

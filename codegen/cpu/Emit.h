@@ -80,7 +80,7 @@ emitModule(llvm::ArrayRef<plan::ProgramLayout> programs,
 /// Writes `module` as an object file, position-independent and with one section
 /// per function, so that the linker can drop what is not used.
 llvm::Error emitObject(llvm::Module &module, const Target &target,
-                       llvm::raw_pwrite_stream &stream);
+                       int optimization, llvm::raw_pwrite_stream &stream);
 
 } // namespace baton::cpu
 

@@ -76,8 +76,11 @@ baton::cpu::createTargetMachine(const Target &target, int optimization) {
   options.AllowFPOpFusion = FPOpFusion::Strict;
   options.FunctionSections = true;
   options.DataSections = true;
+  // Not optimised, code is made in a quarter of the time of the next level, which
+  // is what the lowest one is for.
   CodeGenOptLevel level =
-      CodeGenOpt::getLevel(optimization).value_or(CodeGenOptLevel::Default);
+      CodeGenOpt::getLevel(optimization == 1 ? 0 : optimization)
+          .value_or(CodeGenOptLevel::Default);
   std::unique_ptr<TargetMachine> machine((*backend)->createTargetMachine(
       target.triple, target.cpu, target.features, options, Reloc::PIC_,
       std::nullopt, level));

@@ -21,7 +21,7 @@ import shutil
 import struct
 
 import programs
-from programs import Program, expect, run
+from programs import QUICK, Program, expect, run
 from sanitize import ENVIRONMENT
 
 
@@ -159,7 +159,7 @@ def test_training(arguments, scratch):
         file.write(struct.pack(f"<{len(tokens)}H", *tokens))
 
     def train(*flags, workers=1, weights=arguments.folder, rate=3e-3, check=True):
-        run([arguments.batonc, arguments.folder, "--mode=train", "--quiet", "-o", path("program"), *flags])
+        run([arguments.batonc, arguments.folder, "--mode=train", QUICK, "--quiet", "-o", path("program"), *flags])
         return run([path("program"), "train", "--weights", weights, "--data", path("tokens.u16"), "--batch", 2,
                     "--seq", 20, "--accumulate", 2, "--steps", 3, "--lr", rate, "--warmup", 0, "--out",
                     path(f"run{len(os.listdir(scratch))}"), "--quiet", "--workers", workers], check=check)

@@ -18,7 +18,7 @@ import struct
 import sys
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 from terminals import watch
 from training import write_tokens
 
@@ -66,15 +66,16 @@ def test(arguments, scratch):
         return shown_by([path(program), "generate", "--weights", weights, "--tokens", "1", "--max-new-tokens", 2,
                          "--json", "--no-cache", *flags], "weights", terminals)
 
-    run([arguments.batonc, arguments.folder, "-o", path("emulated"), "--quiet", "--target=cuda:emulated"])
+    run([arguments.batonc, arguments.folder, "-o", path("emulated"), "--quiet", QUICK, "--target=cuda:emulated"])
     expect(shown("emulated", arguments.folder)[-1:] == [100], "no line for the emulated device")
-    run([arguments.batonc, arguments.folder, "-o", path("host"), "--quiet"])
+    run([arguments.batonc, arguments.folder, "-o", path("host"), "--quiet", QUICK])
     expect(shown("host", arguments.folder) == [], "a line without a device")
 
     write_tokens(path("tokens.u16"), ((7 * i) % 97 for i in range(64)))
     for target in ("cpu", "cuda:emulated"):
         program = target.replace(":", "-")
-        run([arguments.batonc, arguments.folder, "-o", path(program), "--quiet", "--mode=train", f"--target={target}"])
+        run([arguments.batonc, arguments.folder, "-o", path(program), "--quiet", QUICK, "--mode=train",
+             f"--target={target}"])
         train = [path(program), "train", "--weights", arguments.folder, "--data", path("tokens.u16"), "--batch", 1,
                  "--seq", 8, "--steps", 1, "--warmup", 0, "--out"]
         grown = shown_by([*train, path(f"{program}-run")], "weights and states")

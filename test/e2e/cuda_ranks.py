@@ -17,7 +17,7 @@ import os
 import shutil
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 from sanitize import ENVIRONMENT
 from training import lines_of, read_bytes, write_tokens
 
@@ -37,7 +37,7 @@ class Fixture:
         return os.path.join(self.scratch, name)
 
     def compile(self, name, *flags):
-        run([self.arguments.batonc, self.arguments.folder, "--mode=train", "--quiet", "-o", self.path(name),
+        run([self.arguments.batonc, self.arguments.folder, "--mode=train", QUICK, "--quiet", "-o", self.path(name),
              f"--mesh={self.arguments.mesh}", *self.arguments.both, *flags])
 
     def start(self, program, out, *more, library="whole", fault="", seed=0, mpi=False, log="", **options):

@@ -16,7 +16,7 @@ import re
 import shutil
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 from sanitize import ENVIRONMENT, without_wait
 from training import lines_of, read_bytes, write_tokens
 
@@ -24,7 +24,7 @@ from training import lines_of, read_bytes, write_tokens
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     write_tokens(path("tokens.u16"), ((7 * i + i // 13) % 97 for i in range(1024)))
-    compile_flags = [arguments.batonc, arguments.folder, "--mode=train", "--quiet",
+    compile_flags = [arguments.batonc, arguments.folder, "--mode=train", QUICK, "--quiet",
                      f"--optimizer={arguments.optimizer}", f"--recompute={arguments.recompute}",
                      f"--dtype={arguments.dtype}", *arguments.flags]
     run([*compile_flags, "-o", path("host")])

@@ -16,7 +16,7 @@ import os
 import shutil
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 from sanitize import ENVIRONMENT
 from train_16bit import BOUND
 from training import lines_of, read_bytes, read_tensors, write_tokens
@@ -31,7 +31,7 @@ class Case:
         return os.path.join(self.scratch, name)
 
     def compile(self, name, *flags):
-        run([self.arguments.batonc, self.arguments.folder, "--mode=train", "--quiet",
+        run([self.arguments.batonc, self.arguments.folder, "--mode=train", QUICK, "--quiet",
              f"--dtype={self.arguments.dtype}", "-o", self.path(name), *flags])
 
     def train(self, program, *flags, steps=1, seed=0, gradients=None):

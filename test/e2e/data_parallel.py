@@ -13,8 +13,8 @@ import os
 import random
 
 import programs
-from programs import expect, run
-from training import QUICK, lines_of, read_bytes, read_tensors, write_tokens
+from programs import QUICK, expect, run
+from training import lines_of, read_bytes, read_tensors, write_tokens
 
 SEQUENCES, LENGTH, STEPS, PART = 8, 12, 6, 64
 

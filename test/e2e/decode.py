@@ -11,7 +11,7 @@ import json
 import os
 
 import programs
-from programs import Program, expect
+from programs import USUAL, Program, expect
 
 
 def test(arguments, scratch):
@@ -19,7 +19,7 @@ def test(arguments, scratch):
     tokens = case["tokens"]
     path = lambda name: os.path.join(scratch, name)
 
-    fused = Program(arguments.batonc, arguments.folder, path("fused"))
+    fused = Program(arguments.batonc, arguments.folder, path("fused"), USUAL)
     reference = fused.logits(tokens, path("logits.npy"), "--workers", 2)
     print(programs.check(path("logits.npy"), arguments.folder))
 
@@ -40,6 +40,9 @@ def test(arguments, scratch):
         expect(again["tokens"] == answer["tokens"],
                f"{workers} workers: the generated tokens differ")
     print("bits are the same for 1, 2, 3, 8 workers and chunks of 1, 7, 64")
+
+    quick = Program(arguments.batonc, arguments.folder, path("quick"))
+    expect(quick.logits(tokens, path("quick.npy")) == reference, "compiled quickly, it has other bits")
 
     # Event words count on across 2^32.
     bits = fused.logits(tokens, path("wrap.npy"), "--event-origin", 2**32 - 5)

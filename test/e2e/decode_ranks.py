@@ -16,7 +16,7 @@ import shutil
 import struct
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 from train_ranks import MPI
 from training import read_bytes
 
@@ -90,7 +90,7 @@ def test(arguments, scratch):
     tokens = ",".join(map(str, PROMPT))
 
     def compile(name, *flags):
-        run([arguments.batonc, arguments.folder, "--quiet", "-o", path(name), *flags])
+        run([arguments.batonc, arguments.folder, QUICK, "--quiet", "-o", path(name), *flags])
         return path(name)
 
     def generate(program, *flags):

@@ -17,9 +17,9 @@ import shutil
 import struct
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 from train_f64 import norm, write
-from training import QUICK, lines_of, read_bytes, read_tensors, write_tokens
+from training import lines_of, read_bytes, read_tensors, write_tokens
 
 VOCABULARY = 131
 LAYERS = 3
@@ -110,7 +110,7 @@ def test(arguments, scratch):
 
     def compile(name, *flags):
         program = path(f"{name}-program")
-        run([arguments.batonc, path(f"{name}.mlir"), "--quiet", "-o", program, *flags])
+        run([arguments.batonc, path(f"{name}.mlir"), "--quiet", QUICK, "-o", program, *flags])
         return program
 
     def logits(name, *flags):

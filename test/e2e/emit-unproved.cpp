@@ -40,6 +40,7 @@ int main(int argc, char **argv) {
   options.output = argv[2];
   options.target = argv[3];
   options.sanitize = argv[4];
+  options.optimization = 1;
   options.quiet = true;
   options.launchesGraph = argc == 7;
   if (llvm::Error error =

@@ -8,7 +8,7 @@ import os
 import struct
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 
 
 def test(arguments, scratch):
@@ -72,7 +72,7 @@ def test(arguments, scratch):
                    f"{dtype}: {phase['name']} computes for {at['compute_us']} us")
 
     program = path("program")
-    run([arguments.batonc, folder, "--mode=train", "--quiet", "-o", program])
+    run([arguments.batonc, folder, "--mode=train", QUICK, "--quiet", "-o", program])
     with open(path("tokens.u16"), "wb") as file:
         file.write(struct.pack("<400H", *[(7 * i) % 97 for i in range(400)]))
     run([program, "train", "--weights", folder, "--data", path("tokens.u16"), "--batch", 2, "--seq",

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import programs
-from programs import Program, expect, run
+from programs import QUICK, Program, expect, run
 
 TEXT = "The baton goes from hand to hand, and nobody waits for a whistle. " * 60
 
@@ -63,7 +63,7 @@ def test(arguments, scratch):
     with open(path("text.txt"), "w") as file:
         file.write(TEXT)
     folder, trainer = path("sinkhorn"), path("trainer")
-    run([arguments.batonc, folder, "--mode=train", "--quiet", "-o", trainer])
+    run([arguments.batonc, folder, "--mode=train", QUICK, "--quiet", "-o", trainer])
     result = run([trainer, "train", "--weights", folder, "--data", path("text.txt"), "--steps", 30,
                   "--batch", 4, "--seq", 32, "--lr", 3e-3, "--out", path("run"), "--quiet",
                   "--validation-fraction", 0])

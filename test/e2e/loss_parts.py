@@ -13,8 +13,8 @@ import os
 import re
 
 import programs
-from programs import expect, run
-from training import QUICK, lines_of, read_bytes, write_tokens
+from programs import QUICK, expect, run
+from training import lines_of, read_bytes, write_tokens
 
 MOST_ROWS = 96
 

@@ -10,8 +10,8 @@ import json
 import os
 
 import programs
-from programs import expect, run
-from training import QUICK, Golden, lines_of, read_bytes
+from programs import QUICK, expect, run
+from training import Golden, lines_of, read_bytes
 
 
 def with_layers(folder, layers, out):

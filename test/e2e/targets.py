@@ -8,7 +8,7 @@ import argparse
 import os
 
 import programs
-from programs import Program, expect, run
+from programs import USUAL, Program, expect, run
 
 PORTABLE, WITH_AVX2 = "x86-64", "x86-64-v3"
 WITH_AVX512 = ("x86-64-v4", "znver4", "sapphirerapids")  # the last two have AVX512-BF16
@@ -38,7 +38,7 @@ def test(arguments, scratch):
 
     logits = {}
     for cpu in runnable:
-        program = Program(arguments.batonc, arguments.folder, path(cpu), f"--target-cpu={cpu}")
+        program = Program(arguments.batonc, arguments.folder, path(cpu), USUAL, f"--target-cpu={cpu}")
         logits[cpu] = program.logits(case["tokens"], path("logits.npy"), "--workers", 2)
         print(f"{cpu}:", programs.check(path("logits.npy"), arguments.folder))
         expect(logits[cpu] == logits["native"], f"{cpu}: other bits than native")

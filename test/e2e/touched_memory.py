@@ -18,7 +18,7 @@ import os
 import re
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 from training import lines_of, write_tokens
 
 ROWS, LENGTH = 96, 32
@@ -52,7 +52,7 @@ def test(arguments, scratch):
     description["training"] |= {"max_rows": ROWS, "linear_rows": 32, "attention_rows": 32}
     with open(path("target.json"), "w") as file:
         json.dump(description, file)
-    batonc = [arguments.batonc, arguments.folder, "--quiet", "--target-file", path("target.json")]
+    batonc = [arguments.batonc, arguments.folder, "--quiet", QUICK, "--target-file", path("target.json")]
     training = [*batonc, "--mode=train"]
     write_tokens(path("tokens.u16"), ((7 * i) % 97 for i in range(4 * (ROWS + ROWS // LENGTH))))
     runs = 0

@@ -13,8 +13,8 @@ import os
 import shutil
 
 import programs
-from programs import Program, expect, run
-from training import QUICK, write_tokens
+from programs import QUICK, Program, expect, run
+from training import write_tokens
 
 
 def expect_rates(lines, peak, warm_up, steps):

@@ -15,8 +15,8 @@ import os
 import shutil
 
 import programs
-from programs import expect, run
-from training import QUICK, Golden, gradient_errors, lines_of, read_bytes, read_tensors, write_tokens
+from programs import QUICK, expect, run
+from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors, write_tokens
 
 
 def fails(command):

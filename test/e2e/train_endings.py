@@ -21,8 +21,8 @@ import time
 
 import programs
 from endings import SmallDisk
-from programs import expect, run
-from training import QUICK, write_tokens
+from programs import QUICK, expect, run
+from training import write_tokens
 
 STEPS = 24
 RATE = "tokens_per_s"

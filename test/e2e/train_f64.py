@@ -22,8 +22,8 @@ import shutil
 import struct
 
 import programs
-from programs import expect, run
-from training import QUICK, Golden, gradient_errors, lines_of, read_bytes, read_tensors
+from programs import QUICK, expect, run
+from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors
 
 
 def write(path, tensors):

@@ -18,7 +18,7 @@ import os
 import struct
 
 import programs
-from programs import expect, run
+from programs import QUICK, USUAL, expect, run
 from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors
 
 
@@ -51,8 +51,8 @@ def test(arguments, scratch):
     golden = Golden(arguments.folder)
     golden.write_tokens(path("tokens.u16"))
     program = path("program")
-    run([arguments.batonc, arguments.folder, "--mode=train", "--dtype=f32", "--quiet", *arguments.flags,
-         "-o", program])
+    run([arguments.batonc, arguments.folder, "--mode=train", "--dtype=f32", "--quiet",
+         *(arguments.flags if USUAL in arguments.flags else [QUICK, *arguments.flags]), "-o", program])
 
     count = 0
 

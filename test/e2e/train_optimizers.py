@@ -13,8 +13,8 @@ import math
 import os
 
 import programs
-from programs import expect, run
-from training import QUICK, read_tensors, write_tokens
+from programs import QUICK, expect, run
+from training import read_tensors, write_tokens
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",

@@ -13,7 +13,7 @@ import os
 import re
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 from sanitize import ENVIRONMENT, substitute, without_wait
 from training import write_tokens
 
@@ -42,7 +42,7 @@ def test(arguments, scratch):
         with open(os.path.join(out, "step-3/model.safetensors"), "rb") as file:
             return lines, file.read(), result.stderr
 
-    compile_flags = [arguments.batonc, arguments.folder, "--mode=train", "--quiet", *arguments.flags]
+    compile_flags = [arguments.batonc, arguments.folder, "--mode=train", QUICK, "--quiet", *arguments.flags]
     run([*compile_flags, "-o", path("plain")])
     lines, weights, _ = answer(path("plain"))
     expect(len(lines) == 3 and "validation_loss" in lines[1], f"steps: {lines}")

@@ -10,9 +10,6 @@ from programs import expect
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden"))
 from projections import distance, project  # noqa: E402
 
-# Of batonc: half the time, and programs of the same bits (train.py).
-QUICK = "--optimize=1"
-
 FORMATS = {"F32": ("f", 4), "F64": ("d", 8), "F16": ("e", 2)}
 
 

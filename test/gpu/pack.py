@@ -75,7 +75,7 @@ VARIANTS = {"baton": [], "unfused": ["--disable-pass=linear-grouping,norm-rewrit
 # What can be brought to that machine.
 MOST_BYTES = 60_000_000
 # Not this machine's: the programs run on another.
-HOST = "--target-cpu=x86-64-v3"
+HOST = ("--target-cpu=x86-64-v3", "--optimize=1")
 
 
 def run(*command):
@@ -104,7 +104,7 @@ class Pack:
         print(what, file=sys.stderr, flush=True)
 
     def program(self, model, output, *flags):
-        run(self.batonc, model, "-o", output, "--quiet", f"--target={self.arguments.target}", HOST,
+        run(self.batonc, model, "-o", output, "--quiet", f"--target={self.arguments.target}", *HOST,
             *flags)
 
     def case(self, name):
@@ -118,7 +118,7 @@ class Pack:
             config = json.load(file)
         model_type = config["model_type"]
         host = self.place("cases", name, "host")
-        run(self.batonc, checkpoint, "-o", host, "--quiet", HOST)
+        run(self.batonc, checkpoint, "-o", host, "--quiet", *HOST)
         run(host, "logits", "--weights", checkpoint, "--tokens", ",".join(map(str, tokens)),
             "--out", host + ".npy", "--no-cache", "--quiet")
         os.remove(host)
@@ -149,7 +149,7 @@ class Pack:
         training_parts.write_tokens(data, 2000, 90)
         host = self.place("cases", name, "host")
         train = ["--mode=train", f"--dtype={TRAINED_CASES[name]}"]
-        run(self.batonc, checkpoint, "-o", host, "--quiet", *train, HOST)
+        run(self.batonc, checkpoint, "-o", host, "--quiet", *train, *HOST)
         lines = run(host, "train", "--weights", checkpoint, "--data", data, "--out", host + ".run",
                     *training_parts.FLAGS)
         with open(host + ".lines", "w") as file:
@@ -183,7 +183,7 @@ class Pack:
 
     def kinds(self, model, *flags):
         """Which phases of a prompt are products with weights, and which attention."""
-        explained = run(self.batonc, "explain", model, f"--target={self.arguments.target}", HOST, "--prefill", 8,
+        explained = run(self.batonc, "explain", model, f"--target={self.arguments.target}", *HOST, "--prefill", 8,
                         "--json", "--quiet", *flags)
         calls = {phase["name"]: " ".join(phase["calls"]) for phase in json.loads(explained)["phases"]}
         return {kind: [name for name, bodies in calls.items() if body in bodies]
