@@ -529,7 +529,8 @@ Error compiler::compile(const CompileOptions &given,
     return createStringError("--emit=dist: there is one rank; --mesh says "
                              "which there are");
   for (const MeshAxis &axis : options.mesh)
-    if (isCuda(options) && axis.name != kDataAxis && axis.name != kShardAxis)
+    if (isCuda(options) && !isDataAxis(axis.name) &&
+        !(options.training && isTensorAxis(axis.name)))
       return createStringError("--mesh: axis " + axis.name + " with --target=" +
                                options.target + " is not built yet");
   if (options.stage == Stage::llvm && isCuda(options))

@@ -76,8 +76,8 @@ baton::cpu::createTargetMachine(const Target &target, int optimization) {
   options.AllowFPOpFusion = FPOpFusion::Strict;
   options.FunctionSections = true;
   options.DataSections = true;
-  // Not optimised, code is made in a quarter of the time of the next level, which
-  // is what the lowest one is for.
+  // The lowest level is for programs that are compiled more often than they are
+  // run long.
   CodeGenOptLevel level =
       CodeGenOpt::getLevel(optimization == 1 ? 0 : optimization)
           .value_or(CodeGenOptLevel::Default);

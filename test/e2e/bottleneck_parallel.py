@@ -206,8 +206,6 @@ def refuse(arguments, scratch):
             (arguments.model, ["--mesh=tp=2,tq=2", FLAG], f"{FLAG} with --mesh=tp=2,tq=2: queries of one key/value"),
             (arguments.model, ["--mesh=tp=2,pp=2", FLAG], f"{FLAG} with --mesh=tp=2,pp=2 is not built yet: stages send"),
             (arguments.model, [two, FLAG, "--sequence-parallel"], f"{FLAG} with --sequence-parallel: ranks have parts"),
-            (arguments.model, [two, FLAG, "--target=cuda:emulated"],
-             f"{FLAG} with --target=cuda:emulated is not built yet; it runs on --target=cpu"),
             (arguments.model, [two, "--tensor-parallel=diagonal"],
              "--tensor-parallel=diagonal is unknown; there is megatron, bottleneck"),
             (arguments.model, ["--mesh=tp=3", FLAG], "is not divisible by axis \"tp\" of size 3"),

@@ -1,13 +1,14 @@
 """Training on several ranks, each on an emulated device of its own, with an NCCL of the
 host's in its place (nccl.cpp), which moves bytes between threads and processes.
 
-- A run is the CPU's of the same mesh and stage of ZeRO bit for bit: losses, gradients, weights and the
-  optimizer's states, for any number of workers and order of threads, in both forms of a
-  step, for threads and processes. What is counted is the same, too.
+- A run is the CPU's of the same mesh bit for bit, whatever is cut along it: losses,
+  gradients, weights and the optimizer's states, for any number of workers and order of
+  threads, in both forms of a step, for threads and processes. What is counted is the same,
+  too.
 - Where NCCL is not found, too old, does not start, fails, or another rank does not come,
   a run ends with one line that names rank, step and collective.
 
-Processes need mpirun; without it they are left out.
+Processes need mpirun; without it they are left out. Of a model in MLIR weights are random.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import os
 import shutil
 
 import programs
+from bottleneck_parallel import write_weights
 from programs import QUICK, expect, run
 from sanitize import ENVIRONMENT
 from training import lines_of, read_bytes, write_tokens
@@ -32,18 +34,27 @@ class Fixture:
         self.ranks = math.prod(int(axis.split("=")[1]) for axis in arguments.mesh.split(","))
         write_tokens(self.path("tokens.u16"), [(7 * i + i // 13) % 97 for i in range(2048)])
         os.mkdir(self.path("messages"))
+        self.model = self.weights = arguments.model
+        if os.path.isfile(self.model):
+            with open(self.model) as file:
+                text = "".join(line for line in file if not line.startswith("dist.mesh"))
+            self.model, self.weights = self.path("model.mlir"), self.path("weights")
+            with open(self.model, "w") as file:
+                file.write(text)
+            os.mkdir(self.weights)
+            write_weights(text, self.weights)
 
     def path(self, name):
         return os.path.join(self.scratch, name)
 
     def compile(self, name, *flags):
-        run([self.arguments.batonc, self.arguments.folder, "--mode=train", QUICK, "--quiet", "-o", self.path(name),
+        run([self.arguments.batonc, self.model, "--mode=train", QUICK, "--quiet", "-o", self.path(name),
              f"--mesh={self.arguments.mesh}", *self.arguments.both, *flags])
 
     def start(self, program, out, *more, library="whole", fault="", seed=0, mpi=False, log="", **options):
         usual = {"--steps": STEPS, "--batch": 2 * self.ranks, "--accumulate": 2}
         flags = [word for flag in usual if flag not in more for word in (flag, usual[flag])]
-        command = [self.path(program), "train", "--weights", self.arguments.folder, "--data",
+        command = [self.path(program), "train", "--weights", self.weights, "--data",
                    self.path("tokens.u16"), "--seq", 20, "--lr", 3e-3, "--out", self.path(out), "--quiet", *flags,
                    *more]
         path = os.path.join(self.arguments.libraries, f"libnccl-{library}.so") if library in ("whole", "old") \
@@ -174,7 +185,7 @@ if __name__ == "__main__":
     parser.add_argument("--mesh", default="dp=2")
     parser.add_argument("--both", action="append", default=[], help="for batonc, of the CPU's program, too")
     parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
-    parser.add_argument("folder")
+    parser.add_argument("model")
     parser.add_argument("case", choices=CASES)
     arguments = parser.parse_args()
     programs.main(lambda scratch: CASES[arguments.case](Fixture(arguments, scratch)))

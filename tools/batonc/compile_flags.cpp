@@ -223,6 +223,11 @@ tools::CompileFlags::finishExchanges(CompileOptions &options) const {
   if (launch.value == "graph")
     return flag + " with --launch=graph: there is no kernel for all of a step; "
                   "--launch=persistent has one";
+  if (llvm::any_of(options.mesh, [](const MeshAxis &axis) {
+        return axis.name != kDataAxis;
+      }))
+    return flag + " with --mesh=" + mesh +
+           " is not built yet; --exchanges=borders has both";
   if (zero.value != "0")
     return flag + " with --zero=" + zero.value +
            " is not built yet; --exchanges=borders has both";
@@ -257,9 +262,6 @@ std::string tools::CompileFlags::finishTensors(CompileOptions &options) const {
   if (sequenceParallel)
     return flag + " with --sequence-parallel: ranks have parts of the columns "
                   "that stacks carry, and so of no rows; leave one of them out";
-  if (target != "cpu")
-    return flag + " with --target=" + target +
-           " is not built yet; it runs on --target=cpu";
   return "";
 }
 
@@ -283,9 +285,6 @@ tools::CompileFlags::finishSequences(CompileOptions &options) const {
       }))
     return flag + " with --mesh=" + mesh +
            ": rows are not cut along tq so far; leave the flag out";
-  if (target != "cpu")
-    return flag + " with --target=" + target +
-           " is not built yet; it runs on --target=cpu";
   return "";
 }
 

@@ -1,8 +1,7 @@
-//===- ranks.h - tile bodies of programs of several ranks, on the CPU -----===//
+//===- ranks.h - tile bodies of programs of several ranks -----------------===//
 //
 // What such programs call beside the bodies of library.h and training.h, whose
-// conventions hold here too. Programs of several ranks run on the CPU so far:
-// these bodies have no counterparts in the CUDA library.
+// conventions hold here too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,19 +48,39 @@ void baton_task_take_columns(Real *out, int64_t out_stride, const Real *x,
 
 /// As the bodies without _part, of a table with the rank's tokens; others give
 /// zeros, those outside `vocabulary` NaN.
-#define BATON_DECLARE_EMBEDDING_PARTS(suffix, Stored)                          \
-  void baton_task_embedding_part##suffix(                                      \
-      Real *out, int64_t out_stride, const int32_t *tokens,                    \
-      const Stored *table, int64_t rows, int64_t width, int64_t vocabulary,    \
-      Real multiplier, const int32_t *place);                                  \
-  void baton_task_embedding_panels_part##suffix(                               \
-      Real *out, int64_t out_stride, const int32_t *tokens,                    \
-      const Stored *panels, int64_t rows, int64_t width, int64_t vocabulary,   \
-      Real multiplier, const int32_t *place);
-BATON_DECLARE_EMBEDDING_PARTS(_f32, Real)
-BATON_DECLARE_EMBEDDING_PARTS(_bf16, uint16_t)
-BATON_DECLARE_EMBEDDING_PARTS(_f16, uint16_t)
-#undef BATON_DECLARE_EMBEDDING_PARTS
+void baton_task_embedding_part_f32(Real *out, int64_t out_stride,
+                                   const int32_t *tokens, const Real *table,
+                                   int64_t rows, int64_t width,
+                                   int64_t vocabulary, Real multiplier,
+                                   const int32_t *place);
+void baton_task_embedding_part_bf16(Real *out, int64_t out_stride,
+                                    const int32_t *tokens,
+                                    const uint16_t *table, int64_t rows,
+                                    int64_t width, int64_t vocabulary,
+                                    Real multiplier, const int32_t *place);
+void baton_task_embedding_part_f16(Real *out, int64_t out_stride,
+                                   const int32_t *tokens, const uint16_t *table,
+                                   int64_t rows, int64_t width,
+                                   int64_t vocabulary, Real multiplier,
+                                   const int32_t *place);
+void baton_task_embedding_panels_part_f32(Real *out, int64_t out_stride,
+                                          const int32_t *tokens,
+                                          const Real *panels, int64_t rows,
+                                          int64_t width, int64_t vocabulary,
+                                          Real multiplier,
+                                          const int32_t *place);
+void baton_task_embedding_panels_part_bf16(Real *out, int64_t out_stride,
+                                           const int32_t *tokens,
+                                           const uint16_t *panels, int64_t rows,
+                                           int64_t width, int64_t vocabulary,
+                                           Real multiplier,
+                                           const int32_t *place);
+void baton_task_embedding_panels_part_f16(Real *out, int64_t out_stride,
+                                          const int32_t *tokens,
+                                          const uint16_t *panels, int64_t rows,
+                                          int64_t width, int64_t vocabulary,
+                                          Real multiplier,
+                                          const int32_t *place);
 
 /// As baton_task_embedding_gradient, of `room` tokens.
 void baton_task_embedding_gradient_part(

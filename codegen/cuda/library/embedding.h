@@ -14,16 +14,25 @@
 
 namespace baton::cuda {
 
-/// `place(token, column)` is where an element of the table lies.
+/// Tokens of the vocabulary that a table has: `count` of them, from `begin` on.
+struct Tokens {
+  int64_t begin, count;
+};
+
+/// `place(token, column)` is where an element of the table lies. Tokens that it
+/// has not are 0, unknown ones NaN.
 template <typename Place>
 BATON_DEVICE void embedding(float *out, int64_t out_stride,
                             const int32_t *tokens, int64_t rows, int64_t width,
-                            int64_t vocabulary, float multiplier, Place place) {
+                            int64_t vocabulary, float multiplier, Tokens own,
+                            Place place) {
   fill_rows(out, out_stride, rows, width, [&](int64_t row, int64_t column) {
-    const int64_t token = tokens[row];
-    return token >= 0 && token < vocabulary
-               ? load_weight(place(token, column)) * multiplier
-               : quiet_nan();
+    const int64_t token = tokens[row], at = token - own.begin;
+    if (token < 0 || token >= vocabulary)
+      return quiet_nan();
+    return at >= 0 && at < own.count
+               ? load_weight(place(at, column)) * multiplier
+               : 0.0f;
   });
 }
 
@@ -31,8 +40,8 @@ template <typename Weight>
 BATON_DEVICE void from_table(float *out, int64_t out_stride,
                              const int32_t *tokens, const Weight *table,
                              int64_t rows, int64_t width, int64_t vocabulary,
-                             float multiplier) {
-  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier,
+                             float multiplier, Tokens own) {
+  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier, own,
             [&](int64_t token, int64_t column) {
               return table + token * width + column;
             });
@@ -42,8 +51,8 @@ template <typename Weight>
 BATON_DEVICE void from_panels(float *out, int64_t out_stride,
                               const int32_t *tokens, const Weight *panels,
                               int64_t rows, int64_t width, int64_t vocabulary,
-                              float multiplier) {
-  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier,
+                              float multiplier, Tokens own) {
+  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier, own,
             [&](int64_t token, int64_t column) {
               return panels + (token / lanes * width + column) * lanes +
                      token % lanes;
@@ -67,7 +76,7 @@ BATON_DEVICE void baton_task_embedding_f32(float *out, int64_t out_stride,
                                            int64_t width, int64_t vocabulary,
                                            float multiplier) {
   baton::cuda::from_table(out, out_stride, tokens, table, rows, width,
-                          vocabulary, multiplier);
+                          vocabulary, multiplier, {0, vocabulary});
 }
 
 BATON_DEVICE void baton_task_embedding_bf16(float *out, int64_t out_stride,
@@ -77,7 +86,7 @@ BATON_DEVICE void baton_task_embedding_bf16(float *out, int64_t out_stride,
                                             float multiplier) {
   baton::cuda::from_table(out, out_stride, tokens,
                           baton::cuda::as_bfloat16(table), rows, width,
-                          vocabulary, multiplier);
+                          vocabulary, multiplier, {0, vocabulary});
 }
 
 BATON_DEVICE void baton_task_embedding_f16(float *out, int64_t out_stride,
@@ -87,14 +96,14 @@ BATON_DEVICE void baton_task_embedding_f16(float *out, int64_t out_stride,
                                            float multiplier) {
   baton::cuda::from_table(out, out_stride, tokens,
                           baton::cuda::as_float16(table), rows, width,
-                          vocabulary, multiplier);
+                          vocabulary, multiplier, {0, vocabulary});
 }
 
 BATON_DEVICE void baton_task_embedding_panels_f32(
     float *out, int64_t out_stride, const int32_t *tokens, const float *panels,
     int64_t rows, int64_t width, int64_t vocabulary, float multiplier) {
   baton::cuda::from_panels(out, out_stride, tokens, panels, rows, width,
-                           vocabulary, multiplier);
+                           vocabulary, multiplier, {0, vocabulary});
 }
 
 BATON_DEVICE void
@@ -104,7 +113,7 @@ baton_task_embedding_panels_bf16(float *out, int64_t out_stride,
                                  int64_t vocabulary, float multiplier) {
   baton::cuda::from_panels(out, out_stride, tokens,
                            baton::cuda::as_bfloat16(panels), rows, width,
-                           vocabulary, multiplier);
+                           vocabulary, multiplier, {0, vocabulary});
 }
 
 BATON_DEVICE void
@@ -114,7 +123,62 @@ baton_task_embedding_panels_f16(float *out, int64_t out_stride,
                                 float multiplier) {
   baton::cuda::from_panels(out, out_stride, tokens,
                            baton::cuda::as_float16(panels), rows, width,
-                           vocabulary, multiplier);
+                           vocabulary, multiplier, {0, vocabulary});
+}
+
+BATON_DEVICE void
+baton_task_embedding_part_f32(float *out, int64_t out_stride,
+                              const int32_t *tokens, const float *table,
+                              int64_t rows, int64_t width, int64_t vocabulary,
+                              float multiplier, const int32_t *place) {
+  baton::cuda::from_table(out, out_stride, tokens, table, rows, width,
+                          vocabulary, multiplier, {place[0], place[1]});
+}
+
+BATON_DEVICE void
+baton_task_embedding_part_bf16(float *out, int64_t out_stride,
+                               const int32_t *tokens, const uint16_t *table,
+                               int64_t rows, int64_t width, int64_t vocabulary,
+                               float multiplier, const int32_t *place) {
+  baton::cuda::from_table(out, out_stride, tokens,
+                          baton::cuda::as_bfloat16(table), rows, width,
+                          vocabulary, multiplier, {place[0], place[1]});
+}
+
+BATON_DEVICE void
+baton_task_embedding_part_f16(float *out, int64_t out_stride,
+                              const int32_t *tokens, const uint16_t *table,
+                              int64_t rows, int64_t width, int64_t vocabulary,
+                              float multiplier, const int32_t *place) {
+  baton::cuda::from_table(out, out_stride, tokens,
+                          baton::cuda::as_float16(table), rows, width,
+                          vocabulary, multiplier, {place[0], place[1]});
+}
+
+BATON_DEVICE void baton_task_embedding_panels_part_f32(
+    float *out, int64_t out_stride, const int32_t *tokens, const float *panels,
+    int64_t rows, int64_t width, int64_t vocabulary, float multiplier,
+    const int32_t *place) {
+  baton::cuda::from_panels(out, out_stride, tokens, panels, rows, width,
+                           vocabulary, multiplier, {place[0], place[1]});
+}
+
+BATON_DEVICE void baton_task_embedding_panels_part_bf16(
+    float *out, int64_t out_stride, const int32_t *tokens,
+    const uint16_t *panels, int64_t rows, int64_t width, int64_t vocabulary,
+    float multiplier, const int32_t *place) {
+  baton::cuda::from_panels(out, out_stride, tokens,
+                           baton::cuda::as_bfloat16(panels), rows, width,
+                           vocabulary, multiplier, {place[0], place[1]});
+}
+
+BATON_DEVICE void baton_task_embedding_panels_part_f16(
+    float *out, int64_t out_stride, const int32_t *tokens,
+    const uint16_t *panels, int64_t rows, int64_t width, int64_t vocabulary,
+    float multiplier, const int32_t *place) {
+  baton::cuda::from_panels(out, out_stride, tokens,
+                           baton::cuda::as_float16(panels), rows, width,
+                           vocabulary, multiplier, {place[0], place[1]});
 }
 
 BATON_DEVICE void

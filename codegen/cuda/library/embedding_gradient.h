@@ -28,16 +28,17 @@ BATON_DEVICE int64_t next_of(const int32_t *indices, int32_t token, int64_t row,
   return end;
 }
 
-} // namespace baton::cuda
-
-BATON_DEVICE void baton_task_embedding_gradient(
-    float *dtable, int64_t table_stride, const float *dy, int64_t dy_stride,
-    const int32_t *indices, int64_t rows, int64_t columns, int64_t vocabulary,
-    float multiplier, const int32_t *accumulate) {
-  const bool adds = baton::cuda::joins(accumulate);
+/// Of the tokens from `first` on, `count` of them, with rows of the table for
+/// `room`.
+BATON_DEVICE void
+embedding_gradient(float *dtable, int64_t table_stride, const float *dy,
+                   int64_t dy_stride, const int32_t *indices, int64_t rows,
+                   int64_t columns, int64_t room, float multiplier,
+                   const int32_t *accumulate, int64_t first, int64_t count) {
+  const bool adds = joins(accumulate);
   if (!adds) {
-    baton::cuda::fill_rows(dtable, table_stride, vocabulary, columns,
-                           [](int64_t, int64_t) { return 0.0f; });
+    fill_rows(dtable, table_stride, room, columns,
+              [](int64_t, int64_t) { return 0.0f; });
     __syncthreads();
   }
   constexpr int own = 4, width = own * 32;
@@ -45,8 +46,8 @@ BATON_DEVICE void baton_task_embedding_gradient(
   const uint32_t lane = baton_thread() % 32;
   for (int64_t row = baton_thread() / 32; row < rows; row += warps) {
     const int32_t token = indices[row];
-    if (token < 0 || token >= vocabulary ||
-        baton::cuda::next_of(indices, token, 0, row) < row)
+    if (token < first || token >= first + count ||
+        next_of(indices, token, 0, row) < row)
       continue;
     for (int64_t begin = 0; begin < columns; begin += width) {
       float sums[own];
@@ -54,7 +55,7 @@ BATON_DEVICE void baton_task_embedding_gradient(
       for (int i = 0; i < own; ++i)
         sums[i] = 0.0f;
       for (int64_t next = row; next < rows;
-           next = baton::cuda::next_of(indices, token, next + 1, rows))
+           next = next_of(indices, token, next + 1, rows))
 #pragma unroll
         for (int i = 0; i < own; ++i) {
           const int64_t column = begin + i * 32 + lane;
@@ -66,12 +67,32 @@ BATON_DEVICE void baton_task_embedding_gradient(
         const int64_t column = begin + i * 32 + lane;
         if (column >= columns)
           continue;
-        float *place = dtable + token * table_stride + column;
+        float *place = dtable + (token - first) * table_stride + column;
         const float value = sums[i] * multiplier;
         *place = adds ? value + *place : value;
       }
     }
   }
+}
+
+} // namespace baton::cuda
+
+BATON_DEVICE void baton_task_embedding_gradient(
+    float *dtable, int64_t table_stride, const float *dy, int64_t dy_stride,
+    const int32_t *indices, int64_t rows, int64_t columns, int64_t vocabulary,
+    float multiplier, const int32_t *accumulate) {
+  baton::cuda::embedding_gradient(dtable, table_stride, dy, dy_stride, indices,
+                                  rows, columns, vocabulary, multiplier,
+                                  accumulate, 0, vocabulary);
+}
+
+BATON_DEVICE void baton_task_embedding_gradient_part(
+    float *dtable, int64_t table_stride, const float *dy, int64_t dy_stride,
+    const int32_t *indices, int64_t rows, int64_t columns, int64_t room,
+    float multiplier, const int32_t *accumulate, const int32_t *place) {
+  baton::cuda::embedding_gradient(dtable, table_stride, dy, dy_stride, indices,
+                                  rows, columns, room, multiplier, accumulate,
+                                  place[0], place[1]);
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_EMBEDDING_GRADIENT_H

@@ -1,7 +1,7 @@
 //===- training.h - the tile bodies of training ---------------------------===//
 //
-// Those of codegen/cpu/library/training.h, with library.h's conventions and
-// numeric contract: the CPU's bits; but for product_matrix.h. A chain over all
+// Those of codegen/cpu/library/training.h, and of ranks.h, with library.h's
+// conventions and numeric contract: the CPU's bits; but for product_matrix.h. A chain over all
 // rows of a step is one thread's, or one thread's for each column; many of its
 // loads are under way at once. Some bodies have a few numbers in static shared
 // memory.
@@ -27,5 +27,6 @@
 #include "codegen/cuda/library/step_summary.h"
 #include "codegen/cuda/library/sum_ranks.h"
 #include "codegen/cuda/library/sum_squares.h"
+#include "codegen/cuda/library/vocabulary_parts.h"
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_TRAINING_H

@@ -22,7 +22,8 @@
 namespace baton::test {
 
 struct EmulatedBody {
-  /// As in the CPU's library.h and training.h, all of whose bodies are listed.
+  /// As in the CPU's library.h, training.h and ranks.h, all of whose bodies are
+  /// listed.
   const char *name;
   /// Null if codegen/cuda/library has no such body.
   void (*body)();

@@ -1,5 +1,6 @@
 //===- EmbeddingTwins.cpp - token and position embeddings -----------------===//
 
+#include "codegen/cpu/library/ranks.h"
 #include "test/codegen/cuda/library/Twins.h"
 
 using namespace baton::test;
@@ -50,6 +51,56 @@ void expect_positions_agree(const Twin<Function> &twin) {
         return out;
       });
     }
+}
+
+/// Ranks that have tokens, some of them with room for more, and one without.
+template <typename Type, typename Function, typename Stored>
+void expect_parts_agree(const Twin<Function> &twin, Stored stored) {
+  Random random(3);
+  const int64_t rows = static_cast<int64_t>(tokens.size());
+  for (int64_t width : widths) {
+    const auto table = stored(Weight<Type>(random, 20, width));
+    for (auto [begin, count] :
+         {std::pair<int32_t, int32_t>{0, 20}, {20, 17}, {37, 0}}) {
+      const std::vector<int32_t> place = {begin, count};
+      twin.agree([&](auto body) {
+        Buffer out(rows, width);
+        body(out.data(), out.stride, tokens.data(), table.data(), rows, width,
+             vocabulary, 3.3f, place.data());
+        return out;
+      });
+    }
+  }
+}
+
+template <typename Type, typename Function>
+void expect_rows_of_parts_agree(const Twin<Function> &twin) {
+  expect_parts_agree<Type>(twin,
+                           [](const auto &weight) { return weight.stored; });
+}
+template <typename Type, typename Function>
+void expect_panels_of_parts_agree(const Twin<Function> &twin) {
+  expect_parts_agree<Type>(twin,
+                           [](const auto &weight) { return weight.packed(); });
+}
+
+TWIN_TEST(baton_task_embedding_part_f32) {
+  expect_rows_of_parts_agree<F32>(twin);
+}
+TWIN_TEST(baton_task_embedding_part_bf16) {
+  expect_rows_of_parts_agree<BF16>(twin);
+}
+TWIN_TEST(baton_task_embedding_part_f16) {
+  expect_rows_of_parts_agree<F16>(twin);
+}
+TWIN_TEST(baton_task_embedding_panels_part_f32) {
+  expect_panels_of_parts_agree<F32>(twin);
+}
+TWIN_TEST(baton_task_embedding_panels_part_bf16) {
+  expect_panels_of_parts_agree<BF16>(twin);
+}
+TWIN_TEST(baton_task_embedding_panels_part_f16) {
+  expect_panels_of_parts_agree<F16>(twin);
 }
 
 TWIN_TEST(baton_task_embedding_f32) { expect_rows_agree<F32>(twin); }

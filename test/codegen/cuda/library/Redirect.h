@@ -10,6 +10,7 @@
 #ifndef BATON_TEST_CODEGEN_CUDA_LIBRARY_REDIRECT_H
 #define BATON_TEST_CODEGEN_CUDA_LIBRARY_REDIRECT_H
 
+#include "codegen/cpu/library/ranks.h"
 #include "codegen/cpu/library/training.h"
 #include "test/codegen/cuda/library/Bodies.h"
 
