@@ -1682,3 +1682,20 @@ model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
   dist.send %x to previous payload "4 * rows * 8" : !l
   model.return %y : !model.tensor<outputs x 8 x f32>
 }
+
+// -----
+
+!i = !model.tensor<rows x i32>
+!l = !model.tensor<rows x 8 x f32>
+dist.mesh [pipe = 2]
+model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
+^bb0(%tokens: !i):
+  %x = dist.receive from previous payload "4 * rows * 8" : !l
+  // expected-error @+1 {{'dist.part_of': expected a layer after the first, of a stack in a stage}}
+  %z = model.stack %x repeat 2 {dist.part_of = 1 : i64} : (!l) -> !l {
+  ^bb0(%in: !l):
+    model.yield %in : !l
+  }
+  %y = model.last_rows %z : (!l) -> !model.tensor<outputs x 8 x f32>
+  model.return %y : !model.tensor<outputs x 8 x f32>
+}

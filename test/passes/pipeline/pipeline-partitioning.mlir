@@ -11,34 +11,34 @@
 // CHECK-NEXT: dist.phase forward
 // CHECK-NEXT: %[[WTE:.+]] = model.parameter ["wte"]
 // CHECK-NEXT: %[[E:.+]] = model.embedding %arg0, %[[WTE]]
-// CHECK-NEXT: %[[Y:.+]] = model.stack %[[E]] repeat 4 {first_layer = 1 : i64}
+// CHECK-NEXT: %[[Y:.+]] = model.stack %[[E]] repeat 4 {dist.part_of = 1 : i64, first_layer = 1 : i64}
 // CHECK: model.save %{{.+}} to "layers.input"
 // CHECK: dist.send %[[Y]] to next payload "4 * rows * 8"
 // CHECK-NEXT: dist.phase input
 // CHECK-NEXT: %[[DY:.+]] = dist.receive from next payload "4 * rows * 8"
-// CHECK-NEXT: %[[DE:.+]] = model.stack %[[DY]] repeat 4 reverse {first_layer = 1 : i64}
+// CHECK-NEXT: %[[DE:.+]] = model.stack %[[DY]] repeat 4 reverse {dist.part_of = 1 : i64, first_layer = 1 : i64}
 // CHECK-NOT: model.gradient
 // CHECK: dist.phase weight
 // The table again: nothing of it is kept from phase to phase.
 // CHECK-NEXT: %[[G:.+]] = model.embedding_gradient %[[DE]], %arg0
 // CHECK-NEXT: %[[AGAIN:.+]] = model.parameter ["wte"]
 // CHECK-NEXT: model.gradient %[[G]] of %[[AGAIN]]
-// CHECK-NEXT: model.stack repeat 4 reverse {first_layer = 1 : i64} : () -> ()
+// CHECK-NEXT: model.stack repeat 4 reverse {dist.part_of = 1 : i64, first_layer = 1 : i64} : () -> ()
 // CHECK: dist.stage_end
 //
 // CHECK: %[[LOSSES:.+]] = dist.stage [1] offsets [0] -> !model.tensor<rows x f32> {
 // CHECK-NEXT: dist.phase forward
 // CHECK-NEXT: %[[X:.+]] = dist.receive from previous payload "4 * rows * 8"
-// CHECK-NEXT: %[[Z:.+]] = model.stack %[[X]] repeat 2 {first_layer = 5 : i64}
+// CHECK-NEXT: %[[Z:.+]] = model.stack %[[X]] repeat 2 {dist.part_of = 1 : i64, first_layer = 5 : i64}
 // CHECK: %[[TABLE:.+]] = model.parameter ["wte"]
 // CHECK-NEXT: %[[LOSS:.+]], %[[DZ:.+]], %[[DTABLE:.+]] = model.cross_entropy %[[Z]], %[[TABLE]], %arg2, %arg3
 // The gradient of the logits' weight is added up where it is made.
 // CHECK-NEXT: model.gradient %[[DTABLE]] of %[[TABLE]]
 // CHECK-NEXT: dist.phase input
-// CHECK-NEXT: %[[DX:.+]] = model.stack %[[DZ]] repeat 2 reverse {first_layer = 5 : i64}
+// CHECK-NEXT: %[[DX:.+]] = model.stack %[[DZ]] repeat 2 reverse {dist.part_of = 1 : i64, first_layer = 5 : i64}
 // CHECK: dist.send %[[DX]] to previous payload "4 * rows * 8"
 // CHECK-NEXT: dist.phase weight
-// CHECK-NEXT: model.stack repeat 2 reverse {first_layer = 5 : i64} : () -> ()
+// CHECK-NEXT: model.stack repeat 2 reverse {dist.part_of = 1 : i64, first_layer = 5 : i64} : () -> ()
 // CHECK: dist.stage_end %[[LOSS]]
 //
 // CHECK: %[[TIED:.+]] = model.parameter ["wte"]
@@ -71,14 +71,14 @@
 //
 // CHUNKS: dist.schedule "interleaved" over "pipe" microbatches 4 chunks 2 fused in_flight [5, 3]
 // CHUNKS: dist.stage [0] offsets [0]
-// CHUNKS: repeat 2 {first_layer = 1 : i64}
+// CHUNKS: repeat 2 {dist.part_of = 1 : i64, first_layer = 1 : i64}
 // CHUNKS: dist.stage [1, 2] offsets [0, 2]
 // CHUNKS: dist.receive from previous
-// CHUNKS: repeat 2 {first_layer = 3 : i64}
+// CHUNKS: repeat 2 {dist.part_of = 1 : i64, first_layer = 3 : i64}
 // CHUNKS: dist.send %{{.+}} to next
 // CHUNKS: dist.receive from next
-// CHUNKS: repeat 2 reverse {first_layer = 3 : i64}
-// CHUNKS: repeat 2 reverse {first_layer = 3 : i64}
+// CHUNKS: repeat 2 reverse {dist.part_of = 1 : i64, first_layer = 3 : i64}
+// CHUNKS: repeat 2 reverse {dist.part_of = 1 : i64, first_layer = 3 : i64}
 // CHUNKS: dist.send %{{.+}} to previous
 // CHUNKS: dist.stage [3]
 // CHUNKS-NOT: model.stack
