@@ -34,7 +34,7 @@ BATON_DEVICE void
 embedding_gradient(float *dtable, int64_t table_stride, const float *dy,
                    int64_t dy_stride, const int32_t *indices, int64_t rows,
                    int64_t columns, int64_t room, float multiplier,
-                   const int32_t *accumulate, int64_t first, int64_t count) {
+                   const int32_t *accumulate, uint32_t first, uint32_t count) {
   const bool adds = joins(accumulate);
   if (!adds) {
     fill_rows(dtable, table_stride, room, columns,
@@ -46,8 +46,8 @@ embedding_gradient(float *dtable, int64_t table_stride, const float *dy,
   const uint32_t lane = baton_thread() % 32;
   for (int64_t row = baton_thread() / 32; row < rows; row += warps) {
     const int32_t token = indices[row];
-    if (token < first || token >= first + count ||
-        next_of(indices, token, 0, row) < row)
+    const uint32_t own_token = static_cast<uint32_t>(token) - first;
+    if (own_token >= count || next_of(indices, token, 0, row) < row)
       continue;
     for (int64_t begin = 0; begin < columns; begin += width) {
       float sums[own];
@@ -67,7 +67,7 @@ embedding_gradient(float *dtable, int64_t table_stride, const float *dy,
         const int64_t column = begin + i * 32 + lane;
         if (column >= columns)
           continue;
-        float *place = dtable + (token - first) * table_stride + column;
+        float *place = dtable + own_token * table_stride + column;
         const float value = sums[i] * multiplier;
         *place = adds ? value + *place : value;
       }
@@ -81,9 +81,9 @@ BATON_DEVICE void baton_task_embedding_gradient(
     float *dtable, int64_t table_stride, const float *dy, int64_t dy_stride,
     const int32_t *indices, int64_t rows, int64_t columns, int64_t vocabulary,
     float multiplier, const int32_t *accumulate) {
-  baton::cuda::embedding_gradient(dtable, table_stride, dy, dy_stride, indices,
-                                  rows, columns, vocabulary, multiplier,
-                                  accumulate, 0, vocabulary);
+  baton::cuda::embedding_gradient(
+      dtable, table_stride, dy, dy_stride, indices, rows, columns, vocabulary,
+      multiplier, accumulate, 0, static_cast<uint32_t>(vocabulary));
 }
 
 BATON_DEVICE void baton_task_embedding_gradient_part(
