@@ -7,9 +7,14 @@ import sys
 import tempfile
 
 
-# Flags of batonc. Quick: a quarter of the time, and programs of the same bits
-# (train.py, decode.py). Usual: what it does without either.
+# Flags of batonc. Quick: LLVM takes a quarter of the time, and programs have the
+# same bits (train.py, decode.py). Usual: what it does without either.
 QUICK, USUAL = "--optimize=1", "--optimize=3"
+
+
+def quickly(flags):
+    """Flags for batonc: these, and QUICK if none of them is USUAL."""
+    return flags if USUAL in flags else [QUICK, *flags]
 
 
 class Failure(Exception):
@@ -30,14 +35,13 @@ def run(command, check=True, **options):
 
 
 class Program:
-    """An executable made from a checkpoint folder or an .mlir file, quickly if no flag
-    says how."""
+    """An executable made from a checkpoint folder or an .mlir file, quickly unless USUAL is
+    a flag."""
 
     def __init__(self, batonc, model, output, *flags):
         self.path = output
         self.weights = model
-        level = () if USUAL in flags else (QUICK,)
-        run([batonc, model, "-o", output, "--quiet", *level, *flags])
+        run([batonc, model, "-o", output, "--quiet", *quickly(flags)])
 
     def logits(self, tokens, out, *flags, environment=None):
         """Logits of every position, as the bytes of a .npy file."""

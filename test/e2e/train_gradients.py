@@ -18,7 +18,7 @@ import os
 import struct
 
 import programs
-from programs import QUICK, USUAL, expect, run
+from programs import expect, quickly, run
 from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors
 
 
@@ -52,7 +52,7 @@ def test(arguments, scratch):
     golden.write_tokens(path("tokens.u16"))
     program = path("program")
     run([arguments.batonc, arguments.folder, "--mode=train", "--dtype=f32", "--quiet",
-         *(arguments.flags if USUAL in arguments.flags else [QUICK, *arguments.flags]), "-o", program])
+         *quickly(arguments.flags), "-o", program])
 
     count = 0
 
