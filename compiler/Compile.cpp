@@ -294,7 +294,9 @@ static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
         return cuda::compileCubin(source.text, {architecture,
                                                 installation.headers(),
                                                 {installation.cuda()},
-                                                options.kernelCache});
+                                                options.kernelCache,
+                                                /*moreHeaders=*/{},
+                                                options.optimization});
       });
   if (!cubins)
     return cubins.takeError();

@@ -92,7 +92,7 @@ struct CompileOptions {
       std::chrono::steady_clock::now();
   /// On a device, a row's bits do not depend on how many rows share its step.
   bool batchInvariant = false;
-  /// Of the code for a CPU: 1, 2 or 3. The bits are the same.
+  /// Of the code: 1, 2 or 3. The bits are the same.
   int optimization = 3;
   /// "", "thread" or "address".
   std::string sanitize;

@@ -24,8 +24,9 @@ namespace {
 /// building Baton takes no toolkit.
 struct Nvrtc {
   using Program = void *;
-  /// Which it is: the version, and the file, whose name and size tell updates
-  /// of a version apart.
+  /// The version, and, with the file, whose name and size tell updates of a
+  /// version apart, which it is.
+  int major = 0, minor = 0;
   std::string identity;
   const char *(*errorString)(int result);
   int (*version)(int *major, int *minor);
@@ -61,9 +62,7 @@ candidates(const std::vector<std::string> &toolkits) {
 }
 
 static std::string identityOf(const Nvrtc &nvrtc) {
-  int major = 0, minor = 0;
-  nvrtc.version(&major, &minor);
-  std::string identity = (Twine(major) + "." + Twine(minor)).str();
+  std::string identity = (Twine(nvrtc.major) + "." + Twine(nvrtc.minor)).str();
   Dl_info info;
   SmallString<128> file;
   uint64_t bytes = 0;
@@ -102,6 +101,7 @@ static Expected<Nvrtc> openNvrtc(const std::vector<std::string> &toolkits) {
   if (!complete)
     return createStringError("the NVRTC that was found lacks functions of "
                              "CUDA 12; install a newer CUDA toolkit");
+  nvrtc.version(&nvrtc.major, &nvrtc.minor);
   nvrtc.identity = identityOf(nvrtc);
   return nvrtc;
 }
@@ -126,7 +126,7 @@ static int64_t reported(StringRef log, StringRef pattern) {
 }
 
 static std::vector<std::string>
-argumentsFor(const baton::cuda::CubinOptions &options) {
+argumentsFor(const Nvrtc &nvrtc, const baton::cuda::CubinOptions &options) {
   std::vector<std::string> arguments = {
       "--gpu-architecture=" + options.architecture,
       "--include-path=" + options.headers, "--std=c++17",
@@ -136,6 +136,11 @@ argumentsFor(const baton::cuda::CubinOptions &options) {
       "--generate-line-info", "--ptxas-options=-v"};
   for (const std::string &folder : options.moreHeaders)
     arguments.push_back("--include-path=" + folder);
+  // Since CUDA 12.9. A kernel that trains takes a tenth of the time.
+  if (options.optimization < 3 &&
+      std::pair(nvrtc.major, nvrtc.minor) >= std::pair(12, 9))
+    arguments.push_back(std::string("--Ofast-compile=") +
+                        (options.optimization == 1 ? "max" : "min"));
   return arguments;
 }
 
@@ -188,7 +193,7 @@ baton::cuda::compileCubin(StringRef source, const CubinOptions &options) {
   Expected<Nvrtc> nvrtc = openNvrtc(options.toolkits);
   if (!nvrtc)
     return nvrtc.takeError();
-  std::vector<std::string> arguments = argumentsFor(options);
+  std::vector<std::string> arguments = argumentsFor(*nvrtc, options);
   auto headers = CubinCache::filesBelow(options.headers);
   if (options.cache.empty() || !headers)
     return compile(*nvrtc, source, options.architecture, arguments);

@@ -27,6 +27,8 @@ struct CubinOptions {
   std::string cache = {};
   /// More folders for `#include`s.
   std::vector<std::string> moreHeaders = {};
+  /// 3, or 2 or 1: compiled faster, for code that runs slower.
+  int optimization = 3;
 };
 
 struct Cubin {

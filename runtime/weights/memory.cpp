@@ -74,8 +74,10 @@ HugeRegion::HugeRegion(uint64_t bytes) : requested(bytes) {
     munmap(base + mapped + fence, tail);
   baton::forbid(base - fence, fence);
   baton::forbid(base + requested, mapped - requested + fence);
-  // Only advice: a kernel without huge pages runs the same program slower.
-  madvise(base, mapped, MADV_HUGEPAGE);
+  // Only advice: a kernel without huge pages runs the same program slower. Of
+  // less than one, most would be cleared for nothing.
+  if (bytes >= alignment)
+    madvise(base, mapped, MADV_HUGEPAGE);
 }
 
 HugeRegion &HugeRegion::operator=(HugeRegion &&other) noexcept {

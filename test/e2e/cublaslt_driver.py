@@ -15,7 +15,7 @@ import os
 import sys
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 
 
 def expected_lines(kernel, launch, rows, past, number, early):
@@ -52,7 +52,7 @@ def expected_lines(kernel, launch, rows, past, number, early):
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     for launch, architecture in (("persistent", "sm_90a"), ("graph", "sm_90a"), ("graph", "sm_80")):
-        result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", f"--launch={launch}",
+        result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", QUICK, f"--launch={launch}",
                       "--dtype=bf16", "--cublaslt=always", f"--target=cuda:{architecture}"], check=False)
         if "NVRTC" in result.stderr and "was not found" in result.stderr:
             print(result.stderr.strip())

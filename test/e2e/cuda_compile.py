@@ -1,11 +1,12 @@
 """Kernels for GPUs, compiled by NVRTC; no GPU is needed.
 
-- a kernel compiles for sm_80 and sm_90a, and no register is spilled, nor with
+- a kernel compiles for the architectures (both that there are, without
+  --architecture), and no register is spilled, nor with
   products by cuBLASLt; with --train that of a program that trains, in F32 (where the
   loop around the phases' calls may) and in BF16, and with --launch=graph those of its
   graph (of decoding's, cuda_graph_driver.py looks at them);
 - multiplications by warpgroups overlap in all of them: ptxas says so where not;
-- the same input gives the same executable (with --again);
+- the same input gives the same executable (with --again, for the last of them);
 - where there is no CUDA driver the program says so, in one line.
 
 Skipped (77) where NVRTC is neither installed nor fetched by tools/install-cuda.
@@ -18,7 +19,7 @@ import os
 import sys
 
 import programs
-from programs import Program, expect, run
+from programs import USUAL, Program, expect, run
 
 
 def expect_fast(device, what, most_spilled=0):
@@ -33,7 +34,7 @@ def expect_fast(device, what, most_spilled=0):
 
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
-    for architecture in ("sm_80", "sm_90a"):
+    for architecture in arguments.architecture:
         target = f"--target=cuda:{architecture}"
         # One type each: kernels of training take long to compile.
         graph = arguments.launch == "graph"
@@ -56,9 +57,9 @@ def test(arguments, scratch):
         # In F32 a phase may take all registers, and the loop around it puts its addresses
         # away (docs/cuda.md).
         expect_fast(device, architecture, most_spilled=24 if arguments.train and dtype == "f32" else 0)
-        if not arguments.again:
+        if not arguments.again or architecture != arguments.architecture[-1]:
             continue
-        again = Program(arguments.batonc, arguments.folder, path("again"), target, *mode, "--no-cache")
+        again = Program(arguments.batonc, arguments.folder, path("again"), target, *mode, USUAL, "--no-cache")
         with open(program, "rb") as one, open(again.path, "rb") as other:
             expect(one.read() == other.read(), f"{architecture}: two compilations differ")
 
@@ -87,8 +88,9 @@ if __name__ == "__main__":
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--launch", default="persistent")
+    parser.add_argument("--architecture", nargs="+", default=["sm_80", "sm_90a"])
     parser.add_argument("--cublaslt", action="store_true")
     parser.add_argument("--again", action="store_true", help="compile twice")
-    parser.add_argument("folder")
+    parser.add_argument("--folder", required=True)
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

@@ -15,12 +15,12 @@ import subprocess
 import sys
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 
 
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
-    result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", "--target=cuda:sm_80"],
+    result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", QUICK, "--target=cuda:sm_80"],
                  check=False)
     if "NVRTC" in result.stderr and "was not found" in result.stderr:
         print(result.stderr.strip())

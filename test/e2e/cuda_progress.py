@@ -84,7 +84,7 @@ def test(arguments, scratch):
         expect(shown_by([*train, path(f"{program}-quiet"), "--quiet"], "weights and states") == [],
                f"training on {target}: a line with --quiet")
 
-    result = run([arguments.batonc, path("large"), "-o", path("program"), "--quiet", "--target=cuda:sm_80"],
+    result = run([arguments.batonc, path("large"), "-o", path("program"), "--quiet", QUICK, "--target=cuda:sm_80"],
                  check=False)
     if "NVRTC" in result.stderr and "was not found" in result.stderr:
         print(result.stderr.strip())

@@ -2,10 +2,11 @@
 the same microbatches.
 
 Of --mesh=dp=2,tp=2,pp=2, or what is given, with each of the schedules and stages of ZeRO
-that are given, such as "1f1b" and "zb-h1+zero=2": losses, norms and the gradient of every
+that are given, such as "1f1b" and "zb-h1+zero=2", or with every one of both: losses, norms and the gradient of every
 tensor lie within 1e-5 of one rank's, and losses of several steps of AdamW. Combinations
 that differ in the schedule, or in ZeRO up to stage 1, have the same bits, and those of
-stages 2 and 3 one another's; so have any number of workers and, once, processes.
+stages 2 and 3 one another's; so have any number of workers and, of the first combination
+or, with --every, of all, processes.
 Checkpoints know nothing of ranks: a run goes on with one rank, and one rank's with many,
 and weights come out as they went in. With --brief the last is left out, and so are
 processes.
@@ -21,7 +22,7 @@ import shutil
 
 import programs
 from data_parallel import LENGTH, Trainer, compare, same
-from pipeline_parallel import BATCH, MICROBATCHES, STEPS, mpi_results
+from pipeline_parallel import BATCH, MICROBATCHES, SCHEDULES, STEPS, mpi_results
 from programs import expect, run
 from training import read_tensors, write_tokens
 
@@ -61,7 +62,7 @@ def changed(arguments, scratch):
         config = json.load(file)
     for field, value in arguments.set:
         expect(field in config, f"config.json has no {field}")
-        config[field] = int(value)
+        config[field] = json.loads(value)
     with open(os.path.join(model, "config.json"), "w") as file:
         json.dump(config, file)
     write_tokens(os.path.join(scratch, "some.u16"), range(64))
@@ -90,8 +91,12 @@ def test(arguments, scratch):
     one = Trainer(arguments, scratch, "one", dtype)
     alone = one.train(1, *parts), one.train(STEPS, *parts)
 
+    combinations = arguments.combinations
+    if arguments.every:
+        combinations = [f"{schedule}+zero={zero}" for schedule in (SCHEDULES if stages else ["plain"])
+                        for zero in range(4)]
     first = {}
-    for combination in arguments.combinations:
+    for combination in combinations:
         schedule, _, zero = combination.partition("+zero=")
         zero = int(zero or 0)
         flags = [f"--zero={zero}"] * (zero > 0)
@@ -104,6 +109,8 @@ def test(arguments, scratch):
         compare(f"{combination}, a step", alone[0], found[0])
         # AdamW drives the gradients of further steps apart a little.
         compare(f"{combination}, steps", alone[1], found[1], 1e-4)
+        if shutil.which("mpirun") and (arguments.every or not (first or arguments.brief)):
+            same(f"{combination}, processes", found[1], mpi_results(many, ranks, STEPS, *own))
         # Of another cut, the norm's last bits may be others.
         key = zero > 1, schedule if ":" in schedule else ""
         if key in first:
@@ -118,8 +125,6 @@ def test(arguments, scratch):
         if arguments.brief:
             continue
         check_kept(arguments, scratch, many, *own)
-        if len(first) == 1 and shutil.which("mpirun"):
-            same(f"{combination}, processes", found[1], mpi_results(many, ranks, STEPS, *own))
 
 
 if __name__ == "__main__":
@@ -128,9 +133,13 @@ if __name__ == "__main__":
     parser.add_argument("--mesh", default="dp=2,tp=2,pp=2")
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--flag", action="append", default=[], help="for batonc, of several ranks")
-    parser.add_argument("--set", action="append", default=[], type=lambda text: text.split("="), metavar="FIELD=N")
+    parser.add_argument("--set", action="append", default=[], type=lambda text: text.split("=", 1),
+                        metavar="FIELD=JSON")
     parser.add_argument("--brief", action="store_true")
+    parser.add_argument("--every", action="store_true", help="all combinations, as threads and as processes")
     parser.add_argument("folder")
-    parser.add_argument("combinations", nargs="+")
+    parser.add_argument("combinations", nargs="*")
     arguments = parser.parse_args()
+    if bool(arguments.combinations) == arguments.every:
+        parser.error("which combinations: some, or --every")
     programs.main(lambda scratch: test(arguments, scratch))

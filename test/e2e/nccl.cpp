@@ -2,9 +2,9 @@
 //
 // What runtime/comm/nccl_library.cpp calls of the library, for programs on
 // emulated devices: memory is the host's, calls end when the bytes are there,
-// and each message is a file that the other rank, a thread or a process, waits
-// for. As in NCCL, calls of a group belong together, and what two ranks send
-// one another meets in their order.
+// and what one rank sends another, a thread or a process, grows at the end of a
+// file of these two, behind its size. As in NCCL, calls of a group belong
+// together, and what two ranks send one another meets in their order.
 //
 // With NCCL_LOG set each call is a line of that file. NCCL_FAULT is "RANK:WHAT"
 // or "RANK:WHAT:N", what goes wrong on that rank, from its Nth group on: the
@@ -24,6 +24,7 @@
 #include <map>
 #include <string>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <vector>
 
@@ -42,6 +43,12 @@ struct Config {
   const char *network;
 };
 
+/// A file of messages, and where the next one begins.
+struct Channel {
+  int file = -1;
+  off_t place = 0;
+};
+
 struct Communicator {
   std::string folder;
   int ranks, rank;
@@ -50,8 +57,8 @@ struct Communicator {
   std::atomic<int> error = 0;
   std::string last_error;
   long groups = 0;
-  /// Messages to each rank, and from it.
-  std::map<int, long> sent, received;
+  /// To each rank, and from it.
+  std::map<int, Channel> to, from;
 };
 
 struct Message {
@@ -75,32 +82,52 @@ void log(const std::string &line) {
   }
 }
 
-std::string file(const Communicator &communicator, int from, int to,
-                 long number) {
+std::string file(const Communicator &communicator, int from, int to) {
   return communicator.folder + "/" + std::to_string(from) + "-" +
-         std::to_string(to) + "-" + std::to_string(number);
+         std::to_string(to);
 }
 
-bool send(const std::string &name, const void *data, size_t bytes) {
-  FILE *file = fopen((name + ".part").c_str(), "w");
-  if (!file)
+/// An empty file, which says something by being there.
+bool put(const std::string &name) {
+  const int file = open(name.c_str(), O_WRONLY | O_CREAT, 0666);
+  return file >= 0 && close(file) == 0;
+}
+
+bool send(Communicator &communicator, int peer, const void *data,
+          size_t bytes) {
+  Channel &channel = communicator.to[peer];
+  if (channel.file < 0)
+    channel.file = open(file(communicator, communicator.rank, peer).c_str(),
+                        O_WRONLY | O_CREAT | O_APPEND, 0666);
+  iovec parts[] = {{&bytes, sizeof bytes}, {const_cast<void *>(data), bytes}};
+  return writev(channel.file, parts, 2) ==
+         static_cast<ssize_t>(sizeof bytes + bytes);
+}
+
+bool receive(Communicator &communicator, int peer, void *data, size_t bytes) {
+  Channel &channel = communicator.from[peer];
+  const std::string name = file(communicator, peer, communicator.rank);
+  while (channel.file < 0 && (channel.file = open(name.c_str(), O_RDONLY)) < 0)
+    usleep(100);
+  const auto wait_until = [&](off_t end) {
+    for (struct stat found; fstat(channel.file, &found) == 0;) {
+      if (found.st_size >= end)
+        return;
+      usleep(100);
+    }
+  };
+  size_t sent = 0;
+  wait_until(channel.place + sizeof sent);
+  if (pread(channel.file, &sent, sizeof sent, channel.place) != sizeof sent ||
+      sent != bytes)
     return false;
-  bool complete = fwrite(data, 1, bytes, file) == bytes;
-  complete &= fclose(file) == 0;
-  return complete && rename((name + ".part").c_str(), name.c_str()) == 0;
-}
-
-bool receive(const std::string &name, void *data, size_t bytes) {
-  FILE *file;
-  while (!(file = fopen(name.c_str(), "r")))
-    usleep(200);
-  std::vector<char> found(bytes + 1);
-  bool complete = fread(found.data(), 1, bytes + 1, file) == bytes;
-  fclose(file);
-  unlink(name.c_str());
-  if (complete)
-    memcpy(data, found.data(), bytes);
-  return complete;
+  channel.place += sizeof sent;
+  wait_until(channel.place + bytes);
+  if (pread(channel.file, data, bytes, channel.place) !=
+      static_cast<ssize_t>(bytes))
+    return false;
+  channel.place += bytes;
+  return true;
 }
 
 /// All sends, then all receives: none waits for what is behind it.
@@ -122,16 +149,13 @@ int finish() {
       while (true)
         sleep(1000);
   }
-  const int own = communicator.rank;
   for (const Message &message : list)
-    if (message.data && !send(file(communicator, own, message.peer,
-                                   communicator.sent[message.peer]++),
-                              message.data, message.bytes))
+    if (message.data &&
+        !send(communicator, message.peer, message.data, message.bytes))
       return internal_error;
   for (const Message &message : list)
-    if (!message.data && !receive(file(communicator, message.peer, own,
-                                       communicator.received[message.peer]++),
-                                  message.receive, message.bytes))
+    if (!message.data &&
+        !receive(communicator, message.peer, message.receive, message.bytes))
       return invalid_argument;
   return 0;
 }
@@ -205,7 +229,7 @@ int ncclCommInitRankConfig(void **made, int ranks, UniqueId id, int rank,
                                "both on CUDA device 1000";
   log(std::to_string(rank) + " init " + std::to_string(ranks) + " " +
       std::to_string(config->most_blocks));
-  if (!send(communicator->folder + "/rank-" + std::to_string(rank), "", 0))
+  if (!put(communicator->folder + "/rank-" + std::to_string(rank)))
     return internal_error;
   *made = communicator;
   return in_progress;
@@ -225,8 +249,13 @@ int ncclCommGetAsyncError(void *given, int *result) {
 int ncclCommDestroy(void *given) {
   auto *communicator = static_cast<Communicator *>(given);
   const std::string folder = communicator->folder;
-  // The last one finds no other.
-  send(folder + "/gone-" + std::to_string(communicator->rank), "", 0);
+  for (auto *channels : {&communicator->to, &communicator->from})
+    for (auto &[peer, channel] : *channels)
+      close(channel.file);
+  // What it was sent, it has read. The last one finds no other.
+  for (auto &[peer, channel] : communicator->from)
+    unlink(file(*communicator, peer, communicator->rank).c_str());
+  put(folder + "/gone-" + std::to_string(communicator->rank));
   int gone = 0;
   for (int rank = 0; rank < communicator->ranks; ++rank) {
     struct stat found;

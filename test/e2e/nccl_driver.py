@@ -19,7 +19,7 @@ import shutil
 import sys
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 from training import write_tokens
 
 STEPS, ACCUMULATE = 2, 2
@@ -103,7 +103,7 @@ def test(arguments, scratch):
     for exchanges in ("borders", "overlapped"):
         overlapped = exchanges == "overlapped"
         more = ["--nccl-sms=1"] if overlapped else []
-        result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", "--mode=train",
+        result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", QUICK, "--mode=train",
                       "--mesh=dp=2", "--target=cuda:sm_90a", f"--exchanges={exchanges}", *more], check=False)
         if "NVRTC" in result.stderr and "was not found" in result.stderr:
             print(result.stderr.strip())
@@ -161,8 +161,8 @@ def test(arguments, scratch):
         if installed:
             ends("an installed NCCL", 1, f"NCCL 2.", installed)
         if overlapped:
-            run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", "--mode=train", "--mesh=dp=2",
-                 "--target=cuda:sm_90a", "--exchanges=overlapped", "--nccl-sms=3"])
+            run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", QUICK, "--mode=train",
+                 "--mesh=dp=2", "--target=cuda:sm_90a", "--exchanges=overlapped", "--nccl-sms=3"])
             ends("no multiprocessor is left", 1, "fake has 3 multiprocessors, of which the program leaves 3 to NCCL",
                  standin)
 

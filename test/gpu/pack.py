@@ -74,9 +74,10 @@ VARIANTS = {"baton": [], "unfused": ["--disable-pass=linear-grouping,norm-rewrit
             "graph": ["--launch=graph"], "cublaslt": ["--cublaslt=always"]}
 # What can be brought to that machine.
 MOST_BYTES = 60_000_000
-# Not this machine's: the programs run on another. What runs on the CPU there is
-# compared, not measured.
-HOST = ("--target-cpu=x86-64-v3", "--optimize=1")
+# Not this machine's: the programs run on another.
+CPU = "--target-cpu=x86-64-v3"
+# Of code that is compared, not measured.
+QUICK = "--optimize=1"
 
 
 def run(*command):
@@ -105,8 +106,11 @@ class Pack:
         print(what, file=sys.stderr, flush=True)
 
     def program(self, model, output, *flags):
-        run(self.batonc, model, "-o", output, "--quiet", f"--target={self.arguments.target}", *HOST,
-            *flags)
+        quick = [QUICK] * (self.architecture == "emulated")
+        run(self.batonc, model, "-o", output, "--quiet", f"--target={self.arguments.target}", CPU, *quick, *flags)
+
+    def host_program(self, model, output, *flags):
+        run(self.batonc, model, "-o", output, "--quiet", CPU, QUICK, *flags)
 
     def case(self, name):
         """A golden checkpoint, its programs, and what the CPU's program computes."""
@@ -119,7 +123,7 @@ class Pack:
             config = json.load(file)
         model_type = config["model_type"]
         host = self.place("cases", name, "host")
-        run(self.batonc, checkpoint, "-o", host, "--quiet", *HOST)
+        self.host_program(checkpoint, host)
         run(host, "logits", "--weights", checkpoint, "--tokens", ",".join(map(str, tokens)),
             "--out", host + ".npy", "--no-cache", "--quiet")
         os.remove(host)
@@ -150,7 +154,7 @@ class Pack:
         training_parts.write_tokens(data, 2000, 90)
         host = self.place("cases", name, "host")
         train = ["--mode=train", f"--dtype={TRAINED_CASES[name]}"]
-        run(self.batonc, checkpoint, "-o", host, "--quiet", *train, *HOST)
+        self.host_program(checkpoint, host, *train)
         lines = run(host, "train", "--weights", checkpoint, "--data", data, "--out", host + ".run",
                     *training_parts.FLAGS)
         with open(host + ".lines", "w") as file:
@@ -184,7 +188,7 @@ class Pack:
 
     def kinds(self, model, *flags):
         """Which phases of a prompt are products with weights, and which attention."""
-        explained = run(self.batonc, "explain", model, f"--target={self.arguments.target}", *HOST, "--prefill", 8,
+        explained = run(self.batonc, "explain", model, f"--target={self.arguments.target}", CPU, "--prefill", 8,
                         "--json", "--quiet", *flags)
         calls = {phase["name"]: " ".join(phase["calls"]) for phase in json.loads(explained)["phases"]}
         return {kind: [name for name, bodies in calls.items() if body in bodies]

@@ -84,7 +84,7 @@ def pack(kit, run, name, checkpoint, smoke_tool):
         training_parts.write_tokens(data, 2000, 90)
     flags = ["--mode=train", "--dtype=f32", f"--mesh=dp={RANKS}"]
     host = kit.place("cases", name, "host-ranks")
-    run(kit.batonc, checkpoint, "-o", host, "--quiet", *flags, "--target-cpu=x86-64-v3", "--optimize=1")
+    kit.host_program(checkpoint, host, *flags)
     lines = run(host, "train", "--weights", checkpoint, "--data", data, "--out", host + ".run", *training_parts.FLAGS)
     with open(kit.place("cases", name, "ranks.lines"), "w") as file:
         file.write(lines)

@@ -86,8 +86,8 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                                               schedule::optionalParts().end()}))
       ->delimiter(',');
   app.add_option("--optimize", optimize.value,
-                 "how much the code for a CPU is optimised: 3, or 2 or 1, "
-                 "which compile faster and run slower, with the same bits");
+                 "how much the code is optimised: 3, or 2 or 1, which compile "
+                 "faster and run slower, with the same bits");
   app.add_option("--sanitize", sanitize.value,
                  "instrument program, runtime and task library: thread, "
                  "address");
@@ -223,9 +223,8 @@ tools::CompileFlags::finishExchanges(CompileOptions &options) const {
   if (launch.value == "graph")
     return flag + " with --launch=graph: there is no kernel for all of a step; "
                   "--launch=persistent has one";
-  if (llvm::any_of(options.mesh, [](const MeshAxis &axis) {
-        return axis.name != kDataAxis;
-      }))
+  if (llvm::any_of(options.mesh,
+                   [](const MeshAxis &axis) { return axis.name != kDataAxis; }))
     return flag + " with --mesh=" + mesh +
            " is not built yet; --exchanges=borders has both";
   if (zero.value != "0")
