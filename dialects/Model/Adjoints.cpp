@@ -37,7 +37,7 @@ int64_t LinearOp::getProductFlops() {
          typeOf(getWeight()).getDimension(1);
 }
 
-// differentiate comes before norms, activations and sums move into linears.
+// differentiate refuses linears with a norm or activation.
 void LinearOp::differentiateInputs(Adjoint &adjoint) {
   Value dy = adjoint.gradient(getResult());
   if (getResidual())

@@ -232,6 +232,12 @@ LogicalResult Differentiator::walkBack(Walk &walk,
              << custom.getBody()
              << "; say what it computes in ops that have one (the interface "
                 "Differentiable), or leave it out of what is trained";
+    if (auto linear = dyn_cast<LinearOp>(op);
+        linear && (linear.getNorm() != Norm::identity ||
+                   linear.getActivation() != Activation::identity))
+      return linear.emitOpError()
+             << "cannot be differentiated: it has a norm or activation; "
+                "differentiate comes before norm-rewrites";
     auto differentiable = dyn_cast<Differentiable>(op);
     if (!differentiable)
       return op->emitOpError() << "cannot be differentiated: it has no adjoint";
@@ -344,7 +350,24 @@ LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
   return success();
 }
 
+/// Adjoints begin at a cross-entropy, which has its losses' gradients already:
+/// those of nothing else.
+static LogicalResult checkLoss(ProgramOp program) {
+  SmallVector<CrossEntropyOp> losses;
+  program.walk([&](CrossEntropyOp op) { losses.push_back(op); });
+  if (losses.size() > 1)
+    return losses[1].emitOpError()
+           << "cannot be differentiated: the program has another loss";
+  auto end = cast<ReturnOp>(program.getBody().front().getTerminator());
+  if (losses.empty() || end.getOperand(0) != losses[0].getLoss())
+    return end.emitOpError() << "cannot be differentiated: it returns other "
+                                "losses than those of a model.cross_entropy";
+  return success();
+}
+
 LogicalResult Differentiator::run() {
+  if (failed(checkLoss(program)))
+    return failure();
   Block &block = program.getBody().front();
   builder.setInsertionPoint(block.getTerminator());
   Copies copies(block, nullptr, saved);

@@ -167,6 +167,11 @@ void add_train_options(CLI::App &command, TrainOptions &options,
       ->check(positive());
   number("--lr-schedule", options.schedule, "NAME",
          "How it falls: constant, linear, cosine");
+  command
+      .add_option("--final-fraction", options.final_fraction,
+                  "What it falls to, as a fraction of the largest (default: "
+                  "0.1 of cosine, 0 of linear)")
+      ->type_name("X");
   number("--warmup", options.warm_up, "N", "Steps until it is reached")
       ->check(whole());
   command

@@ -63,6 +63,8 @@ struct TrainOptions : RankOptions {
   uint64_t accumulate = 1;
   double learning_rate = 3e-4;
   std::string schedule = "cosine";
+  /// Of the largest learning rate; else the schedule's usual one.
+  std::optional<double> final_fraction;
   uint64_t warm_up = 0;
   /// Of the optimizer: NAME=VALUE.
   std::vector<std::string> numbers;

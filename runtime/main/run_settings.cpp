@@ -16,6 +16,9 @@ nlohmann::json run_settings(const TrainOptions &options,
           {"--accumulate", options.accumulate},
           {"--lr", options.learning_rate},
           {"--lr-schedule", options.schedule},
+          {"--final-fraction", options.final_fraction
+                                   ? nlohmann::json(*options.final_fraction)
+                                   : "the schedule's"},
           {"--warmup", options.warm_up},
           {"--set", optimizer.text()},
           {"--clip", options.clip},

@@ -128,7 +128,9 @@ void train(const Metadata &metadata, const TrainOptions &options,
   BatchShape shape = batch_shape(metadata, options);
   ScheduleKind kind = parse_schedule(options.schedule);
   LearningRateSchedule schedule{kind, options.learning_rate, options.steps,
-                                options.warm_up, usual_final_fraction(kind)};
+                                options.warm_up,
+                                options.final_fraction.value_or(
+                                    usual_final_fraction(kind))};
   check(schedule);
   if (!std::isfinite(options.clip) || options.clip < 0)
     throw Error("--clip: expected a number that is not negative");

@@ -46,6 +46,8 @@ void check(const LearningRateSchedule &schedule) {
                 std::to_string(schedule.steps));
   if (!(schedule.final_fraction >= 0 && schedule.final_fraction <= 1))
     throw Error("--final-fraction: expected a number from 0 to 1");
+  if (schedule.kind == ScheduleKind::Constant && schedule.final_fraction != 1)
+    throw Error("--final-fraction: of --lr-schedule constant it is 1");
 }
 
 double learning_rate(const LearningRateSchedule &schedule, uint64_t step) {

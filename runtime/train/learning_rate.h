@@ -31,7 +31,8 @@ struct LearningRateSchedule {
   /// Steps of the whole run, and of those the ones that come before the peak.
   uint64_t steps = 0;
   uint64_t warm_up = 0;
-  /// What the rate falls to, as a fraction of the peak in [0, 1].
+  /// What the rate falls to, as a fraction of the peak in [0, 1]; of Constant
+  /// 1.
   double final_fraction = usual_final_fraction(ScheduleKind::Cosine);
 };
 

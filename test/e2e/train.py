@@ -17,15 +17,15 @@ from programs import QUICK, Program, expect, run
 from training import write_tokens
 
 
-def expect_rates(lines, peak, warm_up, steps):
-    """Rising evenly before the peak, then along half a cosine to a tenth of it."""
+def expect_rates(lines, peak, warm_up, steps, final=0.1, fall=lambda done: (1 + math.cos(math.pi * done)) / 2):
+    """Rising evenly before the peak, then along half a cosine, or as `fall` says, to `final` of it."""
     for line in lines:
         before = line["step"] - 1
         if before < warm_up:
             wanted = peak * (before + 1) / (warm_up + 1)
         else:
             done = (before - warm_up) / (steps - warm_up)
-            wanted = peak * (0.1 + 0.9 * (1 + math.cos(math.pi * done)) / 2)
+            wanted = peak * (final + (1 - final) * fall(done))
         expect(abs(line["lr"] / wanted - 1) < 1e-6, f"step {line['step']}: lr {line['lr']}, expected {wanted}")
 
 
@@ -52,6 +52,11 @@ def test(arguments, scratch):
     whole = train("whole", *weights, "--steps", 30, "--save-every", 10, "--keep", 2)
     expect([line["step"] for line in whole] == list(range(1, 31)), f"steps: {whole}")
     expect_rates(whole, usual["--lr"], usual["--warmup"], 30)
+    linear = lambda done: 1 - done
+    expect_rates(train("linear", *weights, "--steps", 6, "--lr-schedule", "linear"), usual["--lr"],
+                 usual["--warmup"], 6, 0, linear)
+    expect_rates(train("half", *weights, "--steps", 6, "--lr-schedule", "linear", "--final-fraction", 0.5),
+                 usual["--lr"], usual["--warmup"], 6, 0.5, linear)
     expect(whole[-1]["loss"] < 0.3 * whole[0]["loss"], f"learns nothing: {whole}")
     expect(sorted(os.listdir(path("whole"))) == ["latest", "loss.svg", "losses.jsonl", "step-20", "step-30"],
            f"leaves {os.listdir(path('whole'))}")
@@ -64,7 +69,11 @@ def test(arguments, scratch):
 
     # As killed after the second checkpoint, and damaged in it.
     shutil.copytree(path("whole"), path("parts"))
-    shutil.rmtree(path("parts/step-30"))
+    with open(path("parts/step-30/model.safetensors"), "r+b") as file:
+        file.seek(-5, os.SEEK_END)
+        byte = file.read(1)[0]
+        file.seek(-5, os.SEEK_END)
+        file.write(bytes([byte ^ 1]))
     rest = train("parts", *weights, "--steps", 30, "--save-every", 10, "--resume")
     expect(rest == whole[20:], f"goes on with {rest}, expected {whole[20:]}")
     for name in ("model.safetensors", "optimizer.safetensors"):
@@ -124,6 +133,7 @@ def test(arguments, scratch):
     refused("--validate-every 1: no sequence is set aside", *weights, "--steps", 1, "--validate-every", 1,
             "--validation-fraction", 0, "--warmup", 0)
     refused("--lr-schedule", *weights, "--steps", 1, "--lr-schedule", "steep")
+    refused("--final-fraction", *weights, "--steps", 1, "--warmup", 0, "--final-fraction", 2)
     refused("--resume", *weights, "--steps", 40, out="whole")
     refused("is of step 30 already", *weights, "--steps", 30, "--resume", out="whole")
     refused("is not finite: ", *weights, "--steps", 20, "--lr", 1e30, "--clip", 0)

@@ -1,4 +1,4 @@
-"""Every optimizer that comes with batonc against its formulas, in F64.
+"""Every optimizer that comes with batonc, and the documentation's own, against formulas in F64.
 
 A small model takes three steps. Its gradients and weights are read after each,
 and what became of each weight is held against the formula, applied to the
@@ -53,9 +53,10 @@ class AdamW(Rule):
 
 class Sgd(Rule):
     def change(self, weight, gradient, step):
+        decay = self.numbers.get("weight_decay", 0.0) if len(self.shape) > 1 else 0.0
         momentum = self.state("momentum", len(weight))
-        for i, g in enumerate(gradient):
-            momentum[i] = 0.9 * momentum[i] + g
+        for i, (w, g) in enumerate(zip(weight, gradient)):
+            momentum[i] = 0.9 * momentum[i] + g + decay * w
         return [w - RATE * m for w, m in zip(weight, momentum)]
 
 
@@ -70,6 +71,16 @@ class Lion(Rule):
             new.append(w - RATE * decay * w - RATE * sign)
             mean[i] = 0.99 * mean[i] + 0.01 * g
         return new
+
+
+class Signs(Rule):
+    """The first rule of docs/optimizers.md."""
+
+    def change(self, weight, gradient, step):
+        average = self.state("average", len(weight))
+        for i, g in enumerate(gradient):
+            average[i] = self.numbers.get("keep", 0.9) * average[i] + g
+        return [w - math.copysign(RATE, a) for w, a in zip(weight, average)]
 
 
 def product(a, b):
@@ -111,6 +122,7 @@ RULES = {
     "sgd": lambda name, shape, **numbers: Sgd(shape, **numbers),
     "lion": lambda name, shape, **numbers: Lion(shape, **numbers),
     "muon": muon_or_adamw,
+    "signs": lambda name, shape, **numbers: Signs(shape, **numbers),
 }
 
 
@@ -141,8 +153,14 @@ def test(arguments, scratch):
     with open(path("model", "config.json"), "w") as file:
         json.dump(CONFIG, file)
     write_tokens(path("tokens.u16"), ((i * i + 3 * i) % 37 for i in range(200)))
-    compiled = [arguments.batonc, path("model"), "--mode=train", QUICK, f"--optimizer={arguments.optimizer}",
-                "--quiet"]
+    optimizer = arguments.optimizer
+    if arguments.document:
+        with open(arguments.document) as file:
+            rule = file.read().split("```mlir\n")[1].split("```")[0]
+        optimizer = path("rule.mlir")
+        with open(optimizer, "w") as file:
+            file.write(rule)
+    compiled = [arguments.batonc, path("model"), "--mode=train", QUICK, f"--optimizer={optimizer}", "--quiet"]
     run([*compiled, "-o", path("program")])
 
     def train(out, *flags, check=True, rate=RATE, program=path("program")):
@@ -183,6 +201,10 @@ def test(arguments, scratch):
         print(f"{what}: {len(begin)} tensors, {STEPS} steps, worst error {worst:.2e}")
 
     compare("defaults")
+    if arguments.optimizer == "sgd":
+        compare("decay", "--set", "weight_decay=0.1", weight_decay=0.1)
+    if arguments.optimizer == "signs":
+        compare("set", "--set", "keep=0.5", keep=0.5)
     if arguments.optimizer == "adamw":
         compare("set", "--set", "beta2=0.95", beta2=0.95)
         compare("one-rule", "--set", "adamw.beta2=0.9", beta2=0.9)
@@ -215,5 +237,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("optimizer")
+    parser.add_argument("--document", help="the first MLIR in there is the optimizer")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

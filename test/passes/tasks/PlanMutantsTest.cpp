@@ -50,6 +50,9 @@ struct Model {
   size_t most = 32;
   /// Ranks, each of which keeps a part of all weights.
   int64_t ranks = 1;
+  /// Layers make their values again in the backward step, and matrices are
+  /// updated by sums and products over each.
+  bool recomputes = false;
 };
 
 constexpr int64_t kMaxRows = 6, kMaxOutputs = 2;
@@ -126,6 +129,20 @@ constexpr Model kModels[] = {
      /*trains=*/true,
      6,
      /*ranks=*/2},
+    {"recomputed-layers",
+     R"({
+      "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+      "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
+      "max_position_embeddings": 16, "rms_norm_eps": 1e-05,
+      "tie_word_embeddings": true, "hidden_size": 8, "num_hidden_layers": 2,
+      "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8,
+      "intermediate_size": 12, "vocab_size": 10, "rope_theta": 10000.0})",
+     {3, 3, 2},
+     10,
+     /*trains=*/true,
+     6,
+     /*ranks=*/1,
+     /*recomputes=*/true},
 };
 
 /// An update with a state, of each parameter as it is.
@@ -142,7 +159,33 @@ constexpr const char *kOptimizer = R"(
     }
     update.return %p, %m
   }
-  update.group @momentum
+)";
+constexpr const char *kEveryParameter = "update.group @momentum";
+constexpr const char *kMatrices = R"(
+  update.rule @turned states ["momentum"] {
+  ^bb0(%parameter: tensor<?x?xf32>, %gradient: tensor<?x?xf32>,
+       %momentum: tensor<?x?xf32>):
+    %rate = update.number "learning_rate"
+    %squares = update.sum (%g = %gradient) {
+      %g2 = arith.mulf %g, %g : f32
+      update.yield %g2
+    }
+    %m = update.map (%g = %gradient, %old = %momentum) {
+      %unit = arith.divf %g, %squares : f32
+      %new = arith.addf %old, %unit : f32
+      update.yield %new
+    }
+    %gram = update.product %m, %m transposed
+    %turned = update.product %gram, %m
+    %p = update.map (%w = %parameter, %t = %turned) {
+      %change = arith.mulf %t, %rate : f32
+      %next = arith.subf %w, %change : f32
+      update.yield %next
+    }
+    update.return %p, %m
+  }
+  update.group @momentum rank 1
+  update.group @turned
 )";
 
 /// A folder with one config.json, for as long as it lives.
@@ -176,8 +219,9 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  void addOptimizer(mlir::ModuleOp module) {
-    auto rules = mlir::parseSourceString<mlir::ModuleOp>(kOptimizer, &context);
+  void addOptimizer(mlir::ModuleOp module, const char *groups) {
+    auto rules = mlir::parseSourceString<mlir::ModuleOp>(
+        std::string(kOptimizer) + groups, &context);
     ASSERT_TRUE(rules);
     auto first = module.getBody()->begin();
     for (mlir::Operation &op :
@@ -205,9 +249,11 @@ protected:
       return {};
     mlir::PassManager manager(&context);
     if (model.trains) {
-      addOptimizer(*module);
+      addOptimizer(*module, model.recomputes ? kMatrices : kEveryParameter);
       compiler::CompileOptions training;
       training.training = true;
+      if (model.recomputes)
+        training.recompute = training::RecomputeMode::full;
       compiler::addTrainingPasses(manager, training);
       if (model.ranks > 1) {
         training.mesh = {{compiler::kDataAxis, model.ranks}};

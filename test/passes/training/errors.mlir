@@ -121,3 +121,49 @@ model.program @parameter max_seq 64 training {
   %loss, %dx, %dw = model.cross_entropy %c, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !w)
   model.return %loss : !model.tensor<rows x f32>
 }
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @activated max_seq 64 training {
+^bb0(%tokens: !rows, %positions: !rows, %targets: !rows, %weights: !model.tensor<rows x f32>):
+  %wte = model.parameter ["wte"] : !w
+  %up = model.parameter ["up"] : !model.tensor<8 x 8 x f32>
+  %e = model.embedding %tokens, %wte : (!rows, !w) -> !x
+  // expected-error @+1 {{cannot be differentiated: it has a norm or activation; differentiate comes before norm-rewrites}}
+  %h = model.linear %e, %up {activation = #model.activation<relu>} : (!x, !model.tensor<8 x 8 x f32>) -> !x
+  %loss, %dx, %dw = model.cross_entropy %h, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !w)
+  model.return %loss : !model.tensor<rows x f32>
+}
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @scaled max_seq 64 training {
+^bb0(%tokens: !rows, %positions: !rows, %targets: !rows, %weights: !model.tensor<rows x f32>):
+  %wte = model.parameter ["wte"] : !w
+  %e = model.embedding %tokens, %wte : (!rows, !w) -> !x
+  %loss, %dx, %dw = model.cross_entropy %e, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !w)
+  %three = model.scale %loss {factor = 3.0 : f32} : (!model.tensor<rows x f32>) -> !model.tensor<rows x f32>
+  // expected-error @+1 {{cannot be differentiated: it returns other losses than those of a model.cross_entropy}}
+  model.return %three : !model.tensor<rows x f32>
+}
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @twice max_seq 64 training {
+^bb0(%tokens: !rows, %positions: !rows, %targets: !rows, %weights: !model.tensor<rows x f32>):
+  %wte = model.parameter ["wte"] : !w
+  %e = model.embedding %tokens, %wte : (!rows, !w) -> !x
+  %loss, %dx, %dw = model.cross_entropy %e, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !w)
+  // expected-error @+1 {{cannot be differentiated: the program has another loss}}
+  %other, %ox, %ow = model.cross_entropy %e, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !w)
+  model.return %loss : !model.tensor<rows x f32>
+}

@@ -83,7 +83,8 @@ TEST(LearningRate, Refuses) {
     expect_contains(refusal(change), "--lr");
   for (auto change : {+[](Schedule &it) { it.final_fraction = -0.1; },
                       +[](Schedule &it) { it.final_fraction = 1.1; },
-                      +[](Schedule &it) { it.final_fraction = std::nan(""); }})
+                      +[](Schedule &it) { it.final_fraction = std::nan(""); },
+                      +[](Schedule &it) { it.kind = ScheduleKind::Constant; }})
     expect_contains(refusal(change), "--final-fraction");
 }
 
