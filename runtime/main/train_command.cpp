@@ -2,6 +2,7 @@
 
 #include "runtime/main/commands.h"
 
+#include "runtime/decode/stop_tokens.h"
 #include "runtime/error.h"
 #include "runtime/main/model_config.h"
 #include "runtime/main/ranks.h"
@@ -127,10 +128,9 @@ void train(const Metadata &metadata, const TrainOptions &options,
                  (folder / "config.json").c_str(), dropout.c_str());
   BatchShape shape = batch_shape(metadata, options);
   ScheduleKind kind = parse_schedule(options.schedule);
-  LearningRateSchedule schedule{kind, options.learning_rate, options.steps,
-                                options.warm_up,
-                                options.final_fraction.value_or(
-                                    usual_final_fraction(kind))};
+  LearningRateSchedule schedule{
+      kind, options.learning_rate, options.steps, options.warm_up,
+      options.final_fraction.value_or(usual_final_fraction(kind))};
   check(schedule);
   if (!std::isfinite(options.clip) || options.clip < 0)
     throw Error("--clip: expected a number that is not negative");
@@ -146,7 +146,8 @@ void train(const Metadata &metadata, const TrainOptions &options,
   if (std::filesystem::exists(folder / "tokenizer.json", failure)) {
     tokenizer = Tokenizer::load(folder / "tokenizer.json");
     dataset_options.tokenizer = &*tokenizer;
-    dataset_options.end_of_text = end_of_text_token(*tokenizer);
+    dataset_options.end_of_text =
+        end_of_text_token(*tokenizer, read_stop_tokens(folder));
   }
   Dataset dataset = Dataset::open(options.data, dataset_options);
 

@@ -65,10 +65,15 @@ std::vector<std::byte> narrow(const std::vector<int32_t> &tokens,
 
 } // namespace
 
-std::optional<int32_t> end_of_text_token(const Tokenizer &tokenizer) {
+std::optional<int32_t>
+end_of_text_token(const Tokenizer &tokenizer,
+                  const std::vector<int32_t> &stop_tokens) {
   for (const char *name : {"<|end_of_text|>", "<|endoftext|>", "</s>", "<eos>"})
     if (std::optional<int32_t> token = tokenizer.token_id(name))
-      return token;
+      if (stop_tokens.empty() || std::ranges::count(stop_tokens, *token) > 0)
+        return token;
+  if (!stop_tokens.empty())
+    return stop_tokens.front();
   return std::nullopt;
 }
 

@@ -53,10 +53,13 @@ struct DatasetOptions {
   std::function<void(uint64_t done, uint64_t total)> progress = {};
 };
 
-/// The token that by its name ends a text: the first there is of
-/// <|end_of_text|>, <|endoftext|>, </s> and <eos>. A checkpoint that says which
-/// one it is (runtime/decode/stop_tokens.h) knows better.
-std::optional<int32_t> end_of_text_token(const Tokenizer &tokenizer);
+/// The token that ends a text: one of `stop_tokens`, at which the model's
+/// answers end (runtime/decode/stop_tokens.h), if there are any. It is the
+/// first that there is, and that they have, of <|end_of_text|>, <|endoftext|>,
+/// </s> and <eos>, or else the first of them.
+std::optional<int32_t>
+end_of_text_token(const Tokenizer &tokenizer,
+                  const std::vector<int32_t> &stop_tokens = {});
 
 /// Sequences of a data set, numbered from its beginning: the first `training`
 /// ones, and behind them `validation` more.

@@ -156,6 +156,10 @@ TEST_F(DatasetTest, EndOfTextBetweenFiles) {
   }
   Tokenizer without = tokenizer(false);
   EXPECT_EQ(end_of_text_token(without), std::nullopt);
+  // What a checkpoint says goes before names, which choose where it says more.
+  EXPECT_EQ(end_of_text_token(without, {7, 8}), 7);
+  EXPECT_EQ(end_of_text_token(tokenizer(), {7, 8}), 7);
+  EXPECT_EQ(end_of_text_token(tokenizer(), {7, 257}), 257);
   EXPECT_EQ(
       all(Dataset::open(data, {.tokenizer = &without, .vocabulary = 258})),
       (std::vector<int32_t>{256, 'g', 'h', 'c', 'd', 'e', 'f'}));
