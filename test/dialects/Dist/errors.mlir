@@ -1446,3 +1446,51 @@ model.program @p max_seq 8 training {
 dist.mesh [data = 2, tensor = 4] batch [data]
 // expected-error @+1 {{'dist.gathered': there is no axis "pipe"}}
 %w = model.parameter ["w"] {dist.gathered = ["pipe"]} : !model.tensor<8 x f32>
+
+// -----
+
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  %number = builtin.unrealized_conversion_cast %m : !rows to i32
+  // expected-error @+1 {{'dist.logit_sums' op the maximum is no tensor}}
+  %s = dist.logit_sums %x, %w, %targets, %number {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, i32) -> !two
+  model.return %weights : !rows
+}
+
+// -----
+
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  %number = builtin.unrealized_conversion_cast %m : !rows to i32
+  // expected-error @+1 {{'dist.logit_sums' op targets are no tensor}}
+  %s = dist.logit_sums %x, %w, %number, %m {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, i32, !rows) -> !two
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [tensor = 4]
+!rows = !model.tensor<rows x f32>
+!index = !model.tensor<rows x i32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  // expected-error @+1 {{'dist.placements': a placement is one of a tensor, found 'i32'}}
+  %number = builtin.unrealized_conversion_cast %weights : !rows to i32 {dist.placements = [#dist.placement<[replicate]>]}
+  model.return %weights : !rows
+}
