@@ -97,7 +97,7 @@ Error TraceReader::readTask(const json &event) {
     return fail("is no trace of a Baton program: thread " +
                 llvm::Twine(worker));
   workers = std::max(workers, worker);
-  runs.push_back({worker - 1, found->second, arguments.value("layer", 0u),
+  runs.push_back({worker - 1, found->second, arguments.value("iteration", 0u),
                   arguments.at("task").get<int64_t>(), begin,
                   begin + arguments.at("wait_us").get<double>(),
                   begin + event.at("dur").get<double>()});

@@ -41,8 +41,11 @@ void RunTrace::publish() {
                  "tokens\n",
                  static_cast<unsigned long long>(dropped));
   std::vector<TracedPhase> phases;
-  for (const PhaseDescription &phase : metadata.phases)
-    phases.push_back({phase.name, phase.segment, phase.repeat > 1});
+  for (const PhaseDescription &phase : metadata.phases) {
+    phases.push_back({phase.name, phase.segment, {}});
+    for (uint32_t i = 0; phase.repeat > 1 && i < phase.repeat; ++i)
+      phases.back().layers.push_back(phase.layer(i));
+  }
   TracedProgram program = {metadata.json.at("model").value("name", "baton"), 1};
   if (communicator) {
     program.name += ", rank " + std::to_string(communicator->rank());

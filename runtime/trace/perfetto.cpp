@@ -98,8 +98,10 @@ void write_perfetto_events(const TraceRecorder &recorder,
       task["args"] = {{"segment", phase.segment},
                       {"task", record.task},
                       {"wait_us", rounded(ready - begin)}};
-      if (phase.repeats)
-        task["args"]["layer"] = record.iteration;
+      if (!phase.layers.empty()) {
+        task["args"]["iteration"] = record.iteration;
+        task["args"]["layer"] = phase.layers[record.iteration];
+      }
       event(task);
       if (ready - begin >= visible_microseconds)
         event(slice(program, "wait", "wait", worker, begin, ready));

@@ -22,7 +22,8 @@ namespace baton {
 struct TracedPhase {
   std::string name;
   std::string segment;
-  bool repeats;
+  /// On which layer each iteration works; empty unless its segment repeats.
+  std::vector<uint32_t> layers;
 };
 
 /// Whose tasks are shown together.

@@ -40,7 +40,7 @@ def check_trace(path, layers):
         for segment in segments:
             own = [task for task in tasks if task["pid"] == rank and task["args"]["segment"] == segment]
             for iteration in range(layers - 1):
-                here = [task for task in own if task["args"]["layer"] == iteration]
+                here = [task for task in own if task["args"]["iteration"] == iteration]
                 gathers = [task for task in here if task["name"].startswith("layers.parameters")]
                 expect(gathers, f"rank {rank}, {segment} {iteration}: no gather in {path}")
                 last = max(task["ts"] + task["dur"] for task in here)

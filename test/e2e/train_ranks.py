@@ -300,8 +300,21 @@ def sanitized(fixture):
     print("silence under both sanitizers")
 
 
+def expect_overlap(tasks):
+    """What a rank exchanges of the last layer begins before the first layer's backward ends."""
+    backward = [task for task in tasks if task["args"]["segment"].startswith("layers.backward")]
+    last = max(task["args"]["layer"] for task in backward)
+    expect(last > 0 and all(task["args"]["layer"] == last - task["args"]["iteration"] for task in backward),
+           "the backward's layers do not descend")
+    begin = min(task["ts"] for task in backward
+                if task["args"]["layer"] == last and task["name"].endswith(".exchange"))
+    end = max(task["ts"] + task["dur"] for task in backward
+              if task["args"]["layer"] == 0 and not task["name"].endswith(".exchange"))
+    expect(begin < end, f"layer {last} is exchanged from {begin}, layer 0's backward ends at {end}")
+
+
 def trace(fixture):
-    """A process of the trace for each rank."""
+    """A process of the trace for each rank; exchanges overlap with the backward."""
     for mpi in (False, True) if fixture.has_mpi else (False,):
         path = fixture.path("trace.json")
         command = fixture.train(fixture.many, "traced", "--trace", path, steps=1)
@@ -312,6 +325,8 @@ def trace(fixture):
         names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
         expect(sorted(names) == list(range(1, fixture.ranks + 1))
                and all(name.endswith(f", rank {pid - 1}") for pid, name in names.items()), f"processes {names}")
+        for pid in names:
+            expect_overlap([event for event in events if event.get("cat") == "task" and event["pid"] == pid])
         tasks = [sorted((event["name"], event["args"]["task"], event["args"].get("layer", 0))
                         for event in events if event.get("cat") == "task" and event["pid"] == pid) for pid in names]
         expect(tasks[0] and all(other == tasks[0] for other in tasks), "ranks ran other tasks")

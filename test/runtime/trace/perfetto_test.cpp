@@ -26,7 +26,7 @@ TEST(Perfetto, TasksThatFollowAtOnceDoNotOverlap) {
     begin = recorder.records()[0].back().end;
   }
   std::string text;
-  write_perfetto(recorder, {{"phase", "segment", false}}, {"program"}, {},
+  write_perfetto(recorder, {{"phase", "segment", {}}}, {"program"}, {},
                  [&](const std::string &piece) { text += piece; });
 
   unsigned count = 0;
@@ -40,4 +40,19 @@ TEST(Perfetto, TasksThatFollowAtOnceDoNotOverlap) {
     ++count;
   }
   EXPECT_EQ(count, tasks);
+}
+
+TEST(Perfetto, LayersOfIterations) {
+  TraceRecorder recorder(1);
+  for (uint32_t iteration : {0, 1})
+    recorder.record(0, 0, iteration, 0, recorder.start(), recorder.start());
+  std::string text;
+  write_perfetto(recorder, {{"phase", "segment", {7, 3}}}, {"program"}, {},
+                 [&](const std::string &piece) { text += piece; });
+  std::vector<std::pair<int, int>> found;
+  const auto trace = nlohmann::json::parse(text);
+  for (const auto &event : trace["traceEvents"])
+    if (event.value("cat", "") == "task")
+      found.emplace_back(event["args"]["iteration"], event["args"]["layer"]);
+  EXPECT_EQ(found, (std::vector<std::pair<int, int>>{{0, 7}, {1, 3}}));
 }
