@@ -224,7 +224,8 @@ void add_train_options(CLI::App &command, TrainOptions &options,
       ->type_name("OUT.safetensors");
   add_memory_check(command, options.run);
   command.add_flag("--resume", options.resume,
-                   "Go on from the newest intact checkpoint in --out");
+                   "Go on from the newest intact checkpoint in --out, which "
+                   "has the model's weights and files");
   command
       .add_option(
           "--workers", options.run.workers,
@@ -253,8 +254,10 @@ void add_train_options(CLI::App &command, TrainOptions &options,
                  " train --weights DIR --data texts --steps 100 --out run\n  " +
                  program +
                  " train --init-seed 1 --model DIR --data texts --steps 1000 "
-                 "--warmup 50 --save-every 200 --out run --resume\n  mpirun "
-                 "-n 2 " +
+                 "--warmup 50 --save-every 200 --out run\n  " +
+                 program +
+                 " train --resume --data texts --steps 1000 --warmup 50 "
+                 "--save-every 200 --out run\n  mpirun -n 2 " +
                  program +
                  " train --weights DIR --data texts --steps 100 --out run\n"
                  "The last one is for programs compiled with --mesh=dp=2; "

@@ -20,16 +20,22 @@ namespace baton {
 
 namespace {
 
-/// The folder whose config and tokenizer the model has.
-std::filesystem::path model_folder(const TrainOptions &options) {
-  if (options.init_seed.has_value() == options.run.weights.has_value())
+/// The folder whose config and tokenizer the model has; none where that is the
+/// checkpoint that is resumed.
+std::optional<std::filesystem::path> model_folder(const TrainOptions &options) {
+  bool given = options.run.weights.has_value();
+  bool random = options.init_seed.has_value();
+  if (given ? random : !random && !options.resume)
     throw Error("give --weights DIR to begin with, or --init-seed S for random "
-                "weights; one of the two");
-  if (options.run.weights) {
-    if (options.model)
-      throw Error("--model is for --init-seed; --weights names the model");
+                "weights; one of the two, or --resume alone");
+  if (options.model && !random)
+    throw Error(std::string("--model is for --init-seed; ") +
+                (given ? "--weights names the model"
+                       : "the checkpoint has the model's files"));
+  if (given)
     return weights_folder(options.run);
-  }
+  if (!random)
+    return std::nullopt;
   if (!options.model)
     throw Error("--init-seed: --model DIR has to say which folder's "
                 "config.json goes with the checkpoints");
@@ -121,7 +127,11 @@ void compare_settings(const nlohmann::json &before, const nlohmann::json &now,
 /// Prepares a run, once in each process, and makes all its steps on each rank.
 void train(const Metadata &metadata, const TrainOptions &options,
            Ranks &ranks) {
-  std::filesystem::path folder = model_folder(options);
+  std::optional<std::filesystem::path> named = model_folder(options);
+  std::optional<ResumePoint> point;
+  if (options.resume)
+    point = resume(options.out, ranks.speak());
+  const std::filesystem::path folder = named ? *named : point->folder;
   std::string dropout = dropout_text(check_model_config(metadata, folder));
   if (!dropout.empty() && !options.run.quiet && ranks.speak())
     std::fprintf(stderr, "note: %s: %s; training has no dropout\n",
@@ -155,9 +165,7 @@ void train(const Metadata &metadata, const TrainOptions &options,
   settings["--accumulate"] = shape.accumulation;
   TrainingState state;
   state.seed = options.seed.value_or(0);
-  std::optional<ResumePoint> point;
-  if (options.resume) {
-    point = resume(options.out, ranks.speak());
+  if (point) {
     state = point->state;
     restore(scale, state, options, point->folder);
     if (options.seed && *options.seed != state.seed)

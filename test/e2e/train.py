@@ -89,7 +89,8 @@ def test(arguments, scratch):
     # Measured or not, also when it goes on after a checkpoint: the same steps.
     measured = train("measured", *weights, "--steps", 30, "--save-every", 10, "--validate-every", 4)
     shutil.rmtree(path("measured/step-30"))
-    rest = train("measured", *weights, "--steps", 30, "--save-every", 10, "--validate-every", 4, "--resume")
+    # The checkpoint has all that a run begins with.
+    rest = train("measured", "--steps", 30, "--save-every", 10, "--validate-every", 4, "--resume")
     expect(rest == measured[20:], f"goes on with {rest}, expected {measured[20:]}")
     losses = {line["step"]: line.pop("validation_loss") for line in measured if "validation_loss" in line}
     expect(sorted(losses) == [4, 8, 12, 16, 20, 24, 28, 30], f"validates after {sorted(losses)}")
@@ -126,6 +127,8 @@ def test(arguments, scratch):
         expect(not os.path.exists(path("refused/step-1")), f"{more}: leaves a checkpoint")
 
     refused("--weights DIR to begin with, or --init-seed S", "--steps", 1)
+    refused("or --resume alone", *weights, "--init-seed", 1, "--steps", 40, "--resume", out="whole")
+    refused("the checkpoint has the model's files", "--model", arguments.folder, "--steps", 40, "--resume", out="whole")
     refused("--model DIR has to say", "--init-seed", 1, "--steps", 1)
     refused("no such folder", "--weights", path("nothing"), "--steps", 1)
     refused("a step takes at most", *weights, "--steps", 1, "--batch", 100000)
