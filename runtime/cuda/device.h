@@ -109,6 +109,8 @@ public:
   /// False once all kernels have ended. Throws Error when one was ended by the
   /// device.
   virtual bool running() = 0;
+  /// Between two looks of the host at what a kernel says.
+  virtual void pause() = 0;
 };
 
 } // namespace baton

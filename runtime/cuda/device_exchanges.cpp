@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <sched.h>
-
 namespace baton {
 
 namespace {
@@ -117,7 +115,7 @@ void DeviceExchanges::connect(const BatonDeviceStep &largest) {
   while (!under_way.empty()) {
     check();
     device->running();
-    sched_yield();
+    device->pause();
   }
 }
 
@@ -142,7 +140,7 @@ void DeviceExchanges::enqueue(uint32_t collective, uint32_t iteration,
     check();
     device->running();
     serve();
-    sched_yield();
+    device->pause();
   }
   const uint32_t number = next_number++;
   const uint64_t step = communicator.step();

@@ -12,8 +12,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include <sched.h>
-
 /// By batonc: of each program what the host does in a step, or null in a
 /// program of one rank.
 extern "C" void (*const baton_host_programs[])(baton::HostStep &);
@@ -265,7 +263,7 @@ bool DeviceExecution::begin_exchanges(const BatonDeviceStep &step,
     while (state.observed && device->running()) {
       exchanges->check();
       if (!answer_question())
-        sched_yield();
+        device->pause();
     }
   });
   return true;
@@ -390,7 +388,7 @@ void DeviceExecution::serve() noexcept {
         if (!go_on())
           break;
       } else {
-        sched_yield();
+        device->pause();
       }
     }
     check_waits();
@@ -422,7 +420,7 @@ void DeviceExecution::drain() noexcept {
       __atomic_store_n(&exchange->answered,
                        __atomic_load_n(&exchange->asked, __ATOMIC_ACQUIRE),
                        __ATOMIC_RELEASE);
-      sched_yield();
+      device->pause();
     }
   } catch (...) {
     // The device has ended them.

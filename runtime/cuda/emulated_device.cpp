@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -28,8 +29,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <sched.h>
 
 /// The kernels, in objects that batonc compiled from their source: persistent
 /// ones, or all of graphs, program after program; then those before products by
@@ -203,7 +202,7 @@ public:
       while (static_cast<int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) -
                                   value) < 0 &&
              !ending)
-        sched_yield();
+        pause();
     });
   }
   bool running() override {
@@ -212,6 +211,11 @@ public:
     if (failure)
       std::rethrow_exception(std::exchange(failure, nullptr));
     return busy;
+  }
+  /// Blocks run on the host's processors: one that looks without end takes
+  /// theirs.
+  void pause() override {
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 
 private:

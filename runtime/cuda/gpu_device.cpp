@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include <sched.h>
+
 /// The kernels, by batonc.
 extern "C" const unsigned char *const baton_cubins[];
 
@@ -288,6 +290,7 @@ public:
     driver.check(result, "the kernel was ended by " + gpu_name);
     return false;
   }
+  void pause() override { sched_yield(); }
 
 private:
   CudaDriver::Stream stream_of(Stream stream) const {
