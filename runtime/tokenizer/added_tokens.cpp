@@ -4,7 +4,7 @@
 
 #include "runtime/tokenizer/utf8.h"
 
-#include <unordered_set>
+#include <map>
 
 namespace baton {
 
@@ -25,27 +25,56 @@ std::string_view last_character(std::string_view text) {
 } // namespace
 
 AddedTokens::AddedTokens(const JsonView &description,
-                         const Normalizer &normalizer) {
-  std::unordered_set<std::string> contents;
+                         const Normalizer &normalizer,
+                         const Vocabulary &vocabulary) {
+  std::map<int32_t, AddedToken> by_id;
   for (const JsonView &element : description.elements()) {
-    AddedToken token{element.at("id").id(),
-                     element.at("content").string(),
-                     element.boolean("single_word", false),
-                     element.boolean("lstrip", false),
-                     element.boolean("rstrip", false),
-                     element.boolean("normalized", false),
-                     element.boolean("special", false)};
-    if (token.content.empty())
-      element.fail("has an empty content");
-    if (!contents.insert(token.content).second)
-      element.fail("repeats '" + token.content + "'");
-    if (!token.normalized)
-      literal.insert(token.content, tokens.size());
-    else if (std::string content = normalizer.apply(token.content);
-             !content.empty())
-      normalized.insert(content, tokens.size());
+    const std::string &content = element.at("content").string();
+    element.at("id").id();
+    const auto option = [&](const char *key) {
+      return element.at(key).boolean();
+    };
+    AddedToken token{0,
+                     content,
+                     option("single_word"),
+                     option("lstrip"),
+                     option("rstrip"),
+                     option("normalized")};
+    const bool is_special = option("special");
+    if (content.empty())
+      continue;
+    token.id = assign_id(content, vocabulary);
+    if (token.normalized)
+      token.spelling = normalizer.apply(content);
+    if (is_special)
+      special.insert(content);
+    by_id.insert_or_assign(token.id, std::move(token));
+  }
+  for (auto &[id, token] : by_id) {
+    if (!token.spelling.empty())
+      (token.normalized ? normalized : literal)
+          .insert(token.spelling, tokens.size());
     tokens.push_back(std::move(token));
   }
+}
+
+int32_t AddedTokens::assign_id(const std::string &content,
+                               const Vocabulary &vocabulary) {
+  if (const auto known = find(content))
+    return *known;
+  const auto known = vocabulary.find(content);
+  const int32_t id = known != vocabulary.end()
+                         ? known->second
+                         : static_cast<int32_t>(vocabulary.size() + beyond++);
+  ids.emplace(content, id);
+  return id;
+}
+
+std::optional<int32_t> AddedTokens::find(const std::string &content) const {
+  const auto found = ids.find(content);
+  if (found == ids.end())
+    return std::nullopt;
+  return found->second;
 }
 
 void AddedTokens::Tree::insert(const std::string &content, size_t token) {
@@ -106,16 +135,6 @@ void AddedTokens::cut_pass(const Tree &tree, std::string_view text,
     if (token.single_word && (word.found_in(last_character(before)) ||
                               word.found_in(first_character(text.substr(end)))))
       continue;
-    // White space that an earlier match took stays with it.
-    if (start < done)
-      continue;
-    if (token.left_strip)
-      while (start > done) {
-        const std::string_view last = last_character(text.substr(0, start));
-        if (!space.found_in(last))
-          break;
-        start -= last.size();
-      }
     if (token.right_strip)
       while (end < text.size()) {
         const std::string_view first = first_character(text.substr(end));
@@ -123,6 +142,19 @@ void AddedTokens::cut_pass(const Tree &tree, std::string_view text,
           break;
         end += first.size();
       }
+    // White space that an earlier match took may be this one's content. It is
+    // then both, and the text goes on behind this one, unless this one takes
+    // what is left on its left, which is nothing.
+    if (token.left_strip) {
+      if (end <= done)
+        continue;
+      while (start > done) {
+        const std::string_view last = last_character(text.substr(0, start));
+        if (!space.found_in(last))
+          break;
+        start -= last.size();
+      }
+    }
     if (start > done)
       sink(text.substr(done, start - done), nullptr, at_start && done == 0);
     sink(text.substr(start, end - start), &token, at_start && start == 0);

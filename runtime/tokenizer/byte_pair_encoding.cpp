@@ -15,9 +15,10 @@ namespace baton {
 
 namespace {
 
-std::string hexadecimal(uint8_t byte) {
+/// "<0x0A>", the spelling of a byte that characters fall back on.
+std::string fallback_spelling(uint8_t byte) {
   char text[8];
-  std::snprintf(text, sizeof(text), "0x%02X", byte);
+  std::snprintf(text, sizeof(text), "<0x%02X>", byte);
   return text;
 }
 
@@ -54,10 +55,15 @@ BytePairEncoding::BytePairEncoding(const JsonView &description, Symbols symbols)
         affix->refuse("'" + affix->string() + "'");
 
   read_vocabulary(description.at("vocab"));
-  byte_fallback = symbols == Symbols::Characters &&
-                  description.boolean("byte_fallback", false);
-  find_byte_tokens(description);
+  read_unknown(description);
   read_merges(description.at("merges"));
+  const bool byte_fallback = description.boolean("byte_fallback", false);
+  for (int value = 0; value < 256; ++value) {
+    const auto byte = static_cast<uint8_t>(value);
+    byte_tokens[byte] = find(spell_byte(byte)).value_or(-1);
+    fallback_tokens[byte] =
+        byte_fallback ? find(fallback_spelling(byte)).value_or(-1) : -1;
+  }
   if (!description.boolean("ignore_merges", false))
     return;
   for (const auto &[text, id] : ids)
@@ -67,33 +73,25 @@ BytePairEncoding::BytePairEncoding(const JsonView &description, Symbols symbols)
       whole_words.emplace(std::move(*bytes), id);
 }
 
-/// With a token for every byte that UTF-8 has, nothing is unknown.
-void BytePairEncoding::find_byte_tokens(const JsonView &description) {
-  const JsonView vocabulary = description.at("vocab");
-  byte_tokens.fill(-1);
-  if (symbols == Symbols::Bytes || byte_fallback)
-    for (int byte = 0; byte < 256; ++byte) {
-      const auto found = ids.find(
-          byte_fallback ? "<" + hexadecimal(static_cast<uint8_t>(byte)) + ">"
-                        : spell_byte(static_cast<uint8_t>(byte)));
-      byte_tokens[byte] = found == ids.end() ? -1 : found->second;
-      const bool occurs = byte != 0xC0 && byte != 0xC1 && byte < 0xF5;
-      if (occurs && byte_tokens[byte] < 0)
-        vocabulary.fail("has no token for the byte " + hexadecimal(byte) +
-                        (byte_fallback
-                             ? ", to fall back on"
-                             : "; it is not a byte-level vocabulary"));
-    }
-  if (symbols == Symbols::Bytes || byte_fallback)
-    return;
+void BytePairEncoding::read_unknown(const JsonView &description) {
+  fuse_unknown = description.boolean("fuse_unk", false);
   const auto name = description.find("unk_token");
   if (!name)
-    description.fail("has neither byte_fallback nor an unk_token");
-  const auto found = ids.find(name->string());
+    return;
+  // Published files name one that they do not have, for texts that need none.
+  if (const auto id = find(name->string()))
+    unknown = *id;
+  else
+    no_unknown = name->complaint("names '" + name->string() +
+                                 "', which is not in the vocabulary, and a "
+                                 "character of the text has no token");
+}
+
+std::optional<int32_t> BytePairEncoding::find(std::string_view text) const {
+  const auto found = ids.find(std::string(text));
   if (found == ids.end())
-    name->fail("is not in the vocabulary");
-  unknown = found->second;
-  fuse_unknown = description.boolean("fuse_unk", false);
+    return std::nullopt;
+  return found->second;
 }
 
 void BytePairEncoding::read_vocabulary(const JsonView &vocabulary) {
@@ -116,53 +114,104 @@ void BytePairEncoding::read_merges(const JsonView &description) {
     description.fail("has too many elements");
   merges.reserve(count);
   int32_t rank = 0;
+  std::optional<bool> spelled_as_strings;
   for (const JsonView &merge : description.elements()) {
+    if (merge.is_string() != spelled_as_strings.value_or(merge.is_string()))
+      merge.fail("is not spelled as those before it");
+    spelled_as_strings = merge.is_string();
+    // The first line of the files that merges were kept in.
+    if (merge.is_string() && merge.string().starts_with("#version"))
+      continue;
     const auto [left, right] = sides(merge);
     const auto id = [&](const std::string &text) {
-      const auto found = ids.find(text);
-      if (found == ids.end())
+      const auto found = find(text);
+      if (!found)
         merge.fail("refers to '" + text + "', which is not in the vocabulary");
-      return found->second;
+      return *found;
     };
-    const uint64_t key = pair(id(left), id(right));
-    if (!merges.emplace(key, Merge{rank++, id(left + right)}).second)
-      merge.fail("repeats the merge of '" + left + "' and '" + right + "'");
+    // Of a merge that is repeated, the last place counts.
+    merges.insert_or_assign(pair(id(left), id(right)),
+                            Merge{rank++, id(left + right)});
   }
 }
 
+/// Collects the tokens that a word starts as.
+class BytePairEncoding::FirstSymbols {
+public:
+  FirstSymbols(const BytePairEncoding &encoding, size_t most)
+      : encoding(encoding) {
+    result.reserve(most);
+  }
+
+  void add(int32_t token) {
+    flush();
+    result.push_back(token);
+  }
+
+  /// A character that no token spells.
+  void add_without_token(std::string_view character) {
+    if (falls_back(character)) {
+      // The reference adds these before an unknown token that still waits.
+      for (const char byte : character)
+        result.push_back(encoding.fallback_tokens[static_cast<uint8_t>(byte)]);
+      return;
+    }
+    if (!encoding.no_unknown.empty())
+      throw Error(encoding.no_unknown);
+    if (encoding.unknown < 0)
+      return;
+    if (!encoding.fuse_unknown)
+      flush();
+    unknown_waits = true;
+  }
+
+  std::vector<int32_t> take() {
+    flush();
+    return std::move(result);
+  }
+
+private:
+  bool falls_back(std::string_view character) const {
+    return std::all_of(character.begin(), character.end(), [&](char byte) {
+      return encoding.fallback_tokens[static_cast<uint8_t>(byte)] >= 0;
+    });
+  }
+
+  void flush() {
+    if (unknown_waits)
+      result.push_back(encoding.unknown);
+    unknown_waits = false;
+  }
+
+  const BytePairEncoding &encoding;
+  std::vector<int32_t> result;
+  /// Until the next character with a token: a run may become one.
+  bool unknown_waits = false;
+};
+
 std::vector<int32_t>
 BytePairEncoding::first_symbols(std::string_view word) const {
-  std::vector<int32_t> result;
-  result.reserve(word.size());
-  const auto add_bytes = [&](std::string_view bytes) {
-    for (const char c : bytes) {
-      const auto byte = static_cast<uint8_t>(c);
-      if (byte_tokens[byte] < 0)
-        throw Error("the tokenizer has no token for the byte " +
-                    hexadecimal(byte));
-      result.push_back(byte_tokens[byte]);
-    }
-  };
+  FirstSymbols result(*this, word.size());
   if (symbols == Symbols::Bytes) {
-    add_bytes(word);
-    return result;
+    for (const char c : word) {
+      const auto byte = static_cast<uint8_t>(c);
+      if (byte_tokens[byte] >= 0)
+        result.add(byte_tokens[byte]);
+      else
+        result.add_without_token(spell_byte(byte));
+    }
+    return result.take();
   }
-  bool is_unknown = false;
   while (!word.empty()) {
     const std::string_view character =
         word.substr(0, first_sequence(word).bytes);
     word.remove_prefix(character.size());
-    const auto found = ids.find(std::string(character));
-    const bool was_unknown = is_unknown;
-    is_unknown = found == ids.end() && !byte_fallback;
-    if (found != ids.end())
-      result.push_back(found->second);
-    else if (byte_fallback)
-      add_bytes(character);
-    else if (!was_unknown || !fuse_unknown)
-      result.push_back(unknown);
+    if (const auto token = find(character))
+      result.add(*token);
+    else
+      result.add_without_token(character);
   }
-  return result;
+  return result.take();
 }
 
 void BytePairEncoding::encode(std::string_view word,

@@ -20,33 +20,37 @@ namespace baton {
 
 class Decoder {
 public:
+  /// Tokens are their spellings, with spaces between them.
+  Decoder();
   /// Reads a "decoder". Supported are ByteLevel, Metaspace, and Sequences of
-  /// Replace, ByteFallback, Fuse and a Strip at the beginning that comes last;
-  /// throws Error for everything else.
+  /// Replace, ByteFallback, Fuse and, behind Fuse, a Strip at the beginning
+  /// that comes last; throws Error for everything else.
   explicit Decoder(const JsonView &description);
-
-  /// Spellings are in the alphabet of bytes.
-  bool is_byte_level() const { return byte_level; }
 
   /// The bytes of a token by its spelling.
   std::string bytes(std::string_view spelling) const;
 
+  /// Those of the first token of a text.
+  std::string first_bytes(std::string_view spelling) const;
+
   /// Takes from the beginning of a whole text what the encoder put there; it
-  /// changes nothing in the middle of one. `first_token` is the number of bytes
-  /// of its first token.
-  void strip_start(std::string &text, size_t first_token) const;
+  /// changes nothing in the middle of one.
+  void strip_start(std::string &text) const;
 
 private:
+  /// One step from a spelling to bytes, of the first token and of others.
+  using Replacement = std::function<std::string(std::string_view, bool first)>;
+
   void read(const JsonView &description);
+  std::string bytes(std::string_view spelling, bool first) const;
 
   bool byte_level = false;
   bool byte_fallback = false;
-  std::vector<std::function<std::string(std::string_view)>> replacements;
-  /// At most so many of this character at the beginning of a text ...
+  bool fused = false;
+  std::vector<Replacement> replacements;
+  /// At most so many of this character at the beginning of a text.
   std::string stripped;
   size_t strip_count = 0;
-  /// ... or all spaces of the first token.
-  bool strip_first_token = false;
 };
 
 } // namespace baton

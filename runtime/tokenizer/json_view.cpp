@@ -78,9 +78,12 @@ bool JsonView::boolean(const std::string &key, bool otherwise) const {
   return found ? found->boolean() : otherwise;
 }
 
-void JsonView::fail(const std::string &complaint) const {
-  throw Error(*file + ": " + (path.empty() ? "the document" : path) + " " +
-              complaint);
+std::string JsonView::complaint(const std::string &what) const {
+  return *file + ": " + (path.empty() ? "the document" : path) + " " + what;
+}
+
+void JsonView::fail(const std::string &what) const {
+  throw Error(complaint(what));
 }
 
 } // namespace baton

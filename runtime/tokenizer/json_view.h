@@ -51,7 +51,9 @@ public:
   /// The boolean member, or `otherwise` when it is missing or null.
   bool boolean(const std::string &key, bool otherwise) const;
 
-  [[noreturn]] void fail(const std::string &complaint) const;
+  /// A sentence about this value that names the file and its place in it.
+  std::string complaint(const std::string &what) const;
+  [[noreturn]] void fail(const std::string &what) const;
   /// Fails for something that is well-formed and not implemented here.
   [[noreturn]] void refuse(const std::string &feature) const {
     fail(feature + " is not supported");

@@ -2,6 +2,7 @@
 
 #include "runtime/tokenizer/pre_tokenizer.h"
 
+#include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/normalizer.h"
 
 namespace baton {
@@ -14,23 +15,44 @@ namespace {
 constexpr const char *byte_level_pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
+/// All of ASCII's that is neither a letter, a digit nor a space, and Unicode's.
+constexpr const char *punctuation_pattern = R"([!-/:-@\[-`{-~\p{P}])";
+
+/// Words, of which joiners are part (UTS 18, annex C), and runs of all else but
+/// white space.
+constexpr const char *word_pattern =
+    R"([\w\x{200C}\x{200D}]+|[^\w\x{200C}\x{200D}\s]+)";
+
 } // namespace
 
 PreTokenizer::PreTokenizer(const JsonView &description) { read(description); }
 
 void PreTokenizer::read(const JsonView &description) {
-  if (has_byte_level)
-    description.refuse("a pre-tokenizer behind ByteLevel");
   const std::string &type = description.at("type").string();
   if (type == "Sequence") {
     for (const JsonView &element : description.at("pretokenizers").elements())
       read(element);
   } else if (type == "Split") {
-    read_split(description);
+    add_split(read_pattern(description.at("pattern")),
+              read_behavior(description.at("behavior")),
+              description.boolean("invert", false));
+  } else if (type == "CharDelimiterSplit") {
+    add_split(Regex::literal(description.at("delimiter").string()),
+              Behavior::Removed);
   } else if (type == "Digits") {
     const bool individual = description.boolean("individual_digits", false);
-    Regex digits(individual ? R"(\p{N})" : R"(\p{N}+)");
-    steps.push_back({{}, Split{digits, Split::Isolated}});
+    add_split(Regex(individual ? R"(\p{N})" : R"(\p{N}+)"), Behavior::Isolated);
+  } else if (type == "Punctuation") {
+    const auto behavior = description.find("behavior");
+    add_split(Regex(punctuation_pattern),
+              behavior ? read_behavior(*behavior) : Behavior::Isolated);
+  } else if (type == "Whitespace") {
+    add_split(Regex(word_pattern), Behavior::Removed, /*inverted=*/true);
+  } else if (type == "WhitespaceSplit") {
+    add_split(Regex(R"(\s)"), Behavior::Removed);
+  } else if (type == "BertPreTokenizer") {
+    add_split(Regex(R"(\s)"), Behavior::Removed);
+    add_split(Regex(punctuation_pattern), Behavior::Isolated);
   } else if (type == "Metaspace") {
     read_metaspace(description);
   } else if (type == "ByteLevel") {
@@ -40,20 +62,26 @@ void PreTokenizer::read(const JsonView &description) {
   }
 }
 
-void PreTokenizer::read_split(const JsonView &description) {
-  const std::string &behavior = description.at("behavior").string();
-  const bool invert = description.boolean("invert", false);
-  Split split{read_pattern(description.at("pattern")), Split::Isolated};
-  if (behavior == "Removed")
-    split.kind = invert ? Split::RestRemoved : Split::MatchesRemoved;
-  else if (behavior == "MergedWithPrevious" && !invert)
-    split.kind = Split::WithPrevious;
-  else if (behavior == "MergedWithNext" && !invert)
-    split.kind = Split::WithNext;
-  else if (behavior != "Isolated")
-    description.at("behavior")
-        .refuse("'" + behavior + "'" + (invert ? ", inverted," : ""));
-  steps.push_back({{}, std::move(split)});
+PreTokenizer::Behavior
+PreTokenizer::read_behavior(const JsonView &description) {
+  const std::string &name = description.string();
+  if (name == "Isolated")
+    return Behavior::Isolated;
+  if (name == "Removed")
+    return Behavior::Removed;
+  if (name == "MergedWithPrevious")
+    return Behavior::WithPrevious;
+  if (name == "MergedWithNext")
+    return Behavior::WithNext;
+  if (name == "Contiguous")
+    return Behavior::Contiguous;
+  description.refuse("'" + name + "'");
+}
+
+void PreTokenizer::add_split(Regex regex, Behavior behavior, bool inverted) {
+  Step step;
+  step.split = Split{std::move(regex), behavior, inverted};
+  steps.push_back(std::move(step));
 }
 
 void PreTokenizer::read_metaspace(const JsonView &description) {
@@ -72,17 +100,18 @@ void PreTokenizer::read_metaspace(const JsonView &description) {
   }
   Step step;
   if (description.boolean("split", true))
-    step.split = Split{Regex::literal(metaspace.replacement), Split::WithNext};
+    step.split =
+        Split{Regex::literal(metaspace.replacement), Behavior::WithNext};
   step.metaspace = std::move(metaspace);
   steps.push_back(std::move(step));
 }
 
 void PreTokenizer::read_byte_level(const JsonView &description) {
-  has_byte_level = true;
   Step step;
+  step.bytes = true;
   step.prefix_space = description.boolean("add_prefix_space", true);
   if (description.boolean("use_regex", true))
-    step.split = Split{Regex(byte_level_pattern), Split::Isolated};
+    step.split = Split{Regex(byte_level_pattern), Behavior::Isolated};
   steps.push_back(std::move(step));
 }
 
@@ -113,34 +142,41 @@ void PreTokenizer::split_from(size_t index, std::string_view text,
     text = changed;
   }
   const auto pass_on = [&](std::string_view piece) {
-    split_from(index + 1, piece, at_start && piece.data() == text.data(), sink);
+    const bool first = at_start && piece.data() == text.data();
+    if (!step.bytes || index + 1 == steps.size())
+      return split_from(index + 1, piece, first, sink);
+    std::string spelled;
+    for (const char byte : piece)
+      spelled += spell_byte(static_cast<uint8_t>(byte));
+    split_from(index + 1, spelled, first, sink);
   };
   if (!step.split)
     return pass_on(text);
-  const Split &split = *step.split;
-  // Pieces lie behind one another, so that several are one.
+  const auto &[regex, behavior, inverted] = *step.split;
+  // Pieces lie behind one another, so that several are one word.
   const char *begin = text.data(), *held = begin;
   const auto up_to = [&](const char *end) {
     if (end != held)
       pass_on(std::string_view(held, static_cast<size_t>(end - held)));
     held = end;
   };
-  split.regex.cut(text, [&](std::string_view piece, bool match) {
-    switch (split.kind) {
-    case Split::Isolated:
-      return pass_on(piece);
-    case Split::MatchesRemoved:
-      return match ? void() : pass_on(piece);
-    case Split::RestRemoved:
-      return match ? pass_on(piece) : void();
-    case Split::WithPrevious:
-      return match ? up_to(piece.data() + piece.size()) : void();
-    case Split::WithNext:
-      return match ? up_to(piece.data()) : void();
-    }
+  bool is_first = true, was_match = false;
+  regex.cut(text, [&](std::string_view piece, bool match) {
+    const bool is_match = match != inverted;
+    const bool joins =
+        !is_first &&
+        (behavior == Behavior::WithPrevious ? is_match && !was_match
+         : behavior == Behavior::WithNext
+             ? was_match && !is_match
+             : behavior == Behavior::Contiguous && is_match == was_match);
+    if (!joins)
+      up_to(piece.data());
+    if (behavior == Behavior::Removed && is_match)
+      held = piece.data() + piece.size();
+    is_first = false;
+    was_match = is_match;
   });
-  if (split.kind == Split::WithPrevious || split.kind == Split::WithNext)
-    up_to(begin + text.size());
+  up_to(begin + text.size());
 }
 
 } // namespace baton

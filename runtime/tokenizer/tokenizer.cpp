@@ -23,78 +23,73 @@ namespace baton {
 struct Tokenizer::Tables {
   explicit Tables(const JsonView &description);
 
+  void spell(int32_t id, const std::string &spelling);
   void read_post_processor(const JsonView &description);
   void read_template(const JsonView &description);
+  void read_begin_and_end(const JsonView &description);
+  std::vector<int32_t> post_process(std::vector<int32_t> tokens,
+                                    bool add_special_tokens) const;
 
   Normalizer normalizer;
-  AddedTokens added_tokens;
   PreTokenizer pre_tokenizer;
   BytePairEncoding encoding;
+  AddedTokens added_tokens;
   Decoder decoder;
-  /// What the post-processor puts before and behind the tokens of a text.
-  std::vector<int32_t> prefix, suffix;
+  /// What a post-processor makes of the tokens of a text: its own and, where
+  /// there is nothing, the text's.
+  using Template = std::vector<std::optional<std::vector<int32_t>>>;
+  /// Each is applied to what those before it made.
+  std::vector<Template> templates;
 
-  /// The bytes of all tokens, and which of them are special.
-  std::unordered_map<int32_t, std::string> bytes;
+  /// The bytes of all tokens, those of the first of a text where they are
+  /// others, and which tokens are special.
+  std::unordered_map<int32_t, std::string> bytes, first_bytes;
   std::unordered_set<int32_t> special;
 };
 
 namespace {
 
-AddedTokens read_added_tokens_of(const JsonView &description,
-                                 const Normalizer &normalizer) {
-  const auto added = description.find("added_tokens");
-  return added ? AddedTokens(*added, normalizer) : AddedTokens();
-}
-
 /// A part of the description that may be missing.
-template <typename Part>
-Part read_part(const JsonView &description, const char *key) {
+template <typename Part, typename... Arguments>
+Part read_part(const JsonView &description, const char *key,
+               const Arguments &...arguments) {
   const auto part = description.find(key);
-  return part ? Part(*part) : Part();
+  return part ? Part(*part, arguments...) : Part();
 }
 
 } // namespace
 
 Tokenizer::Tables::Tables(const JsonView &description)
     : normalizer(read_part<Normalizer>(description, "normalizer")),
-      added_tokens(read_added_tokens_of(description, normalizer)),
       pre_tokenizer(read_part<PreTokenizer>(description, "pre_tokenizer")),
       encoding(description.at("model"),
                pre_tokenizer.is_byte_level()
                    ? BytePairEncoding::Symbols::Bytes
                    : BytePairEncoding::Symbols::Characters),
-      decoder(description.at("decoder")) {
-  if (decoder.is_byte_level() != pre_tokenizer.is_byte_level())
-    description.at("decoder").refuse(
-        "bytes on one side and characters on the other");
-
+      added_tokens(read_part<AddedTokens>(description, "added_tokens",
+                                          normalizer, encoding.vocabulary())),
+      decoder(read_part<Decoder>(description, "decoder")) {
   const auto &vocabulary = encoding.vocabulary();
   bytes.reserve(vocabulary.size() + added_tokens.all().size());
   for (const auto &[text, id] : vocabulary)
-    bytes.emplace(id, decoder.bytes(text));
-  for (const AddedToken &token : added_tokens.all()) {
-    const auto known = vocabulary.find(token.content);
-    if (known != vocabulary.end() && known->second != token.id)
-      description.at("added_tokens")
-          .fail("gives '" + token.content + "' the id " +
-                std::to_string(token.id) + ", the vocabulary gives it " +
-                std::to_string(known->second));
-    const auto [holder, added] = bytes.emplace(token.id, token.content);
-    if (!added && known == vocabulary.end())
-      description.at("added_tokens")
-          .fail("gives '" + token.content + "' the id " +
-                std::to_string(token.id) + ", which another token has already");
-    // It is written as it is matched.
-    const std::string content =
-        token.normalized ? normalizer.apply(token.content) : token.content;
-    holder->second = decoder.is_byte_level() ? content : decoder.bytes(content);
-    if (token.special)
-      special.insert(token.id);
-  }
-
+    spell(id, text);
+  for (const AddedToken &token : added_tokens.all())
+    spell(token.id, token.spelling);
   if (const auto processor = description.find("post_processor"))
     read_post_processor(*processor);
+}
+
+/// An added token may take the id of another one.
+void Tokenizer::Tables::spell(int32_t id, const std::string &spelling) {
+  std::string whole = decoder.bytes(spelling);
+  std::string first = decoder.first_bytes(spelling);
+  first_bytes.erase(id);
+  if (first != whole)
+    first_bytes.emplace(id, std::move(first));
+  bytes.insert_or_assign(id, std::move(whole));
+  special.erase(id);
+  if (added_tokens.is_special(spelling))
+    special.insert(id);
 }
 
 void Tokenizer::Tables::read_post_processor(const JsonView &description) {
@@ -104,34 +99,56 @@ void Tokenizer::Tables::read_post_processor(const JsonView &description) {
       read_post_processor(element);
   else if (type == "TemplateProcessing")
     read_template(description);
+  else if (type == "BertProcessing" || type == "RobertaProcessing")
+    read_begin_and_end(description);
   else if (type != "ByteLevel") // That one only moves offsets.
     description.refuse("type '" + type + "'");
 }
 
 void Tokenizer::Tables::read_template(const JsonView &description) {
   const JsonView specials = description.at("special_tokens");
-  std::vector<int32_t> before, behind;
-  bool has_text = false;
+  Template pieces;
   for (const JsonView &piece : description.at("single").elements()) {
     if (const auto text = piece.find("Sequence")) {
-      if (has_text || text->at("id").string() != "A")
+      if (text->at("id").string() != "A")
         piece.refuse("a second text in the template of a single one");
-      has_text = true;
+      pieces.emplace_back();
       continue;
     }
     const JsonView special =
         specials.at(piece.at("SpecialToken").at("id").string());
-    for (const JsonView &id : special.at("ids").elements()) {
-      if (!bytes.contains(id.id()))
-        id.fail("is an id that no token has");
-      (has_text ? behind : before).push_back(id.id());
-    }
+    std::vector<int32_t> tokens;
+    for (const JsonView &id : special.at("ids").elements())
+      tokens.push_back(id.id());
+    pieces.emplace_back(std::move(tokens));
   }
-  if (!has_text)
-    description.at("single").fail("has no place for the text");
-  // A later processor puts its tokens around those of an earlier one.
-  prefix.insert(prefix.begin(), before.begin(), before.end());
-  suffix.insert(suffix.end(), behind.begin(), behind.end());
+  templates.push_back(std::move(pieces));
+}
+
+/// "cls" and "sep", each a pair of a spelling and an id.
+void Tokenizer::Tables::read_begin_and_end(const JsonView &description) {
+  const auto id = [&](const char *key) {
+    const std::vector<JsonView> pair = description.at(key).elements();
+    if (pair.size() != 2)
+      description.at(key).fail("is not a token and its id");
+    return std::vector<int32_t>{pair[1].id()};
+  };
+  templates.push_back({id("cls"), std::nullopt, id("sep")});
+}
+
+std::vector<int32_t>
+Tokenizer::Tables::post_process(std::vector<int32_t> tokens,
+                                bool add_special_tokens) const {
+  for (const Template &pieces : templates) {
+    std::vector<int32_t> result;
+    for (const auto &piece : pieces)
+      if (!piece)
+        result.insert(result.end(), tokens.begin(), tokens.end());
+      else if (add_special_tokens)
+        result.insert(result.end(), piece->begin(), piece->end());
+    tokens = std::move(result);
+  }
+  return tokens;
 }
 
 Tokenizer::Tokenizer(std::shared_ptr<const Tables> tables)
@@ -172,8 +189,6 @@ std::vector<int32_t> Tokenizer::encode(std::string_view utf8,
                                        bool add_special_tokens) const {
   const std::string text = replace_ill_formed(utf8);
   std::vector<int32_t> tokens;
-  if (add_special_tokens)
-    tokens = tables->prefix;
   tables->added_tokens.cut(
       text, tables->normalizer,
       [&](std::string_view piece, const AddedToken *token, bool at_start) {
@@ -185,26 +200,25 @@ std::vector<int32_t> Tokenizer::encode(std::string_view utf8,
                                         tables->encoding.encode(word, tokens);
                                       });
       });
-  if (add_special_tokens)
-    tokens.insert(tokens.end(), tables->suffix.begin(), tables->suffix.end());
-  return tokens;
+  return tables->post_process(std::move(tokens), add_special_tokens);
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> tokens,
                               bool skip_special_tokens, bool at_start) const {
   std::string bytes;
-  size_t first_token = 0;
-  bool is_first = true;
+  bool is_first = at_start;
   for (const int32_t token : tokens) {
     if (skip_special_tokens && is_special(token))
       continue;
-    bytes += token_bytes(token);
-    if (is_first)
-      first_token = bytes.size();
-    is_first = false;
+    const auto first = tables->first_bytes.find(token);
+    bytes += is_first && first != tables->first_bytes.end()
+                 ? std::string_view(first->second)
+                 : token_bytes(token);
+    // An id that no token has stands for nothing.
+    is_first &= !tables->bytes.contains(token);
   }
   if (at_start)
-    tables->decoder.strip_start(bytes, first_token);
+    tables->decoder.strip_start(bytes);
   return replace_ill_formed(bytes);
 }
 
@@ -218,9 +232,8 @@ bool Tokenizer::is_special(int32_t token) const {
 }
 
 std::optional<int32_t> Tokenizer::token_id(std::string_view content) const {
-  for (const AddedToken &token : tables->added_tokens.all())
-    if (token.content == content)
-      return token.id;
+  if (const auto added = tables->added_tokens.find(std::string(content)))
+    return added;
   const auto &vocabulary = tables->encoding.vocabulary();
   const auto found = vocabulary.find(std::string(content));
   if (found == vocabulary.end())
