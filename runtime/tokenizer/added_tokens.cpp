@@ -28,6 +28,7 @@ AddedTokens::AddedTokens(const JsonView &description,
                          const Normalizer &normalizer,
                          const Vocabulary &vocabulary) {
   std::map<int32_t, AddedToken> by_id;
+  std::unordered_map<int32_t, std::string> spellings;
   for (const JsonView &element : description.elements()) {
     const std::string &content = element.at("content").string();
     element.at("id").id();
@@ -35,6 +36,7 @@ AddedTokens::AddedTokens(const JsonView &description,
       return element.at(key).boolean();
     };
     AddedToken token{0,
+                     content,
                      content,
                      option("single_word"),
                      option("lstrip"),
@@ -44,16 +46,19 @@ AddedTokens::AddedTokens(const JsonView &description,
     if (content.empty())
       continue;
     token.id = assign_id(content, vocabulary);
+    // Once normalized, a token keeps that spelling whatever comes after it.
     if (token.normalized)
-      token.spelling = normalizer.apply(content);
+      spellings[token.id] = token.matched = normalizer.apply(content);
+    if (const auto kept = spellings.find(token.id); kept != spellings.end())
+      token.spelling = kept->second;
     if (is_special)
       special.insert(content);
     by_id.insert_or_assign(token.id, std::move(token));
   }
   for (auto &[id, token] : by_id) {
-    if (!token.spelling.empty())
+    if (!token.matched.empty())
       (token.normalized ? normalized : literal)
-          .insert(token.spelling, tokens.size());
+          .insert(token.matched, tokens.size());
     tokens.push_back(std::move(token));
   }
 }

@@ -32,7 +32,8 @@ namespace baton {
 
 struct AddedToken {
   int32_t id;
-  /// What it is matched by and decoded to.
+  /// What it is matched by, and what it is decoded from.
+  std::string matched;
   std::string spelling;
   /// Matches only where no word character touches it.
   bool single_word;

@@ -5,6 +5,8 @@
 #include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/normalizer.h"
 
+#include <algorithm>
+
 namespace baton {
 
 namespace {
@@ -98,6 +100,10 @@ void PreTokenizer::read_metaspace(const JsonView &description) {
     // The spelling of older versions.
     metaspace.prepend = Metaspace::Never;
   }
+  // The reference then takes several words for the first one.
+  if (metaspace.prepend == Metaspace::First &&
+      std::ranges::any_of(steps, &Step::bytes))
+    description.refuse("prepend_scheme 'first' behind ByteLevel");
   Step step;
   if (description.boolean("split", true))
     step.split =
