@@ -25,7 +25,8 @@ CHARACTERS = ("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789    \n\t\r.,;:!?'\"-_()
 
 
 def spelled_bytes(tokenizers):
-    return sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    """The characters that spell bytes."""
+    return set(tokenizers.pre_tokenizers.ByteLevel.alphabet())
 
 
 def trained(tokenizers, texts):
@@ -37,7 +38,7 @@ def trained(tokenizers, texts):
             tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)])
         tokenizer.decoder = tokenizers.decoders.ByteLevel()
         tokenizer.train_from_iterator(texts * 3, tokenizers.trainers.BpeTrainer(
-            vocab_size=size, initial_alphabet=spelled_bytes(tokenizers), show_progress=False))
+            vocab_size=size, initial_alphabet=sorted(spelled_bytes(tokenizers)), show_progress=False))
         yield json.loads(tokenizer.to_str())
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()

