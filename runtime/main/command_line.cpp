@@ -346,7 +346,8 @@ int run(int argc, char **argv, std::string_view metadata_text) {
                        "Print one JSON object at the end instead of the text");
   generating->footer(
       "The text is printed as it is generated. Without a tokenizer.json in "
-      "the folder, --tokens\nprints token ids.\n\nExamples:\n  " +
+      "the folder, or with one\nthat is not supported, --tokens prints token "
+      "ids.\n\nExamples:\n  " +
       program +
       " generate --weights DIR --prompt \"Once upon a time\" "
       "--max-new-tokens 64\n  " +

@@ -26,17 +26,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// The folder's tokenizer. One that is not understood is none, but for those
+/// who need one.
 std::optional<Tokenizer> find_tokenizer(const std::filesystem::path &folder,
-                                        bool needed) {
+                                        bool needed, bool quiet) {
   std::filesystem::path file = folder / "tokenizer.json";
   std::error_code failure;
-  if (std::filesystem::exists(file, failure))
+  if (!std::filesystem::exists(file, failure)) {
+    if (needed)
+      throw Error(file.string() +
+                  ": no such file; without it, give --tokens instead of "
+                  "--prompt");
+    return std::nullopt;
+  }
+  try {
     return Tokenizer::load(file);
-  if (needed)
-    throw Error(file.string() +
-                ": no such file; without it, give --tokens instead of "
-                "--prompt");
-  return std::nullopt;
+  } catch (const Error &error) {
+    if (needed)
+      throw Error(std::string(error.what()) +
+                  "; give --tokens instead of --prompt");
+    if (!quiet)
+      std::fprintf(stderr, "note: %s; tokens are printed, not text\n",
+                   error.what());
+    return std::nullopt;
+  }
 }
 
 std::vector<int32_t> prompt_tokens(const GenerateOptions &options,
@@ -151,8 +164,8 @@ static void generate(const Metadata &metadata, const GenerateOptions &options,
     throw Error("generate: give either --prompt TEXT or --tokens 1,2,3");
   unsigned workers = program_workers(options.run, metadata);
   std::filesystem::path folder = weights_folder(options.run);
-  std::optional<Tokenizer> tokenizer =
-      find_tokenizer(folder, /*needed=*/options.prompt.has_value());
+  std::optional<Tokenizer> tokenizer = find_tokenizer(
+      folder, /*needed=*/options.prompt.has_value(), options.run.quiet);
 
   GenerationRequest request;
   request.prompt = prompt_tokens(options, metadata, tokenizer);

@@ -45,6 +45,20 @@ std::optional<std::filesystem::path> model_folder(const TrainOptions &options) {
   return *options.model;
 }
 
+/// The folder's tokenizer, if there is one, for data that is text.
+std::optional<Tokenizer> find_tokenizer(const std::filesystem::path &folder) {
+  std::filesystem::path file = folder / "tokenizer.json";
+  std::error_code failure;
+  if (!std::filesystem::exists(file, failure))
+    return std::nullopt;
+  try {
+    return Tokenizer::load(file);
+  } catch (const Error &error) {
+    throw Error(std::string(error.what()) +
+                "; give --data a token file (.u16, .u32) instead of text");
+  }
+}
+
 /// Those of a step, which the schedule of a pipeline says.
 uint64_t microbatches(const Metadata &metadata, const TrainOptions &options) {
   std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json);
@@ -152,9 +166,9 @@ void train(const Metadata &metadata, const TrainOptions &options,
   std::optional<Tokenizer> tokenizer;
   DatasetOptions dataset_options;
   dataset_options.vocabulary = metadata.vocabulary;
-  std::error_code failure;
-  if (std::filesystem::exists(folder / "tokenizer.json", failure)) {
-    tokenizer = Tokenizer::load(folder / "tokenizer.json");
+  if (!Dataset::is_token_file(options.data))
+    tokenizer = find_tokenizer(folder);
+  if (tokenizer) {
     dataset_options.tokenizer = &*tokenizer;
     dataset_options.end_of_text =
         end_of_text_token(*tokenizer, read_stop_tokens(folder));

@@ -77,6 +77,12 @@ end_of_text_token(const Tokenizer &tokenizer,
   return std::nullopt;
 }
 
+bool Dataset::is_token_file(const fs::path &path) {
+  std::error_code ignored;
+  return (path.extension() == ".u16" || path.extension() == ".u32") &&
+         !fs::is_directory(path, ignored);
+}
+
 Dataset Dataset::open(const fs::path &path, const DatasetOptions &options) {
   Dataset result;
   result.name = path.string();
@@ -93,14 +99,11 @@ Dataset Dataset::open(const fs::path &path, const DatasetOptions &options) {
                      ? "no such file or folder"
                      : failure.message()));
 
-  bool is_folder = fs::is_directory(status);
-  if (!is_folder && path.extension() == ".u16") {
-    result.add_token_file(path, 2);
-  } else if (!is_folder && path.extension() == ".u32") {
-    result.add_token_file(path, 4);
+  if (is_token_file(path)) {
+    result.add_token_file(path, path.extension() == ".u16" ? 2 : 4);
   } else {
     std::vector<fs::path> files = {path};
-    if (is_folder)
+    if (fs::is_directory(status))
       files = find_text_files(path);
     if (options.tokenizer)
       result.add_text(files, options);

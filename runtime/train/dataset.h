@@ -72,6 +72,9 @@ struct SequenceSplit {
 /// truncating one while it is in use ends the process with a bus error.
 class Dataset {
 public:
+  /// Whether a path is read as a file of tokens, which needs no tokenizer.
+  static bool is_token_file(const std::filesystem::path &path);
+
   /// Throws Error, naming --data and the file, when one cannot be read, holds a
   /// token beyond the vocabulary or half a token, and when there are no tokens
   /// at all.

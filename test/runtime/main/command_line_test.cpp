@@ -44,10 +44,13 @@ void write_checkpoint(const std::filesystem::path &folder) {
   test::write_file(folder / "config.json", R"({"eos_token_id": 2})");
 }
 
-/// Token 3 + b is the byte b; 2 is the special end of text.
-void write_tokenizer(const std::filesystem::path &folder) {
-  Json added = Json::array();
-  for (const char *content : {"<s>", "<unk>", "</s>"})
+/// Token 3 + b is the byte b; 2 is the special end of text. No token is one of
+/// the bytes in `without`.
+void write_tokenizer(const std::filesystem::path &folder,
+                     const std::string &without = "") {
+  Json added = Json::array(), tokens;
+  for (const char *content : {"<s>", "<unk>", "</s>"}) {
+    tokens[content] = added.size();
     added.push_back({{"id", added.size()},
                      {"content", content},
                      {"single_word", false},
@@ -55,9 +58,10 @@ void write_tokenizer(const std::filesystem::path &folder) {
                      {"rstrip", false},
                      {"normalized", false},
                      {"special", true}});
-  Json tokens;
+  }
   for (int byte = 0; byte < 256; ++byte)
-    tokens[spell_byte(static_cast<uint8_t>(byte))] = byte + 3;
+    if (without.find(static_cast<char>(byte)) == std::string::npos)
+      tokens[spell_byte(static_cast<uint8_t>(byte))] = byte + 3;
   Json byte_level = {{"type", "ByteLevel"},
                      {"add_prefix_space", false},
                      {"trim_offsets", true},
@@ -167,6 +171,61 @@ TEST_F(CommandLineTest, TextIsWhatDecodingAllTokensGives) {
       Tokenizer::load(std::filesystem::path(weights()) / "tokenizer.json");
   EXPECT_EQ(json["text"],
             tokenizer.decode(json["tokens"].get<std::vector<int32_t>>(), true));
+}
+
+TEST_F(CommandLineTest, BytesWithoutATokenAreDropped) {
+  write_tokenizer(weights(), "xy\xC3");
+  Json json = Json::parse(run_weights({"generate", "--prompt", "axbyé",
+                                       "--max-new-tokens=1", "--json"})
+                              .output);
+  EXPECT_EQ(json["prompt_tokens"], Json({3 + 'a', 3 + 'b', 3 + 0xA9}));
+  expect_error(
+      run_weights({"generate", "--prompt", "xyx", "--max-new-tokens=1"}),
+      "--prompt: there is no token");
+}
+
+/// A tokenizer that is not understood stops what needs text, and nothing else.
+TEST_F(CommandLineTest, TokensNeedNoTokenizerThatIsUnderstood) {
+  for (const auto &[text, complaint] :
+       {std::pair("{", "malformed JSON"), std::pair("{}", "has no 'model'"),
+        std::pair(R"({"model": {"type": "Unigram", "vocab": []}})",
+                  "model.type 'Unigram' is not supported")}) {
+    test::write_file(folder / "weights/tokenizer.json", text);
+    std::vector<std::string> tokens = {"generate", "--tokens=240",
+                                       "--max-new-tokens=20"};
+    Result result = run_weights(tokens);
+    EXPECT_EQ(result.status, 0) << result.errors;
+    EXPECT_EQ(result.output, std::string(chain) + "\n");
+    size_t note = result.errors.find("note: ");
+    ASSERT_NE(note, std::string::npos) << result.errors;
+    std::string line =
+        result.errors.substr(note, result.errors.find('\n', note) - note);
+    EXPECT_NE(line.find(weights() + "/tokenizer.json: "), std::string::npos)
+        << line;
+    EXPECT_NE(line.find(complaint), std::string::npos) << line;
+    EXPECT_TRUE(line.ends_with("; tokens are printed, not text")) << line;
+    EXPECT_EQ(result.errors.find("note: ", note + 1), std::string::npos)
+        << result.errors;
+
+    tokens.push_back("--quiet");
+    result = run_weights(tokens);
+    EXPECT_EQ(result.output, std::string(chain) + "\n");
+    EXPECT_EQ(result.errors, "");
+    tokens.push_back("--json");
+    Json json = Json::parse(run_weights(tokens).output);
+    EXPECT_EQ(json["text"], nullptr);
+    EXPECT_EQ(json["tokens"].size(), 11u);
+
+    result = run_weights({"logits", "--tokens=1,240", "--out",
+                          (folder / "logits.npy").string(), "--quiet"});
+    EXPECT_EQ(result.status, 0) << result.errors;
+    EXPECT_EQ(result.errors, "");
+
+    result = run_weights({"generate", "--prompt=a", "--max-new-tokens=3"});
+    expect_error(result, weights() + "/tokenizer.json: ");
+    expect_error(result, complaint);
+    expect_error(result, "; give --tokens instead of --prompt");
+  }
 }
 
 TEST_F(CommandLineTest, TheSameForAnyWorkersChunksAndOrigins) {

@@ -161,6 +161,18 @@ protected:
 
 } // namespace
 
+TEST_F(TrainRanksTest, TokensNeedNoTokenizerThatIsUnderstood) {
+  Lines without = parse(run(train(1, "without")));
+  write_file(folder.path / "tokenizer.json",
+             R"({"model": {"type": "Unigram", "vocab": []}})");
+  EXPECT_EQ(parse(run(train(1, "with"))), without);
+  write_file(folder.path / "text.txt", std::string(2000, 'a'));
+  EXPECT_EQ(refused(train(1, "text", {"--data", path("text.txt")})),
+            path("tokenizer.json") +
+                ": model.type 'Unigram' is not supported; give --data a token "
+                "file (.u16, .u32) instead of text");
+}
+
 TEST_F(TrainRanksTest, TwoAreAsOne) {
   const Words flags = {"--validate-every", "3"};
   Lines one = parse(run(train(1, "one", flags)));

@@ -137,12 +137,8 @@ TEST(TokenizerFile, MalformedJsonIsRefused) {
 }
 
 TEST(TokenizerFile, EveryRequiredKeyIsMissed) {
-  for (const char *key : {"decoder", "model"})
-    expect_refusal([&](json &file) { file.erase(key); }, "the document",
-                   "has no '" + std::string(key) + "'");
-  // Without one, words are made of characters.
-  expect_refusal([](json &file) { file.erase("pre_tokenizer"); }, "model",
-                 "has neither byte_fallback nor an unk_token");
+  expect_refusal([](json &file) { file.erase("model"); }, "the document",
+                 "has no 'model'");
   for (const char *key : {"vocab", "merges"})
     expect_refusal([&](json &file) { file["model"].erase(key); }, "model",
                    "has no '" + std::string(key) + "'");
@@ -167,8 +163,6 @@ TEST(TokenizerFile, IdsAreChecked) {
                    "model.vocab.ab", "not a token id");
   expect_refusal([](json &file) { file["model"]["vocab"]["ab"] = 7; },
                  "model.vocab", "gives the id 7 to two tokens");
-  expect_refusal([](json &file) { file["model"]["vocab"].erase("Ġ"); },
-                 "model.vocab", "no token for the byte 0x20");
 }
 
 TEST(TokenizerFile, MergesAreChecked) {
@@ -182,25 +176,78 @@ TEST(TokenizerFile, MergesAreChecked) {
   expect_refusal(merges({"ab"}), "model.merges.0", "not two tokens");
   expect_refusal(merges({"a b c"}), "model.merges.0", "not two tokens");
   expect_refusal(merges({{"a", "b", "c"}}), "model.merges.0", "not two tokens");
-  expect_refusal(merges({"a b", "a b"}), "model.merges.1", "repeats");
+  expect_refusal(merges({"a b", json::array({"ab", "c"})}), "model.merges.1",
+                 "is not spelled as those before it");
+  // The last place of a merge counts, and a comment has none.
+  const auto repeated = [&](json &file) {
+    file["model"]["vocab"]["bc"] = 258;
+    merges({"#version: 0.2", "a b", "b c", "a b"})(file);
+  };
+  EXPECT_EQ(encode(repeated, "abc"), (std::vector<int32_t>{'a', 258}));
 }
 
 TEST(TokenizerFile, AddedTokensAreChecked) {
   const auto tokens = [](const json &tokens) {
     return [=](json &file) { file["added_tokens"] = tokens; };
   };
-  expect_refusal(tokens(json::array({added("", 258)})), "added_tokens.0",
-                 "empty");
-  expect_refusal(tokens({added("<x>", 258), added("<x>", 259)}),
-                 "added_tokens.1", "repeats '<x>'");
-  expect_refusal(tokens({added("<x>", 258), added("<y>", 258)}), "added_tokens",
-                 "which another token has already");
-  expect_refusal(tokens(json::array({added("<x>", 7)})), "added_tokens",
-                 "which another token has already");
-  expect_refusal(tokens(json::array({added("ab", 300)})), "added_tokens",
-                 "the vocabulary gives it 256");
   expect_refusal(tokens(json::array({added("<x>", -1)})), "added_tokens.0.id",
                  "not a token id");
+  for (const char *key : {"content", "single_word", "lstrip", "rstrip",
+                          "normalized", "special"}) {
+    json incomplete = added("<x>", 258);
+    incomplete.erase(key);
+    expect_refusal(tokens(json::array({incomplete})), "added_tokens.0",
+                   "has no '" + std::string(key) + "'");
+  }
+}
+
+/// Ids are those that the reference gives: the vocabulary's, or the next behind
+/// it. Of a content that repeats, the last options count; without one there is
+/// no token.
+TEST(TokenizerFile, AddedTokensGetTheReferencesIds) {
+  using Ids = std::vector<int32_t>;
+  const auto tokens = [](const json &tokens) {
+    return [=](json &file) { file["added_tokens"] = tokens; };
+  };
+  EXPECT_EQ(encode(tokens({added("<x>", 300), added("ab", 7), added("<y>", 7)}),
+                   "a<x>ab<y>"),
+            (Ids{'a', 258, 256, 259}));
+  EXPECT_EQ(encode(tokens({added("", 258), added("<x>", 259)}), "<x>"),
+            Ids{258});
+  json strips = added("<x>", 259);
+  strips["lstrip"] = true;
+  EXPECT_EQ(encode(tokens({added("<x>", 258), strips}), "a <x>"),
+            (Ids{'a', 258}));
+  // A vocabulary of two tokens whose ids leave one out: <x> is its size, which
+  // is another one's id, too.
+  json document = smallest();
+  document["model"]["vocab"] = {{"a", 0}, {"b", 2}};
+  document["model"]["merges"] = json::array();
+  document["added_tokens"] = json::array({added("<x>", 5)});
+  const Tokenizer tokenizer = Tokenizer::parse(document.dump(), "some.json");
+  const Ids ids = {2, 0, 2};
+  EXPECT_EQ(tokenizer.encode("<x>ab"), ids);
+  EXPECT_EQ(tokenizer.decode(ids), "<x>a<x>");
+  EXPECT_EQ(tokenizer.decode(ids, /*skip_special_tokens=*/true), "a");
+  EXPECT_EQ(tokenizer.token_id("b"), 2);
+  EXPECT_EQ(tokenizer.token_id("<x>"), 2);
+}
+
+/// A match may lie in white space that the match before it took.
+TEST(TokenizerFile, AddedTokensShareWhiteSpace) {
+  using Ids = std::vector<int32_t>;
+  const auto tokens = [](const char *option) {
+    return [=](json &file) {
+      json right = added("<x>", 258), spaces = added("  ", 259);
+      right["rstrip"] = true;
+      if (*option)
+        spaces[option] = true;
+      file["added_tokens"] = {right, spaces};
+    };
+  };
+  EXPECT_EQ(encode(tokens(""), "<x>   b"), (Ids{258, 259, ' ', 'b'}));
+  EXPECT_EQ(encode(tokens("rstrip"), "<x>   b"), (Ids{258, 259, 'b'}));
+  EXPECT_EQ(encode(tokens("lstrip"), "<x>  b"), (Ids{258, 'b'}));
 }
 
 TEST(TokenizerFile, OtherModelsAreRefused) {
@@ -266,24 +313,91 @@ TEST(TokenizerFile, CharactersWithoutTokensFallBack) {
                 "abéeab"),
             (Ids{3, 0, 3}));
   EXPECT_EQ(encode(make_fallback, "abéab"), (Ids{3, 5 + 0xC3, 5 + 0xA9, 3}));
-  expect_refusal(
-      [](json &file) {
-        make_fallback(file);
-        file["model"]["vocab"].erase("<0x41>");
-      },
-      "model.vocab", "has no token for the byte 0x41, to fall back on");
-  expect_refusal(
-      [](json &file) {
-        make_characters(file);
-        file["model"]["unk_token"] = "<none>";
-      },
-      "model.unk_token", "is not in the vocabulary");
-  expect_refusal(
-      [](json &file) {
-        make_characters(file);
-        file["decoder"] = {{"type", "ByteLevel"}};
-      },
-      "decoder", "bytes on one side and characters on the other");
+  // Without a token for each of its bytes a character does not fall back, and
+  // without an unknown token it is dropped.
+  const auto incomplete = [](json &file) {
+    make_fallback(file);
+    file["model"]["vocab"].erase("<0xA9>");
+  };
+  EXPECT_EQ(encode(incomplete, "abéßab"), (Ids{3, 5 + 0xC3, 5 + 0x9F, 0, 3}));
+  EXPECT_EQ(encode(
+                [&](json &file) {
+                  incomplete(file);
+                  file["model"].erase("unk_token");
+                },
+                "abéab"),
+            (Ids{3, 3}));
+}
+
+TEST(TokenizerFile, UnknownTokensThatAreNoneStopTextsThatNeedThem) {
+  json document = smallest();
+  make_characters(document);
+  document["model"]["unk_token"] = "<none>";
+  const Tokenizer tokenizer = Tokenizer::parse(document.dump(), "some.json");
+  EXPECT_EQ(tokenizer.encode("ab"), std::vector<int32_t>{3});
+  try {
+    tokenizer.encode("é");
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(),
+                 "some.json: model.unk_token names '<none>', which is not in "
+                 "the vocabulary, and a character of the text has no token");
+  }
+}
+
+/// Bytes are characters that spell them: one without a token is dropped, is
+/// unknown, or falls back on the bytes of its spelling.
+TEST(TokenizerFile, BytesWithoutTokens) {
+  using Ids = std::vector<int32_t>;
+  const auto without = [](const json &changes) {
+    return [=](json &file) {
+      json &model = file["model"];
+      for (const char *text : {"x", "y", "Ġ"})
+        model["vocab"].erase(text);
+      for (const auto &[key, value] : changes.items())
+        model[key] = value;
+      if (model.value("byte_fallback", false))
+        for (const auto &[text, id] :
+             {std::pair("<0xC4>", 301), std::pair("<0xA0>", 302)})
+          model["vocab"][text] = id;
+      model["vocab"]["<unk>"] = 300;
+    };
+  };
+  EXPECT_EQ(encode(without({}), "axyb c"), (Ids{256, 'c'}));
+  EXPECT_EQ(encode(without({}), "xx"), Ids{});
+  EXPECT_EQ(encode(without({{"unk_token", "<unk>"}}), "axyb"),
+            (Ids{'a', 300, 300, 'b'}));
+  EXPECT_EQ(
+      encode(without({{"unk_token", "<unk>"}, {"fuse_unk", true}}), "axyb"),
+      (Ids{'a', 300, 'b'}));
+  EXPECT_EQ(encode(without({{"byte_fallback", true}}), "ax b"),
+            (Ids{'a', 301, 302, 'b'}));
+  // Bytes come before an unknown token that could still grow.
+  EXPECT_EQ(encode(
+                [&](json &file) {
+                  without({{"unk_token", "<unk>"},
+                           {"fuse_unk", true},
+                           {"byte_fallback", true}})(file);
+                  file["pre_tokenizer"]["use_regex"] = false;
+                },
+                "x xa"),
+            (Ids{301, 302, 300, 'a'}));
+}
+
+TEST(TokenizerFile, WithoutADecoderSpellingsAreJoined) {
+  json document = smallest();
+  document["decoder"] = nullptr;
+  const Tokenizer tokenizer = Tokenizer::parse(document.dump(), "some.json");
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("abc d")), "abc Ġ d");
+}
+
+/// Added tokens are spelled in the alphabet of bytes, too, if all of it is in
+/// it.
+TEST(TokenizerFile, AddedTokensAreDecodedAsBytes) {
+  json document = smallest();
+  document["added_tokens"] = {added("Ã©", 258), added("日é", 259)};
+  const Tokenizer tokenizer = Tokenizer::parse(document.dump(), "some.json");
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("Ã©日é")), "é日é");
 }
 
 /// Bytes that are no text are read back as Python's errors="replace" reads
@@ -317,13 +431,16 @@ TEST(TokenizerFile, OtherPreTokenizersAreRefused) {
   EXPECT_EQ(refusal(chain(json::array({bytes}))), "accepted");
   expect_refusal(chain({{{"type", "UnicodeScripts"}}, bytes}),
                  "pre_tokenizer.pretokenizers.0", "'UnicodeScripts'");
-  expect_refusal(chain({split({{"Regex", "a"}}, "Contiguous"), bytes}),
-                 "pre_tokenizer.pretokenizers.0.behavior", "'Contiguous'");
+  expect_refusal(chain({split({{"Regex", "a"}}, "Joined"), bytes}),
+                 "pre_tokenizer.pretokenizers.0.behavior", "'Joined'");
   expect_refusal(chain({split({{"Regex", "("}}, "Isolated"), bytes}),
                  "pre_tokenizer.pretokenizers.0.pattern", "'('");
   expect_refusal(chain({split({{"Glob", "*"}}, "Isolated"), bytes}),
                  "pre_tokenizer.pretokenizers.0.pattern", "neither");
-  expect_refusal(chain({bytes, split({{"Regex", "a"}}, "Isolated")}),
+  expect_refusal(chain({bytes,
+                        {{"type", "Metaspace"},
+                         {"replacement", "_"},
+                         {"prepend_scheme", "first"}}}),
                  "pre_tokenizer.pretokenizers.1", "behind ByteLevel");
 }
 
@@ -336,9 +453,29 @@ TEST(TokenizerFile, OtherDecodersAndProcessorsAreRefused) {
             {"type", "Strip"}, {"content", " "}, {"start", 0}, {"stop", 1}};
       },
       "decoder", "Strip at the end of a text");
+  const json strip = {
+      {"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
+  const json bytes = {{"type", "ByteLevel"}}, fuse = {{"type", "Fuse"}};
+  const json fallback = {{"type", "ByteFallback"}};
+  for (const json &decoders :
+       {json::array({strip}), json::array({fuse, fallback}),
+        json::array({bytes, fuse}), json::array({fuse, strip, fuse})})
+    expect_refusal(
+        [&](json &file) {
+          file["decoder"] = {{"type", "Sequence"}, {"decoders", decoders}};
+        },
+        "decoder.decoders", "not supported");
   expect_refusal(
-      [](json &file) { file["post_processor"] = {{"type", "BertProcessing"}}; },
-      "post_processor", "'BertProcessing'");
+      [](json &file) { file["post_processor"] = {{"type", "Unknown"}}; },
+      "post_processor", "'Unknown'");
+  EXPECT_EQ(encode(
+                [](json &file) {
+                  file["post_processor"] = {{"type", "BertProcessing"},
+                                            {"cls", json::array({"a", 1})},
+                                            {"sep", json::array({"b", 2})}};
+                },
+                "a"),
+            (std::vector<int32_t>{1, 'a', 2}));
 }
 
 TEST(TokenizerFile, TemplatesAreChecked) {
@@ -356,15 +493,13 @@ TEST(TokenizerFile, TemplatesAreChecked) {
   const auto special = [](const char *name) -> json {
     return {{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
   };
-  expect_refusal(single({special("<x>"), text}),
-                 "post_processor.special_tokens.<x>.ids.0",
-                 "an id that no token has");
   expect_refusal(single({special("<y>"), text}),
                  "post_processor.special_tokens", "has no '<y>'");
-  expect_refusal(single(json::array()), "post_processor.single",
-                 "no place for the text");
-  expect_refusal(single({text, text}), "post_processor.single.1",
-                 "a second text");
+  // Their ids need not be those of tokens, nor be around the text.
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(encode(single({text, special("<x>"), text}), "a"),
+            (Ids{'a', 258, 'a'}));
+  EXPECT_EQ(encode(single(json::array()), "a"), Ids{});
   expect_refusal(single(json::array({other})), "post_processor.single.0",
                  "not supported");
 }
