@@ -8,9 +8,13 @@
 //
 // Supported: model BPE; the normalizers, pre-tokenizers and decoders that
 // normalizer.h, pre_tokenizer.h and decoder.h name; added tokens with all their
-// options; post-processors ByteLevel, TemplateProcessing and Sequence.
-// Everything else is refused by name.
+// options; post-processors ByteLevel, TemplateProcessing, BertProcessing,
+// RobertaProcessing and Sequence. Everything else is refused by name.
 // "truncation" and "padding" are ignored: they belong to batches for training.
+//
+// Tokens are those of the tokenizers library, also where a vocabulary lacks
+// bytes, characters or merges; so is text, but for tokens of bytes in a row that
+// are no text (decode()).
 //
 // Unicode properties are those of the PCRE2 that Baton is built with (Unicode
 // 14 for 10.42); characters assigned later may be split differently.
@@ -43,12 +47,16 @@ public:
   /// The tokens of a text. Ill-formed UTF-8 is read as U+FFFD (see utf8.h).
   /// With `add_special_tokens`, those that the post-processor puts around a
   /// text, such as the one that begins a sequence, are included. Throws Error
-  /// when a regular expression of the file needs too much memory on this text.
+  /// when a regular expression of the file needs too much memory on this text,
+  /// or it has a character without a token and the file names an unknown token
+  /// that there is not.
   std::vector<int32_t> encode(std::string_view utf8,
                               bool add_special_tokens = true) const;
 
   /// The text of some tokens; `at_start`, a space that the encoder puts at the
-  /// beginning of a text is left out. Bytes that are no UTF-8 become U+FFFD.
+  /// beginning of a text is left out. Bytes that are no UTF-8 become U+FFFD,
+  /// also where the library replaces all bytes around them: what is shown token
+  /// by token must be the same.
   /// Ids that no token has stand for nothing: models may have more rows than
   /// tokens.
   std::string decode(std::span<const int32_t> tokens,

@@ -257,6 +257,99 @@ def unknown(vocab_size):
     return Tokenizer.from_str(json.dumps(description))
 
 
+def mutilated(tokenizer, remove, **model):
+    """Without some tokens, and the merges that are nothing without them."""
+    description = json.loads(tokenizer.to_str())
+    vocabulary = description["model"]["vocab"]
+    for token in remove:
+        del vocabulary[token]
+    description["model"]["vocab"] = {token: i for i, token in enumerate(vocabulary)}
+    description["model"]["merges"] = [
+        (left, right)
+        for left, right in description["model"]["merges"]
+        if {left, right, left + right} <= vocabulary.keys()
+    ]
+    description["model"].update(model)
+    return Tokenizer.from_str(json.dumps(description))
+
+
+def smollm(vocab_size):
+    """As the published SmolLM2: single digits, and a vocabulary that lacks bytes."""
+    tokenizer = train(
+        pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Digits(individual_digits=True),
+                pre_tokenizers.ByteLevel(add_prefix_space=False),
+            ]
+        ),
+        vocab_size,
+        ["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+    )
+    spelled = set(pre_tokenizers.ByteLevel.alphabet())
+    printable = {chr(byte) for byte in (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))}
+    # Bytes that no UTF-8 has, control characters, and some that texts have.
+    removed = {chr(byte) for byte in (0xC0, 0xC1, *range(0xF5, 0x100))} | {"ě", "q", "Z", "Ł"}
+    removed |= set(sorted(spelled - printable)[1:6])
+    return mutilated(tokenizer, sorted(removed))
+
+
+def unknown_bytes(vocab_size):
+    """Bytes without tokens that fall back on those of their spelling, or are unknown."""
+    remove = [chr(byte) for byte in range(ord("a"), ord("k"))] + ["Ġ", "Ċ", "ã", "Ģ", "ð"]
+    tokenizer = mutilated(smollm(vocab_size), remove, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
+    description = json.loads(tokenizer.to_str())
+    # The spelling of a space, of some others' the first byte only.
+    for token in ("<unk>", "<0xC4>", "<0xA0>", "<0x61>", "<0xC3>"):
+        description["model"]["vocab"][token] = len(description["model"]["vocab"])
+    return Tokenizer.from_str(json.dumps(description))
+
+
+def missing_bytes(vocab_size):
+    """Characters some of whose bytes have no token: unknown, one by one."""
+    tokenizer = llama2(vocab_size)
+    remove = [f"<0x{byte:02X}>" for byte in range(0x80, 0x100, 5)]
+    return mutilated(tokenizer, remove, fuse_unk=False)
+
+
+def added(vocab_size):
+    """Added tokens with all options, in and beyond the vocabulary, that overlap."""
+    tokenizer = smollm(vocab_size)
+    tokenizer.normalizer = normalizers.NFC()
+    names = ("lstrip", "rstrip", "single_word", "normalized", "special")
+    tokens = [
+        # Letters and signs by turns, so that words touch some.
+        AddedToken(f"<{number}>" if number % 3 else f"t{number}", **dict(zip(names, map(bool, bits))))
+        for number, bits in enumerate(([number >> i & 1 for i in range(5)] for number in range(32)))
+    ]
+    tokens += [AddedToken("  ", normalized=False), AddedToken("\n\n", normalized=False, rstrip=True)]
+    tokens += [AddedToken("the", single_word=True, special=True), AddedToken("e\u0301"), AddedToken("<1>>", lstrip=True)]
+    tokenizer.add_tokens(tokens)
+    return tokenizer
+
+
+def words(vocab_size):
+    """Words and signs by themselves, and no decoder: spellings with spaces between them."""
+    tokenizer = unknown(vocab_size)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Whitespace(),
+            pre_tokenizers.Punctuation("contiguous"),
+            pre_tokenizers.Split(Regex("[aeiou]"), "merged_with_next", invert=True),
+        ]
+    )
+    description = json.loads(tokenizer.to_str())
+    description["decoder"] = None
+    description["model"]["unk_token"] = None
+    description["post_processor"] = {
+        "type": "RobertaProcessing",
+        "sep": ["</s>", 2],
+        "cls": ["<s>", 1],
+        "trim_offsets": True,
+        "add_prefix_space": False,
+    }
+    return Tokenizer.from_str(json.dumps(description))
+
+
 TEXTS = [
     "",
     " ",
@@ -286,7 +379,14 @@ TEXTS = [
 ]
 
 
-def write(name, tokenizer, merges_as_strings=False, unreachable_words=()):
+# Of added(): its tokens beside words, signs, white space and one another.
+ADDED_TEXTS = [
+    "a <1> <2>  <4> <5> t0 t3s t6 st9 t12 t15 t18 t21  t24 <7> <8><10>  <11>x <13>\n\n  <14> <16>",
+    "<17>  <19> <20> <22>  <23><25><26> <28>   <29> t27 t30 <31>   <1>><2> the theme e\u0301",
+]
+
+
+def write(name, tokenizer, merges_as_strings=False, unreachable_words=(), more_texts=()):
     folder = FOLDER / name
     folder.mkdir(exist_ok=True)
     description = json.loads(tokenizer.to_str())
@@ -301,7 +401,7 @@ def write(name, tokenizer, merges_as_strings=False, unreachable_words=()):
     (folder / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
     reloaded = Tokenizer.from_str(text)
     cases = []
-    for sample in [*TEXTS, *MIXED.splitlines(keepends=True), MIXED]:
+    for sample in [*TEXTS, *more_texts, *MIXED.splitlines(keepends=True), MIXED]:
         ids = reloaded.encode(sample).ids
         cases.append(
             {
@@ -331,6 +431,11 @@ def main():
     write("metaspace-260", metaspace(260))
     write("gemma-320", gemma(320))
     write("unknown-200", unknown(200))
+    write("smollm-298", smollm(320))
+    write("unknown-bytes", unknown_bytes(290))
+    write("missing-bytes", missing_bytes(280))
+    write("added", added(300), more_texts=ADDED_TEXTS)
+    write("words", words(200))
 
 
 if __name__ == "__main__":
