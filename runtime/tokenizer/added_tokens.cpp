@@ -28,7 +28,7 @@ AddedTokens::AddedTokens(const JsonView &description,
                          const Normalizer &normalizer,
                          const Vocabulary &vocabulary) {
   std::map<int32_t, AddedToken> by_id;
-  std::unordered_map<int32_t, std::string> spellings;
+  std::unordered_map<std::string, std::string> spellings;
   for (const JsonView &element : description.elements()) {
     const std::string &content = element.at("content").string();
     element.at("id").id();
@@ -46,10 +46,10 @@ AddedTokens::AddedTokens(const JsonView &description,
     if (content.empty())
       continue;
     token.id = assign_id(content, vocabulary);
-    // Once normalized, a token keeps that spelling whatever comes after it.
+    // Once normalized, a content keeps that spelling whatever comes after it.
     if (token.normalized)
-      spellings[token.id] = token.matched = normalizer.apply(content);
-    if (const auto kept = spellings.find(token.id); kept != spellings.end())
+      spellings[content] = token.matched = normalizer.apply(content);
+    if (const auto kept = spellings.find(content); kept != spellings.end())
       token.spelling = kept->second;
     if (is_special)
       special.insert(content);

@@ -78,7 +78,8 @@ void BytePairEncoding::read_unknown(const JsonView &description) {
   const auto name = description.find("unk_token");
   if (!name)
     return;
-  // Published files name one that they do not have, for texts that need none.
+  // One that there is not stops only the texts that need it, as it does in the
+  // reference.
   if (const auto id = find(name->string()))
     unknown = *id;
   else

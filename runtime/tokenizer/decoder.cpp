@@ -47,6 +47,7 @@ void Decoder::read(const JsonView &description) {
     const auto scheme = description.find("prepend_scheme");
     const bool begins = scheme ? scheme->string() != "never"
                                : description.boolean("add_prefix_space", true);
+    strips_first |= begins;
     replacements.push_back(
         [regex = Regex::literal(description.at("replacement").string()),
          begins](std::string_view text, bool first) {

@@ -30,8 +30,9 @@ public:
   /// The bytes of a token by its spelling.
   std::string bytes(std::string_view spelling) const;
 
-  /// Those of the first token of a text.
+  /// Those of the first token of a text, which may be others.
   std::string first_bytes(std::string_view spelling) const;
+  bool first_differs() const { return strips_first; }
 
   /// Takes from the beginning of a whole text what the encoder put there; it
   /// changes nothing in the middle of one.
@@ -47,6 +48,7 @@ private:
   bool byte_level = false;
   bool byte_fallback = false;
   bool fused = false;
+  bool strips_first = false;
   std::vector<Replacement> replacements;
   /// At most so many of this character at the beginning of a text.
   std::string stripped;

@@ -9,7 +9,10 @@
 
 #include <pcre2.h>
 
+#include <algorithm>
+#include <cctype>
 #include <new>
+#include <utility>
 
 namespace baton {
 
@@ -21,22 +24,73 @@ std::string message_of(int code) {
   return reinterpret_cast<const char *>(message);
 }
 
+constexpr std::string_view white_space = R"(\x{9}-\x{D}\x{85}\p{Z})";
+constexpr std::string_view word = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+/// Outside of a class also the superscripts and fractions of Latin-1: there
+/// Oniguruma asks another table about the first 256 characters.
+constexpr std::string_view lone_word =
+    R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
+constexpr std::string_view hexadecimal = "0-9A-Fa-f";
+
 /// The members of an Oniguruma class that PCRE2 spells differently: White_Space
 /// without U+180E; letters, marks, digits and connectors; hexadecimal digits.
-std::string_view members_of(char escape) {
+std::string_view members_of(char escape, bool in_class) {
   switch (escape) {
   case 's':
   case 'S':
-    return R"(\x{9}-\x{D}\x{85}\p{Z})";
+    return white_space;
   case 'w':
   case 'W':
-    return R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+    return in_class ? word : lone_word;
   case 'h':
   case 'H':
-    return "0-9A-Fa-f";
+    return hexadecimal;
   default:
     return {};
   }
+}
+
+/// Those of [:name:], which are Unicode's; nothing for others.
+std::string_view members_of_name(std::string_view name) {
+  static constexpr std::pair<std::string_view, std::string_view> classes[] = {
+      {"alpha", R"(\p{Alphabetic})"}, {"alnum", R"(\p{Alphabetic}\p{Nd})"},
+      {"digit", R"(\p{Nd})"},         {"lower", R"(\p{Lowercase})"},
+      {"punct", R"(\p{P}\p{S})"},     {"space", white_space},
+      {"upper", R"(\p{Uppercase})"},  {"word", word},
+      {"xdigit", hexadecimal}};
+  for (const auto &[known, members] : classes)
+    if (known == name)
+      return members;
+  return {};
+}
+
+pcre2_code *compile(const std::string &pattern, uint32_t options, int &error,
+                    PCRE2_SIZE &place) {
+  const std::unique_ptr<pcre2_compile_context,
+                        void (*)(pcre2_compile_context *)>
+      context(pcre2_compile_context_create(nullptr),
+              pcre2_compile_context_free);
+  if (!context)
+    throw std::bad_alloc();
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+  return pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()),
+                       pattern.size(), options | PCRE2_UTF, &error, &place,
+                       context.get());
+}
+
+/// \p{Han} is the script of a character there, in PCRE2 also one that other
+/// scripts share: that is \p{sc:Han}. Categories have one or two letters.
+bool is_script(std::string_view name) {
+  if (name.size() < 3 ||
+      !std::all_of(name.begin(), name.end(),
+                   [](unsigned char c) { return std::isalpha(c) || c == '_'; }))
+    return false;
+  int error = 0;
+  PCRE2_SIZE place = 0;
+  pcre2_code *code =
+      compile("\\p{sc:" + std::string(name) + "}", 0, error, place);
+  pcre2_code_free(code);
+  return code;
 }
 
 /// Rewrites a pattern of Oniguruma's syntax for PCRE2.
@@ -51,7 +105,29 @@ std::string translate(const std::string &pattern) {
     const char character = pattern[at];
     const char next = at + 1 < pattern.size() ? pattern[at + 1] : '\0';
     if (character == '\\') {
-      const std::string_view members = members_of(next);
+      if (next == 'p' || next == 'P') {
+        const size_t end = pattern.find('}', at);
+        const size_t name = pattern.compare(at + 2, 2, "{^") == 0 ? 4 : 3;
+        if (at + 2 < pattern.size() && pattern[at + 2] == '{' &&
+            end != std::string::npos && end > at + name &&
+            is_script(pattern.substr(at + name, end - at - name))) {
+          result.append(pattern, at, name).append("sc:");
+          at += name - 1;
+          continue;
+        }
+      }
+      if (!in_class && (next == 'b' || next == 'B')) {
+        const std::string one = "[" + std::string(lone_word) + "]";
+        const auto either = [&](const char *before, const char *behind) {
+          return "(?<" + (before + one) + ")(?" + behind + one + ")";
+        };
+        result += next == 'b'
+                      ? "(?:" + either("=", "!") + "|" + either("!", "=") + ")"
+                      : "(?:" + either("=", "=") + "|" + either("!", "!") + ")";
+        ++at;
+        continue;
+      }
+      const std::string_view members = members_of(next, in_class);
       const bool negated = next >= 'A' && next <= 'Z';
       if (members.empty())
         result.append({character, next});
@@ -76,7 +152,11 @@ std::string translate(const std::string &pattern) {
         const size_t end = pattern.find(":]", at);
         if (end == std::string::npos)
           refuse("a class in a class");
-        result.append(pattern, at, end + 2 - at);
+        const std::string name = pattern.substr(at + 2, end - at - 2);
+        const std::string_view members = members_of_name(name);
+        if (members.empty())
+          refuse("[:" + name + ":]");
+        result.append(members);
         at = end + 1;
         continue;
       }
@@ -116,18 +196,9 @@ Regex Regex::literal(const std::string &text) {
 }
 
 Regex::Regex(const std::string &pattern, uint32_t options) {
-  const std::unique_ptr<pcre2_compile_context,
-                        void (*)(pcre2_compile_context *)>
-      context(pcre2_compile_context_create(nullptr),
-              pcre2_compile_context_free);
-  if (!context)
-    throw std::bad_alloc();
-  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   int error = 0;
   PCRE2_SIZE place = 0;
-  pcre2_code *compiled = pcre2_compile(
-      reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-      options | PCRE2_UTF, &error, &place, context.get());
+  pcre2_code *compiled = compile(pattern, options, error, place);
   if (!compiled)
     throw Error("regular expression '" + pattern + "': " + message_of(error) +
                 " at byte " + std::to_string(place));

@@ -2,8 +2,8 @@
 //
 // PCRE2 behind the syntax that tokenizer.json files are written in, Oniguruma's
 // (https://github.com/kkos/oniguruma/blob/master/doc/RE). Where the two read
-// the same characters differently, the pattern is rewritten (\s, \w, \h) or
-// refused (set operations in classes, the option m).
+// the same characters differently, the pattern is rewritten (\s, \w, \h, \b,
+// [:name:], scripts) or refused (set operations in classes, the option m).
 //
 //===----------------------------------------------------------------------===//
 

@@ -82,10 +82,12 @@ Tokenizer::Tables::Tables(const JsonView &description)
 /// An added token may take the id of another one.
 void Tokenizer::Tables::spell(int32_t id, const std::string &spelling) {
   std::string whole = decoder.bytes(spelling);
-  std::string first = decoder.first_bytes(spelling);
-  first_bytes.erase(id);
-  if (first != whole)
-    first_bytes.emplace(id, std::move(first));
+  if (decoder.first_differs()) {
+    std::string first = decoder.first_bytes(spelling);
+    first_bytes.erase(id);
+    if (first != whole)
+      first_bytes.emplace(id, std::move(first));
+  }
   bytes.insert_or_assign(id, std::move(whole));
   special.erase(id);
   if (added_tokens.is_special(spelling))

@@ -63,6 +63,21 @@ TEST(Regex, ReadsClassesAsOniguruma) {
   // A combining mark belongs to a word.
   EXPECT_EQ(cut(Regex("\\w+"), "e\u0301!"), (Pieces{"[e\u0301]", "!"}));
   EXPECT_EQ(cut(Regex("[\\w-]+"), "a-\u203F!"), (Pieces{"[a-\u203F]", "!"}));
+  // Outside of a class, the superscripts and fractions of Latin-1 do as well.
+  EXPECT_EQ(cut(Regex("\\w+"), "a\u00B2\u2460"),
+            (Pieces{"[a\u00B2]", "\u2460"}));
+  EXPECT_EQ(cut(Regex("[\\w]+"), "a\u00B2"), (Pieces{"[a]", "\u00B2"}));
+  EXPECT_EQ(cut(Regex("\\b."), "!e\u0301\u00B2!"),
+            (Pieces{"!", "[e]", "\u0301\u00B2", "[!]"}));
+  EXPECT_EQ(cut(Regex("\\B."), "ab!"), (Pieces{"a", "[b]", "!"}));
+  // Signs are punctuation.
+  EXPECT_EQ(cut(Regex("[[:punct:]]+"), "a+\u20AC.b"),
+            (Pieces{"a", "[+\u20AC.]", "b"}));
+  EXPECT_EQ(cut(Regex("[[:word:]]+"), "e\u0301!"), (Pieces{"[e\u0301]", "!"}));
+  // A full stop of several scripts is in none.
+  EXPECT_EQ(cut(Regex("\\p{Han}+"), "日\u3002"), (Pieces{"[日]", "\u3002"}));
+  EXPECT_EQ(cut(Regex("[^\\p{Han}]+"), "日\u3002"), (Pieces{"日", "[\u3002]"}));
+  EXPECT_EQ(cut(Regex("\\p{^Han}+"), "日\u3002"), (Pieces{"日", "[\u3002]"}));
   // Hexadecimal digits, not horizontal space.
   EXPECT_EQ(cut(Regex("\\h+"), "x1F "), (Pieces{"x", "[1F]", " "}));
   EXPECT_EQ(cut(Regex("^b"), "a\nb"), (Pieces{"a\n", "[b]"}));
@@ -79,6 +94,7 @@ TEST(Regex, RefusesWhatItWouldMisread) {
   EXPECT_NE(refusal("[a-z&&[^b]]").find("not supported"), std::string::npos);
   EXPECT_NE(refusal("[a[b]]").find("class in a class"), std::string::npos);
   EXPECT_NE(refusal("[\\Sa]").find("\\S in a class"), std::string::npos);
+  EXPECT_NE(refusal("[[:^word:]]").find("[:^word:]"), std::string::npos);
   EXPECT_NE(refusal("(?m:a.b)").find("option m"), std::string::npos);
   EXPECT_NE(refusal("(?im)a.b").find("option m"), std::string::npos);
 }
