@@ -56,5 +56,8 @@ def tokenizers(cache):
     # Errors of the library are judged, not shown.
     os.environ["RUST_BACKTRACE"] = "0"
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    import tokenizers
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise Unavailable(f"tokenizers cannot be imported: {error}") from None
     return tokenizers

@@ -125,6 +125,16 @@ TEST_F(DatasetTest, LargeAndSmallFilesInAnyOrder) {
   }
 }
 
+TEST_F(DatasetTest, TokenFilesAreToldByTheirNames) {
+  for (const char *name : {"a.u16", "b.u32"}) {
+    write_file(folder.path / name, "");
+    EXPECT_TRUE(Dataset::is_token_file(folder.path / name)) << name;
+  }
+  fs::create_directory(folder.path / "c.u16");
+  for (const char *name : {"c.u16", "u16", "d.txt"})
+    EXPECT_FALSE(Dataset::is_token_file(folder.path / name)) << name;
+}
+
 TEST_F(DatasetTest, TextByATokenizer) {
   Tokenizer some = tokenizer();
   write_file(data, "cab<|endoftext|>x");
