@@ -31,7 +31,7 @@ AddedTokens::AddedTokens(const JsonView &description,
   std::unordered_map<std::string, std::string> spellings;
   for (const JsonView &element : description.elements()) {
     const std::string &content = element.at("content").string();
-    element.at("id").id();
+    element.at("id").id(); // Not used, but there.
     const auto option = [&](const char *key) {
       return element.at(key).boolean();
     };
@@ -147,9 +147,10 @@ void AddedTokens::cut_pass(const Tree &tree, std::string_view text,
           break;
         end += first.size();
       }
-    // White space that an earlier match took may be this one's content. It is
-    // then both, and the text goes on behind this one, unless this one takes
-    // what is left on its left, which is nothing.
+    // White space that an earlier match took may be this one's content: it is
+    // then both tokens', and the text goes on behind this one. One that takes
+    // white space on its left begins where the earlier one ends, and is dropped
+    // when nothing of it is left there.
     if (token.left_strip) {
       if (end <= done)
         continue;
