@@ -13,8 +13,8 @@
 // "truncation" and "padding" are ignored: they belong to batches for training.
 //
 // Tokens are those of the tokenizers library, also where a vocabulary lacks
-// bytes, characters or merges; so is text, but for tokens of bytes in a row that
-// are no text (decode()).
+// bytes, characters or merges; so is text, but for tokens of bytes in a row
+// that are no text (decode()).
 //
 // Unicode properties are those of the PCRE2 that Baton is built with (Unicode
 // 14 for 10.42); characters assigned later may be split differently.
