@@ -68,7 +68,6 @@ def expected_events(info, overlapped):
 def found_events(path, info):
     """The same of a log, in which marks enclose NCCL's calls; and on which streams they are."""
     collectives = {entry["name"]: entry for entry in info["collectives"]}
-    names = [name for name, _ in plan_of(info) if name in collectives]
     events, streams, mark, calls = [], {"mark": set(), "other": set()}, 0, None
     with open(path) as file:
         lines = [line.split() for line in file]
@@ -159,7 +158,7 @@ def test(arguments, scratch):
         installed = next((f"{toolkit}/lib64/libnccl.so.2" for toolkit in TOOLKITS
                           if os.path.exists(f"{toolkit}/lib64/libnccl.so.2")), None)
         if installed:
-            ends("an installed NCCL", 1, f"NCCL 2.", installed)
+            ends("an installed NCCL", 1, "NCCL 2.", installed)
         if overlapped:
             run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", QUICK, "--mode=train",
                  "--mesh=dp=2", "--target=cuda:sm_90a", "--exchanges=overlapped", "--nccl-sms=3"])
