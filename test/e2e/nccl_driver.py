@@ -65,9 +65,8 @@ def expected_events(info, overlapped):
     return events
 
 
-def found_events(path, info):
+def found_events(path):
     """The same of a log, in which marks enclose NCCL's calls; and on which streams they are."""
-    collectives = {entry["name"]: entry for entry in info["collectives"]}
     events, streams, mark, calls = [], {"mark": set(), "other": set()}, 0, None
     with open(path) as file:
         lines = [line.split() for line in file]
@@ -128,7 +127,7 @@ def test(arguments, scratch):
         expected = expected_events(info, overlapped)
         kinds = {entry["name"]: entry["kind"] for entry in info["collectives"]}
         for rank in range(2):
-            found, streams = found_events(path(f"{exchanges}-{rank}.log"), info)
+            found, streams = found_events(path(f"{exchanges}-{rank}.log"))
             expect(len(found) == len(expected), f"{exchanges}, rank {rank}: {len(found)} events of {len(expected)}")
             for number, (one, other) in enumerate(zip(found, expected)):
                 if other[0] != "exchange":
