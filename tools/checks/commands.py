@@ -79,7 +79,7 @@ class Commands:
         """The flags of a script: what it, or a script beside it that it imports, has
         in quotes, or as a case. None where it hands all of them to another program."""
         text = self.tree.text(name)
-        if '"$@"' in text:
+        if not name.endswith(".py") and re.search(r'^(?!.*\(\) ).*"\$@"', text, re.M):
             return None
         found = set(re.findall(r"[\"'](--?[A-Za-z][\w-]*)[\"'=]", text))
         for case in re.findall(r"^\s*(-[\w| -]+)\)", text, re.M):

@@ -29,7 +29,8 @@ def check(tree):
                 elif anchor and path in anchors and anchor not in anchors[path]:
                     findings.append(f"{name}:{number}: {target}: {path} has no heading #{anchor}")
     for name in texts(tree):
-        if "docs/" not in tree.text(name):
+        # Where faults are planted, they are no faults.
+        if name.startswith("test/checks/") or "docs/" not in tree.text(name):
             continue
         for number, line in enumerate(tree.lines(name), 1):
             findings += [f"{name}:{number}: there is no {document}"

@@ -147,9 +147,11 @@ def check(tree):
         run = subprocess.run([CLANG_TIDY, "-p", folder, "--quiet", f"--config-file={tree.path('.clang-tidy')}",
                               f"--header-filter={f'^({headers})$' if headers else '^$'}", tree.path(unit)],
                              cwd=tree.root, capture_output=True, text=True)
-        found = [f"{os.path.relpath(match[1], tree.root)}:{match[2]}: {match[3]}" for match in re.finditer(
-            r"^(/[^:\n]+):(\d+):\d+: (?:warning|error): (.*)$", run.stdout, re.M)]
-        if run.returncode and not found:
+        found = []
+        for file, line, text in re.findall(r"^(\S[^:\n]*):(\d+):\d+: (?:warning|error): (.*)$", run.stdout, re.M):
+            path = os.path.realpath(os.path.join(compiled[unit]["directory"], file))
+            found.append(f"{os.path.relpath(path, tree.root)}:{line}: {text}")
+        if not found and (run.returncode or re.search("(warning|error): ", run.stdout)):
             found = [f"{unit}:1: {CLANG_TIDY} fails: {(run.stdout + run.stderr).strip()[-300:]}"]
         return found
 

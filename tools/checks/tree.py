@@ -68,7 +68,7 @@ class Tree:
                 if base and base != head:
                     break
             else:
-                base, words = self._git("rev-parse", "--verify", "--quiet", "HEAD~1"), "the last commit but one"
+                base, words = self._git("rev-parse", "--verify", "--quiet", "HEAD~1"), "HEAD~1"
         # What is not committed counts always.
         changed = self._git("diff", "--name-only", "-z", base.strip() if base else "HEAD").split("\0")
         changed += self._git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
