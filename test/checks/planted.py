@@ -42,6 +42,7 @@ build/bin/batonc explain MODEL \\
   --html plan.html && ./llama generate --prompt "a --b" | grep -E x
 mpirun -n 2 ./llama train ...
 tools/measure --rounds 3 docs/design.md
+baton-opt model.mlir --tile-tasks --canonicalize
 ```
 
 `./llama info --json`, `bench --profile`, `--mode=train`, `tools/{measure,quote}`
@@ -64,6 +65,7 @@ CLEAN = {
     "runtime/main/command_line.cpp": "".join(
         f'auto {name} = add_subcommand("{name}");\n' for name in ("generate", "train", "bench", "info"))
         + 'auto flags = {"--prompt", "--json", "--profile"};\n',
+    "passes/Passes.td": 'def TileTasks : Pass<"tile-tasks", "Plan"> {}\n',
     "tools/measure": '#!/usr/bin/env python3\nimport sys\n\nprint(sys.argv[1:] == ["--rounds"])\n',
     "tools/quote": '#!/usr/bin/env bash\nls "$1"\n',
     ".clang-format": "BasedOnStyle: LLVM\n",
@@ -102,9 +104,12 @@ FAULTS = [
     ("commands", "README.md", "--rounds", "--round", r"README\.md:10: tools/measure has no flag --round"),
     ("commands", "README.md", "tools/measure --", "tools/measured --", r"README\.md:10: there is no tools/measured"),
     ("commands", "README.md", "docs/design.md\n", "docs/none.md\n", r"README\.md:10: there is no docs/none\.md"),
-    ("commands", "README.md", "info --json", "info --jason", r"README\.md:13: a program info has no flag --jason"),
-    ("commands", "README.md", "bench --profile", "bench --profil", r"README\.md:13: a program bench has no flag --profil"),
-    ("commands", "README.md", "{measure,quote}", "{measure,quoted}", r"README\.md:13: there is no tools/quoted"),
+    ("commands", "README.md", "info --json", "info --jason", r"README\.md:14: a program info has no flag --jason"),
+    ("commands", "README.md", "bench --profile", "bench --profil", r"README\.md:14: a program bench has no flag --profil"),
+    ("commands", "README.md", "{measure,quote}", "{measure,quoted}", r"README\.md:14: there is no tools/quoted"),
+    ("commands", "README.md", "--tile-tasks", "--tile-task", r"README\.md:11: baton-opt has no flag --tile-task$"),
+    ("commands", "README.md", "--canonicalize", "--canonise", r"README\.md:11: baton-opt has no flag --canonise"),
+    ("commands", "README.md", "`--mode=train`", "`--moode=train`", r"README\.md:14: nothing has a flag --moode"),
     ("commands", "docs/design.md", "`runtime/program.h`", "`runtime/programs.h`",
      r"docs/design\.md:15: there is no runtime/programs\.h"),
     ("python", "tools/measure", "import sys", "import sys, os", r"tools/measure:2:.*F401.*'os'"),
@@ -113,6 +118,20 @@ FAULTS = [
     ("shell", "tools/quote", '"$1"', "$1", r"tools/quote:2:.*SC2086"),
     ("shell", "tools/quote", "ls", "x=1; ls", r"tools/quote:2:.*SC2034"),
 ]
+
+# What built tools say, the first word being a command of theirs or --help. Only they
+# know of which command of a program a flag is.
+HELP = {
+    "bin/batonc": {"--help": "  -o TEXT   where\n  --mode TEXT   what\n", "explain": "  --html OUT   a page\n",
+                   "pipeline": "  --stages INT   stages\n"},
+    "bin/diff-run": {"--help": "  --all   all\n"},
+    "bin/baton-opt": {"--help": "      --tile-tasks   -   tiles\n      --canonicalize   -   as it says\n"},
+    "test/runtime/main/baton-toy-program": {
+        "--help": "Options:\n  -h,--help   this\n\nSubcommands:\n  generate   a text\n  train   a model\n"
+                  "  bench   speed\n  info   facts\n",
+        "generate": "  --prompt TEXT   a text\n", "train": "", "bench": "  --profile   phases\n",
+        "info": "  --json   an object\n"},
+}
 
 # Of clang-tidy: a fault in a file, and one in a header that it includes.
 MOVED = """#include <string>
@@ -179,6 +198,22 @@ def test_faults(root, check):
             shutil.rmtree(os.path.dirname(path))
         print(f"reported: {said}")
     run(root, "check", check, status=0)
+    if check == "commands":
+        test_tools(root)
+
+
+def test_tools(root):
+    """Flags that the sources have, and the tools not."""
+    for path, texts in HELP.items():
+        cases = "".join(f"{word}) cat <<'END'\n{text}END\n;;\n" for word, text in texts.items())
+        write(root, {f"build/{path}": f"#!/bin/sh\ncase $1 in\n{cases}esac\n"})
+        os.chmod(os.path.join(root, "build", path), 0o755)
+    words = ["--tools", os.path.join(root, "build"), "commands"]
+    run(root, "check", *words, status=0)
+    plant(root, "README.md", "info --json", "info --profile")
+    run(root, "check", "commands", status=0)
+    output = run(root, "check", *words, status=1)
+    expect("README.md:14: a program info has no flag --profile" in output, output)
 
 
 def test_whole(root):

@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import shlex
+import shutil
 import subprocess
 
 from .markdown import Page
@@ -52,6 +53,12 @@ class Commands:
             if texts:
                 self.flags[command] = {flag for text in texts for word in re.findall(r'"(-[\w,-]+)"', text)
                                        for flag in word.split(",")} | {"--help", "-h"}
+        # Passes of Baton, beside which baton-opt has some of MLIR's.
+        passes = {f"--{name}" for source in self.tree.find(".td")
+                  for name in re.findall(r'\bPass<"([\w-]+)"', self.tree.text(source))}
+        if passes and (others := shutil.which("mlir-opt-19")):
+            text = subprocess.run([others, "--help"], capture_output=True, text=True).stdout
+            self.flags["baton-opt"] = passes | flags_of_help(text)
         if PROGRAM_SOURCE in self.tree.names:
             names = re.findall(r'add_subcommand\(\s*"(\w+)"', self.tree.text(PROGRAM_SOURCE))
             for name in names:
@@ -260,8 +267,8 @@ def check(tree):
                     add(name, number, judge.judge(words))
         for number, span in page.spans():
             if re.match(r"^--[a-z]", span):
-                # Any command's, and of passes once baton-opt can be asked.
-                if tree.tools or "baton-opt" in judge.commands.flags:
+                # Any command's; where there is no MLIR to ask, a pass of it may be meant.
+                if "baton-opt" in judge.commands.flags:
                     flags = [match[0] for word in span.split() if (match := re.match(r"--[a-z][\w-]*", word))]
                     add(name, number, [f"nothing has a flag {flag}" for flag in flags if flag not in everything])
                 continue
