@@ -8,6 +8,7 @@ import subprocess
 
 # In golden data, corpora and expected output every byte has its reason.
 DATA = re.compile(r"^test/(golden/[^/]+/|fuzz/corpus/)")
+MADE = {".git", "__pycache__", ".cache", ".baton", ".venv"}
 CPP = (".h", ".cpp", ".c", ".cu")
 
 
@@ -47,7 +48,7 @@ class Tree:
         # An archive of the sources has no history.
         found = []
         for folder, folders, names in os.walk(self.root):
-            folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith("build")]
+            folders[:] = [name for name in folders if name not in MADE and not name.startswith("build")]
             found += [os.path.relpath(os.path.join(folder, name), self.root) for name in names]
         return found
 
