@@ -19,7 +19,7 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
   event::ProgramOp program = layouts.front().program;
   json["format"] = 1;
   llvm::SmallString<128> path(options.model);
-  llvm::sys::fs::make_absolute(path);
+  (void)llvm::sys::fs::make_absolute(path);
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   auto family = program->getAttrOfType<mlir::StringAttr>("event.family");
   uint64_t layers = 0, stateBytes = 0;

@@ -43,8 +43,8 @@ static bool splitsBackward(const CompileOptions &options) {
 
 void compiler::addTrainingPasses(mlir::PassManager &manager,
                                  const CompileOptions &options) {
-  // On any mesh, so that parameters are the same on all: what a seed draws, what
-  // an optimizer keeps, and what Muon takes for one matrix.
+  // On any mesh, so that parameters are the same on all: what a seed draws,
+  // what an optimizer keeps, and what Muon takes for one matrix.
   manager.addPass(sharding::createSplitLinears());
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());

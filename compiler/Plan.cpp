@@ -248,9 +248,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     const bool shards = options.stage != Stage::model && !options.mesh.empty();
     // What a schedule fuses of a program that decodes is one rank's.
     if (shards && !options.training)
-      addShardingPasses(
-          manager, options, /*localizes=*/options.stage != Stage::dist,
-          !options.disabledPasses.count("attention-fusion"));
+      addShardingPasses(manager, options,
+                        /*localizes=*/options.stage != Stage::dist,
+                        !options.disabledPasses.count("attention-fusion"));
     if (plan.tiled && options.training)
       addTrainingPasses(manager, options);
     else if (plan.tiled && options.stage != Stage::dist)

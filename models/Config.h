@@ -48,8 +48,8 @@ public:
   std::string text(const char *name) const;
   std::string text(const char *name, const char *absent) const;
   std::optional<Config> object(const char *name) const;
-  /// Fails on the first field of another name: of an object that is Baton's own,
-  /// whoever misspells one is told.
+  /// Fails on the first field of another name: of an object that is Baton's
+  /// own, whoever misspells one is told.
   void allowOnly(std::initializer_list<const char *> names) const;
   /// Lists; the first has to be there.
   std::vector<double> numbers(const char *name, double least,

@@ -91,9 +91,9 @@ static Value buildAttention(ProgramBuilder &builder, const Gpt2Shape &shape,
   };
   Value q = part("q", 0), k = part("k", 1), v = part("v", 2);
   std::optional<float> scale;
+  const int64_t headWidth = shape.width / shape.heads;
   if (shape.scaledScores)
-    scale =
-        static_cast<float>(1 / std::sqrt(double(shape.width / shape.heads)));
+    scale = static_cast<float>(1 / std::sqrt(double(headWidth)));
   Value attended = builder.causalAttention("h.attn", q, k, v, {.scale = scale});
   return linear(builder, "h.{layer}.attn.c_proj", attended, shape.width);
 }

@@ -78,8 +78,8 @@ emitModule(llvm::ArrayRef<plan::ProgramLayout> programs,
            const TargetOptions &options, llvm::LLVMContext &context);
 
 /// Writes `module` as an object file, position-independent and with one section
-/// per function, so that the linker can drop what is not used. `optimization` is
-/// that of createTargetMachine.
+/// per function, so that the linker can drop what is not used. `optimization`
+/// is that of createTargetMachine.
 llvm::Error emitObject(llvm::Module &module, const Target &target,
                        int optimization, llvm::raw_pwrite_stream &stream);
 

@@ -16,10 +16,10 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
   exchanged =
       StructType::create("BatonExchange", pointer, pointer, i64, i64, i64);
   tensor = StructType::create("BatonMessage", pointer, i64, i64, i64);
-  context = StructType::create(
-      "BatonContext", pointer, pointer, pointer, pointer, pointer,
-      ArrayType::get(step, 2), pointer, pointer, pointer, pointer, pointer,
-      pointer, pointer, i32, ArrayType::get(byte, 60));
+  context = StructType::create("BatonContext", pointer, pointer, pointer,
+                               pointer, pointer, ArrayType::get(step, 2),
+                               pointer, pointer, pointer, pointer, pointer,
+                               pointer, pointer, i32, ArrayType::get(byte, 60));
 
   advance = FunctionType::get(
       nothing, {pointer, pointer, pointer, pointer, i64, i64}, false);

@@ -170,6 +170,6 @@ void CubinCache::removeOldest() const {
   for (auto [position, entry] : enumerate(entries)) {
     bytes += entry.bytes;
     if (position && (position >= mostEntries || bytes > mostBytes))
-      sys::fs::remove(entry.path);
+      (void)sys::fs::remove(entry.path);
   }
 }

@@ -52,7 +52,7 @@ Scratch::~Scratch() {
   if (folder.empty())
     return;
   std::lock_guard lock(unfinished().mutex);
-  sys::fs::remove_directories(folder);
+  (void)sys::fs::remove_directories(folder);
   unfinished().folders.erase(folder);
 }
 
@@ -70,7 +70,8 @@ Expected<Scratch> Scratch::beside(StringRef output) {
   if (sys::fs::exists(output) && !sys::fs::is_regular_file(output))
     return createStringError("output '" + output + "' is not a plain file");
   SmallString<128> prefix(output), folder;
-  sys::fs::make_absolute(prefix);
+  if (std::error_code error = sys::fs::make_absolute(prefix))
+    return Scratch({}, output.str()).cannotWrite(error);
   std::lock_guard lock(unfinished().mutex);
   if (std::error_code error = sys::fs::createUniqueDirectory(prefix, folder))
     return Scratch({}, output.str()).cannotWrite(error);
@@ -154,7 +155,7 @@ void baton::link::endOnSignals() {
         ;
     }
     for (const std::string &folder : unfinished().folders)
-      sys::fs::remove_directories(folder);
+      (void)sys::fs::remove_directories(folder);
     constexpr char message[] = "error: interrupted\n";
     [[maybe_unused]] ssize_t ignored =
         ::write(STDERR_FILENO, message, sizeof(message) - 1);

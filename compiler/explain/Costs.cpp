@@ -311,7 +311,8 @@ std::vector<SmallVector<int64_t, 3>> explain::tasksOf(event::PhaseOp phase,
 }
 
 static double bytesOf(mlir::Type element) {
-  return element.getIntOrFloatBitWidth() / 8;
+  const unsigned bytes = element.getIntOrFloatBitWidth() / 8;
+  return bytes;
 }
 
 template <typename OpT>

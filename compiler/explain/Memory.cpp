@@ -12,10 +12,11 @@ MemoryUse explain::memoryUse(event::ProgramOp program) {
   MemoryUse use;
   use.scratch = static_cast<double>(program.getScratchBytes());
   for (auto parameter : program.getBody().getOps<event::ParameterOp>())
-    if (std::optional<int64_t> elements = parameter.countElements())
+    if (std::optional<int64_t> elements = parameter.countElements()) {
+      const unsigned bytes = parameter.getElement().getIntOrFloatBitWidth() / 8;
       use.weights += static_cast<double>(*elements) *
-                     static_cast<double>(parameter.getLayers()) *
-                     (parameter.getElement().getIntOrFloatBitWidth() / 8);
+                     static_cast<double>(parameter.getLayers()) * bytes;
+    }
   llvm::StringSet<> states, kept;
   for (auto buffer : program.getBody().getOps<event::BufferOp>())
     if (buffer.getKind() == event::BufferKind::state && buffer.getStorage())
@@ -79,7 +80,9 @@ std::vector<Lifetime> explain::lifetimes(event::ProgramOp program,
   for (auto buffer : program.getBody().getOps<event::BufferOp>()) {
     if (buffer.getKind() != event::BufferKind::transient)
       continue;
-    double bytes = buffer.getElement().getIntOrFloatBitWidth() / 8;
+    const unsigned elementBytes =
+        buffer.getElement().getIntOrFloatBitWidth() / 8;
+    double bytes = elementBytes;
     for (int64_t extent :
          event::evaluate(buffer.getExtents(), {}, step.symbols()))
       bytes *= static_cast<double>(std::max<int64_t>(0, extent));

@@ -2,4 +2,6 @@
 
 #include "passes/fusion/Rewrites.h"
 
-void baton::fusion::Outcome::remark() const { mlir::emitRemark(op->getLoc()) << why; }
+void baton::fusion::Outcome::remark() const {
+  mlir::emitRemark(op->getLoc()) << why;
+}

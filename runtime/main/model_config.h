@@ -10,10 +10,10 @@
 
 namespace baton {
 
-/// Throws Error unless the folder has a config.json, if the program was compiled
-/// from one, that says nothing else of the model's type, layers, width and
-/// vocabulary than the program was compiled for. Checkpoints get a copy of it,
-/// and are read by it. Returns it, or null.
+/// Throws Error unless the folder has a config.json, if the program was
+/// compiled from one, that says nothing else of the model's type, layers, width
+/// and vocabulary than the program was compiled for. Checkpoints get a copy of
+/// it, and are read by it. Returns it, or null.
 nlohmann::json check_model_config(const Metadata &metadata,
                                   const std::filesystem::path &folder);
 

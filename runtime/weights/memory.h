@@ -25,7 +25,8 @@ void allow(const std::byte *address, uint64_t bytes);
 
 /// Anonymous memory, aligned to 2 MiB and, from that size on, backed by
 /// transparent huge pages where the kernel has them: streaming weights from
-/// 4 KiB pages costs a quarter of the read bandwidth. Zero until written; owned, not copyable.
+/// 4 KiB pages costs a quarter of the read bandwidth. Zero until written;
+/// owned, not copyable.
 class HugeRegion {
 public:
   static constexpr uint64_t alignment = uint64_t(2) << 20;

@@ -129,8 +129,8 @@ def check_streams(explainer, folder):
 def tasks_of_workers(timeline):
     """How many tasks of a phase each worker runs."""
     counts = collections.Counter()
-    for run in timeline["runs"]:
-        counts[run[0], run[1]] += run[6]
+    for entry in timeline["runs"]:
+        counts[entry[0], entry[1]] += entry[6]
     return counts
 
 

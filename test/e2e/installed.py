@@ -54,8 +54,8 @@ def test(arguments, scratch):
 
     os.mkdir(path("elsewhere"))
     tokens = ",".join(map(str, case["tokens"]))
-    result = run([path("work/program"), "logits", "--weights", arguments.folder, "--tokens",
-                  tokens, "--out", "logits.npy", "--no-cache"], cwd=path("elsewhere"), env={})
+    run([path("work/program"), "logits", "--weights", arguments.folder, "--tokens",
+         tokens, "--out", "logits.npy", "--no-cache"], cwd=path("elsewhere"), env={})
     print(programs.check(path("elsewhere/logits.npy"), arguments.folder))
     print(f"needs {', '.join(libraries)}")
 

@@ -65,10 +65,8 @@ def expected_events(info, overlapped):
     return events
 
 
-def found_events(path, info):
+def found_events(path):
     """The same of a log, in which marks enclose NCCL's calls; and on which streams they are."""
-    collectives = {entry["name"]: entry for entry in info["collectives"]}
-    names = [name for name, _ in plan_of(info) if name in collectives]
     events, streams, mark, calls = [], {"mark": set(), "other": set()}, 0, None
     with open(path) as file:
         lines = [line.split() for line in file]
@@ -129,7 +127,7 @@ def test(arguments, scratch):
         expected = expected_events(info, overlapped)
         kinds = {entry["name"]: entry["kind"] for entry in info["collectives"]}
         for rank in range(2):
-            found, streams = found_events(path(f"{exchanges}-{rank}.log"), info)
+            found, streams = found_events(path(f"{exchanges}-{rank}.log"))
             expect(len(found) == len(expected), f"{exchanges}, rank {rank}: {len(found)} events of {len(expected)}")
             for number, (one, other) in enumerate(zip(found, expected)):
                 if other[0] != "exchange":
@@ -159,7 +157,7 @@ def test(arguments, scratch):
         installed = next((f"{toolkit}/lib64/libnccl.so.2" for toolkit in TOOLKITS
                           if os.path.exists(f"{toolkit}/lib64/libnccl.so.2")), None)
         if installed:
-            ends("an installed NCCL", 1, f"NCCL 2.", installed)
+            ends("an installed NCCL", 1, "NCCL 2.", installed)
         if overlapped:
             run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", QUICK, "--mode=train",
                  "--mesh=dp=2", "--target=cuda:sm_90a", "--exchanges=overlapped", "--nccl-sms=3"])

@@ -36,7 +36,7 @@ def wrong_head(text):
     groups = int(re.search(r"rows x (\d+) x \d+ x f32>\) -> !model.tensor<kv x", text)[1])
     match = re.search(r"( *)(%\w+) = model\.transpose (%\w+) \{permutation = array<i64: 1, 0, 2>\} : "
                       r"\(!model\.tensor<rows x (\d+) x (\d+) x f32>\)", text)
-    indent, name, query, heads, width = match[1], match[2], match[3], int(match[4]), match[5]
+    indent, query, heads, width = match[1], match[3], int(match[4]), match[5]
     times = heads // groups
     expect(groups > 1 and times > 1, "the case has no groups of heads")
 

@@ -8,6 +8,7 @@ cannot be imported; by hand:
 """
 
 import argparse
+import importlib
 import os
 import sys
 
@@ -55,7 +56,8 @@ if __name__ == "__main__":
     parser.add_argument("folders", nargs="+")
     arguments = parser.parse_args()
     try:
-        import torch, transformers  # noqa: E401, F401
+        for package in ("torch", "transformers"):
+            importlib.import_module(package)
     except ImportError as error:
         print(f"skipped: {error}")
         sys.exit(77)

@@ -9,7 +9,6 @@ end hc_head, each with fn, base and scale.
 import copy
 
 import torch
-import transformers
 
 
 def form_of(config):

@@ -2,8 +2,8 @@
 //
 // What driver.py and GpuPlace.cpp call, for tests of their side: memory is the
 // host's, and the kernels of stream_read.cu are spelled out here. Other kernels
-// are found, but for those with blanks in their names, and do nothing. More than
-// 48 KiB of shared memory is what was asked for last. Its clock stands for
+// are found, but for those with blanks in their names, and do nothing. More
+// than 48 KiB of shared memory is what was asked for last. Its clock stands for
 // nothing. With FAKE_DRIVER_FAULT set, one word of what is filled is another.
 //
 //===----------------------------------------------------------------------===//

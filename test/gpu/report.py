@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what run.py has measured as a page of Markdown.
 
-    report.py results.json > docs/measurements/2026-01-31-h200.md
+    report.py results.json > FOLDER/2026-01-31-h200.md
 
 A figure stands there only where its own verdict and all verdicts that it depends on
 are right: those of the library's bodies and of every golden checkpoint of the same

@@ -1,8 +1,9 @@
 //===- stream_read.cu - how fast a GPU reads memory -----------------------===//
 //
-// The denominator of every bandwidth fraction. Each kernel reads `count` 16-byte
-// elements once and adds up all their words, modulo 2^32, so that no load can be
-// left out; the sum of what stream_fill writes is known in closed form.
+// The denominator of every bandwidth fraction. Each kernel reads `count`
+// 16-byte elements once and adds up all their words, modulo 2^32, so that no
+// load can be left out; the sum of what stream_fill writes is known in closed
+// form.
 //
 //===----------------------------------------------------------------------===//
 

@@ -287,7 +287,7 @@ static Error explainModel(ExplainOptions &options,
     return machine.takeError();
 
   llvm::SmallString<128> path(options.compile.model);
-  llvm::sys::fs::make_absolute(path);
+  (void)llvm::sys::fs::make_absolute(path);
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   bool tiledHere = plan->isTiled();
   Products products{{}, *target};

@@ -26,6 +26,7 @@ struct ToBFloat16 {
     const Vector rounded =
         __builtin_convertvector(__builtin_bit_cast(Floats, bits), Vector);
     // Rounding would carry a NaN's bits into infinity, or zero.
+    // NOLINTNEXTLINE(misc-redundant-expression)
     return value == value ? rounded : value;
   }
 };

@@ -14,8 +14,8 @@
 //
 // Numeric contract of these tuned bodies: a thread's sums ascend in depth, and
 // those of a panel join in a fixed tree, so that results repeat bit for bit for
-// any number of workers. They are not those of the portable bodies, nor of blocks
-// with another number of threads.
+// any number of workers. They are not those of the portable bodies, nor of
+// blocks with another number of threads.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,10 +1,10 @@
 //===- training.h - the tile bodies of training ---------------------------===//
 //
 // Those of codegen/cpu/library/training.h, and of ranks.h, with library.h's
-// conventions and numeric contract: the CPU's bits; but for product_matrix.h. A chain over all
-// rows of a step is one thread's, or one thread's for each column; many of its
-// loads are under way at once. Some bodies have a few numbers in static shared
-// memory.
+// conventions and numeric contract: the CPU's bits; but for product_matrix.h. A
+// chain over all rows of a step is one thread's, or one thread's for each
+// column; many of its loads are under way at once. Some bodies have a few
+// numbers in static shared memory.
 //
 //===----------------------------------------------------------------------===//
 

@@ -367,8 +367,8 @@ TEST(Module, PhasesAreFunctionsAndBodiesAreInlined) {
        {"load", "forward", "backward", "copy", "head", "advance"})
     EXPECT_FALSE(functionOf(text, std::string("baton_phase_") + phase).empty())
         << phase;
-  // But for the one that two phases call with the same constants: its definition
-  // and two calls.
+  // But for the one that two phases call with the same constants: its
+  // definition and two calls.
   EXPECT_EQ(occurrences(text, "@baton_task_"), 3u);
   EXPECT_EQ(occurrences(text, ".called("), 3u);
   // Of the library, waiting for long and prefetching stay functions.

@@ -50,7 +50,8 @@ static Expected<std::string> emit(baton::event::ProgramOp program,
   raw_svector_ostream stream(bytes);
   if (!object)
     (*module)->print(stream, nullptr);
-  else if (Error error = emitObject(**module, *target, options.optimization, stream))
+  else if (Error error =
+               emitObject(**module, *target, options.optimization, stream))
     return error;
   return bytes.str().str();
 }

@@ -1080,7 +1080,7 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
 
 // exchange: a mesh
 event.program @p max_rows 4 max_seq 8 max_outputs 1 {
-  
+
   event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
   event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (5, 8)> capacity [5, 8] strides [8, 1]
   event.buffer @r transient : f32 extents affine_map<()[rows, past, outputs] -> (2, 32)> capacity [2, 32] strides [32, 1]

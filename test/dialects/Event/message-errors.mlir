@@ -4,7 +4,7 @@
 
 // a mesh
 event.program @p max_rows 4 max_seq 8 max_outputs 1 {
-  
+
   event.buffer @tokens input : f32 extents affine_map<()[rows, past, outputs] -> (past + rows)> capacity [8] strides [1]
   event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 8)> capacity [4, 8] strides [8, 1]
   event.buffer @wide transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 2, 4)> capacity [4, 2, 4] strides [8, 4, 1]

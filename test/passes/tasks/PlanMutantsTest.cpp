@@ -196,8 +196,8 @@ public:
     std::ofstream(file()) << config;
   }
   ~ConfigFolder() {
-    llvm::sys::fs::remove(file());
-    llvm::sys::fs::remove(path);
+    (void)llvm::sys::fs::remove(file());
+    (void)llvm::sys::fs::remove(path);
   }
   std::string folder() const { return path.str().str(); }
 

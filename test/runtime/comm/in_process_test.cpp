@@ -286,7 +286,8 @@ TEST(InProcess, OtherTensorsAreRefused) {
   auto said = run_ranks(world, 2, [&](Communicator &rank) {
     exchange(rank, 0, rank.rank() ? 128 : 256);
   });
-  expect_all_say(said, {"before the first step, scatter: ", "exchange different tensors"});
+  expect_all_say(
+      said, {"before the first step, scatter: ", "exchange different tensors"});
 
   InProcessWorld second(line(2), both, impatient());
   said = run_ranks(second, 2, [&](Communicator &rank) {

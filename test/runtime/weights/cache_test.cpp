@@ -122,9 +122,9 @@ TEST_F(Cache, WhoReportsProgressMayEndTheLoad) {
   LoadOptions options;
   options.progress = [](uint64_t, uint64_t) { throw Error("enough"); };
   for (int round : {0, 1}) {
-    EXPECT_THROW(Parameters::load(description(),
-                                  Checkpoint::open(folder.path), options),
-                 Error);
+    EXPECT_THROW(
+        Parameters::load(description(), Checkpoint::open(folder.path), options),
+        Error);
     EXPECT_EQ(cache_files().size(), round ? 1u : 0u);
     load();
   }

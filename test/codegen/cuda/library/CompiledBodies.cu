@@ -62,7 +62,8 @@ struct SharedCall<Body> {
 BATON_KERNEL(staged_product, baton_staged_product<256>)
 BATON_KERNEL(staged_product_gradient, baton_staged_product_gradient<256>)
 BATON_KERNEL(staged_product_bf16, baton_staged_product_bf16<256>)
-BATON_KERNEL(staged_product_gradient_f16, baton_staged_product_gradient_f16<256>)
+BATON_KERNEL(staged_product_gradient_f16,
+             baton_staged_product_gradient_f16<256>)
 
 // On tensor cores, in the largest tiles that a target has, by names that say
 // architecture and tile; MatrixBodies.cpp and ProductMatrixBodies.cpp ask for
@@ -111,7 +112,10 @@ attention(unsigned char *shared, float *out, int64_t out_stride, const float *q,
           float softcap, int64_t window, const float *gate, int64_t gate_stride,
           int64_t gate_width, float *) {
   constexpr int dim = HeadDim > ValueDim ? HeadDim : ValueDim;
-  baton::cuda::matrix_attention<256, (dim <= 64 ? 64 : dim <= 128 ? 128 : 256),
+  baton::cuda::matrix_attention<256,
+                                (dim <= 64    ? 64
+                                 : dim <= 128 ? 128
+                                              : 256),
                                 baton::cuda::BFloat16Operands>(
       shared, out, out_stride, q, q_stride, keys, key_stride, values,
       value_stride, rows, position, group, HeadDim, ValueDim, scale, softcap,
@@ -126,18 +130,18 @@ BATON_ATTENTION_KERNEL(16, 32)
 BATON_ATTENTION_KERNEL(64, 64)
 BATON_ATTENTION_KERNEL(128, 128)
 
-#define BATON_SEQUENCE_KERNELS(type, operands, head_dim, value_dim)            \
-  BATON_SHARED_KERNEL(                                                         \
-      kernel_matrix_sequence_attention_##type##_##head_dim##x##value_dim,      \
-      baton_matrix_sequence_attention<256, head_dim, value_dim,                \
-                                      baton::cuda::operands>)                  \
-  BATON_SHARED_KERNEL(                                                         \
-      kernel_matrix_attention_query_gradient_##type##_##head_dim##x##value_dim, \
-      baton_matrix_attention_query_gradient<256, head_dim, value_dim,          \
-                                            baton::cuda::operands>)            \
-  BATON_SHARED_KERNEL(                                                         \
+#define BATON_SEQUENCE_KERNELS(type, operands, head_dim, value_dim)                 \
+  BATON_SHARED_KERNEL(                                                              \
+      kernel_matrix_sequence_attention_##type##_##head_dim##x##value_dim,           \
+      baton_matrix_sequence_attention<256, head_dim, value_dim,                     \
+                                      baton::cuda::operands>)                       \
+  BATON_SHARED_KERNEL(                                                              \
+      kernel_matrix_attention_query_gradient_##type##_##head_dim##x##value_dim,     \
+      baton_matrix_attention_query_gradient<256, head_dim, value_dim,               \
+                                            baton::cuda::operands>)                 \
+  BATON_SHARED_KERNEL(                                                              \
       kernel_matrix_attention_key_value_gradient_##type##_##head_dim##x##value_dim, \
-      baton_matrix_attention_key_value_gradient<256, head_dim, value_dim,      \
+      baton_matrix_attention_key_value_gradient<256, head_dim, value_dim,           \
                                                 baton::cuda::operands>)
 
 BATON_SEQUENCE_KERNELS(bf16, BFloat16Operands, 32, 48)
