@@ -8,11 +8,13 @@
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/OverlappedExchanges.h"
 #include "codegen/cuda/SourceEmitter.h"
+#include "codegen/link/Cache.h"
 #include "codegen/link/Link.h"
 #include "codegen/plan/Description.h"
 #include "compiler/CublasLtChoice.h"
 #include "compiler/DeviceDescription.h"
 #include "compiler/Metadata.h"
+#include "compiler/ObjectKey.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
 #include "compiler/schedule/Schedule.h"
@@ -46,7 +48,7 @@ namespace {
 struct Code {
   std::string text;
   std::vector<llvm::SmallVector<char, 0>> objects;
-  /// All kernels were compiled before.
+  /// All of it was compiled before.
   bool cached = false;
 };
 
@@ -90,6 +92,16 @@ static bool hasStages(event::ProgramOp program) {
   return program->hasAttr("event.pipeline") || program->hasAttr("event.stages");
 }
 
+/// Code that was compiled before, to the byte.
+static bool findObject(const link::Cache &cache, const std::string &key,
+                       Code &code) {
+  auto found = cache.find(link::Cache::Kind::object, key);
+  if (!found)
+    return false;
+  code.objects.emplace_back(found->begin(), found->end());
+  return code.cached = true;
+}
+
 static Error addObject(llvm::Module &module, const cpu::Target &target,
                        const CompileOptions &options, Code &code) {
   llvm::raw_svector_ostream stream(code.objects.emplace_back());
@@ -101,8 +113,15 @@ static Expected<Code> compileForCpu(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                     const CompileOptions &options,
                                     const cpu::Target &target,
                                     const cpu::TargetOptions &targetOptions) {
-  llvm::LLVMContext context;
   std::string text = print(metadata);
+  Code code;
+  link::Cache cache(options.cache);
+  std::optional<std::string> key;
+  if (options.stage != Stage::llvm && !options.cache.empty())
+    key = objectKey(layouts, text, target, targetOptions);
+  if (key && findObject(cache, *key, code))
+    return code;
+  llvm::LLVMContext context;
   auto module =
       hasStages(layouts.front().program)
           ? cpu::emitModule(layouts, text, target, targetOptions, context)
@@ -110,11 +129,17 @@ static Expected<Code> compileForCpu(llvm::ArrayRef<plan::ProgramLayout> layouts,
                             targetOptions, context);
   if (!module)
     return module.takeError();
-  Code code;
-  if (options.stage == Stage::llvm)
+  if (options.stage == Stage::llvm) {
     code.text = print(**module);
-  else if (Error error = addObject(**module, target, options, code))
+    return code;
+  }
+  if (Error error = addObject(**module, target, options, code))
     return std::move(error);
+  if (key) {
+    const auto &object = code.objects.back();
+    cache.store(link::Cache::Kind::object, *key,
+                {object.data(), object.size()});
+  }
   return code;
 }
 
@@ -211,14 +236,14 @@ emitCudaSources(llvm::ArrayRef<plan::ProgramLayout> layouts,
 }
 
 /// The kernel compiled for the emulation of a device on the host.
-static Expected<std::unique_ptr<llvm::MemoryBuffer>>
+static Expected<link::Object>
 compileForEmulation(const cuda::Source &source, const CompileOptions &options,
+                    const cpu::Target &target,
                     const Installation &installation) {
   std::vector<std::string> flags = {
       "-std=c++20", options.optimization == 1 ? "-O1" : "-O2",
       "-DBATON_EMULATION",
       "-DBATON_ARCHITECTURE=" + std::to_string(source.architecture),
-      "-I" + installation.headers(),
       // As in the task library of the CPU: nothing is fused but where written.
       "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-w",
       // Nor is anything inlined but what asks for it: phases apart take half
@@ -227,7 +252,9 @@ compileForEmulation(const cuda::Source &source, const CompileOptions &options,
   if (!options.sanitize.empty())
     flags.insert(flags.end(), {"-fsanitize=" + options.sanitize, "-g",
                                "-fno-omit-frame-pointer"});
-  return link::compileSource(source.text, options.output, flags);
+  return link::compileSource(source.text, options.output,
+                             {flags, installation.headers(), /*driver=*/"",
+                              options.cache, target.cpu + target.features});
 }
 
 /// Runs `compile` on all kernels at the same time; fails as the first that
@@ -258,24 +285,26 @@ static Expected<std::vector<Result>> compileKernels(
 
 static Error emulatedCode(llvm::ArrayRef<cuda::Source> sources,
                           const CompileOptions &options,
+                          const cpu::Target &target,
                           const Installation &installation, Code &code,
                           llvm::Module &data) {
-  auto kernels = compileKernels<std::unique_ptr<llvm::MemoryBuffer>>(
-      sources, [&](const cuda::Source &source) {
-        return compileForEmulation(source, options, installation);
+  auto kernels =
+      compileKernels<link::Object>(sources, [&](const cuda::Source &source) {
+        return compileForEmulation(source, options, target, installation);
       });
   if (!kernels)
     return kernels.takeError();
   std::vector<std::string> names;
   for (auto [source, kernel] : llvm::zip_equal(sources, *kernels)) {
-    llvm::StringRef bytes = kernel->getBuffer();
-    code.objects.emplace_back(bytes.begin(), bytes.end());
+    code.objects.emplace_back(kernel.bytes.begin(), kernel.bytes.end());
     if (source.segments.empty())
       names.push_back(source.kernel);
     for (const cuda::KernelSegment &segment : source.segments)
       for (const cuda::PhaseKernel &phase : segment.kernels)
         names.push_back(phase.kernel);
   }
+  code.cached = llvm::all_of(
+      *kernels, [](const link::Object &kernel) { return kernel.cached; });
   // Behind all of these, what is before products by cuBLASLt.
   for (const cuda::Source &source : sources)
     for (const cuda::ProductKernel &product : source.products)
@@ -294,7 +323,7 @@ static Error gpuCode(llvm::ArrayRef<cuda::Source> sources,
         return cuda::compileCubin(source.text, {architecture,
                                                 installation.headers(),
                                                 {installation.cuda()},
-                                                options.kernelCache,
+                                                options.cache,
                                                 /*moreHeaders=*/{},
                                                 options.optimization});
       });
@@ -320,8 +349,7 @@ static Error addHostPrograms(llvm::ArrayRef<cuda::Source> sources,
                              const CompileOptions &options,
                              const Installation &installation, Code &code,
                              llvm::Module &data) {
-  std::vector<std::string> flags = {"-std=c++20", "-O2", "-fPIC",
-                                    "-I" + installation.headers()};
+  std::vector<std::string> flags = {"-std=c++20", "-O2", "-fPIC"};
   if (!options.sanitize.empty())
     flags.insert(flags.end(), {"-fsanitize=" + options.sanitize, "-g",
                                "-fno-omit-frame-pointer"});
@@ -330,12 +358,12 @@ static Error addHostPrograms(llvm::ArrayRef<cuda::Source> sources,
     names.push_back(source.hostProgram.empty() ? "" : source.hostProgramName());
     if (source.hostProgram.empty())
       continue;
-    auto object =
-        link::compileSource(source.hostProgram, options.output, flags);
+    auto object = link::compileSource(
+        source.hostProgram, options.output,
+        {flags, installation.headers(), /*driver=*/"", options.cache});
     if (!object)
       return object.takeError();
-    llvm::StringRef bytes = (*object)->getBuffer();
-    code.objects.emplace_back(bytes.begin(), bytes.end());
+    code.objects.emplace_back(object->bytes.begin(), object->bytes.end());
   }
   plan::emitHostPrograms(data, names);
   return Error::success();
@@ -369,10 +397,10 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
   std::string architecture =
       llvm::StringRef(options.target).split(':').second.str();
   bool emulated = isEmulated(options);
-  if (Error error =
-          emulated ? emulatedCode(*sources, options, installation, code, *data)
-                   : gpuCode(*sources, architecture, options, installation,
-                             kernels, code, *data))
+  if (Error error = emulated ? emulatedCode(*sources, options, target,
+                                            installation, code, *data)
+                             : gpuCode(*sources, architecture, options,
+                                       installation, kernels, code, *data))
     return std::move(error);
   if (Error error =
           addHostPrograms(*sources, options, installation, code, *data))
@@ -459,7 +487,10 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
             info["events"]["words"].get<uint64_t>()),
         info["proof"].value("status", "missing").c_str(),
         (isCuda(options) ? options.target : target->cpu).c_str(),
-        seconds.count(), code->cached ? ", kernels from the cache" : "");
+        seconds.count(),
+        !code->cached     ? ""
+        : isCuda(options) ? ", kernels from the cache"
+                          : ", code from the cache");
   }
   return Error::success();
 }

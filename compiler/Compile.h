@@ -132,8 +132,8 @@ struct CompileOptions {
   std::string pipeline;
   /// Microbatches of a step, where there are stages.
   int64_t microbatches = 1;
-  /// Folder that compiled kernels for GPUs are kept in; empty: none are.
-  std::string kernelCache;
+  /// Folder that compiled kernels and objects are kept in; empty: none are.
+  std::string cache;
   bool quiet = false;
 };
 

@@ -2,13 +2,14 @@
 
 #include "codegen/cuda/Nvrtc.h"
 
-#include "codegen/cuda/CubinCache.h"
+#include "codegen/link/Cache.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
 
@@ -188,26 +189,51 @@ static Expected<baton::cuda::Cubin> compile(const Nvrtc &nvrtc,
   return cubin;
 }
 
+/// A cubin as it is kept: a line of its figures, and its bytes.
+static std::string write(const baton::cuda::Cubin &cubin) {
+  std::string text =
+      formatv("{0} {1} {2} {3}\n", cubin.registers, cubin.spilledBytes,
+              cubin.sharedBytes, cubin.serialized);
+  return text.append(cubin.bytes.begin(), cubin.bytes.end());
+}
+
+static std::optional<baton::cuda::Cubin> read(StringRef text) {
+  auto [figures, bytes] = text.split('\n');
+  SmallVector<StringRef, 4> numbers;
+  figures.split(numbers, ' ');
+  baton::cuda::Cubin cubin;
+  if (numbers.size() != 4 || !to_integer(numbers[0], cubin.registers) ||
+      !to_integer(numbers[1], cubin.spilledBytes) ||
+      !to_integer(numbers[2], cubin.sharedBytes) ||
+      !to_integer(numbers[3], cubin.serialized))
+    return std::nullopt;
+  cubin.bytes.assign(bytes.begin(), bytes.end());
+  cubin.cached = true;
+  return cubin;
+}
+
 Expected<baton::cuda::Cubin>
 baton::cuda::compileCubin(StringRef source, const CubinOptions &options) {
+  using link::Cache;
   Expected<Nvrtc> nvrtc = openNvrtc(options.toolkits);
   if (!nvrtc)
     return nvrtc.takeError();
   std::vector<std::string> arguments = argumentsFor(*nvrtc, options);
-  auto headers = CubinCache::filesBelow(options.headers);
+  auto headers = Cache::filesBelow(options.headers);
   if (options.cache.empty() || !headers)
     return compile(*nvrtc, source, options.architecture, arguments);
 
-  std::vector<std::string> items = {nvrtc->identity, source.str()};
+  std::vector<StringRef> items = {nvrtc->identity, source};
   append_range(items, arguments);
   append_range(items, *headers);
-  std::string key = CubinCache::key(items);
-  CubinCache cache(options.cache);
-  if (std::optional<Cubin> found = cache.find(key))
-    return std::move(*found);
+  std::string key = Cache::key(items);
+  Cache cache(options.cache);
+  if (std::optional<std::string> found = cache.find(Cache::Kind::cubin, key))
+    if (std::optional<Cubin> cubin = read(*found))
+      return std::move(*cubin);
   Expected<Cubin> cubin =
       compile(*nvrtc, source, options.architecture, arguments);
   if (cubin)
-    cache.store(key, *cubin);
+    cache.store(Cache::Kind::cubin, key, write(*cubin));
   return cubin;
 }

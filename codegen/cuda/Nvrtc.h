@@ -23,7 +23,7 @@ struct CubinOptions {
   std::string headers;
   /// Folders with libnvrtc.so.*, looked at before the system's.
   std::vector<std::string> toolkits;
-  /// The folder of a CubinCache; none when empty.
+  /// The folder of a link::Cache; none when empty.
   std::string cache = {};
   /// More folders for `#include`s.
   std::vector<std::string> moreHeaders = {};

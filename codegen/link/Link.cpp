@@ -2,6 +2,7 @@
 
 #include "codegen/link/Link.h"
 
+#include "codegen/link/Cache.h"
 #include "codegen/link/Scratch.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -79,8 +80,12 @@ Error baton::link::linkExecutable(ArrayRef<StringRef> objects, StringRef output,
     return scratch.takeError();
   for (const std::string &archive : options.archives)
     if (!sys::fs::exists(archive))
-      return createStringError("runtime library '" + archive +
-                               "' is missing; Baton is not fully installed");
+      return createStringError(
+          "runtime library '" + archive + "' is missing; " +
+          (options.sanitize.empty()
+               ? "Baton is not fully installed"
+               : "in Baton's source tree, tools/build release "
+                 "baton-sanitizers builds those of --sanitize"));
   Expected<std::string> driver = findDriver(options.driver);
   if (!driver)
     return driver.takeError();
@@ -106,23 +111,22 @@ Error baton::link::linkExecutable(ArrayRef<StringRef> objects, StringRef output,
   return scratch->publish("executable");
 }
 
-Expected<std::unique_ptr<MemoryBuffer>>
-baton::link::compileSource(StringRef source, StringRef output,
-                           ArrayRef<std::string> options, StringRef wanted) {
+static Expected<std::string> compile(StringRef driver, StringRef source,
+                                     StringRef output,
+                                     ArrayRef<std::string> flags) {
+  using baton::link::Scratch;
   Expected<Scratch> scratch = Scratch::beside(output);
   if (!scratch)
     return scratch.takeError();
-  Expected<std::string> driver = findDriver(wanted);
-  if (!driver)
-    return driver.takeError();
   if (Error error = scratch->write("kernel.cpp", source))
     return std::move(error);
-  std::vector<std::string> arguments = {*driver};
-  arguments.insert(arguments.end(), options.begin(), options.end());
+  std::vector<std::string> arguments = {driver.str()};
+  append_range(arguments, flags);
   // Without a path that changes from run to run.
-  arguments.insert(arguments.end(),
-                   {"-ffile-prefix-map=" + scratch->path("") + "=", "-c", "-o",
-                    scratch->path("kernel.o"), scratch->path("kernel.cpp")});
+  append_range(arguments,
+               std::vector<std::string>{
+                   "-ffile-prefix-map=" + scratch->path("") + "=", "-c", "-o",
+                   scratch->path("kernel.o"), scratch->path("kernel.cpp")});
   if (Error error = run(arguments, *scratch, "compiling for '" + output + "'"))
     return std::move(error);
   auto bytes =
@@ -133,5 +137,43 @@ baton::link::compileSource(StringRef source, StringRef output,
     return createStringError(
         "compiling for '" + output +
         "': the object cannot be read: " + bytes.getError().message());
-  return std::move(*bytes);
+  return (*bytes)->getBuffer().str();
+}
+
+/// Empty where something that the object depends on cannot be read.
+static std::string keyOf(StringRef driver, StringRef source,
+                         ArrayRef<std::string> flags,
+                         const baton::link::SourceOptions &options) {
+  using baton::link::Cache;
+  std::optional<std::string> compiler = Cache::identityOf(driver);
+  auto headers = Cache::filesBelow(options.headers);
+  if (!compiler || !headers)
+    return {};
+  std::string count = std::to_string(flags.size());
+  SmallVector<StringRef> items = {*compiler, options.processor, source, count};
+  append_range(items, flags);
+  append_range(items, *headers);
+  return Cache::key(items);
+}
+
+Expected<baton::link::Object>
+baton::link::compileSource(StringRef source, StringRef output,
+                           const SourceOptions &options) {
+  Expected<std::string> driver = findDriver(options.driver);
+  if (!driver)
+    return driver.takeError();
+  std::vector<std::string> flags = options.flags;
+  flags.push_back("-I" + options.headers);
+  Cache cache(options.cache);
+  std::string key =
+      options.cache.empty() ? "" : keyOf(*driver, source, flags, options);
+  if (!key.empty())
+    if (auto found = cache.find(Cache::Kind::object, key))
+      return Object{std::move(*found), /*cached=*/true};
+  Expected<std::string> bytes = compile(*driver, source, output, flags);
+  if (!bytes)
+    return bytes.takeError();
+  if (!key.empty())
+    cache.store(Cache::Kind::object, key, *bytes);
+  return Object{std::move(*bytes)};
 }

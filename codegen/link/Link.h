@@ -11,9 +11,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
-#include "llvm/Support/MemoryBuffer.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,12 +36,29 @@ struct LinkOptions {
 llvm::Error linkExecutable(llvm::ArrayRef<llvm::StringRef> objects,
                            llvm::StringRef output, const LinkOptions &options);
 
-/// Compiles C++ with the same driver and the given options; returns the bytes
-/// of the object file. Temporary files lie beside `output`. Errors are one
-/// line.
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-compileSource(llvm::StringRef source, llvm::StringRef output,
-              llvm::ArrayRef<std::string> options, llvm::StringRef driver = "");
+struct SourceOptions {
+  std::vector<std::string> flags;
+  /// Where `#include`s are looked up.
+  std::string headers;
+  /// As LinkOptions::driver.
+  std::string driver = {};
+  /// The folder of a Cache; none when empty.
+  std::string cache = {};
+  /// The processor that flags may call native.
+  std::string processor = {};
+};
+
+struct Object {
+  std::string bytes;
+  /// It was not compiled now, but found in the cache.
+  bool cached = false;
+};
+
+/// Compiles C++ with the same driver, or finds what that gave before. Temporary
+/// files lie beside `output`. Errors are one line.
+llvm::Expected<Object> compileSource(llvm::StringRef source,
+                                     llvm::StringRef output,
+                                     const SourceOptions &options);
 
 } // namespace baton::link
 

@@ -93,4 +93,4 @@ if __name__ == "__main__":
     parser.add_argument("--again", action="store_true", help="compile twice")
     parser.add_argument("--folder", required=True)
     arguments = parser.parse_args()
-    programs.main(lambda scratch: test(arguments, scratch))
+    programs.main(lambda scratch: test(arguments, scratch), own_cache=True)

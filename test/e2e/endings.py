@@ -482,7 +482,7 @@ def main():
             groups[name](fixture)
             print(f"{name}: {time.monotonic() - start:.1f} s", flush=True)
 
-    programs.main(test)
+    programs.main(test, own_cache=True)
 
 
 if __name__ == "__main__":

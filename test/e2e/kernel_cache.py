@@ -118,4 +118,4 @@ if __name__ == "__main__":
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--installation", required=True)
     arguments = parser.parse_args()
-    programs.main(lambda scratch: test(arguments, scratch))
+    programs.main(lambda scratch: test(arguments, scratch), own_cache=True)

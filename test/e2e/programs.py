@@ -76,11 +76,15 @@ def expect(condition, message):
         raise Failure(message)
 
 
-def main(test):
-    """Runs `test(folder)` in a scratch folder and turns failures into status 1."""
+def main(test, own_cache=False):
+    """Runs `test(folder)` in a scratch folder and turns failures into status 1.
+
+    What was compiled before, by other tests, is not compiled again, unless the test is
+    about compiling."""
     with tempfile.TemporaryDirectory(prefix="baton-e2e-") as scratch:
-        # Not the user's, and no other test's.
-        os.environ["BATON_CACHE_DIR"] = os.path.join(scratch, "kernel-cache")
+        # Not the user's. ctest names the tests' common one.
+        own = os.path.join(scratch, "cache")
+        os.environ["BATON_CACHE_DIR"] = own if own_cache else os.environ.get("BATON_TEST_CACHE", own)
         try:
             test(scratch)
         except Failure as failure:

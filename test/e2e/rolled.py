@@ -94,4 +94,4 @@ if __name__ == "__main__":
     parser.add_argument("--mode", default="decode")
     parser.add_argument("folder")
     arguments = parser.parse_args()
-    programs.main(lambda scratch: test(arguments, scratch))
+    programs.main(lambda scratch: test(arguments, scratch), own_cache=True)

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cuda/CubinCache.h"
+#include "codegen/link/Cache.h"
 #include "tools/batonc/Process.h"
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"
@@ -65,8 +65,8 @@ static int compileCommand(int argc, char **argv) {
                  "exe");
   bool noCache = false;
   app.add_flag("--no-cache", noCache,
-               "CUDA: neither look for the kernel among those compiled before, "
-               "in BATON_CACHE_DIR or ~/.cache/baton, nor keep it there");
+               "neither look for code among what was compiled before, in "
+               "BATON_CACHE_DIR or ~/.cache/baton, nor keep it there");
 
   try {
     app.parse(argc, argv);
@@ -96,7 +96,7 @@ static int compileCommand(int argc, char **argv) {
     return fail("-o is missing: where should the executable go?");
 
   if (!noCache)
-    options.kernelCache = baton::cuda::CubinCache::userFolder();
+    options.cache = baton::link::Cache::userFolder();
   reportFatalErrors(options.model);
   if (llvm::Error error = compile(options, Installation::ofTool(argv[0])))
     return fail(llvm::toString(std::move(error)));

@@ -2,7 +2,7 @@
 
 #include "tools/batonc/explain.h"
 
-#include "codegen/cuda/CubinCache.h"
+#include "codegen/link/Cache.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
 #include "compiler/explain/Explanation.h"
@@ -229,7 +229,7 @@ static Error explainModel(ExplainOptions &options,
   if (Error error = findOptimizer(options.compile, installation))
     return error;
   options.compile.stage = Stage::event;
-  options.compile.kernelCache = cuda::CubinCache::userFolder();
+  options.compile.cache = link::Cache::userFolder();
   auto plan = Plan::build(options.compile, *targets);
   if (!plan)
     return plan.takeError();

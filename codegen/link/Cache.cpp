@@ -1,43 +1,39 @@
-//===- CubinCache.cpp - compiled kernels, kept between compilations -------===//
+//===- Cache.cpp - what was compiled, kept between compilations -----------===//
 
-#include "codegen/cuda/CubinCache.h"
+#include "codegen/link/Cache.h"
 
 #include "codegen/link/Scratch.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SHA256.h"
 
-#include <chrono>
 #include <cstdlib>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 using namespace llvm;
-using namespace baton;
-using baton::cuda::Cubin;
-using baton::cuda::CubinCache;
+using baton::link::Cache;
 
-static constexpr StringRef kSuffix = ".cubin";
+static constexpr StringRef kSuffixes[] = {".cubin", ".object"};
 /// Begins every entry; a change of the format is a change of this.
-static constexpr StringRef kMagic = "baton cubin 2 ";
+static constexpr StringRef kMagic = "baton entry 3 ";
 
-static std::string hexHash(SHA256 &hash) {
+static std::string hexHash(BLAKE3 &hash) {
   return toHex(hash.final(), /*LowerCase=*/true);
 }
 
 static std::string hashOf(StringRef bytes) {
-  SHA256 hash;
+  BLAKE3 hash;
   hash.update(bytes);
   return hexHash(hash);
 }
 
-std::string CubinCache::userFolder() {
+std::string Cache::userFolder() {
   struct {
     const char *variable, *below;
   } places[] = {{"BATON_CACHE_DIR", ""},
@@ -54,19 +50,18 @@ std::string CubinCache::userFolder() {
   return "";
 }
 
-std::string CubinCache::key(ArrayRef<std::string> items) {
-  SHA256 hash;
+std::string Cache::key(ArrayRef<StringRef> items) {
+  BLAKE3 hash;
   // Every item is preceded by its length, so that no two lists of items have
   // the same text.
-  for (const std::string &item : items) {
+  for (StringRef item : items) {
     hash.update(std::to_string(item.size()) + ":");
     hash.update(item);
   }
   return hexHash(hash);
 }
 
-std::optional<std::vector<std::string>>
-CubinCache::filesBelow(StringRef folder) {
+std::optional<std::vector<std::string>> Cache::filesBelow(StringRef folder) {
   std::vector<std::string> paths;
   std::error_code error;
   for (sys::fs::recursive_directory_iterator at(folder, error), end;
@@ -87,55 +82,51 @@ CubinCache::filesBelow(StringRef folder) {
   return items;
 }
 
-std::string CubinCache::file(StringRef key) const {
+std::optional<std::string> Cache::identityOf(StringRef file) {
+  SmallString<128> path;
+  sys::fs::file_status status;
+  if (sys::fs::real_path(file, path) || sys::fs::status(path, status))
+    return std::nullopt;
+  auto changed = status.getLastModificationTime().time_since_epoch().count();
+  return (path + " " + Twine(status.getSize()) + " " + Twine(changed)).str();
+}
+
+std::string Cache::file(Kind kind, StringRef key) const {
   SmallString<128> path(folder);
-  sys::path::append(path, key + kSuffix);
+  sys::path::append(path, key + kSuffixes[static_cast<size_t>(kind)]);
   return path.str().str();
 }
 
-std::optional<Cubin> CubinCache::find(StringRef key) const {
-  std::string path = file(key);
+std::optional<std::string> Cache::find(Kind kind, StringRef key) const {
+  if (folder.empty())
+    return std::nullopt;
+  std::string path = file(kind, key);
   auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
                                       /*RequiresNullTerminator=*/false,
                                       /*IsVolatile=*/true);
   if (!buffer)
     return std::nullopt;
-  // The hash of what follows its line, the figures, and the cubin.
+  // The hash of what follows its line.
   StringRef text = (*buffer)->getBuffer();
   if (!text.consume_front(kMagic))
     return std::nullopt;
-  auto [hash, rest] = text.split('\n');
-  if (rest.empty() || hash != hashOf(rest))
+  auto [hash, bytes] = text.split('\n');
+  if (bytes.empty() || hash != hashOf(bytes))
     return std::nullopt;
-  auto [figures, bytes] = rest.split('\n');
-  SmallVector<StringRef, 4> numbers;
-  figures.split(numbers, ' ');
-  Cubin cubin;
-  if (numbers.size() != 4 || !to_integer(numbers[0], cubin.registers) ||
-      !to_integer(numbers[1], cubin.spilledBytes) ||
-      !to_integer(numbers[2], cubin.sharedBytes) ||
-      !to_integer(numbers[3], cubin.serialized))
-    return std::nullopt;
-  cubin.bytes.assign(bytes.begin(), bytes.end());
-  cubin.cached = true;
   // Used now: the ones used last stay.
   utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
-  return cubin;
+  return bytes.str();
 }
 
-void CubinCache::store(StringRef key, const Cubin &cubin) const {
-  std::string rest =
-      formatv("{0} {1} {2} {3}\n", cubin.registers, cubin.spilledBytes,
-              cubin.sharedBytes, cubin.serialized);
-  rest.append(cubin.bytes.begin(), cubin.bytes.end());
-  std::string text = (kMagic + hashOf(rest) + "\n" + rest).str();
-  if (sys::fs::create_directories(folder))
+void Cache::store(Kind kind, StringRef key, StringRef bytes) const {
+  if (folder.empty() || sys::fs::create_directories(folder))
     return;
   auto written = [&]() -> Error {
-    Expected<link::Scratch> scratch = link::Scratch::beside(file(key));
+    Expected<Scratch> scratch = Scratch::beside(file(kind, key));
     if (!scratch)
       return scratch.takeError();
-    if (Error error = scratch->write("entry", text))
+    if (Error error = scratch->write(
+            "entry", (kMagic + hashOf(bytes) + "\n" + bytes).str()))
       return error;
     return scratch->publish("entry");
   }();
@@ -144,7 +135,7 @@ void CubinCache::store(StringRef key, const Cubin &cubin) const {
   removeOldest();
 }
 
-void CubinCache::removeOldest() const {
+void Cache::removeOldest() const {
   struct Entry {
     std::string path;
     sys::TimePoint<> used;
@@ -159,7 +150,7 @@ void CubinCache::removeOldest() const {
     sys::fs::file_status status;
     if (!sys::fs::status(at->path(), status) &&
         status.type() == sys::fs::file_type::regular_file &&
-        StringRef(at->path()).ends_with(kSuffix))
+        is_contained(kSuffixes, sys::path::extension(at->path())))
       entries.push_back(
           {at->path(), status.getLastModificationTime(), status.getSize()});
   }
