@@ -12,59 +12,101 @@ endif()
 # LLVM's packages put its libraries where the loader does not look by itself.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
-# Reading headers is half of what compiling takes, so those of MLIR that most files
-# include are read once for all libraries.
+# Reading headers and their templates is most of what compiling takes, so those that
+# most files include are read once: MLIR's for the dialects, and with the dialects for
+# what is built on these.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "")
-# baton_mlir_headers(NAME OPTION...): a target to reuse them from, compiled with options.
-function(baton_mlir_headers name)
+# baton_precompiled_headers(NAME HEADERS... OPTIONS...): a target to reuse headers from.
+function(baton_precompiled_headers name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;OPTIONS" ${ARGN})
   add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   # Without the time, a compiler cache finds the same file.
-  target_compile_options(${name} PRIVATE ${BATON_WARNINGS} "SHELL:-Xclang -fno-pch-timestamp" ${ARGN})
-  target_precompile_headers(${name} PRIVATE
-    <mlir/Bytecode/BytecodeOpInterface.h> <mlir/IR/BuiltinOps.h> <mlir/IR/PatternMatch.h>
-    <mlir/IR/SymbolTable.h> <mlir/Interfaces/InferTypeOpInterface.h>
-    <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Pass/Pass.h>
-    <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h> <llvm/ADT/StringMap.h>
-    <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>)
+  target_compile_options(${name} PRIVATE ${BATON_WARNINGS} "SHELL:-Xclang -fno-pch-timestamp"
+                         ${ARG_OPTIONS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
-baton_mlir_headers(BatonMlirHeaders)
+set(BATON_MLIR_HEADERS
+  <mlir/Bytecode/BytecodeOpInterface.h> <mlir/IR/BuiltinOps.h> <mlir/IR/PatternMatch.h>
+  <mlir/IR/SymbolTable.h> <mlir/Interfaces/InferTypeOpInterface.h>
+  <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Pass/Pass.h>
+  <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h> <llvm/ADT/StringMap.h>
+  <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>)
+set(BATON_DIALECT_HEADERS ${BATON_MLIR_HEADERS}
+  <dialects/Dist/Dist.h> <dialects/Event/Event.h> <dialects/Model/Model.h>
+  <dialects/Update/Update.h>)
+baton_precompiled_headers(BatonMlirHeaders HEADERS ${BATON_MLIR_HEADERS})
+baton_precompiled_headers(BatonDialectHeaders HEADERS ${BATON_DIALECT_HEADERS})
 
-# baton_precompile_runtime(TARGET): the same for the runtime, whose variants are
-# compiled with options of their own.
-function(baton_precompile_runtime target)
-  target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
-  target_precompile_headers(${target} PRIVATE
-    <nlohmann/json.hpp> <algorithm> <array> <atomic> <chrono> <cstdint> <filesystem>
-    <functional> <map> <memory> <optional> <span> <sstream> <string> <vector>)
+# baton_unite(TARGET): its sources are compiled several at a time, so that headers
+# that are mostly templates are read, and what they make is compiled, once for these.
+# With BATON_UNITY=OFF each is compiled by itself, as tools that look at single files
+# want it.
+option(BATON_UNITY "Compile several sources of the runtime at a time" ON)
+function(baton_unite target)
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${BATON_UNITY} UNITY_BUILD_BATCH_SIZE 10)
 endfunction()
 
-# baton_runtime_library(NAME SOURCES... ): plain C++20, no LLVM.
+# baton_runtime_library(NAME SOURCES... SELECTED... LINK...): plain C++20, no LLVM. Of
+# SELECTED, a program links those files only whose functions it names, since they refer
+# to what other programs have: they are compiled one by one.
 function(baton_runtime_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
-  add_library(${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "" "" "SOURCES;SELECTED;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES} ${ARG_SELECTED})
+  baton_unite(${name})
+  set_source_files_properties(${ARG_SELECTED} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_target_properties(${name} PROPERTIES BATON_SELECTED "${ARG_SELECTED}")
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${BATON_WARNINGS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# baton_compiler_library(NAME SOURCES... DEPENDS... LINK...): may use MLIR.
+# baton_compiler_library(NAME [HEADERS TARGET] SOURCES... DEPENDS... LINK...): may use
+# MLIR. HEADERS are the precompiled ones, else those with all dialects.
 function(baton_compiler_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;DEPENDS;LINK" ${ARGN})
+  if(NOT ARG_HEADERS)
+    set(ARG_HEADERS BatonDialectHeaders)
+  endif()
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_options(${name} PRIVATE ${BATON_WARNINGS} "SHELL:-Xclang -fno-pch-timestamp")
-  target_precompile_headers(${name} REUSE_FROM BatonMlirHeaders)
+  target_precompile_headers(${name} REUSE_FROM ${ARG_HEADERS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
 endfunction()
 
-# baton_unit_test(NAME [MLIR] SOURCES... LINK...): one GoogleTest executable, one ctest
-# entry per test case. With MLIR its sources include headers of it.
+# baton_dialect_library(NAME ...): a dialect; the same with headers of MLIR only.
+function(baton_dialect_library name)
+  baton_compiler_library(${name} HEADERS BatonMlirHeaders ${ARGN})
+endfunction()
+
+# baton_unit_test(NAME [MLIR] SOURCES... LINK...): one GoogleTest executable. With MLIR
+# its sources include headers of it. ctest runs it as unit.NAME; its cases are entries
+# of their own with ctest -C every.
 include(GoogleTest)
+# baton_discover_cases(TARGET OPTION...): the entry unit.TARGET, in which all cases run
+# in one process, and with ctest -C every also an entry for each of them, as
+# gtest_discover_tests makes it with these options.
+function(baton_discover_cases target)
+  add_test(NAME unit.${target} COMMAND ${target} --gtest_brief=1)
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 ${ARGN})
+  # It has no option for that: the last file that it has ctest read is read on condition.
+  get_property(files DIRECTORY PROPERTY TEST_INCLUDE_FILES)
+  list(POP_BACK files cases)
+  set(conditional ${CMAKE_CURRENT_BINARY_DIR}/${target}_every.cmake)
+  file(CONFIGURE OUTPUT ${conditional} @ONLY CONTENT
+"if(CTEST_CONFIGURATION_TYPE STREQUAL \"every\")
+  include([==[@cases@]==])
+endif()
+")
+  set_property(DIRECTORY PROPERTY TEST_INCLUDE_FILES ${files} ${conditional})
+endfunction()
 function(baton_unit_test name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -75,8 +117,11 @@ function(baton_unit_test name)
   if(ARG_MLIR)
     target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
     target_precompile_headers(${name} REUSE_FROM BatonMlirTestHeaders)
+  else()
+    target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+    target_precompile_headers(${name} REUSE_FROM BatonTestHeaders)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+  baton_discover_cases(${name})
 endfunction()
 
 # baton_embed_text(INPUT OUTPUT): a file as a string literal to #include, made

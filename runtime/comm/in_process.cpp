@@ -55,7 +55,7 @@ bool same_tensors(const Arrival &one, const Arrival &other) {
 }
 
 /// Longer spins take the core from whoever is waited for.
-constexpr int spins = 64;
+constexpr int spins_at_barrier = 64;
 
 } // namespace
 
@@ -274,7 +274,7 @@ void InProcessWorld::State::wait(Meeting &meeting, uint32_t place,
                                  std::atomic<uint32_t> &count,
                                  Communicator::Patience patience) {
   const auto all = static_cast<uint32_t>(meeting.ranks.size());
-  for (int spin = 0; spin < spins; ++spin) {
+  for (int spin = 0; spin < spins_at_barrier; ++spin) {
     if (count == all)
       return;
     sched_yield();

@@ -10,7 +10,6 @@ namespace baton {
 
 namespace {
 
-constexpr uint64_t cache_line = 64;
 constexpr uint64_t words_per_line = cache_line / sizeof(uint32_t);
 
 HugeRegion reserve(const std::string &what, uint64_t bytes) {

@@ -13,6 +13,9 @@
 
 namespace baton {
 
+/// Bytes that processors exchange at once: what two workers write lies in two.
+inline constexpr uint64_t cache_line = 64;
+
 /// Owns storages, event words, and every worker's scratch and bases.
 ///
 /// Storages are reserved, not touched: a state for thousands of positions costs

@@ -2,6 +2,7 @@
 
 #include "runtime/decode/task_touches.h"
 
+#include "runtime/decode/program_memory.h"
 #include "runtime/error.h"
 #include "runtime/program.h"
 #include "runtime/weights/memory.h"
@@ -19,7 +20,6 @@ namespace baton {
 
 namespace {
 
-constexpr uint64_t cache_line = 64;
 constexpr size_t most_buffers = size_t(1) << 16;
 
 } // namespace

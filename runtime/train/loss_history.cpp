@@ -12,9 +12,6 @@ namespace baton {
 
 namespace {
 
-constexpr const char *lines_name = "losses.jsonl";
-constexpr const char *picture_name = "loss.svg";
-
 bool is_number(const nlohmann::json &line, const char *key) {
   return line.contains(key) && line[key].is_number();
 }
@@ -25,7 +22,7 @@ LossHistory::LossHistory(const std::filesystem::path &folder, uint64_t steps)
     : folder(folder) {
   if (steps == 0)
     return;
-  std::ifstream file(folder / lines_name);
+  std::ifstream file(folder / loss_lines_name);
   for (std::string text; std::getline(file, text);) {
     // Somebody may have edited it: a picture is not worth an error.
     auto line =
@@ -50,10 +47,10 @@ void LossHistory::add(const StepReport &report) {
 }
 
 void LossHistory::write() const {
-  TemporaryFile file(folder / lines_name);
+  TemporaryFile file(folder / loss_lines_name);
   file.write(lines.data(), lines.size(), 0);
   file.publish();
-  write_loss_curve(folder / picture_name, curve);
+  write_loss_curve(folder / loss_picture_name, curve);
 }
 
 } // namespace baton

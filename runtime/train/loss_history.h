@@ -9,11 +9,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace baton {
 
-/// Two files of a run's folder, each replaced as a whole: losses.jsonl has the
-/// line of every step (step_line), loss.svg shows them.
+inline constexpr std::string_view loss_lines_name = "losses.jsonl";
+inline constexpr std::string_view loss_picture_name = "loss.svg";
+
+/// Two files of a run's folder, each replaced as a whole: one has the line of
+/// every step (step_line), the other shows them.
 class LossHistory {
 public:
   /// Of a run whose newest checkpoint is of step `steps`, 0 for a new one:

@@ -6,6 +6,7 @@
 #include "runtime/files/temporary.h"
 #include "runtime/train/checked_file.h"
 #include "runtime/train/checksum.h"
+#include "runtime/train/loss_history.h"
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/message.h"
 
@@ -38,9 +39,6 @@ constexpr std::string_view checksums_name = "checksums.json";
 constexpr std::string_view model_name = "model.safetensors";
 constexpr std::string_view optimizer_name = "optimizer.safetensors";
 constexpr std::string_view state_name = "state.json";
-/// Of LossHistory.
-constexpr std::string_view lines_name = "losses.jsonl";
-constexpr std::string_view picture_name = "loss.svg";
 
 std::string step_name(uint64_t step) {
   return std::string(step_prefix) + std::to_string(step);
@@ -68,7 +66,8 @@ bool is_leftover(std::string_view name) {
           .has_value();
   if (!name.ends_with(temporary_suffix))
     return false;
-  for (std::string_view file : {latest_name, lines_name, picture_name})
+  for (std::string_view file :
+       {latest_name, loss_lines_name, loss_picture_name})
     if (name.starts_with(std::string(file) + "."))
       return true;
   return false;
@@ -235,7 +234,8 @@ RunFolder::RunFolder(fs::path path, const fs::path &model_folder, uint64_t keep,
   if (faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
     throw Error(folder.string() +
                 ": cannot be written: " + std::strerror(errno));
-  for (std::string_view name : {latest_name, lines_name, picture_name}) {
+  for (std::string_view name :
+       {latest_name, loss_lines_name, loss_picture_name}) {
     fs::path path = folder / name;
     std::error_code failure;
     if (fs::exists(fs::symlink_status(path, failure)) &&

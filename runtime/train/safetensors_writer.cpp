@@ -27,12 +27,12 @@ namespace {
 constexpr uint64_t piece_bytes = 4 << 20;
 
 /// Rows of a tensor, and the bytes of each.
-struct Extent {
+struct RowExtent {
   uint64_t rows;
   uint64_t row_bytes;
 };
 
-Extent extent_of(const std::string &file, const TensorSource &tensor) {
+RowExtent extent_of(const std::string &file, const TensorSource &tensor) {
   auto fail = [&](const std::string &what) {
     throw Error(file + ": tensor " + quote_name(tensor.name) + " " + what);
   };
@@ -48,7 +48,7 @@ Extent extent_of(const std::string &file, const TensorSource &tensor) {
   if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) !=
       tensor.shape.end())
     return {0, 0};
-  Extent extent = {1, bytes_of(tensor.type)};
+  RowExtent extent = {1, bytes_of(tensor.type)};
   uint64_t all;
   for (size_t i = 0; i < tensor.shape.size(); ++i)
     if (__builtin_mul_overflow(i ? extent.row_bytes : extent.rows,
@@ -88,14 +88,14 @@ void SafetensorsWriter::write(const std::vector<TensorSource> &tensors,
   std::vector<const TensorSource *> order = file_order(tensors);
 
   std::string text = "{";
-  std::vector<Extent> extents;
+  std::vector<RowExtent> extents;
   std::set<std::string_view> names;
   uint64_t offset = 0;
   try {
     if (!metadata.empty())
       text += "\"__metadata__\":" + nlohmann::json(metadata).dump();
     for (const TensorSource *tensor : order) {
-      Extent extent = extent_of(path, *tensor);
+      RowExtent extent = extent_of(path, *tensor);
       uint64_t end = offset + extent.rows * extent.row_bytes;
       if (end >> 62)
         throw Error(path + ": tensor " + quote_name(tensor->name) +

@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+# For tools/test --changed: the checks themselves, which judge trees of this test's own.
+INPUTS = ["tools/check", "tools/format", "tools/checks/*", ".clang-format", ".clang-tidy", ".flake8"]
+
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 
 DESIGN = """# Design

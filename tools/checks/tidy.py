@@ -19,15 +19,19 @@ KEPT = 10000  # files that passed and are remembered
 def configure(tree):
     """Makes what clang-tidy takes from a build folder: how each file is compiled, and
     the headers that TableGen writes."""
-    database = os.path.join(tree.build, "compile_commands.json")
+    folder = tree.build
+    if not tree.build_is_given:
+        # One of its own, in which each file is compiled by itself.
+        folder = os.path.join(folder, "tidy")
+        if not os.path.exists(os.path.join(folder, "build.ninja")):
+            print("tidy       configures build/tidy and generates its headers", flush=True)
+            run_quietly(["cmake", "--preset", "release", "-B", folder, "-DBATON_UNITY=OFF"], tree.root)
+    database = os.path.join(folder, "compile_commands.json")
     if not os.path.exists(database):
-        if tree.build != os.path.join(tree.root, "build"):
-            raise Missing(f"{database} is missing; cmake writes it")
-        print("tidy       configures build/ and generates its headers", flush=True)
-        run_quietly(["cmake", "--preset", "release"], tree.root)
-    listed = subprocess.run(["ninja", "-C", tree.build, "-t", "targets", "all"], capture_output=True, text=True)
+        raise Missing(f"{database} is missing; cmake writes it")
+    listed = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], capture_output=True, text=True)
     if generated := re.findall(r"^(\w+IncGen): phony", listed.stdout, re.M):
-        run_quietly(["ninja", "-C", tree.build, *generated], tree.root)
+        run_quietly(["ninja", "-C", folder, *generated], tree.root)
     with open(database) as file:
         return json.load(file)
 

@@ -14,6 +14,9 @@ import re
 import sys
 import tempfile
 
+# For tools/test --changed.
+INPUTS = ["codegen/cuda/library/*", "runtime/*.h", "runtime/cuda/*.h", "runtime/cuda/emulation/*.h"]
+
 LIBRARY = os.path.join("codegen", "cuda", "library")
 SOURCE = """#include "codegen/cuda/library/async.h"
 #include "codegen/cuda/library/kernel.h"

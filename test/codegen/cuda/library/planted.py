@@ -14,6 +14,9 @@ import sys
 import tempfile
 from collections import namedtuple
 
+# For tools/test --changed: what it copies and compiles.
+INPUTS = ["codegen/*/library/*", "runtime/*.h", "runtime/cuda/*.h", "runtime/cuda/emulation/*", "test/codegen/cuda/library/*", "test/oracle/*"]
+
 TESTS, LIBRARY = "test/codegen/cuda/library", "codegen/cuda/library"
 SEEDS = (0, 1, 2)
 BARRIER = re.compile(r"__sync(threads|warp)\(\);")
