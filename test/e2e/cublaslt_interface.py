@@ -11,6 +11,9 @@ import re
 import subprocess
 import sys
 
+# For tools/test --changed.
+INPUTS = ["runtime/cuda/cublaslt.*"]
+
 CHECKS = """
 #include "runtime/cuda/cublaslt.h"
 #include <cublasLt.h>

@@ -13,6 +13,9 @@ import shutil
 import programs
 from programs import expect, run
 
+# For tools/test --changed: what is installed.
+INPUTS = ["build/bin/batonc", "build/bin/baton-opt", "build/bin/diff-run"]
+
 # The C library's parts and the program loader.
 SYSTEM = re.compile(r"(lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux-x86-64\.so\.2)$")
 
@@ -68,4 +71,4 @@ if __name__ == "__main__":
     parser.add_argument("folder")
     arguments = parser.parse_args()
     arguments.folder = os.path.abspath(arguments.folder)
-    programs.main(lambda scratch: test(arguments, scratch))
+    programs.main(lambda scratch: test(arguments, scratch), own_cache=True)

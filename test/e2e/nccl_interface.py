@@ -11,6 +11,9 @@ import re
 import subprocess
 import sys
 
+# For tools/test --changed.
+INPUTS = ["runtime/comm/nccl*", "runtime/error.h"]
+
 CHECKS = """
 #include "runtime/comm/nccl_library.h"
 #include <nccl.h>

@@ -28,13 +28,14 @@ class Tree:
     def __init__(self, root, since=None, everything=False, build=None, tools=None):
         self.root = os.path.realpath(root)
         self.everything = everything
+        self.build_is_given = build is not None
         self.build = os.path.abspath(build) if build else os.path.join(self.root, "build")
         self.tools = os.path.abspath(tools) if tools else None
         self.files = sorted(path for path in self._list() if os.path.isfile(os.path.join(self.root, path)))
         self.names = set(self.files)
         self.folders = {os.path.dirname(name) for name in self.files} - {""}
         self.folders |= {name[:i] for name in self.folders for i in range(len(name)) if name[i] == "/"}
-        self.since, self.changed = self._changes(since)
+        self.since, self.changed, self.removed = self._changes(since)
         self._texts = {}
 
     def _git(self, *words):
@@ -53,11 +54,11 @@ class Tree:
         return found
 
     def _changes(self, since):
-        """Since which commit, in words, and the files that changed since then."""
+        """Since which commit, in words, and the files that changed, and those that went."""
         if self._git("rev-parse", "HEAD") is None:
             if since:
                 raise Missing(f"{since}: {self.root} has no history")
-            return "nothing: there is no history", []
+            return "nothing: there is no history", [], []
         if since:
             base, words = self._git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}"), since
             if not base:
@@ -73,7 +74,8 @@ class Tree:
         # What is not committed counts always.
         changed = self._git("diff", "--name-only", "-z", base.strip() if base else "HEAD").split("\0")
         changed += self._git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
-        return words if base else "HEAD", sorted(set(changed) & self.names)
+        found = set(changed) - {""}
+        return words if base else "HEAD", sorted(found & self.names), sorted(found - self.names)
 
     def path(self, name):
         return os.path.join(self.root, name)

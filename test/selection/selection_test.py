@@ -1,0 +1,293 @@
+"""What tools/test selects.
+
+- graph: a small build: libraries, precompiled headers, what is compiled but not recorded,
+  what must be there when a test runs;
+- scripts: modules, files and declared inputs of scripts;
+- plans: which tests a changed plan reaches, and which a body that plans call;
+- every: parts are all, and none twice; what passed is known again until an input changes;
+- build: this build, and a change in each of many files of different kinds: the tests that
+  must run are selected, and those that cannot tell are not.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from selection import every, probes, rules  # noqa: E402
+from selection.graph import Graph  # noqa: E402
+from selection.scripts import Scripts  # noqa: E402
+from selection.select import Selector  # noqa: E402
+from selection.tests import Reader, Test, listed  # noqa: E402
+
+# For tools/test --changed: selection itself; the build's graph is read as it is.
+INPUTS = ["tools/selection/*", "tools/checks/tree.py", "tools/test"]
+
+
+def expect(condition, message):
+    if not condition:
+        sys.exit(f"error: {message}")
+
+
+NINJA = """
+rule CXX_COMPILER__A_Release
+  deps = gcc
+rule CXX_STATIC_LIBRARY_LINKER__A_Release
+rule CXX_EXECUTABLE_LINKER__A_Release
+build cmake_object_order_depends_target_A: phony || generated.h
+build headers.pch: CXX_COMPILER__A_Release /s/headers.cpp
+build a.o: CXX_COMPILER__A_Release /s/a.cpp | headers.pch || cmake_object_order_depends_target_A
+  DEFINES = -DGOLDEN=\\"/s/golden\\"
+build b.o: CXX_COMPILER__A_Release /s/b.cpp || cmake_object_order_depends_target_A
+build new.o: CXX_COMPILER__A_Release /s/new.cpp
+build generated.h | ${cmake_ninja_workdir}generated.h: CUSTOM_COMMAND /s/ops.td
+build libA.a: CXX_STATIC_LIBRARY_LINKER__A_Release a.o || libB.a
+build libB.a: CXX_STATIC_LIBRARY_LINKER__A_Release b.o
+build installed/lib.bc: CUSTOM_COMMAND /s/body$ one.cpp
+build installation: phony installed/lib.bc
+build tool: CXX_EXECUTABLE_LINKER__A_Release main.o | libA.a || installation libA.a
+build other: CXX_EXECUTABLE_LINKER__A_Release new.o
+build all: phony tool other
+build everything: phony all
+"""
+DEPS = """headers.pch: #deps 1, deps mtime 1 (VALID)
+    /s/common.h
+
+a.o: #deps 2, deps mtime 1 (VALID)
+    /s/a.cpp
+    ../s/a.h
+
+b.o: #deps 2, deps mtime 1 (VALID)
+    /s/b.cpp
+    generated.h
+"""
+
+
+def test_graph(_):
+    graph = Graph("/b", NINJA, recorded=DEPS)
+    reach = lambda name: {path.removeprefix("/b/") for path in graph.reach([name])}
+    # Of new.o nothing is recorded: any source may be in it.
+    unknown = {"new.o", "other"}
+    expect(reach("/s/a.cpp") == {"a.o", "libA.a", "tool"} | unknown, reach("/s/a.cpp"))
+    expect(reach("/s/a.h") == {"a.o", "libA.a", "tool"} | unknown, reach("/s/a.h"))
+    expect(reach("/s/common.h") == {"headers.pch", "a.o", "libA.a", "tool"} | unknown, reach("/s/common.h"))
+    # Generated before a.cpp is compiled, but read by b.cpp only; no archive is made of another.
+    expect(reach("/s/ops.td") == {"generated.h", "b.o", "libB.a"} | unknown, reach("/s/ops.td"))
+    # What the tool finds when it runs.
+    expect({"installed/lib.bc", "installation", "tool"} <= reach("/s/body one.cpp"), reach("/s/body one.cpp"))
+    expect(reach("/s/page.md") == set(), reach("/s/page.md"))
+    expect(graph.strings["/b/a.o"] == ["/s/golden"], graph.strings)
+    expect("/s/a.h" in graph.closure("/b/tool") and "/s/b.cpp" not in graph.closure("/b/tool"), "closure")
+    # A record that is not of the object which is there is none.
+    stale = Graph("/b", NINJA, recorded=DEPS.replace("(VALID)", "(STALE)"))
+    expect("/b/a.o" in stale.reach(["/s/x.h"]), "a record that is out of date")
+
+
+def write(root, files):
+    for name, text in files.items():
+        path = os.path.join(root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(text)
+
+
+def test_scripts(_):
+    with tempfile.TemporaryDirectory() as root:
+        write(root, {
+            "test/e2e/programs.py": "def golden():\n    join('..', '../golden/check.py')\nLOGITS = 'logits'\n",
+            "test/e2e/shared.py": "TRAIN = '--mode=train'\n",
+            "test/e2e/one.py": '"""Of zero."""\nimport os\nimport programs\nfrom shared import TRAIN\n'
+                               "tool = os.path.join(os.path.dirname(__file__), '../../tools/make')\n",
+            "test/e2e/top.py": "import os\nroot = os.path.join(os.path.dirname(__file__), '../..')\n",
+            "test/e2e/said.py": "import os\nroot = os.path.join(os.path.dirname(__file__), '../..')\nINPUTS = ['pages/*.md']\n",
+            "test/golden/check.py": "", "tools/make": "#!/bin/sh\n", "pages/a.md": ""})
+        scripts = Scripts(root)
+        files, words, everything = scripts.closure("test/e2e/one.py")
+        expect({"test/e2e/one.py", "test/e2e/programs.py", "test/e2e/shared.py", "tools/make"} <= files, files)
+        expect(not everything and rules.features_in(words) == {"train"}, (everything, rules.features_in(words)))
+        expect(scripts.closure("test/e2e/top.py")[2], "a script that reads the top folder reads everything")
+        files, _, everything = scripts.closure("test/e2e/said.py")
+        expect("pages/a.md" in files and not everything, files)
+
+
+class MadeUp:
+    """Tests and probes of no build."""
+
+    @staticmethod
+    def test(name, script, features, model=None):
+        test = Test(0, name, ["python3"])
+        test.script, test.features = f"test/e2e/{script}.py", set(features.split())
+        test.nodes = {"/b/bin/batonc"}
+        test.models = {model} if model else set()
+        return test
+
+    def __init__(self):
+        self.tests = [self.test("decode.a", "decode", "decode unfused", "a"),
+                      self.test("decode.b", "decode", "decode unfused", "b"),
+                      self.test("zero.a", "tensor_parallel", "decode train ranks tensor zero", "a"),
+                      self.test("train.b", "train_gradients", "train", "b"),
+                      self.test("layouts", "layouts", "decode"), self.test("errors", "errors", "decode train")]
+        self.probes = [probes.Probe("decode", "test/golden/a", ()), probes.Probe("decode", "test/golden/b", ()),
+                       probes.Probe("train", "test/golden/a", ("--mode=train",)),
+                       probes.Probe("train zero", "test/golden/a", ("--zero=1",))]
+        self.before = {probe.name: {"plan": probe.name, "calls": ["linear_f32"]} for probe in self.probes}
+
+    def selected(self, name, changed=(), calls=(), before=True):
+        now = {key: dict(value) for key, value in self.before.items()}
+        for i in changed:
+            now[self.probes[i].name]["plan"] = "other"
+        for i in calls:
+            now[self.probes[i].name]["calls"] = ["rope"]
+        plans = probes.Plans(self.probes, now, self.before if before else None)
+        with tempfile.TemporaryDirectory() as root:
+            write(root, {name: "void baton_task_rope() {}\n"})
+            root = os.path.realpath(root)
+            graph = Graph("/b", "rule X\nbuild bin/batonc: X " + os.path.join(root, name) + "\n")
+            selector = Selector(root, "/b", graph, self.tests, [name], plans)
+            expect(selector.asks_plans() == name.startswith(("passes/", "codegen/cpu/library/")), f"{name} asks for plans")
+            return {test.name for test, _, _ in selector.selected()}
+
+
+def test_plans(_):
+    made = MadeUp()
+    everyone = {test.name for test in made.tests}
+    one_pass, body = "passes/fusion/One.cpp", "codegen/cpu/library/rope.cpp"
+    # What sees more of batonc than plans always runs, and all do where nothing is known.
+    expect(made.selected(one_pass) == {"errors"}, made.selected(one_pass))
+    expect(made.selected(one_pass, before=False) == everyone, made.selected(one_pass, before=False))
+    expect(made.selected("codegen/cpu/Emit.cpp") == everyone, "code generation shows in no plan")
+    found = made.selected(one_pass, changed=[0])
+    expect(found == {"decode.a", "zero.a", "layouts", "errors"}, found)
+    # No plan of b's shows training: a's stands for it.
+    found = made.selected(one_pass, changed=[2])
+    expect(found == {"zero.a", "train.b", "errors"}, found)
+    expect(made.selected(one_pass, changed=[3]) == {"zero.a", "errors"}, made.selected(one_pass, changed=[3]))
+    found = made.selected(body, calls=[1])
+    expect(found == {"decode.b", "layouts", "errors"}, found)
+    expect(made.selected(body) == everyone, "a body that no plan calls by name")
+    expect(made.selected("runtime/train/batches.cpp") == {"zero.a", "train.b", "errors"},
+           made.selected("runtime/train/batches.cpp"))
+
+
+def test_every(_):
+    tests = [Test(i, f"every.{i}", ["true"]) for i in range(7)]
+    parts = [every.part_of(tests, f"{k}/3") for k in (1, 2, 3)]
+    expect(sorted(test.name for part in parts for test in part) == [test.name for test in tests], "parts")
+    expect(every.part_of(tests, None) == tests, "no part")
+    with tempfile.TemporaryDirectory() as root:
+        write(root, {"s/test/a.py": "1", "s/other": "1", "b/bin/batonc": "1", "b/lib/baton/x": "1"})
+        source, build = os.path.join(root, "s"), os.path.join(root, "b")
+        test = Test(1, "a", ["python3", "a.py"])
+        test.files, test.nodes = {"test/a.py"}, {os.path.join(build, "bin/batonc")}
+        key = lambda: every.Inputs(source, build).fingerprint(test)
+        first = key()
+        write(root, {"s/other": "2"})
+        expect(key() == first, "a file that it does not read")
+        keys = {first}
+        for name in ("s/test/a.py", "b/bin/batonc", "b/lib/baton/x"):
+            write(root, {name: "2"})
+            keys.add(key())
+        expect(len(keys) == 4, "each input is one")
+        # What passes is kept when it does, what fails is not.
+        write(root, {"b/CTestTestfile.cmake": "add_test(good true)\nadd_test(bad false)\n"})
+        good, bad = Test(1, "good", ["true"]), Test(2, "bad", ["false"])
+        memory = os.path.join(build, "test", "every.json")
+        status = every.run_tests(build, [good, bad], {"good": "g", "bad": "b"}, memory, {})
+        expect(status != 0 and every.read_passed(memory) == {"good": "g"}, every.read_passed(memory))
+
+
+# For a change in a file: tests that must run, and tests that cannot tell. A name that
+# ends with a dot stands for all that begin with it.
+PLANTED = [
+    ("passes/fusion/NormRewrites.cpp",
+     ["lit.passes.fusion", "e2e.decode.llama-gqa", "e2e.errors.mlir", "e2e.train_gradients.", "e2e.sanitize."],
+     ["unit.BatonTokenizerTests", "golden.check", "fuzz.safetensors", "docs.reference.model"]),
+    ("passes/tasks/Passes.td", ["docs.reference.passes", "lit.passes.tasks", "unit.BatonTaskPassesTests"],
+     ["docs.reference.event", "unit.BatonDecodeTests", "tokenizers."]),
+    ("dialects/Model/ModelOps.td", ["docs.reference.model", "lit.dialects.Model", "lit.passes.sharding", "e2e.cuda."],
+     ["unit.BatonWeightsTests", "fuzz.tokenizer", "golden.check"]),
+    ("codegen/cpu/library/rope.cpp",
+     ["unit.CpuLibraryTest", "e2e.decode.", "e2e.train_f64.", "unit.CudaLibraryTest"],
+     ["lit.passes.fusion", "unit.BatonModelsTests", "docs.reference.event", "tokenizers."]),
+    ("codegen/cuda/library/rope.h", ["CudaLibrary.planted", "unit.CudaLibraryTest", "e2e.cuda.", "e2e.cuda_train.", "CudaLibrary.scopes"],
+     ["e2e.decode.", "e2e.recompute.", "unit.CpuLibraryTest"]),
+    ("runtime/train/batches.cpp", ["unit.BatonTrainingTests", "e2e.train", "e2e.train_gradients.", "e2e.demo", "e2e.mesh_parallel."],
+     ["e2e.decode.", "unit.BatonWeightsTests", "lit.passes.tasks", "e2e.attention_split."]),
+    ("runtime/decode/sampler.h", ["unit.BatonDecodeTests", "e2e.generate", "e2e.decode.", "e2e.installed"],
+     ["unit.BatonTokenizerTests", "lit.passes.fusion", "fuzz.config"]),
+    ("test/golden/llama3-rope/logits.npy", ["e2e.decode.llama3-rope", "e2e.cuda.llama3-rope", "unit.BatonModelsTests"],
+     ["e2e.decode.llama-gqa", "e2e.cuda.gpt2-small", "lit.passes.fusion", "fuzz."]),
+    ("test/e2e/recompute.py", ["e2e.recompute."], ["e2e.decode.", "unit.", "lit.", "e2e.train_gradients."]),
+    ("test/e2e/programs.py", ["e2e.decode.", "e2e.train", "e2e.errors.", "e2e.every_mesh."], ["unit.", "lit.", "docs.reference."]),
+    ("test/e2e/training.py", ["e2e.train_gradients.", "e2e.zero.", "e2e.mesh_parallel."], ["e2e.decode.llama-gqa", "lit."]),
+    ("docs/optimizers.md", ["e2e.train_optimizers.signs"], ["e2e.decode.", "unit.", "lit.", "docs.reference."]),
+    ("docs/sharding.md", [], ["e2e.", "unit.", "lit.", "fuzz.", "docs.", "check."]),
+    ("docs/reference/model.md", ["docs.reference.model"], ["docs.reference.event", "e2e.", "lit."]),
+    ("test/passes/fusion/norms.mlir", ["lit.passes.fusion"], ["lit.passes.tasks", "e2e.decode.", "unit."]),
+    ("compiler/targets/cpu.json", ["e2e.loss_parts.", "e2e.decode.", "lit.compiler.schedule"],
+     ["unit.BatonTokenizerTests", "golden.check", "fuzz.safetensors"]),
+    ("test/oracle/hyper.cpp", ["unit.CpuLibraryTest"], ["e2e.", "lit.", "fuzz.safetensors"]),
+    ("test/fuzz/corpus/plan/anything", ["fuzz.plan"], ["fuzz.config", "e2e.", "unit."]),
+    # Nobody knows what these reach.
+    ("CMakeLists.txt", ["e2e.", "unit.", "lit.", "fuzz.", "docs.", "golden.check"], []),
+    ("new/folder/file.xyz", ["e2e.", "unit.", "lit.", "fuzz.", "docs.", "golden.check"], []),
+]
+
+
+def test_build(arguments):
+    graph = Graph.of(arguments.build)
+    entries = listed(arguments.build, "-C", "every")
+    tests = Reader(ROOT, arguments.build, graph).read(entries)
+    names = {test.name for test in tests}
+    for test in tests:
+        if test.script and test.script.startswith("test/e2e/"):
+            expect(test.features, f"{test.name}: does nothing that is known")
+    # A test of which nobody knows what it reads runs always: few may.
+    unknown = [test.name for test in tests if test.everything]
+    expect(all(name.startswith(("docs.commands", "check.every", "CudaLibraryOracle.relocated")) for name in unknown),
+           f"what do these read? {unknown}; see INPUTS in docs/testing.md")
+    sees = {name for name in rules.SEES_PROGRAMS if not os.path.isfile(os.path.join(ROOT, f"test/e2e/{name}.py"))}
+    expect(not sees, f"there are no scripts {sees}")
+    for pattern in (*rules.SHOWN_IN_PLANS, *(pattern for pattern, _ in rules.ONLY_WITH), rules.BODIES):
+        expect(any(rules.matches(name, (pattern,)) for name in sources()), f"nothing is {pattern}")
+    asked = probes.all_probes(ROOT, tests)
+    expect(len({probe.name for probe in asked}) == len(asked), "each probe has a name of its own")
+
+    # What was never built, such as that of the long tests, any source reaches.
+    unbuilt = graph.unrecorded | set(graph.reach(graph.unrecorded))
+    blurred = {test.name for test in tests if test.nodes & unbuilt}
+    for name, must, must_not in PLANTED:
+        selector = Selector(ROOT, arguments.build, graph, tests, [name])
+        found = {test.name for test, _, _ in selector.selected()}
+        matching = lambda wanted: {test for test in names if test == wanted or wanted.endswith(".") and test.startswith(wanted)}
+        for wanted in must:
+            meant = matching(wanted)
+            expect(meant, f"there is no test {wanted}")
+            expect(meant <= found, f"{name}: {sorted(meant - found)} not selected")
+        for wanted in must_not:
+            meant = matching(wanted)
+            expect(meant, f"there is no test {wanted}")
+            wrong = meant & found - blurred
+            expect(not wrong, f"{name}: {sorted(wrong)} selected")
+        print(f"{name}: {len(found)} of {len(tests)} tests")
+
+
+def sources():
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if not name.startswith((".", "build"))]
+        for name in names:
+            yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("test", choices=("graph", "scripts", "plans", "every", "build"))
+    arguments = parser.parse_args()
+    globals()[f"test_{arguments.test}"](arguments)
+
+
+main()

@@ -1,0 +1,99 @@
+"""What the build's graph cannot tell: what of the compiler shows in plans, which part
+of the runtime only some programs run, and which tests see nothing of batonc but the
+programs that it writes. What is not here reaches everything that the graph says."""
+
+import fnmatch
+import re
+
+# A plan says all that code generation reads (compiler/ObjectKey.cpp keeps objects under
+# plans): what these sources do to a program shows in one.
+SHOWN_IN_PLANS = (
+    "passes/*", "models/*", "dialects/Model/*", "dialects/Dist/*", "dialects/Update/*",
+    "compiler/schedule/*", "compiler/optimizers/*", "compiler/targets/*", "compiler/Pipeline.*",
+    "compiler/TargetDescription.*")
+# A plan calls the bodies that it needs by their names.
+BODIES = "codegen/cpu/library/*.cpp"
+BODY = re.compile(r"\bbaton_task_(\w+)")
+
+# What only programs with a feature run, below. Costs.cpp is not explain's alone:
+# executables carry what it counts.
+ONLY_WITH = (
+    ("compiler/explain/Costs.*", None),
+    ("compiler/explain/*", "explain"),
+    ("tools/batonc/explain.*", "explain"),
+    ("codegen/cuda/*", "cuda"),
+    ("runtime/cuda/*", "cuda"),
+    ("runtime/train/*", "train"),
+    ("runtime/tokenizer/*", "text"),
+)
+
+# What a test does, by the words of its command and its scripts (comments aside): rather
+# too much than too little.
+FEATURES = {
+    "decode": r"\b(logits|generate|bench|info|Program|decode\w*|scoring)\b",
+    "train": r"\btrain|\bTrainer\b|gradients",
+    "cuda": r"cuda|emulat|nccl|cublas",
+    "ranks": r"\bmesh|\branks|\b(dp|fsdp|tp|tq|pp)=|mpirun|MPI",
+    "tensor": r"\b(tp|tq)=|tensor.parallel",
+    "stages": r"\bpp=|pipeline|stages",
+    "zero": r"zero",
+    "unfused": r"disable-pass|unfused",
+    "f64": r"f64", "bf16": r"bf16", "f16": r"\bf16",
+    "lion": r"lion", "muon": r"muon", "sgd": r"sgd",
+    "recompute": r"recompute",
+    "gathered": r"gathered",
+    "bottleneck": r"bottleneck",
+    "sequence": r"sequence.parallel",
+    "fsdp": r"fsdp",
+    "queries": r"\btq\b",
+    "text": r"--prompt|[Tt]okeniz|\.txt\b|\btexts\b",
+    "explain": r"explain",
+}
+FEATURES = {name: re.compile(pattern) for name, pattern in FEATURES.items()}
+
+# Scripts that see of batonc the programs that it writes, and their plans: where no plan
+# changes, nothing does. Of models that their command names; of others, too.
+GIVEN, OTHERS = "given", "others"
+SEES_PROGRAMS = {
+    "cublaslt": GIVEN, "cublaslt_driver": GIVEN, "cuda": GIVEN, "cuda_compile": GIVEN,
+    "cuda_compile_large": OTHERS, "cuda_driver_faults": GIVEN, "cuda_graph": GIVEN,
+    "cuda_graph_driver": GIVEN, "cuda_progress": GIVEN, "cuda_ranks": GIVEN, "cuda_sanitize": GIVEN,
+    "cuda_stop": OTHERS, "cuda_train": GIVEN, "cuda_train_tuned": GIVEN, "data_parallel": GIVEN,
+    "decode": GIVEN, "deferred_norms": OTHERS, "diff_run": GIVEN, "generate": GIVEN, "hyper": OTHERS,
+    "installed": OTHERS, "kernel_cache": OTHERS, "layouts": OTHERS, "loss_parts": GIVEN,
+    "mesh_parallel": OTHERS, "nccl_driver": GIVEN,
+    "perfetto": GIVEN, "planted": OTHERS, "recompute": OTHERS, "rolled": OTHERS, "sanitize": OTHERS, "soak": GIVEN,
+    "targets": GIVEN, "tensor_parallel": GIVEN, "touched_memory": OTHERS, "trace": GIVEN,
+    "train_16bit": GIVEN, "train_endings": GIVEN, "train_f64": OTHERS, "train_gradients": GIVEN,
+    "train_optimizers": OTHERS, "train_progress": GIVEN, "train_ranks": GIVEN, "train_sanitize": OTHERS,
+    "train_text": GIVEN, "train_transformers": GIVEN,
+}
+
+# Of these no test needs to run: tools/check holds what there is to hold.
+NO_TEST = ("*.md", ".clang-format", ".clang-tidy", ".flake8", ".gitignore", "tools/format", "docs/measurements/*")
+# These say how everything is built.
+ALL_TESTS = ("CMakeLists.txt", "*/CMakeLists.txt", "*.cmake", "CMakePresets.json", "*.in", "tools/build",
+             "tools/install-dependencies")
+
+
+def matches(name, patterns):
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+
+
+def feature_of(name):
+    """What a program needs in order to run a file's code; None if nothing is known."""
+    for pattern, feature in ONLY_WITH:
+        if fnmatch.fnmatch(name, pattern):
+            return feature
+    return None
+
+
+def features_in(words):
+    text = " ".join(sorted(words))
+    return {name for name, pattern in FEATURES.items() if pattern.search(text)}
+
+
+def sees_of(test):
+    """GIVEN, OTHERS, or None for a test that sees more of batonc than programs."""
+    name = test.script.rsplit("/", 1)[-1] if test.script else ""
+    return SEES_PROGRAMS.get(name.removesuffix(".py")) if name.endswith(".py") else None

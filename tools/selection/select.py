@@ -1,0 +1,119 @@
+"""Which tests a change can reach, and why."""
+
+import os
+
+from . import rules
+
+COMPILERS = ("bin/batonc", "test/e2e/emit-unproved")
+INSTALLED = "lib/baton/"
+
+
+class Change:
+    """One file, and what is made of it."""
+
+    def __init__(self, name, graph, root, build):
+        self.name = name
+        self.path = os.path.join(root, name)
+        self.feature = rules.feature_of(name)
+        self.shown = rules.matches(name, rules.SHOWN_IN_PLANS)
+        self.bodies = set()
+        if rules.matches(name, (rules.BODIES,)) and os.path.isfile(self.path):
+            with open(self.path, encoding="utf-8") as file:
+                self.bodies = set(rules.BODY.findall(file.read()))
+        self.reached = graph.reach([self.path])
+        # What cmake copies is no edge of the build.
+        self.copied = False
+        if self.path in graph.configured:
+            copies = [os.path.join(build, INSTALLED, place) for place in
+                      ("include/" + name, name.removeprefix("compiler/"))]
+            copies = [copy for copy in copies if os.path.isfile(copy)]
+            if copies:
+                self.copied = True
+                for copy in copies:
+                    self.reached.setdefault(copy, self.path)
+                    self.reached.update(graph.reach([copy]))
+                for tool in COMPILERS:
+                    self.reached.setdefault(os.path.join(build, tool), copies[0])
+        self.everything = rules.matches(name, rules.ALL_TESTS)
+        if self.path in graph.configured and not self.copied and not graph.knows(self.path):
+            self.everything = True
+
+    @property
+    def asks_plans(self):
+        return self.shown or bool(self.bodies)
+
+
+class Selector:
+    def __init__(self, root, build, graph, tests, names, plans=None):
+        self.root, self.build = os.path.realpath(root), os.path.realpath(build)
+        self.graph, self.tests, self.plans = graph, tests, plans
+        self.changes = [Change(name, graph, self.root, self.build) for name in names]
+        self.compilers = {os.path.join(self.build, tool) for tool in COMPILERS}
+        for change in self.changes:
+            used = graph.knows(change.path) or change.copied or any(
+                self._names(test, change.name) for test in tests)
+            if not used and not rules.matches(change.name, rules.NO_TEST):
+                change.everything = True
+
+    def asks_plans(self):
+        """Whether the choice depends on what batonc makes now."""
+        return any(change.asks_plans and self._compilers_of(change) for change in self.changes)
+
+    def _compilers_of(self, change):
+        return self.compilers & set(change.reached)
+
+    def _names(self, test, name):
+        """The file or folder in a test's inputs that a name lies in."""
+        for path in test.files:
+            if name == path or name.startswith(path + "/") or ("*" in path and rules.matches(name, (path,))):
+                return path
+        return None
+
+    def reason(self, change, test):
+        """Why a test must run after a change; None if it need not."""
+        if change.everything:
+            return "nobody knows what it reaches"
+        if (test.everything or self.build in test.folders) and rules.matches(change.name, rules.NO_TEST):
+            return None  # tools/check has held it already
+        if test.everything:
+            return "nobody knows what the test reads"
+        if path := self._names(test, change.name):
+            return f"reads {path}"
+        nodes = {node for node in test.nodes if node in change.reached}
+        for folder in test.folders:
+            nodes |= {node for node in change.reached if node.startswith(folder + "/")}
+        if not nodes:
+            return None
+        by = {node for node in nodes if node not in self.compilers
+              and not node.startswith(os.path.join(self.build, INSTALLED))}
+        if by:
+            return f"runs {os.path.relpath(sorted(by)[0], self.build)}"
+        return self._through_compiler(change, test)
+
+    def _through_compiler(self, change, test):
+        """What is left where the only way to a test is batonc and what it links."""
+        if test.features is None:
+            return "runs bin/batonc"
+        if change.feature:
+            return f"does what is about {change.feature}" if change.feature in test.features else None
+        sees = rules.sees_of(test)
+        if not change.asks_plans or sees is None or self.plans is None:
+            return "runs bin/batonc"
+        if change.bodies:
+            calling = self.plans.calling(change.bodies)
+            if not calling:
+                return "runs bin/batonc, and no plan tells who calls the body"
+            probe = self.plans.reaches(test, calling, sees)
+            return f"a plan like its own calls the body: {probe.name}" if probe else None
+        probe = self.plans.reaches(test, self.plans.changed, sees)
+        return f"a plan like its own changed: {probe.name}" if probe else None
+
+    def selected(self):
+        """(test, change, reason) of what must run."""
+        found = []
+        for test in self.tests:
+            for change in self.changes:
+                if reason := self.reason(change, test):
+                    found.append((test, change, reason))
+                    break
+        return found
