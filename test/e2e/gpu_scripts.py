@@ -20,7 +20,8 @@ import programs
 from programs import expect, run
 
 # For tools/test --changed: what is packed and run, and what pack.py takes from the build.
-INPUTS = ["test/gpu/*", "test/golden/*/*", "build/test/gpu/compile-cubin", "build/test/gpu/nccl-smoke", "build/test/codegen/cuda/library/*"]
+INPUTS = ["test/gpu/*", "test/golden/*", "build/test/gpu/compile-cubin", "build/test/gpu/nccl-smoke",
+          "build/test/codegen/cuda/library/CudaLibraryOracleTest", "build/test/codegen/cuda/library/CudaLibraryTest"]
 
 # Of the family whose speed is measured, so that its graph is judged, too.
 GRAPH_CASES = ["llama3-rope"]

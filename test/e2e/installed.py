@@ -14,7 +14,7 @@ import programs
 from programs import expect, run
 
 # For tools/test --changed: what is installed.
-INPUTS = ["build/bin/batonc", "build/bin/baton-opt", "build/bin/diff-run"]
+INPUTS = ["test/golden/check.py", "build/bin/batonc", "build/bin/baton-opt", "build/bin/diff-run"]
 
 # The C library's parts and the program loader.
 SYSTEM = re.compile(r"(lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux-x86-64\.so\.2)$")

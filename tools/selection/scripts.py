@@ -123,6 +123,7 @@ class Scripts:
         """The files that a script reads, without what it is given; None for all. And
         the words that tell what it does."""
         files, words, everything, waiting, seen = set(), set(), False, [name], set()
+        declared = self.declares(name)
         while waiting:
             current = waiting.pop()
             if current in seen:
@@ -140,6 +141,7 @@ class Scripts:
                 for pattern in script.inputs:
                     everything |= pattern == "."
                     files |= self.expanded(pattern)
+            if declared or script.inputs is not None:
                 continue
             for path in script.paths:
                 if self.is_script(path):

@@ -57,6 +57,11 @@ class Reader:
 
     def _test(self, number, name, command):
         test = Test(number, name, command)
+        if name in rules.DECLARED:
+            test.everything = False
+            for path in rules.DECLARED[name]:
+                self._use_input(test, path)
+            return test
         if command is None:
             # An executable that is not there yet.
             if node := self._by_name.get(name.removesuffix("_NOT_BUILT").removeprefix("unit.")):
