@@ -167,6 +167,9 @@ def test_plans(_):
     expect(made.selected(one_pass, changed=[3]) == {"zero.a", "errors"}, made.selected(one_pass, changed=[3]))
     found = made.selected(body, calls=[1])
     expect(found == {"decode.b", "layouts", "errors"}, found)
+    # Another change, of which nobody told, but which nobody tested either.
+    found = made.selected(body, calls=[1], changed=[3])
+    expect(found == {"decode.b", "zero.a", "layouts", "errors"}, found)
     expect(made.selected(body) == everyone, "a body that no plan calls by name")
     expect(made.selected("runtime/train/batches.cpp") == {"zero.a", "train.b", "errors"},
            made.selected("runtime/train/batches.cpp"))

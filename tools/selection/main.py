@@ -138,7 +138,7 @@ class Changed:
             + (f" without {unknown} that never ran" if unknown else ""))
         if self.arguments.explain or self.arguments.list:
             for test, change, reason in chosen:
-                say(f"    {test.name}: {change.name}: {reason}" if self.arguments.explain else f"    {test.name}")
+                say(f"    {test.name}: {change}: {reason}" if self.arguments.explain else f"    {test.name}")
 
     def run(self):
         chosen = self.select()
@@ -168,7 +168,8 @@ class Changed:
                                      str(os.cpu_count()), "-I", numbers], cwd=ROOT).returncode
             if status:
                 return status
-        if self.plans:
+        # Files that did not change say nothing about those that did.
+        if self.selector.settles_plans() and not self.arguments.files:
             probes.write(self.memory, self.plans.now)
         return 0
 

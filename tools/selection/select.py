@@ -108,12 +108,33 @@ class Selector:
         probe = self.plans.reaches(test, self.plans.changed, sees)
         return f"a plan like its own changed: {probe.name}" if probe else None
 
+    def missed(self, test):
+        """Why a test must run after changes that are not among these: plans that differ
+        from those of the last pass were never tested."""
+        if not self.plans or self.plans.before is None or not self.plans.changed:
+            return None
+        if test.features is None or not test.nodes & self.compilers:
+            return None
+        sees = rules.sees_of(test)
+        if sees is None:
+            return "plans changed since tests passed last"
+        probe = self.plans.reaches(test, self.plans.changed, sees)
+        return f"a plan like its own changed since tests passed last: {probe.name}" if probe else None
+
     def selected(self):
-        """(test, change, reason) of what must run."""
+        """(test, what changed, reason) of what must run."""
         found = []
         for test in self.tests:
             for change in self.changes:
                 if reason := self.reason(change, test):
-                    found.append((test, change, reason))
+                    found.append((test, change.name, reason))
                     break
+            else:
+                if reason := self.missed(test):
+                    found.append((test, "before", reason))
         return found
+
+    def settles_plans(self):
+        """Whether what the probes say now is tested once the selection passed."""
+        return self.plans is not None and (self.plans.before is not None or any(
+            change.everything or change.shown and self._compilers_of(change) for change in self.changes))
