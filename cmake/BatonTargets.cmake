@@ -39,14 +39,14 @@ set(BATON_DIALECT_HEADERS ${BATON_MLIR_HEADERS}
 baton_precompiled_headers(BatonMlirHeaders HEADERS ${BATON_MLIR_HEADERS})
 baton_precompiled_headers(BatonDialectHeaders HEADERS ${BATON_DIALECT_HEADERS})
 
-# baton_unite(TARGET): its sources are compiled several at a time, so that headers
+# baton_unite(TARGET COUNT): its sources are compiled COUNT at a time, so that headers
 # that are mostly templates are read, and what they make is compiled, once for these.
 # With BATON_UNITY=OFF each is compiled by itself, as tools that look at single files
 # want it.
-option(BATON_UNITY "Compile several sources of the runtime at a time" ON)
-function(baton_unite target)
+option(BATON_UNITY "Compile several sources of a library at a time" ON)
+function(baton_unite target count)
   set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${BATON_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+    UNITY_BUILD ${BATON_UNITY} UNITY_BUILD_BATCH_SIZE ${count})
 endfunction()
 
 # baton_runtime_library(NAME SOURCES... SELECTED... LINK...): plain C++20, no LLVM. Of
@@ -55,7 +55,7 @@ endfunction()
 function(baton_runtime_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;SELECTED;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES} ${ARG_SELECTED})
-  baton_unite(${name})
+  baton_unite(${name} 10)
   set_source_files_properties(${ARG_SELECTED} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${name} PROPERTIES BATON_SELECTED "${ARG_SELECTED}")
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
@@ -63,18 +63,23 @@ function(baton_runtime_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# baton_compiler_library(NAME [HEADERS TARGET] SOURCES... DEPENDS... LINK...): may use
-# MLIR. HEADERS are the precompiled ones, else those with all dialects.
+# baton_compiler_library(NAME [HEADERS TARGET] SOURCES... ALONE... DEPENDS... LINK...):
+# may use MLIR. HEADERS are the precompiled ones, else those with all dialects. ALONE are
+# sources that mean other names by the same words (Type, Value) than the rest: they are
+# compiled one by one.
 function(baton_compiler_library name)
-  cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;ALONE;DEPENDS;LINK" ${ARGN})
   if(NOT ARG_HEADERS)
     set(ARG_HEADERS BatonDialectHeaders)
   endif()
-  add_library(${name} STATIC ${ARG_SOURCES})
+  add_library(${name} STATIC ${ARG_SOURCES} ${ARG_ALONE})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_options(${name} PRIVATE ${BATON_WARNINGS} "SHELL:-Xclang -fno-pch-timestamp")
   target_precompile_headers(${name} REUSE_FROM ${ARG_HEADERS})
+  # Few, so that who changes one line of a pass waits for few.
+  baton_unite(${name} 4)
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})

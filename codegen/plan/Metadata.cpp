@@ -3,6 +3,7 @@
 #include "codegen/plan/Metadata.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 #include <nlohmann/json.hpp>
 
@@ -10,12 +11,6 @@
 
 using nlohmann::json;
 using namespace baton::event;
-
-template <typename T> static std::string print(const T &value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << value;
-  return text;
-}
 
 /// Attributes that JSON has no form for become their MLIR text.
 static json toJson(mlir::Attribute attribute) {
@@ -59,7 +54,7 @@ static json toJson(mlir::Attribute attribute) {
       result[entry.getName().str()] = toJson(entry.getValue());
     return result;
   }
-  return print(attribute);
+  return llvm::to_string(attribute);
 }
 
 /// An extent in the words of the metadata: a number, or an expression.
@@ -76,7 +71,7 @@ static json extentOf(mlir::AffineExpr expression) {
     return "outputs";
   if (expression == past + rows || expression == rows + past)
     return "past+rows";
-  std::string text = print(expression);
+  std::string text = llvm::to_string(expression);
   for (auto [symbol, name] : {std::pair<std::string, std::string>{"s0", "rows"},
                               {"s1", "past"},
                               {"s2", "outputs"}})
@@ -195,7 +190,7 @@ static json persistentOf(const baton::plan::ProgramLayout &layout) {
       continue;
     json entry = toJson(*op.getDescription());
     entry["name"] = name.str();
-    entry["element"] = print(op.getElement());
+    entry["element"] = llvm::to_string(op.getElement());
     entry["storage"] =
         layout.storages.find(op.getStorageAttr().getAttr())->second.index;
     // One that is described as another tensor than tasks see has its own.
@@ -254,7 +249,7 @@ static json bufferOf(BufferOp op, const baton::plan::ProgramLayout &layout) {
   if (op.getStorage())
     storage = layout.storages.find(op.getStorageAttr().getAttr())->second.index;
   json result = {{"buffer", op.getSymName().str()},
-                 {"element", print(op.getElement())},
+                 {"element", llvm::to_string(op.getElement())},
                  {"storage", std::move(storage)},
                  {"offset", op.getOffset()},
                  {"strides", op.getStrides().vec()},

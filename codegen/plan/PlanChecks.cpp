@@ -3,16 +3,10 @@
 #include "codegen/plan/PlanChecks.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace llvm;
 using namespace baton::event;
-
-template <typename T> static std::string print(const T &value) {
-  std::string text;
-  raw_string_ostream(text) << value;
-  return text;
-}
 
 namespace {
 
@@ -85,7 +79,7 @@ Error PhaseChecker::checkBuffer(BufferOp op) {
   if (op.getKind() == BufferKind::input) {
     if (!op.getElement().isInteger(32))
       return createStringError("input @" + op.getSymName() + " holds " +
-                               print(op.getElement()) +
+                               to_string(op.getElement()) +
                                ", but the runtime provides token ids (i32)");
     return Error::success();
   }
@@ -124,9 +118,9 @@ Error PhaseChecker::checkOperand(mlir::Attribute operand, Type *type) {
   }
   if (fits)
     return Error::success();
-  return createStringError(print(operand) + " is " + expected +
-                           ", the task library takes " +
-                           (type->isPointerTy() ? "a pointer" : print(*type)));
+  return createStringError(
+      to_string(operand) + " is " + expected + ", the task library takes " +
+      (type->isPointerTy() ? "a pointer" : to_string(*type)));
 }
 
 Error PhaseChecker::checkCall(CallOp call) {

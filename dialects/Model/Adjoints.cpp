@@ -1,31 +1,16 @@
 //===- Adjoints.cpp - how gradients go through every op -------------------===//
 
-#include "dialects/Model/Model.h"
+#include "dialects/Model/AdjointOps.h"
 
 using namespace mlir;
 using namespace baton::model;
 
 #include "dialects/Model/Differentiable.cpp.inc"
 
-static StepTensorType typeOf(Value value) {
-  return cast<StepTensorType>(value.getType());
-}
-
 /// The type of a parameter's gradient.
 static StepTensorType gradientType(Value parameter) {
   return typeOf(parameter).withElementType(
       Float32Type::get(parameter.getContext()));
-}
-
-template <typename OpT, typename... Operands>
-static OpT create(Adjoint &adjoint, Operands &&...operands) {
-  return adjoint.builder.create<OpT>(adjoint.location,
-                                     std::forward<Operands>(operands)...);
-}
-
-/// A contribution to a parameter's gradient.
-static void contribute(Adjoint &adjoint, Value parameter, Value gradient) {
-  create<GradientOp>(adjoint, gradient, adjoint.value(parameter));
 }
 
 //===----------------------------------------------------------------------===//

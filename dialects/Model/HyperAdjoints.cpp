@@ -1,24 +1,9 @@
 //===- HyperAdjoints.cpp - how gradients go through hyper-connections -----===//
 
-#include "dialects/Model/Model.h"
+#include "dialects/Model/AdjointOps.h"
 
 using namespace mlir;
 using namespace baton::model;
-
-static StepTensorType typeOf(Value value) {
-  return cast<StepTensorType>(value.getType());
-}
-
-template <typename OpT, typename... Operands>
-static OpT create(Adjoint &adjoint, Operands &&...operands) {
-  return adjoint.builder.create<OpT>(adjoint.location,
-                                     std::forward<Operands>(operands)...);
-}
-
-/// A contribution to a parameter's gradient.
-static void contribute(Adjoint &adjoint, Value parameter, Value gradient) {
-  create<GradientOp>(adjoint, gradient, adjoint.value(parameter));
-}
 
 //===----------------------------------------------------------------------===//
 // The product and its norm

@@ -76,6 +76,11 @@ namespace baton::model {
 int64_t countParts(Mixing mixing);
 int64_t countMaps(int64_t streams, Mixing mixing);
 
+/// The type of a value that is a step tensor.
+inline StepTensorType typeOf(mlir::Value value) {
+  return mlir::cast<StepTensorType>(value.getType());
+}
+
 } // namespace baton::model
 
 #define GET_OP_CLASSES

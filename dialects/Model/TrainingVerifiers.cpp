@@ -10,10 +10,6 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::model;
 
-static StepTensorType typeOf(Value value) {
-  return cast<StepTensorType>(value.getType());
-}
-
 /// `what` has exactly this shape, in f32.
 static LogicalResult expectValue(Operation *op, StringRef what, Value value,
                                  ArrayRef<int64_t> shape) {

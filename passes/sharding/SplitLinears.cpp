@@ -27,7 +27,7 @@ static bool isReadInParts(LinearOp linear) {
          canBeCut(linear.getWeight()) &&
          (!linear.getBias() || canBeCut(linear.getBias())) &&
          llvm::all_of(linear->getUsers(), [](Operation *user) {
-           auto slice = dyn_cast<SliceOp>(user);
+           auto slice = dyn_cast<model::SliceOp>(user);
            return slice && slice.getAxis() == 1;
          });
 }
@@ -53,7 +53,7 @@ static void split(RewriterBase &rewriter, LinearOp linear) {
     return one->isBeforeInBlock(other);
   });
   for (Operation *op : slices) {
-    auto slice = cast<SliceOp>(op);
+    auto slice = cast<model::SliceOp>(op);
     auto type = cast<StepTensorType>(slice.getType());
     int64_t size = type.getDimension(1);
     rewriter.setInsertionPoint(slice);

@@ -14,16 +14,13 @@ using dist::AllGatherOp;
 using dist::AllReduceOp;
 using dist::ReduceScatterOp;
 using event::ExchangeKind;
+using model::typeOf;
 
 /// Elements whose sums are one task's.
 static constexpr int64_t kSummedElements = 4096;
 
 /// Parts begin on a cache line.
 static constexpr int64_t kPartElements = 16;
-
-static model::StepTensorType typeOf(Value value) {
-  return cast<model::StepTensorType>(value.getType());
-}
 
 static bool isMove(Operation *op) {
   return isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op);

@@ -11,6 +11,7 @@
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
+using model::typeOf;
 
 //===----------------------------------------------------------------------===//
 // Names
@@ -41,10 +42,6 @@ StringRef tasks::elementName(Type type) {
          : type.isF16() ? "f16"
          : type.isF64() ? "f64"
                         : "f32";
-}
-
-static model::StepTensorType typeOf(Value value) {
-  return cast<model::StepTensorType>(value.getType());
 }
 
 /// Parameters behind a weight operand: itself, or the parts of a concat.

@@ -9,10 +9,7 @@
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
-
-static model::StepTensorType typeOf(Value value) {
-  return cast<model::StepTensorType>(value.getType());
-}
+using model::typeOf;
 
 //===----------------------------------------------------------------------===//
 // Parameters, inputs

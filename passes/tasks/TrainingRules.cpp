@@ -13,10 +13,7 @@
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
-
-static model::StepTensorType typeOf(Value value) {
-  return cast<model::StepTensorType>(value.getType());
-}
+using model::typeOf;
 
 //===----------------------------------------------------------------------===//
 // Pieces of rules

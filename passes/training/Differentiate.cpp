@@ -24,10 +24,6 @@ using namespace baton;
 using namespace baton::model;
 using namespace baton::training;
 
-static StepTensorType typeOf(Value value) {
-  return cast<StepTensorType>(value.getType());
-}
-
 namespace {
 
 /// Values of one block as another one, which runs later, reads them: the block

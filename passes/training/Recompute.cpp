@@ -31,10 +31,6 @@ using namespace baton;
 using namespace baton::model;
 using namespace baton::training;
 
-static StepTensorType typeOf(Value value) {
-  return cast<StepTensorType>(value.getType());
-}
-
 /// Bytes of a value for each of a step's rows, which sees as many positions as
 /// the longest sequence has; nothing if it cannot be saved.
 static std::optional<int64_t> rowBytes(Value value, ProgramOp program) {

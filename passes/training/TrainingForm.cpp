@@ -40,10 +40,6 @@ private:
 
 } // namespace
 
-static StepTensorType typeOf(Value value) {
-  return cast<StepTensorType>(value.getType());
-}
-
 /// All ops of a kind; they may be erased meanwhile.
 template <typename OpT> static SmallVector<OpT> all(ProgramOp program) {
   SmallVector<OpT> ops;

@@ -47,7 +47,7 @@ protected:
 
 } // namespace
 
-static std::string typeOf(Value value) {
+static std::string spelledTypeOf(Value value) {
   std::string text;
   llvm::raw_string_ostream(text) << value.getType();
   return text;
@@ -99,11 +99,13 @@ TEST_F(Importer, LlamaHasGroupedQueryAttention) {
   EXPECT_EQ(programOf(*module).getFamily(), "llama");
   auto stack = at<StackOp>(*module, "layers");
   EXPECT_EQ(stack.getRepeat(), 2u);
-  EXPECT_EQ(typeOf(stack.getResult(0)), "!model.tensor<rows x 24 x f32>");
+  EXPECT_EQ(spelledTypeOf(stack.getResult(0)),
+            "!model.tensor<rows x 24 x f32>");
 
   auto scores = at<MatmulOp>(*module, "layers.self_attn.scores");
-  EXPECT_EQ(typeOf(scores.getLhs()), "!model.tensor<6 x rows x 4 x f32>");
-  EXPECT_EQ(typeOf(scores.getRhs()), "!model.tensor<6 x 4 x kv x f32>");
+  EXPECT_EQ(spelledTypeOf(scores.getLhs()),
+            "!model.tensor<6 x rows x 4 x f32>");
+  EXPECT_EQ(spelledTypeOf(scores.getRhs()), "!model.tensor<6 x 4 x kv x f32>");
   for (BroadcastOp broadcast : all<BroadcastOp>(*module)) {
     EXPECT_EQ(broadcast.getAxis(), 0u);
     EXPECT_EQ(broadcast.getTimes(), 3u);
@@ -152,7 +154,7 @@ TEST_F(Importer, LlamaReadsItsSwitches) {
                                            {"tie_word_embeddings", true},
                                            {"hidden_act", "gelu_new"},
                                            {"rms_norm_eps", 0.125}}));
-  EXPECT_EQ(typeOf(at<LinearOp>(*module, "layers.self_attn.q_proj")),
+  EXPECT_EQ(spelledTypeOf(at<LinearOp>(*module, "layers.self_attn.q_proj")),
             "!model.tensor<rows x 60 x f32>");
   EXPECT_EQ(at<ActivateOp>(*module, "layers.mlp.act_fn").getActivation(),
             Activation::gelu_tanh);
@@ -177,7 +179,7 @@ TEST_F(Importer, Gpt2StoresWeightsTransposedAndTiesTheHead) {
               linear != head);
     EXPECT_EQ(!linear.getBias(), linear == head);
   }
-  EXPECT_EQ(typeOf(at<LinearOp>(*module, "h.mlp.c_fc")),
+  EXPECT_EQ(spelledTypeOf(at<LinearOp>(*module, "h.mlp.c_fc")),
             "!model.tensor<rows x 48 x f32>");
   EXPECT_EQ(at<ActivateOp>(*module, "h.mlp.act").getActivation(),
             Activation::gelu_tanh);
@@ -214,7 +216,7 @@ TEST_F(Importer, Gpt2ReadsItsSwitches) {
                                           {"activation_function", "relu"},
                                           {"scale_attn_weights", false},
                                           {"reorder_and_upcast_attn", true}}));
-  EXPECT_EQ(typeOf(at<LinearOp>(*module, "h.mlp.c_fc")),
+  EXPECT_EQ(spelledTypeOf(at<LinearOp>(*module, "h.mlp.c_fc")),
             "!model.tensor<rows x 7 x f32>");
   EXPECT_EQ(at<ActivateOp>(*module, "h.mlp.act").getActivation(),
             Activation::relu);
@@ -224,7 +226,7 @@ TEST_F(Importer, Gpt2ReadsItsSwitches) {
 TEST_F(Importer, MaxSeqShortensTheSequenceButNoTable) {
   auto module = importModel(validConfig("gpt2"), {20, std::nullopt});
   EXPECT_EQ(programOf(*module).getMaxSeq(), 20u);
-  EXPECT_EQ(typeOf(at<PositionEmbeddingOp>(*module, "wpe").getTable()),
+  EXPECT_EQ(spelledTypeOf(at<PositionEmbeddingOp>(*module, "wpe").getTable()),
             "!model.tensor<32 x 12 x f32>");
 }
 

@@ -1,0 +1,24 @@
+//===- AdjointOps.h - ops that the adjoints of ops are made of ------------===//
+
+#ifndef BATON_DIALECTS_MODEL_ADJOINTOPS_H
+#define BATON_DIALECTS_MODEL_ADJOINTOPS_H
+
+#include "dialects/Model/Model.h"
+
+namespace baton::model {
+
+template <typename OpT, typename... Operands>
+OpT create(Adjoint &adjoint, Operands &&...operands) {
+  return adjoint.builder.create<OpT>(adjoint.location,
+                                     std::forward<Operands>(operands)...);
+}
+
+/// A contribution to a parameter's gradient.
+inline void contribute(Adjoint &adjoint, mlir::Value parameter,
+                       mlir::Value gradient) {
+  create<GradientOp>(adjoint, gradient, adjoint.value(parameter));
+}
+
+} // namespace baton::model
+
+#endif // BATON_DIALECTS_MODEL_ADJOINTOPS_H
