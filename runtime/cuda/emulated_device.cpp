@@ -76,8 +76,10 @@ private:
       changed.wait(lock, [&] { return ended || !waiting.empty(); });
       if (waiting.empty())
         return;
+      // Stays where it is while others are pushed; the queue itself does not.
+      std::function<void()> &work = waiting.front();
       lock.unlock();
-      waiting.front()();
+      work();
       lock.lock();
       waiting.pop_front();
     }
