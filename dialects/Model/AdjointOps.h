@@ -7,6 +7,7 @@
 
 namespace baton::model {
 
+/// An op of an adjoint, where the adjoint's ops go.
 template <typename OpT, typename... Operands>
 OpT create(Adjoint &adjoint, Operands &&...operands) {
   return adjoint.builder.create<OpT>(adjoint.location,

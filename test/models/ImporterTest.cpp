@@ -6,6 +6,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/ScopedPrinter.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <gtest/gtest.h>
@@ -48,9 +49,7 @@ protected:
 } // namespace
 
 static std::string spelledTypeOf(Value value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << value.getType();
-  return text;
+  return llvm::to_string(value.getType());
 }
 
 static ProgramOp programOf(ModuleOp module) {

@@ -20,13 +20,13 @@ OF_EVERY_MODEL = (
     ("decode ranks tensor", ("--mesh=tp=2",)),
     ("decode ranks stages", ("--mesh=pp=2",)),
     ("train", (TRAIN,)),
+    ("train unfused", (TRAIN, "--disable-pass=attention-fusion")),
+    ("train cuda", (TRAIN, "--target=cuda:emulated")),
     ("train ranks tensor stages", (TRAIN, *MESH)),
 )
 # What one model stands for.
 ONE_MODEL = "llama-gqa"
 OF_ONE_MODEL = (
-    ("train unfused", (TRAIN, "--disable-pass=attention-fusion")),
-    ("train cuda", (TRAIN, "--target=cuda:emulated")),
     ("train ranks", (TRAIN, "--mesh=dp=2")),
     ("train lion", (TRAIN, "--optimizer=lion")),
     ("train muon", (TRAIN, "--optimizer=muon")),
