@@ -131,9 +131,6 @@ void PlanMemory::plan(ProgramOp program) {
   SmallVector<Storage> storages;
   for (auto [width, i] : order) {
     BufferOp buffer = transients[i];
-    // Rejections are answers here, not errors.
-    ScopedDiagnosticHandler silence(&getContext(),
-                                    [](Diagnostic &) { return success(); });
     ++numBuffers;
     int64_t ownStride = buffer.getStrides()[0];
     Storage *chosen = nullptr;
@@ -143,7 +140,7 @@ void PlanMemory::plan(ProgramOp program) {
       setRowStride(buffer, storage.rowStride);
       place(buffer, storage.op);
       if (llvm::all_of(storage.buffers, [&](BufferOp other) {
-            return succeeded(verifier.verifySharing(buffer, other));
+            return verifier.canShare(buffer, other);
           })) {
         chosen = &storage;
         break;

@@ -91,6 +91,8 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
           clobbered(writer, write, buffer, overlap, reader.getRank()));
       if (lost.isEmpty())
         continue;
+      if (!reports)
+        return failure();
       auto problem = report(lost);
       problem.first << ", whose bytes phase '" << writer.getName()
                     << "' has reused for " << write.getBuffer();
@@ -132,6 +134,8 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
   }
   if (open.isEmpty())
     return success();
+  if (!reports)
+    return failure();
   auto problem = report(open);
   problem.first << ", which no task before it writes"
                 << (isFirst ? "" : " in a later iteration");

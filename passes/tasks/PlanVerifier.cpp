@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace baton;
@@ -174,7 +175,9 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
     return success();
   BufferOp first = plan.lookUpBuffer(one.getBuffer());
   BufferOp second = plan.lookUpBuffer(other.getBuffer());
-  auto report = [&](const RelationPoint &point) {
+  auto report = [&](const RelationPoint &point) -> LogicalResult {
+    if (!reports)
+      return failure();
     return phase.emitError()
            << "tasks of phase '" << phase.getName()
            << "' have no order, but conflict: "
@@ -214,6 +217,8 @@ LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
   ++proved;
   if (plan.ordered(earlier, conflict, later, distance))
     return success();
+  if (!reports)
+    return failure();
   auto point = conflict.subtract(plan.order(earlier, later, distance)).sample();
   StringRef when = distance == Distance::sameIteration ? "in the same iteration"
                    : distance == Distance::nextIteration
@@ -318,7 +323,29 @@ LogicalResult PlanVerifier::verify() {
   return success();
 }
 
-LogicalResult PlanVerifier::verifySharing(BufferOp one, BufferOp other) {
-  return failure(failed(verifyConflicts(one, other)) ||
-                 failed(verifyReads(one, other)));
+/// True when a phase between a read of `one` and the last write before it writes
+/// `other`.
+bool PlanVerifier::isInterrupted(BufferOp one, BufferOp other) const {
+  auto ownUses = uses.lookup(one), otherUses = uses.lookup(other);
+  std::optional<unsigned> written;
+  for (auto [phase, access] : ownUses) {
+    unsigned index = plan.indexOf(phase);
+    if (!access.getWrite() && written &&
+        llvm::any_of(otherUses, [&](const auto &use) {
+          unsigned between = plan.indexOf(use.first);
+          return use.second.getWrite() && *written < between && between < index;
+        }))
+      return true;
+    if (access.getWrite())
+      written = index;
+  }
+  return false;
+}
+
+bool PlanVerifier::canShare(BufferOp one, BufferOp other) {
+  if (isInterrupted(one, other) || isInterrupted(other, one))
+    return false;
+  llvm::SaveAndRestore quiet(reports, false);
+  return succeeded(verifyConflicts(one, other)) &&
+         succeeded(verifyReads(one, other));
 }

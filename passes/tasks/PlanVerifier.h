@@ -53,8 +53,10 @@ public:
   /// The whole proof.
   mlir::LogicalResult verify();
 
-  /// Only what concerns the bytes that two buffers share.
-  mlir::LogicalResult verifySharing(event::BufferOp one, event::BufferOp other);
+  /// Whether the proof would go through, as far as two buffers that share bytes
+  /// are concerned; reports nothing. No plan needs a buffer between a write and
+  /// a read of another one's bytes: that much is seen without the proof.
+  bool canShare(event::BufferOp one, event::BufferOp other);
 
   /// Conflicts that were found to be ordered.
   int64_t conflictsProved() const { return proved; }
@@ -87,6 +89,7 @@ private:
   mlir::LogicalResult verifyConflicts();
   mlir::LogicalResult verifyConflicts(BufferOp one, BufferOp other);
   mlir::LogicalResult verifyReads(BufferOp one = {}, BufferOp other = {});
+  bool isInterrupted(BufferOp one, BufferOp other) const;
   mlir::LogicalResult verifyGrowth(BufferOp state);
 
   mlir::LogicalResult verifyRange(mlir::Operation *op, const llvm::Twine &what,
@@ -119,6 +122,8 @@ private:
                  llvm::SmallVector<std::pair<PhaseOp, AccessAttr>>>
       uses;
   int64_t proved = 0;
+  /// False while only the answer counts: examples take time to find.
+  bool reports = true;
 };
 
 } // namespace baton::tasks

@@ -363,12 +363,25 @@ Relation Projection::fromLibrary(const IntegerRelation &from) {
 // Projection
 //===----------------------------------------------------------------------===//
 
+/// The same of rows that differ by a constant, the opposite of rows whose sum is
+/// one: so most pairs of rows are told apart without a look at them.
+static uint64_t coefficientsKey(const Row &row, unsigned constantColumn) {
+  uint64_t key = 0, factor = 1;
+  for (unsigned i = 0, e = row.size(); i < e; ++i) {
+    factor *= 0x9e3779b97f4a7c15; // any odd number of many digits
+    if (i != constantColumn)
+      key += uint64_t(row[i]) * factor;
+  }
+  return key;
+}
+
 /// Divides by common factors, drops what is repeated or always true. The
 /// constant is rounded down, which loses no integer point.
 Projection::Progress Projection::normalize() {
   unsigned constantColumn = current.constantColumn();
   llvm::SmallVector<Row, 8> kept;
-  for (Row row : current.inequalities) {
+  llvm::SmallVector<uint64_t, 32> keys;
+  for (Row &row : current.inequalities) {
     trim(row);
     int64_t divisor = coefficientGcd(row, constantColumn);
     if (divisor == 0) {
@@ -380,23 +393,28 @@ Projection::Progress Projection::normalize() {
       for (int64_t &coefficient : row)
         coefficient = floorDivide(coefficient, divisor);
     trim(row);
+    uint64_t key = coefficientsKey(row, constantColumn);
     bool stronger = true;
-    for (Row &other : kept) {
+    for (auto [otherKey, other] : llvm::zip_equal(keys, kept)) {
       int64_t gap;
-      if (differByConstant(row, other, -1, constantColumn, gap)) {
+      if (key == otherKey &&
+          differByConstant(row, other, -1, constantColumn, gap)) {
         if (gap < 0)
-          other = row;
+          other = std::move(row);
         stronger = false;
         break;
       }
     }
-    if (stronger)
+    if (stronger) {
       kept.push_back(std::move(row));
+      keys.push_back(key);
+    }
   }
   for (unsigned i = 0; i < kept.size(); ++i)
     for (unsigned j = i + 1; j < kept.size(); ++j) {
       int64_t total;
-      if (differByConstant(kept[i], kept[j], 1, constantColumn, total) &&
+      if (keys[i] == -keys[j] &&
+          differByConstant(kept[i], kept[j], 1, constantColumn, total) &&
           total < 0)
         return Progress::empty;
     }

@@ -6,6 +6,8 @@ was cut goes on, a second one finds nothing left to do, and a checkpoint that wa
 changed makes a part fail, in its result and by status. A folder that is too large to
 be brought anywhere is an error, and so is one that was not copied whole.
 compute-sanitizer is a stand-in that runs the command.
+
+With --brief one case is packed, and its program's correctness is all that is run.
 """
 
 import argparse
@@ -38,14 +40,31 @@ def figures(result):
     return set(result) & {"milliseconds", "best", "median", "seconds_by_variant", "costs"}
 
 
-def test(arguments, scratch):
-    scripts = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu")
+SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu")
+
+
+def test_brief(arguments, scratch):
     folder, out = os.path.join(scratch, "packed"), os.path.join(scratch, "results.json")
-    run([sys.executable, os.path.join(scripts, "pack.py"), arguments.batonc, folder,
+    run([sys.executable, os.path.join(SCRIPTS, "pack.py"), arguments.batonc, folder, "--target=cuda:emulated",
+         "--cases", arguments.case, "--trained-cases", "--shapes", "--trained"])
+    part = f"correct/{arguments.case}/baton"
+    run([sys.executable, os.path.join(folder, "run.py"), "--out", out, "--only", part],
+        env=dict(os.environ, TMPDIR=scratch))
+    with open(out) as file:
+        parts = json.load(file)["parts"]
+    expect(parts[part]["verdict"] == "right", f"{parts}")
+    report = run([sys.executable, os.path.join(folder, "report.py"), out], check=False)
+    expect(report.returncode == 1 and report.stderr == "error: nothing was measured: this was a dry run\n",
+           f"a report of a dry run: {report.stdout}{report.stderr}")
+
+
+def test(arguments, scratch):
+    folder, out = os.path.join(scratch, "packed"), os.path.join(scratch, "results.json")
+    run([sys.executable, os.path.join(SCRIPTS, "pack.py"), arguments.batonc, folder,
          "--target=cuda:emulated", "--cases", arguments.case, *GRAPH_CASES, "--trained-cases", arguments.case, "--shapes", "tiny",
          "--trained", "tiny-gpt2"])
     large = os.path.join(scratch, "large")
-    result = run([sys.executable, os.path.join(scripts, "pack.py"), arguments.batonc, large, "--target=cuda:emulated",
+    result = run([sys.executable, os.path.join(SCRIPTS, "pack.py"), arguments.batonc, large, "--target=cuda:emulated",
                   "--cases", "--shapes", "--trained", "--most-bytes", 1000], check=False)
     expect(result.returncode == 1 and "more than the 1000 of --most-bytes" in result.stderr.splitlines()[-1],
            f"a folder that is too large: status {result.returncode}, {result.stderr}")
@@ -118,6 +137,7 @@ if __name__ == "__main__":
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--cublaslt", required=True, help="what stands for the library")
     parser.add_argument("--nccl", required=True, help="libnccl-whole.so")
+    parser.add_argument("--brief", action="store_true")
     parser.add_argument("case")
     arguments = parser.parse_args()
-    programs.main(lambda scratch: test(arguments, scratch))
+    programs.main(lambda scratch: (test_brief if arguments.brief else test)(arguments, scratch))

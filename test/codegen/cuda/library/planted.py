@@ -2,7 +2,7 @@
 ThreadSanitizer, the emulation or a wrong result, and the headers as they are give
 right results in silence. Every barrier of a header is left out in turn, too.
 
-Usage: planted.py --clang CLANG --emulation ARCHIVE --source FOLDER
+Usage: planted.py --clang CLANG --emulation ARCHIVE --source FOLDER [HEADER...]
 """
 
 import argparse
@@ -181,7 +181,9 @@ def test(arguments, folder, body):
 
 def main(arguments, folder):
     shutil.copytree(os.path.join(arguments.source, LIBRARY), os.path.join(folder, LIBRARY))
-    failures = [failure for body in BODIES for failure in test(arguments, folder, body)]
+    failures = [failure for body in BODIES
+                if not arguments.headers or body.header in arguments.headers
+                for failure in test(arguments, folder, body)]
     print("\n".join(failures))
     return 1 if failures else 0
 
@@ -191,5 +193,9 @@ if __name__ == "__main__":
     parser.add_argument("--clang", required=True)
     parser.add_argument("--emulation", required=True)
     parser.add_argument("--source", required=True)
+    parser.add_argument("headers", nargs="*", metavar="HEADER", help="all, if none is named")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.headers) - {body.header for body in BODIES}:
+        parser.error(f"no faults are known for {', '.join(unknown)}")
     with tempfile.TemporaryDirectory() as scratch:
-        sys.exit(main(parser.parse_args(), scratch))
+        sys.exit(main(arguments, scratch))
