@@ -91,16 +91,22 @@ function(baton_dialect_library name)
   baton_compiler_library(${name} HEADERS BatonMlirHeaders ${ARGN})
 endfunction()
 
-# baton_unit_test(NAME [MLIR] SOURCES... LINK...): one GoogleTest executable. With MLIR
-# its sources include headers of it. ctest runs it as unit.NAME; its cases are entries
-# of their own with ctest -C every.
+# baton_unit_test(NAME [MLIR] SOURCES... LINK... LONG...): one GoogleTest executable. With
+# MLIR its sources include headers of it. ctest runs it as unit.NAME; its cases are entries
+# of their own with ctest -C every. LONG are patterns of cases that only these run.
 include(GoogleTest)
-# baton_discover_cases(TARGET OPTION...): the entry unit.TARGET, in which all cases run
-# in one process, and with ctest -C every also an entry for each of them, as
-# gtest_discover_tests makes it with these options.
+# baton_discover_cases(TARGET [LONG...] OPTION...): the entry unit.TARGET, in which all cases
+# but the long ones run in one process, and with ctest -C every also an entry for each of
+# them, as gtest_discover_tests makes it with these options.
 function(baton_discover_cases target)
-  add_test(NAME unit.${target} COMMAND ${target} --gtest_brief=1)
-  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 ${ARGN})
+  cmake_parse_arguments(ARG "" "TEST_PREFIX" "LONG" ${ARGN})
+  set(filter)
+  if(ARG_LONG)
+    list(JOIN ARG_LONG ":" patterns)
+    set(filter --gtest_filter=-${patterns})
+  endif()
+  add_test(NAME unit.${target} COMMAND ${target} --gtest_brief=1 ${filter})
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 TEST_PREFIX "${ARG_TEST_PREFIX}")
   # It has no option for that: the last file that it has ctest read is read on condition.
   get_property(files DIRECTORY PROPERTY TEST_INCLUDE_FILES)
   list(POP_BACK files cases)
@@ -113,7 +119,7 @@ endif()
   set_property(DIRECTORY PROPERTY TEST_INCLUDE_FILES ${files} ${conditional})
 endfunction()
 function(baton_unit_test name)
-  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK;LONG" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
@@ -126,7 +132,7 @@ function(baton_unit_test name)
     target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
     target_precompile_headers(${name} REUSE_FROM BatonTestHeaders)
   endif()
-  baton_discover_cases(${name})
+  baton_discover_cases(${name} LONG ${ARG_LONG})
 endfunction()
 
 # baton_embed_text(INPUT OUTPUT): a file as a string literal to #include, made

@@ -103,9 +103,9 @@ static bool findObject(const link::Cache &cache, const std::string &key,
 }
 
 static Error addObject(llvm::Module &module, const cpu::Target &target,
-                       const CompileOptions &options, Code &code) {
+                       int optimization, Code &code) {
   llvm::raw_svector_ostream stream(code.objects.emplace_back());
-  return cpu::emitObject(module, target, options.optimization, stream);
+  return cpu::emitObject(module, target, optimization, stream);
 }
 
 static Expected<Code> compileForCpu(llvm::ArrayRef<plan::ProgramLayout> layouts,
@@ -133,7 +133,7 @@ static Expected<Code> compileForCpu(llvm::ArrayRef<plan::ProgramLayout> layouts,
     code.text = print(**module);
     return code;
   }
-  if (Error error = addObject(**module, target, options, code))
+  if (Error error = addObject(**module, target, targetOptions.optimization, code))
     return std::move(error);
   if (key) {
     const auto &object = code.objects.back();
@@ -426,7 +426,7 @@ compileForCuda(llvm::ArrayRef<plan::ProgramLayout> layouts,
   plan::emitDescription(*data, print(metadata),
                         emulated ? "baton_make_emulated_execution"
                                  : "baton_make_gpu_execution");
-  if (Error error = addObject(*data, target, options, code))
+  if (Error error = addObject(*data, target, options.optimization, code))
     return std::move(error);
   return code;
 }

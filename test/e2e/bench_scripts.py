@@ -122,7 +122,7 @@ def test(arguments, scratch):
     training(arguments, path)
     small = ["--hidden", 64, "--layers", 2, "--rounds", 1]
     for script, flags, said in (
-            ("ranks.py", ["--work", path("ranks"), *small, "--batch", 2, "--seq", 16, "--steps", 3], "dp=2, threads: "),
+            ("ranks.py", ["--work", path("ranks"), "--meshes", "dp=2", *small, "--batch", 2, "--seq", 16, "--steps", 3], "dp=2, threads: "),
             ("events.py", [*small, "--workers", 1], "us a phase")):
         output = run([sys.executable, os.path.join(BENCH, script), arguments.batonc, *flags]).stdout
         expect(said in output, f"{script} does not say '{said}': {output}")

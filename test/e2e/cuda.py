@@ -84,12 +84,11 @@ def test(arguments, scratch):
     print("logits are the CPU's bit for bit")
 
     greedy = case["greedy"]
-    count = min(12, len(greedy["new_tokens"]))
+    count = min(8, len(greedy["new_tokens"]))
     answer = device.generate(greedy["prompt"], count, "--workers", 2)
     expect(answer["tokens"] == greedy["new_tokens"][:count], "the greedy tokens differ")
-    for flags in (("--temperature", 0.8, "--seed", 7), ("--temperature", 3, "--seed", 8),
-                  ("--temperature", 0.7, "--top-p", 0.9, "--seed", 3), ("--top-k", 1),
-                  ("--temperature", 2, "--top-k", 20, "--seed", 4),
+    # unit.CudaLibraryTest knows more of sampling.
+    for flags in (("--temperature", 3, "--seed", 8), ("--top-k", 1),
                   ("--temperature", 5, "--top-k", 50, "--top-p", 0.8, "--seed", 5)):
         both = [program.generate(greedy["prompt"], count, "--prefill-chunk", 3, "--workers", 2, *flags)
                 for program in (host, device)]
@@ -137,18 +136,19 @@ def test(arguments, scratch):
 
     if json.loads(run([host.path, "info", "--json"]).stdout)["model"]["dtype"] != "bf16":
         host = Program(arguments.batonc, arguments.folder, path("host"), "--dtype=bf16")
-        reference = host.logits(tokens, path("host.npy"))
     tuned = Program(arguments.batonc, arguments.folder, path("tuned"), f"--target={arguments.target}",
                     "--dtype=bf16")
-    for chunk, what, bound in ((1, "by the ring", 1e-5), (64, "by tensor cores", 3e-2)):
-        first = tuned.logits(tokens, path("tuned.npy"), "--prefill-chunk", chunk, "--workers", 1)
-        again = tuned.logits(tokens, path("again.npy"), "--prefill-chunk", chunk, "--workers", 3,
+    # Row by row, emulation takes longest.
+    for chunk, what, bound, text in ((1, "by the ring", 1e-5, tokens[:10]), (64, "by tensor cores", 3e-2, tokens)):
+        first = tuned.logits(text, path("tuned.npy"), "--prefill-chunk", chunk, "--workers", 1)
+        again = tuned.logits(text, path("again.npy"), "--prefill-chunk", chunk, "--workers", 3,
                              environment=dict(os.environ, BATON_EMULATION_SEED="5"))
         expect(first == again, f"{what}: 3 workers do not repeat the logits of 1")
+        reference = host.logits(text, path("host.npy"))
         error = largest_difference(first, reference)
         expect(0 < error < bound, f"logits {what} differ by {error:.1e} of the largest")
         print(f"{what}, logits differ by {error:.1e} of the largest")
-    decided = [compare_tokens(host, tuned, greedy["prompt"], count, chunk, path) for chunk in (1, 64)]
+    decided = [compare_tokens(host, tuned, greedy["prompt"][:6], count, chunk, path) for chunk in (1, 64)]
     expect(decided[0] > 0, "not even the ring's first token follows from the CPU's logits")
     print(f"greedy tokens that follow from the CPU's logits: {decided[0]} of {count} by the ring, {decided[1]} "
           "behind a prompt by tensor cores")

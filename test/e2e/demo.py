@@ -17,7 +17,7 @@ from programs import expect, run
 # For tools/test --changed: the text that it learns may be any, so that sources are no input.
 INPUTS = ["tools/demo", "tools/show-losses", "tools/compare-words", "tools/random-checkpoint", "models/examples/bytes/*"]
 
-STEPS = 40
+STEPS = 16
 
 
 def test(arguments, scratch):

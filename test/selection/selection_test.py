@@ -5,6 +5,7 @@
 - scripts: modules, files and declared inputs of scripts;
 - plans: which tests a changed plan reaches, and which a body that plans call;
 - every: parts are all, and none twice; what passed is known again until an input changes;
+- long: what each run leaves out, and what stands for it there, are as test/long.txt says;
 - build: this build, and a change in each of many files of different kinds: the tests that
   must run are selected, and those that cannot tell are not.
 """
@@ -24,7 +25,7 @@ from selection.select import Selector  # noqa: E402
 from selection.tests import Reader, Test, listed  # noqa: E402
 
 # For tools/test --changed: selection itself; the build's graph is read as it is.
-INPUTS = ["tools/selection/*", "tools/checks/tree.py", "tools/test"]
+INPUTS = ["tools/selection/*", "tools/checks/tree.py", "tools/test", "test/long.txt"]
 
 
 def expect(condition, message):
@@ -280,6 +281,19 @@ def test_build(arguments):
         print(f"{name}: {len(found)} of {len(tests)} tests")
 
 
+def test_long(arguments):
+    usual = {name for _, name, _ in listed(arguments.build)}
+    every_name = {name for _, name, _ in listed(arguments.build, "-C", "every")}
+    with open(os.path.join(ROOT, "test/long.txt"), encoding="utf-8") as file:
+        lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    names = [line[0].removesuffix(":") for line in lines]
+    expect(len(set(names)) == len(names), "a test is there twice")
+    for name, (_, *instead) in zip(names, lines):
+        expect(name in every_name - usual, f"{name}: expected in ctest with -C every, and there only")
+        expect(instead and set(instead) <= usual, f"{name}: {set(instead) - usual} are in no run")
+    print(f"{len(names)} long tests, {len(usual)} in each run")
+
+
 def sources():
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if not name.startswith((".", "build"))]
@@ -290,7 +304,7 @@ def sources():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True)
-    parser.add_argument("test", choices=("graph", "scripts", "plans", "every", "build"))
+    parser.add_argument("test", choices=("graph", "scripts", "plans", "every", "long", "build"))
     arguments = parser.parse_args()
     globals()[f"test_{arguments.test}"](arguments)
 

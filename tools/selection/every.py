@@ -1,5 +1,6 @@
 """The long tests, those that ctest has with -C every only: in parts, and none twice."""
 
+import fnmatch
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import sys
 from .graph import Graph
 from .tests import Reader, listed, numbers_of
 
+FILTER = "--gtest_filter="
 PASSED = re.compile(r"^\s*\d+/\d+ Test\s+#(\d+): (\S+) \.*\s+Passed\s")
 
 
@@ -53,15 +55,26 @@ class Inputs:
 
 
 def long_tests(build, reader):
-    """Without the cases of unit tests, which are entries of their own there and run as
-    one in every run."""
+    """Without the cases of unit tests, which are entries of their own there, but for those
+    that the one entry of each run leaves out."""
     usual = listed(build)
     names = {name for _, name, _ in usual}
-    executables = {command[0] for _, _, command in usual if command}
+    left_out = {command[0]: patterns_of(command) for _, _, command in usual if command}
+
+    def is_long(command):
+        if command[0] not in left_out or not command[1:2] or not command[1].startswith(FILTER):
+            return command[0] not in left_out or len(command) > 1
+        case = command[1].removeprefix(FILTER)
+        return any(fnmatch.fnmatchcase(case, pattern) for pattern in left_out[command[0]])
+
     return reader.read([entry for entry in listed(build, "-C", "every")
-                        if entry[1] not in names and entry[2] and
-                        (entry[2][0] not in executables or len(entry[2]) > 1 and
-                         not entry[2][1].startswith("--gtest_filter="))])
+                        if entry[1] not in names and entry[2] and is_long(entry[2])])
+
+
+def patterns_of(command):
+    """Of cases of a GoogleTest executable that an entry of ctest leaves out."""
+    return [pattern for word in command if word.startswith(FILTER + "-")
+            for pattern in word.removeprefix(FILTER + "-").split(":")]
 
 
 def part_of(tests, part):

@@ -9,6 +9,7 @@ tools/test --every [--part K/N]  the long tests, or the Kth of N parts of them; 
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 
@@ -20,6 +21,8 @@ from .select import Selector
 from .tests import Reader, listed, numbers_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Of the build: the compiler with which all tests passed last.
+KEPT = "test/passed"
 # Longer than this, and what fails soonest is run before the rest.
 SOON = 180
 
@@ -35,8 +38,8 @@ def parse():
                         help="--changed: take these for the files that changed")
     parser.add_argument("--every", action="store_true", help="the long tests")
     parser.add_argument("--part", metavar="K/N", help="--every: the Kth of N parts")
-    # tools/test itself: what the build that is tested says to the probes.
-    parser.add_argument("--ask-plans", metavar="FILE", help=argparse.SUPPRESS)
+    # tools/test itself, once all tests passed.
+    parser.add_argument("--keep-compiler", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--build", metavar="FOLDER", default=os.path.join(ROOT, "build"), help=argparse.SUPPRESS)
     parser.add_argument("--root", metavar="FOLDER", default=ROOT, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -120,12 +123,22 @@ class Changed:
         make(self.build, ["bin/batonc"])
         asked = probes.all_probes(self.root, self.tests)
         now = probes.run(self.root, os.path.join(self.build, "bin/batonc"), asked)
-        before = probes.read(self.memory)
+        before = self.plans_before(asked)
         self.plans = probes.Plans(asked, now, before)
         if before is None:
             say(f"{len(asked)} plans asked; there is nothing to compare them with until all tests passed once")
         else:
             say(f"{len(self.plans.changed)} of {len(asked)} plans are others than when tests passed last")
+
+    def plans_before(self, asked):
+        """Of the compiler that was kept when tests passed last: it is asked once, when its
+        plans are wanted."""
+        kept = os.path.join(self.build, KEPT, "bin/batonc")
+        if os.path.isfile(kept):
+            say("asks for the plans of the compiler that passed the tests")
+            probes.write(self.memory, probes.run(ROOT, kept, asked))
+            shutil.rmtree(os.path.join(self.build, KEPT))
+        return probes.read(self.memory)
 
     def report(self, chosen):
         costs = costs_of(self.build)
@@ -191,20 +204,22 @@ def changed(arguments):
     return Changed(arguments, names).run()
 
 
-def ask_plans(arguments):
-    """Keeps the plans of the build that is about to be tested in a file."""
-    build = os.path.realpath(arguments.build)
-    tests = Reader(ROOT, build, Graph.of(build)).read(listed(build))
-    asked = probes.all_probes(ROOT, tests)
-    probes.write(arguments.ask_plans, probes.run(ROOT, os.path.join(build, "bin/batonc"), asked))
+def keep_compiler(build):
+    """What the plans of a compiler depend on: itself, and the descriptions that it reads."""
+    kept = os.path.join(build, KEPT)
+    shutil.rmtree(kept, ignore_errors=True)
+    os.makedirs(os.path.join(kept, "bin"))
+    shutil.copy2(os.path.join(build, "bin/batonc"), os.path.join(kept, "bin"))
+    for folder in ("lib/baton/optimizers", "lib/baton/targets"):
+        shutil.copytree(os.path.join(build, folder), os.path.join(kept, folder))
     return 0
 
 
 def main():
     arguments = parse()
     try:
-        if arguments.ask_plans:
-            return ask_plans(arguments)
+        if arguments.keep_compiler:
+            return keep_compiler(os.path.realpath(arguments.build))
         if arguments.every:
             return every.run(ROOT, arguments.build, arguments.part)
         if arguments.changed is not None:

@@ -210,7 +210,9 @@ event::ProgramOp programOf(mlir::ModuleOp module) {
   return *module.getOps<event::ProgramOp>().begin();
 }
 
-class PlanMutants : public testing::TestWithParam<MutationClass> {
+/// A class of mutants, and of how many one is judged.
+class PlanMutants
+    : public testing::TestWithParam<std::tuple<MutationClass, unsigned>> {
 protected:
   PlanMutants() : context(mlir::MLIRContext::Threading::DISABLED) {
     mlir::DialectRegistry registry;
@@ -336,13 +338,15 @@ protected:
 constexpr unsigned kSeed = 20;
 
 TEST_P(PlanMutants, NoFaultyPlanIsAccepted) {
+  auto [mutationClass, share] = GetParam();
   size_t made = 0, rejected = 0, confirmed = 0;
   for (const Model &model : kModels) {
     auto plan = planOf(model);
     ASSERT_TRUE(plan);
     auto steps = stepsOf(model);
-    auto mutations = mutationsOf(programOf(*plan), GetParam(), kSeed,
-                                 model.most, steps[made % steps.size()]);
+    auto mutations =
+        mutationsOf(programOf(*plan), mutationClass, kSeed, model.most / share,
+                    steps[made % steps.size()]);
     for (const Mutation &mutation : mutations) {
       mlir::OwningOpRef<mlir::ModuleOp> mutant = plan->clone();
       mutation.apply(programOf(*mutant));
@@ -367,7 +371,7 @@ TEST_P(PlanMutants, NoFaultyPlanIsAccepted) {
   }
   std::printf("%s: %zu made, %zu rejected, %zu accepted; %zu rejections "
               "confirmed (%.0f %% of them needless)\n",
-              nameOf(GetParam()), made, rejected, made - rejected, confirmed,
+              nameOf(mutationClass), made, rejected, made - rejected, confirmed,
               rejected ? 100.0 * (rejected - confirmed) / rejected : 0.0);
   EXPECT_GE(rejected, 1u);
 }
@@ -379,10 +383,19 @@ std::vector<MutationClass> allClasses() {
   return classes;
 }
 
-INSTANTIATE_TEST_SUITE_P(Class, PlanMutants, testing::ValuesIn(allClasses()),
-                         [](const auto &info) {
-                           return std::string(nameOf(info.param));
-                         });
+std::string nameOfCase(
+    const testing::TestParamInfo<std::tuple<MutationClass, unsigned>> &info) {
+  return nameOf(std::get<0>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Class, PlanMutants,
+                         testing::Combine(testing::ValuesIn(allClasses()),
+                                          testing::Values(4)),
+                         nameOfCase);
+INSTANTIATE_TEST_SUITE_P(EveryClass, PlanMutants,
+                         testing::Combine(testing::ValuesIn(allClasses()),
+                                          testing::Values(1)),
+                         nameOfCase);
 
 class Plans : public PlanMutants {};
 
