@@ -36,6 +36,14 @@ set(BATON_MLIR_HEADERS
 set(BATON_DIALECT_HEADERS ${BATON_MLIR_HEADERS}
   <dialects/Dist/Dist.h> <dialects/Event/Event.h> <dialects/Model/Model.h>
   <dialects/Update/Update.h>)
+# Of the runtime, which is compiled three times.
+set(BATON_RUNTIME_HEADERS
+  <nlohmann/json.hpp> <algorithm> <array> <atomic> <charconv> <chrono> <cmath>
+  <condition_variable> <cstdint> <cstdio> <cstring> <deque> <filesystem> <fstream>
+  <functional> <map> <memory> <mutex> <optional> <set> <span> <sstream> <stdexcept>
+  <string> <string_view> <thread> <tuple> <unordered_map> <unordered_set> <utility>
+  <vector>)
+baton_precompiled_headers(BatonRuntimeHeaders HEADERS ${BATON_RUNTIME_HEADERS})
 baton_precompiled_headers(BatonMlirHeaders HEADERS ${BATON_MLIR_HEADERS})
 baton_precompiled_headers(BatonDialectHeaders HEADERS ${BATON_DIALECT_HEADERS})
 
@@ -59,7 +67,8 @@ function(baton_runtime_library name)
   set_source_files_properties(${ARG_SELECTED} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${name} PROPERTIES BATON_SELECTED "${ARG_SELECTED}")
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE ${BATON_WARNINGS})
+  target_compile_options(${name} PRIVATE ${BATON_WARNINGS} "SHELL:-Xclang -fno-pch-timestamp")
+  target_precompile_headers(${name} REUSE_FROM BatonRuntimeHeaders)
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
 endfunction()
 
