@@ -133,7 +133,8 @@ static Expected<Code> compileForCpu(llvm::ArrayRef<plan::ProgramLayout> layouts,
     code.text = print(**module);
     return code;
   }
-  if (Error error = addObject(**module, target, targetOptions.optimization, code))
+  if (Error error =
+          addObject(**module, target, targetOptions.optimization, code))
     return std::move(error);
   if (key) {
     const auto &object = code.objects.back();

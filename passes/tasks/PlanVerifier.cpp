@@ -323,8 +323,8 @@ LogicalResult PlanVerifier::verify() {
   return success();
 }
 
-/// True when a phase between a read of `one` and the last write before it writes
-/// `other`.
+/// True when a phase between a read of `one` and the last write before it
+/// writes `other`.
 bool PlanVerifier::isInterrupted(BufferOp one, BufferOp other) const {
   auto ownUses = uses.lookup(one), otherUses = uses.lookup(other);
   std::optional<unsigned> written;

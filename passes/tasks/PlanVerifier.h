@@ -53,9 +53,9 @@ public:
   /// The whole proof.
   mlir::LogicalResult verify();
 
-  /// Whether the proof would go through, as far as two buffers that share bytes
-  /// are concerned; reports nothing. No plan needs a buffer between a write and
-  /// a read of another one's bytes: that much is seen without the proof.
+  /// Whether the proof goes through as far as two buffers that share bytes are
+  /// concerned; reports nothing. Where a phase between a write of one and a
+  /// read of it writes the other, the answer is no without a look at elements.
   bool canShare(event::BufferOp one, event::BufferOp other);
 
   /// Conflicts that were found to be ordered.

@@ -363,8 +363,8 @@ Relation Projection::fromLibrary(const IntegerRelation &from) {
 // Projection
 //===----------------------------------------------------------------------===//
 
-/// The same of rows that differ by a constant, the opposite of rows whose sum is
-/// one: so most pairs of rows are told apart without a look at them.
+/// The same of rows that differ by a constant, the opposite of rows whose sum
+/// is one: so most pairs of rows are told apart without a look at them.
 static uint64_t coefficientsKey(const Row &row, unsigned constantColumn) {
   uint64_t key = 0, factor = 1;
   for (unsigned i = 0, e = row.size(); i < e; ++i) {
