@@ -400,7 +400,7 @@ Projection::Progress Projection::normalize() {
       if (key == otherKey &&
           differByConstant(row, other, -1, constantColumn, gap)) {
         if (gap < 0)
-          other = std::move(row);
+          other = row;
         stronger = false;
         break;
       }
