@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 from selection import every, probes, rules  # noqa: E402
 from selection.graph import Graph  # noqa: E402
+from selection.main import targets_of  # noqa: E402
 from selection.scripts import Scripts  # noqa: E402
 from selection.select import Selector  # noqa: E402
 from selection.tests import Reader, Test, listed  # noqa: E402
@@ -254,6 +255,11 @@ def test_build(arguments):
     unknown = [test.name for test in tests if test.everything]
     expect(all(name.startswith("check.every") for name in unknown),
            f"what do these read? {unknown}; see INPUTS in docs/testing.md")
+    fuzz = [test for test in tests if os.path.join(os.path.realpath(arguments.build), "test/fuzz") in test.folders]
+    targets = targets_of(fuzz, graph, os.path.realpath(arguments.build))
+    expect(fuzz and any(os.path.basename(target) == "fuzz-plan" for target in targets)
+           and not any(os.path.basename(target) in ("install", "test") for target in targets),
+           f"fuzz targets are built by {targets}")
     sees = {name for name in rules.SEES_PROGRAMS if not os.path.isfile(os.path.join(ROOT, f"test/e2e/{name}.py"))}
     expect(not sees, f"there are no scripts {sees}")
     expect(set(rules.DECLARED) <= names, f"there is no test of {set(rules.DECLARED) - names}")

@@ -23,6 +23,10 @@ from .tests import Reader, listed, numbers_of
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Of the build: the compiler with which all tests passed last.
 KEPT = "test/passed"
+# What CMake has in each folder beside what is built there: install, test and such do
+# something instead.
+COMMANDS = ("CMakeFiles", "all", "clean", "edit_cache", "install", "list_install_components", "preinstall",
+            "rebuild_cache", "test")
 # Longer than this, and what fails soonest is run before the rest.
 SOON = 180
 
@@ -94,7 +98,9 @@ def targets_of(chosen, graph, build):
             return None
         targets |= test.nodes
         for folder in test.folders:
-            targets |= {output for output in graph.outputs if output.startswith(folder + "/")}
+            targets |= {output for output in graph.outputs
+                        if output.startswith(folder + "/")
+                        and output[len(folder) + 1:].split("/")[0] not in COMMANDS}
     return sorted(os.path.relpath(target, build) for target in targets if target in graph.outputs)
 
 
