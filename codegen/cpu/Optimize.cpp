@@ -53,7 +53,7 @@ static void keepPrefetchOutOfLine(Module &module) {
 
 /// What makes code quickly, at level 1. The library's bodies come cleaned up,
 /// so that inlining what has to be, and registers for variables, do most of
-/// what LLVM's own level 1 does in four times the time.
+/// what LLVM's own level 1 does in several times the time.
 static ModulePassManager buildQuickPipeline() {
   ModulePassManager passes;
   passes.addPass(AlwaysInlinerPass());

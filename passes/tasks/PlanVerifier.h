@@ -55,7 +55,9 @@ public:
 
   /// Whether the proof goes through as far as two buffers that share bytes are
   /// concerned; reports nothing. Where a phase between a write of one and a
-  /// read of it writes the other, the answer is no without a look at elements.
+  /// read of it writes the other, the answer is no without a look at elements:
+  /// a proof might allow it if they are others, so this is for who can do
+  /// without.
   bool canShare(event::BufferOp one, event::BufferOp other);
 
   /// Conflicts that were found to be ordered.

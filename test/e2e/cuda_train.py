@@ -105,7 +105,9 @@ def test(arguments, scratch):
     plan = run([*compile_flags, "--target=cuda:emulated", "--emit=event"]).stdout
     phases = re.findall(r'event\.phase "([^"]+)"(?:.*?waits \[#event\.wait<@"?([^" ,]+))?', plan)
     waiting = [(phase, event) for phase, event in phases if event and "grad" in phase]
-    phase, event = waiting[len(waiting) // 2]
+    # A product over rows that all workers made: of norms, most workers read their own rows,
+    # and a race shows in one attempt of four, or none of twenty on a busy machine.
+    phase, event = waiting[0]
     with open(path("planted.mlir"), "w") as file:
         file.write(without_wait(plan, phase, event))
     run([arguments.emit_unproved, path("planted.mlir"), path("planted"), "cuda:emulated", "thread",

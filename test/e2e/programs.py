@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 
-# Flags of batonc. Quick: LLVM takes a quarter of the time, and programs have the
+# Flags of batonc. Quick: LLVM takes an eighth of the time, and programs have the
 # same bits (train.py, decode.py). Usual: what it does without either.
 QUICK, USUAL = "--optimize=1", "--optimize=3"
 

@@ -148,7 +148,7 @@ def planted(body, sound):
 
 
 def test(arguments, folder, body):
-    """Failures, in words."""
+    """Failures, in words; where its faults are not asked for, of the header as it is."""
     failures = []
     for shape in body.shapes:
         for sanitizer in (None, "thread"):
@@ -157,6 +157,8 @@ def test(arguments, folder, body):
                 noticed, text = run(program, seed)
                 if noticed:
                     failures.append(f"{body.header}, {shape}, seed {seed}: {noticed}\n{text}")
+    if arguments.headers and body.header not in arguments.headers:
+        return failures
     place = os.path.join(folder, LIBRARY, body.header)
     with open(place) as file:
         sound = file.read()
@@ -181,9 +183,7 @@ def test(arguments, folder, body):
 
 def main(arguments, folder):
     shutil.copytree(os.path.join(arguments.source, LIBRARY), os.path.join(folder, LIBRARY))
-    failures = [failure for body in BODIES
-                if not arguments.headers or body.header in arguments.headers
-                for failure in test(arguments, folder, body)]
+    failures = [failure for body in BODIES for failure in test(arguments, folder, body)]
     print("\n".join(failures))
     return 1 if failures else 0
 
@@ -193,7 +193,7 @@ if __name__ == "__main__":
     parser.add_argument("--clang", required=True)
     parser.add_argument("--emulation", required=True)
     parser.add_argument("--source", required=True)
-    parser.add_argument("headers", nargs="*", metavar="HEADER", help="all, if none is named")
+    parser.add_argument("headers", nargs="*", metavar="HEADER", help="whose faults are planted: all, if none is named")
     arguments = parser.parse_args()
     if unknown := set(arguments.headers) - {body.header for body in BODIES}:
         parser.error(f"no faults are known for {', '.join(unknown)}")
