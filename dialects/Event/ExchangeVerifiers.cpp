@@ -94,7 +94,8 @@ static LogicalResult verifyTransfer(ExchangeOp op, TransferAttr transfer,
   int64_t bytes = send.getElement().getIntOrFloatBitWidth() / 8;
   int64_t aligned = 64 / std::gcd(int64_t(64), bytes);
   auto fixedPart = dyn_cast<AffineConstantExpr>(part);
-  bool isPart = part.isMultipleOf(aligned);
+  // isMultipleOf takes a quotient for a multiple where its operand is one.
+  bool isPart = part.getLargestKnownDivisor() % aligned == 0;
   if (fixedPart)
     isPart &= fixedPart.getValue() >= 1 && fixedPart.getValue() <= kMostPart;
   if (!isPart)

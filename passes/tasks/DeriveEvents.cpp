@@ -6,6 +6,8 @@
 //    out what the ones already taken put in order.
 // 3. A phase's event tensor keeps the coordinates that some dependence taken
 //    limits; the others are counted.
+// 4. Where that leaves two iterations free to count up one word in any order,
+//    the phase waits for its own words of the iteration before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -307,6 +309,30 @@ static void addWait(const Dependence &dependence) {
   later.setWaitsAttr(ArrayAttr::get(later.getContext(), waits));
 }
 
+/// Iterations that share no memory may come in any order, words not.
+static void orderWords(event::ProgramOp program) {
+  tasks::HappensBefore order(program);
+  for (PhaseOp phase : order.phases()) {
+    if (order.hasWordOrder(phase))
+      continue;
+    MLIRContext *context = program.getContext();
+    AffineMap index = phase.getNotify()->getIndex();
+    SmallVector<AffineExpr> low(index.getResults()), high;
+    for (AffineExpr word : low)
+      high.push_back(word + 1);
+    auto map = [&](ArrayRef<AffineExpr> results) {
+      return AffineMap::get(phase.getRank(), event::kStepSymbols, results,
+                            context);
+    };
+    SmallVector<Attribute> waits(phase.getWaits().getValue());
+    waits.push_back(event::WaitAttr::get(context,
+                                         phase.getNotify()->getEvent(),
+                                         /*distance=*/1, map(low), map(high)));
+    phase.setWaitsAttr(ArrayAttr::get(context, waits));
+    order.refresh(phase);
+  }
+}
+
 static void clearEvents(event::ProgramOp program) {
   for (PhaseOp phase : event::phasesOf(program)) {
     phase.removeNotifyAttr();
@@ -375,6 +401,7 @@ struct DeriveEvents : tasks::impl::DeriveEventsBase<DeriveEvents> {
       makeEvents(program, chosen);
       for (const Dependence &dependence : chosen)
         addWait(dependence);
+      orderWords(program);
     }
   }
 };

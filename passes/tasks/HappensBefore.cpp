@@ -59,6 +59,25 @@ Overlap baton::tasks::overlapOf(BufferOp first, BufferOp second) {
 
 bool baton::tasks::isLayered(BufferOp buffer) { return buffer.getLayers() > 1; }
 
+/// Whether copies of different layers of two layered buffers in one storage are
+/// apart: both have them equally far from one another, and those of one layer
+/// lie together within that distance.
+static bool haveCopiesApart(BufferOp first, BufferOp second) {
+  int64_t begin = 0, end = 0, distance = 0;
+  for (BufferOp buffer : {first, second}) {
+    int64_t bytes = buffer.getElement().getIntOrFloatBitWidth() / 8;
+    int64_t from = int64_t(buffer.getOffset()) * bytes;
+    int64_t to = from + (*buffer.getSpan() + 1) * bytes;
+    int64_t step = int64_t(buffer.getLayerStride()) * bytes;
+    if (buffer == second && step != distance)
+      return false;
+    begin = buffer == first ? from : std::min(begin, from);
+    end = std::max(end, to);
+    distance = step;
+  }
+  return end - begin <= distance;
+}
+
 /// By how many iterations less `other` is ahead.
 static int64_t shiftBetween(PhaseOp one, PhaseOp other) {
   return int64_t(one.getAhead()) - int64_t(other.getAhead());
@@ -83,7 +102,7 @@ bool baton::tasks::meetAcross(PhaseOp earlier, BufferOp first, PhaseOp later,
     return false;
   if (first != second)
     return !isLayered(first) || !isLayered(second) || first.getRing() ||
-           second.getRing() || shift != 0;
+           second.getRing() || shift != 0 || !haveCopiesApart(first, second);
   return !isLayered(first) || first.getRing() || shift > 0;
 }
 
@@ -356,4 +375,29 @@ Relation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
 bool HappensBefore::ordered(PhaseOp earlier, const Relation &conflict,
                             PhaseOp later, Distance distance) {
   return conflict.isSubsetOf(order(earlier, later, distance));
+}
+
+Relation HappensBefore::sameWord(PhaseOp phase) {
+  Conjunction sameWord(phase.getRank(), phase.getRank());
+  for (mlir::AffineExpr picked : phase.getNotify()->getIndex().getResults()) {
+    unsigned coordinate = llvm::cast<mlir::AffineDimExpr>(picked).getPosition();
+    sameWord.equal(sameWord.variable(coordinate),
+                   sameWord.variable(sameWord.rangeColumn() + coordinate));
+  }
+  return Relation(sameWord).intersect(tasks(phase, phase));
+}
+
+bool HappensBefore::hasWordOrder(PhaseOp phase) {
+  std::optional<NotifyAttr> notify = phase.getNotify();
+  SegmentOp segment = segmentOf(phase);
+  if (!notify || segment.getRepeat() < 2)
+    return true;
+  bool isWaitedFor =
+      llvm::any_of(segment.getBody().getOps<PhaseOp>(), [&](PhaseOp other) {
+        return llvm::any_of(other.getWaitAttrs(), [&](WaitAttr wait) {
+          return wait.getEvent() == notify->getEvent();
+        });
+      });
+  return !isWaitedFor ||
+         ordered(phase, sameWord(phase), phase, Distance::nextIteration);
 }

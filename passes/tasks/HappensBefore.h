@@ -127,6 +127,12 @@ public:
   bool ordered(event::PhaseOp earlier, const Relation &conflict,
                event::PhaseOp later, Distance distance);
 
+  /// Pairs of tasks of a phase that notify one word.
+  Relation sameWord(event::PhaseOp phase);
+  /// True when the waits order the tasks that count up a word in an iteration
+  /// after those of the iteration before, or nobody tells iterations apart.
+  bool hasWordOrder(event::PhaseOp phase);
+
   /// Forgets what depends on the waits and the notification of a phase.
   void refresh(event::PhaseOp phase);
 

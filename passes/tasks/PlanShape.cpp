@@ -11,13 +11,10 @@ using namespace baton;
 using namespace baton::event;
 using namespace baton::tasks;
 
-/// Divisors and factors that are constants, and no constant beyond what the
-/// algebra can multiply.
+/// Divisors and factors that are constants.
 bool baton::tasks::isQuasiAffine(AffineExpr expression) {
   bool usable = expression.isPureAffine();
   expression.walk([&](AffineExpr part) {
-    if (auto constant = dyn_cast<AffineConstantExpr>(part))
-      usable &= std::abs(constant.getValue()) < (int64_t(1) << 31);
     if (auto binary = dyn_cast<AffineBinaryOpExpr>(part))
       if (binary.getKind() != AffineExprKind::Add &&
           binary.getKind() != AffineExprKind::Mul) {
@@ -28,13 +25,55 @@ bool baton::tasks::isQuasiAffine(AffineExpr expression) {
   return usable;
 }
 
+/// What no coefficient of the expression, flattened, exceeds in magnitude;
+/// nothing if that exceeds what the algebra can multiply.
+static std::optional<int64_t> boundCoefficients(AffineExpr expression) {
+  constexpr int64_t most = (int64_t(1) << 31) - 1;
+  auto bounded = [](int64_t value) {
+    return value > most ? std::nullopt : std::optional(value);
+  };
+  if (auto constant = dyn_cast<AffineConstantExpr>(expression)) {
+    int64_t value = constant.getValue();
+    return value < -most ? std::nullopt : bounded(std::abs(value));
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expression);
+  if (!binary)
+    return 1;
+  std::optional<int64_t> left = boundCoefficients(binary.getLHS()),
+                         right = boundCoefficients(binary.getRHS());
+  if (!left || !right)
+    return std::nullopt;
+  switch (expression.getKind()) {
+  case AffineExprKind::Add:
+    return bounded(*left + *right);
+  case AffineExprKind::Mul:
+    return bounded(*left * *right);
+  case AffineExprKind::Mod: // x - n * (x floordiv n)
+    return bounded(*left + *right);
+  default:
+    return std::max(*left, *right);
+  }
+}
+
+LogicalResult PlanVerifier::verifyExpression(Operation *op,
+                                             AffineExpr expression) {
+  if (!isQuasiAffine(expression))
+    return op->emitError()
+           << "'" << textOf(expression)
+           << "' is not quasi-affine, so that nothing can be proved of it";
+  if (!boundCoefficients(expression))
+    return op->emitError()
+           << "'" << textOf(expression)
+           << "' has coefficients of 2^31 or more, beyond what the proof can "
+              "multiply";
+  return success();
+}
+
 LogicalResult PlanVerifier::verifyMaps() {
-  auto check = [](Operation *op, AffineMap map) -> LogicalResult {
+  auto check = [&](Operation *op, AffineMap map) -> LogicalResult {
     for (AffineExpr expression : map.getResults())
-      if (!isQuasiAffine(expression))
-        return op->emitError()
-               << "'" << textOf(expression)
-               << "' is not quasi-affine, so that nothing can be proved of it";
+      if (failed(verifyExpression(op, expression)))
+        return failure();
     return success();
   };
   for (auto buffer : program.getBody().getOps<BufferOp>())
@@ -218,10 +257,8 @@ LogicalResult PlanVerifier::verifyPointer(PhaseOp phase, CallOp call,
                                           ArrayRef<int64_t> capacity) {
   SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
   for (auto [result, size] : llvm::zip(index.getResults(), capacity)) {
-    if (!isQuasiAffine(result))
-      return call.emitError()
-             << "'" << textOf(result)
-             << "' is not quasi-affine, so that nothing can be proved of it";
+    if (failed(verifyExpression(call, result)))
+      return failure();
     for (bool above : {true, false}) {
       Conjunction outside(phase.getRank(), 0);
       requireSymbols(outside, program);
@@ -374,17 +411,8 @@ LogicalResult PlanVerifier::verifyParts(ExchangeOp exchange,
   return success();
 }
 
-/// One worker of a rank runs all exchanges, and they move what is stated.
+/// An exchange moves what its phase states.
 LogicalResult PlanVerifier::verifyExchange(PhaseOp phase, ExchangeOp exchange) {
-  for (PhaseOp first : plan.phases())
-    if (!first.getBody().getOps<ExchangeOp>().empty()) {
-      if (first.getDistribution() != phase.getDistribution())
-        return exchange.emitError()
-               << "is run by another worker than the one of phase '"
-               << first.getName()
-               << "', so that ranks might come to them in different orders";
-      break;
-    }
   bool gathers = exchange.getKind() == ExchangeKind::all_gather;
   for (TransferAttr transfer : exchange.getTransfers()) {
     BufferOp send = plan.lookUpBuffer(transfer.getSend()),
@@ -406,17 +434,27 @@ LogicalResult PlanVerifier::verifyExchange(PhaseOp phase, ExchangeOp exchange) {
 LogicalResult PlanVerifier::verifyBodies() {
   PhaseOp advancing;
   for (PhaseOp phase : plan.phases()) {
-    llvm::SmallPtrSet<Attribute, 8> accessed;
-    for (AccessAttr access : phase.getAccessAttrs())
+    llvm::SmallPtrSet<Attribute, 8> accessed, read;
+    for (AccessAttr access : phase.getAccessAttrs()) {
       accessed.insert(access.getBuffer());
+      if (!access.getWrite())
+        read.insert(access.getBuffer());
+    }
     for (Operation &op : phase.getBody().front()) {
       if (auto call = dyn_cast<CallOp>(op)) {
         for (Attribute operand : call.getOperands_())
-          if (auto address = dyn_cast<AddressAttr>(operand))
+          if (auto address = dyn_cast<AddressAttr>(operand)) {
             if (!accessed.contains(address.getBuffer()))
               return call.emitError()
                      << "passes " << address.getBuffer() << ", to which phase '"
                      << phase.getName() << "' states no access";
+            if (call.getInvariant() && !read.contains(address.getBuffer()))
+              return call.emitError()
+                     << "is invariant, so that it writes scratch only, but is "
+                        "passed "
+                     << address.getBuffer() << ", which phase '"
+                     << phase.getName() << "' states only to write";
+          }
         if (failed(verifyOperands(phase, call)))
           return failure();
         continue;

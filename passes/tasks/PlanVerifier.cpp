@@ -129,33 +129,15 @@ LogicalResult PlanVerifier::verifyScopes() {
 /// iterations apart.
 LogicalResult PlanVerifier::verifyWordOrder() {
   for (PhaseOp phase : plan.phases()) {
-    std::optional<NotifyAttr> notify = phase.getNotify();
-    SegmentOp segment = HappensBefore::segmentOf(phase);
-    if (!notify || segment.getRepeat() < 2)
+    if (plan.hasWordOrder(phase))
       continue;
-    bool isWaitedFor =
-        llvm::any_of(segment.getBody().getOps<PhaseOp>(), [&](PhaseOp other) {
-          return llvm::any_of(other.getWaitAttrs(), [&](WaitAttr wait) {
-            return wait.getEvent() == notify->getEvent();
-          });
-        });
-    if (!isWaitedFor)
-      continue;
-    Conjunction sameWord(phase.getRank(), phase.getRank());
-    for (AffineExpr picked : notify->getIndex().getResults()) {
-      unsigned coordinate = cast<AffineDimExpr>(picked).getPosition();
-      sameWord.equal(sameWord.variable(coordinate),
-                     sameWord.variable(sameWord.rangeColumn() + coordinate));
-    }
-    Relation pairs = Relation(sameWord).intersect(plan.tasks(phase, phase));
-    if (plan.ordered(phase, pairs, phase, Distance::nextIteration))
-      continue;
+    Relation pairs = plan.sameWord(phase);
     auto point =
         pairs.subtract(plan.order(phase, phase, Distance::nextIteration))
             .sample();
     return phase.emitError()
            << "phase '" << phase.getName() << "' may notify a word of "
-           << notify->getEvent()
+           << phase.getNotify()->getEvent()
            << " before the iteration before has finished with it; for example "
            << taskName(phase, point->range) << " before "
            << taskName(phase, point->domain)
@@ -303,6 +285,18 @@ PlanVerifier::PlanVerifier(ProgramOp program)
 }
 
 LogicalResult PlanVerifier::verify() {
+  takeOverflow();
+  if (failed(verifyAll()))
+    return failure();
+  if (takeOverflow())
+    return program.emitError()
+           << "has maps that combine to coefficients beyond 64 bits, so that "
+              "nothing can be proved of it; tile heights with a common divisor "
+              "keep them small";
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyAll() {
   if (failed(verifyMaps()) || failed(verifyCapacities()) ||
       failed(verifyMemory()) || failed(verifyBodies()) ||
       failed(verifyCounts()) || failed(verifyScopes()))
@@ -313,7 +307,8 @@ LogicalResult PlanVerifier::verify() {
     if (failed(verifySchedule(schedule, plan, proved)))
       return failure();
   }
-  if (!isScheduled && (failed(verifyWordOrder()) || failed(verifyConflicts())))
+  if (!isScheduled && (failed(verifyWordOrder()) || failed(verifyConflicts()) ||
+                       failed(verifyRankOrder())))
     return failure();
   if (failed(verifyReads()))
     return failure();
@@ -347,5 +342,5 @@ bool PlanVerifier::canShare(BufferOp one, BufferOp other) {
     return false;
   llvm::SaveAndRestore quiet(reports, false);
   return succeeded(verifyConflicts(one, other)) &&
-         succeeded(verifyReads(one, other));
+         succeeded(verifyReads(one, other)) && !takeOverflow();
 }

@@ -17,10 +17,11 @@
 //    union of lists and waits has no cycle (ExplicitSchedule.cpp). Of several
 //    ranks all run this plan. An exchange is one task of all of them: in a grid
 //    that is the same on all, and of one task at most, it exists on all or on
-//    none, and one worker of each rank runs all exchanges, in ascending rank.
-//    Let t be the unfinished task of least rank on any of them. What comes
-//    before t is finished everywhere; so t can go on or, where it is an
-//    exchange, all ranks have come to it.
+//    none, and every rank comes to its exchanges in ascending rank, since one
+//    worker runs them all or events order them (PlanRankOrder.cpp). Let t be the
+//    unfinished task of least rank on any of them. What comes before t is
+//    finished everywhere; so t can go on or, where it is an exchange, all ranks
+//    have come to it.
 // 4. No race. Of two tasks that touch the same bytes, one writing, the one of
 //    higher rank comes after the other, at every distance of iterations.
 // 5. Values. Going back in rank from a task that reads an element, one comes to
@@ -40,7 +41,7 @@
 namespace baton::tasks {
 
 /// Whether the algebra can take an expression: divisors and factors are
-/// constants, and no constant is beyond what it can multiply.
+/// constants.
 bool isQuasiAffine(mlir::AffineExpr expression);
 
 /// Proves a program, or reports what is wrong with it at the op at fault. The
@@ -68,6 +69,9 @@ private:
   using AccessAttr = event::AccessAttr;
   using BufferOp = event::BufferOp;
 
+  mlir::LogicalResult verifyAll();
+  mlir::LogicalResult verifyExpression(mlir::Operation *op,
+                                       mlir::AffineExpr expression);
   mlir::LogicalResult verifyMaps();
   mlir::LogicalResult verifyCapacities();
   mlir::LogicalResult verifyMemory();
@@ -83,6 +87,8 @@ private:
                                   event::TransferAttr transfer);
   mlir::LogicalResult verifyExchange(PhaseOp phase, event::ExchangeOp exchange);
   mlir::LogicalResult verifyMessage(PhaseOp phase, event::MessageOp message);
+  bool isOrdered(PhaseOp earlier, PhaseOp later);
+  mlir::LogicalResult verifyRankOrder();
   mlir::LogicalResult verifyCounts();
   mlir::LogicalResult verifyScopes();
   mlir::LogicalResult verifyWordOrder();

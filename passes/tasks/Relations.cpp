@@ -8,6 +8,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <numeric>
+#include <utility>
 
 using namespace baton::tasks;
 using llvm::DynamicAPInt;
@@ -36,11 +37,11 @@ static void trim(Row &row) {
     row.pop_back();
 }
 
-/// A plan's coefficients are tile sizes and extents; nothing near this is one.
-[[noreturn]] static void failOnOverflow() {
-  llvm::report_fatal_error("the coefficients of a plan's maps are too large",
-                           /*gen_crash_diag=*/false);
-}
+/// A plan's coefficients are tile sizes and extents, but heights that have no
+/// common divisor multiply along a chain.
+static thread_local bool overflowed = false;
+
+bool baton::tasks::takeOverflow() { return std::exchange(overflowed, false); }
 
 /// `left * leftFactor + right * rightFactor`
 static Row combine(const Row &left, int64_t leftFactor, const Row &right,
@@ -50,8 +51,10 @@ static Row combine(const Row &left, int64_t leftFactor, const Row &right,
     int64_t a, b;
     if (__builtin_mul_overflow(at(left, i), leftFactor, &a) ||
         __builtin_mul_overflow(at(right, i), rightFactor, &b) ||
-        __builtin_add_overflow(a, b, &result[i]))
-      failOnOverflow();
+        __builtin_add_overflow(a, b, &result[i])) {
+      overflowed = true;
+      return {};
+    }
   }
   trim(result);
   return result;
@@ -343,8 +346,10 @@ Relation Projection::fromLibrary(const IntegerRelation &from) {
       if (row[i] == 0)
         continue;
       if (row[i] > std::numeric_limits<int64_t>::max() ||
-          row[i] < std::numeric_limits<int64_t>::min())
-        failOnOverflow();
+          row[i] < std::numeric_limits<int64_t>::min()) {
+        overflowed = true;
+        continue;
+      }
       unsigned column = i == last                      ? result.constantColumn()
                         : i >= result.constantColumn() ? i + 1
                                                        : i;

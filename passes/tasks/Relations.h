@@ -35,6 +35,10 @@ constexpr unsigned kRelationSymbols = 3;
 /// columns at the end are zero.
 using Row = llvm::SmallVector<int64_t, 16>;
 
+/// Whether a coefficient has outgrown 64 bits in this thread since the last
+/// call. What relations answered meanwhile is not to be trusted.
+bool takeOverflow();
+
 Row sum(const Row &left, const Row &right);
 Row difference(const Row &left, const Row &right);
 Row scaled(const Row &row, int64_t factor);
