@@ -197,7 +197,7 @@ static bool isAligned(CallOp call, unsigned index) {
     return false;
   for (auto [position, length] :
        zip_equal(address.getIndex().getResults(), buffer.getStrides()))
-    if (!(position * length).isMultipleOf(kFloats))
+    if ((position * length).getLargestKnownDivisor() % kFloats != 0)
       return false;
   int64_t elements = 0;
   for (auto [steps, length] :

@@ -408,33 +408,17 @@ static void addMessages(const baton::plan::ProgramLayout &layout,
 /// ("rank") or those of one stage ("stage"), and of what there are several: see
 /// passes/tasks/StagePrograms.h.
 static json scopesOf(const baton::plan::ProgramLayout &layout) {
-  struct Use {
-    const char *scope = "transient";
-    std::string slot;
-  };
-  llvm::MapVector<mlir::StringAttr, Use> uses;
-  for (const auto &[name, storage] : layout.storages)
-    uses[name];
-  for (auto [name, buffer] : layout.buffers) {
-    BufferOp op = buffer;
-    if (op.getKind() != BufferKind::persistent || !op.getDescription())
-      continue;
-    Use &use = uses[op.getStorageAttr().getAttr()];
-    auto entry = [&](llvm::StringRef key) {
-      auto text = op.getDescription()->getAs<mlir::StringAttr>(key);
-      return text ? text.getValue() : llvm::StringRef();
-    };
-    bool isStage = llvm::is_contained(
-        {"parameter", "gradient", "optimizer", "kept"}, entry("role"));
-    use = {isStage ? "stage" : "rank", entry("slot").str()};
-  }
   json result = json::array();
-  for (auto &[name, use] : uses) {
-    StorageOp op = layout.storages.find(name)->second.op;
-    result.push_back({{"storage", layout.storages.find(name)->second.index},
-                      {"bytes", op.getBytes()},
-                      {"scope", use.scope},
-                      {"slot", use.slot}});
+  for (auto &[name, use] : baton::event::scopesOf(layout.program)) {
+    const auto &storage = layout.storages.find(name)->second;
+    StorageOp op = storage.op;
+    result.push_back(
+        {{"storage", storage.index},
+         {"bytes", op.getBytes()},
+         {"scope", use.kind == baton::event::StorageScope::stage  ? "stage"
+                   : use.kind == baton::event::StorageScope::rank ? "rank"
+                                                                  : "transient"},
+         {"slot", use.slot.str()}});
   }
   return result;
 }

@@ -3,6 +3,7 @@
 #include "dialects/Event/Event.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -68,6 +69,27 @@ SmallVector<PhaseOp> baton::event::phasesOf(ProgramOp program) {
   return phases;
 }
 
+llvm::MapVector<StringAttr, StorageScope>
+baton::event::scopesOf(ProgramOp program) {
+  llvm::MapVector<StringAttr, StorageScope> scopes;
+  for (auto storage : program.getBody().getOps<StorageOp>())
+    scopes[storage.getSymNameAttr()];
+  for (auto buffer : program.getBody().getOps<BufferOp>()) {
+    if (buffer.getKind() != BufferKind::persistent || !buffer.getDescription() ||
+        !buffer.getStorage())
+      continue;
+    auto entry = [&](StringRef key) {
+      auto text = buffer.getDescription()->getAs<StringAttr>(key);
+      return text ? text.getValue() : StringRef();
+    };
+    bool isStage = llvm::is_contained(
+        {"parameter", "gradient", "optimizer", "kept"}, entry("role"));
+    scopes[buffer.getStorageAttr().getAttr()] = {
+        isStage ? StorageScope::stage : StorageScope::rank, entry("slot")};
+  }
+  return scopes;
+}
+
 //===----------------------------------------------------------------------===//
 // Text forms
 //
@@ -99,24 +121,36 @@ static ParseResult parseBox(AsmParser &parser, AffineMap &low,
 }
 
 Attribute AccessAttr::parse(AsmParser &parser, Type) {
-  bool write = false;
-  FlatSymbolRefAttr buffer;
+  FlatSymbolRefAttr buffer, condition;
   AffineMap low, high;
+  int64_t beyond = 0;
   if (parser.parseLess())
     return {};
-  if (succeeded(parser.parseOptionalKeyword("write")))
-    write = true;
-  else if (parser.parseKeyword("read"))
+  bool may = succeeded(parser.parseOptionalKeyword("may"));
+  bool write = succeeded(parser.parseOptionalKeyword("write"));
+  if ((!write && parser.parseKeyword("read")) || parseSymbol(parser, buffer) ||
+      parseBox(parser, low, high))
     return {};
-  if (parseSymbol(parser, buffer) || parseBox(parser, low, high) ||
-      parser.parseGreater())
+  if (succeeded(parser.parseOptionalKeyword("beyond")) &&
+      parser.parseInteger(beyond))
     return {};
-  return get(parser.getContext(), write, buffer, low, high);
+  if (succeeded(parser.parseOptionalKeyword("if")) &&
+      parseSymbol(parser, condition))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), write, buffer, low, high, beyond, may,
+             condition);
 }
 
 void AccessAttr::print(AsmPrinter &printer) const {
-  printer << '<' << (getWrite() ? "write " : "read ") << getBuffer() << ", "
-          << getLow() << " to " << getHigh() << '>';
+  printer << '<' << (getMay() ? "may " : "") << (getWrite() ? "write " : "read ")
+          << getBuffer() << ", " << getLow() << " to " << getHigh();
+  if (getBeyond())
+    printer << " beyond " << getBeyond();
+  if (getCondition())
+    printer << " if " << getCondition();
+  printer << '>';
 }
 
 Attribute WaitAttr::parse(AsmParser &parser, Type) {
@@ -276,6 +310,13 @@ int64_t MeshOp::countRanks(ArrayAttr axes) {
 int64_t ExchangeOp::countRanks() {
   auto program = (*this)->getParentOfType<ProgramOp>();
   return (*program.getBody().getOps<MeshOp>().begin()).countRanks(getAxes());
+}
+
+int64_t MessageOp::getHop() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  int64_t ranks = (*program.getBody().getOps<MeshOp>().begin())
+                      .countRanks(ArrayAttr::get(getContext(), getAxisAttr()));
+  return sends() == (getPeer() == MessagePeer::next) ? 1 : ranks - 1;
 }
 
 std::optional<int64_t> ParameterOp::countElements() {

@@ -11,6 +11,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace baton::event {
 
@@ -35,6 +36,19 @@ namespace baton::event {
 llvm::SmallVector<int64_t> evaluate(mlir::AffineMap map,
                                     llvm::ArrayRef<int64_t> coordinates,
                                     llvm::ArrayRef<int64_t> symbols);
+
+/// How a storage outlives a program that stands among those of a pipeline's
+/// stages, as the persistent buffers in it are described.
+struct StorageScope {
+  /// What it lives as long as: the run of the program; the rank; or one of the
+  /// stages that the rank has.
+  enum Kind { transient, rank, stage };
+
+  Kind kind = transient;
+  /// Of what there is one each: "flight", "microbatch", "chunk", or nothing.
+  llvm::StringRef slot;
+};
+llvm::MapVector<mlir::StringAttr, StorageScope> scopesOf(ProgramOp program);
 
 /// The phases of a program in order of rank.
 llvm::SmallVector<PhaseOp> phasesOf(ProgramOp program);

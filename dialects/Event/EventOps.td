@@ -53,12 +53,41 @@ class Event_Attr<string name, string keyword> : AttrDef<Event_Dialect, name> {
 def Event_AccessAttr : Event_Attr<"Access", "access"> {
   let summary = "the part of a buffer that a task reads or writes";
   let description = [{
+    ```mlir
+    #event.access<read @x, (d0)[s0, s1, s2] -> (d0 * 16) to (d0)[s0, s1, s2] -> (d0 * 16 + 16)>
+    #event.access<read @k, ... to ... beyond 15>
+    #event.access<read @gradient, ... to ... if @accumulate>
+    #event.access<may write @partial, ... to ...>
+    ```
     The box `[low, high)` in the buffer's index space, cut to the buffer's
-    extents. Empty boxes are allowed.
+    extents. Empty boxes are allowed. A tile may reach beyond the extents by less
+    than its own height; what reads more, as whoever reads panels whole, says by
+    how many indices (`beyond`). Nothing depends on the values there.
+
+    A write writes all of its box, and a read may read all of it. What `may`
+    write need not: nothing can be read from there but by what `may` read, which
+    reads only what was written. What reads `if` a buffer's first element is not
+    0 reads what earlier programs of the step wrote: the runtime sets the element
+    for every microbatch but the first.
   }];
   let parameters = (ins "bool":$write, "::mlir::FlatSymbolRefAttr":$buffer,
-                        "::mlir::AffineMap":$low, "::mlir::AffineMap":$high);
+                        "::mlir::AffineMap":$low, "::mlir::AffineMap":$high,
+                        DefaultValuedParameter<"int64_t", "0">:$beyond,
+                        DefaultValuedParameter<"bool", "false">:$may,
+                        OptionalParameter<"::mlir::FlatSymbolRefAttr">:$condition);
+  let builders = [AttrBuilder<(ins "bool":$write, "::mlir::FlatSymbolRefAttr":$buffer,
+                                   "::mlir::AffineMap":$low, "::mlir::AffineMap":$high), [{
+    return $_get($_ctxt, write, buffer, low, high, /*beyond=*/0, /*may=*/false,
+                 ::mlir::FlatSymbolRefAttr());
+  }]>];
   let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The same access to another box.
+    AccessAttr withBox(::mlir::AffineMap low, ::mlir::AffineMap high) const {
+      return get(getContext(), getWrite(), getBuffer(), low, high, getBeyond(),
+                 getMay(), getCondition());
+    }
+  }];
 }
 
 def Event_WaitAttr : Event_Attr<"Wait", "wait"> {
@@ -152,6 +181,12 @@ def Event_BufferKind : I32EnumAttr<"BufferKind", "what a buffer's values live th
   let cppNamespace = "::baton::event";
   let genSpecializedAttr = 0;
 }
+def Event_Carry : I32EnumAttr<"Carry", "what becomes of a persistent buffer's values when a step ends", [
+    I32EnumAttrCase<"kept", 0>, I32EnumAttrCase<"renewed", 1>]> {
+  let cppNamespace = "::baton::event";
+  let genSpecializedAttr = 0;
+}
+def Event_CarryAttr : EnumAttr<Event_Dialect, Event_Carry, "carry">;
 def Event_BufferKindAttr : EnumAttr<Event_Dialect, Event_BufferKind, "kind">;
 
 def Event_Distribution : I32EnumAttr<"Distribution", "which worker runs a tile of a phase", [
@@ -294,11 +329,15 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     `l mod layers`. A `state` keeps its values from step to step; rows before
     `past` hold what earlier steps wrote. An `input` is written by the runtime
     between steps, in memory of the runtime's: the ids of all tokens so far. A
-    `transient` is written before it is read in each step. A `persistent` buffer
-    holds what was written last, in this step, in an earlier one, or by the
-    runtime before the first: parameters, their gradients, an optimizer's states,
-    and, where the phase that advances is stated to write it, what the runtime
-    provides for each step. `description` says which, for the runtime.
+    `transient` is written before it is read in each run of the program. A
+    `persistent` buffer outlives it: parameters, their gradients, an optimizer's
+    states, and what the programs of a step hand to one another. `carry` says
+    what of it outlives the step: `kept` holds what the runtime has put there
+    before the first one, and no task writes it; `renewed` holds what the step
+    before has left, and each step that has outputs writes all of it. Without it
+    values are those of the step: written by a task before they are read, or by
+    the runtime, where the phase that advances is stated to write them.
+    `description` says which, for the runtime.
 
     Two buffers in one storage share bytes. If in both an index moves by the
     same stride in dimension 0 and all else stays within that stride, then only
@@ -313,6 +352,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     - an input has no layers
     - only a persistent buffer of several layers is a ring
     - only a persistent buffer has a description
+    - only a persistent buffer that is no ring is carried
     - an input has one dimension of stride 1, no offset and no storage
     - only a state is interleaved, by a divisor of its first capacity, and lies alone in its storage
     - columns are interleaved only with indices, n > 1, and in a last dimension of stride n, not the first
@@ -327,6 +367,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
                        UnitAttr:$ring,
                        DefaultValuedAttr<I64Attr, "1">:$interleave,
                        DefaultValuedAttr<I64Attr, "1">:$interleave_columns,
+                       OptionalAttr<Event_CarryAttr>:$carry,
                        OptionalAttr<DictionaryAttr>:$description);
   let assemblyFormat = [{
     $sym_name `` $kind `:` $element `extents` $extents `capacity` $capacity `strides` $strides
@@ -399,6 +440,7 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     - `grid` has the symbols rows, past, outputs and no dimensions; `capacity` bounds it
     - accesses name buffers, and their maps have the grid's coordinates and the buffer's dimensions
     - an input is not written
+    - only reads have a condition, a persistent buffer of integers that the phase reads; `beyond` is not negative
     - waits name event tensors of their rank, notified in this segment or an earlier one
     - distance is 0 or 1, and 1 only within the segment
     - a phase of the same segment that comes later, or this one, is waited for at distance 1
@@ -591,6 +633,9 @@ def Event_MessageOp : Event_Op<"message", [HasParent<"PhaseOp">]> {
   let extraClassDeclaration = [{
     bool sends() { return getDirection() == MessageDirection::send; }
     auto getBuffers() { return getTensors().getAsRange<::mlir::FlatSymbolRefAttr>(); }
+    /// How many places on the axis's ring the receiver is behind the sender.
+    /// Between two ranks, the next one and the one before are the same.
+    int64_t getHop();
   }];
   let hasVerifier = 1;
 }

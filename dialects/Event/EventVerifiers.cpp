@@ -149,6 +149,9 @@ LogicalResult BufferOp::verify() {
                             "several layers";
   if (getDescription() && getKind() != BufferKind::persistent)
     return emitOpError() << "has a description but is not persistent";
+  if (getCarry() && (getKind() != BufferKind::persistent || getRing()))
+    return emitOpError() << "is carried from step to step, expected a "
+                            "persistent buffer that is no ring";
   if (getKind() == BufferKind::input) {
     if (getStorage())
       return emitOpError() << "is an input, which lies in no storage";
@@ -299,6 +302,31 @@ static LogicalResult verifyAhead(PhaseOp phase) {
   return success();
 }
 
+/// What an access says beside its box.
+static LogicalResult verifyAccess(PhaseOp phase, AccessAttr access) {
+  if (access.getBeyond() < 0)
+    return phase.emitOpError() << "reaches beyond " << access.getBuffer()
+                               << " by " << access.getBeyond();
+  FlatSymbolRefAttr condition = access.getCondition();
+  if (!condition)
+    return success();
+  if (access.getWrite())
+    return phase.emitOpError()
+           << "writes " << access.getBuffer() << " on a condition";
+  auto flag = lookUp<BufferOp>(phase, condition);
+  if (!flag || flag.getKind() != BufferKind::persistent ||
+      !flag.getElement().isInteger())
+    return phase.emitOpError()
+           << "reads " << access.getBuffer() << " if " << condition
+           << ", which is no persistent buffer of integers";
+  if (llvm::none_of(phase.getAccessAttrs(), [&](AccessAttr other) {
+        return !other.getWrite() && other.getBuffer() == condition;
+      }))
+    return phase.emitOpError() << "reads " << access.getBuffer() << " if "
+                               << condition << ", but states no read of that";
+  return success();
+}
+
 PhaseOp::RowTiles PhaseOp::getRowTiles() {
   if (getRank() == 0)
     return {getAffineConstantExpr(1, getContext()), 1};
@@ -336,6 +364,8 @@ LogicalResult PhaseOp::verify() {
                            << ", which is no buffer";
     if (access.getWrite() && buffer.getKind() == BufferKind::input)
       return emitOpError() << "writes the input " << access.getBuffer();
+    if (failed(verifyAccess(*this, access)))
+      return failure();
     unsigned results = buffer.getExtents().getNumResults();
     if (failed(expectMap(*this, "an access's corner", access.getLow(), rank,
                          results)) ||

@@ -3,6 +3,7 @@
 #include "passes/tasks/Passes.h"
 #include "passes/tasks/PlanMessages.h"
 #include "passes/tasks/PlanVerifier.h"
+#include "passes/tasks/StepProof.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -31,8 +32,9 @@ struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
   }
 
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<ProgramOp>()) {
+    for (auto program : getOperation().getOps<ProgramOp>())
       program.removeProofAttr();
+    for (auto program : getOperation().getOps<ProgramOp>()) {
       PlanVerifier verifier(program);
       if (failed(verifier.verify()))
         return signalPassFailure();
@@ -69,6 +71,8 @@ struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
                "conflicts",
                builder.getI64IntegerAttr(verifier.conflictsProved()))}));
     }
+    if (failed(verifyStep(getOperation())))
+      signalPassFailure();
   }
 };
 

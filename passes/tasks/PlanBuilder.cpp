@@ -61,20 +61,26 @@ Box PhaseBuilder::whole(const View &view) const {
   return box;
 }
 
-void PhaseBuilder::access(bool write, const View &view, const Box &tile) {
+void PhaseBuilder::access(bool write, const View &view, const Box &tile,
+                          const AccessDetails &details) {
   Box box = view.boxOf(tile);
   SmallVector<Attribute> accesses(phase.getAccesses().getValue());
-  accesses.push_back(event::AccessAttr::get(plan.context(), write,
-                                            FlatSymbolRefAttr::get(view.buffer),
-                                            map(box.low), map(box.high)));
+  FlatSymbolRefAttr condition;
+  if (details.condition)
+    condition = FlatSymbolRefAttr::get(event::BufferOp(details.condition->buffer));
+  accesses.push_back(event::AccessAttr::get(
+      plan.context(), write, FlatSymbolRefAttr::get(view.buffer), map(box.low),
+      map(box.high), details.beyond, details.may, condition));
   phase.setAccessesAttr(plan.builder.getArrayAttr(accesses));
 }
 
-void PhaseBuilder::reads(const View &view, const Box &tile) {
-  access(/*write=*/false, view, tile);
+void PhaseBuilder::reads(const View &view, const Box &tile,
+                         AccessDetails details) {
+  access(/*write=*/false, view, tile, details);
 }
-void PhaseBuilder::writes(const View &view, const Box &tile) {
-  access(/*write=*/true, view, tile);
+void PhaseBuilder::writes(const View &view, const Box &tile,
+                          AccessDetails details) {
+  access(/*write=*/true, view, tile, details);
 }
 
 Attribute PhaseBuilder::address(const View &view, const Box &tile) const {
@@ -171,7 +177,7 @@ void PhaseBuilder::message(event::MessageDirection direction,
   SmallVector<Attribute> names;
   for (const View &tensor : tensors) {
     access(direction == event::MessageDirection::receive, tensor,
-           whole(tensor));
+           whole(tensor), {});
     names.push_back(FlatSymbolRefAttr::get(tensor.buffer));
   }
   OpBuilder::InsertionGuard guard(plan.builder);
@@ -285,7 +291,8 @@ event::BufferOp PlanBuilder::buffer(StringRef name, const Shape &shape,
       builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(shape.layers),
       builder.getI64IntegerAttr(shape.layerStride), /*ring=*/UnitAttr(),
       builder.getI64IntegerAttr(shape.interleave),
-      builder.getI64IntegerAttr(shape.interleaveColumns), shape.description);
+      builder.getI64IntegerAttr(shape.interleaveColumns), event::CarryAttr(),
+      shape.description);
 }
 
 /// Every index as it is.

@@ -26,6 +26,16 @@ constexpr int64_t kAttentionBlock = 64;
 
 class PlanBuilder;
 
+/// What a phase states of an access beside its box.
+struct AccessDetails {
+  /// Indices of the first dimension read beyond the extents and a tile's end.
+  int64_t beyond = 0;
+  /// Whether a write need not happen, and a read is of what was written.
+  bool may = false;
+  /// The flag without which nothing is read.
+  const View *condition = nullptr;
+};
+
 /// One phase while a tiling rule describes it.
 class PhaseBuilder {
 public:
@@ -40,8 +50,8 @@ public:
   Box whole(const View &view) const;
 
   /// States that every task reads or writes this tile of a value.
-  void reads(const View &view, const Box &tile);
-  void writes(const View &view, const Box &tile);
+  void reads(const View &view, const Box &tile, AccessDetails details = {});
+  void writes(const View &view, const Box &tile, AccessDetails details = {});
 
   // Operands of calls.
   mlir::Attribute address(const View &view, const Box &tile) const;
@@ -89,7 +99,8 @@ private:
   PhaseBuilder(PlanBuilder &plan, llvm::StringRef name, mlir::Location location,
                llvm::ArrayRef<mlir::AffineExpr> grid,
                llvm::ArrayRef<int64_t> capacity);
-  void access(bool write, const View &view, const Box &tile);
+  void access(bool write, const View &view, const Box &tile,
+              const AccessDetails &details);
   mlir::AffineMap map(llvm::ArrayRef<mlir::AffineExpr> results) const;
 
   PlanBuilder &plan;

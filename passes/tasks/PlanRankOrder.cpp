@@ -84,7 +84,8 @@ LogicalResult PlanVerifier::verifyRankOrder() {
         meetings[builder.getStringAttr("exchanges")].push_back(phase);
       if (auto message = dyn_cast<MessageOp>(op))
         meetings[builder.getArrayAttr(
-                     {message.getDirectionAttr(), message.getPeerAttr(),
+                     {message.getDirectionAttr(),
+                      builder.getI64IntegerAttr(message.getHop()),
                       message.getAxisAttr(), message.getChannelAttr()})]
             .push_back(phase);
     }

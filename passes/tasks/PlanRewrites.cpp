@@ -48,9 +48,8 @@ static void shiftCoordinate(PhaseOp phase, unsigned dimension, int64_t offset) {
   };
   SmallVector<Attribute> accesses;
   for (AccessAttr access : phase.getAccessAttrs())
-    accesses.push_back(AccessAttr::get(
-        phase.getContext(), access.getWrite(), access.getBuffer(),
-        shift(access.getLow()), shift(access.getHigh())));
+    accesses.push_back(
+        access.withBox(shift(access.getLow()), shift(access.getHigh())));
   phase.setAccessesAttr(ArrayAttr::get(phase.getContext(), accesses));
   for (auto call : phase.getBody().getOps<CallOp>()) {
     SmallVector<Attribute> operands;

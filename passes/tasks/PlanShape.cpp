@@ -145,6 +145,99 @@ LogicalResult PlanVerifier::verifyCapacities() {
   return success();
 }
 
+/// How many indices of dimension `d` a tile takes at least: the step of its end
+/// from one task to the next, or the height that all tiles have.
+static int64_t heightOf(AccessAttr access, unsigned d, unsigned rank) {
+  AffineExpr low = access.getLow().getResult(d),
+             high = access.getHigh().getResult(d);
+  int64_t height = 1;
+  if (auto size = dyn_cast<AffineConstantExpr>(
+          simplifyAffineExpr(high - low, rank, kStepSymbols)))
+    height = std::max(height, size.getValue());
+  for (unsigned coordinate = 0; coordinate < rank; ++coordinate) {
+    AffineExpr moved = high.replace(
+        getAffineDimExpr(coordinate, high.getContext()),
+        getAffineDimExpr(coordinate, high.getContext()) + 1);
+    if (auto step = dyn_cast<AffineConstantExpr>(
+            simplifyAffineExpr(moved - high, rank, kStepSymbols)))
+      height = std::max(height, step.getValue());
+  }
+  return height;
+}
+
+/// A box begins inside of the buffer, or at its end, and only a tile that the
+/// end cuts reaches beyond it.
+LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
+  BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
+  unsigned rank = phase.getRank();
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  for (unsigned d = 0, e = access.getLow().getNumResults(); d < e; ++d) {
+    AffineExpr low = access.getLow().getResult(d),
+               high = access.getHigh().getResult(d),
+               extent = buffer.getExtents().getResult(d);
+    auto find = [&](bool above) -> std::optional<RelationPoint> {
+      Conjunction outside(rank, 0);
+      requireSymbols(outside, program);
+      if (!requireInside(outside, phase.getGrid(), task))
+        return std::nullopt;
+      Row from = *outside.flatten(low, task), to = *outside.flatten(high, task);
+      // Who touches nothing may begin anywhere.
+      outside.less(from, to);
+      outside.less({}, to);
+      if (above)
+        outside.less(sum(*outside.flatten(extent, {}),
+                         outside.constant(heightOf(access, d, rank) - 1 +
+                                          (d == 0 ? access.getBeyond() : 0))),
+                     to);
+      else
+        outside.less(from, {});
+      return Relation(outside).sample();
+    };
+    auto isConstant = [](AffineExpr expression, int64_t least) {
+      auto constant = dyn_cast<AffineConstantExpr>(expression);
+      return constant && constant.getValue() >= least;
+    };
+    auto report = [&](const RelationPoint &point, bool above) -> LogicalResult {
+      auto value = [&](AffineMap map) {
+        return evaluate(map.getSubMap({d}), point.domain, point.symbols)[0];
+      };
+      auto diagnostic =
+          phase.emitError()
+          << "phase '" << phase.getName() << "' "
+          << (access.getWrite() ? "writes " : "reads ") << access.getBuffer()
+          << (above ? " up to " : " from ")
+          << (above ? value(access.getHigh()) - 1 : value(access.getLow()))
+          << " in dimension " << d;
+      if (above)
+        diagnostic << " of "
+                   << evaluate(buffer.getExtents().getSubMap({d}), {},
+                               point.symbols)[0]
+                   << ", further beyond the end than a tile reaches or the "
+                      "access states";
+      return diagnostic << "; for example " << taskName(phase, point.domain)
+                        << " with " << symbolNames(point.symbols);
+    };
+    if (!isConstant(low, 0))
+      if (auto point = find(/*above=*/false))
+        return report(*point, false);
+    auto limit = dyn_cast<AffineConstantExpr>(extent);
+    auto end = dyn_cast<AffineConstantExpr>(high);
+    if (high == extent || (limit && end && end.getValue() <= limit.getValue()))
+      continue;
+    if (auto point = find(/*above=*/true))
+      return report(*point, true);
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyExtents() {
+  for (PhaseOp phase : plan.phases())
+    for (AccessAttr access : phase.getAccessAttrs())
+      if (failed(verifyReach(phase, access)))
+        return failure();
+  return success();
+}
+
 /// True when different indices within the capacity are different addresses.
 static bool isInjective(BufferOp buffer) {
   SmallVector<std::pair<int64_t, int64_t>> dimensions;

@@ -4,6 +4,7 @@
 #include "passes/tasks/PlanVerifier.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace baton;
@@ -98,8 +99,10 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
                     << "' has reused for " << write.getBuffer();
       return finish(std::move(problem));
     }
+    // What need not be written is there for who reads only what was.
     for (AccessAttr write : writer.getAccessAttrs())
-      if (write.getWrite() && write.getBuffer() == read.getBuffer())
+      if (write.getWrite() && write.getBuffer() == read.getBuffer() &&
+          (read.getMay() || !write.getMay()))
         open = open.subtract(touched(writer, write, reader.getRank()));
     return success();
   };
@@ -142,6 +145,49 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
   return finish(std::move(problem));
 }
 
+bool PlanVerifier::isWritten(PhaseOp reader, AccessAttr read) {
+  llvm::SaveAndRestore quiet(reports, false);
+  bool repeats = HappensBefore::segmentOf(reader).getRepeat() > 1 &&
+                 !isLayered(plan.lookUpBuffer(read.getBuffer()));
+  return succeeded(verifyRead(reader, read, /*isFirst=*/true)) &&
+         (!repeats || succeeded(verifyRead(reader, read, /*isFirst=*/false)));
+}
+
+bool PlanVerifier::covers(PhaseOp phase, AccessAttr write) {
+  if (write.getMay())
+    return false;
+  BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
+  unsigned rank = buffer.getExtents().getNumResults();
+  Conjunction all(0, rank);
+  requireSymbols(all, program);
+  if (!requireInside(all, buffer.getExtents(), columnsFrom(0, rank)))
+    return false;
+  return Relation(all).subtract(touched(phase, write, 0)).isEmpty();
+}
+
+bool PlanVerifier::writesWhole(BufferOp buffer) {
+  auto writes = [&](SegmentOp segment) {
+    unsigned rank = buffer.getExtents().getNumResults();
+    Conjunction all(0, rank);
+    requireSymbols(all, program);
+    if (!requireInside(all, buffer.getExtents(), columnsFrom(0, rank)))
+      return false;
+    Relation open(all);
+    for (auto [phase, access] : uses.lookup(buffer))
+      if (access.getWrite() && !access.getMay() &&
+          (!segment || HappensBefore::segmentOf(phase) == segment))
+        open = open.subtract(touched(phase, access, 0));
+    return open.isEmpty();
+  };
+  if (!isLayered(buffer))
+    return writes({});
+  return llvm::any_of(
+      program.getBody().getOps<SegmentOp>(), [&](SegmentOp segment) {
+        return segment.getRepeat() == uint64_t(buffer.getLayers()) &&
+               writes(segment);
+      });
+}
+
 /// Later steps read the rows that a state gained.
 LogicalResult PlanVerifier::verifyGrowth(BufferOp state) {
   auto name = FlatSymbolRefAttr::get(state.getSymNameAttr());
@@ -164,7 +210,8 @@ LogicalResult PlanVerifier::verifyGrowth(BufferOp state) {
     Relation open(gained);
     for (PhaseOp phase : plan.phases())
       for (AccessAttr access : phase.getAccessAttrs())
-        if (access.getWrite() && access.getBuffer() == name &&
+        if (access.getWrite() && !access.getMay() &&
+            access.getBuffer() == name &&
             (!isLayered(state) || HappensBefore::segmentOf(phase) == reader))
           open = open.subtract(touched(phase, access, 0));
     if (auto point = open.sample())

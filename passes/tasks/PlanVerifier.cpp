@@ -298,6 +298,7 @@ LogicalResult PlanVerifier::verify() {
 
 LogicalResult PlanVerifier::verifyAll() {
   if (failed(verifyMaps()) || failed(verifyCapacities()) ||
+      failed(verifyExtents()) ||
       failed(verifyMemory()) || failed(verifyBodies()) ||
       failed(verifyCounts()) || failed(verifyScopes()))
     return failure();

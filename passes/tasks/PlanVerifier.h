@@ -61,6 +61,15 @@ public:
   /// without.
   bool canShare(event::BufferOp one, event::BufferOp other);
 
+  /// Whether tasks before a read write all of it, in every iteration; reports
+  /// nothing.
+  bool isWritten(event::PhaseOp reader, event::AccessAttr read);
+  /// Whether the tasks of a phase write all of a buffer, in every step.
+  bool covers(event::PhaseOp phase, event::AccessAttr write);
+  /// The same of all phases together; of a buffer with layers, of those of a
+  /// segment that has an iteration for each.
+  bool writesWhole(event::BufferOp buffer);
+
   /// Conflicts that were found to be ordered.
   int64_t conflictsProved() const { return proved; }
 
@@ -74,6 +83,8 @@ private:
                                        mlir::AffineExpr expression);
   mlir::LogicalResult verifyMaps();
   mlir::LogicalResult verifyCapacities();
+  mlir::LogicalResult verifyReach(PhaseOp phase, AccessAttr access);
+  mlir::LogicalResult verifyExtents();
   mlir::LogicalResult verifyMemory();
   mlir::LogicalResult verifyInput(BufferOp input);
   mlir::LogicalResult verifyState(BufferOp state);

@@ -34,6 +34,7 @@ RankPlaces::RankPlaces(PlanBuilder &plan, model::ProgramOp model,
       builder.getDictionaryAttr(
           {builder.getNamedAttr("places", builder.getArrayAttr(described))}),
       model.getLoc());
+  numbers.buffer.setCarry(event::Carry::kept);
 }
 
 model::ShardAttr RankPlaces::ranksOf(ArrayAttr axes) const {

@@ -75,6 +75,7 @@ View Shards::place(ArrayAttr axes, int64_t ranks, Location location) {
              builder.getNamedAttr("places",
                                   builder.getArrayAttr({cut(ranks, axes)}))}),
         location);
+    entry->second.buffer.setCarry(event::Carry::kept);
   }
   return entry->second;
 }
@@ -142,11 +143,14 @@ void Shards::add(Trainable &trainable, ArrayAttr axes, ArrayAttr groups,
       kept(".received", ranks, parts.gradient ? 1 : trainable.layers,
            trainable.between);
   shard.place = place(axes, ranks, trainable.location);
-  shard.weight = parts.weight
-                     ? blocksOf(kept(".weights_part", 1, trainable.layers,
-                                     describe("parameter")),
-                                0, shard)
-                     : blocksOf(shard.received, 0, shard);
+  if (parts.weight) {
+    View part =
+        kept(".weights_part", 1, trainable.layers, describe("parameter"));
+    part.buffer.setCarry(event::Carry::renewed);
+    shard.weight = blocksOf(part, 0, shard);
+  } else {
+    shard.weight = blocksOf(shard.received, 0, shard);
+  }
   if (parts.gradient) {
     shard.sum =
         kept(".gradient_part", 1, trainable.layers, describe("gradient"));
@@ -184,7 +188,7 @@ void Shards::sum(const Shard &shard, const View &accumulate) {
       phase.integer(size)};
   if (adds) {
     Box number = phase.whole(accumulate);
-    phase.reads(shard.gradient, sum);
+    phase.reads(shard.gradient, sum, {.condition = &accumulate});
     phase.reads(accumulate, number);
     operands.push_back(phase.address(accumulate, number));
   }

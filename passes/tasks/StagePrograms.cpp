@@ -54,6 +54,7 @@ public:
     // Phases exchange what ranks then keep only parts of.
     training->rankSums->only(RankSums::Sums::Kept);
     summary = slotted("summary", vector(1, 4), "summary");
+    summary.buffer.setCarry(event::Carry::renewed);
   }
 
   /// Of a stage, what is there of it is `part`; else it is all ranks'.
@@ -436,6 +437,7 @@ LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
     View sum = program.slotted("losses", program.vector(1, kLine), "loss",
                                "microbatch"),
          rows = tiler.viewOf(loss);
+    sum.buffer.setCarry(event::Carry::renewed);
     PhaseBuilder phase =
         program.plan.phase(program.plan.uniqueName("loss.sum"), loss.getLoc(),
                            {program.plan.constant(1)}, {1});
@@ -553,6 +555,9 @@ LogicalResult StagePrograms::addAgreement() {
           chunks = schedule.getChunks();
   View losses =
       program.slotted("losses", program.vector(microbatches, kLine), "loss");
+  // Where no program of the rank's computes any, it holds the zeros that it
+  // began with.
+  losses.buffer.setCarry(event::Carry::renewed);
   View norms = program.slotted("norms", program.vector(chunks, kLine), "norm");
   View loss = plan.received("loss.own", 1, kLine, 1, program.location()),
        norm = plan.received("norm.own", 1, kLine, 1, program.location());

@@ -605,10 +605,10 @@ static SmallVector<Attribute> readScored(model::AttentionOp op,
     box->high[0] = end;
   }
   // Panels are read whole. Whoever writes into the last one comes before.
-  if (!end.isMultipleOf(panel))
-    keys.high[0] = keys.high[0] + (panel - 1);
+  int64_t beyond = end.getLargestKnownDivisor() % panel == 0 ? 0 : panel - 1;
+  keys.high[0] = keys.high[0] + beyond;
   phase.reads(views.q, queries);
-  phase.reads(views.k, keys);
+  phase.reads(views.k, keys, {.beyond = beyond});
   phase.reads(views.v, values);
   return {phase.address(views.q, queries),
           phase.stride(views.q, 0),
@@ -689,7 +689,8 @@ static void tileSplit(model::AttentionOp op, const std::string &name,
     narrow(box, 0, phase.coordinate(0), tiles.size);
     narrow(box, 1, phase.coordinate(1), views.group());
     narrow(box, 2, phase.coordinate(2), blocks);
-    phase.writes(partials, box);
+    // Blocks that no row of the tile sees are not computed.
+    phase.writes(partials, box, {.may = true});
     phase.needsScratch(attentionScratch(tiles.size, views.group(), views.width,
                                         views.valueWidth));
     SmallVector<Attribute> operands = {phase.address(partials, box),
@@ -709,7 +710,7 @@ static void tileSplit(model::AttentionOp op, const std::string &name,
   }
   // All parts, in the words of their grid.
   box.high[2] = parts * blocks;
-  phase.reads(partials, box);
+  phase.reads(partials, box, {.may = true});
   AttentionGate gate = readGate(phase, views, tiles, 1);
   phase.writes(views.out, result);
   phase.call("attention_merge",

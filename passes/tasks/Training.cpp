@@ -168,6 +168,8 @@ Trainable &Training::trainable(Value value) {
   made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage,
                        !isGathered, gathered);
   made.weight.buffer.setRing(made.isRing);
+  if (!isGathered)
+    made.weight.buffer.setCarry(event::Carry::renewed);
   made.gradient = shaped(made.name + ".gradient", "gradient",
                          made.gradientStorage, !made.isFresh, 1);
   if (parts) {
@@ -189,6 +191,7 @@ View Training::never() {
         model::StepTensorType::get(plan.context(), {1},
                                    IntegerType::get(plan.context(), 32)),
         1, StringAttr(), betweenPrograms(), tiler.plan.program.getLoc());
+  zero.buffer.setCarry(event::Carry::kept);
   return zero;
 }
 
@@ -214,6 +217,30 @@ DictionaryAttr Training::betweenPrograms() const {
   Builder builder(tiler.plan.context());
   return builder.getDictionaryAttr(
       builder.getNamedAttr("role", builder.getStringAttr("kept")));
+}
+
+// Ranks exchange whole cache lines.
+View Training::alignedNumbers(StringRef name, int64_t count,
+                              Location location) {
+  PlanBuilder &plan = tiler.plan;
+  auto row = [&](int64_t numbers) {
+    return model::StepTensorType::get(plan.context(), {1, numbers},
+                                      Float32Type::get(plan.context()));
+  };
+  int64_t aligned = llvm::alignTo(count, kAligned);
+  StringAttr storage = plan.storage((name + "_memory").str(),
+                                    aligned * int64_t(sizeof(float)), location);
+  View numbers = plan.persistent(name, row(aligned), 1, storage,
+                                 betweenPrograms(), location);
+  if (aligned == count)
+    return numbers;
+  View padding =
+      plan.persistent(plan.uniqueName((name + ".padding").str()),
+                      row(aligned - count), 1, storage, betweenPrograms(),
+                      location);
+  padding.buffer.setOffset(count);
+  padding.buffer.setCarry(event::Carry::kept);
+  return numbers;
 }
 
 // A norm is the sum of the parameters' sums, each of which is that of its
@@ -254,13 +281,9 @@ View Training::squares(Location location) {
               : trainable->gradientStorage,
         DictionaryAttr(), trainable->location);
     std::string name = plan.uniqueName(trainable->name + ".squares");
-    // Ranks exchange whole cache lines: what is behind a rank's numbers stays
-    // zero.
     bool isPart = shard || trainable->axes;
     View squares =
-        isPart ? plan.persistent(
-                     name, matrix(1, llvm::alignTo(count * layers, kAligned)),
-                     1, StringAttr(), betweenPrograms(), trainable->location)
+        isPart ? alignedNumbers(name, count * layers, trainable->location)
                : plan.transient(name, matrix(1, count * layers),
                                 trainable->location);
     // Steps that only add to gradients have no outputs, and no tasks here.

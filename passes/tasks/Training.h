@@ -148,6 +148,10 @@ public:
   View accumulate;
   /// A number that is always 0, and says that nothing is added.
   View never();
+  /// A row of numbers that ranks exchange, with zeros behind them up to the end
+  /// of a cache line.
+  View alignedNumbers(llvm::StringRef name, int64_t count,
+                      mlir::Location location);
   /// What describes memory that is as the step before has left it, also where
   /// other programs of the stage run in between.
   mlir::DictionaryAttr betweenPrograms() const;

@@ -85,11 +85,16 @@ Trainable *tasks::targetOf(Operation *op, Training &training) {
 
 Attribute tasks::contribute(Trainable &target, PhaseBuilder &phase,
                             const Box &tile, Training &training) {
-  phase.reads(target.gradient, tile);
-  phase.writes(target.gradient, tile);
-  if (std::exchange(target.hasGradient, true))
-    return phase.null();
+  bool adds = std::exchange(target.hasGradient, true);
   const View &says = target.isFresh ? training.never() : training.accumulate;
+  // A fresh gradient is begun anew by whoever comes first.
+  if (adds)
+    phase.reads(target.gradient, tile);
+  else if (!target.isFresh)
+    phase.reads(target.gradient, tile, {.condition = &says});
+  phase.writes(target.gradient, tile);
+  if (adds)
+    return phase.null();
   Box all = phase.whole(says);
   phase.reads(says, all);
   return phase.address(says, all);

@@ -192,10 +192,12 @@ void Update::bindArguments() {
     }
   }
   for (auto [i, state] :
-       llvm::enumerate(rule.getStates().getAsRange<StringAttr>()))
-    views[rule.getBody().getArgument(2 + i)] =
-        kept(state.getValue(), like, StringAttr(),
-             described.getDictionary(plan.context()));
+       llvm::enumerate(rule.getStates().getAsRange<StringAttr>())) {
+    View view = kept(state.getValue(), like, StringAttr(),
+                     described.getDictionary(plan.context()));
+    view.buffer.setCarry(event::Carry::renewed);
+    views[rule.getBody().getArgument(2 + i)] = view;
+  }
   // New values are written over the old ones.
   for (auto [i, value] : llvm::enumerate(rule.getReturn().getValues()))
     views[value] = views[rule.getBody().getArgument(i ? i + 1 : 0)];

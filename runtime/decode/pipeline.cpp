@@ -3,13 +3,11 @@
 #include "runtime/decode/pipeline.h"
 
 #include "runtime/error.h"
+#include "runtime/step_sequence.h"
 #include "runtime/weights/memory.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <set>
-#include <sstream>
 #include <stdexcept>
 
 namespace baton {
@@ -30,24 +28,6 @@ StorageUse parse_use(const nlohmann::json &json) {
                                  : StorageUse::Scope::Transient;
   use.slot = json.at("slot");
   return use;
-}
-
-/// "F3", "B12.1"
-struct Entry {
-  char phase;
-  uint32_t microbatch = 0, chunk = 0;
-};
-
-Entry parse_entry(const std::string &text) {
-  Entry entry{text.empty() ? ' ' : text[0]};
-  const char *end = text.data() + text.size();
-  auto [rest, wrong] = std::from_chars(text.data() + 1, end, entry.microbatch);
-  if (wrong == std::errc() && rest != end && *rest == '.')
-    rest = std::from_chars(rest + 1, end, entry.chunk).ptr;
-  if (wrong != std::errc() || rest != end ||
-      std::string("FBW").find(entry.phase) == std::string::npos)
-    damaged("its schedule has a step " + text);
-  return entry;
 }
 
 } // namespace
@@ -106,50 +86,23 @@ uint32_t Pipeline::program(uint32_t stage, const std::string &part) const {
 }
 
 std::vector<StageCall> Pipeline::calls(uint32_t place) const {
+  const Sequence sequence = sequence_of(
+      {tables[place], microbatches, chunks, in_flight[place], fused});
+  if (!sequence.problem.empty())
+    damaged(sequence.problem);
   std::vector<StageCall> result;
-  // Which microbatch of which chunk has a slot.
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> slots;
-  std::set<uint32_t> free;
-  for (uint32_t slot = 0; slot < in_flight[place]; ++slot)
-    free.insert(slot);
-  std::istringstream words(tables[place]);
-  for (std::string word; words >> word;) {
-    Entry entry = parse_entry(word);
-    const std::pair key(entry.chunk, entry.microbatch);
-    if (entry.phase == 'F') {
-      if (free.empty())
-        damaged("more microbatches are in flight than its schedule says");
-      slots[key] = *free.begin();
-      free.erase(free.begin());
-    }
-    auto slot = slots.find(key);
-    if (slot == slots.end() || entry.chunk >= chunks ||
-        entry.microbatch >= microbatches)
-      damaged("its schedule has a step " + word);
-    // Both halves of the backward step are one program, which runs where the
-    // first one has its place: what it sends leaves no later than proved.
-    const char *part = entry.phase == 'F'   ? "forward"
-                       : fused              ? "backward"
-                       : entry.phase == 'B' ? "input"
-                                            : "weight";
-    if (!fused || entry.phase != 'W')
-      result.push_back({entry.phase == 'F' ? StageCall::Kind::Forward
-                                           : StageCall::Kind::Backward,
-                        program(this->part(place, entry.chunk).stage, part),
-                        entry.chunk, entry.microbatch, slot->second});
-    if (entry.phase == 'W') {
-      free.insert(slot->second);
-      slots.erase(slot);
-    }
+  for (const SequenceEntry &entry : sequence.entries) {
+    using Kind = StageCall::Kind;
+    const Kind kind = entry.part == "forward"  ? Kind::Forward
+                      : entry.microbatch       ? Kind::Backward
+                      : entry.part == "update" ? Kind::Update
+                                               : Kind::End;
+    // All ranks run the same agreement.
+    const uint32_t stage =
+        entry.part == "agreement" ? 0 : part(place, entry.chunk).stage;
+    result.push_back({kind, program(stage, std::string(entry.part)),
+                      entry.chunk, entry.microbatch, entry.slot});
   }
-  auto each_chunk = [&](StageCall::Kind kind, const char *part) {
-    for (uint32_t chunk = 0; chunk < chunks; ++chunk)
-      result.push_back(
-          {kind, program(this->part(place, chunk).stage, part), chunk, {}, 0});
-  };
-  each_chunk(StageCall::Kind::End, "norm");
-  result.push_back({StageCall::Kind::End, program(0, "agreement"), 0, {}, 0});
-  each_chunk(StageCall::Kind::Update, "update");
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/train/training_tensors.h"
 
 #include "runtime/error.h"
+#include "runtime/step_sequence.h"
 #include "runtime/train/stage_tensors.h"
 #include "runtime/weights/convert.h"
 #include "runtime/weights/hash.h"
@@ -243,6 +244,12 @@ static TrainingTensor parse_tensor(const nlohmann::json &entry,
   TrainingTensor tensor;
   tensor.name = entry.at("name");
   tensor.role = entry.at("role");
+  // The proof counts on these being written before each program.
+  if (tensor.role == "input" &&
+      std::ranges::find(step_inputs, tensor.name) == step_inputs.end())
+    throw Error("this program's description is damaged: nobody provides the "
+                "input " +
+                tensor.name);
   std::string element = entry.at("element");
   tensor.type = element == "i32"
                     ? DataType::I32

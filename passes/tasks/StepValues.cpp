@@ -1,0 +1,705 @@
+//===- StepValues.cpp - what programs of a step hand to one another -------===//
+//
+// A walk over the programs that one rank runs in a step, phase after phase in
+// the order that PlanVerifier has proved. It keeps, for every storage that
+// outlives a program, which bytes tasks have written in this step, and holds
+// against it what each phase reads of persistent buffers.
+//
+// Buffers of fixed extents are taken as bytes, whatever shapes programs see them
+// in; so copies of layers, rings and shapes of one memory need no rule of their
+// own. A buffer whose extents depend on the step, as what a microbatch's forward
+// program keeps for its backward one, counts as written when all of it is, in
+// every step. A write of fixed extents that depends on the rows counts when it
+// covers the buffer whatever they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tasks/PlanMessages.h"
+#include "passes/tasks/PlanVerifier.h"
+#include "passes/tasks/StepProof.h"
+
+#include "runtime/step_sequence.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <map>
+#include <memory>
+#include <set>
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::event;
+using namespace baton::tasks;
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// [begin, end)
+struct Span {
+  int64_t begin, end;
+};
+
+/// A set of bytes, each with a tag: the layer whose values a ring holds there.
+class Bytes {
+public:
+  static constexpr int64_t kNoTag = -1;
+
+  void add(Span span, int64_t tag = kNoTag) {
+    if (span.begin >= span.end)
+      return;
+    cut(span.begin);
+    cut(span.end);
+    spans.erase(spans.lower_bound(span.begin), spans.lower_bound(span.end));
+    auto added = spans.insert({span.begin, {span.end, tag}}).first;
+    // Neighbours of one tag are one.
+    if (auto after = std::next(added); after != spans.end() &&
+                                       after->first == span.end &&
+                                       after->second.tag == tag) {
+      added->second.end = after->second.end;
+      spans.erase(after);
+    }
+    if (added == spans.begin())
+      return;
+    auto before = std::prev(added);
+    if (before->second.end == added->first && before->second.tag == tag) {
+      before->second.end = added->second.end;
+      spans.erase(added);
+    }
+  }
+  void clear() { spans.clear(); }
+  /// The first byte of the span that is not there; with `tag`, or has another.
+  std::optional<int64_t> findMissing(Span span, int64_t tag = kNoTag) const {
+    int64_t at = span.begin;
+    auto found = spans.upper_bound(at);
+    if (found != spans.begin())
+      --found;
+    for (; found != spans.end() && at < span.end; ++found) {
+      if (found->second.end <= at)
+        continue;
+      if (found->first > at ||
+          (found->second.tag != kNoTag && tag != found->second.tag))
+        return at;
+      at = found->second.end;
+    }
+    return at < span.end ? std::optional(at) : std::nullopt;
+  }
+  bool meets(Span span) const {
+    auto found = spans.lower_bound(span.end);
+    return found != spans.begin() &&
+           std::prev(found)->second.end > span.begin;
+  }
+  std::vector<Span> list() const {
+    std::vector<Span> result;
+    for (auto [begin, rest] : spans)
+      result.push_back({begin, rest.end});
+    return result;
+  }
+
+private:
+  struct Rest {
+    int64_t end, tag;
+  };
+  /// Makes `at` a border.
+  void cut(int64_t at) {
+    auto found = spans.lower_bound(at);
+    if (found == spans.begin())
+      return;
+    --found;
+    if (found->second.end <= at)
+      return;
+    Rest rest = found->second;
+    found->second.end = at;
+    spans[at] = rest;
+  }
+
+  std::map<int64_t, Rest> spans;
+};
+} // namespace
+
+static int64_t bytesOf(BufferOp buffer) {
+  return buffer.getElement().getIntOrFloatBitWidth() / 8;
+}
+
+static bool isFixed(BufferOp buffer) {
+  return llvm::all_of(buffer.getExtents().getResults(), [](AffineExpr extent) {
+    return isa<AffineConstantExpr>(extent);
+  });
+}
+
+/// Bytes of a box of the first copy, from the storage's beginning on.
+static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
+                   ArrayRef<int64_t> high, Bytes &bytes) {
+  ArrayRef<int64_t> strides = buffer.getStrides();
+  SmallVector<int64_t> from(low), to(high);
+  for (auto [begin, end, capacity] : llvm::zip(from, to, buffer.getCapacity())) {
+    begin = std::max<int64_t>(begin, 0);
+    end = std::min(end, capacity);
+    if (begin >= end)
+      return;
+  }
+  // Dimensions from `run` on lie behind one another.
+  unsigned run = from.size();
+  int64_t length = 1;
+  while (run > 0 && strides[run - 1] == length) {
+    --run;
+    length *= to[run] - from[run];
+    if (to[run] - from[run] != buffer.getCapacity()[run])
+      break;
+  }
+  int64_t size = bytesOf(buffer);
+  SmallVector<int64_t> index(from.begin(), from.begin() + run);
+  while (true) {
+    int64_t first = buffer.getOffset();
+    for (unsigned d = 0; d < from.size(); ++d)
+      first += (d < run ? index[d] : from[d]) * strides[d];
+    bytes.add({first * size, (first + length) * size});
+    unsigned d = run;
+    while (d > 0 && ++index[d - 1] == to[d - 1]) {
+      index[d - 1] = from[d - 1];
+      --d;
+    }
+    if (d == 0)
+      return;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// One program
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What a phase touches of a persistent buffer, all tasks together.
+struct Touch {
+  AccessAttr access;
+  BufferOp buffer;
+  /// Of fixed extents: bytes of the first copy.
+  std::vector<Span> spans;
+};
+
+/// What a program's phases touch of persistent buffers, with the outputs that it
+/// runs with.
+class ProgramTouches {
+public:
+  ProgramTouches(ProgramOp program, std::optional<int64_t> outputs);
+
+  ArrayRef<Touch> of(PhaseOp phase) const {
+    auto found = touches.find(phase);
+    return found == touches.end() ? ArrayRef<Touch>() : found->second;
+  }
+  /// Whether earlier tasks of the program have written all of a read.
+  bool isWritten(PhaseOp reader, AccessAttr read) {
+    return verifier.isWritten(reader, read);
+  }
+  /// Buffers all of whose elements a run writes, in every step.
+  ArrayRef<BufferOp> writtenWhole() const { return whole; }
+  /// Bytes of each storage that are kept, and that are renewed.
+  llvm::MapVector<StringAttr, Bytes> carried[2];
+  /// Buffers that the runtime writes when the program is through.
+  llvm::StringSet<> provided;
+
+private:
+  std::vector<Span> spansOf(PhaseOp phase, AccessAttr access, BufferOp buffer);
+  AffineMap fix(AffineMap map) const;
+
+  ProgramOp program;
+  std::optional<int64_t> outputs;
+  PlanVerifier verifier;
+  llvm::DenseMap<Operation *, SmallVector<Touch>> touches;
+  SmallVector<BufferOp> whole;
+};
+} // namespace
+
+/// The map with the outputs of the run.
+AffineMap ProgramTouches::fix(AffineMap map) const {
+  if (!outputs)
+    return map;
+  MLIRContext *context = map.getContext();
+  return simplifyAffineMap(
+      map.replace(getAffineSymbolExpr(kOutputs, context),
+                  getAffineConstantExpr(*outputs, context), map.getNumDims(),
+                  map.getNumSymbols()));
+}
+
+static bool hasSymbols(AffineMap map) {
+  for (unsigned symbol = 0; symbol < map.getNumSymbols(); ++symbol)
+    if (map.isFunctionOfSymbol(symbol))
+      return true;
+  return false;
+}
+
+/// Calls `visit` with the coordinates of each task of a grid.
+template <typename Visit>
+static void forEachTask(ArrayRef<int64_t> grid, Visit visit) {
+  if (llvm::any_of(grid, [](int64_t extent) { return extent < 1; }))
+    return;
+  SmallVector<int64_t> task(grid.size(), 0);
+  while (true) {
+    visit(ArrayRef<int64_t>(task));
+    unsigned d = grid.size();
+    while (d > 0 && ++task[d - 1] == grid[d - 1])
+      task[--d] = 0;
+    if (d == 0)
+      return;
+  }
+}
+
+std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
+                                          BufferOp buffer) {
+  AffineMap grid = fix(phase.getGrid()), low = fix(access.getLow()),
+            high = fix(access.getHigh());
+  Bytes bytes;
+  auto addAll = [&] {
+    addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
+           SmallVector<int64_t>(evaluate(buffer.getExtents(), {}, {1, 0, 0})),
+           bytes);
+  };
+  if (hasSymbols(grid) || hasSymbols(low) || hasSymbols(high)) {
+    // A read may be of everything.
+    if (!access.getWrite() || verifier.covers(phase, access))
+      addAll();
+    return bytes.list();
+  }
+  SmallVector<int64_t> symbols(kStepSymbols, 0);
+  SmallVector<int64_t> extents = evaluate(buffer.getExtents(), {}, symbols);
+  forEachTask(evaluate(grid, {}, symbols), [&](ArrayRef<int64_t> task) {
+    SmallVector<int64_t> from = evaluate(low, task, symbols),
+                         to = evaluate(high, task, symbols);
+    for (auto [end, extent] : llvm::zip(to, extents))
+      end = std::min(end, extent);
+    addBox(buffer, from, to, bytes);
+  });
+  return bytes.list();
+}
+
+ProgramTouches::ProgramTouches(ProgramOp program,
+                               std::optional<int64_t> outputs)
+    : program(program), outputs(outputs), verifier(program) {
+  SymbolTable symbols(program);
+  for (PhaseOp phase : phasesOf(program)) {
+    bool advances = !phase.getBody().getOps<AdvanceOp>().empty();
+    for (AccessAttr access : phase.getAccessAttrs()) {
+      auto buffer = symbols.lookup<BufferOp>(access.getBuffer().getAttr());
+      if (buffer.getKind() != BufferKind::persistent)
+        continue;
+      // What the runtime writes is not there before the next program.
+      if (advances && access.getWrite()) {
+        if (verifier.covers(phase, access))
+          provided.insert(access.getBuffer().getValue());
+        continue;
+      }
+      Touch touch{access, buffer, {}};
+      if (isFixed(buffer))
+        touch.spans = spansOf(phase, access, buffer);
+      touches[phase].push_back(std::move(touch));
+    }
+  }
+  for (auto buffer : program.getBody().getOps<BufferOp>()) {
+    if (buffer.getKind() != BufferKind::persistent)
+      continue;
+    if (!isFixed(buffer) && verifier.writesWhole(buffer))
+      whole.push_back(buffer);
+    if (!buffer.getCarry())
+      continue;
+    Bytes &bytes =
+        carried[buffer.getCarry() == Carry::kept ? 0 : 1]
+               [buffer.getStorageAttr().getAttr()];
+    for (uint64_t copy = 0; copy < buffer.getLayers(); ++copy) {
+      Bytes one;
+      addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
+             SmallVector<int64_t>(buffer.getCapacity()), one);
+      int64_t base = copy * buffer.getLayerStride() * bytesOf(buffer);
+      for (Span span : one.list())
+        bytes.add({span.begin + base, span.end + base});
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// A step of one rank
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One rank's memory, as its programs write it.
+class StepMemory {
+public:
+  explicit StepMemory(const StepSequence &sequence) : sequence(sequence) {}
+
+  LogicalResult run();
+
+private:
+  /// A storage of a chunk and a microbatch in flight; -1 where it has none.
+  using Region = std::tuple<const void *, int, int>;
+  struct Memory {
+    Bytes written, kept, carried;
+    /// Buffers of extents that depend on the step, by shape.
+    std::set<std::tuple<const void *, const void *, const void *>> whole;
+  };
+
+  ProgramTouches &touchesOf(const ProgramRun &run);
+  void declare(const ProgramRun &run);
+  LogicalResult runProgram(size_t index);
+  LogicalResult runPhase(const ProgramRun &run, PhaseOp phase,
+                         int64_t layer);
+  LogicalResult read(const ProgramRun &run, PhaseOp phase, const Touch &touch,
+                     int64_t layer);
+  LogicalResult write(const ProgramRun &run, PhaseOp phase, const Touch &touch,
+                      int64_t layer);
+  LogicalResult verifyRenewed(const ProgramRun &run);
+  Region regionOf(const ProgramRun &run, StringAttr storage,
+                  int64_t &begin) const;
+  LogicalResult reportMissing(const ProgramRun &run, PhaseOp phase,
+                              const Touch &touch, std::string element,
+                              StringRef how);
+
+  const StepSequence &sequence;
+  std::map<Region, Memory> memories;
+  std::map<std::pair<Operation *, int64_t>, std::unique_ptr<ProgramTouches>>
+      touches;
+  llvm::DenseMap<Operation *, llvm::MapVector<StringAttr, StorageScope>> scopes;
+  /// What the runtime has written before the program that runs.
+  const llvm::StringSet<> *provided = nullptr;
+};
+} // namespace
+
+ProgramTouches &StepMemory::touchesOf(const ProgramRun &run) {
+  std::unique_ptr<ProgramTouches> &entry =
+      touches[{run.program, run.outputs.value_or(-1)}];
+  if (!entry)
+    entry = std::make_unique<ProgramTouches>(run.program, run.outputs);
+  return *entry;
+}
+
+/// The memory that a program has for a storage, and its first byte there.
+StepMemory::Region StepMemory::regionOf(const ProgramRun &run,
+                                        StringAttr storage,
+                                        int64_t &begin) const {
+  begin = 0;
+  const void *name = storage.getAsOpaquePointer();
+  ProgramOp program = run.program;
+  if (!program->hasAttr("event.part") || program->hasAttr("event.stages"))
+    return {name, -1, -1};
+  StorageScope scope = scopes.lookup(run.program).lookup(storage);
+  auto bytes = cast<StorageOp>(SymbolTable::lookupSymbolIn(run.program, storage))
+                   .getBytes();
+  if (scope.slot == "microbatch")
+    begin = run.microbatch.value_or(0) * bytes;
+  if (scope.slot == "chunk")
+    begin = run.chunk * bytes;
+  switch (scope.kind) {
+  case StorageScope::rank:
+    return {name, -1, -1};
+  case StorageScope::stage:
+    return {name, int(run.chunk), scope.slot == "flight" ? int(run.slot) : -1};
+  case StorageScope::transient:
+    return {name, -1, -2};
+  }
+}
+
+/// What a program says of its memory before any runs.
+void StepMemory::declare(const ProgramRun &run) {
+  if (!scopes.contains(run.program))
+    scopes[run.program] = scopesOf(run.program);
+  ProgramTouches &touched = touchesOf(run);
+  for (bool renewed : {false, true})
+    for (auto &[storage, bytes] : touched.carried[renewed]) {
+      int64_t begin;
+      Memory &memory = memories[regionOf(run, storage, begin)];
+      for (Span span : bytes.list()) {
+        Span own = {span.begin + begin, span.end + begin};
+        memory.carried.add(own);
+        if (!renewed)
+          memory.kept.add(own);
+      }
+    }
+}
+
+/// The index of the element that has a byte of the copy.
+static std::string elementAt(BufferOp buffer, int64_t byte) {
+  int64_t rest = byte / bytesOf(buffer) - int64_t(buffer.getOffset());
+  if (buffer.getLayers() > 1 && buffer.getLayerStride())
+    rest %= int64_t(buffer.getLayerStride());
+  SmallVector<std::pair<int64_t, unsigned>> strides;
+  for (auto [d, stride] : llvm::enumerate(buffer.getStrides()))
+    strides.push_back({-stride, unsigned(d)});
+  llvm::sort(strides);
+  SmallVector<int64_t> index(strides.size());
+  for (auto [stride, d] : strides) {
+    index[d] = rest / -stride;
+    rest %= -stride;
+  }
+  return tupleText(index);
+}
+
+LogicalResult StepMemory::reportMissing(const ProgramRun &run, PhaseOp phase,
+                                        const Touch &touch, std::string element,
+                                        StringRef how) {
+  auto diagnostic = phase.emitError()
+                    << "phase '" << phase.getName() << "' reads "
+                    << touch.access.getBuffer() << element << ", " << how;
+  if (sequence.runs.size() > 1) {
+    diagnostic << "; in a step that runs";
+    for (const ProgramRun &each : sequence.runs) {
+      diagnostic << " @" << ProgramOp(each.program).getSymName();
+      if (&each == &run)
+        break;
+    }
+    if (ProgramOp(run.program)->hasAttr("event.part"))
+      diagnostic << " at place " << sequence.place;
+  }
+  return diagnostic;
+}
+
+LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
+                               const Touch &touch, int64_t layer) {
+  BufferOp buffer = touch.buffer;
+  AccessAttr access = touch.access;
+  // The first microbatch reads none of what others add to.
+  if (provided->contains(access.getBuffer().getValue()) ||
+      (access.getCondition() && !run.accumulates))
+    return success();
+  StringRef nobody = "which no task of the step has written, nothing carries "
+                     "from the step before, and the runtime does not provide";
+  int64_t begin;
+  Memory &memory =
+      memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
+  if (!isFixed(buffer)) {
+    if (memory.whole.contains(
+            {buffer.getExtents().getAsOpaquePointer(),
+             buffer.getStridesAttr().getAsOpaquePointer(),
+             buffer.getElement().getAsOpaquePointer()}) ||
+        touchesOf(run).isWritten(phase, access))
+      return success();
+    return reportMissing(run, phase, touch, "", nobody);
+  }
+  begin += buffer.getCopy(layer) * buffer.getLayerStride() * bytesOf(buffer);
+  int64_t tag = buffer.getRing() ? layer : Bytes::kNoTag;
+  for (Span span : touch.spans) {
+    Span own = {span.begin + begin, span.end + begin};
+    Span open = own;
+    while (auto missing = memory.written.findMissing(open, tag)) {
+      open.begin = *missing;
+      auto uncarried = memory.carried.findMissing(open);
+      if (uncarried == missing)
+        return reportMissing(run, phase, touch,
+                             elementAt(buffer, *missing - begin), nobody);
+      open.begin = uncarried.value_or(open.end);
+    }
+    // What a ring holds from now on is this layer's.
+    if (buffer.getRing())
+      memory.written.add(own, layer);
+  }
+  return success();
+}
+
+LogicalResult StepMemory::write(const ProgramRun &run, PhaseOp phase,
+                                const Touch &touch, int64_t layer) {
+  BufferOp buffer = touch.buffer;
+  if (!isFixed(buffer) || touch.access.getMay())
+    return success();
+  int64_t begin;
+  Memory &memory =
+      memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
+  begin += buffer.getCopy(layer) * buffer.getLayerStride() * bytesOf(buffer);
+  for (Span span : touch.spans) {
+    Span own = {span.begin + begin, span.end + begin};
+    if (memory.kept.meets(own))
+      return phase.emitError()
+             << "phase '" << phase.getName() << "' writes "
+             << touch.access.getBuffer()
+             << ", of which a buffer of the same storage is said to be kept "
+                "from step to step";
+    memory.written.add(own, buffer.getRing() ? layer : Bytes::kNoTag);
+  }
+  return success();
+}
+
+LogicalResult StepMemory::runPhase(const ProgramRun &run, PhaseOp phase,
+                                   int64_t layer) {
+  ArrayRef<Touch> all = touchesOf(run).of(phase);
+  for (const Touch &touch : all)
+    if (!touch.access.getWrite() && failed(read(run, phase, touch, layer)))
+      return failure();
+  for (const Touch &touch : all)
+    if (touch.access.getWrite() && failed(write(run, phase, touch, layer)))
+      return failure();
+  return success();
+}
+
+LogicalResult StepMemory::runProgram(size_t index) {
+  const ProgramRun &run = sequence.runs[index];
+  ProgramOp program = run.program;
+  // Another microbatch takes the place of one that is through, and another
+  // program that of one's transient memory.
+  if (program->getAttrOfType<StringAttr>("event.part"))
+    for (auto &[region, memory] : memories)
+      if (std::get<2>(region) == -2 ||
+          (std::get<2>(region) == int(run.slot) &&
+           program->getAttrOfType<StringAttr>("event.part") == "forward"))
+        memory = Memory{{}, memory.kept, memory.carried, {}};
+  for (auto segment : program.getBody().getOps<SegmentOp>()) {
+    int64_t repeat = segment.getRepeat();
+    for (int64_t i = 0; i < repeat; ++i)
+      for (auto phase : segment.getBody().getOps<PhaseOp>()) {
+        int64_t ahead = phase.getAhead() ? 1 : 0;
+        if (i + ahead < repeat &&
+            failed(runPhase(run, phase, segment.getLayer(i + ahead))))
+          return failure();
+      }
+  }
+  for (BufferOp buffer : touchesOf(run).writtenWhole()) {
+    int64_t begin;
+    memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)]
+        .whole.insert({buffer.getExtents().getAsOpaquePointer(),
+                       buffer.getStridesAttr().getAsOpaquePointer(),
+                       buffer.getElement().getAsOpaquePointer()});
+  }
+  provided = &touchesOf(run).provided;
+  return success();
+}
+
+/// A step that updates leaves new values in all that it hands to the next one.
+LogicalResult StepMemory::verifyRenewed(const ProgramRun &run) {
+  ProgramOp program = run.program;
+  // What all ranks run reads also what others write.
+  if (program->hasAttr("event.part") && !program->hasAttr("event.stage"))
+    return success();
+  for (auto buffer : program.getBody().getOps<BufferOp>()) {
+    if (buffer.getCarry() != Carry::renewed)
+      continue;
+    int64_t begin;
+    Memory &memory =
+        memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
+    Bytes all;
+    addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
+           SmallVector<int64_t>(buffer.getCapacity()), all);
+    for (uint64_t copy = 0; copy < buffer.getLayers(); ++copy)
+      for (Span span : all.list()) {
+        int64_t base =
+            begin + copy * buffer.getLayerStride() * bytesOf(buffer);
+        if (auto missing = memory.written.findMissing(
+                {span.begin + base, span.end + base}))
+          return buffer.emitError()
+                 << "@" << buffer.getSymName()
+                 << " is carried to the next step, but no task of the step "
+                    "writes its element "
+                 << elementAt(buffer, *missing - base)
+                 << (buffer.getLayers() > 1
+                         ? " of layer " + std::to_string(copy)
+                         : std::string());
+      }
+  }
+  return success();
+}
+
+LogicalResult StepMemory::run() {
+  for (const ProgramRun &run : sequence.runs)
+    declare(run);
+  // The step before ended with the same program.
+  provided = &touchesOf(sequence.runs.back()).provided;
+  for (size_t i = 0; i < sequence.runs.size(); ++i)
+    if (failed(runProgram(i)))
+      return failure();
+  const ProgramRun &last = sequence.runs.back();
+  if (last.outputs && *last.outputs > 0)
+    for (const ProgramRun &run : sequence.runs)
+      if (failed(verifyRenewed(run)))
+        return failure();
+  return success();
+}
+
+LogicalResult tasks::verifyValues(const StepSequence &sequence) {
+  return StepMemory(sequence).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Storages
+//===----------------------------------------------------------------------===//
+
+LogicalResult tasks::verifyStorages(ModuleOp module) {
+  // What outlives a program in a storage, and the program that says so.
+  llvm::DenseMap<StringAttr, BufferOp> lasting;
+  auto programOf = [](BufferOp buffer) {
+    return buffer->getParentOfType<ProgramOp>().getSymName();
+  };
+  auto forEach = [&](bool transient, auto visit) {
+    for (auto program : module.getOps<ProgramOp>())
+      for (auto buffer : program.getBody().getOps<BufferOp>())
+        if (buffer.getStorage() &&
+            (buffer.getKind() == BufferKind::transient) == transient)
+          if (failed(visit(buffer, buffer.getStorageAttr().getAttr())))
+            return failure();
+    return success();
+  };
+  if (failed(forEach(false, [&](BufferOp buffer, StringAttr storage) {
+        BufferOp &entry = lasting[storage];
+        if (!entry)
+          entry = buffer;
+        if (entry.getKind() != buffer.getKind())
+          return LogicalResult(
+              buffer.emitError()
+              << "@" << buffer.getSymName() << " is "
+              << stringifyBufferKind(buffer.getKind()) << ", but lies in @"
+              << storage.getValue() << ", where program @" << programOf(entry)
+              << " has the " << stringifyBufferKind(entry.getKind())
+              << " buffer @" << entry.getSymName());
+        return success();
+      })))
+    return failure();
+  return forEach(true, [&](BufferOp buffer, StringAttr storage) {
+    BufferOp entry = lasting.lookup(storage);
+    if (entry && entry->getParentOp() != buffer->getParentOp())
+      return LogicalResult(
+          buffer.emitError()
+          << "@" << buffer.getSymName() << " of program @" << programOf(buffer)
+          << " lies in @" << storage.getValue() << ", where program @"
+          << programOf(entry) << " has @" << entry.getSymName()
+          << ", whose values outlive the program");
+    return success();
+  });
+}
+
+/// What a plan says that the runtime writes is what it does write.
+static LogicalResult verifyInputs(ModuleOp module) {
+  for (auto program : module.getOps<ProgramOp>())
+    for (PhaseOp phase : phasesOf(program)) {
+      if (phase.getBody().getOps<AdvanceOp>().empty())
+        continue;
+      for (AccessAttr access : phase.getAccessAttrs()) {
+        StringRef name = access.getBuffer().getValue();
+        if (!access.getWrite() ||
+            llvm::is_contained(step_inputs,
+                               std::string_view(name.data(), name.size())))
+          continue;
+        auto diagnostic = phase.emitError()
+                          << "phase '" << phase.getName()
+                          << "' states that the runtime writes @" << name
+                          << ", but it writes only ";
+        llvm::interleaveComma(step_inputs, diagnostic,
+                              [&](std::string_view input) {
+                                diagnostic << StringRef(input.data(),
+                                                        input.size());
+                              });
+        return diagnostic;
+      }
+    }
+  return success();
+}
+
+LogicalResult tasks::verifyStep(ModuleOp module) {
+  if (failed(verifyStorages(module)) || failed(verifyInputs(module)))
+    return failure();
+  FailureOr<SmallVector<StepSequences>> steps = sequencesOf(module);
+  if (failed(steps))
+    return failure();
+  for (const StepSequences &step : *steps) {
+    if (failed(verifyOrder(step)))
+      return failure();
+    for (const StepSequence &sequence : step)
+      if (failed(verifyValues(sequence)))
+        return failure();
+  }
+  return success();
+}
