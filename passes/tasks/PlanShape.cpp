@@ -165,8 +165,8 @@ static int64_t heightOf(AccessAttr access, unsigned d, unsigned rank) {
   return height;
 }
 
-/// A box begins inside of the buffer, or at its end, and only a tile that the
-/// end cuts reaches beyond it.
+/// A box begins inside of the buffer, or at its end, where it has nothing, and
+/// only a tile that the end cuts reaches beyond it.
 LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
   BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
   unsigned rank = phase.getRank();
@@ -181,16 +181,23 @@ LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
       if (!requireInside(outside, phase.getGrid(), task))
         return std::nullopt;
       Row from = *outside.flatten(low, task), to = *outside.flatten(high, task);
-      // Who touches nothing may begin anywhere.
       outside.less(from, to);
       outside.less({}, to);
-      if (above)
-        outside.less(sum(*outside.flatten(extent, {}),
-                         outside.constant(heightOf(access, d, rank) - 1 +
-                                          (d == 0 ? access.getBeyond() : 0))),
-                     to);
-      else
+      if (!above) {
         outside.less(from, {});
+        return Relation(outside).sample();
+      }
+      Row end = *outside.flatten(extent, {});
+      Conjunction begins = outside;
+      begins.less(end, from);
+      if (!isa<AffineConstantExpr>(low))
+        if (auto point = Relation(begins).sample())
+          return point;
+      int64_t reach = heightOf(access, d, rank) - 1;
+      if (d == 0)
+        reach += access.getBeyond();
+      outside.less(from, end);
+      outside.less(sum(end, outside.constant(reach)), to);
       return Relation(outside).sample();
     };
     auto isConstant = [](AffineExpr expression, int64_t least) {

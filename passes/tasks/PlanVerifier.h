@@ -54,6 +54,9 @@ public:
   /// The whole proof.
   mlir::LogicalResult verify();
 
+  /// The last part of the proof by itself: what is read was written.
+  mlir::LogicalResult verifyValues() { return verifyReads(); }
+
   /// Whether the proof goes through as far as two buffers that share bytes are
   /// concerned; reports nothing. Where a phase between a write of one and a
   /// read of it writes the other, the answer is no without a look at elements:
