@@ -312,6 +312,17 @@ int64_t ExchangeOp::countRanks() {
   return (*program.getBody().getOps<MeshOp>().begin()).countRanks(getAxes());
 }
 
+int64_t BufferOp::countWriters() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  auto name = FlatSymbolRefAttr::get(getSymNameAttr());
+  return llvm::count_if(phasesOf(program), [&](PhaseOp phase) {
+    return phase.getBody().getOps<AdvanceOp>().empty() &&
+           llvm::any_of(phase.getAccessAttrs(), [&](AccessAttr access) {
+             return access.getWrite() && access.getBuffer() == name;
+           });
+  });
+}
+
 int64_t MessageOp::getHop() {
   auto program = (*this)->getParentOfType<ProgramOp>();
   int64_t ranks = (*program.getBody().getOps<MeshOp>().begin())

@@ -337,7 +337,10 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     before has left, and each step that has outputs writes all of it. Without it
     values are those of the step: written by a task before they are read, or by
     the runtime, where the phase that advances is stated to write them.
-    `description` says which, for the runtime.
+    `description` says which, for the runtime. `writers` is how many phases write
+    the buffer, beside the one that advances. What a sum of contributions, or a
+    value that phases update in place, has to go through is the model's to say:
+    without one of them the plan is as sound, and that of another model.
 
     Two buffers in one storage share bytes. If in both an index moves by the
     same stride in dimension 0 and all else stays within that stride, then only
@@ -368,6 +371,7 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
                        DefaultValuedAttr<I64Attr, "1">:$interleave,
                        DefaultValuedAttr<I64Attr, "1">:$interleave_columns,
                        OptionalAttr<Event_CarryAttr>:$carry,
+                       OptionalAttr<I64Attr>:$writers,
                        OptionalAttr<DictionaryAttr>:$description);
   let assemblyFormat = [{
     $sym_name `` $kind `:` $element `extents` $extents `capacity` $capacity `strides` $strides
@@ -377,6 +381,8 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     /// How far the last element at full capacity lies behind the first one of
     /// its layer, in elements; nothing if that exceeds 64 bits.
     std::optional<int64_t> getSpan();
+    /// Phases that write it now, beside the one that advances.
+    int64_t countWriters();
     /// Which of several copies is a layer's.
     int64_t getCopy(int64_t layer) {
       return getRing() ? layer % int64_t(getLayers()) : layer;

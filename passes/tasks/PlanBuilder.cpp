@@ -292,7 +292,7 @@ event::BufferOp PlanBuilder::buffer(StringRef name, const Shape &shape,
       builder.getI64IntegerAttr(shape.layerStride), /*ring=*/UnitAttr(),
       builder.getI64IntegerAttr(shape.interleave),
       builder.getI64IntegerAttr(shape.interleaveColumns), event::CarryAttr(),
-      shape.description);
+      /*writers=*/IntegerAttr(), shape.description);
 }
 
 /// Every index as it is.

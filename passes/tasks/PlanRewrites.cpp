@@ -35,6 +35,27 @@ Distribution tasks::distributionByWork(PhaseOp phase) {
 }
 
 //===----------------------------------------------------------------------===//
+// Writers
+//===----------------------------------------------------------------------===//
+
+void tasks::stateWriters(ProgramOp program) {
+  Builder builder(program.getContext());
+  for (auto buffer : program.getBody().getOps<BufferOp>()) {
+    int64_t writers = buffer.countWriters();
+    if (writers > 1 ||
+        (writers == 1 && buffer.getKind() == BufferKind::persistent))
+      buffer.setWritersAttr(builder.getI64IntegerAttr(writers));
+  }
+}
+
+/// The same once phases were split or merged.
+static void restateWriters(ProgramOp program) {
+  for (auto buffer : program.getBody().getOps<BufferOp>())
+    if (buffer.getWriters())
+      buffer.setWriters(buffer.countWriters());
+}
+
+//===----------------------------------------------------------------------===//
 // Split
 //===----------------------------------------------------------------------===//
 
@@ -119,6 +140,7 @@ Expected<std::pair<PhaseOp, PhaseOp>> tasks::splitPhase(RewriterBase &rewriter,
   setExtent(front, dimension, at);
   setExtent(phase, dimension, extent.getValue() - at);
   shiftCoordinate(phase, dimension, at);
+  restateWriters(phase->getParentOfType<ProgramOp>());
   return std::pair(front, phase);
 }
 
@@ -188,5 +210,6 @@ Expected<PhaseOp> tasks::mergePhases(RewriterBase &rewriter,
       call.removeInvariantAttr();
   first.setAccessesAttr(ArrayAttr::get(first.getContext(), accesses));
   first->setLoc(FusedLoc::get(first.getContext(), locations));
+  restateWriters(first->getParentOfType<ProgramOp>());
   return first;
 }

@@ -16,6 +16,10 @@
 
 namespace baton::tasks {
 
+/// Writes down how many phases write each buffer that several do, or that
+/// outlives the program.
+void stateWriters(event::ProgramOp program);
+
 /// How schedule-static deals out a phase's tiles: in turn where their work
 /// grows with a coordinate, else in blocks.
 event::Distribution distributionByWork(event::PhaseOp phase);

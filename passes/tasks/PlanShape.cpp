@@ -165,8 +165,8 @@ static int64_t heightOf(AccessAttr access, unsigned d, unsigned rank) {
   return height;
 }
 
-/// A box begins inside of the buffer, or at its end, where it has nothing, and
-/// only a tile that the end cuts reaches beyond it.
+/// A tile lies inside of the buffer or outside of it, where it has nothing, or
+/// the end cuts it: it reaches beyond by less than its height.
 LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
   BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
   unsigned rank = phase.getRank();
@@ -181,6 +181,7 @@ LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
       if (!requireInside(outside, phase.getGrid(), task))
         return std::nullopt;
       Row from = *outside.flatten(low, task), to = *outside.flatten(high, task);
+      // Tiles outside.
       outside.less(from, to);
       outside.less({}, to);
       if (!above) {
@@ -188,11 +189,6 @@ LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
         return Relation(outside).sample();
       }
       Row end = *outside.flatten(extent, {});
-      Conjunction begins = outside;
-      begins.less(end, from);
-      if (!isa<AffineConstantExpr>(low))
-        if (auto point = Relation(begins).sample())
-          return point;
       int64_t reach = heightOf(access, d, rank) - 1;
       if (d == 0)
         reach += access.getBeyond();
@@ -242,6 +238,18 @@ LogicalResult PlanVerifier::verifyExtents() {
     for (AccessAttr access : phase.getAccessAttrs())
       if (failed(verifyReach(phase, access)))
         return failure();
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyWriters() {
+  for (auto buffer : program.getBody().getOps<BufferOp>()) {
+    int64_t writers = buffer.countWriters();
+    if (buffer.getWriters() && int64_t(*buffer.getWriters()) != writers)
+      return buffer.emitError()
+             << "@" << buffer.getSymName() << " is to be written by "
+             << *buffer.getWriters() << " phases, but " << writers
+             << " state it";
+  }
   return success();
 }
 

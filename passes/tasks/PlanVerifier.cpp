@@ -298,7 +298,7 @@ LogicalResult PlanVerifier::verify() {
 
 LogicalResult PlanVerifier::verifyAll() {
   if (failed(verifyMaps()) || failed(verifyCapacities()) ||
-      failed(verifyExtents()) ||
+      failed(verifyExtents()) || failed(verifyWriters()) ||
       failed(verifyMemory()) || failed(verifyBodies()) ||
       failed(verifyCounts()) || failed(verifyScopes()))
     return failure();

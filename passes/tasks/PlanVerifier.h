@@ -54,8 +54,12 @@ public:
   /// The whole proof.
   mlir::LogicalResult verify();
 
-  /// The last part of the proof by itself: what is read was written.
-  mlir::LogicalResult verifyValues() { return verifyReads(); }
+  /// What the proof says of values, by itself: what is read was written, by as
+  /// many phases as it is to be.
+  mlir::LogicalResult verifyContributions() {
+    return mlir::success(mlir::succeeded(verifyWriters()) &&
+                         mlir::succeeded(verifyReads()));
+  }
 
   /// Whether the proof goes through as far as two buffers that share bytes are
   /// concerned; reports nothing. Where a phase between a write of one and a
@@ -88,6 +92,7 @@ private:
   mlir::LogicalResult verifyCapacities();
   mlir::LogicalResult verifyReach(PhaseOp phase, AccessAttr access);
   mlir::LogicalResult verifyExtents();
+  mlir::LogicalResult verifyWriters();
   mlir::LogicalResult verifyMemory();
   mlir::LogicalResult verifyInput(BufferOp input);
   mlir::LogicalResult verifyState(BufferOp state);

@@ -3,6 +3,7 @@
 #include "passes/tasks/DecodeMessages.h"
 #include "passes/tasks/DoublePrecision.h"
 #include "passes/tasks/Passes.h"
+#include "passes/tasks/PlanRewrites.h"
 #include "passes/tasks/RankSums.h"
 #include "passes/tasks/StagePrograms.h"
 #include "passes/tasks/StepSums.h"
@@ -341,6 +342,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     describeStage(model, program);
     if (!model.getTraining())
       return success();
+    stateWriters(program);
     Builder builder(program.getContext());
     program->setAttr("event.longest_sequence", model.getMaxSeqAttr());
     program->setAttr("event.compute", builder.getStringAttr(compute));

@@ -62,7 +62,7 @@ std::string faultOf(mlir::ModuleOp module, ProgramOp changed = {}) {
       });
   if (failed(tasks::verifyStep(module)))
     return fault.empty() ? "nothing is said" : fault;
-  if (changed && failed(tasks::PlanVerifier(changed).verifyValues()))
+  if (changed && failed(tasks::PlanVerifier(changed).verifyContributions()))
     return fault.empty() ? "nothing is said" : fault;
   return "";
 }

@@ -687,10 +687,10 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
                 #event.access<write @r, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>] {
       event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
     }
+    // expected-error @+1 {{phase 'other' may be run by another worker than phase 'exchange' and does not wait for it, so that ranks may come to their exchanges in different orders}}
     event.phase "other" grid affine_map<()[rows, past, outputs] -> (outputs)> capacity [1]
       accesses [#event.access<read @g, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (5, 8)>,
                 #event.access<write @o, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (2, 32)>] attributes {distribution = #event<distribution cyclic>} {
-      // expected-error @+1 {{is run by another worker than the one of phase 'exchange', so that ranks might come to them in different orders}}
       event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @o, 40 by 32>]
     }
   }

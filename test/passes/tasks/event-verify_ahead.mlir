@@ -13,7 +13,7 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
   event.storage @ps bytes 512
   event.storage @ws bytes 512
   event.storage @ys bytes 16
-  event.buffer @part persistent : f32 extents affine_map<()[rows, past, outputs] -> (1, 32)> capacity [1, 32] strides [32, 1] in @ps {layers = 4, layer_stride = 32}
+  event.buffer @part persistent : f32 extents affine_map<()[rows, past, outputs] -> (1, 32)> capacity [1, 32] strides [32, 1] in @ps {carry = #event<carry kept>, layers = 4, layer_stride = 32}
   event.buffer @part.layer persistent : f32 extents affine_map<()[rows, past, outputs] -> (1, 32)> capacity [1, 32] strides [32, 1] in @ps
   event.buffer @w persistent : f32 extents affine_map<()[rows, past, outputs] -> (64)> capacity [64] strides [1] in @ws {layers = 2, layer_stride = 64, ring}
   event.buffer @w.layer persistent : f32 extents affine_map<()[rows, past, outputs] -> (64)> capacity [64] strides [1] in @ws

@@ -46,7 +46,7 @@
 // of the keys' last panel all 16.
 // CHECK: event.phase "attention" grid #[[HEAD_TILES]]
 // CHECK-SAME: #event.access<read @linear, (d0, d1)[s0, s1, s2] -> (d0 * 4, d1 * 16) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + 4, d1 * 16 + 16)>
-// CHECK-SAME: #event.access<read @k, (d0, d1)[s0, s1, s2] -> (0, d1, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1 + 19, d1 + 1, 8)>
+// CHECK-SAME: #event.access<read @k, (d0, d1)[s0, s1, s2] -> (0, d1, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1 + 19, d1 + 1, 8) beyond 15>
 // CHECK-SAME: #event.access<read @v, (d0, d1)[s0, s1, s2] -> (0, d1, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + s1 + 4, d1 + 1, 8)>
 
 // The carried value is updated in place: the residual is the tile itself.

@@ -59,9 +59,9 @@ model.program @step max_seq 64 training {
 // CHECK: event.storage @parameter.3.weights_memory bytes 256
 // What is gathered before the first layer is the first one forward, and backward
 // the last one: layer 2, which lies where layer 0 does.
-// CHECK: event.buffer @parameter.2.weights_part.layer persistent {{.*}} in @parameter.2.weights_part_memory{{ *$}}
+// CHECK: event.buffer @parameter.2.weights_part.layer persistent {{.*}} in @parameter.2.weights_part_memory {carry = #event<carry renewed>}
 // CHECK: event.buffer @parameter.2.weights.layer persistent {{.*}} in @parameter.2.weights_memory{{ *$}}
-// CHECK: event.buffer @parameter.2.weights_part.layer.2 persistent {{.*}} in @parameter.2.weights_part_memory {offset = 64 : i64}
+// CHECK: event.buffer @parameter.2.weights_part.layer.2 persistent {{.*}} in @parameter.2.weights_part_memory {carry = #event<carry renewed>, offset = 64 : i64}
 // CHECK: event.buffer @parameter.2.weights.layer.2 persistent {{.*}} in @parameter.2.weights_memory{{ *$}}
 
 // CHECK: event.segment "begin"
