@@ -28,7 +28,7 @@ class PlanBuilder;
 
 /// What a phase states of an access beside its box.
 struct AccessDetails {
-  /// Indices of the first dimension read beyond the extents and a tile's end.
+  /// Indices read beyond the extents and a tile's end.
   int64_t beyond = 0;
   /// Whether a write need not happen, and a read is of what was written.
   bool may = false;

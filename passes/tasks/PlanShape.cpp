@@ -189,9 +189,7 @@ LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
         return Relation(outside).sample();
       }
       Row end = *outside.flatten(extent, {});
-      int64_t reach = heightOf(access, d, rank) - 1;
-      if (d == 0)
-        reach += access.getBeyond();
+      int64_t reach = heightOf(access, d, rank) - 1 + access.getBeyond();
       outside.less(from, end);
       outside.less(sum(end, outside.constant(reach)), to);
       return Relation(outside).sample();

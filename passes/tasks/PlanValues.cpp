@@ -153,16 +153,18 @@ bool PlanVerifier::isWritten(PhaseOp reader, AccessAttr read) {
          (!repeats || succeeded(verifyRead(reader, read, /*isFirst=*/false)));
 }
 
-bool PlanVerifier::covers(PhaseOp phase, AccessAttr write) {
-  if (write.getMay())
-    return false;
-  BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
+bool PlanVerifier::covers(PhaseOp phase, AccessAttr access,
+                          std::optional<int64_t> outputs) {
+  BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
   unsigned rank = buffer.getExtents().getNumResults();
   Conjunction all(0, rank);
   requireSymbols(all, program);
   if (!requireInside(all, buffer.getExtents(), columnsFrom(0, rank)))
     return false;
-  return Relation(all).subtract(touched(phase, write, 0)).isEmpty();
+  if (outputs)
+    all.equal(all.variable(all.symbolColumn() + kOutputs),
+              all.constant(*outputs));
+  return Relation(all).subtract(touched(phase, access, 0)).isEmpty();
 }
 
 bool PlanVerifier::writesWhole(BufferOp buffer) {

@@ -71,8 +71,10 @@ public:
   /// Whether tasks before a read write all of it, in every iteration; reports
   /// nothing.
   bool isWritten(event::PhaseOp reader, event::AccessAttr read);
-  /// Whether the tasks of a phase write all of a buffer, in every step.
-  bool covers(event::PhaseOp phase, event::AccessAttr write);
+  /// Whether the tasks of a phase touch all of a buffer, in every step of so
+  /// many outputs.
+  bool covers(event::PhaseOp phase, event::AccessAttr access,
+              std::optional<int64_t> outputs = {});
   /// The same of all phases together; of a buffer with layers, of those of a
   /// segment that has an iteration for each.
   bool writesWhole(event::BufferOp buffer);

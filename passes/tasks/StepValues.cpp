@@ -256,13 +256,20 @@ std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
            SmallVector<int64_t>(evaluate(buffer.getExtents(), {}, {1, 0, 0})),
            bytes);
   };
-  if (hasSymbols(grid) || hasSymbols(low) || hasSymbols(high)) {
-    // A read may be of everything.
-    if (!access.getWrite() || verifier.covers(phase, access))
-      addAll();
-    return bytes.list();
-  }
   SmallVector<int64_t> symbols(kStepSymbols, 0);
+  bool varies = hasSymbols(grid) || hasSymbols(low) || hasSymbols(high);
+  int64_t tasks = 1;
+  if (!varies)
+    for (int64_t extent : evaluate(grid, {}, symbols))
+      tasks *= std::max<int64_t>(extent, 0);
+  // Of many tiles, all together are mostly the whole. A read that varies may be
+  // of everything.
+  constexpr int64_t few = 64;
+  if ((varies && !access.getWrite()) ||
+      ((varies || tasks > few) && verifier.covers(phase, access, outputs)))
+    addAll();
+  if (varies || !bytes.list().empty())
+    return bytes.list();
   SmallVector<int64_t> extents = evaluate(buffer.getExtents(), {}, symbols);
   forEachTask(evaluate(grid, {}, symbols), [&](ArrayRef<int64_t> task) {
     SmallVector<int64_t> from = evaluate(low, task, symbols),

@@ -710,7 +710,7 @@ static void tileSplit(model::AttentionOp op, const std::string &name,
   }
   // All parts, in the words of their grid.
   box.high[2] = parts * blocks;
-  phase.reads(partials, box, {.may = true});
+  phase.reads(partials, box, {.beyond = blocks - 1, .may = true});
   AttentionGate gate = readGate(phase, views, tiles, 1);
   phase.writes(views.out, result);
   phase.call("attention_merge",

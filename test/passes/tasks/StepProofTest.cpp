@@ -31,7 +31,7 @@ const Case kCases[] = {
     {"one rank", "llama-mha-tied", {}},
     {"parts of optimizer states", "llama-gqa", {{"dp", 2}}, "adamw", 1},
     {"two stages", "llama-mha-tied", {{"pp", 2}}},
-    {"matrices", "gpt2-hyper-sinkhorn", {}, "muon"},
+    {"matrices", "gpt2-small", {}, "muon"},
 };
 
 compiler::Plan planOf(const Case &test) {

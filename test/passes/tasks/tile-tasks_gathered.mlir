@@ -55,14 +55,14 @@ model.program @step max_seq 64 training {
 
 // Two layers, in turn, and one of what all layers have in common.
 // CHECK: event.storage @parameter.2.weights_memory bytes 512
-// CHECK: event.buffer @parameter.2.weights persistent {{.*}} {layer_stride = 64 : i64, layers = 2 : i64, ring}
+// CHECK: event.buffer @parameter.2.weights persistent {{.*}} {layer_stride = 64 : i64, layers = 2 : i64, ring, writers = 2 : i64}
 // CHECK: event.storage @parameter.3.weights_memory bytes 256
 // What is gathered before the first layer is the first one forward, and backward
 // the last one: layer 2, which lies where layer 0 does.
 // CHECK: event.buffer @parameter.2.weights_part.layer persistent {{.*}} in @parameter.2.weights_part_memory {carry = #event<carry renewed>}
-// CHECK: event.buffer @parameter.2.weights.layer persistent {{.*}} in @parameter.2.weights_memory{{ *$}}
+// CHECK: event.buffer @parameter.2.weights.layer persistent {{.*}} in @parameter.2.weights_memory {writers = 1 : i64}
 // CHECK: event.buffer @parameter.2.weights_part.layer.2 persistent {{.*}} in @parameter.2.weights_part_memory {carry = #event<carry renewed>, offset = 64 : i64}
-// CHECK: event.buffer @parameter.2.weights.layer.2 persistent {{.*}} in @parameter.2.weights_memory{{ *$}}
+// CHECK: event.buffer @parameter.2.weights.layer.2 persistent {{.*}} in @parameter.2.weights_memory {writers = 1 : i64}
 
 // CHECK: event.segment "begin"
 // CHECK-NEXT: event.phase "parameters"

@@ -49,7 +49,7 @@ model.program @step max_seq 64 training {
 
 // CHECK: event.mesh ["dp", "tp"] sizes [2, 1] batch ["dp"]
 // CHECK: event.storage @parameter.2.received_memory bytes 2304
-// CHECK-NEXT: event.buffer @parameter.2.received transient : f32 extents {{.*}} capacity [2, 96] strides [96, 1] in @parameter.2.received_memory {layer_stride = 192 : i64, layers = 3 : i64}
+// CHECK-NEXT: event.buffer @parameter.2.received transient : f32 extents {{.*}} capacity [2, 96] strides [96, 1] in @parameter.2.received_memory {layer_stride = 192 : i64, layers = 3 : i64, writers = 2 : i64}
 // The table is complete behind the stack only.
 // CHECK: event.segment "begin"
 // CHECK-NOT: event.exchange

@@ -41,7 +41,7 @@
 
 // The merge has the op's name, and a task for each query head.
 // CHECK: event.phase "attention" grid #[[HEADS]] capacity [1, 4]
-// CHECK-SAME: #event.access<read @attention.partial, (d0, d1)[s0, s1, s2] -> (d0 * 4, d1, 0, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + 4, d1 + 1, ((s0 + s1) ceildiv 128) * 2, 10)>
+// CHECK-SAME: #event.access<may read @attention.partial, (d0, d1)[s0, s1, s2] -> (d0 * 4, d1, 0, 0) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + 4, d1 + 1, ((s0 + s1) ceildiv 128) * 2, 10) beyond 1>
 // CHECK-SAME: #event.access<write @attention, (d0, d1)[s0, s1, s2] -> (d0 * 4, d1 * 8) to (d0, d1)[s0, s1, s2] -> (d0 * 4 + 4, d1 * 8 + 8)>
 // CHECK-SAME: waits [#event.wait<@attention.partial.done, (d0, d1)[s0, s1, s2] -> (d0, d1 floordiv 2) to (d0, d1)[s0, s1, s2] -> (d0 + 1, (d1 + 1) ceildiv 2)>]
 // CHECK-NEXT: event.call "attention_merge"

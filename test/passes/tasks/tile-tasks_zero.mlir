@@ -67,10 +67,10 @@ model.program @step max_seq 64 training {
 // part: of 192 elements blocks of 16, of which each of two ranks has 6.
 // CHECK: event.buffer @place persistent : i32 {{.*}} {carry = #event<carry kept>, description = {places = [{axes = ["dp"], dimension = 0 : i64, extent = 2 : i64}], role = "places"}}
 // CHECK: event.storage @parameter.2.received_memory bytes 2304
-// CHECK: event.buffer @parameter.2.received persistent : f32 {{.*}} capacity [2, 96] strides [96, 1] in @parameter.2.received_memory {layer_stride = 192 : i64, layers = 3 : i64}
+// CHECK: event.buffer @parameter.2.received persistent : f32 {{.*}} capacity [2, 96] strides [96, 1] in @parameter.2.received_memory {layer_stride = 192 : i64, layers = 3 : i64, writers = 3 : i64}
 // CHECK: event.buffer @parameter.2.gradient_part persistent : f32 {{.*}} capacity [96] strides [1] in @parameter.2.received_memory {description = {{{.*}}layers = 3 : i64, {{.*}}role = "gradient", shape = [96], shards = [{axes = ["dp"], dimension = 0 : i64, extent = 192 : i64, flat = [24, 8], granularity = 16 : i64, units = [6, 6]}]}, layer_stride = 192 : i64, layers = 3 : i64, offset = 96 : i64}
 // CHECK: event.buffer @parameter.3.received transient
-// CHECK: event.buffer @parameter.2.average persistent : f32 {{.*}} capacity [6, 16] {{.*}} {carry = #event<carry renewed>, description = {{{.*}}role = "optimizer", {{.*}}layers = 3 : i64}
+// CHECK: event.buffer @parameter.2.average persistent : f32 {{.*}} capacity [6, 16] {{.*}} {carry = #event<carry renewed>, description = {{{.*}}role = "optimizer", {{.*}}layers = 3 : i64, writers = 1 : i64}
 
 // CHECK: event.segment "layers.backward"
 // CHECK: event.exchange all_to_all over ["dp"] for "reduce_scatter" [#event.transfer<@parameter.2.gradient to @parameter.2.received, 192 by 96>]
