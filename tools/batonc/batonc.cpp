@@ -53,7 +53,8 @@ static int compileCommand(int argc, char **argv) {
   Choice emit{
       "--emit",
       "exe",
-      {"schedule", "model", "dist", "event", "llvm", "cuda", "object", "exe"},
+      {"schedule", "model", "dist", "event", "plan-json", "llvm", "cuda",
+       "object", "exe"},
       {}};
   flags.addTo(app);
   app.add_option("-o", options.output,
@@ -61,8 +62,8 @@ static int compileCommand(int argc, char **argv) {
                  "without it");
   app.add_option("--emit", emit.value,
                  "print the default schedule, or stop at a stage: schedule, "
-                 "model, dist (as --mesh cuts it), event, llvm, cuda, object, "
-                 "exe");
+                 "model, dist (as --mesh cuts it), event, plan-json (the plan, not "
+                 "proved, as check-plan reads it), llvm, cuda, object, exe");
   bool noCache = false;
   app.add_flag("--no-cache", noCache,
                "neither look for code among what was compiled before, in "
@@ -87,6 +88,7 @@ static int compileCommand(int argc, char **argv) {
   const std::pair<const char *, Stage> stages[] = {
       {"schedule", Stage::schedule}, {"model", Stage::model},
       {"dist", Stage::dist},         {"event", Stage::event},
+      {"plan-json", Stage::planJson},
       {"llvm", Stage::llvm},         {"cuda", Stage::cuda},
       {"object", Stage::object},     {"exe", Stage::executable}};
   for (auto [name, stage] : stages)
