@@ -74,17 +74,27 @@ static BufferOp describedIn(ProgramOp program, BufferOp buffer) {
   return buffer;
 }
 
+static bool sharesRing(ProgramOp program, BufferOp buffer) {
+  return llvm::any_of(program.getBody().getOps<BufferOp>(), [&](BufferOp other) {
+    return other.getRing() && (other == buffer ||
+                               (buffer.getStorage() &&
+                                other.getStorageAttr() ==
+                                    buffer.getStorageAttr()));
+  });
+}
+
 /// Until the dialect says itself how long a persistent buffer's values live
 /// (`carry`), by what it is described as. A summary is the last step's until
 /// there is another; losses are those of the last stage, and elsewhere stay the
-/// zeros with which memory begins. What ranks gather for a layer (a ring) is
-/// gathered anew.
+/// zeros with which memory begins, as does what nobody writes (kept, of which
+/// there are no several). What ranks gather for a layer, whether seen as a ring
+/// or as one of its copies, is gathered anew.
 static json carryOf(ProgramOp program, BufferOp buffer) {
   if (mlir::Attribute carry = buffer->getAttr("carry")) {
     json text = textOrNull(carry);
     return text.is_null() ? json(llvm::to_string(carry)) : text;
   }
-  if (buffer.getKind() != BufferKind::persistent || buffer.getRing())
+  if (buffer.getKind() != BufferKind::persistent || sharesRing(program, buffer))
     return nullptr;
   BufferOp described = describedIn(program, buffer);
   if (!described.getDescription())
@@ -94,7 +104,9 @@ static json carryOf(ProgramOp program, BufferOp buffer) {
   llvm::StringRef role = describedAs(described, "role");
   if (role == "parameter" || role == "optimizer")
     return "renewed";
-  return role == "summary" || role == "loss" ? json("kept") : json();
+  bool isConstant = role == "kept" && describedAs(described, "slot").empty();
+  return role == "summary" || role == "loss" || isConstant ? json("kept")
+                                                           : json();
 }
 
 static json bufferOf(ProgramOp program, BufferOp buffer) {

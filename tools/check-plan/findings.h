@@ -14,18 +14,19 @@ struct Finding {
   /// "schedule"
   std::string kind;
   std::string message;
+  /// Tells it from others of its kind.
+  std::string fault;
 };
 
 /// Each fault once, however many tasks show it.
 class Findings {
 public:
-  static constexpr size_t limit = 100;
+  static constexpr size_t limit = 1000;
 
-  /// `fault` tells it from others of its kind.
   void add(const std::string &kind, const std::string &fault,
            const std::string &message) {
     if (list.size() < limit && seen.insert(kind + '\n' + fault).second)
-      list.push_back({kind, context + message});
+      list.push_back({kind, context + message, fault});
   }
   bool has(const std::string &kind, const std::string &fault) const {
     return list.size() >= limit || seen.count(kind + '\n' + fault) > 0;

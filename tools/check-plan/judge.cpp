@@ -13,16 +13,17 @@ constexpr size_t max_single_tasks = 16384;
 /// A step of all ranks.
 class StepJudge {
 public:
-  StepJudge(const Plan &plan, const Instance &instance, uint32_t program)
-      : plan(plan), instance(instance), program(program), regions(plan) {}
+  StepJudge(const Plan &plan, const Instance &instance, uint32_t program,
+            bool all)
+      : plan(plan), instance(instance), program(program), all(all),
+        regions(plan) {}
 
   Verdict judge() {
     context(0, false);
     place_ranks();
-    if (verdict.findings.empty())
-      regions.finish();
+    regions.finish();
     for (uint32_t workers : instance.workers)
-      if (findings.list.empty())
+      if (all || findings.list.empty())
         run(workers);
     verdict.findings = std::move(findings.list);
     return std::move(verdict);
@@ -102,8 +103,6 @@ private:
                     std::to_string(max_single_tasks) + " at most");
       deals.try_emplace(&program, program, workers, findings);
     }
-    if (!findings.list.empty())
-      return;
     std::vector<Memory> memories;
     for (size_t i = 0; i < ranks.size(); ++i) {
       ranks[i].deals.clear();
@@ -148,6 +147,7 @@ private:
   const Plan &plan;
   const Instance &instance;
   const uint32_t program;
+  const bool all;
   Regions regions;
   Findings findings;
   Verdict verdict;
@@ -228,19 +228,20 @@ std::vector<Instance> baton::check::choose_instances(
   return instances;
 }
 
-Verdict baton::check::judge(const Plan &plan, const Instance &instance) {
+Verdict baton::check::judge(const Plan &plan, const Instance &instance,
+                            bool all) {
   if (!fits(plan, instance.symbols))
     throw Error("no program takes a step of " +
                 std::to_string(instance.symbols.rows) + " rows, past " +
                 std::to_string(instance.symbols.past) + ", outputs " +
                 std::to_string(instance.symbols.outputs));
   if (!plan.places.empty())
-    return StepJudge(plan, instance, plan.places[0][0].program).judge();
+    return StepJudge(plan, instance, plan.places[0][0].program, all).judge();
   Verdict verdict;
   for (uint32_t program = 0; program < plan.programs.size(); ++program) {
     if (!::fits(plan.programs[program], instance.symbols))
       continue;
-    Verdict own = StepJudge(plan, instance, program).judge();
+    Verdict own = StepJudge(plan, instance, program, all).judge();
     verdict.tasks += own.tasks;
     verdict.findings.insert(verdict.findings.end(), own.findings.begin(),
                             own.findings.end());

@@ -78,9 +78,9 @@ std::vector<Instance> choose_instances(const Plan &plan,
                                        std::optional<int64_t> outputs,
                                        std::vector<uint32_t> workers);
 
-/// The first number of workers with a fault ends it. Throws Error when the
-/// instance is too large, or no instance of the plan.
-Verdict judge(const Plan &plan, const Instance &instance);
+/// The first number of workers with a fault ends it, unless all are asked for.
+/// Throws Error when the instance is too large, or no instance of the plan.
+Verdict judge(const Plan &plan, const Instance &instance, bool all = false);
 
 } // namespace baton::check
 

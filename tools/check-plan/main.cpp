@@ -27,6 +27,7 @@ static const char help[] =
     "  --workers W   1 to 1024 workers; all: one for each task, so that only "
     "events\n                order tasks (small steps); 1, 2, 3 and 8 without "
     "it\n"
+    "  --all         go on behind a fault, to find others\n"
     "  --json        print one JSON object, with all faults that were found\n"
     "  --help        print this help\n\n"
     "Found are: races and pairs of tasks in the wrong order; values that nobody "
@@ -44,7 +45,7 @@ struct Options {
   std::string file;
   std::optional<int64_t> rows, past, outputs;
   std::vector<uint32_t> workers;
-  bool as_json = false, wants_help = false;
+  bool as_json = false, all = false, wants_help = false;
 };
 } // namespace
 
@@ -68,6 +69,10 @@ static Options parse(int argc, char **argv) {
     }
     if (flag == "--json") {
       options.as_json = true;
+      continue;
+    }
+    if (flag == "--all") {
+      options.all = true;
       continue;
     }
     if (flag.empty() || flag[0] != '-') {
@@ -121,12 +126,15 @@ static int check(const Options &options) {
     throw Error(options.file + ": no program takes such a step");
   Verdict verdict;
   size_t judged = 0;
+  std::set<std::string> faults;
   for (const Instance &instance : instances) {
-    if (!verdict.accepted())
+    if (!options.all && !verdict.accepted())
       break;
-    Verdict own = judge(plan, instance);
+    Verdict own = judge(plan, instance, options.all);
     verdict.tasks += own.tasks;
-    verdict.findings = std::move(own.findings);
+    for (Finding &finding : own.findings)
+      if (faults.insert(finding.kind + '\n' + finding.fault).second)
+        verdict.findings.push_back(std::move(finding));
     ++judged;
   }
   if (options.as_json) {

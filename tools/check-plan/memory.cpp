@@ -159,6 +159,15 @@ bool Memory::starts(const ProgramRun &run, uint32_t task, const Touch &touch,
   return false;
 }
 
+/// The first layer of a ring may be brought through another buffer, before the
+/// segment that turns the ring.
+bool Memory::takes_first(const ProgramRun &run, uint32_t task,
+                         const Touch &touch) const {
+  return buffer(run.unrolled, touch).ring &&
+         run.unrolled.tasks[task].iteration == 0 &&
+         !run.unrolled.phase(task).ahead;
+}
+
 void Memory::read(const ProgramRun &run, uint32_t task, const Touch &touch) {
   const Unrolled &in = run.unrolled;
   const uint32_t storage = regions.box(touch.box).storage;
@@ -181,7 +190,8 @@ void Memory::read(const ProgramRun &run, uint32_t task, const Touch &touch) {
     else if (run.deal.position[*same] < run.deal.position[task])
       *same = task;
     const uint32_t owner_now = held[region].owner;
-    if (owner_now == who)
+    if (owner_now == who ||
+        (owner_now == carried && takes_first(run, task, touch)))
       continue;
     const std::string fault =
         in.program->name + in.phase(task).name + buffer(in, touch).name;

@@ -55,6 +55,8 @@ private:
                    const Touch &touch, uint32_t region);
   bool starts(const ProgramRun &run, uint32_t task, const Touch &touch,
               uint32_t region) const;
+  bool takes_first(const ProgramRun &run, uint32_t task,
+                   const Touch &touch) const;
   std::string name(const ProgramRun &run, uint32_t task) const;
   std::string touched(const ProgramRun &run, uint32_t task, uint32_t storage,
                       uint32_t region, bool writes) const;
