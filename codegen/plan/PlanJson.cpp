@@ -75,12 +75,13 @@ static BufferOp describedIn(ProgramOp program, BufferOp buffer) {
 }
 
 static bool sharesRing(ProgramOp program, BufferOp buffer) {
-  return llvm::any_of(program.getBody().getOps<BufferOp>(), [&](BufferOp other) {
-    return other.getRing() && (other == buffer ||
-                               (buffer.getStorage() &&
-                                other.getStorageAttr() ==
-                                    buffer.getStorageAttr()));
-  });
+  return llvm::any_of(
+      program.getBody().getOps<BufferOp>(), [&](BufferOp other) {
+        return other.getRing() &&
+               (other == buffer ||
+                (buffer.getStorage() &&
+                 other.getStorageAttr() == buffer.getStorageAttr()));
+      });
 }
 
 /// Until the dialect says itself how long a persistent buffer's values live
@@ -134,9 +135,8 @@ static json bufferOf(ProgramOp program, BufferOp buffer) {
 static json storagesOf(ProgramOp program) {
   json result = json::object();
   for (auto storage : program.getBody().getOps<StorageOp>())
-    result[storage.getSymName().str()] = {{"bytes", storage.getBytes()},
-                                          {"scope", "transient"},
-                                          {"slot", ""}};
+    result[storage.getSymName().str()] = {
+        {"bytes", storage.getBytes()}, {"scope", "transient"}, {"slot", ""}};
   const bool isPart = program->hasAttr("event.part");
   for (auto buffer : program.getBody().getOps<BufferOp>()) {
     if (!buffer.getStorage() || buffer.getKind() == BufferKind::transient)
@@ -193,11 +193,12 @@ static json messageOf(MessageOp message) {
   json tensors = json::array();
   for (mlir::FlatSymbolRefAttr tensor : message.getBuffers())
     tensors.push_back(tensor.getValue().str());
-  return {{"direction", stringifyMessageDirection(message.getDirection()).str()},
-          {"peer", stringifyMessagePeer(message.getPeer()).str()},
-          {"axis", message.getAxis().str()},
-          {"channel", message.getChannel().str()},
-          {"tensors", std::move(tensors)}};
+  return {
+      {"direction", stringifyMessageDirection(message.getDirection()).str()},
+      {"peer", stringifyMessagePeer(message.getPeer()).str()},
+      {"axis", message.getAxis().str()},
+      {"channel", message.getChannel().str()},
+      {"tensors", std::move(tensors)}};
 }
 
 static json bodyOf(PhaseOp phase) {
@@ -228,16 +229,17 @@ static json phaseOf(PhaseOp phase) {
     notify = {{"event", attribute->getEvent().getValue().str()},
               {"index", textsOf(attribute->getIndex())}};
   PhaseOp::RowTiles tiles = phase.getRowTiles();
-  return {{"name", phase.getName().str()},
-          {"grid", textsOf(phase.getGrid())},
-          {"capacity", phase.getCapacity().vec()},
-          {"distribution", stringifyDistribution(phase.getDistribution()).str()},
-          {"row_tiles", {{"rows", textOf(tiles.rows)}, {"size", tiles.size}}},
-          {"ahead", phase.getAhead()},
-          {"accesses", std::move(accesses)},
-          {"waits", std::move(waits)},
-          {"notify", std::move(notify)},
-          {"body", bodyOf(phase)}};
+  return {
+      {"name", phase.getName().str()},
+      {"grid", textsOf(phase.getGrid())},
+      {"capacity", phase.getCapacity().vec()},
+      {"distribution", stringifyDistribution(phase.getDistribution()).str()},
+      {"row_tiles", {{"rows", textOf(tiles.rows)}, {"size", tiles.size}}},
+      {"ahead", phase.getAhead()},
+      {"accesses", std::move(accesses)},
+      {"waits", std::move(waits)},
+      {"notify", std::move(notify)},
+      {"body", bodyOf(phase)}};
 }
 
 //===----------------------------------------------------------------------===//
@@ -338,8 +340,7 @@ private:
     // The place of what is kept for a microbatch of a chunk.
     std::map<std::pair<int64_t, int64_t>, int64_t> slots;
     std::set<int64_t> taken;
-    std::istringstream words(
-        mlir::cast<mlir::StringAttr>(tables[place]).str());
+    std::istringstream words(mlir::cast<mlir::StringAttr>(tables[place]).str());
     for (std::string word; words >> word;) {
       auto [number, part] = llvm::StringRef(word).drop_front().split('.');
       int64_t microbatch = 0, chunk = 0;

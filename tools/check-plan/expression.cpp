@@ -24,7 +24,8 @@ public:
 
 private:
   [[noreturn]] void fail() const {
-    throw Error("'" + text + "' is no expression of d0, d1, ..., rows, past, "
+    throw Error("'" + text +
+                "' is no expression of d0, d1, ..., rows, past, "
                 "outputs");
   }
   size_t skip() {

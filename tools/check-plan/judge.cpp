@@ -63,8 +63,8 @@ private:
     Symbols symbols = instance.symbols;
     for (size_t axis = 0; axis < place.size(); ++axis)
       if (first.batch[axis])
-        symbols.rows = std::max<int64_t>(
-            {1, symbols.outputs, symbols.rows - place[axis]});
+        symbols.rows =
+            std::max<int64_t>({1, symbols.outputs, symbols.rows - place[axis]});
     std::vector<Call> calls = {{program, 0, 0, 0}};
     for (size_t axis = 0; axis < place.size() && !plan.places.empty(); ++axis)
       if (first.axes[axis] == plan.axis)
@@ -87,8 +87,8 @@ private:
   const Unrolled &unrolled(const Call &call, const Symbols &symbols) {
     auto [found, is_new] = programs.try_emplace({call, symbols});
     if (is_new)
-      found->second = unroll(plan.programs[call.program], call, symbols,
-                             regions, findings);
+      found->second =
+          unroll(plan.programs[call.program], call, symbols, regions, findings);
     return found->second;
   }
 

@@ -23,17 +23,20 @@ static const char help[] =
     "Usage: check-plan PLAN.json [OPTIONS]\n\n"
     "  --rows N      rows of the step to judge; several usual ones without it\n"
     "  --past N      positions before them\n"
-    "  --outputs N   rows that get logits; in training 1 when the step updates\n"
+    "  --outputs N   rows that get logits; in training 1 when the step "
+    "updates\n"
     "  --workers W   1 to 1024 workers; all: one for each task, so that only "
     "events\n                order tasks (small steps); 1, 2, 3 and 8 without "
     "it\n"
     "  --all         go on behind a fault, to find others\n"
     "  --json        print one JSON object, with all faults that were found\n"
     "  --help        print this help\n\n"
-    "Found are: races and pairs of tasks in the wrong order; values that nobody "
+    "Found are: races and pairs of tasks in the wrong order; values that "
+    "nobody "
     "has\nwritten, or somebody has overwritten; deadlocks; words that get "
     "another number of\nnotifications than their event counts; exchanges and "
-    "messages that do not match;\nelements outside of their storage; tasks that "
+    "messages that do not match;\nelements outside of their storage; tasks "
+    "that "
     "nobody runs.\n\n"
     "Example:\n"
     "  batonc ./llama --emit=plan-json -o plan.json\n"
@@ -98,7 +101,8 @@ static Options parse(int argc, char **argv) {
     else
       throw Error(flag + " is unknown; see check-plan --help");
     if (flag == "--workers" && options.workers[0] > 1024)
-      throw Error("--workers: " + value + " is out of range, expected 1 to "
+      throw Error("--workers: " + value +
+                  " is out of range, expected 1 to "
                   "1024, or all");
   }
   if (options.file.empty())
@@ -119,9 +123,8 @@ static json read(const std::string &path) {
 
 static int check(const Options &options) {
   const Plan plan = parse_plan(read(options.file));
-  const std::vector<Instance> instances =
-      choose_instances(plan, options.rows, options.past, options.outputs,
-                       options.workers);
+  const std::vector<Instance> instances = choose_instances(
+      plan, options.rows, options.past, options.outputs, options.workers);
   if (instances.empty())
     throw Error(options.file + ": no program takes such a step");
   Verdict verdict;

@@ -33,8 +33,8 @@ uint32_t Memory::owner(const Unrolled &in, const Touch &touch) {
   const Buffer &of = buffer(in, touch);
   if (of.kind != Buffer::Kind::Transient && !of.ring)
     return carried;
-  auto [found, is_new] = owners.emplace(
-      std::tuple(in.call.program, touch.buffer, touch.layer), 0);
+  auto [found, is_new] =
+      owners.emplace(std::tuple(in.call.program, touch.buffer, touch.layer), 0);
   if (is_new)
     found->second = uint32_t(owners.size()) + carried;
   return found->second;
@@ -180,11 +180,10 @@ void Memory::read(const ProgramRun &run, uint32_t task, const Touch &touch) {
     if (user.writer != ~0u)
       check_order(run, user.writer, task, touch, region);
     // The last reader on a worker stands for all on it.
-    auto same = std::find_if(user.readers.begin(), user.readers.end(),
-                             [&](uint32_t other) {
-                               return run.deal.worker[other] ==
-                                      run.deal.worker[task];
-                             });
+    auto same = std::find_if(
+        user.readers.begin(), user.readers.end(), [&](uint32_t other) {
+          return run.deal.worker[other] == run.deal.worker[task];
+        });
     if (same == user.readers.end())
       user.readers.push_back(task);
     else if (run.deal.position[*same] < run.deal.position[task])
@@ -208,7 +207,30 @@ void Memory::read(const ProgramRun &run, uint32_t task, const Touch &touch) {
   }
 }
 
+/// Nobody says in which order a task touches what it does: it may write what it
+/// reads, but not another value's bytes.
+void Memory::check_itself(const ProgramRun &run, uint32_t task,
+                          const Touch &touch) {
+  const Unrolled &in = run.unrolled;
+  for (const Touch &other : in.touched(task)) {
+    if (regions.box(other.box).storage != regions.box(touch.box).storage ||
+        owner(in, other) == owner(in, touch))
+      continue;
+    std::span<const uint32_t> list = regions.regions(other.box);
+    for (uint32_t region : regions.regions(touch.box))
+      if (std::find(list.begin(), list.end(), region) != list.end())
+        return findings.add(
+            "race",
+            in.phase(task).name + '\n' + buffer(in, touch).name + '\n' +
+                buffer(in, other).name,
+            name(run, task) + " writes " + regions.element(touch.box, region) +
+                (other.write ? ", and also " : ", and reads ") +
+                regions.element(other.box, region) + " in the same bytes");
+  }
+}
+
 void Memory::write(const ProgramRun &run, uint32_t task, const Touch &touch) {
+  check_itself(run, task, touch);
   std::vector<Users> &of = users[regions.box(touch.box).storage];
   of.resize(contents(run.unrolled, touch).size());
   for (uint32_t region : regions.regions(touch.box)) {
@@ -236,7 +258,8 @@ void Memory::leave(const ProgramRun &run, const Touch &touch, bool happens) {
   }
 }
 
-/// What ranks move has to be what the phase says that it touches.
+/// What ranks move, and what the runtime takes, has to be what the phase says
+/// that it touches.
 void Memory::deliver(const ProgramRun &run, uint32_t task, const Moved &moved) {
   const Unrolled &in = run.unrolled;
   std::set<uint32_t> stated;
@@ -247,11 +270,14 @@ void Memory::deliver(const ProgramRun &run, uint32_t task, const Moved &moved) {
         stated.insert(region);
   for (uint32_t region : regions.regions(moved.touch.box))
     if (!stated.count(region))
-      return findings.add(
-          "exchange", in.phase(task).name + buffer(in, moved.touch).name,
-          name(run, task) + (moved.touch.write ? " receives " : " sends ") +
-              regions.element(moved.touch.box, region) +
-              ", which no access of it states");
+      return findings.add("exchange",
+                          in.phase(task).name + buffer(in, moved.touch).name,
+                          name(run, task) +
+                              (moved.touch.write         ? " receives "
+                               : in.phase(task).advances ? " hands over "
+                                                         : " sends ") +
+                              regions.element(moved.touch.box, region) +
+                              ", which no access of it states");
   if (moved.touch.write)
     leave(run, moved.touch, true);
 }
@@ -272,8 +298,9 @@ void Memory::end_step(std::span<const Unrolled *const> programs) {
     for (const Touch &touch : in->past)
       expect(*in, touch, false, ", a row of an earlier step, is overwritten");
     for (const Touch &touch : in->kept)
-      expect(*in, touch, false, ", which later steps read, does not hold what "
-                                "it held");
+      expect(*in, touch, false,
+             ", which later steps read, does not hold what "
+             "it held");
     if (in->symbols.outputs > 0)
       for (const Touch &touch : in->renewed)
         expect(*in, touch, true, " is not renewed by a step that has outputs");

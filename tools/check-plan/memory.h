@@ -48,6 +48,7 @@ private:
   void hold(const Unrolled &in, const Touch &touch);
   void start(const Unrolled &in);
   void read(const ProgramRun &run, uint32_t task, const Touch &touch);
+  void check_itself(const ProgramRun &run, uint32_t task, const Touch &touch);
   void write(const ProgramRun &run, uint32_t task, const Touch &touch);
   void leave(const ProgramRun &run, const Touch &touch, bool happens);
   void deliver(const ProgramRun &run, uint32_t task, const Moved &moved);

@@ -67,7 +67,8 @@ private:
                    const std::string &what) const {
     auto found = names.find(name.get<std::string>());
     if (found == names.end())
-      fail(what + " names '" + name.get<std::string>() + "', which is not there");
+      fail(what + " names '" + name.get<std::string>() +
+           "', which is not there");
     return found->second;
   }
 
@@ -136,8 +137,9 @@ private:
                                          : Buffer::Kind::Transient;
     if (buffer.kind == Buffer::Kind::Transient && kind != "transient")
       fail(what + " is of an unknown kind, " + kind);
-    std::string carry =
-        json.contains("carry") && json["carry"].is_string() ? json["carry"] : "";
+    std::string carry = json.contains("carry") && json["carry"].is_string()
+                            ? json["carry"]
+                            : "";
     buffer.carry = carry == "kept"      ? Buffer::Carry::Kept
                    : carry == "renewed" ? Buffer::Carry::Renewed
                                         : Buffer::Carry::Step;
@@ -219,7 +221,8 @@ private:
     segment.repeat = json.value("repeat", int64_t(1));
     segment.reverse = json.value("reverse", false);
     if (segment.repeat < 1 || segment.repeat > 1 << 20)
-      fail("'s segment " + segment.name + " repeats less than once, or too "
+      fail("'s segment " + segment.name +
+           " repeats less than once, or too "
            "often");
     result.segments.push_back(std::move(segment));
     for (const auto &phase : json.at("phases"))
@@ -281,8 +284,8 @@ private:
       access.where = expressions(json["where"], -1, rank, what);
   }
 
-  void read_notification(const json &json, size_t rank,
-                         const std::string &what, Phase &phase) {
+  void read_notification(const json &json, size_t rank, const std::string &what,
+                         Phase &phase) {
     auto notify = json.find("notify");
     if (notify == json.end() || notify->is_null())
       return;
@@ -304,7 +307,8 @@ private:
   }
 
   void read_body(const json &body, const std::string &what, Phase &phase) {
-    phase.advances = body.contains("advance");
+    if (auto found = body.find("advance"); found != body.end())
+      phase.advances = look_up(buffers, *found, what);
     if (auto found = body.find("exchange"); found != body.end()) {
       Exchange exchange;
       std::string kind = found->at("kind");

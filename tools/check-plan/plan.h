@@ -66,7 +66,8 @@ struct Phase {
   Expressions word;
   std::optional<Exchange> exchange;
   std::optional<Message> message;
-  bool advances = false;
+  /// What it hands to the runtime.
+  std::optional<uint32_t> advances;
 
   bool meets_ranks() const { return exchange || message; }
 };

@@ -33,13 +33,13 @@ uint32_t Regions::add(const Call &call, uint32_t buffer, int64_t copy,
     if (low[d] >= high[d])
       return none;
   const Program &program = plan.programs[call.program];
-  const Storage &storage =
-      program.storages[program.buffers[buffer].storage];
+  const Storage &storage = program.storages[program.buffers[buffer].storage];
   const int64_t place = storage.slot == "microbatch" ? call.microbatch
                         : storage.slot == "chunk"    ? call.chunk
                                                      : 0;
-  Box box{call.program, buffer, storage_number(call, storage), copy,
-          place * storage.bytes, pool.size()};
+  Box box{
+      call.program,          buffer,     storage_number(call, storage), copy,
+      place * storage.bytes, pool.size()};
   uint64_t hash = mix(call.program ^ mix(buffer ^ mix(copy ^ mix(box.shift))));
   for (size_t d = 0; d < low.size(); ++d)
     hash = mix(hash ^ mix(low[d] ^ mix(high[d])));
@@ -85,7 +85,8 @@ void Regions::visit_runs(const Box &box, Visitor &&visit) const {
   size_t outer = rank;
   int64_t length = 1;
   while (!interleaved && outer > 0 &&
-         (of.strides[outer - 1] == length || high[outer - 1] - low[outer - 1] == 1))
+         (of.strides[outer - 1] == length ||
+          high[outer - 1] - low[outer - 1] == 1))
     --outer, length *= high[outer] - low[outer];
   int64_t index[max_dimensions], begin = 0, end = -1;
   std::copy(low, low + rank, index);
@@ -107,8 +108,8 @@ void Regions::visit_runs(const Box &box, Visitor &&visit) const {
       index[along] = low[along];
     }
     size_t d = outer;
-    while (d > 0 && ((interleaved && d - 1 == along) ||
-                     ++index[d - 1] >= high[d - 1])) {
+    while (d > 0 &&
+           ((interleaved && d - 1 == along) || ++index[d - 1] >= high[d - 1])) {
       --d;
       index[d] = low[d];
     }

@@ -304,8 +304,10 @@ bool Run::pass_message(size_t rank, uint32_t worker, uint32_t task) {
   const Parcel &sent = channel.parcels.front();
   if (sent.shapes != parcel.shapes)
     findings.add("message", key,
-                 parcel.name + " receives tensors of other number or shape "
-                               "than " + sent.name + " sends");
+                 parcel.name +
+                     " receives tensors of other number or shape "
+                     "than " +
+                     sent.name + " sends");
   channel.parcels.pop_front();
   return true;
 }
@@ -321,21 +323,22 @@ void Run::report_deadlock() {
       if (run.next[worker] < run.deal.lists[worker].size())
         least = std::min(least, run.deal.lists[worker][run.next[worker]]);
     const Phase &phase = run.unrolled.phase(least);
-    const ProgramRun::Waiting &waiting =
-        run.waiting[run.deal.worker[least]];
+    const ProgramRun::Waiting &waiting = run.waiting[run.deal.worker[least]];
     std::string what = phase.exchange ? " for ranks that do not come"
                                       : " for a message that nobody sends";
     if (waiting.wait < phase.waits.size()) {
       const Wait &wait = phase.waits[waiting.wait];
       int64_t at[max_dimensions];
       run.unrolled.coordinates(least, at);
-      run.unrolled.visit_words(wait, at, waiting.word, [&](size_t word,
-                                                           size_t) {
-        const size_t number = run.unrolled.counters[wait.event].first + word;
-        what = " for word " + run.unrolled.word_name(number) + ", which has " +
-               std::to_string(run.counts[number]) + " notifications";
-        return false;
-      });
+      run.unrolled.visit_words(
+          wait, at, waiting.word, [&](size_t word, size_t) {
+            const size_t number =
+                run.unrolled.counters[wait.event].first + word;
+            what = " for word " + run.unrolled.word_name(number) +
+                   ", which has " + std::to_string(run.counts[number]) +
+                   " notifications";
+            return false;
+          });
     }
     findings.add("deadlock", phase.name,
                  name(rank, least) + " waits for ever" + what);

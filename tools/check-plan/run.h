@@ -94,8 +94,8 @@ public:
     std::vector<bool> ends_step;
   };
   /// Called when a rank has run a program.
-  using Ended = std::function<void(size_t rank, size_t program,
-                                   const ProgramRun &run)>;
+  using Ended =
+      std::function<void(size_t rank, size_t program, const ProgramRun &run)>;
 
   Run(std::vector<Rank> ranks, bool each, Findings &findings, Ended ended)
       : ranks(std::move(ranks)), each(each), findings(findings),

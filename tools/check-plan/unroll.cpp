@@ -155,7 +155,9 @@ private:
       if (phase.exchange)
         add_transfers(*phase.exchange, task);
       if (phase.message)
-        add_tensors(*phase.message, task);
+        add_tensors(phase.message->tensors, task, !phase.message->sends);
+      if (phase.advances)
+        add_tensors({*phase.advances}, task, false);
     }
   }
 
@@ -173,11 +175,11 @@ private:
     }
     const std::string &event = program.events[*phase.notifies].name;
     if (!inside)
-      return findings.add(
-          "count", phase.name,
-          result.name(task) + " notifies @" + event +
-              listed(index, of.shape.size()) + ", outside of its shape " +
-              listed(of.shape.data(), of.shape.size()));
+      return findings.add("count", phase.name,
+                          result.name(task) + " notifies @" + event +
+                              listed(index, of.shape.size()) +
+                              ", outside of its shape " +
+                              listed(of.shape.data(), of.shape.size()));
     result.notified.back() = uint32_t(of.first + word);
   }
 
@@ -190,8 +192,7 @@ private:
     if (buffer.layers == 1)
       return touch;
     const int64_t iteration = result.tasks[task].iteration + phase.ahead;
-    touch.layer =
-        segment.reverse ? segment.repeat - 1 - iteration : iteration;
+    touch.layer = segment.reverse ? segment.repeat - 1 - iteration : iteration;
     if (touch.layer < buffer.layers || buffer.ring)
       return touch;
     findings.add("bounds", phase.name + buffer.name,
@@ -303,8 +304,7 @@ private:
       if (!send || !receive)
         continue;
       for (int64_t place = 0; place < ranks; ++place) {
-        const int64_t own =
-            std::clamp<int64_t>(whole - place * part, 0, part);
+        const int64_t own = std::clamp<int64_t>(whole - place * part, 0, part);
         add_run(task, place, *send, false, 0, exchange.gathers ? own : whole);
         if (exchange.gathers) {
           add_run(task, place, *receive, true, 0, whole);
@@ -317,8 +317,8 @@ private:
       }
       if (whole > part * ranks)
         findings.add("exchange", result.phase(task).name,
-                     result.name(task) + " exchanges " +
-                         std::to_string(whole) + " elements of @" +
+                     result.name(task) + " exchanges " + std::to_string(whole) +
+                         " elements of @" +
                          program.buffers[transfer.send].name + " by " +
                          std::to_string(part) + ", of which " +
                          std::to_string(ranks) + " ranks have not all");
@@ -329,21 +329,21 @@ private:
                int64_t begin, int64_t end) {
     const Buffer &buffer = program.buffers[touch.buffer];
     if (end > volume(extents[touch.buffer]))
-      return findings.add("exchange", result.phase(task).name + buffer.name,
-                          result.name(task) + (write ? " receives " : " sends ") +
-                              std::to_string(end) + " elements of @" +
-                              buffer.name + ", which has " +
-                              std::to_string(volume(extents[touch.buffer])));
+      return findings.add(
+          "exchange", result.phase(task).name + buffer.name,
+          result.name(task) + (write ? " receives " : " sends ") +
+              std::to_string(end) + " elements of @" + buffer.name +
+              ", which has " + std::to_string(volume(extents[touch.buffer])));
     Bounds box({}, {}, {}, nullptr, result.symbols);
     add_flat(task, place, touch, write, 0, begin, end, box);
   }
 
-  void add_tensors(const Message &message, uint32_t task) {
+  void add_tensors(const std::vector<uint32_t> &tensors, uint32_t task,
+                   bool write) {
     const int64_t zeros[max_dimensions] = {};
-    for (uint32_t tensor : message.tensors)
+    for (uint32_t tensor : tensors)
       if (std::optional<Touch> touch = copy_of(tensor, task))
-        add_moved(task, -1, *touch, !message.sends, zeros,
-                  extents[tensor].data());
+        add_moved(task, -1, *touch, write, zeros, extents[tensor].data());
   }
 
   void count_notifications() {
@@ -456,7 +456,8 @@ void Deal::deal(const Unrolled &unrolled, uint32_t workers,
   lists.resize(workers);
   for (size_t first = 0; first < unrolled.tasks.size();) {
     const Phase &phase = unrolled.phase(first);
-    const std::vector<int64_t> &grid = unrolled.grids[unrolled.tasks[first].phase];
+    const std::vector<int64_t> &grid =
+        unrolled.grids[unrolled.tasks[first].phase];
     const int64_t tiles = volume(grid);
     const int64_t columns =
         grid.empty() ? 1 : volume({grid.begin() + 1, grid.end()});

@@ -22,7 +22,7 @@ struct Touch {
 };
 
 /// What an exchange sends or leaves in the memory of the rank at a place of
-/// its group, or a message in the one that it has.
+/// its group, a message in the one that it has, or what a step hands over.
 struct Moved {
   uint32_t task;
   int64_t place;
@@ -76,8 +76,8 @@ struct Unrolled {
   /// Whether it is of the iteration that has none ahead of it.
   bool is_idle(size_t task) const {
     const Phase &of = phase(task);
-    return of.ahead && tasks[task].iteration + 1 ==
-                           program->segments[of.segment].repeat;
+    return of.ahead &&
+           tasks[task].iteration + 1 == program->segments[of.segment].repeat;
   }
   /// "phase 'x' [1, 0] in iteration 2"
   std::string name(size_t task) const;
