@@ -9,8 +9,7 @@ using namespace baton::check;
 std::string Memory::name(const ProgramRun &run, uint32_t task) const {
   std::string text =
       rank + "@" + run.unrolled.program->name + " " + run.unrolled.name(task);
-  if (run.deal.lists.size() < run.unrolled.tasks.size() ||
-      run.deal.lists.size() <= 64)
+  if (!run.each)
     text += " (worker " + std::to_string(run.deal.worker[task]) + ")";
   return text;
 }

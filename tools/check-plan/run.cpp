@@ -13,7 +13,7 @@ Clocks::Clocks(const Deal &deal, bool each)
       deal(deal), each(each), all(width * deal.worker.size()) {}
 
 ProgramRun::ProgramRun(const Unrolled &unrolled, const Deal &deal, bool each)
-    : unrolled(unrolled), deal(deal), clocks(deal, each),
+    : unrolled(unrolled), deal(deal), each(each), clocks(deal, each),
       left(unrolled.tasks.size()), next(deal.lists.size()),
       waiting(deal.lists.size()), counts(unrolled.words),
       first_waiting(unrolled.words, nobody),

@@ -65,6 +65,8 @@ struct ProgramRun {
 
   const Unrolled &unrolled;
   const Deal &deal;
+  /// Whether each task has a worker of its own.
+  const bool each;
   Clocks clocks;
   size_t left;
   /// Of each worker: its next task, and how far it has come with its waits.
