@@ -11,7 +11,7 @@ namespace baton::check {
 
 struct Finding {
   /// "race", "value", "deadlock", "count", "exchange", "message", "bounds",
-  /// "schedule"
+  /// "schedule", "scope", "order"
   std::string kind;
   std::string message;
   /// Tells it from others of its kind.

@@ -8,7 +8,7 @@
 using namespace baton::check;
 
 namespace {
-constexpr size_t max_single_tasks = 16384;
+constexpr size_t max_single_tasks = 12288;
 
 /// A step of all ranks.
 class StepJudge {
@@ -96,7 +96,11 @@ private:
     context(workers, true);
     std::map<const Unrolled *, Deal> deals;
     for (const auto &[key, program] : programs) {
-      if (workers == 0 && program.tasks.size() > max_single_tasks)
+      const bool is_large =
+          workers == 0 && program.tasks.size() > max_single_tasks;
+      if (is_large && instance.workers.size() > 1)
+        return;
+      if (is_large)
         throw Error("@" + program.program->name + " has " +
                     std::to_string(program.tasks.size()) +
                     " tasks; a worker for each is for " +
@@ -202,7 +206,7 @@ std::vector<Instance> baton::check::choose_instances(
       chosen.insert(schedule.symbols);
   }
   if (workers.empty())
-    workers = {1, 2, 3, 8};
+    workers = {1, 2, 3, 8, 0};
   // Numbers that no tile's size divides.
   std::vector<int64_t> all_rows = {1, 2, 37, std::min<int64_t>(max_rows, 150)},
                        all_past = {0}, all_outputs = {1, 0, 3};

@@ -53,7 +53,7 @@
 namespace baton::check {
 
 /// A step, and how many workers run it: 0 for one to each task, which is what
-/// events alone order.
+/// events alone order. Among other numbers that is left out of a large step.
 struct Instance {
   Symbols symbols;
   std::vector<uint32_t> workers;

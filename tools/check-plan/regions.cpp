@@ -118,6 +118,19 @@ void Regions::visit_runs(const Box &box, Visitor &&visit) const {
   }
 }
 
+bool Regions::overlap(std::span<const uint32_t> numbers) const {
+  std::vector<std::pair<int64_t, int64_t>> runs;
+  for (uint32_t number : numbers)
+    visit_runs(boxes[number], [&](int64_t begin, int64_t end) {
+      runs.emplace_back(begin, end);
+    });
+  std::sort(runs.begin(), runs.end());
+  for (size_t i = 1; i < runs.size(); ++i)
+    if (runs[i].first < runs[i - 1].second)
+      return true;
+  return false;
+}
+
 /// Where runs begin and end, as numbers from 0 on.
 class Regions::Points {
 public:

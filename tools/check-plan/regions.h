@@ -38,6 +38,9 @@ public:
                std::span<const int64_t> low, std::span<const int64_t> high);
   /// Behind the last byte of a box, in its buffer's storage.
   int64_t end(uint32_t box) const;
+  /// Whether two elements of the boxes, which are of one buffer, have a byte in
+  /// common.
+  bool overlap(std::span<const uint32_t> numbers) const;
   /// Behind all boxes: finds the regions.
   void finish();
 

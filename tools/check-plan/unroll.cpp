@@ -87,6 +87,7 @@ public:
       within("phase '" + phase.name + "'", result.grids.back(), phase.capacity);
     }
     number_words();
+    check_scopes();
     result.first_tasks.resize(program.phases.size());
     for (uint32_t s = 0; s < program.segments.size(); ++s)
       for (int64_t i = 0; i < program.segments[s].repeat; ++i)
@@ -132,6 +133,25 @@ private:
       for (const Wait &wait : phase.waits)
         result.counters[wait.event].partial |=
             result.counters[wait.event].segment == phase.segment;
+  }
+
+  /// Other ranks read and write what an exchange moves.
+  void check_scopes() {
+    for (const Phase &phase : program.phases) {
+      if (!phase.exchange)
+        continue;
+      auto check = [&](uint32_t number, const char *what) {
+        const Event &event = program.events[number];
+        if (!event.system)
+          findings.add("scope", phase.name + event.name,
+                       "phase '" + phase.name + "' exchanges and " + what +
+                           " @" + event.name + ", whose scope is device");
+      };
+      for (const Wait &wait : phase.waits)
+        check(wait.event, "waits for");
+      if (phase.notifies)
+        check(*phase.notifies, "notifies");
+    }
   }
 
   void add_tasks(uint32_t number, uint32_t iteration) {
@@ -378,6 +398,17 @@ private:
     for (uint32_t number = 0; number < program.buffers.size(); ++number) {
       const Buffer &buffer = program.buffers[number];
       std::vector<int64_t> low(buffer.strides.size()), high = extents[number];
+      if (buffer.kind == Buffer::Kind::Input)
+        continue;
+      std::vector<uint32_t> copies;
+      for (int64_t copy = 0; copy < buffer.layers; ++copy)
+        if (uint32_t box = add_box({0, number, copy, false, false}, low.data(),
+                                   high.data());
+            box != Regions::none)
+          copies.push_back(box);
+      if (regions.overlap(copies))
+        findings.add("bounds", "overlap " + buffer.name,
+                     "two elements of @" + buffer.name + " share bytes");
       auto add = [&](std::vector<Touch> &list) {
         for (int64_t copy = 0; copy < buffer.layers; ++copy) {
           Touch touch{Regions::none, number, copy, true, false};

@@ -19,14 +19,16 @@ struct List {
 };
 
 json transient(const std::string &name, int64_t columns = 8) {
-  return {{"name", name},           {"kind", "transient"},
-          {"element_bytes", 4},     {"extents", {"rows", columns}},
+  return {{"name", name},
+          {"kind", "transient"},
+          {"element_bytes", 4},
+          {"extents", {"rows", columns}},
           {"capacity", {64, columns}}};
 }
 
 json persistent(const std::string &name, json carry) {
-  return {{"name", name},       {"kind", "persistent"}, {"element_bytes", 4},
-          {"extents", list({8})},     {"capacity", list({8})},      {"carry", carry}};
+  return {{"name", name},         {"kind", "persistent"},  {"element_bytes", 4},
+          {"extents", list({8})}, {"capacity", list({8})}, {"carry", carry}};
 }
 
 json access(bool write, const std::string &buffer, List low, List high) {
@@ -74,7 +76,10 @@ json event(const std::string &name) {
   return {{"name", name}, {"shape", list({"rows ceildiv 4"})}, {"count", 1}};
 }
 json single_event(const std::string &name) {
-  return {{"name", name}, {"shape", json::array()}, {"count", 1}};
+  return {{"name", name},
+          {"shape", json::array()},
+          {"count", 1},
+          {"scope", "system"}};
 }
 
 json segment(List phases, int64_t repeat = 1) {
@@ -97,14 +102,13 @@ json plan(json program) {
 
 /// x is written, y made of it, and z of y, tile by tile.
 json chain() {
-  return plan(program(
-      {transient("x"), transient("y"), transient("z")},
-      {event("a"), event("b"), event("c")},
-      {segment({phase("a", {rows(true, "x")}),
-                phase("b", {rows(false, "x"), rows(true, "y")},
-                      {wait("a", {"d0"}, {"d0 + 1"})}),
-                phase("c", {rows(false, "y"), rows(true, "z")},
-                      {wait("b", {"d0"}, {"d0 + 1"})})})}));
+  return plan(program({transient("x"), transient("y"), transient("z")},
+                      {event("a"), event("b"), event("c")},
+                      {segment({phase("a", {rows(true, "x")}),
+                                phase("b", {rows(false, "x"), rows(true, "y")},
+                                      {wait("a", {"d0"}, {"d0 + 1"})}),
+                                phase("c", {rows(false, "y"), rows(true, "z")},
+                                      {wait("b", {"d0"}, {"d0 + 1"})})})}));
 }
 json &phase_of(json &plan, size_t phase, size_t segment = 0) {
   return plan["programs"][0]["segments"][segment]["phases"][phase];
@@ -166,7 +170,8 @@ TEST(JudgeTest, CountsNotifications) {
   two["programs"][0]["events"][1]["shape"] = list({"rows ceildiv 8"});
   two["programs"][0]["events"][1]["count"] = 2;
   phase_of(two, 1)["notify"]["index"] = list({"d0 floordiv 2"});
-  phase_of(two, 2)["waits"][0] = wait("b", {"d0 floordiv 2"}, {"d0 floordiv 2 + 1"});
+  phase_of(two, 2)["waits"][0] =
+      wait("b", {"d0 floordiv 2"}, {"d0 floordiv 2 + 1"});
   EXPECT_ACCEPTED(two, {16, 0, 1});
   EXPECT_FAULT("count", two, {17, 0, 1});
 }
@@ -182,10 +187,11 @@ TEST(JudgeTest, SeesADeadlock) {
   // Phase b waits for c, which waits for b.
   json wrong = chain();
   phase_of(wrong, 1)["waits"].push_back(wait("c", {"d0"}, {"d0 + 1"}));
-  EXPECT_FAULT("deadlock: 18 rows, past 5, outputs 1, 1 worker: @main phase 'b' "
-               "[0] (worker 0) waits for ever for word @c[0], which has 0 "
-               "notifications",
-               wrong);
+  EXPECT_FAULT(
+      "deadlock: 18 rows, past 5, outputs 1, 1 worker: @main phase 'b' "
+      "[0] (worker 0) waits for ever for word @c[0], which has 0 "
+      "notifications",
+      wrong);
   phase_of(wrong, 1)["waits"][1]["distance"] = 1;
   EXPECT_ACCEPTED(wrong);
 }
@@ -209,9 +215,10 @@ TEST(JudgeTest, SeesNotificationsOfTheNextIteration) {
     json b = phase("b", json::array(), waits);
     b["notify"]["index"] = list({0});
     json c = single("c", json::array(), {wait("b", {0}, {1})});
-    json all = {{"name", "b"}, {"shape", list({1})}, {"count", "rows ceildiv 4"}};
-    return plan(program(json::array(), {all, single_event("c")},
-                        {segment({b, c}, 2)}));
+    json all = {
+        {"name", "b"}, {"shape", list({1})}, {"count", "rows ceildiv 4"}};
+    return plan(
+        program(json::array(), {all, single_event("c")}, {segment({b, c}, 2)}));
   };
   EXPECT_FAULT("may notify @b[0] before all of the iteration before have",
                stack(false), {18, 0, 1}, {2});
@@ -226,10 +233,11 @@ TEST(JudgeTest, SeesARace) {
   json wrong = chain();
   phase_of(wrong, 1)["waits"] = json::array();
   EXPECT_ACCEPTED(wrong, {18, 0, 1}, {1});
-  EXPECT_FAULT("race: 18 rows, past 0, outputs 1, a worker for each task: @main "
-               "phase 'b' [0] reads @x[0, 0], and @main phase 'a' [0] writes "
-               "@x[0, 0]: nothing orders them",
-               wrong, {18, 0, 1}, {0});
+  EXPECT_FAULT(
+      "race: 18 rows, past 0, outputs 1, a worker for each task: @main "
+      "phase 'b' [0] reads @x[0, 0], and @main phase 'a' [0] writes "
+      "@x[0, 0]: nothing orders them",
+      wrong, {18, 0, 1}, {0});
   // Tile 0 is waited for, whoever is right.
   wrong = chain();
   phase_of(wrong, 1)["waits"][0] = wait("a", {0}, {1});
@@ -274,9 +282,10 @@ TEST(JudgeTest, ComparesBytesNotIndices) {
 TEST(JudgeTest, SeesATaskThatWritesOverWhatItReads) {
   json plan = chain();
   share(plan, {0, 1});
-  EXPECT_FAULT("phase 'b' [0] (worker 0) writes @y[0, 0], and reads @x[0, 0] in "
-               "the same bytes",
-               plan);
+  EXPECT_FAULT(
+      "phase 'b' [0] (worker 0) writes @y[0, 0], and reads @x[0, 0] in "
+      "the same bytes",
+      plan);
   // Its own buffer it may change in place.
   plan = chain();
   phase_of(plan, 1)["accesses"].push_back(rows(true, "x"));
@@ -308,11 +317,11 @@ TEST(JudgeTest, SeesAScheduleThatBlocks) {
   auto task = [](const char *name) {
     return json{{"phase", name}, {"iteration", 0}, {"coordinates", {0}}};
   };
-  plan["programs"][0]["schedules"] = list(
-      {{{"rows", 4},
-        {"past", 0},
-        {"outputs", 1},
-        {"workers", {{task("c"), task("b")}, list({task("a")})}}}});
+  plan["programs"][0]["schedules"] =
+      list({{{"rows", 4},
+             {"past", 0},
+             {"outputs", 1},
+             {"workers", {{task("c"), task("b")}, list({task("a")})}}}});
   EXPECT_FAULT("deadlock", plan, {4, 0, 1});
 }
 
@@ -329,9 +338,10 @@ TEST(JudgeTest, SeesTilesThatNobodyRuns) {
 TEST(JudgeTest, SeesWhatNobodyWrote) {
   json plan = chain();
   phase_of(plan, 0)["accesses"][0] = rows(true, "x", 7);
-  EXPECT_FAULT("value: 18 rows, past 5, outputs 1, 1 worker: @main phase 'b' [0] "
-               "(worker 0) reads @x[0, 7], which nobody has written in this step",
-               plan);
+  EXPECT_FAULT(
+      "value: 18 rows, past 5, outputs 1, 1 worker: @main phase 'b' [0] "
+      "(worker 0) reads @x[0, 7], which nobody has written in this step",
+      plan);
   phase_of(plan, 1)["accesses"][0] = rows(false, "x", 7);
   EXPECT_ACCEPTED(plan);
 }
@@ -368,9 +378,9 @@ TEST(JudgeTest, TakesConditions) {
 
 TEST(JudgeTest, CarriesValues) {
   auto with = [](json carry) {
-    return plan(program({persistent("p", carry), transient("x")}, {event("a")},
-                        {segment({phase("a", {whole(false, "p"),
-                                              rows(true, "x")})})}));
+    return plan(
+        program({persistent("p", carry), transient("x")}, {event("a")},
+                {segment({phase("a", {whole(false, "p"), rows(true, "x")})})}));
   };
   EXPECT_FAULT("reads @p[0], which nobody has written in this step",
                with(nullptr));
@@ -383,9 +393,10 @@ TEST(JudgeTest, CarriesValues) {
 
 TEST(JudgeTest, RenewsEveryElement) {
   auto with = [](int64_t end) {
-    return plan(program({persistent("p", "renewed")}, {single_event("a")},
-                        {segment({single("a", {whole(false, "p"),
-                                               access(true, "p", {0}, {end})})})}));
+    return plan(
+        program({persistent("p", "renewed")}, {single_event("a")},
+                {segment({single("a", {whole(false, "p"),
+                                       access(true, "p", {0}, {end})})})}));
   };
   EXPECT_ACCEPTED(with(8));
   EXPECT_FAULT("@p[7] is not renewed", with(7));
@@ -396,11 +407,12 @@ TEST(JudgeTest, TakesWhatTheRuntimeWritesAtTheBorder) {
     return plan(program(
         {persistent("p", nullptr), persistent("logits", nullptr)},
         {single_event("a"), single_event("last")},
-        {segment({single("a", {whole(false, "p"), whole(true, "logits")}),
-                  single("last",
-                         {whole(false, "logits"), access(true, "p", {0}, {end})},
-                         {wait("a", json::array(), json::array())},
-                         {{"advance", "logits"}})})}));
+        {segment(
+            {single("a", {whole(false, "p"), whole(true, "logits")}),
+             single("last",
+                    {whole(false, "logits"), access(true, "p", {0}, {end})},
+                    {wait("a", json::array(), json::array())},
+                    {{"advance", "logits"}})})}));
   };
   EXPECT_ACCEPTED(with(8));
   EXPECT_FAULT("reads @p[7], which nobody has written", with(7));
@@ -411,31 +423,29 @@ TEST(JudgeTest, TakesWhatTheRuntimeWritesAtTheBorder) {
 
 TEST(JudgeTest, AddsToWhatAStepBegins) {
   // The first task of a step adds to nothing; of another buffer it would.
-  json sum = plan(program({persistent("p", nullptr)}, {single_event("a")},
-                          {segment({single("a", {whole(false, "p"),
-                                                 whole(true, "p")})})}));
+  json sum = plan(
+      program({persistent("p", nullptr)}, {single_event("a")},
+              {segment({single("a", {whole(false, "p"), whole(true, "p")})})}));
   EXPECT_ACCEPTED(sum);
-  buffer_of(sum, 0) = {{"name", "p"}, {"kind", "transient"}, {"element_bytes", 4},
-                       {"extents", list({8})}, {"capacity", list({8})}};
+  buffer_of(sum, 0) = {{"name", "p"},
+                       {"kind", "transient"},
+                       {"element_bytes", 4},
+                       {"extents", list({8})},
+                       {"capacity", list({8})}};
   EXPECT_FAULT("reads @p[0], which nobody has written", sum);
 }
 
 TEST(JudgeTest, KeepsRowsOfStates) {
   auto with = [](const char *begin, const char *end) {
-    json state = {{"name", "k"},
-                  {"kind", "state"},
-                  {"element_bytes", 4},
-                  {"extents", {"past + rows", 8}},
-                  {"capacity", {64, 8}},
-                  {"strides", {8, 4}},
-                  {"interleave", 4},
-                  {"storage", "k_memory"}};
-    json result = plan(
-        program({state}, {single_event("a"), single_event("b")},
-                {segment({single("a", {access(true, "k", {begin, 0}, {end, 8})}),
-                          single("b",
-                                 {access(false, "k", {0, 0}, {"past + rows", 8})},
-                                 {wait("a", json::array(), json::array())})})}));
+    json state = {{"name", "k"},         {"kind", "state"},
+                  {"element_bytes", 4},  {"extents", {"past + rows", 8}},
+                  {"capacity", {64, 8}}, {"strides", {8, 4}},
+                  {"interleave", 4},     {"storage", "k_memory"}};
+    json result = plan(program(
+        {state}, {single_event("a"), single_event("b")},
+        {segment({single("a", {access(true, "k", {begin, 0}, {end, 8})}),
+                  single("b", {access(false, "k", {0, 0}, {"past + rows", 8})},
+                         {wait("a", json::array(), json::array())})})}));
     result["programs"][0]["storages"]["k_memory"] = {{"bytes", 64 * 8 * 4},
                                                      {"scope", "rank"}};
     return result;
@@ -448,17 +458,15 @@ TEST(JudgeTest, KeepsRowsOfStates) {
   EXPECT_FAULT("@k[22, 0], a row that a state gains, is not written", last);
 }
 
-TEST(JudgeTest, SeesThatInterleavedColumnsMeet) {
-  // With a stride of two between columns, runs of four rows overlap.
+TEST(JudgeTest, SeesElementsInTheSameBytes) {
   json plan = chain();
+  buffer_of(plan, 0)["strides"] = {7, 1};
+  EXPECT_FAULT("two elements of @x share bytes", plan);
+  EXPECT_ACCEPTED(plan, {1, 0, 1});
+  // With a stride of two between columns, runs of four rows meet.
   buffer_of(plan, 0)["strides"] = {8, 2};
   buffer_of(plan, 0)["interleave"] = 4;
-  phase_of(plan, 0)["accesses"][0] = access(true, "x", {"d0 * 4", 0}, {"d0 * 4 + 4", 1});
-  phase_of(plan, 0)["grid"] = {"rows ceildiv 4", 8};
-  phase_of(plan, 0)["accesses"][0] =
-      access(true, "x", {"d0 * 4", "d1"}, {"d0 * 4 + 4", "d1 + 1"});
-  plan["programs"][0]["events"][0]["count"] = 8;
-  EXPECT_FAULT("race", plan, {18, 0, 1}, {0});
+  EXPECT_FAULT("two elements of @x share bytes", plan);
   buffer_of(plan, 0)["strides"] = {8, 4};
   EXPECT_ACCEPTED(plan);
 }
@@ -472,12 +480,13 @@ json layers(int64_t copies, bool reverse) {
   json x = transient("x");
   x["layers"] = copies;
   x["layer_stride"] = 64 * 8;
-  json back = segment({phase("b", {rows(false, "x")},
-                             {wait("a", {"d0"}, {"d0 + 1"})})}, 3);
+  json back = segment(
+      {phase("b", {rows(false, "x")}, {wait("a", {"d0"}, {"d0 + 1"})})}, 3);
   back["reverse"] = reverse;
   return plan(program({x}, {event("a"), event("b")},
                       {segment({phase("a", {rows(true, "x")},
-                                      {wait("a", {"d0"}, {"d0 + 1"}, 1)})}, 3),
+                                      {wait("a", {"d0"}, {"d0 + 1"}, 1)})},
+                               3),
                        back}));
 }
 
@@ -488,7 +497,7 @@ TEST(JudgeTest, HasACopyForEachLayer) {
   json close = layers(3, false);
   buffer_of(close, 0)["layer_stride"] = 63 * 8;
   EXPECT_ACCEPTED(close, {63, 0, 1});
-  EXPECT_FAULT("@x", close, {64, 0, 1});
+  EXPECT_FAULT("two elements of @x share bytes", close, {64, 0, 1});
 }
 
 TEST(JudgeTest, SeesAnotherLayersValueInARing) {
@@ -502,8 +511,9 @@ TEST(JudgeTest, SeesAnotherLayersValueInARing) {
     return result;
   };
   EXPECT_ACCEPTED(ring(3));
-  EXPECT_FAULT("phase 'b' [0] in iteration 2 (worker 0) reads @x[0, 0] of copy 0",
-               ring(2), {18, 0, 1}, {1});
+  EXPECT_FAULT(
+      "phase 'b' [0] in iteration 2 (worker 0) reads @x[0, 0] of copy 0",
+      ring(2), {18, 0, 1}, {1});
 }
 
 //===----------------------------------------------------------------------===//
@@ -546,13 +556,14 @@ json all_reduce(int64_t part, int64_t read) {
   json result = plan(program(
       {sent, received, persistent("s", nullptr)},
       {single_event("send"), single_event("sum")},
-      {segment({single("send",
-                       {access(false, "g", {0}, {10}),
-                        access(true, "r", {0, 0}, {2, part})},
-                       json::array(), {{"exchange", exchange}}),
-                single("sum",
-                       {access(false, "r", {0, 0}, {2, read}), whole(true, "s")},
-                       {wait("send", json::array(), json::array())})})}));
+      {segment(
+          {single("send",
+                  {access(false, "g", {0}, {10}),
+                   access(true, "r", {0, 0}, {2, part})},
+                  json::array(), {{"exchange", exchange}}),
+           single("sum",
+                  {access(false, "r", {0, 0}, {2, read}), whole(true, "s")},
+                  {wait("send", json::array(), json::array())})})}));
   result["programs"][0]["mesh"] = {
       {"names", list({"dp"})}, {"sizes", list({2})}, {"batch", list({"dp"})}};
   return result;
@@ -584,8 +595,9 @@ json two_places(json first, json second) {
   first["name"] = "first";
   second["name"] = "second";
   for (json *program : {&first, &second})
-    (*program)["mesh"] = {
-        {"names", list({"pp"})}, {"sizes", list({2})}, {"batch", json::array()}};
+    (*program)["mesh"] = {{"names", list({"pp"})},
+                          {"sizes", list({2})},
+                          {"batch", json::array()}};
   return {{"format", 1},
           {"programs", {first, second}},
           {"step",
@@ -610,6 +622,14 @@ TEST(JudgeTest, ComparesExchangesOfRanks) {
   EXPECT_FAULT("rank 0 @first phase 'send' [0] (worker 0) meets rank 1 @second "
                "phase 'send' [0] (worker 0), which exchanges something else",
                two_places(exchanging(8), exchanging(7)), {18, 0, 1}, {1});
+}
+
+TEST(JudgeTest, KnowsWhatOtherRanksSee) {
+  json program = exchanging(8);
+  program["events"][0]["scope"] = "device";
+  EXPECT_FAULT("scope: 18 rows, past 5, outputs 1: phase 'send' exchanges and "
+               "notifies @send, whose scope is device",
+               two_places(program, program));
 }
 
 TEST(JudgeTest, SeesARankThatDoesNotCome) {
@@ -697,10 +717,13 @@ TEST(JudgeTest, HandsValuesOn) {
   auto call = [](int64_t chunk, int64_t microbatch, int64_t slot) {
     return json{{"chunk", chunk}, {"microbatch", microbatch}, {"slot", slot}};
   };
-  EXPECT_ACCEPTED(handing_on(storage("rank", ""), call(0, 0, 0), call(1, 1, 1)));
-  EXPECT_FAULT("reads @p[0], which nobody has written in this step",
-               handing_on(storage("transient", ""), call(0, 0, 0), call(0, 0, 0)));
-  EXPECT_ACCEPTED(handing_on(storage("stage", ""), call(1, 0, 0), call(1, 1, 1)));
+  EXPECT_ACCEPTED(
+      handing_on(storage("rank", ""), call(0, 0, 0), call(1, 1, 1)));
+  EXPECT_FAULT(
+      "reads @p[0], which nobody has written in this step",
+      handing_on(storage("transient", ""), call(0, 0, 0), call(0, 0, 0)));
+  EXPECT_ACCEPTED(
+      handing_on(storage("stage", ""), call(1, 0, 0), call(1, 1, 1)));
   EXPECT_FAULT("reads @p[0]",
                handing_on(storage("stage", ""), call(0, 0, 0), call(1, 0, 0)));
   EXPECT_ACCEPTED(
@@ -745,8 +768,9 @@ TEST(JudgeTest, SaysWhatIsNoPlan) {
                             "rows, past, outputs");
   plan = chain();
   phase_of(plan, 1)["waits"][0]["low"] = list({"d1"});
-  EXPECT_EQ(error_of(plan), "program @main 's phase 'b' names a coordinate that "
-                            "is not there");
+  EXPECT_EQ(error_of(plan),
+            "program @main 's phase 'b' names a coordinate that "
+            "is not there");
   plan = chain();
   phase_of(plan, 1).erase("accesses");
   EXPECT_EQ(error_of(plan).rfind("this is no plan: ", 0), 0u) << error_of(plan);
@@ -779,6 +803,8 @@ TEST(InstanceTest, AreOfThePlan) {
       choose_instances(parse_plan(chain()), 3, 0, 2, {4});
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].symbols, (Symbols{3, 0, 2}));
+  EXPECT_EQ(choose_instances(parse_plan(chain()), 3, 0, 2, {})[0].workers,
+            usual);
   EXPECT_TRUE(choose_instances(parse_plan(chain()), 65, 0, 1, {}).empty());
 }
 
