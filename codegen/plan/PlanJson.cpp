@@ -143,7 +143,8 @@ static json storagesOf(ProgramOp program) {
       continue;
     json &storage = result[buffer.getStorageAttr().getAttr().str()];
     llvm::StringRef role = describedAs(buffer, "role");
-    if (role.empty() && isPart && buffer.getKind() == BufferKind::persistent)
+    if (isPart && buffer.getKind() == BufferKind::persistent &&
+        !buffer.getDescription())
       continue;
     if (role == "parameter" || role == "gradient" || role == "optimizer" ||
         role == "kept")
