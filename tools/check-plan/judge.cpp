@@ -8,7 +8,7 @@
 using namespace baton::check;
 
 namespace {
-constexpr size_t max_single_tasks = 12288;
+constexpr size_t max_single_tasks = 12288, max_single_words = 1 << 17;
 
 /// A step of all ranks.
 class StepJudge {
@@ -97,7 +97,8 @@ private:
     std::map<const Unrolled *, Deal> deals;
     for (const auto &[key, program] : programs) {
       const bool is_large =
-          workers == 0 && program.tasks.size() > max_single_tasks;
+          workers == 0 && (program.tasks.size() > max_single_tasks ||
+                           program.iterations > max_single_words);
       if (is_large && instance.workers.size() > 1)
         return;
       if (is_large)

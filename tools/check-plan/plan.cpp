@@ -174,6 +174,13 @@ private:
         !positive({buffer.element_bytes, buffer.layers, buffer.interleave,
                    buffer.interleave_columns}))
       fail(what + " has a shape that none can have");
+    __int128 end =
+        buffer.offset + __int128(buffer.layers) * buffer.layer_stride;
+    for (size_t d = 0; d < rank; ++d)
+      end += __int128(buffer.capacity[d]) * buffer.strides[d];
+    if (end * buffer.element_bytes > int64_t(1) << 50 ||
+        buffer.layers > 1 << 20)
+      fail(what + " is larger than any memory");
     auto storage = json.find("storage");
     buffer.storage = storage == json.end() || storage->is_null()
                          ? own_storage(buffer)

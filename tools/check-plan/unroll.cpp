@@ -8,7 +8,7 @@
 using namespace baton::check;
 
 namespace {
-constexpr int64_t max_tasks = int64_t(1) << 26, max_words = int64_t(1) << 28;
+constexpr int64_t max_tasks = int64_t(1) << 26, max_words = int64_t(1) << 25;
 }
 
 static int64_t volume(const std::vector<int64_t> &extents) {
@@ -497,7 +497,7 @@ void Deal::deal(const Unrolled &unrolled, uint32_t workers,
     const int64_t size = phase.tile_size;
     // The tile nearest to where a worker's share of all rows begins.
     auto begin = [&](int64_t index) {
-      const int64_t share = index * rows * columns / workers;
+      const int64_t share = int64_t(__int128(index) * rows * columns / workers);
       const int64_t row = share / (size * columns);
       const int64_t height =
           std::max<int64_t>(1, std::min(rows - row * size, size));
