@@ -11,6 +11,7 @@
 #include "codegen/link/Cache.h"
 #include "codegen/link/Link.h"
 #include "codegen/plan/Description.h"
+#include "codegen/plan/PlanJson.h"
 #include "compiler/CublasLtChoice.h"
 #include "compiler/DeviceDescription.h"
 #include "compiler/Metadata.h"
@@ -599,6 +600,9 @@ Error compiler::compile(const CompileOptions &given,
   if (options.stage == Stage::model || options.stage == Stage::dist ||
       options.stage == Stage::event)
     return writeOutput(options.output, print(plan->module()));
+  if (options.stage == Stage::planJson)
+    return writeOutput(options.output,
+                       print(plan::planJson(plan->programs())) + "\n");
   return compilePlans(plan->programs(), options, *descriptions, installation);
 }
 

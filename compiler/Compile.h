@@ -29,6 +29,7 @@ enum class Stage {
   model,
   dist,
   event,
+  planJson,
   llvm,
   cuda,
   object,

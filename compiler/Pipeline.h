@@ -35,7 +35,7 @@ void addShardingPasses(mlir::PassManager &manager,
                        bool fusesAttention = false);
 
 /// A plan that is there already: only its proof.
-void addVerification(mlir::PassManager &manager);
+void addVerification(mlir::PassManager &manager, const CompileOptions &options);
 
 /// Model to a proved plan. The schedule outlives the manager.
 void addTaskPasses(mlir::PassManager &manager, const CompileOptions &options,

@@ -256,7 +256,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     else if (plan.tiled && options.stage != Stage::dist)
       addModelPasses(manager, *schedule, i);
     else if (!plan.tiled)
-      addVerification(manager);
+      addVerification(manager, options);
     if (shards && options.training)
       addShardingPasses(manager, options,
                         /*localizes=*/options.stage != Stage::dist);

@@ -128,6 +128,7 @@ HELP = {
     "bin/batonc": {"--help": "  -o TEXT   where\n  --mode TEXT   what\n", "explain": "  --html OUT   a page\n",
                    "pipeline": "  --stages INT   stages\n"},
     "bin/diff-run": {"--help": "  --all   all\n"},
+    "bin/check-plan": {"--help": "  --json  one object\n"},
     "bin/baton-opt": {"--help": "      --tile-tasks   -   tiles\n      --canonicalize   -   as it says\n"},
     "test/runtime/main/baton-toy-program": {
         "--help": "Options:\n  -h,--help   this\n\nSubcommands:\n  generate   a text\n  train   a model\n"

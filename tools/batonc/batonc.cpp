@@ -50,19 +50,20 @@ static int compileCommand(int argc, char **argv) {
 
   CompileOptions options;
   CompileFlags flags;
-  Choice emit{
-      "--emit",
-      "exe",
-      {"schedule", "model", "dist", "event", "llvm", "cuda", "object", "exe"},
-      {}};
+  Choice emit{"--emit",
+              "exe",
+              {"schedule", "model", "dist", "event", "plan-json", "llvm",
+               "cuda", "object", "exe"},
+              {}};
   flags.addTo(app);
   app.add_option("-o", options.output,
                  "where the result goes; text stages print to standard output "
                  "without it");
-  app.add_option("--emit", emit.value,
-                 "print the default schedule, or stop at a stage: schedule, "
-                 "model, dist (as --mesh cuts it), event, llvm, cuda, object, "
-                 "exe");
+  app.add_option(
+      "--emit", emit.value,
+      "print the default schedule, or stop at a stage: schedule, "
+      "model, dist (as --mesh cuts it), event, plan-json (the plan, not "
+      "proved, as check-plan reads it), llvm, cuda, object, exe");
   bool noCache = false;
   app.add_flag("--no-cache", noCache,
                "neither look for code among what was compiled before, in "
@@ -85,10 +86,11 @@ static int compileCommand(int argc, char **argv) {
   if (std::string error = emit.check(); !error.empty())
     return fail(error);
   const std::pair<const char *, Stage> stages[] = {
-      {"schedule", Stage::schedule}, {"model", Stage::model},
-      {"dist", Stage::dist},         {"event", Stage::event},
-      {"llvm", Stage::llvm},         {"cuda", Stage::cuda},
-      {"object", Stage::object},     {"exe", Stage::executable}};
+      {"schedule", Stage::schedule},  {"model", Stage::model},
+      {"dist", Stage::dist},          {"event", Stage::event},
+      {"plan-json", Stage::planJson}, {"llvm", Stage::llvm},
+      {"cuda", Stage::cuda},          {"object", Stage::object},
+      {"exe", Stage::executable}};
   for (auto [name, stage] : stages)
     if (emit.value == name)
       options.stage = stage;

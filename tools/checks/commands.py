@@ -1,5 +1,5 @@
 """Commands in Markdown can be typed: flags and subcommands exist, of batonc,
-baton-opt, diff-run, of the programs that batonc writes, and of scripts; files of the
+baton-opt, diff-run, check-plan, of the programs that batonc writes, and of scripts; files of the
 tree that they name are there."""
 
 import glob
@@ -18,13 +18,15 @@ SOURCES = {
     "batonc explain": ["tools/batonc/explain.cpp", SHARED],
     "batonc pipeline": ["tools/batonc/pipeline.cpp"],
     "diff-run": ["tools/diff-run/diff-run.cpp"],
+    "check-plan": ["tools/check-plan/main.cpp"],
     "PROGRAM": ["runtime/main/command_line.cpp"],
 }
 PROGRAM_SOURCE = "runtime/main/command_line.cpp"
 # What says the same of itself, once it is built. The toy has a written program's
 # command line.
-BUILT = {"batonc": "bin/batonc", "diff-run": "bin/diff-run", "baton-opt": "bin/baton-opt",
-         "PROGRAM": "test/runtime/main/baton-toy-program"}
+BUILT = {"batonc": "bin/batonc", "diff-run": "bin/diff-run", "check-plan": "bin/check-plan",
+         "baton-opt": "bin/baton-opt", "PROGRAM": "test/runtime/main/baton-toy-program"}
+TOOLS = ("batonc", "baton-opt", "diff-run", "check-plan")
 SHELLS = ("", "sh", "bash", "console")
 FLAG = re.compile(r"^--?[A-Za-z][\w.-]*")
 DOTS = ("…", "...")
@@ -73,7 +75,8 @@ class Commands:
         self.flags["batonc"] = flags_of_help(self._ask("batonc"))
         for name in ("explain", "pipeline"):
             self.flags[f"batonc {name}"] = flags_of_help(self._ask("batonc", name))
-        self.flags["diff-run"] = flags_of_help(self._ask("diff-run"))
+        for name in ("diff-run", "check-plan"):
+            self.flags[name] = flags_of_help(self._ask(name))
         self.flags["baton-opt"] = flags_of_help(self._ask("baton-opt"))
         text = self._ask("PROGRAM")
         names = re.findall(r"^  (\w+)  ", text[text.index("Subcommands"):], re.M)
@@ -180,8 +183,8 @@ class Judge:
         """Which command words call, its own words, and whether it is known."""
         first, rest = words[0], words[1:]
         name = os.path.basename(first)
-        if first in ("batonc", "baton-opt", "diff-run") or first.startswith(("build/bin/", "./build/bin/")):
-            if name not in ("batonc", "baton-opt", "diff-run"):
+        if first in TOOLS or first.startswith(("build/bin/", "./build/bin/")):
+            if name not in TOOLS:
                 return None, f"there is no {first}"
             if name == "batonc" and rest and rest[0] in ("explain", "pipeline"):
                 return f"batonc {rest[0]}", rest[1:]

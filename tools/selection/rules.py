@@ -73,7 +73,8 @@ SEES_PROGRAMS = {
 # What pages and sources say to docs.commands, tools/check has held before.
 DECLARED = {
     "docs.commands": ["tools/check", "tools/checks/*", "build/bin/batonc", "build/bin/baton-opt",
-                      "build/bin/diff-run", "build/test/runtime/main/baton-toy-program"],
+                      "build/bin/check-plan", "build/bin/diff-run",
+                      "build/test/runtime/main/baton-toy-program"],
     # ctest knows no command of it before it is built.
     "CudaLibraryOracle.relocated": ["build/test/codegen/cuda/library/CudaLibraryOracleTest"],
 }

@@ -8,7 +8,7 @@ import subprocess
 from . import rules
 from .scripts import Scripts
 
-TOOLS = ("baton-opt", "batonc", "diff-run")
+TOOLS = ("baton-opt", "batonc", "check-plan", "diff-run")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 
 

@@ -1,0 +1,168 @@
+//===- plan.h - a plan as check-plan reads it -----------------------------===//
+
+#ifndef BATON_TOOLS_CHECK_PLAN_PLAN_H
+#define BATON_TOOLS_CHECK_PLAN_PLAN_H
+
+#include "tools/check-plan/expression.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <map>
+#include <optional>
+
+namespace baton::check {
+
+using Expressions = std::vector<Expression>;
+
+struct Access {
+  bool write = false;
+  /// A write that need not happen: it disturbs, and leaves nothing to read.
+  bool may = false;
+  uint32_t buffer = 0;
+  Expressions low, high;
+  /// Unless all are 0 or more, nothing is touched.
+  Expressions where;
+};
+
+struct Wait {
+  uint32_t event = 0;
+  int64_t distance = 0;
+  Expressions low, high;
+};
+
+struct Transfer {
+  uint32_t send = 0, receive = 0;
+  Expression elements, part;
+};
+
+struct Exchange {
+  bool gathers = false;
+  /// Axes of the mesh.
+  std::vector<uint32_t> axes;
+  std::vector<Transfer> transfers;
+};
+
+struct Message {
+  bool sends = false;
+  /// 1 to the next place of the axis, -1 to the one before.
+  int64_t direction = 1;
+  uint32_t axis = 0;
+  std::string channel;
+  std::vector<uint32_t> tensors;
+};
+
+struct Phase {
+  std::string name;
+  uint32_t segment = 0;
+  Expressions grid;
+  std::vector<int64_t> capacity;
+  bool cyclic = false;
+  Expression tile_rows;
+  int64_t tile_size = 1;
+  bool ahead = false;
+  std::vector<Access> accesses;
+  std::vector<Wait> waits;
+  std::optional<uint32_t> notifies;
+  Expressions word;
+  std::optional<Exchange> exchange;
+  std::optional<Message> message;
+  /// What it hands to the runtime.
+  std::optional<uint32_t> advances;
+
+  bool meets_ranks() const { return exchange || message; }
+};
+
+struct Segment {
+  std::string name;
+  int64_t repeat = 1;
+  bool reverse = false;
+  std::vector<uint32_t> phases;
+};
+
+struct Storage {
+  enum class Scope { Transient, Rank, Stage };
+  std::string name;
+  int64_t bytes = 0;
+  Scope scope = Scope::Transient;
+  /// "", "flight", "microbatch" or "chunk"
+  std::string slot;
+};
+
+struct Buffer {
+  enum class Kind { Transient, State, Input, Persistent };
+  enum class Carry { Step, Kept, Renewed };
+  std::string name;
+  Kind kind = Kind::Transient;
+  Carry carry = Carry::Step;
+  int64_t element_bytes = 4;
+  Expressions extents;
+  std::vector<int64_t> capacity, strides;
+  uint32_t storage = 0;
+  int64_t offset = 0, layers = 1, layer_stride = 0;
+  bool ring = false;
+  int64_t interleave = 1, interleave_columns = 1;
+
+  /// Where an element lies in its storage, in elements.
+  int64_t address(const int64_t *index, int64_t copy) const;
+};
+
+struct Event {
+  std::string name;
+  Expressions shape;
+  std::vector<int64_t> capacity;
+  Expression count;
+  bool system = false;
+  /// The phase that notifies it.
+  std::optional<uint32_t> notifier;
+};
+
+/// What each worker runs of a step, in order.
+struct Schedule {
+  struct Task {
+    uint32_t phase;
+    int64_t iteration;
+    std::vector<int64_t> coordinates;
+  };
+  Symbols symbols;
+  std::vector<std::vector<Task>> workers;
+};
+
+struct Program {
+  std::string name;
+  int64_t max_rows = 1, max_seq = 1, max_outputs = 1;
+  std::vector<std::string> axes;
+  std::vector<int64_t> sizes;
+  std::vector<bool> batch;
+  std::vector<Storage> storages;
+  std::vector<Buffer> buffers;
+  std::vector<Event> events;
+  std::vector<Segment> segments;
+  /// In order of rank.
+  std::vector<Phase> phases;
+  std::vector<Schedule> schedules;
+};
+
+/// A program that a rank runs in a step, and which of several places of its
+/// memory it uses.
+struct Call {
+  uint32_t program = 0;
+  int64_t chunk = 0, microbatch = 0, slot = 0;
+
+  auto operator<=>(const Call &) const = default;
+};
+
+struct Plan {
+  std::vector<Program> programs;
+  bool training = false;
+  /// Of each place of the axis the calls of a step; without an axis a step is
+  /// one program.
+  std::string axis;
+  std::vector<std::vector<Call>> places;
+};
+
+/// Throws Error for what is no plan.
+Plan parse_plan(const nlohmann::json &json);
+
+} // namespace baton::check
+
+#endif // BATON_TOOLS_CHECK_PLAN_PLAN_H
