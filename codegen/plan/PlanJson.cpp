@@ -2,15 +2,16 @@
 
 #include "codegen/plan/PlanJson.h"
 
+#include "runtime/step_sequence.h"
+
 #include "llvm/Support/ScopedPrinter.h"
 
 #include <nlohmann/json.hpp>
 
 #include <map>
-#include <set>
-#include <sstream>
 
 using nlohmann::json;
+using namespace baton;
 using namespace baton::event;
 
 //===----------------------------------------------------------------------===//
@@ -55,59 +56,14 @@ static json textOrNull(mlir::Attribute attribute) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-static llvm::StringRef describedAs(BufferOp buffer, llvm::StringRef key) {
-  auto description = buffer.getDescription();
-  auto text = description ? description->getAs<mlir::StringAttr>(key)
-                          : mlir::StringAttr();
-  return text ? text.getValue() : llvm::StringRef();
-}
-
-/// The persistent buffer of a program that says what its storage is for: shapes
-/// of one storage have one description.
-static BufferOp describedIn(ProgramOp program, BufferOp buffer) {
-  if (buffer.getDescription() || !buffer.getStorage())
-    return buffer;
-  for (auto other : program.getBody().getOps<BufferOp>())
-    if (other.getDescription() &&
-        other.getStorageAttr() == buffer.getStorageAttr())
-      return other;
-  return buffer;
-}
-
-static bool sharesRing(ProgramOp program, BufferOp buffer) {
-  return llvm::any_of(
-      program.getBody().getOps<BufferOp>(), [&](BufferOp other) {
-        return other.getRing() &&
-               (other == buffer ||
-                (buffer.getStorage() &&
-                 other.getStorageAttr() == buffer.getStorageAttr()));
-      });
-}
-
-/// Until the dialect says itself how long a persistent buffer's values live
-/// (`carry`), by what it is described as. A summary is the last step's until
-/// there is another; losses are those of the last stage, and elsewhere stay the
-/// zeros with which memory begins, as does what nobody writes (kept, of which
-/// there are no several). What ranks gather for a layer, whether seen as a ring
-/// or as one of its copies, is gathered anew.
+/// What all ranks run, of a pipeline's stages, reads values that only some of
+/// them renew.
 static json carryOf(ProgramOp program, BufferOp buffer) {
-  if (mlir::Attribute carry = buffer->getAttr("carry")) {
-    json text = textOrNull(carry);
-    return text.is_null() ? json(llvm::to_string(carry)) : text;
-  }
-  if (buffer.getKind() != BufferKind::persistent || sharesRing(program, buffer))
+  if (!buffer.getCarry())
     return nullptr;
-  BufferOp described = describedIn(program, buffer);
-  if (!described.getDescription())
-    return "kept";
-  if (described.getDescription()->contains("places"))
-    return "kept";
-  llvm::StringRef role = describedAs(described, "role");
-  if (role == "parameter" || role == "optimizer")
-    return "renewed";
-  bool isConstant = role == "kept" && describedAs(described, "slot").empty();
-  return role == "summary" || role == "loss" || isConstant ? json("kept")
-                                                           : json();
+  bool isOfAll =
+      program->hasAttr("event.part") && !program->hasAttr("event.stage");
+  return stringifyCarry(isOfAll ? Carry::kept : *buffer.getCarry()).str();
 }
 
 static json bufferOf(ProgramOp program, BufferOp buffer) {
@@ -130,30 +86,28 @@ static json bufferOf(ProgramOp program, BufferOp buffer) {
           {"carry", carryOf(program, buffer)}};
 }
 
-/// As scopesOf in Metadata.cpp has them; memory that is free between two steps
-/// is what no buffer outlives.
+/// Memory that is free between two steps is what no buffer outlives.
 static json storagesOf(ProgramOp program) {
   json result = json::object();
-  for (auto storage : program.getBody().getOps<StorageOp>())
-    result[storage.getSymName().str()] = {
-        {"bytes", storage.getBytes()}, {"scope", "transient"}, {"slot", ""}};
-  const bool isPart = program->hasAttr("event.part");
-  for (auto buffer : program.getBody().getOps<BufferOp>()) {
-    if (!buffer.getStorage() || buffer.getKind() == BufferKind::transient)
-      continue;
-    json &storage = result[buffer.getStorageAttr().getAttr().str()];
-    llvm::StringRef role = describedAs(buffer, "role");
-    if (isPart && buffer.getKind() == BufferKind::persistent &&
-        !buffer.getDescription())
-      continue;
-    if (role == "parameter" || role == "gradient" || role == "optimizer" ||
-        role == "kept")
-      storage["scope"] = "stage";
-    else if (storage["scope"] != "stage")
-      storage["scope"] = "rank";
-    if (llvm::StringRef slot = describedAs(buffer, "slot"); !slot.empty())
-      storage["slot"] = slot.str();
+  for (auto &[name, scope] : scopesOf(program)) {
+    auto storage =
+        llvm::cast<StorageOp>(mlir::SymbolTable::lookupSymbolIn(program, name));
+    result[name.str()] = {{"bytes", storage.getBytes()},
+                          {"scope", scope.kind == StorageScope::stage ? "stage"
+                                    : scope.kind == StorageScope::rank
+                                        ? "rank"
+                                        : "transient"},
+                          {"slot", scope.slot.str()}};
   }
+  // A program that stands alone shares none with others.
+  if (!program->hasAttr("event.part"))
+    for (auto buffer : program.getBody().getOps<BufferOp>())
+      if (buffer.getStorage() && buffer.getKind() != BufferKind::transient) {
+        json &scope =
+            result[buffer.getStorageAttr().getAttr().str()]["scope"];
+        if (scope == "transient")
+          scope = "rank";
+      }
   return result;
 }
 
@@ -161,21 +115,12 @@ static json storagesOf(ProgramOp program) {
 // Phases
 //===----------------------------------------------------------------------===//
 
-/// What narrows an access: `where` (expressions, the access touches nothing
-/// unless all are 0 or more) and `may` (a write that need not happen). The
-/// dialect has neither yet; what it gets goes here.
-static void addConditions(AccessAttr access, json &result) {
-  (void)access;
-  (void)result;
-}
-
 static json accessOf(AccessAttr access) {
-  json result = {{"write", access.getWrite()},
-                 {"buffer", access.getBuffer().getValue().str()},
-                 {"low", textsOf(access.getLow())},
-                 {"high", textsOf(access.getHigh())}};
-  addConditions(access, result);
-  return result;
+  return {{"write", access.getWrite()},
+          {"buffer", access.getBuffer().getValue().str()},
+          {"low", textsOf(access.getLow())},
+          {"high", textsOf(access.getHigh())},
+          {"may", access.getMay()}};
 }
 
 static json exchangeOf(ExchangeOp exchange) {
@@ -318,15 +263,12 @@ static json programOf(ProgramOp program) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What each place of the axis runs in a step, by its table, as
-/// Pipeline::calls in runtime/decode/pipeline.cpp has it.
+/// What each place of the axis runs in a step, by its table.
 class PlaceCalls {
 public:
   PlaceCalls(llvm::ArrayRef<ProgramOp> programs, mlir::DictionaryAttr pipeline)
       : programs(programs), pipeline(pipeline),
-        tables(pipeline.getAs<mlir::ArrayAttr>("tables")),
-        chunks(pipeline.getAs<mlir::IntegerAttr>("chunks").getInt()),
-        fused(pipeline.getAs<mlir::BoolAttr>("fused").getValue()) {}
+        tables(pipeline.getAs<mlir::ArrayAttr>("tables")) {}
 
   json all() {
     json places = json::array();
@@ -336,47 +278,26 @@ public:
   }
 
 private:
-  json at(int64_t place) {
-    json result = json::array();
-    // The place of what is kept for a microbatch of a chunk.
-    std::map<std::pair<int64_t, int64_t>, int64_t> slots;
-    std::set<int64_t> taken;
-    std::istringstream words(mlir::cast<mlir::StringAttr>(tables[place]).str());
-    for (std::string word; words >> word;) {
-      auto [number, part] = llvm::StringRef(word).drop_front().split('.');
-      int64_t microbatch = 0, chunk = 0;
-      number.getAsInteger(10, microbatch);
-      part.getAsInteger(10, chunk);
-      std::pair<int64_t, int64_t> key(chunk, microbatch);
-      if (word[0] == 'F') {
-        int64_t slot = 0;
-        while (taken.count(slot))
-          ++slot;
-        taken.insert(slots[key] = slot);
-      }
-      const char *program = word[0] == 'F'   ? "forward"
-                            : fused          ? "backward"
-                            : word[0] == 'B' ? "input"
-                                             : "weight";
-      if (!fused || word[0] != 'W')
-        add(result, place, program, chunk, microbatch, slots[key]);
-      if (word[0] == 'W')
-        taken.erase(slots[key]);
-    }
-    for (int64_t chunk = 0; chunk < chunks; ++chunk)
-      add(result, place, "norm", chunk, json(), 0);
-    add(result, place, "agreement", 0, json(), 0);
-    for (int64_t chunk = 0; chunk < chunks; ++chunk)
-      add(result, place, "update", chunk, json(), 0);
-    return result;
+  uint32_t number(llvm::StringRef name) {
+    return pipeline.getAs<mlir::IntegerAttr>(name).getInt();
   }
 
-  void add(json &calls, int64_t place, llvm::StringRef part, int64_t chunk,
-           json microbatch, int64_t slot) {
-    calls.push_back({{"program", find(stageOf(place, chunk), part)},
-                     {"chunk", chunk},
-                     {"microbatch", std::move(microbatch)},
-                     {"slot", slot}});
+  json at(int64_t place) {
+    auto flights = pipeline.getAs<mlir::DenseI64ArrayAttr>("in_flight");
+    json result = json::array();
+    for (const SequenceEntry &entry :
+         sequence_of({mlir::cast<mlir::StringAttr>(tables[place]).str(),
+                      number("microbatches"), number("chunks"),
+                      uint32_t(flights[place]),
+                      pipeline.getAs<mlir::BoolAttr>("fused").getValue()})
+             .entries)
+      result.push_back(
+          {{"program", find(stageOf(place, entry.chunk), entry.part)},
+           {"chunk", entry.chunk},
+           {"microbatch",
+            entry.microbatch ? json(*entry.microbatch) : json()},
+           {"slot", entry.slot}});
+    return result;
   }
 
   int64_t stageOf(int64_t place, int64_t chunk) {
@@ -405,8 +326,6 @@ private:
   llvm::ArrayRef<ProgramOp> programs;
   mlir::DictionaryAttr pipeline;
   mlir::ArrayAttr tables;
-  int64_t chunks;
-  bool fused;
 };
 } // namespace
 

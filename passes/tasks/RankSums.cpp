@@ -235,7 +235,8 @@ void RankSums::send(const Bucket &bucket, AffineExpr grid, StringRef purpose) {
   SmallVector<event::TransferAttr> transfers;
   for (const Tensor &tensor : bucket.tensors) {
     phase.reads(tensor.gradient, phase.whole(tensor.gradient));
-    phase.writes(tensor.received, phase.whole(tensor.received));
+    phase.writes(tensor.received, phase.whole(tensor.received),
+                 {.may = tensor.elements != tensor.part * bucket.ranks});
     transfers.push_back(phase.transfer(tensor.gradient, tensor.received,
                                        tensor.elements, tensor.part));
   }
@@ -341,7 +342,9 @@ void RankSums::sum(const Bucket &bucket) {
     narrow(all, 1, phase.coordinate(0), tensor.width);
     Box first = all;
     first.high[0] = phase.constant(1);
-    phase.reads(tensor.received, all);
+    // The last ranks' parts may end early.
+    phase.reads(tensor.received, all,
+                {.may = tensor.elements != tensor.part * bucket.ranks});
     phase.writes(tensor.received, first);
     phase.call("sum_ranks",
                {phase.address(tensor.received, first),

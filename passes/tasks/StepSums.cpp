@@ -85,6 +85,7 @@ StepSums::Memory &StepSums::memory(Key key, Location location) {
   if (!isNew)
     return made;
   auto [width, ranks, cut, place] = key;
+  made.ranks = ranks;
   AffineExpr rows = plan.symbol(event::kRows);
   int64_t mostRows = plan.bound(model::kRows);
   if (cut == Cut::Columns) {
@@ -215,7 +216,8 @@ void StepSums::exchange(ArrayRef<Operation *> ops, const std::string &name) {
   for (Operation *op : ops) {
     Memory &memory = this->memory(keyOf(op), op->getLoc());
     phase.reads(memory.rows, phase.whole(memory.rows));
-    phase.writes(memory.parts, phase.whole(memory.parts));
+    phase.writes(memory.parts, phase.whole(memory.parts),
+                 {.may = memory.endsEarly()});
     transfers.push_back(phase.transfer(memory.rows, memory.parts,
                                        memory.elements, memory.part));
   }
@@ -232,7 +234,7 @@ void StepSums::sum(AllReduceOp op, const std::string &name, Memory &memory) {
   narrow(all, 1, phase.coordinate(0), kSummedElements);
   Box out = all;
   out.high[0] = phase.constant(1);
-  phase.reads(memory.parts, all);
+  phase.reads(memory.parts, all, {.may = memory.endsEarly()});
   phase.writes(memory.parts, out);
   bool isSum = op.getFrom().getReduction() == dist::Reduction::sum;
   phase.call(

@@ -57,6 +57,10 @@ private:
     View rows, parts;
     mlir::AffineExpr elements, part;
     int64_t most;
+    int64_t ranks;
+
+    /// Whether the last ranks may have less than a part.
+    bool endsEarly() const { return elements != part * ranks; }
   };
   /// `place` counts those of one width that are joined.
   struct Key {

@@ -340,7 +340,10 @@ private:
   /// A storage of a chunk and a microbatch in flight; -1 where it has none.
   using Region = std::tuple<const void *, int, int>;
   struct Memory {
-    Bytes written, kept, carried;
+    Bytes written;
+    /// Written, or what a task may have written.
+    Bytes possible;
+    Bytes kept, carried;
     /// Buffers of extents that depend on the step, by shape.
     std::set<std::tuple<const void *, const void *, const void *>> whole;
   };
@@ -486,7 +489,8 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
   for (Span span : touch.spans) {
     Span own = {span.begin + begin, span.end + begin};
     Span open = own;
-    while (auto missing = memory.written.findMissing(open, tag)) {
+    const Bytes &there = access.getMay() ? memory.possible : memory.written;
+    while (auto missing = there.findMissing(open, tag)) {
       open.begin = *missing;
       auto uncarried = memory.carried.findMissing(open);
       if (uncarried == missing)
@@ -496,7 +500,8 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
     }
     // What a ring holds from now on is this layer's.
     if (buffer.getRing())
-      memory.written.add(own, layer);
+      for (Bytes *bytes : {&memory.written, &memory.possible})
+        bytes->add(own, layer);
   }
   return success();
 }
@@ -504,7 +509,7 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
 LogicalResult StepMemory::write(const ProgramRun &run, PhaseOp phase,
                                 const Touch &touch, int64_t layer) {
   BufferOp buffer = touch.buffer;
-  if (!isFixed(buffer) || touch.access.getMay())
+  if (!isFixed(buffer))
     return success();
   int64_t begin;
   Memory &memory =
@@ -518,7 +523,10 @@ LogicalResult StepMemory::write(const ProgramRun &run, PhaseOp phase,
              << touch.access.getBuffer()
              << ", of which a buffer of the same storage is said to be kept "
                 "from step to step";
-    memory.written.add(own, buffer.getRing() ? layer : Bytes::kNoTag);
+    int64_t tag = buffer.getRing() ? layer : Bytes::kNoTag;
+    memory.possible.add(own, tag);
+    if (!touch.access.getMay())
+      memory.written.add(own, tag);
   }
   return success();
 }
@@ -545,7 +553,7 @@ LogicalResult StepMemory::runProgram(size_t index) {
       if (std::get<2>(region) == -2 ||
           (std::get<2>(region) == int(run.slot) &&
            program->getAttrOfType<StringAttr>("event.part") == "forward"))
-        memory = Memory{{}, memory.kept, memory.carried, {}};
+        memory = Memory{{}, {}, memory.kept, memory.carried, {}};
   for (auto segment : program.getBody().getOps<SegmentOp>()) {
     int64_t repeat = segment.getRepeat();
     for (int64_t i = 0; i < repeat; ++i)

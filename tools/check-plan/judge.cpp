@@ -171,7 +171,7 @@ void visit_expressions(const Program &program, Visitor &&visit) {
   for (const Phase &phase : program.phases) {
     all(phase.grid);
     for (const Access &access : phase.accesses)
-      all(access.low), all(access.high), all(access.where);
+      all(access.low), all(access.high);
     for (const Wait &wait : phase.waits)
       all(wait.low), all(wait.high);
   }

@@ -22,7 +22,7 @@
 //     phases   [{name, grid, capacity?, distribution?, row_tiles?: {rows,
 //                size}, ahead?, accesses, waits?, notify?: {event, index},
 //                body?}]
-//     accesses [{write, buffer, low, high, where?, may?}]
+//     accesses [{write, buffer, low, high, may?}]
 //     waits    [{event, distance?, low, high}]
 //     body     {calls} | {exchange: {kind, axes, transfers: [{send, receive,
 //              elements, part}]}} | {message: {direction, peer, axis, channel,

@@ -188,7 +188,8 @@ void Memory::read(const ProgramRun &run, uint32_t task, const Touch &touch) {
     else if (run.deal.position[*same] < run.deal.position[task])
       *same = task;
     const uint32_t owner_now = held[region].owner;
-    if (owner_now == who ||
+    // Who may read what is there uses only what was written.
+    if (owner_now == who || touch.may ||
         (owner_now == carried && takes_first(run, task, touch)))
       continue;
     const std::string fault =

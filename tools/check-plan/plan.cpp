@@ -287,8 +287,6 @@ private:
     const int64_t count = result.buffers[access.buffer].extents.size();
     access.low = expressions(json.at("low"), count, rank, what);
     access.high = expressions(json.at("high"), count, rank, what);
-    if (json.contains("where"))
-      access.where = expressions(json["where"], -1, rank, what);
   }
 
   void read_notification(const json &json, size_t rank, const std::string &what,

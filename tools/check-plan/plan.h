@@ -16,12 +16,11 @@ using Expressions = std::vector<Expression>;
 
 struct Access {
   bool write = false;
-  /// A write that need not happen: it disturbs, and leaves nothing to read.
+  /// A write that need not happen: it disturbs, and leaves nothing to read. A
+  /// read that uses only what was written.
   bool may = false;
   uint32_t buffer = 0;
   Expressions low, high;
-  /// Unless all are 0 or more, nothing is touched.
-  Expressions where;
 };
 
 struct Wait {

@@ -368,14 +368,6 @@ TEST(JudgeTest, TakesWritesThatNeedNotHappen) {
   EXPECT_FAULT("race", plan, {18, 0, 1}, {0});
 }
 
-TEST(JudgeTest, TakesConditions) {
-  json plan = chain();
-  phase_of(plan, 0)["accesses"][0]["where"] = list({"d0 - 1"});
-  EXPECT_FAULT("reads @x[0, 0], which nobody has written", plan);
-  phase_of(plan, 1)["accesses"][0]["where"] = {"d0 - 1", "rows - 1"};
-  EXPECT_ACCEPTED(plan);
-}
-
 TEST(JudgeTest, CarriesValues) {
   auto with = [](json carry) {
     return plan(
