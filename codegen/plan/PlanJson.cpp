@@ -99,8 +99,8 @@ static json storagesOf(ProgramOp program) {
                                         : "transient"},
                           {"slot", scope.slot.str()}};
   }
-  // A program that stands alone shares none with others.
-  if (!program->hasAttr("event.part"))
+  // Only stages that train run several programs in a step.
+  if (!program->hasAttr("event.part") || program->hasAttr("event.stages"))
     for (auto buffer : program.getBody().getOps<BufferOp>())
       if (buffer.getStorage() && buffer.getKind() != BufferKind::transient) {
         json &scope =

@@ -83,6 +83,14 @@ void PhaseBuilder::writes(const View &view, const Box &tile,
   access(/*write=*/true, view, tile, details);
 }
 
+bool PhaseBuilder::isWritten(const View &view, const Box &tile) const {
+  Box box = view.boxOf(tile);
+  auto written = event::AccessAttr::get(plan.context(), /*write=*/true,
+                                        FlatSymbolRefAttr::get(view.buffer),
+                                        map(box.low), map(box.high));
+  return llvm::is_contained(phase.getAccesses(), Attribute(written));
+}
+
 Attribute PhaseBuilder::address(const View &view, const Box &tile) const {
   return event::AddressAttr::get(plan.context(),
                                  FlatSymbolRefAttr::get(view.buffer),

@@ -53,6 +53,10 @@ public:
   void reads(const View &view, const Box &tile, AccessDetails details = {});
   void writes(const View &view, const Box &tile, AccessDetails details = {});
 
+  /// Whether every task is stated to write this tile of a value: what its calls
+  /// read of it then is their own.
+  bool isWritten(const View &view, const Box &tile) const;
+
   // Operands of calls.
   mlir::Attribute address(const View &view, const Box &tile) const;
   /// The distance between neighbours along a dimension that has a fixed one.

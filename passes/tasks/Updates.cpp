@@ -348,7 +348,7 @@ void Update::call(UpdateBody &body, PhaseBuilder &phase, int64_t tiles,
                   const std::string &name) {
   SmallVector<Attribute> operands;
   for (const BodyArgument &argument : body.arguments()) {
-    if (argument.read)
+    if (argument.read && !phase.isWritten(argument.view, argument.box))
       phase.reads(argument.view, argument.box);
     if (argument.written)
       phase.writes(argument.view, argument.box);
