@@ -147,11 +147,13 @@ LogicalResult PlanVerifier::verifyWordOrder() {
       sameWord.equal(sameWord.variable(coordinate),
                      sameWord.variable(sameWord.rangeColumn() + coordinate));
     }
-    Relation pairs = Relation(sameWord).intersect(plan.tasks(phase, phase));
+    RelationMemo &memo = plan.relations();
+    KnownRelation pairs =
+        memo.intersect(memo.known(sameWord), plan.tasks(phase, phase));
     if (plan.ordered(phase, pairs, phase, Distance::nextIteration))
       continue;
     auto point =
-        pairs.subtract(plan.order(phase, phase, Distance::nextIteration))
+        pairs->subtract(plan.order(phase, phase, Distance::nextIteration))
             .sample();
     return phase.emitError()
            << "phase '" << phase.getName() << "' may notify a word of "
@@ -170,8 +172,8 @@ LogicalResult PlanVerifier::verifyWordOrder() {
 
 LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
                                               AccessAttr other) {
-  const Relation &touching = plan.conflict(phase, one, phase, other);
-  if (touching.size() == 0)
+  KnownRelation touching = plan.conflict(phase, one, phase, other);
+  if (touching->size() == 0)
     return success();
   BufferOp first = plan.lookUpBuffer(one.getBuffer());
   BufferOp second = plan.lookUpBuffer(other.getBuffer());
@@ -189,10 +191,11 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
   };
   // One task may well write what it reads, but not through another buffer.
   if (first != second) {
-    if (auto point = touching.sample())
+    if (auto point = touching->sample())
       return report(*point);
     return success();
   }
+  RelationMemo &memo = plan.relations();
   unsigned rank = phase.getRank();
   for (unsigned d = 0; d < rank; ++d)
     for (bool above : {true, false}) {
@@ -200,7 +203,10 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
       Row left = distinct.variable(d);
       Row right = distinct.variable(distinct.rangeColumn() + d);
       distinct.less(above ? left : right, above ? right : left);
-      if (auto point = touching.intersect(Relation(distinct)).sample())
+      KnownRelation apart = memo.intersect(touching, memo.known(distinct));
+      if (memo.isEmpty(apart))
+        continue;
+      if (auto point = apart->sample())
         return report(*point);
     }
   return success();
@@ -210,16 +216,17 @@ LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
                                        AccessAttr earlierAccess, PhaseOp later,
                                        AccessAttr laterAccess,
                                        Distance distance) {
-  const Relation &conflict =
+  KnownRelation conflict =
       plan.conflict(earlier, earlierAccess, later, laterAccess);
-  if (conflict.isEmpty())
+  if (plan.relations().isEmpty(conflict))
     return success();
   ++proved;
   if (plan.ordered(earlier, conflict, later, distance))
     return success();
   if (!reports)
     return failure();
-  auto point = conflict.subtract(plan.order(earlier, later, distance)).sample();
+  auto point =
+      conflict->subtract(plan.order(earlier, later, distance)).sample();
   StringRef when = distance == Distance::sameIteration ? "in the same iteration"
                    : distance == Distance::nextIteration
                        ? "in the next iteration"

@@ -5,6 +5,7 @@
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
 #include "mlir/Analysis/Presburger/PresburgerRelation.h"
 #include "mlir/Analysis/Presburger/Simplex.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <numeric>
@@ -232,6 +233,19 @@ bool Conjunction::contains(llvm::ArrayRef<int64_t> point) const {
     values.push_back(floorDivide(evaluate(local.numerator), local.denominator));
   return llvm::all_of(inequalities,
                       [&](const Row &row) { return evaluate(row) >= 0; });
+}
+
+size_t Conjunction::hash() const {
+  auto hashRow = [](const Row &row) {
+    return llvm::hash_combine_range(row.begin(), row.end());
+  };
+  llvm::hash_code code = llvm::hash_combine(domain, range);
+  for (const Local &local : locals)
+    code =
+        llvm::hash_combine(code, hashRow(local.numerator), local.denominator);
+  for (const Row &row : inequalities)
+    code = llvm::hash_combine(code, hashRow(row));
+  return code;
 }
 
 //===----------------------------------------------------------------------===//
@@ -870,6 +884,11 @@ void Relation::add(Conjunction conjunction) {
 }
 
 void Relation::unite(const Relation &other) {
+  // None of its disjuncts implies another, so that all would be added.
+  if (disjuncts.empty()) {
+    disjuncts = other.disjuncts;
+    return;
+  }
   for (const Conjunction &disjunct : other.disjuncts)
     add(disjunct);
 }
@@ -1038,6 +1057,13 @@ Relation Relation::simplifiedIn(const Relation &context) const {
     result.unite(Relation(kept));
   }
   return result;
+}
+
+size_t Relation::hash() const {
+  llvm::hash_code code = llvm::hash_combine(domain, range);
+  for (const Conjunction &disjunct : disjuncts)
+    code = llvm::hash_combine(code, disjunct.hash());
+  return code;
 }
 
 bool Relation::isEmpty() const {

@@ -71,6 +71,11 @@ public:
   /// Each local has to be a division.
   bool contains(llvm::ArrayRef<int64_t> point) const;
 
+  /// Whether both state the same, row by row: conjunctions that hold for the
+  /// same points may well differ.
+  bool operator==(const Conjunction &other) const = default;
+  size_t hash() const;
+
 private:
   friend class Relation;
   friend class Projection;
@@ -137,6 +142,11 @@ public:
   bool contains(llvm::ArrayRef<int64_t> domainPoint,
                 llvm::ArrayRef<int64_t> rangePoint,
                 llvm::ArrayRef<int64_t> symbols) const;
+
+  /// Whether both have the same disjuncts, row by row: relations that hold for
+  /// the same points may well differ.
+  bool operator==(const Relation &other) const = default;
+  size_t hash() const;
 
 private:
   friend class Projection;
