@@ -211,7 +211,7 @@ KnownRelation HappensBefore::tasks(PhaseOp first, PhaseOp second) {
                     columnsFrom(pairs.rangeColumn(), second.getRank()));
   KnownRelation relation =
       described ? memo.known(pairs)
-                : memo.known(Relation(first.getRank(), second.getRank()));
+                : memo.empty(first.getRank(), second.getRank());
   return taskPairs.emplace(key, relation).first->second;
 }
 
@@ -225,7 +225,7 @@ KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
   BufferOp other = lookUpBuffer(secondAccess.getBuffer());
   Overlap overlap = overlapOf(one, other);
   if (overlap == Overlap::none)
-    return memo.known(Relation(first.getRank(), second.getRank()));
+    return memo.empty(first.getRank(), second.getRank());
   std::tuple<unsigned, unsigned, const void *, const void *, Overlap> key{
       indexOf(first), indexOf(second), firstAccess.getAsOpaquePointer(),
       secondAccess.getAsOpaquePointer(), overlap};
@@ -283,7 +283,7 @@ KnownRelation HappensBefore::edge(PhaseOp notifier, PhaseOp waiter,
                  columnsFrom(pairs.rangeColumn(), waiter.getRank()), word);
   KnownRelation relation =
       described ? memo.known(pairs)
-                : memo.known(Relation(notifier.getRank(), waiter.getRank()));
+                : memo.empty(notifier.getRank(), waiter.getRank());
   return edges.emplace(key, relation).first->second;
 }
 
@@ -300,7 +300,7 @@ KnownRelation HappensBefore::order(PhaseOp earlier, PhaseOp later,
 KnownRelation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
                                           Distance distance) {
   KnownRelation result =
-      memo.known(Relation(earlier.getRank(), later.getRank()));
+      memo.empty(earlier.getRank(), later.getRank());
   SegmentOp segment = segmentOf(earlier), target = segmentOf(later);
   unsigned from = indexOf(earlier);
   if ((distance == Distance::laterSegment) == (segment == target) ||

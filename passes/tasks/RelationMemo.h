@@ -6,7 +6,8 @@
 // keeps one copy of every relation and what was found out about it.
 //
 // That is exact: equal operands have equal coefficients in the same order, the
-// operations read nothing else, and nothing that a memo holds changes.
+// operations read nothing else, and nothing that a memo holds changes. A union
+// is worked on disjunct by disjunct, as Relation does it, in the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,36 +18,40 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <memory>
 #include <unordered_map>
-#include <unordered_set>
+#include <vector>
 
 namespace baton::tasks {
 
 /// A relation that a memo holds, for as long as the memo lives. Of one memo,
-/// the same object and equal to the coefficient are one thing.
+/// being the same object and being equal to the coefficient are one thing.
 class KnownRelation {
 public:
-  const Relation &operator*() const { return *relation; }
-  const Relation *operator->() const { return relation; }
-  operator const Relation &() const { return *relation; }
+  const Relation &operator*() const;
+  const Relation *operator->() const { return &**this; }
+  operator const Relation &() const { return **this; }
 
 private:
   friend class RelationMemo;
-  explicit KnownRelation(const Relation *relation) : relation(relation) {}
+  struct Entry;
+  KnownRelation(Entry *entry) : entry(entry) {}
 
-  const Relation *relation;
+  Entry *entry;
 };
 
 /// The operations of Relation, each computed once for equal operands. Operands
 /// come from this memo.
 class RelationMemo {
 public:
-  RelationMemo() = default;
+  RelationMemo();
+  ~RelationMemo();
   RelationMemo(const RelationMemo &) = delete;
   RelationMemo &operator=(const RelationMemo &) = delete;
 
   KnownRelation known(const Relation &relation);
   KnownRelation known(const Conjunction &conjunction);
+  KnownRelation empty(unsigned domain, unsigned range);
 
   KnownRelation unite(KnownRelation one, KnownRelation other);
   KnownRelation intersect(KnownRelation one, KnownRelation other);
@@ -57,21 +62,28 @@ public:
   bool isSubsetOf(KnownRelation part, KnownRelation whole);
 
 private:
-  using Operands = std::pair<const Relation *, const Relation *>;
-  using Results = llvm::DenseMap<Operands, const Relation *>;
+  using Entry = KnownRelation::Entry;
+  using Operands = std::pair<Entry *, Entry *>;
+  using Results = llvm::DenseMap<Operands, Entry *>;
+  using Parts = llvm::SmallVector<Entry *, 1>;
   template <typename Compute>
   KnownRelation remember(Results &results, KnownRelation one,
                          KnownRelation other, Compute compute);
+  void add(Parts &parts, Entry *part);
+  KnownRelation join(unsigned domain, unsigned range, const Parts &parts);
+  bool implies(Entry *part, Entry *other);
+  bool isCovered(Entry *part, Entry *whole);
 
-  template <typename Content> struct Hash {
-    size_t operator()(const Content &content) const { return content.hash(); }
+  struct ConjunctionHash {
+    size_t operator()(const Conjunction &content) const {
+      return content.hash();
+    }
   };
-  std::unordered_set<Relation, Hash<Relation>> relations;
-  std::unordered_map<Conjunction, const Relation *, Hash<Conjunction>>
-      projections;
+  /// By their hash.
+  std::unordered_map<size_t, std::vector<std::unique_ptr<Entry>>> entries;
+  std::unordered_map<Conjunction, Entry *, ConjunctionHash> projections;
   Results unions, intersections, differences, compositions, simplifications;
-  llvm::DenseMap<const Relation *, bool> emptiness;
-  llvm::DenseMap<Operands, bool> inclusions;
+  llvm::DenseMap<Operands, bool> inclusions, implications;
 };
 
 } // namespace baton::tasks

@@ -267,7 +267,8 @@ public:
   static PresburgerRelation toLibrary(const Relation &relation);
   /// True when every point of `conjunction` satisfies the inequality `row` of
   /// `other`, as far as rational points tell.
-  static bool implies(const Conjunction &conjunction, const Conjunction &other);
+  static bool implies(const Conjunction &conjunction, const Conjunction &other,
+                      std::optional<PointValues> *found = nullptr);
   static Conjunction merged(const Conjunction &left, const Conjunction &right,
                             llvm::SmallVectorImpl<Row> &rightRows);
   static void tidy(Conjunction &conjunction);
@@ -824,8 +825,23 @@ Conjunction Projection::merged(const Conjunction &left,
   return result;
 }
 
+/// The point that a simplex stands at, rounded down, if it lies inside.
+static std::optional<PointValues> pointNear(const Conjunction &conjunction,
+                                      const Simplex &simplex) {
+  auto sample = simplex.getRationalSample();
+  if (!sample)
+    return std::nullopt;
+  PointValues near;
+  for (unsigned i = 0; i < conjunction.constantColumn(); ++i)
+    near.push_back(int64_t(mlir::presburger::floor((*sample)[i])));
+  if (!conjunction.contains(near))
+    return std::nullopt;
+  return near;
+}
+
 bool Projection::implies(const Conjunction &conjunction,
-                         const Conjunction &other) {
+                         const Conjunction &other,
+                         std::optional<PointValues> *found) {
   llvm::SmallVector<Row> rows;
   Conjunction all = merged(conjunction, other, rows);
   // What the conjunction has itself, or something weaker, takes no simplex.
@@ -846,8 +862,11 @@ bool Projection::implies(const Conjunction &conjunction,
         mlir::presburger::getDynamicAPIntVec(
             libraryRow(all, row, all.locals.size()));
     auto least = simplex.computeOptimum(Simplex::Direction::Down, coefficients);
-    if (!least.isBounded() || !(*least > Fraction(-1, 1)))
+    if (!least.isBounded() || !(*least > Fraction(-1, 1))) {
+      if (found)
+        *found = pointNear(conjunction, simplex);
       return false;
+    }
   }
   return true;
 }
@@ -881,6 +900,20 @@ void Relation::add(Conjunction conjunction) {
     return Projection::implies(disjunct, conjunction);
   });
   disjuncts.push_back(std::move(conjunction));
+}
+
+Relation Relation::disjunct(size_t index) const {
+  Relation result(domain, range);
+  result.disjuncts.push_back(disjuncts[index]);
+  return result;
+}
+
+Relation Relation::ofParts(unsigned domain, unsigned range,
+                           llvm::ArrayRef<const Relation *> parts) {
+  Relation result(domain, range);
+  for (const Relation *part : parts)
+    result.disjuncts.append(part->disjuncts);
+  return result;
 }
 
 void Relation::unite(const Relation &other) {
@@ -1073,15 +1106,16 @@ bool Relation::isEmpty() const {
     if (simplex.isEmpty())
       return true;
     // An integer point near a rational one saves the search for one.
-    if (auto sample = simplex.getRationalSample()) {
-      llvm::SmallVector<int64_t> near;
-      for (unsigned i = 0; i < disjunct.constantColumn(); ++i)
-        near.push_back(int64_t(mlir::presburger::floor((*sample)[i])));
-      if (disjunct.contains(near))
-        return false;
-    }
+    if (pointNear(disjunct, simplex))
+      return false;
     return library.isIntegerEmpty();
   });
+}
+
+bool Relation::implies(const Relation &other,
+                       std::optional<PointValues> &found) const {
+  return Projection::implies(disjuncts.front(), other.disjuncts.front(),
+                             &found);
 }
 
 bool Relation::isSubsetOf(const Relation &other) const {
@@ -1145,9 +1179,13 @@ std::optional<RelationPoint> Relation::sample() const {
 bool Relation::contains(llvm::ArrayRef<int64_t> domainPoint,
                         llvm::ArrayRef<int64_t> rangePoint,
                         llvm::ArrayRef<int64_t> symbols) const {
-  llvm::SmallVector<int64_t> point(domainPoint);
+  PointValues point(domainPoint);
   point.append(rangePoint.begin(), rangePoint.end());
   point.append(symbols.begin(), symbols.end());
+  return contains(point);
+}
+
+bool Relation::contains(const PointValues &point) const {
   return llvm::any_of(disjuncts, [&](const Conjunction &disjunct) {
     return disjunct.contains(point);
   });
