@@ -209,9 +209,9 @@ KnownRelation HappensBefore::tasks(PhaseOp first, PhaseOp second) {
       requireInside(pairs, first.getGrid(), columnsFrom(0, first.getRank())) &&
       requireInside(pairs, second.getGrid(),
                     columnsFrom(pairs.rangeColumn(), second.getRank()));
-  KnownRelation relation =
-      described ? memo.known(pairs)
-                : memo.empty(first.getRank(), second.getRank());
+  KnownRelation relation = described
+                               ? memo.known(pairs)
+                               : memo.empty(first.getRank(), second.getRank());
   return taskPairs.emplace(key, relation).first->second;
 }
 
@@ -299,8 +299,7 @@ KnownRelation HappensBefore::order(PhaseOp earlier, PhaseOp later,
 
 KnownRelation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
                                           Distance distance) {
-  KnownRelation result =
-      memo.empty(earlier.getRank(), later.getRank());
+  KnownRelation result = memo.empty(earlier.getRank(), later.getRank());
   SegmentOp segment = segmentOf(earlier), target = segmentOf(later);
   unsigned from = indexOf(earlier);
   if ((distance == Distance::laterSegment) == (segment == target) ||

@@ -10,8 +10,8 @@ using namespace baton;
 using namespace baton::event;
 using namespace baton::tasks;
 
-Relation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
-                               unsigned readerRank) {
+KnownRelation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
+                                    unsigned readerRank) {
   BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
   unsigned rank = buffer.getExtents().getNumResults();
   Conjunction elements(readerRank, rank);
@@ -23,12 +23,13 @@ Relation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
       requireInside(elements, writer.getGrid(), task) &&
       requireInside(elements, buffer.getExtents(), element) &&
       requireBox(elements, write.getLow(), write.getHigh(), task, element);
-  return described ? Relation(elements) : Relation(readerRank, rank);
+  RelationMemo &memo = plan.relations();
+  return described ? memo.known(elements) : memo.empty(readerRank, rank);
 }
 
-Relation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
-                                 BufferOp victim, Overlap overlap,
-                                 unsigned readerRank) {
+KnownRelation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
+                                      BufferOp victim, Overlap overlap,
+                                      unsigned readerRank) {
   BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
   unsigned rank = victim.getExtents().getNumResults();
   Conjunction elements(readerRank, rank);
@@ -43,7 +44,9 @@ Relation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
       requireInside(elements, writer.getGrid(), task) &&
       requireInside(elements, buffer.getExtents(), element) &&
       requireBox(elements, write.getLow(), write.getHigh(), task, element);
-  return described ? Relation(elements) : Relation::universe(readerRank, rank);
+  RelationMemo &memo = plan.relations();
+  return described ? memo.known(elements)
+                   : memo.known(Relation::universe(readerRank, rank));
 }
 
 /// Goes back in rank from one read, in the first iteration of its segment or a
@@ -64,7 +67,8 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
   if (buffer.getKind() == BufferKind::state)
     elements.atLeast(elements.variable(element[0]),
                      elements.variable(elements.symbolColumn() + kPast));
-  Relation open(elements);
+  RelationMemo &memo = plan.relations();
+  KnownRelation open = memo.known(elements);
 
   auto report = [&](const Relation &points) {
     auto point = points.sample();
@@ -87,9 +91,9 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
       Overlap overlap = overlapOf(buffer, other);
       if (overlap == Overlap::none)
         continue;
-      Relation lost = open.intersect(
-          clobbered(writer, write, buffer, overlap, reader.getRank()));
-      if (lost.isEmpty())
+      KnownRelation lost = memo.intersect(
+          open, clobbered(writer, write, buffer, overlap, reader.getRank()));
+      if (memo.isEmpty(lost))
         continue;
       if (!reports)
         return failure();
@@ -100,7 +104,7 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
     }
     for (AccessAttr write : writer.getAccessAttrs())
       if (write.getWrite() && write.getBuffer() == read.getBuffer())
-        open = open.subtract(touched(writer, write, reader.getRank()));
+        open = memo.subtract(open, touched(writer, write, reader.getRank()));
     return success();
   };
 
@@ -129,10 +133,10 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
   for (PhaseOp phase : path) {
     if (failed(passBy(phase)))
       return failure();
-    if (open.isEmpty())
+    if (memo.isEmpty(open))
       return success();
   }
-  if (open.isEmpty())
+  if (memo.isEmpty(open))
     return success();
   if (!reports)
     return failure();
@@ -161,13 +165,14 @@ LogicalResult PlanVerifier::verifyGrowth(BufferOp state) {
                    gained.variable(gained.symbolColumn() + kPast));
     if (!requireInside(gained, state.getExtents(), columnsFrom(0, rank)))
       return failure();
-    Relation open(gained);
+    RelationMemo &memo = plan.relations();
+    KnownRelation open = memo.known(gained);
     for (PhaseOp phase : plan.phases())
       for (AccessAttr access : phase.getAccessAttrs())
         if (access.getWrite() && access.getBuffer() == name &&
             (!isLayered(state) || HappensBefore::segmentOf(phase) == reader))
-          open = open.subtract(touched(phase, access, 0));
-    if (auto point = open.sample())
+          open = memo.subtract(open, touched(phase, access, 0));
+    if (auto point = memo.sample(open))
       return state.emitError()
              << "a step leaves " << name << tupleText(point->range)
              << " unwritten, which later steps may read; for example with "

@@ -42,7 +42,7 @@ LogicalResult PlanVerifier::verifyEqual(Operation *op, const Twine &what,
       differs.less(other, one);
     else
       differs.less(one, other);
-    if (auto point = Relation(differs).sample()) {
+    if (auto point = sampleOf(differs)) {
       auto value = [&](AffineExpr expression) {
         return evaluate(AffineMap::get(0, kStepSymbols, expression), {},
                         point->symbols)[0];
@@ -60,8 +60,7 @@ LogicalResult PlanVerifier::verifyCounts() {
     std::optional<NotifyAttr> notify = phase.getNotify();
     if (!notify)
       continue;
-    auto tensor = SymbolTable::lookupNearestSymbolFrom<TensorOp>(
-        phase, notify->getEvent());
+    auto tensor = symbols.lookup<TensorOp>(notify->getEvent().getAttr());
     ArrayRef<AffineExpr> grid = phase.getGrid().getResults();
     llvm::SmallBitVector picked(grid.size());
     SmallVector<AffineExpr> extents;
@@ -105,8 +104,7 @@ LogicalResult PlanVerifier::verifyScopes() {
       continue;
     auto verifyScope = [&](FlatSymbolRefAttr event,
                            StringRef how) -> LogicalResult {
-      auto tensor =
-          SymbolTable::lookupNearestSymbolFrom<TensorOp>(phase, event);
+      auto tensor = symbols.lookup<TensorOp>(event.getAttr());
       if (tensor.getScope() == Scope::system)
         return success();
       return phase.emitError()
@@ -191,7 +189,7 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
   };
   // One task may well write what it reads, but not through another buffer.
   if (first != second) {
-    if (auto point = touching->sample())
+    if (auto point = plan.relations().sample(touching))
       return report(*point);
     return success();
   }
@@ -204,9 +202,7 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
       Row right = distinct.variable(distinct.rangeColumn() + d);
       distinct.less(above ? left : right, above ? right : left);
       KnownRelation apart = memo.intersect(touching, memo.known(distinct));
-      if (memo.isEmpty(apart))
-        continue;
-      if (auto point = apart->sample())
+      if (auto point = memo.sample(apart))
         return report(*point);
     }
   return success();
@@ -303,7 +299,7 @@ LogicalResult PlanVerifier::verifyConflicts(BufferOp one, BufferOp other) {
 //===----------------------------------------------------------------------===//
 
 PlanVerifier::PlanVerifier(ProgramOp program)
-    : program(program), plan(program) {
+    : program(program), plan(program), symbols(program) {
   for (PhaseOp phase : plan.phases())
     for (AccessAttr access : phase.getAccessAttrs())
       uses[plan.lookUpBuffer(access.getBuffer())].push_back({phase, access});

@@ -42,8 +42,7 @@ KnownRelation RelationMemo::known(const Relation &relation) {
 KnownRelation RelationMemo::known(const Conjunction &conjunction) {
   auto found = projections.find(conjunction);
   if (found == projections.end())
-    found = projections
-                .emplace(conjunction, known(Relation(conjunction)).entry)
+    found = projections.emplace(conjunction, known(Relation(conjunction)).entry)
                 .first;
   return found->second;
 }
@@ -165,6 +164,11 @@ bool RelationMemo::isEmpty(KnownRelation relation) {
   if (!relation.entry->isEmpty)
     relation.entry->isEmpty = relation->isEmpty();
   return *relation.entry->isEmpty;
+}
+
+/// Most are sampled in the hope that they are empty.
+std::optional<RelationPoint> RelationMemo::sample(KnownRelation relation) {
+  return isEmpty(relation) ? std::nullopt : relation->sample();
 }
 
 /// Whether a relation of one disjunct lies in a union.

@@ -59,6 +59,8 @@ public:
   KnownRelation composeWithin(KnownRelation first, KnownRelation next);
   KnownRelation simplifiedIn(KnownRelation relation, KnownRelation context);
   bool isEmpty(KnownRelation relation);
+  /// Some point, if there is one. The relation has to be bounded.
+  std::optional<RelationPoint> sample(KnownRelation relation);
   bool isSubsetOf(KnownRelation part, KnownRelation whole);
 
 private:

@@ -827,7 +827,7 @@ Conjunction Projection::merged(const Conjunction &left,
 
 /// The point that a simplex stands at, rounded down, if it lies inside.
 static std::optional<PointValues> pointNear(const Conjunction &conjunction,
-                                      const Simplex &simplex) {
+                                            const Simplex &simplex) {
   auto sample = simplex.getRationalSample();
   if (!sample)
     return std::nullopt;
