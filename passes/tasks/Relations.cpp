@@ -269,6 +269,10 @@ public:
   /// `other`, as far as rational points tell.
   static bool implies(const Conjunction &conjunction, const Conjunction &other,
                       std::optional<PointValues> *found = nullptr);
+  /// True only if every point of `conjunction` is one of `whole`; the library
+  /// answers what is missed.
+  static bool covers(const Relation &whole, const Conjunction &conjunction);
+  static void identifyDivisions(Conjunction &conjunction);
   static Conjunction merged(const Conjunction &left, const Conjunction &right,
                             llvm::SmallVectorImpl<Row> &rightRows);
   static void tidy(Conjunction &conjunction);
@@ -872,6 +876,133 @@ bool Projection::implies(const Conjunction &conjunction,
 }
 
 //===----------------------------------------------------------------------===//
+// Covers
+//===----------------------------------------------------------------------===//
+
+/// An integer that lies where a division does, between two bounds with room for
+/// one value, is the division: so say two inequalities more, which hold for all
+/// integer points and which rational ones need to be told.
+void Projection::identifyDivisions(Conjunction &conjunction) {
+  auto isImplied = [&](const Row &row) {
+    return llvm::any_of(conjunction.inequalities, [&](const Row &own) {
+      int64_t gap;
+      return differByConstant(row, own, -1, conjunction.constantColumn(),
+                              gap) &&
+             gap >= 0;
+    });
+  };
+  unsigned first = conjunction.localColumn();
+  for (auto [index, local] : llvm::enumerate(conjunction.locals))
+    for (unsigned i = 0, e = conjunction.locals.size(); i < e; ++i) {
+      if (i == index)
+        continue;
+      Row rest =
+          difference(local.numerator, scaled(conjunction.variable(first + i),
+                                             local.denominator));
+      if (isImplied(rest) &&
+          isImplied(
+              difference(conjunction.constant(local.denominator - 1), rest)))
+        conjunction.equal(conjunction.variable(first + index),
+                          conjunction.variable(first + i));
+    }
+}
+
+namespace {
+using LibraryRow = llvm::SmallVector<int64_t>;
+
+/// Takes the disjuncts of a cover away from what a simplex holds, one after the
+/// other. A point that is not in a disjunct violates a first one of its rows;
+/// what does so is a part of its own, to be taken away by the others.
+class Cover {
+public:
+  explicit Cover(const IntegerRelation &part) : simplex(part) {}
+
+  /// Rows are in the simplex's columns.
+  bool run(llvm::ArrayRef<llvm::SmallVector<LibraryRow>> disjuncts);
+
+private:
+  bool hasNoInteger();
+  void require(llvm::ArrayRef<int64_t> row) {
+    simplex.addInequality(mlir::presburger::getDynamicAPIntVec(row));
+  }
+
+  Simplex simplex;
+  /// The library is there for what branches more than the parts of a plan.
+  unsigned steps = 500;
+};
+} // namespace
+
+/// Looks at what lies below and above a value that is no integer.
+bool Cover::hasNoInteger() {
+  auto sample = simplex.getRationalSample();
+  if (!sample)
+    return true;
+  // Divisions come last, and decide most.
+  unsigned column = sample->size();
+  while (column > 0 && (*sample)[column - 1].den == 1)
+    --column;
+  if (column == 0 || steps == 0)
+    return false;
+  --steps;
+  LibraryRow above(sample->size() + 1, 0), below = above;
+  above[column - 1] = 1;
+  above.back() = -int64_t(mlir::presburger::ceil((*sample)[column - 1]));
+  below[column - 1] = -1;
+  below.back() = int64_t(mlir::presburger::floor((*sample)[column - 1]));
+  for (llvm::ArrayRef<int64_t> row : {above, below}) {
+    unsigned before = simplex.getSnapshot();
+    require(row);
+    bool none = simplex.isEmpty() || hasNoInteger();
+    simplex.rollback(before);
+    if (!none)
+      return false;
+  }
+  return true;
+}
+
+bool Cover::run(llvm::ArrayRef<llvm::SmallVector<LibraryRow>> disjuncts) {
+  if (simplex.isEmpty())
+    return true;
+  if (disjuncts.empty())
+    return hasNoInteger();
+  unsigned whole = simplex.getSnapshot();
+  bool covered = true;
+  for (llvm::ArrayRef<int64_t> row : disjuncts.front()) {
+    if (steps == 0 || simplex.isEmpty())
+      break;
+    --steps;
+    LibraryRow violated;
+    for (int64_t coefficient : row)
+      violated.push_back(-coefficient);
+    --violated.back();
+    unsigned before = simplex.getSnapshot();
+    require(violated);
+    covered = run(disjuncts.drop_front());
+    simplex.rollback(before);
+    if (!covered)
+      break;
+    require(row);
+  }
+  simplex.rollback(whole);
+  return covered && steps > 0;
+}
+
+bool Projection::covers(const Relation &whole, const Conjunction &conjunction) {
+  Conjunction all = conjunction;
+  llvm::SmallVector<llvm::SmallVector<Row>> disjuncts;
+  for (const Conjunction &disjunct : whole.disjuncts)
+    all = merged(all, disjunct, disjuncts.emplace_back());
+  identifyDivisions(all);
+  auto columns = [&](const Row &row) {
+    return libraryRow(all, row, all.locals.size());
+  };
+  llvm::SmallVector<llvm::SmallVector<LibraryRow>> rows;
+  for (llvm::ArrayRef<Row> disjunct : disjuncts)
+    rows.push_back(llvm::map_to_vector(disjunct, columns));
+  return Cover(toLibrary(all)).run(rows);
+}
+
+//===----------------------------------------------------------------------===//
 // Relations
 //===----------------------------------------------------------------------===//
 
@@ -1121,9 +1252,11 @@ bool Relation::implies(const Relation &other,
 bool Relation::isSubsetOf(const Relation &other) const {
   std::optional<PresburgerRelation> whole;
   for (const Conjunction &disjunct : disjuncts) {
-    if (llvm::any_of(other.disjuncts, [&](const Conjunction &candidate) {
-          return Projection::implies(disjunct, candidate);
-        }))
+    if (llvm::any_of(other.disjuncts,
+                     [&](const Conjunction &candidate) {
+                       return Projection::implies(disjunct, candidate);
+                     }) ||
+        Projection::covers(other, disjunct))
       continue;
     if (!whole)
       whole = Projection::toLibrary(other);
@@ -1139,9 +1272,11 @@ Relation Relation::subtract(const Relation &other) const {
   Relation result(domain, range);
   std::optional<PresburgerRelation> whole;
   for (const Conjunction &disjunct : disjuncts) {
-    if (llvm::any_of(other.disjuncts, [&](const Conjunction &candidate) {
-          return Projection::implies(disjunct, candidate);
-        }))
+    if (llvm::any_of(other.disjuncts,
+                     [&](const Conjunction &candidate) {
+                       return Projection::implies(disjunct, candidate);
+                     }) ||
+        Projection::covers(other, disjunct))
       continue;
     if (!whole)
       whole = Projection::toLibrary(other);
