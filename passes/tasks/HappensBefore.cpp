@@ -160,6 +160,7 @@ HappensBefore::HappensBefore(ProgramOp program)
     if (std::optional<NotifyAttr> notify = phase.getNotify())
       notifiers[notify->getEvent()] = phase;
   }
+  orders.resize(phaseList.size());
   for (auto buffer : program.getBody().getOps<BufferOp>())
     buffers[mlir::FlatSymbolRefAttr::get(buffer.getSymNameAttr())] = buffer;
 }
@@ -191,16 +192,16 @@ void HappensBefore::refresh(PhaseOp phase) {
     notifiers[notify->getEvent()] = phase;
   // A chain to the next iteration passes any phase, others only phases of
   // lower rank than the one they lead to.
-  auto isStale = [&](unsigned later, Distance distance) {
-    return distance == Distance::nextIteration || later >= changed;
-  };
-  std::erase_if(orders, [&](const auto &entry) {
-    return isStale(std::get<1>(entry.first), std::get<2>(entry.first));
-  });
+  for (auto [later, of] : llvm::enumerate(orders))
+    for (Distance distance : {Distance::sameIteration, Distance::nextIteration,
+                              Distance::laterSegment})
+      if (distance == Distance::nextIteration || later >= changed)
+        of[unsigned(distance)].clear();
 }
 
 KnownRelation HappensBefore::tasks(PhaseOp first, PhaseOp second) {
-  std::tuple<unsigned, unsigned> key{indexOf(first), indexOf(second)};
+  std::pair<mlir::AffineMap, mlir::AffineMap> key{first.getGrid(),
+                                                  second.getGrid()};
   if (auto found = taskPairs.find(key); found != taskPairs.end())
     return found->second;
   Conjunction pairs(first.getRank(), second.getRank());
@@ -212,7 +213,8 @@ KnownRelation HappensBefore::tasks(PhaseOp first, PhaseOp second) {
   KnownRelation relation = described
                                ? memo.known(pairs)
                                : memo.empty(first.getRank(), second.getRank());
-  return taskPairs.emplace(key, relation).first->second;
+  taskPairs.try_emplace(key, relation);
+  return relation;
 }
 
 //===----------------------------------------------------------------------===//
@@ -289,12 +291,13 @@ KnownRelation HappensBefore::edge(PhaseOp notifier, PhaseOp waiter,
 
 KnownRelation HappensBefore::order(PhaseOp earlier, PhaseOp later,
                                    Distance distance) {
-  std::tuple<unsigned, unsigned, Distance> key{indexOf(earlier), indexOf(later),
-                                               distance};
-  auto found = orders.find(key);
-  if (found == orders.end())
-    found = orders.emplace(key, computeOrder(earlier, later, distance)).first;
-  return found->second;
+  auto &found = orders[indexOf(later)][unsigned(distance)];
+  unsigned from = indexOf(earlier);
+  if (auto entry = found.find(from); entry != found.end())
+    return entry->second;
+  KnownRelation relation = computeOrder(earlier, later, distance);
+  found.try_emplace(from, relation);
+  return relation;
 }
 
 KnownRelation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,

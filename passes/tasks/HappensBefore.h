@@ -36,6 +36,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -150,11 +151,15 @@ private:
   llvm::DenseMap<mlir::Attribute, event::BufferOp> buffers;
   llvm::DenseMap<mlir::Attribute, event::PhaseOp> notifiers;
   RelationMemo memo;
-  std::map<std::tuple<unsigned, unsigned>, KnownRelation> taskPairs;
+  /// By their grids.
+  llvm::DenseMap<std::pair<mlir::AffineMap, mlir::AffineMap>, KnownRelation>
+      taskPairs;
   std::map<std::tuple<unsigned, unsigned, const void *, const void *>,
            KnownRelation>
       edges;
-  std::map<std::tuple<unsigned, unsigned, Distance>, KnownRelation> orders;
+  /// For each later phase and distance, by the earlier phase.
+  llvm::SmallVector<std::array<llvm::DenseMap<unsigned, KnownRelation>, 3>>
+      orders;
   std::map<std::tuple<unsigned, unsigned, const void *, const void *, Overlap>,
            KnownRelation>
       conflicts;

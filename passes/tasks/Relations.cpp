@@ -273,6 +273,8 @@ public:
   /// answers what is missed.
   static bool covers(const Relation &whole, const Conjunction &conjunction);
   static void identifyDivisions(Conjunction &conjunction);
+  /// True when one of the inequalities is `row`, or stronger by a constant.
+  static bool isStated(const Conjunction &conjunction, const Row &row);
   static Conjunction merged(const Conjunction &left, const Conjunction &right,
                             llvm::SmallVectorImpl<Row> &rightRows);
   static void tidy(Conjunction &conjunction);
@@ -843,19 +845,21 @@ static std::optional<PointValues> pointNear(const Conjunction &conjunction,
   return near;
 }
 
+bool Projection::isStated(const Conjunction &conjunction, const Row &row) {
+  return llvm::any_of(conjunction.inequalities, [&](const Row &own) {
+    int64_t gap;
+    return differByConstant(row, own, -1, conjunction.constantColumn(), gap) &&
+           gap >= 0;
+  });
+}
+
 bool Projection::implies(const Conjunction &conjunction,
                          const Conjunction &other,
                          std::optional<PointValues> *found) {
   llvm::SmallVector<Row> rows;
   Conjunction all = merged(conjunction, other, rows);
-  // What the conjunction has itself, or something weaker, takes no simplex.
-  llvm::erase_if(rows, [&](const Row &row) {
-    return llvm::any_of(all.inequalities, [&](const Row &own) {
-      int64_t gap;
-      return differByConstant(row, own, -1, all.constantColumn(), gap) &&
-             gap >= 0;
-    });
-  });
+  // What the conjunction states takes no simplex.
+  llvm::erase_if(rows, [&](const Row &row) { return isStated(all, row); });
   if (rows.empty())
     return true;
   Simplex simplex(toLibrary(all));
@@ -883,14 +887,6 @@ bool Projection::implies(const Conjunction &conjunction,
 /// one value, is the division: so say two inequalities more, which hold for all
 /// integer points and which rational ones need to be told.
 void Projection::identifyDivisions(Conjunction &conjunction) {
-  auto isImplied = [&](const Row &row) {
-    return llvm::any_of(conjunction.inequalities, [&](const Row &own) {
-      int64_t gap;
-      return differByConstant(row, own, -1, conjunction.constantColumn(),
-                              gap) &&
-             gap >= 0;
-    });
-  };
   unsigned first = conjunction.localColumn();
   for (auto [index, local] : llvm::enumerate(conjunction.locals))
     for (unsigned i = 0, e = conjunction.locals.size(); i < e; ++i) {
@@ -899,8 +895,9 @@ void Projection::identifyDivisions(Conjunction &conjunction) {
       Row rest =
           difference(local.numerator, scaled(conjunction.variable(first + i),
                                              local.denominator));
-      if (isImplied(rest) &&
-          isImplied(
+      if (isStated(conjunction, rest) &&
+          isStated(
+              conjunction,
               difference(conjunction.constant(local.denominator - 1), rest)))
         conjunction.equal(conjunction.variable(first + index),
                           conjunction.variable(first + i));
@@ -1203,18 +1200,24 @@ Relation Relation::simplifiedIn(const Relation &context) const {
     llvm::SmallVector<Row> rows;
     Conjunction all =
         Projection::merged(context.disjuncts.front(), disjunct, rows);
-    Conjunction both = all;
-    both.inequalities.append(rows.begin(), rows.end());
-    if (Simplex(Projection::toLibrary(both)).isEmpty())
-      continue;
+    auto coefficients = [&](const Row &row) {
+      return mlir::presburger::getDynamicAPIntVec(
+          libraryRow(all, row, all.locals.size()));
+    };
     Simplex simplex(Projection::toLibrary(all));
+    unsigned contextOnly = simplex.getSnapshot();
+    for (const Row &row : rows)
+      simplex.addInequality(coefficients(row));
+    if (simplex.isEmpty())
+      continue;
+    simplex.rollback(contextOnly);
     Conjunction kept = disjunct;
     kept.inequalities.clear();
     for (auto [row, own] : llvm::zip(rows, disjunct.inequalities)) {
+      if (Projection::isStated(all, row))
+        continue;
       auto least =
-          simplex.computeOptimum(Simplex::Direction::Down,
-                                 mlir::presburger::getDynamicAPIntVec(
-                                     libraryRow(all, row, all.locals.size())));
+          simplex.computeOptimum(Simplex::Direction::Down, coefficients(row));
       if (!least.isBounded() || !(*least > Fraction(-1, 1)))
         kept.inequalities.push_back(own);
     }
