@@ -887,20 +887,18 @@ bool Projection::implies(const Conjunction &conjunction,
 /// one value, is the division: so say two inequalities more, which hold for all
 /// integer points and which rational ones need to be told.
 void Projection::identifyDivisions(Conjunction &conjunction) {
-  unsigned first = conjunction.localColumn();
+  unsigned first = conjunction.localColumn(),
+           end = first + conjunction.locals.size();
   for (auto [index, local] : llvm::enumerate(conjunction.locals))
-    for (unsigned i = 0, e = conjunction.locals.size(); i < e; ++i) {
-      if (i == index)
+    for (unsigned column = 0; column < end; ++column) {
+      if (column == conjunction.constantColumn() || column == first + index)
         continue;
+      Row variable = conjunction.variable(column);
       Row rest =
-          difference(local.numerator, scaled(conjunction.variable(first + i),
-                                             local.denominator));
-      if (isStated(conjunction, rest) &&
-          isStated(
-              conjunction,
-              difference(conjunction.constant(local.denominator - 1), rest)))
-        conjunction.equal(conjunction.variable(first + index),
-                          conjunction.variable(first + i));
+          difference(local.numerator, scaled(variable, local.denominator));
+      Row room = difference(conjunction.constant(local.denominator - 1), rest);
+      if (isStated(conjunction, rest) && isStated(conjunction, room))
+        conjunction.equal(conjunction.variable(first + index), variable);
     }
 }
 

@@ -372,6 +372,32 @@ TEST(Relations, PartsOfRowsCoverAllTiles) {
   }
 }
 
+TEST(Relations, ADivisionIsKnownByItsBoundsOnlyWhereOneValueFits) {
+  // Between (rows - below) / 4 and (rows + above) / 4 there is the ceiling of
+  // rows / 4 alone as long as there is room for one integer.
+  mlir::MLIRContext context;
+  AffineExpr rows = mlir::getAffineSymbolExpr(0, &context);
+  // Of a value, in a form that no projection solves for it.
+  auto relate = [](Conjunction &pairs, const Row &value) {
+    Row twice = scaled(pairs.variable(1), 2), thrice = scaled(value, 3);
+    pairs.atLeast(twice, thrice);
+    pairs.atLeast(sum(thrice, pairs.constant(3)), twice);
+  };
+  for (auto [below, above] : {std::pair(0, 3), {0, 4}, {1, 3}}) {
+    Conjunction between(2, 0), ceiling(2, 0);
+    Row low = *between.flatten(rows, {});
+    Row value = between.variable(0), whole = scaled(value, 4);
+    between.atLeast(low, {});
+    between.atLeast(between.constant(100), low);
+    between.atLeast(sum(whole, between.constant(below)), low);
+    between.atLeast(sum(low, between.constant(above)), whole);
+    relate(between, value);
+    relate(ceiling, *ceiling.flatten(rows.ceilDiv(4), {}));
+    EXPECT_EQ(Relation(between).isSubsetOf(Relation(ceiling)),
+              below + above == 3);
+  }
+}
+
 /// Tiles of `left` and `right` rows that have a row in common.
 static Relation overlapping(int64_t left, int64_t right) {
   Conjunction pairs(1, 1);
