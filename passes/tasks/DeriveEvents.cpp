@@ -371,7 +371,7 @@ static SmallVector<Dependence> choose(event::ProgramOp program,
   SmallVector<Dependence> chosen;
   for (const auto &key : keys) {
     const Dependence &dependence = dependences[std::get<4>(key)];
-    const tasks::Relation &conflict =
+    tasks::KnownRelation conflict =
         order.conflict(dependence.earlier, dependence.first, dependence.later,
                        dependence.second);
     if (order.ordered(dependence.earlier, conflict, dependence.later,

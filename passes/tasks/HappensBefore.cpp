@@ -179,6 +179,7 @@ HappensBefore::HappensBefore(ProgramOp program)
     if (std::optional<NotifyAttr> notify = phase.getNotify())
       notifiers[notify->getEvent()] = phase;
   }
+  orders.resize(phaseList.size());
   for (auto buffer : program.getBody().getOps<BufferOp>())
     buffers[mlir::FlatSymbolRefAttr::get(buffer.getSymNameAttr())] = buffer;
 }
@@ -210,45 +211,47 @@ void HappensBefore::refresh(PhaseOp phase) {
     notifiers[notify->getEvent()] = phase;
   // A chain to the next iteration passes any phase, others only phases of
   // lower rank than the one they lead to.
-  auto isStale = [&](unsigned later, Distance distance) {
-    return distance == Distance::nextIteration || later >= changed;
-  };
-  std::erase_if(orders, [&](const auto &entry) {
-    return isStale(std::get<1>(entry.first), std::get<2>(entry.first));
-  });
+  for (auto [later, of] : llvm::enumerate(orders))
+    for (Distance distance : {Distance::sameIteration, Distance::nextIteration,
+                              Distance::laterSegment})
+      if (distance == Distance::nextIteration || later >= changed)
+        of[unsigned(distance)].clear();
 }
 
-const Relation &HappensBefore::tasks(PhaseOp first, PhaseOp second) {
-  auto [entry, isNew] =
-      taskPairs.try_emplace({indexOf(first), indexOf(second)},
-                            Relation(first.getRank(), second.getRank()));
-  if (!isNew)
-    return entry->second;
+KnownRelation HappensBefore::tasks(PhaseOp first, PhaseOp second) {
+  std::pair<mlir::AffineMap, mlir::AffineMap> key{first.getGrid(),
+                                                  second.getGrid()};
+  if (auto found = taskPairs.find(key); found != taskPairs.end())
+    return found->second;
   Conjunction pairs(first.getRank(), second.getRank());
   requireSymbols(pairs, program);
-  if (requireInside(pairs, first.getGrid(), columnsFrom(0, first.getRank())) &&
+  bool described =
+      requireInside(pairs, first.getGrid(), columnsFrom(0, first.getRank())) &&
       requireInside(pairs, second.getGrid(),
-                    columnsFrom(pairs.rangeColumn(), second.getRank())))
-    entry->second = Relation(pairs);
-  return entry->second;
+                    columnsFrom(pairs.rangeColumn(), second.getRank()));
+  KnownRelation relation = described
+                               ? memo.known(pairs)
+                               : memo.empty(first.getRank(), second.getRank());
+  taskPairs.try_emplace(key, relation);
+  return relation;
 }
 
 //===----------------------------------------------------------------------===//
 // Conflicts
 //===----------------------------------------------------------------------===//
 
-const Relation &HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
-                                        PhaseOp second,
-                                        AccessAttr secondAccess) {
+KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
+                                      PhaseOp second, AccessAttr secondAccess) {
   BufferOp one = lookUpBuffer(firstAccess.getBuffer());
   BufferOp other = lookUpBuffer(secondAccess.getBuffer());
   Overlap overlap = overlapOf(one, other);
-  auto [entry, isNew] = conflicts.try_emplace(
-      {indexOf(first), indexOf(second), firstAccess.getAsOpaquePointer(),
-       secondAccess.getAsOpaquePointer(), overlap},
-      Relation(first.getRank(), second.getRank()));
-  if (!isNew || overlap == Overlap::none)
-    return entry->second;
+  if (overlap == Overlap::none)
+    return memo.empty(first.getRank(), second.getRank());
+  std::tuple<unsigned, unsigned, const void *, const void *, Overlap> key{
+      indexOf(first), indexOf(second), firstAccess.getAsOpaquePointer(),
+      secondAccess.getAsOpaquePointer(), overlap};
+  if (auto found = conflicts.find(key); found != conflicts.end())
+    return found->second;
 
   Conjunction pairs(first.getRank(), second.getRank());
   llvm::SmallVector<unsigned> left = columnsFrom(0, first.getRank());
@@ -272,50 +275,53 @@ const Relation &HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
                    requireBox(pairs, secondAccess.getLow(),
                               secondAccess.getHigh(), right, otherElement);
   // What cannot be described conflicts everywhere.
-  entry->second = described ? Relation(pairs) : tasks(first, second);
-  return entry->second;
+  KnownRelation relation = described ? memo.known(pairs) : tasks(first, second);
+  return conflicts.emplace(key, relation).first->second;
 }
 
 //===----------------------------------------------------------------------===//
 // Order
 //===----------------------------------------------------------------------===//
 
-const Relation &HappensBefore::edge(PhaseOp notifier, PhaseOp waiter,
-                                    WaitAttr wait) {
+KnownRelation HappensBefore::edge(PhaseOp notifier, PhaseOp waiter,
+                                  WaitAttr wait) {
   auto notify = *notifier.getNotify();
-  auto [entry, isNew] = edges.try_emplace(
-      {indexOf(notifier), indexOf(waiter), wait.getAsOpaquePointer(),
-       notify.getAsOpaquePointer()},
-      Relation(notifier.getRank(), waiter.getRank()));
-  if (!isNew)
-    return entry->second;
+  std::tuple<unsigned, unsigned, const void *, const void *> key{
+      indexOf(notifier), indexOf(waiter), wait.getAsOpaquePointer(),
+      notify.getAsOpaquePointer()};
+  if (auto found = edges.find(key); found != edges.end())
+    return found->second;
   Conjunction pairs(notifier.getRank(), waiter.getRank());
   // The word is the notifying task's own index, so that it lies within the
   // event tensor's shape.
   llvm::SmallVector<unsigned> word;
   for (mlir::AffineExpr picked : notify.getIndex().getResults())
     word.push_back(llvm::cast<mlir::AffineDimExpr>(picked).getPosition());
-  if (requireInside(pairs, notifier.getGrid(),
+  bool described =
+      requireInside(pairs, notifier.getGrid(),
                     columnsFrom(0, notifier.getRank())) &&
       requireBox(pairs, wait.getLow(), wait.getHigh(),
-                 columnsFrom(pairs.rangeColumn(), waiter.getRank()), word))
-    entry->second = Relation(pairs);
-  return entry->second;
+                 columnsFrom(pairs.rangeColumn(), waiter.getRank()), word);
+  KnownRelation relation =
+      described ? memo.known(pairs)
+                : memo.empty(notifier.getRank(), waiter.getRank());
+  return edges.emplace(key, relation).first->second;
 }
 
-const Relation &HappensBefore::order(PhaseOp earlier, PhaseOp later,
-                                     Distance distance) {
-  std::tuple<unsigned, unsigned, Distance> key{indexOf(earlier), indexOf(later),
-                                               distance};
-  auto found = orders.find(key);
-  if (found == orders.end())
-    found = orders.emplace(key, computeOrder(earlier, later, distance)).first;
-  return found->second;
+KnownRelation HappensBefore::order(PhaseOp earlier, PhaseOp later,
+                                   Distance distance) {
+  auto &found = orders[indexOf(later)][unsigned(distance)];
+  unsigned from = indexOf(earlier);
+  if (auto entry = found.find(from); entry != found.end())
+    return entry->second;
+  KnownRelation relation = computeOrder(earlier, later, distance);
+  found.try_emplace(from, relation);
+  return relation;
 }
 
-Relation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
-                                     Distance distance) {
-  Relation result(earlier.getRank(), later.getRank());
+KnownRelation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
+                                          Distance distance) {
+  KnownRelation result = memo.empty(earlier.getRank(), later.getRank());
   SegmentOp segment = segmentOf(earlier), target = segmentOf(later);
   unsigned from = indexOf(earlier);
   if ((distance == Distance::laterSegment) == (segment == target) ||
@@ -326,12 +332,12 @@ Relation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
   // The last step of the chain is a wait of the later phase.
   auto extend = [&](PhaseOp middle, WaitAttr wait,
                     std::optional<Distance> before) {
-    const Relation &last = edge(middle, later, wait);
+    KnownRelation last = edge(middle, later, wait);
     if (!before)
-      result.unite(last);
-    else if (const Relation &chain = order(earlier, middle, *before);
-             chain.size() != 0)
-      result.unite(chain.composeWithin(last));
+      result = memo.unite(result, last);
+    else if (KnownRelation chain = order(earlier, middle, *before);
+             chain->size() != 0)
+      result = memo.unite(result, memo.composeWithin(chain, last));
   };
   for (WaitAttr wait : later.getWaitAttrs()) {
     PhaseOp middle = notifierOf(wait.getEvent());
@@ -369,22 +375,23 @@ Relation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
       break;
     }
   }
-  return result.simplifiedIn(tasks(earlier, later));
+  return memo.simplifiedIn(result, tasks(earlier, later));
 }
 
-bool HappensBefore::ordered(PhaseOp earlier, const Relation &conflict,
+bool HappensBefore::ordered(PhaseOp earlier, KnownRelation conflict,
                             PhaseOp later, Distance distance) {
-  return conflict.isSubsetOf(order(earlier, later, distance));
+  return memo.isSubsetOf(conflict, order(earlier, later, distance));
 }
 
-Relation HappensBefore::sameWord(PhaseOp phase) {
+KnownRelation HappensBefore::sameWord(PhaseOp phase) {
   Conjunction sameWord(phase.getRank(), phase.getRank());
   for (mlir::AffineExpr picked : phase.getNotify()->getIndex().getResults()) {
     unsigned coordinate = llvm::cast<mlir::AffineDimExpr>(picked).getPosition();
     sameWord.equal(sameWord.variable(coordinate),
                    sameWord.variable(sameWord.rangeColumn() + coordinate));
   }
-  return Relation(sameWord).intersect(tasks(phase, phase));
+  RelationMemo &memo = relations();
+  return memo.intersect(memo.known(sameWord), tasks(phase, phase));
 }
 
 bool HappensBefore::hasWordOrder(PhaseOp phase) {

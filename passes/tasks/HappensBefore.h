@@ -32,10 +32,11 @@
 #define BATON_PASSES_TASKS_HAPPENSBEFORE_H
 
 #include "dialects/Event/Event.h"
-#include "passes/tasks/Relations.h"
+#include "passes/tasks/RelationMemo.h"
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -107,28 +108,27 @@ public:
   static event::SegmentOp segmentOf(event::PhaseOp phase);
 
   /// Pairs of tasks of the two phases, over the symbols' ranges.
-  const Relation &tasks(event::PhaseOp first, event::PhaseOp second);
+  KnownRelation tasks(event::PhaseOp first, event::PhaseOp second);
 
   /// Pairs of tasks that touch bytes in common, on the assumption that they
   /// work on the same copies of layered buffers. Pairs of one phase include
   /// each task with itself.
-  const Relation &conflict(event::PhaseOp first, event::AccessAttr firstAccess,
-                           event::PhaseOp second,
-                           event::AccessAttr secondAccess);
+  KnownRelation conflict(event::PhaseOp first, event::AccessAttr firstAccess,
+                         event::PhaseOp second, event::AccessAttr secondAccess);
 
   /// Pairs (earlier, later) that the waits order; for chains over tiles of
   /// heights that do not divide one another, some of them. Sound for pairs in
   /// `tasks` only: what the grids and the symbols' ranges imply is left out.
-  const Relation &order(event::PhaseOp earlier, event::PhaseOp later,
-                        Distance distance);
+  KnownRelation order(event::PhaseOp earlier, event::PhaseOp later,
+                      Distance distance);
 
   /// True when the waits order all pairs in `conflict`, at exactly this
   /// distance.
-  bool ordered(event::PhaseOp earlier, const Relation &conflict,
+  bool ordered(event::PhaseOp earlier, KnownRelation conflict,
                event::PhaseOp later, Distance distance);
 
   /// Pairs of tasks of a phase that notify one word.
-  Relation sameWord(event::PhaseOp phase);
+  KnownRelation sameWord(event::PhaseOp phase);
   /// True when the waits order the tasks that count up a word in an iteration
   /// after those of the iteration before, or nobody tells iterations apart.
   bool hasWordOrder(event::PhaseOp phase);
@@ -136,28 +136,38 @@ public:
   /// Forgets what depends on the waits and the notification of a phase.
   void refresh(event::PhaseOp phase);
 
+  /// What was computed of relations; those of `tasks`, `conflict` and `order`
+  /// are in it.
+  RelationMemo &relations() { return memo; }
+
   event::BufferOp lookUpBuffer(mlir::FlatSymbolRefAttr name) const;
   /// The phase that notifies an event tensor, or null.
   event::PhaseOp notifierOf(mlir::FlatSymbolRefAttr event) const;
 
 private:
   /// Pairs of a notifying task that exists and one that waits for its word.
-  const Relation &edge(event::PhaseOp notifier, event::PhaseOp waiter,
-                       event::WaitAttr wait);
-  Relation computeOrder(event::PhaseOp earlier, event::PhaseOp later,
-                        Distance distance);
+  KnownRelation edge(event::PhaseOp notifier, event::PhaseOp waiter,
+                     event::WaitAttr wait);
+  KnownRelation computeOrder(event::PhaseOp earlier, event::PhaseOp later,
+                             Distance distance);
 
   event::ProgramOp program;
   llvm::SmallVector<event::PhaseOp> phaseList;
   llvm::DenseMap<mlir::Operation *, unsigned> indices;
   llvm::DenseMap<mlir::Attribute, event::BufferOp> buffers;
   llvm::DenseMap<mlir::Attribute, event::PhaseOp> notifiers;
-  std::map<std::tuple<unsigned, unsigned>, Relation> taskPairs;
-  std::map<std::tuple<unsigned, unsigned, const void *, const void *>, Relation>
+  RelationMemo memo;
+  /// By their grids.
+  llvm::DenseMap<std::pair<mlir::AffineMap, mlir::AffineMap>, KnownRelation>
+      taskPairs;
+  std::map<std::tuple<unsigned, unsigned, const void *, const void *>,
+           KnownRelation>
       edges;
-  std::map<std::tuple<unsigned, unsigned, Distance>, Relation> orders;
+  /// For each later phase and distance, by the earlier phase.
+  llvm::SmallVector<std::array<llvm::DenseMap<unsigned, KnownRelation>, 3>>
+      orders;
   std::map<std::tuple<unsigned, unsigned, const void *, const void *, Overlap>,
-           Relation>
+           KnownRelation>
       conflicts;
 };
 

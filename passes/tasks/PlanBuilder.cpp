@@ -83,7 +83,7 @@ void PhaseBuilder::writes(const View &view, const Box &tile,
   access(/*write=*/true, view, tile, details);
 }
 
-bool PhaseBuilder::isWritten(const View &view, const Box &tile) const {
+bool PhaseBuilder::isWritten(const View &view, const Box &tile) {
   Box box = view.boxOf(tile);
   auto written = event::AccessAttr::get(plan.context(), /*write=*/true,
                                         FlatSymbolRefAttr::get(view.buffer),

@@ -55,7 +55,7 @@ public:
 
   /// Whether every task is stated to write this tile of a value: what its calls
   /// read of it then is their own.
-  bool isWritten(const View &view, const Box &tile) const;
+  bool isWritten(const View &view, const Box &tile);
 
   // Operands of calls.
   mlir::Attribute address(const View &view, const Box &tile) const;

@@ -53,7 +53,7 @@ static std::optional<RelationPoint>
 findOtherWorkers(ProgramOp program, HappensBefore &plan, PhaseOp one,
                  PhaseOp other) {
   if (one.getDistribution() != other.getDistribution())
-    return plan.tasks(one, other).sample();
+    return plan.tasks(one, other)->sample();
   if (one.getDistribution() == Distribution::cyclic)
     return std::nullopt;
   return findOtherRows(program, one, other);

@@ -110,7 +110,7 @@ LogicalResult PlanVerifier::verifyRange(Operation *op, const Twine &what,
         outside.less(outside.constant(capacity[index]), value);
       else
         outside.less(value, {});
-      if (auto point = Relation(outside).sample())
+      if (auto point = sampleOf(outside))
         return op->emitError() << what << " is "
                                << evaluate(map.getSubMap({unsigned(index)}), {},
                                            point->symbols)[0]
@@ -285,7 +285,7 @@ LogicalResult PlanVerifier::verifyInput(BufferOp input) {
   beyond.less(
       sum(beyond.variable(symbols + kRows), beyond.variable(symbols + kPast)),
       *beyond.flatten(input.getExtents().getResult(0), {}));
-  if (auto point = Relation(beyond).sample())
+  if (auto point = sampleOf(beyond))
     return input.emitError()
            << "@" << input.getSymName() << " has "
            << evaluate(input.getExtents(), {}, point->symbols)[0]
@@ -375,7 +375,7 @@ LogicalResult PlanVerifier::verifyPointer(PhaseOp phase, CallOp call,
         outside.atLeast(value, outside.constant(size));
       else
         outside.less(value, {});
-      if (auto point = Relation(outside).sample())
+      if (auto point = sampleOf(outside))
         return call.emitError()
                << operand << " starts at "
                << evaluate(
@@ -401,8 +401,8 @@ LogicalResult PlanVerifier::verifyOperands(PhaseOp phase, CallOp call) {
     auto weight = dyn_cast<WeightAttr>(operand);
     if (!weight)
       continue;
-    auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
-        call, weight.getParameter());
+    auto parameter =
+        symbols.lookup<ParameterOp>(weight.getParameter().getAttr());
     if (parameter.getLayers() > 1 && repeat > parameter.getLayers())
       return call.emitError()
              << "repeats " << repeat << " times, but " << weight.getParameter()
@@ -510,7 +510,7 @@ LogicalResult PlanVerifier::verifyParts(ExchangeOp exchange,
     return exchange.emitError()
            << transfer << " has counts that are not affine";
   less.less(*parts, *elements);
-  if (auto point = Relation(less).sample())
+  if (auto point = sampleOf(less))
     return exchange.emitError()
            << transfer << " is of more elements than " << ranks
            << " parts have; for example with " << symbolNames(point->symbols);

@@ -11,8 +11,8 @@ using namespace baton;
 using namespace baton::event;
 using namespace baton::tasks;
 
-Relation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
-                               unsigned readerRank) {
+KnownRelation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
+                                    unsigned readerRank) {
   BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
   unsigned rank = buffer.getExtents().getNumResults();
   Conjunction elements(readerRank, rank);
@@ -24,12 +24,13 @@ Relation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
       requireInside(elements, writer.getGrid(), task) &&
       requireInside(elements, buffer.getExtents(), element) &&
       requireBox(elements, write.getLow(), write.getHigh(), task, element);
-  return described ? Relation(elements) : Relation(readerRank, rank);
+  RelationMemo &memo = plan.relations();
+  return described ? memo.known(elements) : memo.empty(readerRank, rank);
 }
 
-Relation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
-                                 BufferOp victim, Overlap overlap,
-                                 unsigned readerRank) {
+KnownRelation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
+                                      BufferOp victim, Overlap overlap,
+                                      unsigned readerRank) {
   BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
   unsigned rank = victim.getExtents().getNumResults();
   Conjunction elements(readerRank, rank);
@@ -44,7 +45,9 @@ Relation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
       requireInside(elements, writer.getGrid(), task) &&
       requireInside(elements, buffer.getExtents(), element) &&
       requireBox(elements, write.getLow(), write.getHigh(), task, element);
-  return described ? Relation(elements) : Relation::universe(readerRank, rank);
+  RelationMemo &memo = plan.relations();
+  return described ? memo.known(elements)
+                   : memo.known(Relation::universe(readerRank, rank));
 }
 
 /// Goes back in rank from one read, in the first iteration of its segment or a
@@ -65,7 +68,8 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
   if (buffer.getKind() == BufferKind::state)
     elements.atLeast(elements.variable(element[0]),
                      elements.variable(elements.symbolColumn() + kPast));
-  Relation open(elements);
+  RelationMemo &memo = plan.relations();
+  KnownRelation open = memo.known(elements);
 
   auto report = [&](const Relation &points) {
     auto point = points.sample();
@@ -88,9 +92,9 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
       Overlap overlap = overlapOf(buffer, other);
       if (overlap == Overlap::none)
         continue;
-      Relation lost = open.intersect(
-          clobbered(writer, write, buffer, overlap, reader.getRank()));
-      if (lost.isEmpty())
+      KnownRelation lost = memo.intersect(
+          open, clobbered(writer, write, buffer, overlap, reader.getRank()));
+      if (memo.isEmpty(lost))
         continue;
       if (!reports)
         return failure();
@@ -103,7 +107,7 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
     for (AccessAttr write : writer.getAccessAttrs())
       if (write.getWrite() && write.getBuffer() == read.getBuffer() &&
           (read.getMay() || !write.getMay()))
-        open = open.subtract(touched(writer, write, reader.getRank()));
+        open = memo.subtract(open, touched(writer, write, reader.getRank()));
     return success();
   };
 
@@ -132,10 +136,10 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
   for (PhaseOp phase : path) {
     if (failed(passBy(phase)))
       return failure();
-    if (open.isEmpty())
+    if (memo.isEmpty(open))
       return success();
   }
-  if (open.isEmpty())
+  if (memo.isEmpty(open))
     return success();
   if (!reports)
     return failure();
@@ -164,7 +168,8 @@ bool PlanVerifier::covers(PhaseOp phase, AccessAttr access,
   if (outputs)
     all.equal(all.variable(all.symbolColumn() + kOutputs),
               all.constant(*outputs));
-  return Relation(all).subtract(touched(phase, access, 0)).isEmpty();
+  RelationMemo &memo = plan.relations();
+  return memo.isSubsetOf(memo.known(all), touched(phase, access, 0));
 }
 
 bool PlanVerifier::writesWhole(BufferOp buffer) {
@@ -174,12 +179,13 @@ bool PlanVerifier::writesWhole(BufferOp buffer) {
     requireSymbols(all, program);
     if (!requireInside(all, buffer.getExtents(), columnsFrom(0, rank)))
       return false;
-    Relation open(all);
+    RelationMemo &memo = plan.relations();
+    KnownRelation open = memo.known(all);
     for (auto [phase, access] : uses.lookup(buffer))
       if (access.getWrite() && !access.getMay() &&
           (!segment || HappensBefore::segmentOf(phase) == segment))
-        open = open.subtract(touched(phase, access, 0));
-    return open.isEmpty();
+        open = memo.subtract(open, touched(phase, access, 0));
+    return memo.isEmpty(open);
   };
   if (!isLayered(buffer))
     return writes({});
@@ -209,14 +215,15 @@ LogicalResult PlanVerifier::verifyGrowth(BufferOp state) {
                    gained.variable(gained.symbolColumn() + kPast));
     if (!requireInside(gained, state.getExtents(), columnsFrom(0, rank)))
       return failure();
-    Relation open(gained);
+    RelationMemo &memo = plan.relations();
+    KnownRelation open = memo.known(gained);
     for (PhaseOp phase : plan.phases())
       for (AccessAttr access : phase.getAccessAttrs())
         if (access.getWrite() && !access.getMay() &&
             access.getBuffer() == name &&
             (!isLayered(state) || HappensBefore::segmentOf(phase) == reader))
-          open = open.subtract(touched(phase, access, 0));
-    if (auto point = open.sample())
+          open = memo.subtract(open, touched(phase, access, 0));
+    if (auto point = memo.sample(open))
       return state.emitError()
              << "a step leaves " << name << tupleText(point->range)
              << " unwritten, which later steps may read; for example with "

@@ -42,7 +42,7 @@ LogicalResult PlanVerifier::verifyEqual(Operation *op, const Twine &what,
       differs.less(other, one);
     else
       differs.less(one, other);
-    if (auto point = Relation(differs).sample()) {
+    if (auto point = sampleOf(differs)) {
       auto value = [&](AffineExpr expression) {
         return evaluate(AffineMap::get(0, kStepSymbols, expression), {},
                         point->symbols)[0];
@@ -60,8 +60,7 @@ LogicalResult PlanVerifier::verifyCounts() {
     std::optional<NotifyAttr> notify = phase.getNotify();
     if (!notify)
       continue;
-    auto tensor = SymbolTable::lookupNearestSymbolFrom<TensorOp>(
-        phase, notify->getEvent());
+    auto tensor = symbols.lookup<TensorOp>(notify->getEvent().getAttr());
     ArrayRef<AffineExpr> grid = phase.getGrid().getResults();
     llvm::SmallBitVector picked(grid.size());
     SmallVector<AffineExpr> extents;
@@ -105,8 +104,7 @@ LogicalResult PlanVerifier::verifyScopes() {
       continue;
     auto verifyScope = [&](FlatSymbolRefAttr event,
                            StringRef how) -> LogicalResult {
-      auto tensor =
-          SymbolTable::lookupNearestSymbolFrom<TensorOp>(phase, event);
+      auto tensor = symbols.lookup<TensorOp>(event.getAttr());
       if (tensor.getScope() == Scope::system)
         return success();
       return phase.emitError()
@@ -131,9 +129,9 @@ LogicalResult PlanVerifier::verifyWordOrder() {
   for (PhaseOp phase : plan.phases()) {
     if (plan.hasWordOrder(phase))
       continue;
-    Relation pairs = plan.sameWord(phase);
+    KnownRelation pairs = plan.sameWord(phase);
     auto point =
-        pairs.subtract(plan.order(phase, phase, Distance::nextIteration))
+        pairs->subtract(plan.order(phase, phase, Distance::nextIteration))
             .sample();
     return phase.emitError()
            << "phase '" << phase.getName() << "' may notify a word of "
@@ -152,8 +150,8 @@ LogicalResult PlanVerifier::verifyWordOrder() {
 
 LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
                                               AccessAttr other) {
-  const Relation &touching = plan.conflict(phase, one, phase, other);
-  if (touching.size() == 0)
+  KnownRelation touching = plan.conflict(phase, one, phase, other);
+  if (touching->size() == 0)
     return success();
   BufferOp first = plan.lookUpBuffer(one.getBuffer());
   BufferOp second = plan.lookUpBuffer(other.getBuffer());
@@ -171,10 +169,11 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
   };
   // One task may well write what it reads, but not through another buffer.
   if (first != second) {
-    if (auto point = touching.sample())
+    if (auto point = plan.relations().sample(touching))
       return report(*point);
     return success();
   }
+  RelationMemo &memo = plan.relations();
   unsigned rank = phase.getRank();
   for (unsigned d = 0; d < rank; ++d)
     for (bool above : {true, false}) {
@@ -182,7 +181,8 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
       Row left = distinct.variable(d);
       Row right = distinct.variable(distinct.rangeColumn() + d);
       distinct.less(above ? left : right, above ? right : left);
-      if (auto point = touching.intersect(Relation(distinct)).sample())
+      KnownRelation apart = memo.intersect(touching, memo.known(distinct));
+      if (auto point = memo.sample(apart))
         return report(*point);
     }
   return success();
@@ -192,16 +192,17 @@ LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
                                        AccessAttr earlierAccess, PhaseOp later,
                                        AccessAttr laterAccess,
                                        Distance distance) {
-  const Relation &conflict =
+  KnownRelation conflict =
       plan.conflict(earlier, earlierAccess, later, laterAccess);
-  if (conflict.isEmpty())
+  if (plan.relations().isEmpty(conflict))
     return success();
   ++proved;
   if (plan.ordered(earlier, conflict, later, distance))
     return success();
   if (!reports)
     return failure();
-  auto point = conflict.subtract(plan.order(earlier, later, distance)).sample();
+  auto point =
+      conflict->subtract(plan.order(earlier, later, distance)).sample();
   StringRef when = distance == Distance::sameIteration ? "in the same iteration"
                    : distance == Distance::nextIteration
                        ? "in the next iteration"
@@ -278,7 +279,7 @@ LogicalResult PlanVerifier::verifyConflicts(BufferOp one, BufferOp other) {
 //===----------------------------------------------------------------------===//
 
 PlanVerifier::PlanVerifier(ProgramOp program)
-    : program(program), plan(program) {
+    : program(program), plan(program), symbols(program) {
   for (PhaseOp phase : plan.phases())
     for (AccessAttr access : phase.getAccessAttrs())
       uses[plan.lookUpBuffer(access.getBuffer())].push_back({phase, access});
@@ -339,9 +340,12 @@ bool PlanVerifier::isInterrupted(BufferOp one, BufferOp other) const {
 }
 
 bool PlanVerifier::canShare(BufferOp one, BufferOp other) {
-  if (isInterrupted(one, other) || isInterrupted(other, one))
+  if (hasOverflowed || isInterrupted(one, other) || isInterrupted(other, one))
     return false;
   llvm::SaveAndRestore quiet(reports, false);
-  return succeeded(verifyConflicts(one, other)) &&
-         succeeded(verifyReads(one, other)) && !takeOverflow();
+  bool shares = succeeded(verifyConflicts(one, other)) &&
+                succeeded(verifyReads(one, other));
+  // What was computed is remembered, and may be asked again.
+  hasOverflowed = takeOverflow();
+  return shares && !hasOverflowed;
 }

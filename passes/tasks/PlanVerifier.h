@@ -38,6 +38,8 @@
 
 #include "passes/tasks/HappensBefore.h"
 
+#include "mlir/IR/SymbolTable.h"
+
 namespace baton::tasks {
 
 /// Whether the algebra can take an expression: divisors and factors are
@@ -138,19 +140,28 @@ private:
                                  Distance distance);
   mlir::LogicalResult verifyRead(PhaseOp reader, AccessAttr read, bool isFirst);
 
+  /// A point for which a conjunction holds, if there is one.
+  std::optional<RelationPoint> sampleOf(const Conjunction &conjunction) {
+    return plan.relations().sample(plan.relations().known(conjunction));
+  }
+
   /// Elements in an access of some task, under free coordinates of a reader.
-  Relation touched(PhaseOp phase, AccessAttr access, unsigned readerRank);
+  KnownRelation touched(PhaseOp phase, AccessAttr access, unsigned readerRank);
   /// Elements of `victim` whose bytes a write to another buffer may change.
-  Relation clobbered(PhaseOp writer, AccessAttr write, BufferOp victim,
-                     Overlap overlap, unsigned readerRank);
+  KnownRelation clobbered(PhaseOp writer, AccessAttr write, BufferOp victim,
+                          Overlap overlap, unsigned readerRank);
 
   event::ProgramOp program;
   HappensBefore plan;
+  /// For what stays: event tensors and parameters.
+  mlir::SymbolTable symbols;
   /// What touches a buffer.
   llvm::DenseMap<mlir::Operation *,
                  llvm::SmallVector<std::pair<PhaseOp, AccessAttr>>>
       uses;
   int64_t proved = 0;
+  /// Once numbers were too large nothing that is known can be trusted.
+  bool hasOverflowed = false;
   /// False while only the answer counts: examples take time to find.
   bool reports = true;
 };

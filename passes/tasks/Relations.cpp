@@ -5,6 +5,7 @@
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
 #include "mlir/Analysis/Presburger/PresburgerRelation.h"
 #include "mlir/Analysis/Presburger/Simplex.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <numeric>
@@ -237,6 +238,19 @@ bool Conjunction::contains(llvm::ArrayRef<int64_t> point) const {
                       [&](const Row &row) { return evaluate(row) >= 0; });
 }
 
+size_t Conjunction::hash() const {
+  auto hashRow = [](const Row &row) {
+    return llvm::hash_combine_range(row.begin(), row.end());
+  };
+  llvm::hash_code code = llvm::hash_combine(domain, range);
+  for (const Local &local : locals)
+    code =
+        llvm::hash_combine(code, hashRow(local.numerator), local.denominator);
+  for (const Row &row : inequalities)
+    code = llvm::hash_combine(code, hashRow(row));
+  return code;
+}
+
 //===----------------------------------------------------------------------===//
 // The library's form
 //===----------------------------------------------------------------------===//
@@ -256,7 +270,14 @@ public:
   static PresburgerRelation toLibrary(const Relation &relation);
   /// True when every point of `conjunction` satisfies the inequality `row` of
   /// `other`, as far as rational points tell.
-  static bool implies(const Conjunction &conjunction, const Conjunction &other);
+  static bool implies(const Conjunction &conjunction, const Conjunction &other,
+                      std::optional<PointValues> *found = nullptr);
+  /// True only if every point of `conjunction` is one of `whole`; the library
+  /// answers what is missed.
+  static bool covers(const Relation &whole, const Conjunction &conjunction);
+  static void identifyDivisions(Conjunction &conjunction);
+  /// True when one of the inequalities is `row`, or stronger by a constant.
+  static bool isStated(const Conjunction &conjunction, const Row &row);
   static Conjunction merged(const Conjunction &left, const Conjunction &right,
                             llvm::SmallVectorImpl<Row> &rightRows);
   static void tidy(Conjunction &conjunction);
@@ -815,18 +836,35 @@ Conjunction Projection::merged(const Conjunction &left,
   return result;
 }
 
+/// The point that a simplex stands at, rounded down, if it lies inside.
+static std::optional<PointValues> pointNear(const Conjunction &conjunction,
+                                            const Simplex &simplex) {
+  auto sample = simplex.getRationalSample();
+  if (!sample)
+    return std::nullopt;
+  PointValues near;
+  for (unsigned i = 0; i < conjunction.constantColumn(); ++i)
+    near.push_back(int64_t(mlir::presburger::floor((*sample)[i])));
+  if (!conjunction.contains(near))
+    return std::nullopt;
+  return near;
+}
+
+bool Projection::isStated(const Conjunction &conjunction, const Row &row) {
+  return llvm::any_of(conjunction.inequalities, [&](const Row &own) {
+    int64_t gap;
+    return differByConstant(row, own, -1, conjunction.constantColumn(), gap) &&
+           gap >= 0;
+  });
+}
+
 bool Projection::implies(const Conjunction &conjunction,
-                         const Conjunction &other) {
+                         const Conjunction &other,
+                         std::optional<PointValues> *found) {
   llvm::SmallVector<Row> rows;
   Conjunction all = merged(conjunction, other, rows);
-  // What the conjunction has itself, or something weaker, takes no simplex.
-  llvm::erase_if(rows, [&](const Row &row) {
-    return llvm::any_of(all.inequalities, [&](const Row &own) {
-      int64_t gap;
-      return differByConstant(row, own, -1, all.constantColumn(), gap) &&
-             gap >= 0;
-    });
-  });
+  // What the conjunction states takes no simplex.
+  llvm::erase_if(rows, [&](const Row &row) { return isStated(all, row); });
   if (rows.empty())
     return true;
   Simplex simplex(toLibrary(all));
@@ -837,10 +875,131 @@ bool Projection::implies(const Conjunction &conjunction,
         mlir::presburger::getDynamicAPIntVec(
             libraryRow(all, row, all.locals.size()));
     auto least = simplex.computeOptimum(Simplex::Direction::Down, coefficients);
-    if (!least.isBounded() || !(*least > Fraction(-1, 1)))
+    if (!least.isBounded() || !(*least > Fraction(-1, 1))) {
+      if (found)
+        *found = pointNear(conjunction, simplex);
+      return false;
+    }
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Covers
+//===----------------------------------------------------------------------===//
+
+/// An integer that lies where a division does, between two bounds with room for
+/// one value, is the division: so say two inequalities more, which hold for all
+/// integer points and which rational ones need to be told.
+void Projection::identifyDivisions(Conjunction &conjunction) {
+  unsigned first = conjunction.localColumn(),
+           end = first + conjunction.locals.size();
+  for (auto [index, local] : llvm::enumerate(conjunction.locals))
+    for (unsigned column = 0; column < end; ++column) {
+      if (column == conjunction.constantColumn() || column == first + index)
+        continue;
+      Row variable = conjunction.variable(column);
+      Row rest =
+          difference(local.numerator, scaled(variable, local.denominator));
+      Row room = difference(conjunction.constant(local.denominator - 1), rest);
+      if (isStated(conjunction, rest) && isStated(conjunction, room))
+        conjunction.equal(conjunction.variable(first + index), variable);
+    }
+}
+
+namespace {
+using LibraryRow = llvm::SmallVector<int64_t>;
+
+/// Takes the disjuncts of a cover away from what a simplex holds, one after the
+/// other. A point that is not in a disjunct violates a first one of its rows;
+/// what does so is a part of its own, to be taken away by the others.
+class Cover {
+public:
+  explicit Cover(const IntegerRelation &part) : simplex(part) {}
+
+  /// Rows are in the simplex's columns.
+  bool run(llvm::ArrayRef<llvm::SmallVector<LibraryRow>> disjuncts);
+
+private:
+  bool hasNoInteger();
+  void require(llvm::ArrayRef<int64_t> row) {
+    simplex.addInequality(mlir::presburger::getDynamicAPIntVec(row));
+  }
+
+  Simplex simplex;
+  /// The library is there for what branches more than the parts of a plan.
+  unsigned steps = 500;
+};
+} // namespace
+
+/// Looks at what lies below and above a value that is no integer.
+bool Cover::hasNoInteger() {
+  auto sample = simplex.getRationalSample();
+  if (!sample)
+    return true;
+  // Divisions come last, and decide most.
+  unsigned column = sample->size();
+  while (column > 0 && (*sample)[column - 1].den == 1)
+    --column;
+  if (column == 0 || steps == 0)
+    return false;
+  --steps;
+  LibraryRow above(sample->size() + 1, 0), below = above;
+  above[column - 1] = 1;
+  above.back() = -int64_t(mlir::presburger::ceil((*sample)[column - 1]));
+  below[column - 1] = -1;
+  below.back() = int64_t(mlir::presburger::floor((*sample)[column - 1]));
+  for (llvm::ArrayRef<int64_t> row : {above, below}) {
+    unsigned before = simplex.getSnapshot();
+    require(row);
+    bool none = simplex.isEmpty() || hasNoInteger();
+    simplex.rollback(before);
+    if (!none)
       return false;
   }
   return true;
+}
+
+bool Cover::run(llvm::ArrayRef<llvm::SmallVector<LibraryRow>> disjuncts) {
+  if (simplex.isEmpty())
+    return true;
+  if (disjuncts.empty())
+    return hasNoInteger();
+  unsigned whole = simplex.getSnapshot();
+  bool covered = true;
+  for (llvm::ArrayRef<int64_t> row : disjuncts.front()) {
+    if (steps == 0 || simplex.isEmpty())
+      break;
+    --steps;
+    LibraryRow violated;
+    for (int64_t coefficient : row)
+      violated.push_back(-coefficient);
+    --violated.back();
+    unsigned before = simplex.getSnapshot();
+    require(violated);
+    covered = run(disjuncts.drop_front());
+    simplex.rollback(before);
+    if (!covered)
+      break;
+    require(row);
+  }
+  simplex.rollback(whole);
+  return covered && steps > 0;
+}
+
+bool Projection::covers(const Relation &whole, const Conjunction &conjunction) {
+  Conjunction all = conjunction;
+  llvm::SmallVector<llvm::SmallVector<Row>> disjuncts;
+  for (const Conjunction &disjunct : whole.disjuncts)
+    all = merged(all, disjunct, disjuncts.emplace_back());
+  identifyDivisions(all);
+  auto columns = [&](const Row &row) {
+    return libraryRow(all, row, all.locals.size());
+  };
+  llvm::SmallVector<llvm::SmallVector<LibraryRow>> rows;
+  for (llvm::ArrayRef<Row> disjunct : disjuncts)
+    rows.push_back(llvm::map_to_vector(disjunct, columns));
+  return Cover(toLibrary(all)).run(rows);
 }
 
 //===----------------------------------------------------------------------===//
@@ -874,7 +1033,26 @@ void Relation::add(Conjunction conjunction) {
   disjuncts.push_back(std::move(conjunction));
 }
 
+Relation Relation::disjunct(size_t index) const {
+  Relation result(domain, range);
+  result.disjuncts.push_back(disjuncts[index]);
+  return result;
+}
+
+Relation Relation::ofParts(unsigned domain, unsigned range,
+                           llvm::ArrayRef<const Relation *> parts) {
+  Relation result(domain, range);
+  for (const Relation *part : parts)
+    result.disjuncts.append(part->disjuncts);
+  return result;
+}
+
 void Relation::unite(const Relation &other) {
+  // None of its disjuncts implies another, so that all would be added.
+  if (disjuncts.empty()) {
+    disjuncts = other.disjuncts;
+    return;
+  }
   for (const Conjunction &disjunct : other.disjuncts)
     add(disjunct);
 }
@@ -1025,24 +1203,37 @@ Relation Relation::simplifiedIn(const Relation &context) const {
     llvm::SmallVector<Row> rows;
     Conjunction all =
         Projection::merged(context.disjuncts.front(), disjunct, rows);
-    Conjunction both = all;
-    both.inequalities.append(rows.begin(), rows.end());
-    if (Simplex(Projection::toLibrary(both)).isEmpty())
-      continue;
+    auto coefficients = [&](const Row &row) {
+      return mlir::presburger::getDynamicAPIntVec(
+          libraryRow(all, row, all.locals.size()));
+    };
     Simplex simplex(Projection::toLibrary(all));
+    unsigned contextOnly = simplex.getSnapshot();
+    for (const Row &row : rows)
+      simplex.addInequality(coefficients(row));
+    if (simplex.isEmpty())
+      continue;
+    simplex.rollback(contextOnly);
     Conjunction kept = disjunct;
     kept.inequalities.clear();
     for (auto [row, own] : llvm::zip(rows, disjunct.inequalities)) {
+      if (Projection::isStated(all, row))
+        continue;
       auto least =
-          simplex.computeOptimum(Simplex::Direction::Down,
-                                 mlir::presburger::getDynamicAPIntVec(
-                                     libraryRow(all, row, all.locals.size())));
+          simplex.computeOptimum(Simplex::Direction::Down, coefficients(row));
       if (!least.isBounded() || !(*least > Fraction(-1, 1)))
         kept.inequalities.push_back(own);
     }
     result.unite(Relation(kept));
   }
   return result;
+}
+
+size_t Relation::hash() const {
+  llvm::hash_code code = llvm::hash_combine(domain, range);
+  for (const Conjunction &disjunct : disjuncts)
+    code = llvm::hash_combine(code, disjunct.hash());
+  return code;
 }
 
 bool Relation::isEmpty() const {
@@ -1052,23 +1243,26 @@ bool Relation::isEmpty() const {
     if (simplex.isEmpty())
       return true;
     // An integer point near a rational one saves the search for one.
-    if (auto sample = simplex.getRationalSample()) {
-      llvm::SmallVector<int64_t> near;
-      for (unsigned i = 0; i < disjunct.constantColumn(); ++i)
-        near.push_back(int64_t(mlir::presburger::floor((*sample)[i])));
-      if (disjunct.contains(near))
-        return false;
-    }
+    if (pointNear(disjunct, simplex))
+      return false;
     return library.isIntegerEmpty();
   });
+}
+
+bool Relation::implies(const Relation &other,
+                       std::optional<PointValues> &found) const {
+  return Projection::implies(disjuncts.front(), other.disjuncts.front(),
+                             &found);
 }
 
 bool Relation::isSubsetOf(const Relation &other) const {
   std::optional<PresburgerRelation> whole;
   for (const Conjunction &disjunct : disjuncts) {
-    if (llvm::any_of(other.disjuncts, [&](const Conjunction &candidate) {
-          return Projection::implies(disjunct, candidate);
-        }))
+    if (llvm::any_of(other.disjuncts,
+                     [&](const Conjunction &candidate) {
+                       return Projection::implies(disjunct, candidate);
+                     }) ||
+        Projection::covers(other, disjunct))
       continue;
     if (!whole)
       whole = Projection::toLibrary(other);
@@ -1084,9 +1278,11 @@ Relation Relation::subtract(const Relation &other) const {
   Relation result(domain, range);
   std::optional<PresburgerRelation> whole;
   for (const Conjunction &disjunct : disjuncts) {
-    if (llvm::any_of(other.disjuncts, [&](const Conjunction &candidate) {
-          return Projection::implies(disjunct, candidate);
-        }))
+    if (llvm::any_of(other.disjuncts,
+                     [&](const Conjunction &candidate) {
+                       return Projection::implies(disjunct, candidate);
+                     }) ||
+        Projection::covers(other, disjunct))
       continue;
     if (!whole)
       whole = Projection::toLibrary(other);
@@ -1124,9 +1320,13 @@ std::optional<RelationPoint> Relation::sample() const {
 bool Relation::contains(llvm::ArrayRef<int64_t> domainPoint,
                         llvm::ArrayRef<int64_t> rangePoint,
                         llvm::ArrayRef<int64_t> symbols) const {
-  llvm::SmallVector<int64_t> point(domainPoint);
+  PointValues point(domainPoint);
   point.append(rangePoint.begin(), rangePoint.end());
   point.append(symbols.begin(), symbols.end());
+  return contains(point);
+}
+
+bool Relation::contains(const PointValues &point) const {
   return llvm::any_of(disjuncts, [&](const Conjunction &disjunct) {
     return disjunct.contains(point);
   });

@@ -75,6 +75,11 @@ public:
   /// Each local has to be a division.
   bool contains(llvm::ArrayRef<int64_t> point) const;
 
+  /// Whether both state the same, row by row: conjunctions that hold for the
+  /// same points may well differ.
+  bool operator==(const Conjunction &other) const = default;
+  size_t hash() const;
+
 private:
   friend class Relation;
   friend class Projection;
@@ -95,6 +100,9 @@ private:
   llvm::SmallVector<Row, 8> inequalities;
 };
 
+/// Values of domain, range and symbols, in this order.
+using PointValues = llvm::SmallVector<int64_t, 12>;
+
 /// Values of one point of a relation.
 struct RelationPoint {
   llvm::SmallVector<int64_t> domain, range, symbols;
@@ -113,6 +121,11 @@ public:
   unsigned domainRank() const { return domain; }
   unsigned rangeRank() const { return range; }
   size_t size() const { return disjuncts.size(); }
+  /// One conjunction as a relation of its own.
+  Relation disjunct(size_t index) const;
+  /// The disjuncts of all parts, none of which implies another.
+  static Relation ofParts(unsigned domain, unsigned range,
+                          llvm::ArrayRef<const Relation *> parts);
 
   /// Adds the points of `other`.
   void unite(const Relation &other);
@@ -136,11 +149,21 @@ public:
 
   bool isEmpty() const;
   bool isSubsetOf(const Relation &other) const;
+  /// Whether all rational points are points of `other`, where both have one
+  /// disjunct. If not, and one is at hand, `found` becomes an integer point of
+  /// this relation.
+  bool implies(const Relation &other, std::optional<PointValues> &found) const;
   /// Some point, if there is one. The relation has to be bounded.
   std::optional<RelationPoint> sample() const;
   bool contains(llvm::ArrayRef<int64_t> domainPoint,
                 llvm::ArrayRef<int64_t> rangePoint,
                 llvm::ArrayRef<int64_t> symbols) const;
+  bool contains(const PointValues &point) const;
+
+  /// Whether both have the same disjuncts, row by row: relations that hold for
+  /// the same points may well differ.
+  bool operator==(const Relation &other) const = default;
+  size_t hash() const;
 
 private:
   friend class Projection;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tasks/Relations.h"
+#include "passes/tasks/RelationMemo.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -260,6 +260,58 @@ TEST_P(RelationsTest, SetOperationsMatchEnumeration) {
     EXPECT_TRUE(left.contains(point->domain, point->range, point->symbols));
 }
 
+TEST_P(RelationsTest, PiecesCoverWhatWasCut) {
+  unsigned domain = pick(1, 2), range = 1;
+  Relation whole = relation(domain, range);
+  Relation uncut = whole, pieces(domain, range);
+  for (int64_t i = pick(1, 3); i > 0; --i) {
+    Relation knife = relation(domain, range);
+    pieces.unite(uncut.intersect(knife));
+    uncut = uncut.subtract(knife);
+  }
+  bool covered = true;
+  for (int64_t rows = 0; rows < kSymbol; ++rows)
+    for (int64_t past = 0; past < kSymbol; ++past)
+      for (int64_t outputs = 0; outputs < kSymbol; ++outputs)
+        forEach(range, kSide, [&](const Point &b) {
+          forEach(domain, kSide, [&](const Point &a) {
+            Point s{rows, past, outputs};
+            covered &= !whole.contains(a, b, s) || pieces.contains(a, b, s);
+          });
+        });
+  EXPECT_EQ(whole.isSubsetOf(pieces), covered);
+  EXPECT_EQ(whole.subtract(pieces).isEmpty(), covered);
+  pieces.unite(uncut);
+  EXPECT_TRUE(whole.isSubsetOf(pieces));
+  EXPECT_EQ(whole.subtract(pieces).size(), 0u);
+}
+
+TEST_P(RelationsTest, AMemoHasTheSameRelations) {
+  const Relation relations[] = {relation(1, 1), relation(1, 1), relation(1, 1),
+                                Relation(1, 1)};
+  Relation context(conjunction(1, 1));
+  RelationMemo memo;
+  // The second time all is known, and points were found along the way.
+  for (int time = 0; time < 2; ++time)
+    for (const Relation &left : relations)
+      for (const Relation &right : relations) {
+        KnownRelation one = memo.known(left), other = memo.known(right);
+        EXPECT_EQ(&*one, &*memo.known(Relation(left)));
+        EXPECT_EQ(*one, left);
+        Relation all = left;
+        all.unite(right);
+        EXPECT_EQ(*memo.unite(one, other), all);
+        EXPECT_EQ(*memo.intersect(one, other), left.intersect(right));
+        EXPECT_EQ(*memo.subtract(one, other), left.subtract(right));
+        EXPECT_EQ(*memo.composeWithin(one, other), left.composeWithin(right));
+        EXPECT_EQ(*memo.simplifiedIn(memo.known(all), memo.known(context)),
+                  all.simplifiedIn(context));
+        EXPECT_EQ(memo.isSubsetOf(one, other), left.isSubsetOf(right));
+        EXPECT_EQ(memo.isEmpty(one), left.isEmpty());
+        EXPECT_EQ(memo.sample(one).has_value(), !left.isEmpty());
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Random, RelationsTest, testing::Range(0u, 150u));
 
 TEST(Relations, RefusesProductsOfSymbols) {
@@ -286,6 +338,64 @@ TEST(Relations, ChainsOfUnequalTilesStaySmall) {
   EXPECT_EQ(chain.size(), 1u);
   EXPECT_TRUE(chain.isSubsetOf(group));
   EXPECT_TRUE(group.isSubsetOf(chain));
+}
+
+TEST(Relations, PartsOfRowsCoverAllTiles) {
+  // Tiles of 16 rows and the parts that rows are cut into, of 512 but for the
+  // last: each part orders the tiles that it overlaps, and all of them do all.
+  mlir::MLIRContext context;
+  AffineExpr rows = mlir::getAffineSymbolExpr(0, &context);
+  auto tiles = [&](Conjunction &pairs) {
+    Row tile = pairs.variable(0), count = pairs.variable(pairs.symbolColumn());
+    pairs.atLeast(tile, {});
+    pairs.less(scaled(tile, 16), count);
+    pairs.atLeast(pairs.constant(4096), count);
+    return scaled(tile, 16);
+  };
+  Conjunction all(1, 0);
+  tiles(all);
+  for (int64_t missing = -1; missing < 8; ++missing) {
+    Relation parts(1, 0);
+    for (int64_t part = 0; part < 8; ++part) {
+      if (part == missing)
+        continue;
+      Conjunction pairs(1, 0);
+      Row first = tiles(pairs);
+      // The first part has what is left over.
+      AffineExpr rest = rows - (rows - 1).floorDiv(512) * 512;
+      AffineExpr low = part == 0 ? rest * 0 : rest + (part - 1) * 512;
+      pairs.less(first, *pairs.flatten(rest + part * 512, {}));
+      pairs.less(*pairs.flatten(low, {}), sum(first, pairs.constant(16)));
+      parts.unite(Relation(pairs));
+    }
+    EXPECT_EQ(Relation(all).isSubsetOf(parts), missing < 0) << missing;
+  }
+}
+
+TEST(Relations, ADivisionIsKnownByItsBoundsOnlyWhereOneValueFits) {
+  // Between (rows - below) / 4 and (rows + above) / 4 there is the ceiling of
+  // rows / 4 alone as long as there is room for one integer.
+  mlir::MLIRContext context;
+  AffineExpr rows = mlir::getAffineSymbolExpr(0, &context);
+  // Of a value, in a form that no projection solves for it.
+  auto relate = [](Conjunction &pairs, const Row &value) {
+    Row twice = scaled(pairs.variable(1), 2), thrice = scaled(value, 3);
+    pairs.atLeast(twice, thrice);
+    pairs.atLeast(sum(thrice, pairs.constant(3)), twice);
+  };
+  for (auto [below, above] : {std::pair(0, 3), {0, 4}, {1, 3}}) {
+    Conjunction between(2, 0), ceiling(2, 0);
+    Row low = *between.flatten(rows, {});
+    Row value = between.variable(0), whole = scaled(value, 4);
+    between.atLeast(low, {});
+    between.atLeast(between.constant(100), low);
+    between.atLeast(sum(whole, between.constant(below)), low);
+    between.atLeast(sum(low, between.constant(above)), whole);
+    relate(between, value);
+    relate(ceiling, *ceiling.flatten(rows.ceilDiv(4), {}));
+    EXPECT_EQ(Relation(between).isSubsetOf(Relation(ceiling)),
+              below + above == 3);
+  }
 }
 
 /// Tiles of `left` and `right` rows that have a row in common.
