@@ -97,6 +97,9 @@ struct CompileOptions {
   int optimization = 3;
   /// "", "thread" or "address".
   std::string sanitize;
+  /// With a sanitizer: the executable carries its plan, and judges it for each
+  /// new step.
+  bool judgesSteps = true;
   /// A target description to use instead of the installation's.
   std::string targetFile;
   /// Parts of the default schedule to leave out.

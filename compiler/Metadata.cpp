@@ -69,7 +69,7 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                  ? json["training"]["compute"]
                                  : nlohmann::json(linears.dtype)}};
   // Checking programs judge each new step.
-  if (!options.sanitize.empty()) {
+  if (!options.sanitize.empty() && options.judgesSteps) {
     llvm::SmallVector<event::ProgramOp> programs;
     for (const plan::ProgramLayout &layout : layouts)
       programs.push_back(layout.program);

@@ -1,13 +1,15 @@
 //===- emit-unproved.cpp - an executable of a plan that nothing proved ----===//
 //
-//     emit-unproved PLAN.mlir EXECUTABLE TARGET SANITIZER INSTALLATION [graph]
+//     emit-unproved PLAN.mlir EXECUTABLE TARGET SANITIZER INSTALLATION
+//                   [graph|judged]
 //
 // Compiles an edited plan whose `proof` attribute is a lie, with a sanitizer in
 // it or, if SANITIZER is empty, without: batonc, which proves every plan
 // itself, would refuse. The tests plant races, overflows and waits without end
 // this way and demand that they are reported. INSTALLATION is the folder
 // lib/baton that batonc would use; "graph" stands for
-// --launch=graph.
+// --launch=graph. Programs do not judge their plans, as those of batonc with a
+// sanitizer do, unless they are "judged": what is planted is to be run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +26,7 @@ int main(int argc, char **argv) {
   if (argc != 6 && argc != 7) {
     llvm::errs()
         << "usage: emit-unproved PLAN.mlir EXECUTABLE TARGET SANITIZER "
-           "INSTALLATION [graph]\n";
+           "INSTALLATION [graph|judged]\n";
     return 1;
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -42,7 +44,8 @@ int main(int argc, char **argv) {
   options.sanitize = argv[4];
   options.optimization = 1;
   options.quiet = true;
-  options.launchesGraph = argc == 7;
+  options.launchesGraph = argc == 7 && llvm::StringRef(argv[6]) == "graph";
+  options.judgesSteps = argc == 7 && llvm::StringRef(argv[6]) == "judged";
   if (llvm::Error error =
           compiler::compilePrograms(programs, options, {argv[5]})) {
     llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";

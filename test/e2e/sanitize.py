@@ -4,7 +4,9 @@
   without a report, and with the bits of the program without a sanitizer;
 - the sanitizers are awake: in a plan without one of its waits the thread
   sanitizer reports a race, in a plan with a wrong index of a buffer or of a
-  parameter the address sanitizer reports an overflow, all inside a task body.
+  parameter the address sanitizer reports an overflow, all inside a task body;
+- a program that carries a plan without one of its waits judges it before the
+  first step, and says which tasks nothing orders.
 """
 
 import argparse
@@ -82,6 +84,22 @@ def planted(arguments, case, sanitizer, what, plan, report, path):
     print(f"{what}: {report} in {frames[0]}")
 
 
+def judged(arguments, case, plan, names, path):
+    """A program of an edited plan does not run its first step."""
+    with open(path("planted.mlir"), "w") as file:
+        file.write(plan)
+    run([arguments.emit_unproved, path("planted.mlir"), path("planted"), "cpu", "address",
+         arguments.installation, "judged"])
+    result = run([path("planted"), "logits", "--weights", arguments.folder, "--tokens",
+                  ",".join(map(str, case["tokens"])), "--out", path("planted.npy"), "--no-cache",
+                  "--quiet", "--workers", 4, "--prefill-chunk", 64], check=False, env=ENVIRONMENT)
+    expect(result.returncode == 1 and "error: the program's plan is wrong: " in result.stderr
+           and all(name in result.stderr for name in names),
+           f"a wrong plan is not judged: status {result.returncode} and\n{result.stderr}")
+    expect(not os.path.exists(path("planted.npy")), "a wrong plan left a file")
+    print(f"judged: {result.stderr.strip()}")
+
+
 def test(arguments, scratch):
     case = programs.golden(arguments.folder)
     path = lambda name: os.path.join(scratch, name)
@@ -96,6 +114,8 @@ def test(arguments, scratch):
     attention = next(pair for pair in waiting if pair[0].endswith("attention"))
     planted(arguments, case, "thread", f"{attention[0]} without its wait for {attention[1]}",
             without_wait(plan, *attention), "ThreadSanitizer: data race", path)
+
+    judged(arguments, case, without_wait(plan, *attention), [attention[0], "nothing orders them"], path)
 
     # Of the 16 rows that the logits have room for.
     below = substitute(r"(#event\.address<@lm_head, .*?-> \()", r"\g<1>16 + ", plan)
