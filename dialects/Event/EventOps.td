@@ -578,6 +578,9 @@ def Event_ExchangeOp : Event_Op<"exchange", [HasParent<"PhaseOp">]> {
       its own place from every rank, a row of `receive` apart.
     - `all_gather`: a rank sends its part, and receives the whole tensor.
 
+    Ranks at the end may have less than a part; behind its end they receive
+    nothing, so that the phase `may write` there.
+
     Nobody adds anything up on the way: a sum over ranks is an `all_to_all`,
     tasks that add n parts in ascending order of ranks, and an `all_gather`.
     `purpose` names what the exchange belongs to, for people.
@@ -622,8 +625,7 @@ def Event_MessageOp : Event_Op<"message", [HasParent<"PhaseOp">]> {
     when the tensors may be written again; who receives waits for a message.
 
     That what is received is what was sent, in number and shape, and that nobody
-    waits for ever, is what `dist.schedule` proves of the tables by which ranks
-    run their programs.
+    waits for ever, event-verify proves of all programs of a step together.
 
     **Constraints:**
     - the program has a mesh, and `axis` is one of it, of at least two ranks
