@@ -1491,6 +1491,21 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
 
 // -----
 
+// exchange: a quotient of a multiple of 64 bytes need be none
+event.program @p max_rows 30 max_seq 30 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch []
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> ((rows * 16) floordiv 48, 2)> capacity [10, 2] strides [2, 1]
+  event.buffer @p transient : f32 extents affine_map<()[rows, past, outputs] -> (2, (rows * 16) floordiv 48)> capacity [2, 10] strides [10, 1]
+  event.segment "s" repeat 1 {
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1] accesses [] {
+      // expected-error @+1 {{has parts of (s0 * 16) floordiv 48 elements, expected a multiple of 16 up to 2^42}}
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@y to @p, ()[rows, past, outputs] -> (((rows * 16) floordiv 48) * 2) by ()[rows, past, outputs] -> ((rows * 16) floordiv 48)>]
+    }
+  }
+}
+
+// -----
+
 // exchange: as many elements as the rows in use have
 event.program @p max_rows 4 max_seq 8 max_outputs 1 {
   event.mesh ["dp"] sizes [2] batch []
