@@ -415,9 +415,10 @@ static json scopesOf(const baton::plan::ProgramLayout &layout) {
     result.push_back(
         {{"storage", storage.index},
          {"bytes", op.getBytes()},
-         {"scope", use.kind == baton::event::StorageScope::stage  ? "stage"
-                   : use.kind == baton::event::StorageScope::rank ? "rank"
-                                                                  : "transient"},
+         {"scope", use.kind == baton::event::StorageScope::stage ? "stage"
+                   : use.kind == baton::event::StorageScope::rank
+                       ? "rank"
+                       : "transient"},
          {"slot", use.slot.str()}});
   }
   return result;

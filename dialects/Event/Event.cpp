@@ -101,8 +101,8 @@ baton::event::scopesOf(ProgramOp program) {
   for (auto storage : program.getBody().getOps<StorageOp>())
     scopes[storage.getSymNameAttr()];
   for (auto buffer : program.getBody().getOps<BufferOp>()) {
-    if (buffer.getKind() != BufferKind::persistent || !buffer.getDescription() ||
-        !buffer.getStorage())
+    if (buffer.getKind() != BufferKind::persistent ||
+        !buffer.getDescription() || !buffer.getStorage())
       continue;
     auto entry = [&](StringRef key) {
       auto text = buffer.getDescription()->getAs<StringAttr>(key);
@@ -170,8 +170,9 @@ Attribute AccessAttr::parse(AsmParser &parser, Type) {
 }
 
 void AccessAttr::print(AsmPrinter &printer) const {
-  printer << '<' << (getMay() ? "may " : "") << (getWrite() ? "write " : "read ")
-          << getBuffer() << ", " << getLow() << " to " << getHigh();
+  printer << '<' << (getMay() ? "may " : "")
+          << (getWrite() ? "write " : "read ") << getBuffer() << ", "
+          << getLow() << " to " << getHigh();
   if (getBeyond())
     printer << " beyond " << getBeyond();
   if (getCondition())

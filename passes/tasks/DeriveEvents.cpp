@@ -325,8 +325,7 @@ static void orderWords(event::ProgramOp program) {
                             context);
     };
     SmallVector<Attribute> waits(phase.getWaits().getValue());
-    waits.push_back(event::WaitAttr::get(context,
-                                         phase.getNotify()->getEvent(),
+    waits.push_back(event::WaitAttr::get(context, phase.getNotify()->getEvent(),
                                          /*distance=*/1, map(low), map(high)));
     phase.setWaitsAttr(ArrayAttr::get(context, waits));
     order.refresh(phase);

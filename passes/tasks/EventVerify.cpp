@@ -101,10 +101,10 @@ std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
     assumptions.push_back("behind the end of a tensor that ranks exchange "
                           "nobody uses what is received");
   for (auto schedule : program.getBody().getOps<ScheduleOp>())
-    assumptions.push_back("steps have " +
-                          symbolNames({int64_t(schedule.getRows()),
-                                       int64_t(schedule.getPast()),
-                                       int64_t(schedule.getOutputs())}) +
-                          " and run on the listed workers");
+    assumptions.push_back(
+        "steps have " +
+        symbolNames({int64_t(schedule.getRows()), int64_t(schedule.getPast()),
+                     int64_t(schedule.getOutputs())}) +
+        " and run on the listed workers");
   return assumptions;
 }

@@ -67,7 +67,8 @@ void PhaseBuilder::access(bool write, const View &view, const Box &tile,
   SmallVector<Attribute> accesses(phase.getAccesses().getValue());
   FlatSymbolRefAttr condition;
   if (details.condition)
-    condition = FlatSymbolRefAttr::get(event::BufferOp(details.condition->buffer));
+    condition =
+        FlatSymbolRefAttr::get(event::BufferOp(details.condition->buffer));
   accesses.push_back(event::AccessAttr::get(
       plan.context(), write, FlatSymbolRefAttr::get(view.buffer), map(box.low),
       map(box.high), details.beyond, details.may, condition));
@@ -184,8 +185,8 @@ void PhaseBuilder::message(event::MessageDirection direction,
                            StringAttr axis, StringRef channel) {
   SmallVector<Attribute> names;
   for (const View &tensor : tensors) {
-    access(direction == event::MessageDirection::receive, tensor,
-           whole(tensor), {});
+    access(direction == event::MessageDirection::receive, tensor, whole(tensor),
+           {});
     names.push_back(FlatSymbolRefAttr::get(tensor.buffer));
   }
   OpBuilder::InsertionGuard guard(plan.builder);

@@ -49,9 +49,10 @@ static std::optional<RelationPoint> findOtherRows(ProgramOp program,
 
 /// A step in which the two phases' tasks may be different workers'; nothing if
 /// there is none.
-static std::optional<RelationPoint>
-findOtherWorkers(ProgramOp program, HappensBefore &plan, PhaseOp one,
-                 PhaseOp other) {
+static std::optional<RelationPoint> findOtherWorkers(ProgramOp program,
+                                                     HappensBefore &plan,
+                                                     PhaseOp one,
+                                                     PhaseOp other) {
   if (one.getDistribution() != other.getDistribution())
     return plan.tasks(one, other)->sample();
   if (one.getDistribution() == Distribution::cyclic)

@@ -155,9 +155,9 @@ static int64_t heightOf(AccessAttr access, unsigned d, unsigned rank) {
           simplifyAffineExpr(high - low, rank, kStepSymbols)))
     height = std::max(height, size.getValue());
   for (unsigned coordinate = 0; coordinate < rank; ++coordinate) {
-    AffineExpr moved = high.replace(
-        getAffineDimExpr(coordinate, high.getContext()),
-        getAffineDimExpr(coordinate, high.getContext()) + 1);
+    AffineExpr moved =
+        high.replace(getAffineDimExpr(coordinate, high.getContext()),
+                     getAffineDimExpr(coordinate, high.getContext()) + 1);
     if (auto step = dyn_cast<AffineConstantExpr>(
             simplifyAffineExpr(moved - high, rank, kStepSymbols)))
       height = std::max(height, step.getValue());

@@ -18,8 +18,8 @@
 //    ranks all run this plan. An exchange is one task of all of them: in a grid
 //    that is the same on all, and of one task at most, it exists on all or on
 //    none, and every rank comes to its exchanges in ascending rank, since one
-//    worker runs them all or events order them (PlanRankOrder.cpp). Let t be the
-//    unfinished task of least rank on any of them. What comes before t is
+//    worker runs them all or events order them (PlanRankOrder.cpp). Let t be
+//    the unfinished task of least rank on any of them. What comes before t is
 //    finished everywhere; so t can go on or, where it is an exchange, all ranks
 //    have come to it.
 // 4. No race. Of two tasks that touch the same bytes, one writing, the one of

@@ -16,8 +16,8 @@
 // in this order, whatever its workers do, is PlanVerifier's part
 // (PlanRankOrder.cpp).
 //
-// Ranks of one place differ only in rows; they run the same programs, and one of
-// them stands for all.
+// Ranks of one place differ only in rows; they run the same programs, and one
+// of them stands for all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,7 +85,8 @@ void Ranks::collect() {
   for (const StepSequence &sequence : step) {
     std::vector<Meeting> &own = meetings.emplace_back();
     for (const ProgramRun &run : sequence.runs)
-      for (auto segment : ProgramOp(run.program).getBody().getOps<SegmentOp>()) {
+      for (auto segment :
+           ProgramOp(run.program).getBody().getOps<SegmentOp>()) {
         std::vector<Meeting> found;
         for (auto phase : segment.getBody().getOps<PhaseOp>())
           for (Operation &op : phase.getBody().front()) {
@@ -147,11 +148,9 @@ FailureOr<bool> Ranks::receive(unsigned place, Meeting &meeting) {
   Meeting &sent = *channel.front();
   if (sent.run->microbatch != meeting.run->microbatch)
     return meeting.phase.emitError()
-               << describe(place) << " receives what '"
-               << sent.phase.getName() << "' of @"
-               << ProgramOp(sent.run->program).getSymName()
-               << " sends for microbatch "
-               << sent.run->microbatch.value_or(0),
+               << describe(place) << " receives what '" << sent.phase.getName()
+               << "' of @" << ProgramOp(sent.run->program).getSymName()
+               << " sends for microbatch " << sent.run->microbatch.value_or(0),
            failure();
   if (!haveSameShape(sent.message, meeting.message)) {
     auto diagnostic = meeting.phase.emitError()

@@ -259,8 +259,8 @@ LogicalResult StepSums::sum(ReduceScatterOp op, const std::string &name,
   narrow(in, 1, phase.coordinate(0), tiles.size * width);
   SmallVector<Attribute> operands;
   phase.reads(memory.parts, in, {.may = memory.endsEarly()});
-  operands.append({phase.address(memory.parts, in),
-                   phase.stride(memory.parts, 0)});
+  operands.append(
+      {phase.address(memory.parts, in), phase.stride(memory.parts, 0)});
   SmallVector<Attribute> first;
   appendWrite(phase, out, box, first);
   operands.insert(operands.begin(), first.begin(), first.end());

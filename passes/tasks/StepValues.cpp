@@ -5,12 +5,12 @@
 // outlives a program, which bytes tasks have written in this step, and holds
 // against it what each phase reads of persistent buffers.
 //
-// Buffers of fixed extents are taken as bytes, whatever shapes programs see them
-// in; so copies of layers, rings and shapes of one memory need no rule of their
-// own. A buffer whose extents depend on the step, as what a microbatch's forward
-// program keeps for its backward one, counts as written when all of it is, in
-// every step. A write of fixed extents that depends on the rows counts when it
-// covers the buffer whatever they are.
+// Buffers of fixed extents are taken as bytes, whatever shapes programs see
+// them in; so copies of layers, rings and shapes of one memory need no rule of
+// their own. A buffer whose extents depend on the step, as what a microbatch's
+// forward program keeps for its backward one, counts as written when all of it
+// is, in every step. A write of fixed extents that depends on the rows counts
+// when it covers the buffer whatever they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -88,8 +88,7 @@ public:
   }
   bool meets(Span span) const {
     auto found = spans.lower_bound(span.end);
-    return found != spans.begin() &&
-           std::prev(found)->second.end > span.begin;
+    return found != spans.begin() && std::prev(found)->second.end > span.begin;
   }
   std::vector<Span> list() const {
     std::vector<Span> result;
@@ -147,7 +146,8 @@ static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
                    ArrayRef<int64_t> high, std::vector<Span> &bytes) {
   ArrayRef<int64_t> strides = buffer.getStrides();
   SmallVector<int64_t> from(low), to(high);
-  for (auto [begin, end, capacity] : llvm::zip(from, to, buffer.getCapacity())) {
+  for (auto [begin, end, capacity] :
+       llvm::zip(from, to, buffer.getCapacity())) {
     begin = std::max<int64_t>(begin, 0);
     end = std::min(end, capacity);
     if (begin >= end)
@@ -192,8 +192,8 @@ struct Touch {
   std::vector<Span> spans;
 };
 
-/// What a program's phases touch of persistent buffers, with the outputs that it
-/// runs with.
+/// What a program's phases touch of persistent buffers, with the outputs that
+/// it runs with.
 class ProgramTouches {
 public:
   ProgramTouches(ProgramOp program, std::optional<int64_t> outputs);
@@ -230,10 +230,9 @@ AffineMap ProgramTouches::fix(AffineMap map) const {
   if (!outputs)
     return map;
   MLIRContext *context = map.getContext();
-  return simplifyAffineMap(
-      map.replace(getAffineSymbolExpr(kOutputs, context),
-                  getAffineConstantExpr(*outputs, context), map.getNumDims(),
-                  map.getNumSymbols()));
+  return simplifyAffineMap(map.replace(getAffineSymbolExpr(kOutputs, context),
+                                       getAffineConstantExpr(*outputs, context),
+                                       map.getNumDims(), map.getNumSymbols()));
 }
 
 static bool hasSymbols(AffineMap map) {
@@ -323,9 +322,8 @@ ProgramTouches::ProgramTouches(ProgramOp program,
       whole.push_back(buffer);
     if (!buffer.getCarry())
       continue;
-    Bytes &bytes =
-        carried[buffer.getCarry() == Carry::kept ? 0 : 1]
-               [buffer.getStorageAttr().getAttr()];
+    Bytes &bytes = carried[buffer.getCarry() == Carry::kept ? 0 : 1]
+                          [buffer.getStorageAttr().getAttr()];
     for (uint64_t copy = 0; copy < buffer.getLayers(); ++copy) {
       std::vector<Span> one;
       addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
@@ -364,8 +362,7 @@ private:
   ProgramTouches &touchesOf(const ProgramRun &run);
   void declare(const ProgramRun &run);
   LogicalResult runProgram(size_t index);
-  LogicalResult runPhase(const ProgramRun &run, PhaseOp phase,
-                         int64_t layer);
+  LogicalResult runPhase(const ProgramRun &run, PhaseOp phase, int64_t layer);
   LogicalResult read(const ProgramRun &run, PhaseOp phase, const Touch &touch,
                      int64_t layer);
   LogicalResult write(const ProgramRun &run, PhaseOp phase, const Touch &touch,
@@ -405,8 +402,9 @@ StepMemory::Region StepMemory::regionOf(const ProgramRun &run,
   if (!program->hasAttr("event.part") || program->hasAttr("event.stages"))
     return {name, -1, -1};
   StorageScope scope = scopes.lookup(run.program).lookup(storage);
-  auto bytes = cast<StorageOp>(SymbolTable::lookupSymbolIn(run.program, storage))
-                   .getBytes();
+  auto bytes =
+      cast<StorageOp>(SymbolTable::lookupSymbolIn(run.program, storage))
+          .getBytes();
   if (scope.slot == "microbatch")
     begin = run.microbatch.value_or(0) * bytes;
   if (scope.slot == "chunk")
@@ -489,10 +487,9 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
   Memory &memory =
       memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
   if (!isFixed(buffer)) {
-    if (memory.whole.contains(
-            {buffer.getExtents().getAsOpaquePointer(),
-             buffer.getStridesAttr().getAsOpaquePointer(),
-             buffer.getElement().getAsOpaquePointer()}) ||
+    if (memory.whole.contains({buffer.getExtents().getAsOpaquePointer(),
+                               buffer.getStridesAttr().getAsOpaquePointer(),
+                               buffer.getElement().getAsOpaquePointer()}) ||
         touchesOf(run).isWritten(phase, access))
       return success();
     return reportMissing(run, phase, touch, "", nobody);
@@ -606,8 +603,7 @@ LogicalResult StepMemory::verifyRenewed(const ProgramRun &run) {
     all = joined(std::move(all));
     for (uint64_t copy = 0; copy < buffer.getLayers(); ++copy)
       for (Span span : all) {
-        int64_t base =
-            begin + copy * buffer.getLayerStride() * bytesOf(buffer);
+        int64_t base = begin + copy * buffer.getLayerStride() * bytesOf(buffer);
         if (auto missing = memory.written.findMissing(
                 {span.begin + base, span.end + base}))
           return buffer.emitError()
@@ -680,12 +676,12 @@ LogicalResult tasks::verifyStorages(ModuleOp module) {
   return forEach(true, [&](BufferOp buffer, StringAttr storage) {
     BufferOp entry = lasting.lookup(storage);
     if (entry && entry->getParentOp() != buffer->getParentOp())
-      return LogicalResult(
-          buffer.emitError()
-          << "@" << buffer.getSymName() << " of program @" << programOf(buffer)
-          << " lies in @" << storage.getValue() << ", where program @"
-          << programOf(entry) << " has @" << entry.getSymName()
-          << ", whose values outlive the program");
+      return LogicalResult(buffer.emitError()
+                           << "@" << buffer.getSymName() << " of program @"
+                           << programOf(buffer) << " lies in @"
+                           << storage.getValue() << ", where program @"
+                           << programOf(entry) << " has @" << entry.getSymName()
+                           << ", whose values outlive the program");
     return success();
   });
 }
@@ -706,11 +702,10 @@ static LogicalResult verifyInputs(ModuleOp module) {
                           << "phase '" << phase.getName()
                           << "' states that the runtime writes @" << name
                           << ", but it writes only ";
-        llvm::interleaveComma(step_inputs, diagnostic,
-                              [&](std::string_view input) {
-                                diagnostic << StringRef(input.data(),
-                                                        input.size());
-                              });
+        llvm::interleaveComma(
+            step_inputs, diagnostic, [&](std::string_view input) {
+              diagnostic << StringRef(input.data(), input.size());
+            });
         return diagnostic;
       }
     }

@@ -234,10 +234,9 @@ View Training::alignedNumbers(StringRef name, int64_t count,
                                  betweenPrograms(), location);
   if (aligned == count)
     return numbers;
-  View padding =
-      plan.persistent(plan.uniqueName((name + ".padding").str()),
-                      row(aligned - count), 1, storage, betweenPrograms(),
-                      location);
+  View padding = plan.persistent(plan.uniqueName((name + ".padding").str()),
+                                 row(aligned - count), 1, storage,
+                                 betweenPrograms(), location);
   padding.buffer.setOffset(count);
   padding.buffer.setCarry(event::Carry::kept);
   return numbers;

@@ -25,8 +25,8 @@ public:
   /// what. A step that is too large to be unrolled passes.
   virtual void judge(const BatonStep &step) = 0;
 
-  /// `plan` is what batonc --emit=plan-json writes. Defined in tools/check-plan,
-  /// and linked into programs of --sanitize only.
+  /// `plan` is what batonc --emit=plan-json writes. Defined in
+  /// tools/check-plan, and linked into programs of --sanitize only.
   static std::unique_ptr<StepJudge> make(const nlohmann::json &plan,
                                          unsigned workers);
 };

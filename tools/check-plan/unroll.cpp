@@ -264,8 +264,8 @@ private:
     // What leaves values there of an exchange is what it delivers, of an
     // advance what the runtime writes at the border.
     const Phase &phase = result.phase(task);
-    touch->may = access.may ||
-                 (access.write && (phase.meets_ranks() || phase.advances));
+    touch->may =
+        access.may || (access.write && (phase.meets_ranks() || phase.advances));
     result.touches.push_back(*touch);
     if (phase.advances && access.write)
       result.advance.push_back(*touch);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/tasks/StepProof.h"
 #include "compiler/Plan.h"
 #include "passes/tasks/PlanVerifier.h"
-#include "passes/tasks/StepProof.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
@@ -54,12 +54,12 @@ compiler::Plan planOf(const Case &test) {
 /// What is said against the step, or against the values of a program of it.
 std::string faultOf(mlir::ModuleOp module, ProgramOp changed = {}) {
   std::string fault;
-  mlir::ScopedDiagnosticHandler handler(
-      module.getContext(), [&](mlir::Diagnostic &diagnostic) {
-        if (fault.empty())
-          fault = diagnostic.str();
-        return mlir::success();
-      });
+  mlir::ScopedDiagnosticHandler handler(module.getContext(),
+                                        [&](mlir::Diagnostic &diagnostic) {
+                                          if (fault.empty())
+                                            fault = diagnostic.str();
+                                          return mlir::success();
+                                        });
   if (failed(tasks::verifyStep(module)))
     return fault.empty() ? "nothing is said" : fault;
   if (changed && failed(tasks::PlanVerifier(changed).verifyContributions()))
@@ -95,10 +95,9 @@ TEST_P(StepProof, EveryPhaseIsNeeded) {
   ASSERT_EQ(faultOf(plan.module()), "");
   size_t programs = plan.programs().size(), accepted = 0;
   for (size_t program = 0; program < programs; ++program) {
-    size_t phases = phasesOf(*std::next(
-                                 plan.module().getOps<ProgramOp>().begin(),
-                                 program))
-                        .size();
+    size_t phases =
+        phasesOf(*std::next(plan.module().getOps<ProgramOp>().begin(), program))
+            .size();
     for (size_t phase = 0; phase < phases; ++phase) {
       mlir::OwningOpRef<mlir::ModuleOp> copy = plan.module().clone();
       PhaseOp victim = phaseAt(*copy, program, phase);
@@ -115,13 +114,12 @@ TEST_P(StepProof, EveryPhaseIsNeeded) {
   EXPECT_EQ(accepted, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Plans, StepProof, testing::ValuesIn(kCases),
-    [](const testing::TestParamInfo<Case> &info) {
-      std::string name = info.param.name;
-      std::replace(name.begin(), name.end(), ' ', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Plans, StepProof, testing::ValuesIn(kCases),
+                         [](const testing::TestParamInfo<Case> &info) {
+                           std::string name = info.param.name;
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
 
 PhaseOp find(mlir::ModuleOp module, llvm::StringRef program,
              llvm::StringRef phase) {
