@@ -141,9 +141,15 @@ static std::vector<Span> joined(std::vector<Span> spans) {
   return result;
 }
 
+/// What to say of a box of more runs of bytes, or a grid of more tasks, than
+/// anybody would list.
+enum class Many { nothing, everything };
+static constexpr int64_t kMost = int64_t(1) << 20;
+
 /// Bytes of a box of the first copy, from the storage's beginning on.
 static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
-                   ArrayRef<int64_t> high, std::vector<Span> &bytes) {
+                   ArrayRef<int64_t> high, std::vector<Span> &bytes,
+                   Many many) {
   ArrayRef<int64_t> strides = buffer.getStrides();
   SmallVector<int64_t> from(low), to(high);
   for (auto [begin, end, capacity] :
@@ -162,7 +168,15 @@ static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
     if (to[run] - from[run] != buffer.getCapacity()[run])
       break;
   }
-  int64_t size = bytesOf(buffer);
+  int64_t size = bytesOf(buffer), runs = 1;
+  for (unsigned d = 0; d < run && runs <= kMost; ++d)
+    runs = to[d] - from[d] > kMost ? kMost + 1 : runs * (to[d] - from[d]);
+  if (runs > kMost) {
+    int64_t offset = buffer.getOffset();
+    if (many == Many::everything)
+      bytes.push_back({offset * size, (offset + *buffer.getSpan() + 1) * size});
+    return;
+  }
   SmallVector<int64_t> index(from.begin(), from.begin() + run);
   while (true) {
     int64_t first = buffer.getOffset();
@@ -262,11 +276,12 @@ std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
                                           BufferOp buffer) {
   AffineMap grid = fix(phase.getGrid()), low = fix(access.getLow()),
             high = fix(access.getHigh());
+  Many many = access.getWrite() ? Many::nothing : Many::everything;
   std::vector<Span> bytes;
   auto all = [&] {
     addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
            SmallVector<int64_t>(evaluate(buffer.getExtents(), {}, {1, 0, 0})),
-           bytes);
+           bytes, many);
     return joined(bytes);
   };
   SmallVector<int64_t> symbols(kStepSymbols, 0);
@@ -275,6 +290,7 @@ std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
   if (!varies)
     for (int64_t extent : evaluate(grid, {}, symbols))
       tasks *= std::max<int64_t>(extent, 0);
+  varies |= tasks > kMost;
   // Tiles together are mostly the whole, which is quicker to see than to list.
   // A read that varies may be of everything.
   if ((varies && !access.getWrite()) ||
@@ -288,7 +304,7 @@ std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
                          to = evaluate(high, task, symbols);
     for (auto [end, extent] : llvm::zip(to, extents))
       end = std::min(end, extent);
-    addBox(buffer, from, to, bytes);
+    addBox(buffer, from, to, bytes, many);
   });
   return joined(bytes);
 }
@@ -327,7 +343,7 @@ ProgramTouches::ProgramTouches(ProgramOp program,
     for (uint64_t copy = 0; copy < buffer.getLayers(); ++copy) {
       std::vector<Span> one;
       addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
-             SmallVector<int64_t>(buffer.getCapacity()), one);
+             SmallVector<int64_t>(buffer.getCapacity()), one, Many::nothing);
       int64_t base = copy * buffer.getLayerStride() * bytesOf(buffer);
       for (Span span : joined(one))
         bytes.add({span.begin + base, span.end + base});
@@ -350,13 +366,24 @@ public:
 private:
   /// A storage of a chunk and a microbatch in flight; -1 where it has none.
   using Region = std::tuple<const void *, int, int>;
+  /// Extents, strides and element, and where copies begin.
+  using Shape = std::tuple<const void *, const void *, const void *, uint64_t,
+                           uint64_t, uint64_t>;
+  static Shape shapeOf(BufferOp buffer) {
+    return {buffer.getExtents().getAsOpaquePointer(),
+            buffer.getStridesAttr().getAsOpaquePointer(),
+            buffer.getElement().getAsOpaquePointer(),
+            buffer.getOffset(),
+            buffer.getLayers(),
+            buffer.getLayerStride()};
+  }
   struct Memory {
     Bytes written;
     /// Written, or what a task may have written.
     Bytes possible;
     Bytes kept, carried;
-    /// Buffers of extents that depend on the step, by shape.
-    std::set<std::tuple<const void *, const void *, const void *>> whole;
+    /// Buffers of extents that depend on the step, all of which is written.
+    std::set<Shape> whole;
   };
 
   ProgramTouches &touchesOf(const ProgramRun &run);
@@ -477,9 +504,7 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
                                const Touch &touch, int64_t layer) {
   BufferOp buffer = touch.buffer;
   AccessAttr access = touch.access;
-  // The first microbatch reads none of what others add to.
-  if (provided->contains(access.getBuffer().getValue()) ||
-      (access.getCondition() && !run.accumulates))
+  if (provided->contains(access.getBuffer().getValue()))
     return success();
   StringRef nobody = "which no task of the step has written, nothing carries "
                      "from the step before, and the runtime does not provide";
@@ -487,17 +512,25 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
   Memory &memory =
       memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
   if (!isFixed(buffer)) {
-    if (memory.whole.contains({buffer.getExtents().getAsOpaquePointer(),
-                               buffer.getStridesAttr().getAsOpaquePointer(),
-                               buffer.getElement().getAsOpaquePointer()}) ||
+    if (memory.whole.contains(shapeOf(buffer)) ||
         touchesOf(run).isWritten(phase, access))
       return success();
     return reportMissing(run, phase, touch, "", nobody);
   }
   begin += buffer.getCopy(layer) * buffer.getLayerStride() * bytesOf(buffer);
   int64_t tag = buffer.getRing() ? layer : Bytes::kNoTag;
+  bool isBegun = access.getCondition() && !run.accumulates;
   for (Span span : touch.spans) {
     Span own = {span.begin + begin, span.end + begin};
+    // The first microbatch reads none of what others add to, and forgets it.
+    if (isBegun && !memory.written.meets(own))
+      continue;
+    if (isBegun)
+      return phase.emitError()
+             << "phase '" << phase.getName() << "' begins "
+             << access.getBuffer()
+             << " anew in a step's first microbatch, but others have added to "
+                "it before";
     Span open = own;
     const Bytes &there = access.getMay() ? memory.possible : memory.written;
     while (auto missing = there.findMissing(open, tag)) {
@@ -519,11 +552,19 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
 LogicalResult StepMemory::write(const ProgramRun &run, PhaseOp phase,
                                 const Touch &touch, int64_t layer) {
   BufferOp buffer = touch.buffer;
-  if (!isFixed(buffer))
-    return success();
   int64_t begin;
   Memory &memory =
       memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
+  // Nothing is known of what other shapes of the memory hold.
+  Shape shape = shapeOf(buffer);
+  std::erase_if(memory.whole, [&](const Shape &other) {
+    return isFixed(buffer) || other != shape;
+  });
+  if (!isFixed(buffer)) {
+    memory.written.clear();
+    memory.possible.clear();
+    return success();
+  }
   begin += buffer.getCopy(layer) * buffer.getLayerStride() * bytesOf(buffer);
   for (Span span : touch.spans) {
     Span own = {span.begin + begin, span.end + begin};
@@ -577,9 +618,7 @@ LogicalResult StepMemory::runProgram(size_t index) {
   for (BufferOp buffer : touchesOf(run).writtenWhole()) {
     int64_t begin;
     memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)]
-        .whole.insert({buffer.getExtents().getAsOpaquePointer(),
-                       buffer.getStridesAttr().getAsOpaquePointer(),
-                       buffer.getElement().getAsOpaquePointer()});
+        .whole.insert(shapeOf(buffer));
   }
   provided = &touchesOf(run).provided;
   return success();
@@ -599,7 +638,7 @@ LogicalResult StepMemory::verifyRenewed(const ProgramRun &run) {
         memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
     std::vector<Span> all;
     addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
-           SmallVector<int64_t>(buffer.getCapacity()), all);
+           SmallVector<int64_t>(buffer.getCapacity()), all, Many::everything);
     all = joined(std::move(all));
     for (uint64_t copy = 0; copy < buffer.getLayers(); ++copy)
       for (Span span : all) {

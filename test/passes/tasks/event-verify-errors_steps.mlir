@@ -126,6 +126,42 @@ event.program @kept_and_written max_rows 8 max_seq 8 max_outputs 1 {
 
 // -----
 
+// What adds to what earlier microbatches left, if there are any.
+event.program @accumulates max_rows 8 max_seq 8 max_outputs 1 {
+  event.storage @wm bytes 64
+  event.storage @gm bytes 64
+  event.storage @fm bytes 64
+  event.storage @sm bytes 64
+  event.buffer @accumulate persistent : i32 extents affine_map<()[r, p, o] -> (1)> capacity [1] strides [1] in @fm
+  event.buffer @w persistent : f32 extents affine_map<()[r, p, o] -> (16)> capacity [16] strides [1] in @wm {carry = #event<carry renewed>}
+  event.buffer @g persistent : f32 extents affine_map<()[r, p, o] -> (16)> capacity [16] strides [1] in @gm
+  event.buffer @summary transient : f32 extents affine_map<()[r, p, o] -> (1, 4)> capacity [1, 4] strides [4, 1] in @sm
+  event.tensor @done shape affine_map<()[r, p, o] -> ()> capacity [] count affine_map<()[r, p, o] -> (1)>
+  event.tensor @updated shape affine_map<()[r, p, o] -> ()> capacity [] count affine_map<()[r, p, o] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "gradient" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<read @accumulate, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (1)>,
+                #event.access<read @g, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (16) if @accumulate>,
+                #event.access<write @g, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (16)>,
+                #event.access<write @summary, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (1, 4)>] notifies <@done, (m)[r, p, o] -> ()> {
+    }
+    event.phase "update" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<read @g, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (16)>,
+                #event.access<read @w, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (16)>,
+                #event.access<write @w, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (16)>]
+      waits [#event.wait<@done, (m)[r, p, o] -> () to (m)[r, p, o] -> ()>] notifies <@updated, (m)[r, p, o] -> ()> {
+    }
+    event.phase "advance" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<read @summary, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (1, 4)>,
+                #event.access<write @accumulate, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (1)>]
+      waits [#event.wait<@updated, (m)[r, p, o] -> () to (m)[r, p, o] -> ()>] {
+      event.advance @summary
+    }
+  }
+}
+
+// -----
+
 // A ring of two copies, of which nobody writes those of the third layer on: they
 // hold what the first two left.
 event.program @stale_ring max_rows 4 max_seq 8 max_outputs 1 {
