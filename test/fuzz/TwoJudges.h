@@ -1,0 +1,38 @@
+//===- TwoJudges.h - what the proof and check-plan say of one plan --------===//
+
+#ifndef BATON_TEST_FUZZ_TWOJUDGES_H
+#define BATON_TEST_FUZZ_TWOJUDGES_H
+
+#include "test/fuzz/ProofPlans.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+
+namespace baton::fuzz {
+
+/// The plan as check-plan reads it, all programs of a step together.
+nlohmann::json jsonOf(mlir::ModuleOp module);
+
+/// What the dialect's verifier says against a module, or nothing.
+std::optional<std::string> findMalformed(mlir::ModuleOp module);
+
+/// What the symbolic proof says against a module, or nothing: of the programs
+/// with these numbers, the others having been proved before, and of the step.
+std::optional<std::string> findUnproved(mlir::ModuleOp module,
+                                        const std::set<unsigned> &programs);
+
+/// What check-plan says against some steps of a plan, or nothing.
+std::optional<std::string> findFault(const check::Plan &plan,
+                                     llvm::ArrayRef<check::Symbols> steps);
+
+/// What the proof's message is about, without names and numbers.
+std::string classOf(llvm::StringRef message);
+
+/// Whether check-plan has the same question: it does not ask what a body does
+/// with pointers, or how many contributions a model's sum has.
+bool isJudged(llvm::StringRef messageClass);
+
+} // namespace baton::fuzz
+
+#endif // BATON_TEST_FUZZ_TWOJUDGES_H
