@@ -37,8 +37,9 @@
 // + - * floordiv ceildiv mod.
 //
 // `carry` of a persistent buffer: null (what a step reads was written in it, by
-// a task or by the runtime), "kept" (values live from step to step), "renewed"
-// (and a step with outputs writes all of them again).
+// a task or by the runtime), "kept" (values live from step to step, and no task
+// writes them), "renewed" (a step with outputs writes all of them again),
+// "shared" (another program of the step does).
 //
 //===----------------------------------------------------------------------===//
 

@@ -142,6 +142,7 @@ private:
                             : "";
     buffer.carry = carry == "kept"      ? Buffer::Carry::Kept
                    : carry == "renewed" ? Buffer::Carry::Renewed
+                   : carry == "shared"  ? Buffer::Carry::Shared
                                         : Buffer::Carry::Step;
     if (buffer.carry == Buffer::Carry::Step && !carry.empty())
       fail(what + " has an unknown carry, " + carry);

@@ -89,7 +89,7 @@ struct Storage {
 
 struct Buffer {
   enum class Kind { Transient, State, Input, Persistent };
-  enum class Carry { Step, Kept, Renewed };
+  enum class Carry { Step, Kept, Renewed, Shared };
   std::string name;
   Kind kind = Kind::Transient;
   Carry carry = Carry::Step;

@@ -312,6 +312,24 @@ TEST(JudgeTest, SeesTasksThatTurnAround) {
   EXPECT_FAULT("no worker of the schedule runs phase 'c' [0]", plan, {4, 0, 1});
 }
 
+// A step that only adds to gradients has no schedule here.
+TEST(JudgeTest, RunsOfAScheduleTheStepThatItNames) {
+  json plan = chain();
+  for (size_t i : {0, 1, 2})
+    phase_of(plan, i)["waits"] = json::array();
+  plan["training"] = true;
+  EXPECT_FAULT("race", plan, {4, 0, 1});
+  auto task = [](const char *name) {
+    return json{{"phase", name}, {"iteration", 0}, {"coordinates", {0}}};
+  };
+  plan["programs"][0]["schedules"] =
+      list({{{"rows", 4},
+             {"past", 0},
+             {"outputs", 1},
+             {"workers", list({{task("a"), task("b"), task("c")}})}}});
+  EXPECT_ACCEPTED(plan, {4, 0, 1});
+}
+
 TEST(JudgeTest, SeesAScheduleThatBlocks) {
   json plan = chain();
   auto task = [](const char *name) {
@@ -380,7 +398,19 @@ TEST(JudgeTest, CarriesValues) {
   EXPECT_ACCEPTED(with("renewed"), {18, 0, 0});
   EXPECT_FAULT("@p[0] is not renewed by a step that has outputs",
                with("renewed"), {18, 0, 1});
+  EXPECT_ACCEPTED(with("shared"), {18, 0, 1});
   EXPECT_NE(error_of(with("for ever")), "");
+}
+
+TEST(JudgeTest, KeepsValuesThatNobodyMayWrite) {
+  auto with = [](json carry) {
+    return plan(program({persistent("p", carry)}, {single_event("a")},
+                        {segment({single("a", {whole(true, "p")})})}));
+  };
+  EXPECT_ACCEPTED(with(nullptr));
+  EXPECT_ACCEPTED(with("shared"));
+  EXPECT_FAULT("writes @p[0], whose values are kept from step to step",
+               with("kept"));
 }
 
 TEST(JudgeTest, RenewsEveryElement) {
@@ -580,6 +610,10 @@ TEST(JudgeTest, ComparesAnExchangeWithItsStatement) {
   plan = all_reduce(5, 5);
   phase_of(plan, 0)["body"]["exchange"]["transfers"][0]["part"] = 4;
   EXPECT_FAULT("of which 2 ranks have not all", plan);
+  plan = all_reduce(5, 5);
+  buffer_of(plan, 1)["strides"] = {6, 1};
+  EXPECT_FAULT("exchanges @r, whose elements do not lie behind one another",
+               plan);
 }
 
 /// Two ranks run programs of their own.
