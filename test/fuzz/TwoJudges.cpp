@@ -7,6 +7,7 @@
 #include "passes/tasks/StepProof.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/OperationSupport.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -22,6 +23,39 @@ using namespace baton::fuzz;
 
 nlohmann::json fuzz::jsonOf(mlir::ModuleOp module) {
   return plan::planJson(test::programsOf(module));
+}
+
+std::set<unsigned> fuzz::differencesOf(mlir::ModuleOp one,
+                                       mlir::ModuleOp other) {
+  std::set<unsigned> numbers;
+  for (auto [number, pair] : llvm::enumerate(
+           llvm::zip(test::programsOf(one), test::programsOf(other))))
+    if (!mlir::OperationEquivalence::isEquivalentTo(
+            std::get<0>(pair), std::get<1>(pair),
+            mlir::OperationEquivalence::IgnoreLocations))
+      numbers.insert(number);
+  return numbers;
+}
+
+bool fuzz::runsAlike(mlir::ModuleOp one, mlir::ModuleOp other) {
+  auto sequence = [](mlir::ModuleOp module) {
+    return test::programsOf(module).front()->getAttr("event.pipeline");
+  };
+  return sequence(one) == sequence(other);
+}
+
+check::Plan fuzz::reread(const check::Plan &read, mlir::ModuleOp module,
+                         const std::set<unsigned> &programs) {
+  if (programs.empty())
+    return check::parse_plan(jsonOf(module));
+  check::Plan plan = read;
+  auto all = test::programsOf(module);
+  for (unsigned number : programs) {
+    nlohmann::json own = plan::planJson(all[number]);
+    own["step"] = nullptr;
+    plan.programs[number] = check::parse_plan(own).programs.front();
+  }
+  return plan;
 }
 
 /// The first thing that is said while `holds` finds that something does not
@@ -40,8 +74,14 @@ firstWord(mlir::ModuleOp module, llvm::function_ref<bool()> holds) {
   return first.empty() ? "no reason given" : first;
 }
 
-std::optional<std::string> fuzz::findMalformed(mlir::ModuleOp module) {
-  return firstWord(module, [&] { return succeeded(mlir::verify(module)); });
+std::optional<std::string>
+fuzz::findMalformed(mlir::ModuleOp module, const std::set<unsigned> &programs) {
+  return firstWord(module, [&] {
+    auto all = test::programsOf(module);
+    return llvm::all_of(programs, [&](unsigned number) {
+      return succeeded(mlir::verify(all[number]));
+    });
+  });
 }
 
 std::optional<std::string>

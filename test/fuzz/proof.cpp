@@ -81,11 +81,13 @@ struct Count {
 struct Trial {
   Trial(const Subject &subject, unsigned seed)
       : subject(subject), plan(planOf(subject)),
+        read(check::parse_plan(jsonOf(plan.module()))),
         pool(subject, plan.module(), seed), kind(seed % kinds().size()),
         steps(someSteps(subject)), all(allSteps(subject)) {}
 
   const Subject &subject;
   compiler::Plan plan;
+  check::Plan read;
   MutantPool pool;
   /// Whose turn it is.
   unsigned kind;
@@ -117,8 +119,7 @@ private:
   bool drawFrom(Trial &trial);
   void judge(Trial &trial, const test::StepMutation &mutation, Count &count);
   void disagree(Trial &trial, const test::StepMutation &mutation,
-                mlir::ModuleOp mutant, const json &data,
-                const std::string &fault);
+                mlir::ModuleOp mutant, const std::string &fault);
   void printTable() const;
   json numbers() const;
 
@@ -146,8 +147,7 @@ bool Campaign::prepare() {
     trials.push_back(std::make_unique<Trial>(
         subject, unsigned(options.seed * 1000 + trials.size())));
     Trial &trial = *trials.back();
-    auto fault =
-        findFault(check::parse_plan(jsonOf(trial.plan.module())), trial.all);
+    auto fault = findFault(trial.read, trial.all);
     if (!fault)
       continue;
     std::fprintf(stderr, "error: %s: check-plan rejects what the compiler "
@@ -209,14 +209,16 @@ void Campaign::judge(Trial &trial, const test::StepMutation &mutation,
   ++count.mutants;
   mlir::OwningOpRef<mlir::ModuleOp> mutant = trial.plan.module().clone();
   mutation.apply(*mutant);
-  if (auto malformed = findMalformed(*mutant))
+  std::set<unsigned> changed = differencesOf(trial.plan.module(), *mutant);
+  if (auto malformed = findMalformed(*mutant, changed))
     return say("malformed", *malformed);
   ++count.wellFormed;
-  json data = jsonOf(*mutant);
   std::optional<std::string> unproved, fault;
   unproved = findUnproved(*mutant, mutation.programs);
   try {
-    const check::Plan plan = check::parse_plan(data);
+    if (!runsAlike(trial.plan.module(), *mutant))
+      changed.clear();
+    const check::Plan plan = reread(trial.read, *mutant, changed);
     fault = findFault(plan, trial.steps);
     if (unproved && !fault)
       fault = findFault(plan, trial.all);
@@ -226,7 +228,7 @@ void Campaign::judge(Trial &trial, const test::StepMutation &mutation,
   if (!unproved && fault) {
     ++count.disagreements;
     say("accepted, but check-plan rejects it", *fault);
-    return disagree(trial, mutation, *mutant, data, *fault);
+    return disagree(trial, mutation, *mutant, *fault);
   }
   if (!unproved) {
     ++count.accepted;
@@ -248,8 +250,7 @@ void Campaign::judge(Trial &trial, const test::StepMutation &mutation,
 }
 
 void Campaign::disagree(Trial &trial, const test::StepMutation &mutation,
-                        mlir::ModuleOp mutant, const json &data,
-                        const std::string &fault) {
+                        mlir::ModuleOp mutant, const std::string &fault) {
   std::string path =
       options.keep + "/mutant-" + std::to_string(total().disagreements);
   std::fprintf(stderr,
@@ -264,7 +265,7 @@ void Campaign::disagree(Trial &trial, const test::StepMutation &mutation,
     return;
   }
   std::ofstream(path + ".mlir") << llvm::to_string(mutant);
-  std::ofstream(path + ".json") << data.dump(1);
+  std::ofstream(path + ".json") << jsonOf(mutant).dump(1);
 }
 
 //===----------------------------------------------------------------------===//

@@ -239,7 +239,8 @@ void Memory::write(const ProgramRun &run, uint32_t task, const Touch &touch) {
   std::vector<Users> &of = users[regions.box(touch.box).storage];
   of.resize(held.size());
   for (uint32_t region : regions.regions(touch.box)) {
-    if (held[region].kept)
+    // What the phase that advances states, the runtime does.
+    if (held[region].kept && !run.unrolled.phase(task).advances)
       findings.add("value", buffer(run.unrolled, touch).name + " is kept",
                    name(run, task) + " writes " +
                        regions.element(touch.box, region) +
