@@ -164,8 +164,8 @@ static std::vector<StepMutation> ofEachProgram(mlir::ModuleOp plan,
       all.push_back({"@" + event::ProgramOp(program).getSymName().str() + " " +
                          one.description,
                      {unsigned(number)},
-                     [number = number, apply = std::move(one.apply)](
-                         mlir::ModuleOp copy) {
+                     [number = number,
+                      apply = std::move(one.apply)](mlir::ModuleOp copy) {
                        apply(test::programsOf(copy)[number]);
                      }});
   }
@@ -208,8 +208,8 @@ std::optional<StepMutation> MutantPool::drawTwo() {
   const unsigned schedule = unsigned(test::MutationClass::schedule);
   for (;;) {
     const StepMutation *one = some(0, schedule);
-    const StepMutation *other = random() % 2 ? some(0, schedule)
-                                             : some(kOfPrograms, kTwo);
+    const StepMutation *other =
+        random() % 2 ? some(0, schedule) : some(kOfPrograms, kTwo);
     if (!one || !other || one == other)
       continue;
     StepMutation both = *one;

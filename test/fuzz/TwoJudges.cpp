@@ -60,15 +60,15 @@ check::Plan fuzz::reread(const check::Plan &read, mlir::ModuleOp module,
 
 /// The first thing that is said while `holds` finds that something does not
 /// hold.
-static std::optional<std::string>
-firstWord(mlir::ModuleOp module, llvm::function_ref<bool()> holds) {
+static std::optional<std::string> firstWord(mlir::ModuleOp module,
+                                            llvm::function_ref<bool()> holds) {
   std::string first;
-  mlir::ScopedDiagnosticHandler handler(
-      module.getContext(), [&](mlir::Diagnostic &diagnostic) {
-        if (first.empty())
-          first = diagnostic.str();
-        return mlir::success();
-      });
+  mlir::ScopedDiagnosticHandler handler(module.getContext(),
+                                        [&](mlir::Diagnostic &diagnostic) {
+                                          if (first.empty())
+                                            first = diagnostic.str();
+                                          return mlir::success();
+                                        });
   if (holds())
     return std::nullopt;
   return first.empty() ? "no reason given" : first;
@@ -102,8 +102,7 @@ fuzz::findUnproved(mlir::ModuleOp module, const std::set<unsigned> &programs) {
 static const std::vector<uint32_t> kWorkers = {0, 1, 2, 3};
 
 std::optional<std::string>
-fuzz::findFault(const check::Plan &plan,
-                llvm::ArrayRef<check::Symbols> steps) {
+fuzz::findFault(const check::Plan &plan, llvm::ArrayRef<check::Symbols> steps) {
   std::vector<check::Instance> instances;
   for (const check::Symbols &step : steps)
     instances.push_back({step, kWorkers});
@@ -140,9 +139,9 @@ std::string fuzz::classOf(llvm::StringRef message) {
       }
     }
     if (c == '@') {
-      while (i + 1 < message.size() && (llvm::isAlnum(message[i + 1]) ||
-                                        llvm::StringRef("_.+").contains(
-                                            message[i + 1])))
+      while (i + 1 < message.size() &&
+             (llvm::isAlnum(message[i + 1]) ||
+              llvm::StringRef("_.+").contains(message[i + 1])))
         ++i;
       text += "@...";
       continue;

@@ -3,10 +3,10 @@
 // Plans of small models, as the compiler makes them, each changed in one place
 // or two. Two judges that share no code say whether what came of it is sound:
 // the symbolic proof, for all steps and all workers, and check-plan, which
-// unrolls some. What the proof accepts and check-plan rejects is an error in one
-// of them. What the proof rejects may be sound all the same, as its rules are
-// stricter than what a plan means: then check-plan is asked about all steps, and
-// the mutant is counted.
+// unrolls some. What the proof accepts and check-plan rejects is an error in
+// one of them. What the proof rejects may be sound all the same, as its rules
+// are stricter than what a plan means: then check-plan is asked about all
+// steps, and the mutant is counted.
 //
 // Exit status 0 when no mutant is accepted that check-plan rejects.
 //
@@ -31,7 +31,8 @@ using namespace baton::fuzz;
 using nlohmann::json;
 
 static const char help[] =
-    "fuzz-proof asks the symbolic proof and check-plan about mutants of plans.\n"
+    "fuzz-proof asks the symbolic proof and check-plan about mutants of "
+    "plans.\n"
     "\n"
     "Usage: fuzz-proof [OPTIONS]\n\n"
     "  --mutants N   so many, 2000 without it\n"
@@ -150,8 +151,9 @@ bool Campaign::prepare() {
     auto fault = findFault(trial.read, trial.all);
     if (!fault)
       continue;
-    std::fprintf(stderr, "error: %s: check-plan rejects what the compiler "
-                         "makes: %s\n",
+    std::fprintf(stderr,
+                 "error: %s: check-plan rejects what the compiler "
+                 "makes: %s\n",
                  subject.name, fault->c_str());
     return false;
   }
@@ -258,8 +260,7 @@ void Campaign::disagree(Trial &trial, const test::StepMutation &mutation,
                "check-plan does not: %s\n  kept as %s.mlir and %s.json\n",
                trial.subject.name, mutation.description.c_str(), fault.c_str(),
                path.c_str(), path.c_str());
-  if (std::error_code code =
-          llvm::sys::fs::create_directories(options.keep)) {
+  if (std::error_code code = llvm::sys::fs::create_directories(options.keep)) {
     std::fprintf(stderr, "error: %s: %s\n", options.keep.c_str(),
                  code.message().c_str());
     return;
@@ -318,14 +319,14 @@ void Campaign::printTable() const {
   std::printf("%-18s %8s %9s %9s %9s %10s %9s\n", "kind", "mutants",
               "malformed", "by both", "by both", "judged", "rejected");
   auto printRow = [](const char *name, const Count &count) {
-    std::printf("%-18s %8llu %9llu %9llu %9llu %10llu %9llu\n", name,
-                static_cast<unsigned long long>(count.mutants),
-                static_cast<unsigned long long>(count.mutants -
-                                                count.wellFormed),
-                static_cast<unsigned long long>(count.rejected),
-                static_cast<unsigned long long>(count.accepted),
-                static_cast<unsigned long long>(count.notJudged),
-                static_cast<unsigned long long>(count.fineButRejected));
+    std::printf(
+        "%-18s %8llu %9llu %9llu %9llu %10llu %9llu\n", name,
+        static_cast<unsigned long long>(count.mutants),
+        static_cast<unsigned long long>(count.mutants - count.wellFormed),
+        static_cast<unsigned long long>(count.rejected),
+        static_cast<unsigned long long>(count.accepted),
+        static_cast<unsigned long long>(count.notJudged),
+        static_cast<unsigned long long>(count.fineButRejected));
   };
   for (auto [name, count] : llvm::zip(kinds(), counts))
     if (count.mutants > 0)
@@ -355,14 +356,14 @@ void Campaign::print() const {
                                : 0.0);
   Count sum = total();
   uint64_t fineOnes = sum.accepted + sum.fineButRejected;
-  std::printf("%llu mutants, %llu disagreements; of %llu that are fine, %.2f %% "
-              "are rejected; %.0f s of processor time\n",
-              static_cast<unsigned long long>(sum.mutants),
-              static_cast<unsigned long long>(sum.disagreements),
-              static_cast<unsigned long long>(fineOnes),
-              fineOnes ? 100.0 * double(sum.fineButRejected) / double(fineOnes)
-                       : 0.0,
-              processorSeconds());
+  std::printf(
+      "%llu mutants, %llu disagreements; of %llu that are fine, %.2f %% "
+      "are rejected; %.0f s of processor time\n",
+      static_cast<unsigned long long>(sum.mutants),
+      static_cast<unsigned long long>(sum.disagreements),
+      static_cast<unsigned long long>(fineOnes),
+      fineOnes ? 100.0 * double(sum.fineButRejected) / double(fineOnes) : 0.0,
+      processorSeconds());
 }
 
 //===----------------------------------------------------------------------===//

@@ -264,8 +264,8 @@ private:
     // What leaves values there of an exchange is what it delivers, of an
     // advance what the runtime writes at the border.
     const Phase &phase = result.phase(task);
-    touch->may = access.may ||
-                 (access.write && (phase.meets_ranks() || phase.advances));
+    touch->may =
+        access.may || (access.write && (phase.meets_ranks() || phase.advances));
     result.touches.push_back(*touch);
     if (phase.advances && access.write)
       result.advance.push_back(*touch);
@@ -359,10 +359,9 @@ private:
                int64_t begin, int64_t end) {
     const Buffer &buffer = program.buffers[touch.buffer];
     if (!is_dense(touch.buffer))
-      return findings.add(
-          "exchange", result.phase(task).name + buffer.name,
-          result.name(task) + " exchanges @" + buffer.name +
-              ", whose elements do not lie behind one another");
+      return findings.add("exchange", result.phase(task).name + buffer.name,
+                          result.name(task) + " exchanges @" + buffer.name +
+                              ", whose elements do not lie behind one another");
     if (end > volume(extents[touch.buffer]))
       return findings.add(
           "exchange", result.phase(task).name + buffer.name,

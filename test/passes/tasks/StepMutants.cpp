@@ -179,21 +179,20 @@ void StepMaker::dropAccesses(ProgramOp program) {
 }
 
 void StepMaker::changeMays(ProgramOp program) {
-  ofEachAccess(
-      program,
-      [&](unsigned index, PhaseOp phase, unsigned i, AccessAttr access) {
-        add(phase.getName() + (access.getMay() ? " has to " : " may ") +
-                (access.getWrite() ? "write @" : "read @") +
-                access.getBuffer().getValue(),
-            [index, i](ProgramOp copy) {
-              changeAccess(phaseAt(copy, index), i, [&](AccessAttr access) {
-                return AccessAttr::get(copy.getContext(), access.getWrite(),
-                                       access.getBuffer(), access.getLow(),
-                                       access.getHigh(), access.getBeyond(),
-                                       !access.getMay(), access.getCondition());
-              });
-            });
-      });
+  ofEachAccess(program, [&](unsigned index, PhaseOp phase, unsigned i,
+                            AccessAttr access) {
+    add(phase.getName() + (access.getMay() ? " has to " : " may ") +
+            (access.getWrite() ? "write @" : "read @") +
+            access.getBuffer().getValue(),
+        [index, i](ProgramOp copy) {
+          changeAccess(phaseAt(copy, index), i, [&](AccessAttr access) {
+            return AccessAttr::get(copy.getContext(), access.getWrite(),
+                                   access.getBuffer(), access.getLow(),
+                                   access.getHigh(), access.getBeyond(),
+                                   !access.getMay(), access.getCondition());
+          });
+        });
+  });
 }
 
 void StepMaker::reverseSegments(ProgramOp program) {
@@ -225,11 +224,11 @@ void StepMaker::changeDistributions(ProgramOp program) {
   for (auto [index, phase] : llvm::enumerate(phases))
     if (haveMeetings == meetsRanks(phase))
       add(phase.getName(), [index = index](ProgramOp copy) {
-      PhaseOp phase = phaseAt(copy, index);
-      phase.setDistribution(phase.getDistribution() == Distribution::blocked
-                                ? Distribution::cyclic
-                                : Distribution::blocked);
-    });
+        PhaseOp phase = phaseAt(copy, index);
+        phase.setDistribution(phase.getDistribution() == Distribution::blocked
+                                  ? Distribution::cyclic
+                                  : Distribution::blocked);
+      });
 }
 
 void StepMaker::changeScopes(ProgramOp program) {
@@ -276,17 +275,17 @@ void StepMaker::dropBothEnds() {
         continue;
       auto [sender, send] = places[a];
       auto [receiver, receive] = places[b];
-      made.push_back(
-          {"both ends of channel " + messages[a].getChannel().str() + " " +
-               std::to_string(a) + " and " + std::to_string(b),
-           {sender, receiver},
-           [sender = sender, send = send, receiver = receiver,
-            receive = receive](mlir::ModuleOp copy) {
-             PhaseOp one = phaseAt(programsOf(copy)[sender], send);
-             PhaseOp other = phaseAt(programsOf(copy)[receiver], receive);
-             erase(one);
-             erase(other);
-           }});
+      made.push_back({"both ends of channel " + messages[a].getChannel().str() +
+                          " " + std::to_string(a) + " and " + std::to_string(b),
+                      {sender, receiver},
+                      [sender = sender, send = send, receiver = receiver,
+                       receive = receive](mlir::ModuleOp copy) {
+                        PhaseOp one = phaseAt(programsOf(copy)[sender], send);
+                        PhaseOp other =
+                            phaseAt(programsOf(copy)[receiver], receive);
+                        erase(one);
+                        erase(other);
+                      }});
     }
 }
 
@@ -343,8 +342,9 @@ void StepMaker::changeCarries(ProgramOp program) {
     for (std::optional<Carry> choice : choices) {
       if (choice == now)
         continue;
-      std::string how = buffer.getSymName().str() + " " +
-                        (choice ? stringifyCarry(*choice).str() : "not carried");
+      std::string how =
+          buffer.getSymName().str() + " " +
+          (choice ? stringifyCarry(*choice).str() : "not carried");
       auto change = [name = buffer.getSymName().str(),
                      choice](ProgramOp program) {
         if (auto found = program.lookupSymbol<BufferOp>(name)) {
@@ -362,11 +362,11 @@ void StepMaker::changeCarries(ProgramOp program) {
       std::set<unsigned> all;
       for (unsigned i = 0; i < programs.size(); ++i)
         all.insert(i);
-      made.push_back({"@" + how + " in all programs", all,
-                      [change](mlir::ModuleOp copy) {
-                        for (ProgramOp program : programsOf(copy))
-                          change(program);
-                      }});
+      made.push_back(
+          {"@" + how + " in all programs", all, [change](mlir::ModuleOp copy) {
+             for (ProgramOp program : programsOf(copy))
+               change(program);
+           }});
     }
   }
 }
@@ -384,8 +384,8 @@ void StepMaker::changeTables() {
     made.push_back(
         {description.str(),
          {},
-         [attribute, place, text = llvm::join(words, " ")](
-             mlir::ModuleOp copy) {
+         [attribute, place,
+          text = llvm::join(words, " ")](mlir::ModuleOp copy) {
            mlir::MLIRContext *context = copy.getContext();
            for (ProgramOp program : programsOf(copy)) {
              auto pipeline =

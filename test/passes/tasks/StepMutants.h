@@ -55,7 +55,8 @@ struct StepMutation {
   std::function<void(mlir::ModuleOp)> apply;
 };
 
-/// All mutations of a class. They may leave the dialect's verifier dissatisfied.
+/// All mutations of a class. They may leave the dialect's verifier
+/// dissatisfied.
 std::vector<StepMutation> mutationsOf(mlir::ModuleOp module,
                                       StepMutationClass mutationClass);
 
