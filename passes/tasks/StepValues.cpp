@@ -21,7 +21,7 @@
 #include "runtime/step_sequence.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <map>
 #include <memory>
@@ -166,6 +166,19 @@ static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
   }
 }
 
+/// Which bytes a buffer's elements are, in whatever program it is declared.
+using Place = std::tuple<const void *, const void *, const void *, const void *,
+                         int64_t, int64_t, int64_t>;
+static Place placeOf(BufferOp buffer) {
+  return {buffer.getStorageAttr().getAttr().getAsOpaquePointer(),
+          buffer.getExtents().getAsOpaquePointer(),
+          buffer.getStridesAttr().getAsOpaquePointer(),
+          buffer.getElement().getAsOpaquePointer(),
+          int64_t(buffer.getOffset()),
+          int64_t(buffer.getLayers()),
+          int64_t(buffer.getLayerStride())};
+}
+
 //===----------------------------------------------------------------------===//
 // One program
 //===----------------------------------------------------------------------===//
@@ -197,8 +210,8 @@ public:
   ArrayRef<BufferOp> writtenWhole() const { return whole; }
   /// Bytes of each storage that are kept, and that are renewed.
   llvm::MapVector<StringAttr, Bytes> carried[2];
-  /// Buffers that the runtime writes when the program is through.
-  llvm::StringSet<> provided;
+  /// Buffers that the runtime writes when the program is through, and where.
+  llvm::StringMap<Place> provided;
 
 private:
   std::vector<Span> spansOf(PhaseOp phase, AccessAttr access, BufferOp buffer);
@@ -294,7 +307,7 @@ ProgramTouches::ProgramTouches(ProgramOp program,
       // What the runtime writes is not there before the next program.
       if (advances && access.getWrite()) {
         if (verifier.covers(phase, access))
-          provided.insert(access.getBuffer().getValue());
+          provided[access.getBuffer().getValue()] = placeOf(buffer);
         continue;
       }
       Touch touch{access, buffer, {}};
@@ -344,8 +357,8 @@ private:
     /// Written, or what a task may have written.
     Bytes possible;
     Bytes kept, carried;
-    /// Buffers of extents that depend on the step, by shape.
-    std::set<std::tuple<const void *, const void *, const void *>> whole;
+    /// Buffers of extents that depend on the step, by place.
+    std::set<Place> whole;
   };
 
   ProgramTouches &touchesOf(const ProgramRun &run);
@@ -370,7 +383,7 @@ private:
       touches;
   llvm::DenseMap<Operation *, llvm::MapVector<StringAttr, StorageScope>> scopes;
   /// What the runtime has written before the program that runs.
-  const llvm::StringSet<> *provided = nullptr;
+  const llvm::StringMap<Place> *provided = nullptr;
 };
 } // namespace
 
@@ -467,7 +480,8 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
   BufferOp buffer = touch.buffer;
   AccessAttr access = touch.access;
   // The first microbatch reads none of what others add to.
-  if (provided->contains(access.getBuffer().getValue()) ||
+  auto given = provided->find(access.getBuffer().getValue());
+  if ((given != provided->end() && given->second == placeOf(buffer)) ||
       (access.getCondition() && !run.accumulates))
     return success();
   StringRef nobody = "which no task of the step has written, nothing carries "
@@ -476,10 +490,7 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
   Memory &memory =
       memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
   if (!isFixed(buffer)) {
-    if (memory.whole.contains(
-            {buffer.getExtents().getAsOpaquePointer(),
-             buffer.getStridesAttr().getAsOpaquePointer(),
-             buffer.getElement().getAsOpaquePointer()}) ||
+    if (memory.whole.contains(placeOf(buffer)) ||
         touchesOf(run).isWritten(phase, access))
       return success();
     return reportMissing(run, phase, touch, "", nobody);
@@ -567,9 +578,7 @@ LogicalResult StepMemory::runProgram(size_t index) {
   for (BufferOp buffer : touchesOf(run).writtenWhole()) {
     int64_t begin;
     memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)]
-        .whole.insert({buffer.getExtents().getAsOpaquePointer(),
-                       buffer.getStridesAttr().getAsOpaquePointer(),
-                       buffer.getElement().getAsOpaquePointer()});
+        .whole.insert(placeOf(buffer));
   }
   provided = &touchesOf(run).provided;
   return success();
@@ -618,7 +627,7 @@ LogicalResult StepMemory::run() {
     if (failed(runProgram(i)))
       return failure();
   const ProgramRun &last = sequence.runs.back();
-  if (last.outputs && *last.outputs > 0)
+  if (!last.outputs || *last.outputs > 0)
     for (const ProgramRun &run : sequence.runs)
       if (failed(verifyRenewed(run)))
         return failure();
