@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/Emit.h"
 #include "codegen/plan/Metadata.h"
+#include "codegen/plan/PlanJson.h"
 #include "compiler/explain/Costs.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -67,6 +68,13 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                    {"dtype", json.contains("training")
                                  ? json["training"]["compute"]
                                  : nlohmann::json(linears.dtype)}};
+  // Checking programs judge each new step.
+  if (!options.sanitize.empty()) {
+    llvm::SmallVector<event::ProgramOp> programs;
+    for (const plan::ProgramLayout &layout : layouts)
+      programs.push_back(layout.program);
+    json["plan"] = plan::planJson(programs);
+  }
   json["target"] = {{"triple", target.triple},
                     {"cpu", target.cpu},
                     {"sanitize", options.sanitize}};

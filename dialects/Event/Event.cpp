@@ -43,21 +43,47 @@ void EventDialect::initialize() {
       >();
 }
 
+/// Nothing where a divisor is not positive.
+static std::optional<int64_t> evaluate(AffineExpr expression,
+                                       ArrayRef<int64_t> coordinates,
+                                       ArrayRef<int64_t> symbols) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expression))
+    return constant.getValue();
+  if (auto coordinate = dyn_cast<AffineDimExpr>(expression))
+    return coordinates[coordinate.getPosition()];
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expression))
+    return symbols[symbol.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expression);
+  auto left = evaluate(binary.getLHS(), coordinates, symbols),
+       right = evaluate(binary.getRHS(), coordinates, symbols);
+  if (!left || !right)
+    return std::nullopt;
+  // As two's complement: who overflows says so elsewhere.
+  if (binary.getKind() == AffineExprKind::Add)
+    return int64_t(uint64_t(*left) + uint64_t(*right));
+  if (binary.getKind() == AffineExprKind::Mul)
+    return int64_t(uint64_t(*left) * uint64_t(*right));
+  if (*right < 1)
+    return std::nullopt;
+  int64_t remainder = *left % *right;
+  if (remainder < 0)
+    remainder += *right;
+  if (binary.getKind() == AffineExprKind::Mod)
+    return remainder;
+  int64_t quotient = (*left - remainder) / *right;
+  bool roundsUp = binary.getKind() == AffineExprKind::CeilDiv && remainder;
+  return quotient + roundsUp;
+}
+
 SmallVector<int64_t> baton::event::evaluate(AffineMap map,
                                             ArrayRef<int64_t> coordinates,
                                             ArrayRef<int64_t> symbols) {
-  Builder builder(map.getContext());
-  SmallVector<Attribute> operands;
-  for (int64_t value : coordinates)
-    operands.push_back(builder.getIndexAttr(value));
-  for (int64_t value : symbols)
-    operands.push_back(builder.getIndexAttr(value));
-  SmallVector<Attribute> constants;
   SmallVector<int64_t> results;
-  if (failed(map.constantFold(operands, constants)))
-    return results;
-  for (Attribute constant : constants)
-    results.push_back(cast<IntegerAttr>(constant).getInt());
+  for (AffineExpr result : map.getResults())
+    if (auto value = ::evaluate(result, coordinates, symbols))
+      results.push_back(*value);
+    else
+      return {};
   return results;
 }
 

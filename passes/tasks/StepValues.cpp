@@ -129,9 +129,22 @@ static bool isFixed(BufferOp buffer) {
   });
 }
 
+/// In order, neighbours as one.
+static std::vector<Span> joined(std::vector<Span> spans) {
+  llvm::sort(spans,
+             [](const Span &a, const Span &b) { return a.begin < b.begin; });
+  std::vector<Span> result;
+  for (const Span &span : spans)
+    if (!result.empty() && span.begin <= result.back().end)
+      result.back().end = std::max(result.back().end, span.end);
+    else
+      result.push_back(span);
+  return result;
+}
+
 /// Bytes of a box of the first copy, from the storage's beginning on.
 static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
-                   ArrayRef<int64_t> high, Bytes &bytes) {
+                   ArrayRef<int64_t> high, std::vector<Span> &bytes) {
   ArrayRef<int64_t> strides = buffer.getStrides();
   SmallVector<int64_t> from(low), to(high);
   for (auto [begin, end, capacity] : llvm::zip(from, to, buffer.getCapacity())) {
@@ -155,7 +168,7 @@ static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
     int64_t first = buffer.getOffset();
     for (unsigned d = 0; d < from.size(); ++d)
       first += (d < run ? index[d] : from[d]) * strides[d];
-    bytes.add({first * size, (first + length) * size});
+    bytes.push_back({first * size, (first + length) * size});
     unsigned d = run;
     while (d > 0 && ++index[d - 1] == to[d - 1]) {
       index[d - 1] = from[d - 1];
@@ -263,11 +276,12 @@ std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
                                           BufferOp buffer) {
   AffineMap grid = fix(phase.getGrid()), low = fix(access.getLow()),
             high = fix(access.getHigh());
-  Bytes bytes;
-  auto addAll = [&] {
+  std::vector<Span> bytes;
+  auto all = [&] {
     addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
            SmallVector<int64_t>(evaluate(buffer.getExtents(), {}, {1, 0, 0})),
            bytes);
+    return joined(bytes);
   };
   SmallVector<int64_t> symbols(kStepSymbols, 0);
   bool varies = hasSymbols(grid) || hasSymbols(low) || hasSymbols(high);
@@ -275,14 +289,13 @@ std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
   if (!varies)
     for (int64_t extent : evaluate(grid, {}, symbols))
       tasks *= std::max<int64_t>(extent, 0);
-  // Of many tiles, all together are mostly the whole. A read that varies may be
-  // of everything.
-  constexpr int64_t few = 64;
+  // Tiles together are mostly the whole, which is quicker to see than to list.
+  // A read that varies may be of everything.
   if ((varies && !access.getWrite()) ||
-      ((varies || tasks > few) && verifier.covers(phase, access, outputs)))
-    addAll();
-  if (varies || !bytes.list().empty())
-    return bytes.list();
+      ((varies || tasks > 1) && verifier.covers(phase, access, outputs)))
+    return all();
+  if (varies)
+    return {};
   SmallVector<int64_t> extents = evaluate(buffer.getExtents(), {}, symbols);
   forEachTask(evaluate(grid, {}, symbols), [&](ArrayRef<int64_t> task) {
     SmallVector<int64_t> from = evaluate(low, task, symbols),
@@ -291,7 +304,7 @@ std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
       end = std::min(end, extent);
     addBox(buffer, from, to, bytes);
   });
-  return bytes.list();
+  return joined(bytes);
 }
 
 ProgramTouches::ProgramTouches(ProgramOp program,
@@ -327,11 +340,11 @@ ProgramTouches::ProgramTouches(ProgramOp program,
         carried[buffer.getCarry() == Carry::kept ? 0 : 1]
                [buffer.getStorageAttr().getAttr()];
     for (uint64_t copy = 0; copy < buffer.getLayers(); ++copy) {
-      Bytes one;
+      std::vector<Span> one;
       addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
              SmallVector<int64_t>(buffer.getCapacity()), one);
       int64_t base = copy * buffer.getLayerStride() * bytesOf(buffer);
-      for (Span span : one.list())
+      for (Span span : joined(one))
         bytes.add({span.begin + base, span.end + base});
     }
   }
@@ -596,11 +609,12 @@ LogicalResult StepMemory::verifyRenewed(const ProgramRun &run) {
     int64_t begin;
     Memory &memory =
         memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
-    Bytes all;
+    std::vector<Span> all;
     addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
            SmallVector<int64_t>(buffer.getCapacity()), all);
+    all = joined(std::move(all));
     for (uint64_t copy = 0; copy < buffer.getLayers(); ++copy)
-      for (Span span : all.list()) {
+      for (Span span : all) {
         int64_t base =
             begin + copy * buffer.getLayerStride() * bytesOf(buffer);
         if (auto missing = memory.written.findMissing(

@@ -8,11 +8,19 @@
 
 namespace baton {
 
-void Execution::check(const BatonStep &step) const {
+void Execution::check(const BatonStep &step) {
   if (step.rows > metadata.max_rows ||
       uint64_t(step.past) + step.rows > metadata.max_seq ||
       step.outputs > std::min(step.rows, metadata.max_outputs))
     throw std::logic_error("a step exceeds the program's limits");
+#ifdef BATON_JUDGES_STEPS
+  auto plan = metadata.json.find("plan");
+  if (plan == metadata.json.end() || step.rows == 0)
+    return;
+  if (!step_judge)
+    step_judge = StepJudge::make(*plan, workers());
+  step_judge->judge(step);
+#endif
 }
 
 BatonStep Execution::first_step(std::span<int32_t> tokens) {

@@ -7,6 +7,7 @@
 #include "runtime/decode/metadata.h"
 #include "runtime/decode/pipeline.h"
 #include "runtime/decode/step_driver.h"
+#include "runtime/decode/step_judge.h"
 #include "runtime/decode/task_touches.h"
 #include "runtime/trace/recorder.h"
 #include "runtime/weights/parameters.h"
@@ -121,9 +122,10 @@ protected:
   std::exception_ptr failure;
 
 private:
-  void check(const BatonStep &step) const;
+  void check(const BatonStep &step);
   bool should_stop();
 
+  std::unique_ptr<StepJudge> step_judge;
   bool stopped = false;
 };
 

@@ -202,12 +202,21 @@ const StepMutation *MutantPool::some(unsigned beginKind, unsigned endKind) {
   return pool.empty() ? nullptr : &pool[random() % pool.size()];
 }
 
-/// The first leaves all parts of programs in their places, by which the second
-/// finds them. Explicit schedules know what tasks there are.
+/// The first leaves all parts of programs in their places, and as many of them,
+/// so that the second finds its own. Explicit schedules know what tasks there
+/// are.
 std::optional<StepMutation> MutantPool::drawTwo() {
-  const unsigned schedule = unsigned(test::MutationClass::schedule);
+  using test::MutationClass;
+  static constexpr MutationClass firsts[] = {
+      MutationClass::lowerCount,     MutationClass::raiseCount,
+      MutationClass::shareBytes,     MutationClass::widenRead,
+      MutationClass::shiftWait,      MutationClass::moveAccess,
+      MutationClass::changeDistance,
+  };
+  const unsigned schedule = unsigned(MutationClass::schedule);
   for (;;) {
-    const StepMutation *one = some(0, schedule);
+    const unsigned first = unsigned(firsts[random() % std::size(firsts)]);
+    const StepMutation *one = some(first, first + 1);
     const StepMutation *other =
         random() % 2 ? some(0, schedule) : some(kOfPrograms, kTwo);
     if (!one || !other || one == other)

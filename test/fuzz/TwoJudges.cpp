@@ -139,6 +139,8 @@ std::string fuzz::classOf(llvm::StringRef message) {
       }
     }
     if (c == '@') {
+      if (message.substr(i + 1).starts_with("\""))
+        i = std::min(message.find('"', i + 2), message.size() - 1);
       while (i + 1 < message.size() &&
              (llvm::isAlnum(message[i + 1]) ||
               llvm::StringRef("_.+").contains(message[i + 1])))

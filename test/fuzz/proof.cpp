@@ -42,7 +42,7 @@ static const char help[] =
     "  --plan P      of one plan only\n"
     "  --all         go on behind a disagreement\n"
     "  --keep DIR    where mutants go that the judges disagree about,\n"
-    "                fuzz-proof without it\n"
+    "                disagreements without it\n"
     "  --verbose     a line for each mutant\n"
     "  --json        print the numbers as JSON\n"
     "  --help        print this help\n";
@@ -52,7 +52,7 @@ namespace {
 struct Options {
   uint64_t mutants = 2000, seed = 1;
   std::optional<double> seconds;
-  std::string kind, plan, keep = "fuzz-proof";
+  std::string kind, plan, keep = "disagreements";
   bool all = false, verbose = false, asJson = false, wantsHelp = false;
 };
 
