@@ -122,7 +122,10 @@ static json accessOf(AccessAttr access) {
           {"buffer", access.getBuffer().getValue().str()},
           {"low", textsOf(access.getLow())},
           {"high", textsOf(access.getHigh())},
-          {"may", access.getMay()}};
+          {"may", access.getMay()},
+          {"if", access.getCondition()
+                     ? json(access.getCondition().getValue().str())
+                     : json()}};
 }
 
 static json exchangeOf(ExchangeOp exchange) {
