@@ -105,8 +105,7 @@ static json storagesOf(ProgramOp program) {
   if (!program->hasAttr("event.part") || program->hasAttr("event.stages"))
     for (auto buffer : program.getBody().getOps<BufferOp>())
       if (buffer.getStorage() && buffer.getKind() != BufferKind::transient) {
-        json &scope =
-            result[buffer.getStorageAttr().getAttr().str()]["scope"];
+        json &scope = result[buffer.getStorageAttr().getAttr().str()]["scope"];
         if (scope == "transient")
           scope = "rank";
       }
@@ -122,7 +121,10 @@ static json accessOf(AccessAttr access) {
           {"buffer", access.getBuffer().getValue().str()},
           {"low", textsOf(access.getLow())},
           {"high", textsOf(access.getHigh())},
-          {"may", access.getMay()}};
+          {"may", access.getMay()},
+          {"if", access.getCondition()
+                     ? json(access.getCondition().getValue().str())
+                     : json()}};
 }
 
 static json exchangeOf(ExchangeOp exchange) {
@@ -296,8 +298,7 @@ private:
       result.push_back(
           {{"program", find(stageOf(place, entry.chunk), entry.part)},
            {"chunk", entry.chunk},
-           {"microbatch",
-            entry.microbatch ? json(*entry.microbatch) : json()},
+           {"microbatch", entry.microbatch ? json(*entry.microbatch) : json()},
            {"slot", entry.slot}});
     return result;
   }

@@ -22,7 +22,8 @@
 //     phases   [{name, grid, capacity?, distribution?, row_tiles?: {rows,
 //                size}, ahead?, accesses, waits?, notify?: {event, index},
 //                body?}]
-//     accesses [{write, buffer, low, high, may?}]
+//     accesses [{write, buffer, low, high, may?, if?}]
+//     if       the buffer of a flag, without which the read does not happen
 //     waits    [{event, distance?, low, high}]
 //     body     {calls} | {exchange: {kind, axes, transfers: [{send, receive,
 //              elements, part}]}} | {message: {direction, peer, axis, channel,

@@ -144,13 +144,13 @@ void Memory::check_order(const ProgramRun &run, uint32_t first, uint32_t then,
                            : "nothing orders them"));
 }
 
-/// Whether a task that reads a region also writes it, of a buffer whose values
-/// begin anew in each step: what it adds to is told when it runs, and the first
-/// one of a step adds to nothing.
+/// Whether a task that reads a region if a flag is set also writes it, of a
+/// buffer whose values begin anew in each step: the first one of a step adds to
+/// nothing.
 bool Memory::starts(const ProgramRun &run, uint32_t task, const Touch &touch,
                     uint32_t region) const {
   const Buffer &of = buffer(run.unrolled, touch);
-  if (of.kind != Buffer::Kind::Persistent || of.ring)
+  if (!touch.conditional || of.kind != Buffer::Kind::Persistent || of.ring)
     return false;
   for (const Touch &other : run.unrolled.touched(task)) {
     std::span<const uint32_t> list = regions.regions(other.box);

@@ -261,6 +261,7 @@ private:
     if (touch->box == Regions::none)
       return;
     touch->write = access.write;
+    touch->conditional = access.conditional;
     // What leaves values there of an exchange is what it delivers, of an
     // advance what the runtime writes at the border.
     const Phase &phase = result.phase(task);

@@ -18,7 +18,7 @@ struct Touch {
   uint32_t buffer;
   /// Which of the layers whose values take turns in a ring, or the copy.
   int64_t layer;
-  bool write, may;
+  bool write, may, conditional = false;
 };
 
 /// What an exchange sends or leaves in the memory of the rank at a place of

@@ -444,11 +444,18 @@ TEST(JudgeTest, TakesWhatTheRuntimeWritesAtTheBorder) {
 }
 
 TEST(JudgeTest, AddsToWhatAStepBegins) {
-  // The first task of a step adds to nothing; of another buffer it would.
-  json sum = plan(
-      program({persistent("p", nullptr)}, {single_event("a")},
-              {segment({single("a", {whole(false, "p"), whole(true, "p")})})}));
+  // The first task of a step adds to nothing; without a flag, or of another
+  // buffer, it would.
+  json read = whole(false, "p");
+  read["if"] = "flag";
+  json sum = plan(program(
+      {persistent("p", nullptr), persistent("flag", "kept")},
+      {single_event("a")}, {segment({single("a", {read, whole(true, "p")})})}));
   EXPECT_ACCEPTED(sum);
+  json &first = phase_of(sum, 0)["accesses"][0];
+  first["if"] = nullptr;
+  EXPECT_FAULT("reads @p[0], which nobody has written", sum);
+  first["if"] = "flag";
   buffer_of(sum, 0) = {{"name", "p"},
                        {"kind", "transient"},
                        {"element_bytes", 4},
@@ -708,6 +715,9 @@ TEST(JudgeTest, ComparesMessages) {
   EXPECT_ACCEPTED(two_places(messaging(true), messaging(false)));
   EXPECT_FAULT("receives tensors of other number or shape",
                two_places(messaging(true), messaging(false, 7)));
+  json crossed = two_places(messaging(true), messaging(false));
+  crossed["step"]["places"][1][0]["microbatch"] = 1;
+  EXPECT_FAULT("receives for microbatch 1 what", crossed);
   json other = program(json::array(), {single_event("a")},
                        {segment({single("a", json::array())})});
   EXPECT_FAULT("message: ", two_places(messaging(true), other));
