@@ -533,13 +533,16 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
 LogicalResult StepMemory::write(const ProgramRun &run, PhaseOp phase,
                                 const Touch &touch, int64_t layer) {
   BufferOp buffer = touch.buffer;
-  if (!isFixed(buffer))
-    return success();
   int64_t begin;
   Memory &memory =
       memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
   begin += buffer.getCopy(layer) * buffer.getLayerStride() * bytesOf(buffer);
-  for (Span span : touch.spans) {
+  // Rows that depend on the step may be all that there is room for.
+  std::vector<Span> room;
+  if (!isFixed(buffer))
+    addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
+           SmallVector<int64_t>(buffer.getCapacity()), room);
+  for (Span span : isFixed(buffer) ? touch.spans : room) {
     Span own = {span.begin + begin, span.end + begin};
     if (memory.kept.meets(own))
       return phase.emitError()
@@ -547,6 +550,8 @@ LogicalResult StepMemory::write(const ProgramRun &run, PhaseOp phase,
              << touch.access.getBuffer()
              << ", of which a buffer of the same storage is said to be kept "
                 "from step to step";
+    if (!isFixed(buffer))
+      continue;
     int64_t tag = buffer.getRing() ? layer : Bytes::kNoTag;
     memory.possible.add(own, tag);
     if (!touch.access.getMay())
