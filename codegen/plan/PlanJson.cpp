@@ -56,14 +56,16 @@ static json textOrNull(mlir::Attribute attribute) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// What all ranks run, of a pipeline's stages, reads values that only some of
-/// them renew.
+/// What all ranks run, of a pipeline's stages, reads values that other programs
+/// renew.
 static json carryOf(ProgramOp program, BufferOp buffer) {
   if (!buffer.getCarry())
     return nullptr;
   bool isOfAll =
       program->hasAttr("event.part") && !program->hasAttr("event.stage");
-  return stringifyCarry(isOfAll ? Carry::kept : *buffer.getCarry()).str();
+  if (isOfAll && buffer.getCarry() == Carry::renewed)
+    return "shared";
+  return stringifyCarry(*buffer.getCarry()).str();
 }
 
 static json bufferOf(ProgramOp program, BufferOp buffer) {
@@ -119,7 +121,10 @@ static json accessOf(AccessAttr access) {
           {"buffer", access.getBuffer().getValue().str()},
           {"low", textsOf(access.getLow())},
           {"high", textsOf(access.getHigh())},
-          {"may", access.getMay()}};
+          {"may", access.getMay()},
+          {"if", access.getCondition()
+                     ? json(access.getCondition().getValue().str())
+                     : json()}};
 }
 
 static json exchangeOf(ExchangeOp exchange) {

@@ -208,6 +208,10 @@ LogicalResult PlanVerifier::verifyGrowth(BufferOp state) {
   if (!isLayered(state) && readers.size() > 1)
     readers.resize(1);
   for (SegmentOp reader : readers) {
+    if (isLayered(state) && reader.getRepeat() < state.getLayers())
+      return state.emitError()
+             << "a step leaves layer " << reader.getRepeat() << " of " << name
+             << " unwritten, which later steps may read";
     unsigned rank = state.getExtents().getNumResults();
     Conjunction gained(0, rank);
     requireSymbols(gained, program);

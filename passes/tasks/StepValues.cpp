@@ -21,7 +21,7 @@
 #include "runtime/step_sequence.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <map>
 #include <memory>
@@ -146,8 +146,9 @@ static std::vector<Span> joined(std::vector<Span> spans) {
 enum class Many { nothing, everything };
 static constexpr int64_t kMost = int64_t(1) << 20;
 
-/// Bytes of a box of the first copy, from the storage's beginning on.
-static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
+/// Bytes of a box of the first copy, from the storage's beginning on. Whether
+/// these are all.
+static bool addBox(BufferOp buffer, ArrayRef<int64_t> low,
                    ArrayRef<int64_t> high, std::vector<Span> &bytes,
                    Many many) {
   ArrayRef<int64_t> strides = buffer.getStrides();
@@ -157,7 +158,7 @@ static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
     begin = std::max<int64_t>(begin, 0);
     end = std::min(end, capacity);
     if (begin >= end)
-      return;
+      return true;
   }
   // Dimensions from `run` on lie behind one another.
   unsigned run = from.size();
@@ -175,7 +176,7 @@ static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
     int64_t offset = buffer.getOffset();
     if (many == Many::everything)
       bytes.push_back({offset * size, (offset + *buffer.getSpan() + 1) * size});
-    return;
+    return many == Many::everything;
   }
   SmallVector<int64_t> index(from.begin(), from.begin() + run);
   while (true) {
@@ -189,8 +190,21 @@ static void addBox(BufferOp buffer, ArrayRef<int64_t> low,
       --d;
     }
     if (d == 0)
-      return;
+      return true;
   }
+}
+
+/// Which bytes a buffer's elements are, in whatever program it is declared.
+using Place = std::tuple<const void *, const void *, const void *, const void *,
+                         int64_t, int64_t, int64_t>;
+static Place placeOf(BufferOp buffer) {
+  return {buffer.getStorageAttr().getAttr().getAsOpaquePointer(),
+          buffer.getExtents().getAsOpaquePointer(),
+          buffer.getStridesAttr().getAsOpaquePointer(),
+          buffer.getElement().getAsOpaquePointer(),
+          int64_t(buffer.getOffset()),
+          int64_t(buffer.getLayers()),
+          int64_t(buffer.getLayerStride())};
 }
 
 //===----------------------------------------------------------------------===//
@@ -204,6 +218,8 @@ struct Touch {
   BufferOp buffer;
   /// Of fixed extents: bytes of the first copy.
   std::vector<Span> spans;
+  /// Whether a write is of no others.
+  bool isAll = true;
 };
 
 /// What a program's phases touch of persistent buffers, with the outputs that
@@ -224,11 +240,11 @@ public:
   ArrayRef<BufferOp> writtenWhole() const { return whole; }
   /// Bytes of each storage that are kept, and that are renewed.
   llvm::MapVector<StringAttr, Bytes> carried[2];
-  /// Buffers that the runtime writes when the program is through.
-  llvm::StringSet<> provided;
+  /// Buffers that the runtime writes when the program is through, and where.
+  llvm::StringMap<Place> provided;
 
 private:
-  std::vector<Span> spansOf(PhaseOp phase, AccessAttr access, BufferOp buffer);
+  void list(PhaseOp phase, Touch &touch);
   AffineMap fix(AffineMap map) const;
 
   ProgramOp program;
@@ -272,18 +288,15 @@ static void forEachTask(ArrayRef<int64_t> grid, Visit visit) {
   }
 }
 
-std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
-                                          BufferOp buffer) {
+/// Bytes that all tasks touch: at most those of a write, at least those of a
+/// read.
+void ProgramTouches::list(PhaseOp phase, Touch &touch) {
+  AccessAttr access = touch.access;
+  BufferOp buffer = touch.buffer;
   AffineMap grid = fix(phase.getGrid()), low = fix(access.getLow()),
             high = fix(access.getHigh());
   Many many = access.getWrite() ? Many::nothing : Many::everything;
-  std::vector<Span> bytes;
-  auto all = [&] {
-    addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
-           SmallVector<int64_t>(evaluate(buffer.getExtents(), {}, {1, 0, 0})),
-           bytes, many);
-    return joined(bytes);
-  };
+  std::vector<Span> &bytes = touch.spans;
   SmallVector<int64_t> symbols(kStepSymbols, 0);
   bool varies = hasSymbols(grid) || hasSymbols(low) || hasSymbols(high);
   int64_t tasks = 1;
@@ -294,19 +307,26 @@ std::vector<Span> ProgramTouches::spansOf(PhaseOp phase, AccessAttr access,
   // Tiles together are mostly the whole, which is quicker to see than to list.
   // A read that varies may be of everything.
   if ((varies && !access.getWrite()) ||
-      ((varies || tasks > 1) && verifier.covers(phase, access, outputs)))
-    return all();
+      ((varies || tasks > 1) && verifier.covers(phase, access, outputs))) {
+    touch.isAll = addBox(
+        buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
+        SmallVector<int64_t>(evaluate(buffer.getExtents(), {}, {1, 0, 0})),
+        bytes, many);
+    bytes = joined(std::move(bytes));
+    return;
+  }
+  touch.isAll = !varies;
   if (varies)
-    return {};
+    return;
   SmallVector<int64_t> extents = evaluate(buffer.getExtents(), {}, symbols);
   forEachTask(evaluate(grid, {}, symbols), [&](ArrayRef<int64_t> task) {
     SmallVector<int64_t> from = evaluate(low, task, symbols),
                          to = evaluate(high, task, symbols);
     for (auto [end, extent] : llvm::zip(to, extents))
       end = std::min(end, extent);
-    addBox(buffer, from, to, bytes, many);
+    touch.isAll &= addBox(buffer, from, to, bytes, many);
   });
-  return joined(bytes);
+  bytes = joined(std::move(bytes));
 }
 
 ProgramTouches::ProgramTouches(ProgramOp program,
@@ -322,12 +342,12 @@ ProgramTouches::ProgramTouches(ProgramOp program,
       // What the runtime writes is not there before the next program.
       if (advances && access.getWrite()) {
         if (verifier.covers(phase, access))
-          provided.insert(access.getBuffer().getValue());
+          provided[access.getBuffer().getValue()] = placeOf(buffer);
         continue;
       }
       Touch touch{access, buffer, {}};
       if (isFixed(buffer))
-        touch.spans = spansOf(phase, access, buffer);
+        list(phase, touch);
       touches[phase].push_back(std::move(touch));
     }
   }
@@ -366,24 +386,13 @@ public:
 private:
   /// A storage of a chunk and a microbatch in flight; -1 where it has none.
   using Region = std::tuple<const void *, int, int>;
-  /// Extents, strides and element, and where copies begin.
-  using Shape = std::tuple<const void *, const void *, const void *, uint64_t,
-                           uint64_t, uint64_t>;
-  static Shape shapeOf(BufferOp buffer) {
-    return {buffer.getExtents().getAsOpaquePointer(),
-            buffer.getStridesAttr().getAsOpaquePointer(),
-            buffer.getElement().getAsOpaquePointer(),
-            buffer.getOffset(),
-            buffer.getLayers(),
-            buffer.getLayerStride()};
-  }
   struct Memory {
     Bytes written;
     /// Written, or what a task may have written.
     Bytes possible;
     Bytes kept, carried;
-    /// Buffers of extents that depend on the step, all of which is written.
-    std::set<Shape> whole;
+    /// Buffers of extents that depend on the step, by place.
+    std::set<Place> whole;
   };
 
   ProgramTouches &touchesOf(const ProgramRun &run);
@@ -407,7 +416,7 @@ private:
       touches;
   llvm::DenseMap<Operation *, llvm::MapVector<StringAttr, StorageScope>> scopes;
   /// What the runtime has written before the program that runs.
-  const llvm::StringSet<> *provided = nullptr;
+  const llvm::StringMap<Place> *provided = nullptr;
 };
 } // namespace
 
@@ -504,7 +513,8 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
                                const Touch &touch, int64_t layer) {
   BufferOp buffer = touch.buffer;
   AccessAttr access = touch.access;
-  if (provided->contains(access.getBuffer().getValue()))
+  auto given = provided->find(access.getBuffer().getValue());
+  if (given != provided->end() && given->second == placeOf(buffer))
     return success();
   StringRef nobody = "which no task of the step has written, nothing carries "
                      "from the step before, and the runtime does not provide";
@@ -512,7 +522,7 @@ LogicalResult StepMemory::read(const ProgramRun &run, PhaseOp phase,
   Memory &memory =
       memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
   if (!isFixed(buffer)) {
-    if (memory.whole.contains(shapeOf(buffer)) ||
+    if (memory.whole.contains(placeOf(buffer)) ||
         touchesOf(run).isWritten(phase, access))
       return success();
     return reportMissing(run, phase, touch, "", nobody);
@@ -556,24 +566,31 @@ LogicalResult StepMemory::write(const ProgramRun &run, PhaseOp phase,
   Memory &memory =
       memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)];
   // Nothing is known of what other shapes of the memory hold.
-  Shape shape = shapeOf(buffer);
-  std::erase_if(memory.whole, [&](const Shape &other) {
-    return isFixed(buffer) || other != shape;
+  Place place = placeOf(buffer);
+  std::erase_if(memory.whole, [&](const Place &other) {
+    return isFixed(buffer) || other != place;
   });
   if (!isFixed(buffer)) {
     memory.written.clear();
     memory.possible.clear();
-    return success();
   }
   begin += buffer.getCopy(layer) * buffer.getLayerStride() * bytesOf(buffer);
-  for (Span span : touch.spans) {
-    Span own = {span.begin + begin, span.end + begin};
-    if (memory.kept.meets(own))
+  // What depends on the step may be all that there is room for.
+  std::vector<Span> room = touch.spans;
+  if (!isFixed(buffer) || !touch.isAll) {
+    room.clear();
+    addBox(buffer, SmallVector<int64_t>(buffer.getCapacity().size(), 0),
+           SmallVector<int64_t>(buffer.getCapacity()), room, Many::everything);
+  }
+  for (Span span : room)
+    if (memory.kept.meets({span.begin + begin, span.end + begin}))
       return phase.emitError()
              << "phase '" << phase.getName() << "' writes "
              << touch.access.getBuffer()
              << ", of which a buffer of the same storage is said to be kept "
                 "from step to step";
+  for (Span span : touch.spans) {
+    Span own = {span.begin + begin, span.end + begin};
     int64_t tag = buffer.getRing() ? layer : Bytes::kNoTag;
     memory.possible.add(own, tag);
     if (!touch.access.getMay())
@@ -618,7 +635,7 @@ LogicalResult StepMemory::runProgram(size_t index) {
   for (BufferOp buffer : touchesOf(run).writtenWhole()) {
     int64_t begin;
     memories[regionOf(run, buffer.getStorageAttr().getAttr(), begin)]
-        .whole.insert(shapeOf(buffer));
+        .whole.insert(placeOf(buffer));
   }
   provided = &touchesOf(run).provided;
   return success();
@@ -667,7 +684,7 @@ LogicalResult StepMemory::run() {
     if (failed(runProgram(i)))
       return failure();
   const ProgramRun &last = sequence.runs.back();
-  if (last.outputs && *last.outputs > 0)
+  if (!last.outputs || *last.outputs > 0)
     for (const ProgramRun &run : sequence.runs)
       if (failed(verifyRenewed(run)))
         return failure();

@@ -56,6 +56,11 @@ private:
     }
   }
 
+  /// Explicit schedules are for the steps that they name.
+  bool is_scheduled() const {
+    return !plan.programs[program].schedules.empty();
+  }
+
   void add_rank(const Program &first, const std::vector<int64_t> &place) {
     Run::Rank &rank = ranks.emplace_back();
     rank.place = place;
@@ -71,7 +76,8 @@ private:
         calls = plan.places[place[axis]];
     // A program that trains adds to gradients, and then updates.
     std::vector<Symbols> steps = {symbols};
-    if (plan.training && plan.places.empty() && symbols.outputs > 0) {
+    if (plan.training && plan.places.empty() && symbols.outputs > 0 &&
+        !is_scheduled()) {
       steps.insert(steps.begin(), symbols);
       steps.front().outputs = 0;
     }

@@ -22,7 +22,8 @@
 //     phases   [{name, grid, capacity?, distribution?, row_tiles?: {rows,
 //                size}, ahead?, accesses, waits?, notify?: {event, index},
 //                body?}]
-//     accesses [{write, buffer, low, high, may?}]
+//     accesses [{write, buffer, low, high, may?, if?}]
+//     if       the buffer of a flag, without which the read does not happen
 //     waits    [{event, distance?, low, high}]
 //     body     {calls} | {exchange: {kind, axes, transfers: [{send, receive,
 //              elements, part}]}} | {message: {direction, peer, axis, channel,
@@ -37,8 +38,9 @@
 // + - * floordiv ceildiv mod.
 //
 // `carry` of a persistent buffer: null (what a step reads was written in it, by
-// a task or by the runtime), "kept" (values live from step to step), "renewed"
-// (and a step with outputs writes all of them again).
+// a task or by the runtime), "kept" (values live from step to step, and no task
+// writes them), "renewed" (a step with outputs writes all of them again),
+// "shared" (another program of the step does).
 //
 //===----------------------------------------------------------------------===//
 

@@ -50,11 +50,15 @@ void Memory::begin_step(std::span<const Unrolled *const> programs) {
   memory.clear();
   slots.clear();
   for (const Unrolled *program : programs) {
-    for (const Touch &touch : program->kept)
+    for (const Touch &touch : program->carried)
       hold(*program, touch);
     for (const Touch &touch : program->past)
       hold(*program, touch);
   }
+  for (const Unrolled *program : programs)
+    for (const Touch &touch : program->kept)
+      for (uint32_t region : regions.regions(touch.box))
+        contents(*program, touch)[region].kept = true;
 }
 
 void Memory::cross_border(const Unrolled &before) {
@@ -140,13 +144,13 @@ void Memory::check_order(const ProgramRun &run, uint32_t first, uint32_t then,
                            : "nothing orders them"));
 }
 
-/// Whether a task that reads a region also writes it, of a buffer whose values
-/// begin anew in each step: what it adds to is told when it runs, and the first
-/// one of a step adds to nothing.
+/// Whether a task that reads a region if a flag is set also writes it, of a
+/// buffer whose values begin anew in each step: the first one of a step adds to
+/// nothing.
 bool Memory::starts(const ProgramRun &run, uint32_t task, const Touch &touch,
                     uint32_t region) const {
   const Buffer &of = buffer(run.unrolled, touch);
-  if (of.kind != Buffer::Kind::Persistent || of.ring)
+  if (!touch.conditional || of.kind != Buffer::Kind::Persistent || of.ring)
     return false;
   for (const Touch &other : run.unrolled.touched(task)) {
     std::span<const uint32_t> list = regions.regions(other.box);
@@ -231,9 +235,16 @@ void Memory::check_itself(const ProgramRun &run, uint32_t task,
 
 void Memory::write(const ProgramRun &run, uint32_t task, const Touch &touch) {
   check_itself(run, task, touch);
+  const Contents &held = contents(run.unrolled, touch);
   std::vector<Users> &of = users[regions.box(touch.box).storage];
-  of.resize(contents(run.unrolled, touch).size());
+  of.resize(held.size());
   for (uint32_t region : regions.regions(touch.box)) {
+    // What the phase that advances states, the runtime does.
+    if (held[region].kept && !run.unrolled.phase(task).advances)
+      findings.add("value", buffer(run.unrolled, touch).name + " is kept",
+                   name(run, task) + " writes " +
+                       regions.element(touch.box, region) +
+                       ", whose values are kept from step to step");
     Users &user = of[region];
     for (uint32_t reader : user.readers)
       check_order(run, reader, task, touch, region);
@@ -252,7 +263,7 @@ void Memory::leave(const ProgramRun &run, const Touch &touch, bool happens) {
   for (uint32_t region : regions.regions(touch.box)) {
     Content &content = held[region];
     if (happens)
-      content = {who, true};
+      content.owner = who, content.renewed = true;
     else if (content.owner != who)
       content.owner = nothing;
   }
@@ -297,7 +308,7 @@ void Memory::end_step(std::span<const Unrolled *const> programs) {
       expect(*in, touch, true, ", a row that a state gains, is not written");
     for (const Touch &touch : in->past)
       expect(*in, touch, false, ", a row of an earlier step, is overwritten");
-    for (const Touch &touch : in->kept)
+    for (const Touch &touch : in->carried)
       expect(*in, touch, false,
              ", which later steps read, does not hold what "
              "it held");

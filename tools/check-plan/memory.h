@@ -32,6 +32,8 @@ private:
     /// the program, or those of a buffer's copy.
     uint32_t owner = nothing;
     bool renewed = false;
+    /// No task may write it.
+    bool kept = false;
   };
   using Contents = std::vector<Content>;
   /// Who touched a region in the program that runs.

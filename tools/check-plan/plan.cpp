@@ -142,6 +142,7 @@ private:
                             : "";
     buffer.carry = carry == "kept"      ? Buffer::Carry::Kept
                    : carry == "renewed" ? Buffer::Carry::Renewed
+                   : carry == "shared"  ? Buffer::Carry::Shared
                                         : Buffer::Carry::Step;
     if (buffer.carry == Buffer::Carry::Step && !carry.empty())
       fail(what + " has an unknown carry, " + carry);
@@ -283,6 +284,10 @@ private:
     Access &access = phase.accesses.emplace_back();
     access.write = json.at("write");
     access.may = json.value("may", false);
+    if (auto flag = json.find("if"); flag != json.end() && !flag->is_null()) {
+      look_up(buffers, *flag, what);
+      access.conditional = true;
+    }
     access.buffer = look_up(buffers, json.at("buffer"), what);
     const int64_t count = result.buffers[access.buffer].extents.size();
     access.low = expressions(json.at("low"), count, rank, what);

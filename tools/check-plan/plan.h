@@ -19,6 +19,9 @@ struct Access {
   /// A write that need not happen: it disturbs, and leaves nothing to read. A
   /// read that uses only what was written.
   bool may = false;
+  /// A read that happens if a flag is set, which the first of a step finds
+  /// unset.
+  bool conditional = false;
   uint32_t buffer = 0;
   Expressions low, high;
 };
@@ -89,7 +92,7 @@ struct Storage {
 
 struct Buffer {
   enum class Kind { Transient, State, Input, Persistent };
-  enum class Carry { Step, Kept, Renewed };
+  enum class Carry { Step, Kept, Renewed, Shared };
   std::string name;
   Kind kind = Kind::Transient;
   Carry carry = Carry::Step;

@@ -280,7 +280,7 @@ bool Run::pass_message(size_t rank, uint32_t worker, uint32_t task) {
   for (int64_t place : to)
     key += " " + std::to_string(place);
   Channel &channel = channels[key];
-  Parcel parcel{name(rank, task), {}};
+  Parcel parcel{name(rank, task), {}, run.unrolled.call.microbatch};
   for (uint32_t tensor : message.tensors) {
     const Buffer &buffer = run.unrolled.program->buffers[tensor];
     std::vector<int64_t> &shape = parcel.shapes.emplace_back();
@@ -308,6 +308,12 @@ bool Run::pass_message(size_t rank, uint32_t worker, uint32_t task) {
                      " receives tensors of other number or shape "
                      "than " +
                      sent.name + " sends");
+  if (sent.microbatch != parcel.microbatch)
+    findings.add("message", key + " microbatch",
+                 parcel.name + " receives for microbatch " +
+                     std::to_string(parcel.microbatch) + " what " + sent.name +
+                     " sends for microbatch " +
+                     std::to_string(sent.microbatch));
   channel.parcels.pop_front();
   return true;
 }

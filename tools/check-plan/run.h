@@ -114,6 +114,8 @@ private:
   struct Parcel {
     std::string name;
     std::vector<std::vector<int64_t>> shapes;
+    /// Whose tensors they are.
+    int64_t microbatch = 0;
   };
   struct Channel {
     std::deque<Parcel> parcels;

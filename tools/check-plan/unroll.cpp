@@ -261,6 +261,7 @@ private:
     if (touch->box == Regions::none)
       return;
     touch->write = access.write;
+    touch->conditional = access.conditional;
     // What leaves values there of an exchange is what it delivers, of an
     // advance what the runtime writes at the border.
     const Phase &phase = result.phase(task);
@@ -343,9 +344,25 @@ private:
     }
   }
 
+  /// Whether elements lie in the order of their indices, without gaps.
+  bool is_dense(uint32_t number) const {
+    const Buffer &buffer = program.buffers[number];
+    int64_t expected = 1;
+    for (size_t d = buffer.strides.size(); d-- > 0;) {
+      if (extents[number][d] > 1 && buffer.strides[d] != expected)
+        return false;
+      expected *= buffer.capacity[d];
+    }
+    return true;
+  }
+
   void add_run(uint32_t task, int64_t place, const Touch &touch, bool write,
                int64_t begin, int64_t end) {
     const Buffer &buffer = program.buffers[touch.buffer];
+    if (!is_dense(touch.buffer))
+      return findings.add("exchange", result.phase(task).name + buffer.name,
+                          result.name(task) + " exchanges @" + buffer.name +
+                              ", whose elements do not lie behind one another");
     if (end > volume(extents[touch.buffer]))
       return findings.add(
           "exchange", result.phase(task).name + buffer.name,
@@ -422,11 +439,13 @@ private:
         low[0] = 0;
         add(result.past);
       }
-      if (buffer.kind == Buffer::Kind::Persistent &&
-          buffer.carry != Buffer::Carry::Step)
+      if (buffer.kind != Buffer::Kind::Persistent)
+        continue;
+      if (buffer.carry != Buffer::Carry::Step)
+        add(result.carried);
+      if (buffer.carry == Buffer::Carry::Kept)
         add(result.kept);
-      if (buffer.kind == Buffer::Kind::Persistent &&
-          buffer.carry == Buffer::Carry::Renewed)
+      if (buffer.carry == Buffer::Carry::Renewed)
         add(result.renewed);
     }
   }

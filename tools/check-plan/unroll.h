@@ -18,7 +18,7 @@ struct Touch {
   uint32_t buffer;
   /// Which of the layers whose values take turns in a ring, or the copy.
   int64_t layer;
-  bool write, may;
+  bool write, may, conditional = false;
 };
 
 /// What an exchange sends or leaves in the memory of the rank at a place of
@@ -58,8 +58,9 @@ struct Unrolled {
   size_t words = 0, iterations = 0;
   /// The word that a task counts up.
   std::vector<uint32_t> notified;
-  /// Of all persistent buffers whose values live from step to step.
-  std::vector<Touch> kept, renewed;
+  /// Of all persistent buffers whose values live from step to step; those that
+  /// no task writes, and those that tasks of the program write again.
+  std::vector<Touch> carried, kept, renewed;
   /// Rows of states: of earlier steps, and what this step adds.
   std::vector<Touch> past, gained;
   /// What the runtime writes behind it.

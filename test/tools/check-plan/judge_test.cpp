@@ -312,6 +312,24 @@ TEST(JudgeTest, SeesTasksThatTurnAround) {
   EXPECT_FAULT("no worker of the schedule runs phase 'c' [0]", plan, {4, 0, 1});
 }
 
+// A step that only adds to gradients has no schedule here.
+TEST(JudgeTest, RunsOfAScheduleTheStepThatItNames) {
+  json plan = chain();
+  for (size_t i : {0, 1, 2})
+    phase_of(plan, i)["waits"] = json::array();
+  plan["training"] = true;
+  EXPECT_FAULT("race", plan, {4, 0, 1});
+  auto task = [](const char *name) {
+    return json{{"phase", name}, {"iteration", 0}, {"coordinates", {0}}};
+  };
+  plan["programs"][0]["schedules"] =
+      list({{{"rows", 4},
+             {"past", 0},
+             {"outputs", 1},
+             {"workers", list({{task("a"), task("b"), task("c")}})}}});
+  EXPECT_ACCEPTED(plan, {4, 0, 1});
+}
+
 TEST(JudgeTest, SeesAScheduleThatBlocks) {
   json plan = chain();
   auto task = [](const char *name) {
@@ -380,7 +398,19 @@ TEST(JudgeTest, CarriesValues) {
   EXPECT_ACCEPTED(with("renewed"), {18, 0, 0});
   EXPECT_FAULT("@p[0] is not renewed by a step that has outputs",
                with("renewed"), {18, 0, 1});
+  EXPECT_ACCEPTED(with("shared"), {18, 0, 1});
   EXPECT_NE(error_of(with("for ever")), "");
+}
+
+TEST(JudgeTest, KeepsValuesThatNobodyMayWrite) {
+  auto with = [](json carry) {
+    return plan(program({persistent("p", carry)}, {single_event("a")},
+                        {segment({single("a", {whole(true, "p")})})}));
+  };
+  EXPECT_ACCEPTED(with(nullptr));
+  EXPECT_ACCEPTED(with("shared"));
+  EXPECT_FAULT("writes @p[0], whose values are kept from step to step",
+               with("kept"));
 }
 
 TEST(JudgeTest, RenewsEveryElement) {
@@ -414,11 +444,18 @@ TEST(JudgeTest, TakesWhatTheRuntimeWritesAtTheBorder) {
 }
 
 TEST(JudgeTest, AddsToWhatAStepBegins) {
-  // The first task of a step adds to nothing; of another buffer it would.
-  json sum = plan(
-      program({persistent("p", nullptr)}, {single_event("a")},
-              {segment({single("a", {whole(false, "p"), whole(true, "p")})})}));
+  // The first task of a step adds to nothing; without a flag, or of another
+  // buffer, it would.
+  json read = whole(false, "p");
+  read["if"] = "flag";
+  json sum = plan(program(
+      {persistent("p", nullptr), persistent("flag", "kept")},
+      {single_event("a")}, {segment({single("a", {read, whole(true, "p")})})}));
   EXPECT_ACCEPTED(sum);
+  json &first = phase_of(sum, 0)["accesses"][0];
+  first["if"] = nullptr;
+  EXPECT_FAULT("reads @p[0], which nobody has written", sum);
+  first["if"] = "flag";
   buffer_of(sum, 0) = {{"name", "p"},
                        {"kind", "transient"},
                        {"element_bytes", 4},
@@ -580,6 +617,10 @@ TEST(JudgeTest, ComparesAnExchangeWithItsStatement) {
   plan = all_reduce(5, 5);
   phase_of(plan, 0)["body"]["exchange"]["transfers"][0]["part"] = 4;
   EXPECT_FAULT("of which 2 ranks have not all", plan);
+  plan = all_reduce(5, 5);
+  buffer_of(plan, 1)["strides"] = {6, 1};
+  EXPECT_FAULT("exchanges @r, whose elements do not lie behind one another",
+               plan);
 }
 
 /// Two ranks run programs of their own.
@@ -674,6 +715,9 @@ TEST(JudgeTest, ComparesMessages) {
   EXPECT_ACCEPTED(two_places(messaging(true), messaging(false)));
   EXPECT_FAULT("receives tensors of other number or shape",
                two_places(messaging(true), messaging(false, 7)));
+  json crossed = two_places(messaging(true), messaging(false));
+  crossed["step"]["places"][1][0]["microbatch"] = 1;
+  EXPECT_FAULT("receives for microbatch 1 what", crossed);
   json other = program(json::array(), {single_event("a")},
                        {segment({single("a", json::array())})});
   EXPECT_FAULT("message: ", two_places(messaging(true), other));
