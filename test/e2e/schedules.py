@@ -174,7 +174,7 @@ def test(arguments, scratch):
          "differs from step to step"),
         (folder, write("name.mlir", replacing(body("silu"), "silu")), "the task library has a baton_task_silu"),
         (folder, write("width.mlir", replacing(body(columns=10))), "which no task before it writes"),
-        (folder, write("before.mlir", replacing(body(low="t * 16 - 1"))), "starts at -1 of 256"),
+        (folder, write("before.mlir", replacing(body(low="t * 16 - 1"))), "reads @layers.mlp.gate_proj from -1 in dimension 0"),
         (folder, write("element.mlir", replacing(body(element="f16").replace(" : f32", " : f16"))), "holds 'f16', the value 'f32'"),
         (folder, write("arity.mlir", replacing(body(), ops='["model.mul"] named "layers.mlp.*"').replace(
             "#event.access<read @y", "#event.access<read @w, (t)[rows, past, outputs] -> (0, 0) to (t)[rows, past, outputs] -> (1, 1)>, #event.access<read @y").replace(
