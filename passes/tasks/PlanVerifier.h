@@ -28,6 +28,9 @@
 //    a task that wrote it before anything that reused its bytes, or to the
 //    step's start if earlier steps wrote it.
 //
+// What the programs of a step hand to one another, and whether their ranks wait
+// for one another, is StepProof.h's.
+//
 // By 4 every interleaving computes what one worker computes in ascending rank,
 // and by 5 that is what the plan without shared storage computes.
 //
