@@ -30,6 +30,9 @@ inline constexpr std::array<std::string_view, 6> step_inputs = {
     "tokens",         "positions",  "targets",
     "target_weights", "accumulate", "numbers"};
 
+/// The one among them that is 0 for a step's first microbatch only.
+inline constexpr std::string_view accumulate_input = "accumulate";
+
 /// A program that a rank runs in a step.
 struct SequenceEntry {
   /// "forward", "backward", "input", "weight", "norm", "agreement" or "update"

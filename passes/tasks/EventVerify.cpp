@@ -50,14 +50,13 @@ struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
 /// What the proof takes from elsewhere; docs/event-dialect.md says which test
 /// watches each.
 std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
-  bool mayTouch = false, isConditional = false, hasMessages = false,
-       exchangesRows = false, hasShortParts = false;
+  bool mayTouch = false, isConditional = false, exchangesRows = false,
+       hasShortParts = false;
   for (PhaseOp phase : phasesOf(program)) {
     for (AccessAttr access : phase.getAccessAttrs()) {
       mayTouch |= access.getMay();
       isConditional |= bool(access.getCondition());
     }
-    hasMessages |= !phase.getBody().getOps<MessageOp>().empty();
     for (auto exchange : phase.getBody().getOps<ExchangeOp>())
       for (TransferAttr transfer : exchange.getTransfers()) {
         exchangesRows |= !transfer.getElements().isSingleConstant();
@@ -87,13 +86,12 @@ std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
   if (isConditional)
     assumptions.push_back("the runtime sets the flags that reads depend on for "
                           "every microbatch but a step's first");
-  bool hasRanks = !program.getBody().getOps<MeshOp>().empty();
-  if (hasRanks)
+  if (!program.getBody().getOps<MeshOp>().empty()) {
     assumptions.push_back("all ranks take as many steps, of the same "
                           "outputs each");
-  if (hasRanks || hasMessages)
     assumptions.push_back("engines deliver what ranks send, in the order of "
                           "their exchanges and channels");
+  }
   if (exchangesRows)
     assumptions.push_back("ranks that exchange parts of rows have as many "
                           "rows");

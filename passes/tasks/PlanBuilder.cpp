@@ -89,7 +89,8 @@ bool PhaseBuilder::isWritten(const View &view, const Box &tile) {
   auto written = event::AccessAttr::get(plan.context(), /*write=*/true,
                                         FlatSymbolRefAttr::get(view.buffer),
                                         map(box.low), map(box.high));
-  return llvm::is_contained(event::PhaseOp(phase).getAccesses(), Attribute(written));
+  return llvm::is_contained(event::PhaseOp(phase).getAccesses(),
+                            Attribute(written));
 }
 
 Attribute PhaseBuilder::address(const View &view, const Box &tile) const {

@@ -768,8 +768,31 @@ static LogicalResult verifyInputs(ModuleOp module) {
   return success();
 }
 
+/// What reads depend on is what the runtime sets for all microbatches but the
+/// first.
+static LogicalResult verifyFlags(ModuleOp module) {
+  for (auto program : module.getOps<ProgramOp>())
+    for (PhaseOp phase : phasesOf(program))
+      for (AccessAttr access : phase.getAccessAttrs()) {
+        FlatSymbolRefAttr flag = access.getCondition();
+        if (!flag)
+          continue;
+        auto buffer =
+            cast<BufferOp>(SymbolTable::lookupSymbolIn(program, flag));
+        StringRef expected(accumulate_input.data(), accumulate_input.size());
+        if (flag.getValue() != expected || buffer.countWriters() != 0)
+          return phase.emitError()
+                 << "phase '" << phase.getName() << "' reads "
+                 << access.getBuffer() << " if " << flag << ", expected @"
+                 << expected << ", which the runtime alone writes";
+      }
+  return success();
+}
+
 LogicalResult tasks::verifyStep(ModuleOp module) {
-  if (failed(verifyStorages(module)) || failed(verifyInputs(module)))
+  takeOverflow();
+  if (failed(verifyStorages(module)) || failed(verifyInputs(module)) ||
+      failed(verifyFlags(module)))
     return failure();
   FailureOr<SmallVector<StepSequences>> steps = sequencesOf(module);
   if (failed(steps))
@@ -781,5 +804,9 @@ LogicalResult tasks::verifyStep(ModuleOp module) {
       if (failed(verifyValues(sequence)))
         return failure();
   }
+  if (takeOverflow())
+    return module.emitError()
+           << "has programs whose maps combine to coefficients beyond 64 bits, "
+              "so that nothing can be proved of the step";
   return success();
 }

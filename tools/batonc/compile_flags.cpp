@@ -90,7 +90,8 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "faster and run slower, with the same bits");
   app.add_option("--sanitize", sanitize.value,
                  "instrument program, runtime and task library: thread, "
-                 "address");
+                 "address; the program also judges its plan before each new "
+                 "step");
   app.add_option("--target-file", targetFile,
                  "target description (JSON) with other tile sizes");
   app.add_flag("--batch-invariant", batchInvariant,

@@ -1551,3 +1551,79 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
     }
   }
 }
+
+// -----
+
+// buffer: what is carried is persistent
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  // expected-error @+1 {{is carried from step to step, expected a persistent buffer that is no ring}}
+  event.buffer @g transient : f32 extents affine_map<()[rows, past, outputs] -> (4)> capacity [4] strides [1] {carry = #event<carry kept>}
+  event.segment "s" repeat 1 {
+  }
+}
+
+// -----
+
+// buffer: what is carried is no ring
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  // expected-error @+1 {{is carried from step to step, expected a persistent buffer that is no ring}}
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (4)> capacity [4] strides [1] {carry = #event<carry renewed>, layers = 2, layer_stride = 4, ring}
+  event.segment "s" repeat 1 {
+  }
+}
+
+// -----
+
+// phase: no write has a condition
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (4)> capacity [4] strides [1]
+  event.buffer @f persistent : i32 extents affine_map<()[rows, past, outputs] -> (1)> capacity [1] strides [1]
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{writes @g on a condition}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @f, (m)[rows, past, outputs] -> (0) to (m)[rows, past, outputs] -> (1)>, #event.access<write @g, (m)[rows, past, outputs] -> (0) to (m)[rows, past, outputs] -> (4) if @f>] {
+    }
+  }
+}
+
+// -----
+
+// phase: a condition is an integer
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (4)> capacity [4] strides [1]
+  event.buffer @f persistent : f32 extents affine_map<()[rows, past, outputs] -> (1)> capacity [1] strides [1]
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{reads @g if @f, which is no persistent buffer of integers}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @f, (m)[rows, past, outputs] -> (0) to (m)[rows, past, outputs] -> (1)>, #event.access<read @g, (m)[rows, past, outputs] -> (0) to (m)[rows, past, outputs] -> (4) if @f>] {
+    }
+  }
+}
+
+// -----
+
+// phase: a condition is read
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (4)> capacity [4] strides [1]
+  event.buffer @f persistent : i32 extents affine_map<()[rows, past, outputs] -> (1)> capacity [1] strides [1]
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{reads @g if @f, but states no read of that}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @g, (m)[rows, past, outputs] -> (0) to (m)[rows, past, outputs] -> (4) if @f>] {
+    }
+  }
+}
+
+// -----
+
+// phase: what is read beyond the end is not negative
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @g persistent : f32 extents affine_map<()[rows, past, outputs] -> (4)> capacity [4] strides [1]
+  event.buffer @f persistent : i32 extents affine_map<()[rows, past, outputs] -> (1)> capacity [1] strides [1]
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{reaches beyond @g by -1}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> (1)> capacity [1]
+      accesses [#event.access<read @g, (m)[rows, past, outputs] -> (0) to (m)[rows, past, outputs] -> (4) beyond -1>] {
+    }
+  }
+}

@@ -162,6 +162,24 @@ event.program @accumulates max_rows 8 max_seq 8 max_outputs 1 {
 
 // -----
 
+// A flag that nobody sets as conditional reads need it.
+event.program @own_flag max_rows 8 max_seq 8 max_outputs 1 {
+  event.storage @gm bytes 64
+  event.storage @fm bytes 64
+  event.buffer @flag persistent : i32 extents affine_map<()[r, p, o] -> (1)> capacity [1] strides [1] in @fm {carry = #event<carry kept>}
+  event.buffer @g persistent : f32 extents affine_map<()[r, p, o] -> (16)> capacity [16] strides [1] in @gm
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{phase 'gradient' reads @g if @flag, expected @accumulate, which the runtime alone writes}}
+    event.phase "gradient" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<read @flag, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (1)>,
+                #event.access<read @g, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (16) if @flag>,
+                #event.access<write @g, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (16)>] {
+    }
+  }
+}
+
+// -----
+
 // A ring of two copies, of which nobody writes those of the third layer on: they
 // hold what the first two left.
 event.program @stale_ring max_rows 4 max_seq 8 max_outputs 1 {
