@@ -2,6 +2,8 @@
 
 #include "codegen/cpu/TaskLibrary.h"
 
+#include "codegen/bodies/TaskCalls.h"
+
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/SourceMgr.h"
@@ -48,10 +50,8 @@ Error baton::cpu::TaskLibrary::addInF64(StringRef path, Module &module) {
     return wide.takeError();
   for (Function &function : *wide->bitcode) {
     StringRef name = function.getName();
-    if (!name.starts_with("baton_task_"))
-      continue;
-    name.consume_back("_f32");
-    function.setName(name + "_f64");
+    if (name.consume_front("baton_task_"))
+      function.setName("baton_task_" + bodies::inDouble(name));
   }
   if (Linker::linkModules(*bitcode, std::move(wide->bitcode)))
     return createStringError("the task libraries do not link");

@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/CublasLtProducts.h"
 
+#include "codegen/bodies/TaskCalls.h"
 #include "codegen/cuda/TunedBodies.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,9 +27,6 @@ int64_t cuda::CublasLtProduct::productBytes(int64_t rows) const {
 }
 
 namespace {
-
-/// Where results and operands of a linear's call stand.
-enum : unsigned { kOut = 0, kX = 2 };
 
 /// Index arithmetic of a phase of rank two.
 class Tile {
@@ -72,8 +70,7 @@ bool counts(mlir::Attribute count, const Tile &tile, mlir::AffineExpr rest) {
 } // namespace
 
 static bool isLinear(CallOp call) {
-  StringRef name = call.getCallee();
-  return name.starts_with("linear_") || name.starts_with("gated_linear_");
+  return cuda::PanelsProduct::of(call).has_value();
 }
 
 std::optional<cuda::CublasLtProduct> cuda::cublasLtProduct(PhaseOp phase,
@@ -89,14 +86,14 @@ std::optional<cuda::CublasLtProduct> cuda::cublasLtProduct(PhaseOp phase,
   };
   if (calls.size() > 1)
     return refuse("its tasks compute more than the product");
-  mlir::ArrayAttr operands = call.getOperands_();
-  if (!call.getCallee().ends_with("_bf16"))
+  PanelsProduct linear = *PanelsProduct::of(call);
+  if (!bodies::isTuned(call.getCallee(), "cuda", "cublaslt"))
     return refuse("its weights are not BF16");
-  auto out = mlir::dyn_cast<AddressAttr>(operands[kOut]);
-  auto x = mlir::dyn_cast<AddressAttr>(operands[kX]);
-  auto panels = mlir::dyn_cast<WeightAttr>(operands[kPanels]);
-  auto depth = mlir::dyn_cast<mlir::IntegerAttr>(depthOf(call));
-  auto count = mlir::dyn_cast<CountAttr>(columnsOf(call));
+  auto out = mlir::dyn_cast<AddressAttr>(linear.out);
+  auto x = mlir::dyn_cast<AddressAttr>(linear.x);
+  auto panels = mlir::dyn_cast<WeightAttr>(linear.panels);
+  auto depth = mlir::dyn_cast<mlir::IntegerAttr>(linear.depth);
+  auto count = mlir::dyn_cast<CountAttr>(linear.columns);
   if (phase.getRank() != 2 || !out || !x || !panels || !depth || !count ||
       out.getIndex().getNumResults() != 2 || x.getIndex().getNumResults() != 2)
     return refuse("its operands are no plain matrices");
@@ -105,14 +102,14 @@ std::optional<cuda::CublasLtProduct> cuda::cublasLtProduct(PhaseOp phase,
   mlir::AffineExpr row = tile.simplified(out.getIndex().getResult(0));
   mlir::AffineExpr place = out.getIndex().getResult(1);
   mlir::AffineExpr column = tile.simplified(place - tile.atFirst(place));
-  if (!counts(rowsOf(call), tile, tile.rows() - row))
+  if (!counts(linear.rows, tile, tile.rows() - row))
     return refuse("its rows are not all of a step's");
   std::optional<int64_t> columns;
   for (mlir::AffineExpr bound : count.getMap().getResults())
     if (std::optional<int64_t> all = tile.constant(bound + column))
       columns = all;
   CublasLtProduct product{
-      call, depth.getInt(), columns.value_or(0), sidesOf(call), row, column};
+      call, depth.getInt(), columns.value_or(0), linear.sides, row, column};
   mlir::AffineExpr weights = panels.getOffset().getResult(0);
   if (!columns || !tile.isZero(tile.atFirst(row)) ||
       !tile.isZero(x.getIndex().getResult(0) - row) ||

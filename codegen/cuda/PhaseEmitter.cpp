@@ -343,13 +343,17 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
         "  place.end();\n";
 }
 
+static mlir::Attribute panelsOf(CallOp call) {
+  return cuda::PanelsProduct::of(call)->panels;
+}
+
 bool PhaseEmitter::hasPrefetches() {
   if (phase.getWaits().empty() || !phase.getPrefetchBytes())
     return false;
   for (auto call : phase.getBody().getOps<CallOp>())
-    for (auto [i, operand] : enumerate(call.getOperands_()))
+    for (mlir::Attribute operand : call.getOperands_())
       if (mlir::isa<WeightAttr>(operand) &&
-          !(mostRows == 1 && call == streaming && i == kPanels))
+          !(mostRows == 1 && call == streaming && operand == panelsOf(call)))
         return true;
   return false;
 }
@@ -375,11 +379,11 @@ void PhaseEmitter::emitPrefetches(StringRef indent) {
       if (mlir::isa<WeightAttr>(operand))
         weights.insert(operand);
   for (mlir::Attribute operand : weights) {
-    bool isStreamed = streaming && operand == streaming.getOperands_()[kPanels];
+    bool isStreamed = streaming && operand == panelsOf(streaming);
     if (isStreamed && mostRows == 1)
       continue;
     bool isMultiplied =
-        byCublasLt && operand == byCublasLt->call.getOperands_()[kPanels];
+        byCublasLt && operand == panelsOf(byCublasLt->call);
     if (isStreamed || isMultiplied)
       os << indent << "if ("
          << (!isMultiplied ? "rows != 1"
@@ -523,12 +527,11 @@ void PhaseEmitter::emitFinish(const std::string &operands) {
 }
 
 void PhaseEmitter::emitProductSides() {
-  mlir::ArrayAttr operands = byCublasLt->call.getOperands_();
-  constexpr unsigned kX = 2, kXStride = 3;
+  PanelsProduct product = *PanelsProduct::of(byCublasLt->call);
   // The first tile's operands are the product's.
   os << "  const int64_t t0 = 0, t1 = 0;\n"
-     << "  baton_lay_out_product(device, " << operand(operands[kX]) << ", "
-     << operand(operands[kXStride]) << ", " << operand(operands[kPanels])
+     << "  baton_lay_out_product(device, " << operand(product.x) << ", "
+     << operand(product.xStride) << ", " << operand(product.panels)
      << ", rows, " << byCublasLt->depth << ", " << byCublasLt->paddedDepth()
      << ", " << byCublasLt->columns() << ");\n";
 }
@@ -539,15 +542,16 @@ void PhaseEmitter::emitStreamTiles(StringRef indent) {
 }
 
 void PhaseEmitter::emitStreamPanels(StringRef indent) {
-  auto panels = mlir::cast<WeightAttr>(streaming.getOperands_()[kPanels]);
+  PanelsProduct product = *PanelsProduct::of(streaming);
+  auto panels = mlir::cast<WeightAttr>(product.panels);
   mlir::StringAttr symbol = panels.getParameter().getAttr();
   names[symbol] = parameter(symbol, "worker->");
   emitExtents(indent);
   emitCoordinates(indent);
   os << indent << "panels = {" << weight(panels) << ", baton_ceil_div("
-     << operand(columnsOf(streaming)) << ", 16)"
-     << (sidesOf(streaming) == 2 ? " * 2" : "") << ", "
-     << operand(depthOf(streaming)) << "};\n";
+     << operand(product.columns) << ", 16)"
+     << (product.sides == 2 ? " * 2" : "") << ", "
+     << operand(product.depth) << "};\n";
 }
 
 std::string PhaseEmitter::operand(mlir::Attribute operand) {

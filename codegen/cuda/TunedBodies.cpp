@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/TunedBodies.h"
 
+#include "codegen/bodies/TaskCalls.h"
 #include "codegen/cuda/library/attention_shape.h"
 #include "codegen/cuda/library/matrix_shape.h"
 #include "codegen/cuda/library/product_matrix_shape.h"
@@ -14,21 +15,20 @@
 using namespace llvm;
 using namespace baton;
 using namespace baton::event;
-using baton::cuda::kPanels;
-using baton::cuda::rowsOf;
+using namespace baton::bodies;
 
-unsigned cuda::sidesOf(CallOp call) {
-  return call.getCallee() == "gated_linear_bf16" ? 2 : 1;
+template <typename CallT>
+static cuda::PanelsProduct panelsProduct(CallT call, unsigned sides) {
+  return {sides,         call.out(),  call.x(), call.xStride(),
+          call.panels(), call.rows(), call.k(), call.columns()};
 }
-/// Both end in rows, k, columns, activation.
-mlir::Attribute cuda::depthOf(CallOp call) {
-  return call.getOperands_().getValue().drop_back(2).back();
-}
-mlir::Attribute cuda::columnsOf(CallOp call) {
-  return call.getOperands_().getValue().drop_back(1).back();
-}
-mlir::Attribute cuda::rowsOf(CallOp call) {
-  return call.getOperands_().getValue().drop_back(3).back();
+
+std::optional<cuda::PanelsProduct> cuda::PanelsProduct::of(CallOp call) {
+  if (auto linear = dynCall<LinearCall>(call))
+    return panelsProduct(linear, 1);
+  if (auto gated = dynCall<GatedLinearCall>(call))
+    return panelsProduct(gated, 2);
+  return std::nullopt;
 }
 
 /// Whether `expression` is at most 1 in a step of one row: rows or outputs,
@@ -51,21 +51,27 @@ static bool isRestOfRows(mlir::AffineExpr expression) {
   return symbol && symbol.getPosition() != kPast;
 }
 
-static bool hasOneRow(CallOp call) {
-  if (auto one = mlir::dyn_cast<mlir::IntegerAttr>(rowsOf(call)))
+static bool hasOneRow(mlir::Attribute rows) {
+  if (auto one = mlir::dyn_cast<mlir::IntegerAttr>(rows))
     return one.getValue().isOne();
-  auto rows = mlir::dyn_cast<CountAttr>(rowsOf(call));
-  return rows && any_of(rows.getMap().getResults(), isRestOfRows);
+  auto count = mlir::dyn_cast<CountAttr>(rows);
+  return count && any_of(count.getMap().getResults(), isRestOfRows);
 }
 
-static bool isLinearOfPanels(CallOp call) {
-  return (call.getCallee() == "linear_bf16" ||
-          call.getCallee() == "gated_linear_bf16") &&
-         mlir::isa<WeightAttr>(call.getOperands_()[kPanels]);
+/// A linear whose weights are packed, and for whose variant there are bodies so
+/// tuned.
+static std::optional<cuda::PanelsProduct> tunedLinear(CallOp call,
+                                                      StringRef tuning) {
+  std::optional<cuda::PanelsProduct> product = cuda::PanelsProduct::of(call);
+  if (product && isTuned(call.getCallee(), "cuda", tuning) &&
+      mlir::isa<WeightAttr>(product->panels))
+    return product;
+  return std::nullopt;
 }
 
 bool cuda::canStream(CallOp call) {
-  return isLinearOfPanels(call) && !call.getInvariant() && hasOneRow(call);
+  std::optional<PanelsProduct> product = tunedLinear(call, "stream");
+  return product && !call.getInvariant() && hasOneRow(product->rows);
 }
 
 static std::optional<cuda::MatrixBody>
@@ -84,16 +90,15 @@ matrixLinear(CallOp call, const cuda::SourceOptions &options) {
 }
 
 static std::optional<cuda::MatrixBody>
-matrixAttention(CallOp call, const cuda::SourceOptions &options) {
-  // Where the library's function has them; in panels, strides are 0.
-  constexpr unsigned kKeyStride = 5, kValueStride = 7;
-  constexpr unsigned kHeadDim = 11, kValueDim = 12;
-  auto integer = [&](unsigned index) {
-    return mlir::dyn_cast<mlir::IntegerAttr>(call.getOperands_()[index]);
+matrixAttention(AttentionCall call, const cuda::SourceOptions &options) {
+  auto integer = [](mlir::Attribute operand) {
+    return mlir::dyn_cast<mlir::IntegerAttr>(operand);
   };
-  mlir::IntegerAttr head = integer(kHeadDim), value = integer(kValueDim);
-  if (!head || !value || !integer(kKeyStride) || !integer(kValueStride) ||
-      !isPowerOf2_64(options.threads))
+  mlir::IntegerAttr head = integer(call.headDim()),
+                    value = integer(call.valueDim());
+  // In panels, strides are 0.
+  if (!head || !value || !integer(call.keyStride()) ||
+      !integer(call.valueStride()) || !isPowerOf2_64(options.threads))
     return std::nullopt;
   int64_t bytes = baton_matrix_attention_shared_bytes(
       options.threads, head.getInt(), value.getInt());
@@ -109,17 +114,22 @@ std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,
                                                  const SourceOptions &options) {
   if (options.matrixRows == 0)
     return std::nullopt;
-  if (isLinearOfPanels(call))
+  if (tunedLinear(call, "matrix"))
     return matrixLinear(call, options);
-  if (call.getCallee() == "attention")
-    return matrixAttention(call, options);
+  if (auto attention = dynCall<AttentionCall>(call);
+      attention && isTuned(call.getCallee(), "cuda", "matrix"))
+    return matrixAttention(attention, options);
   return std::nullopt;
 }
 
 /// What a product rounds its sides to, as the library names it.
-static const char *typeOf(StringRef callee) {
-  return callee.ends_with("_bf16") ? "baton::cuda::BFloat16Operands"
-                                   : "baton::cuda::Float16Operands";
+static const char *typeOf(StringRef format) {
+  return format == "bf16" ? "baton::cuda::BFloat16Operands"
+                          : "baton::cuda::Float16Operands";
+}
+
+static bool isTrainingProduct(CallOp call) {
+  return dynCall<ProductCall>(call) || dynCall<ProductGradientCall>(call);
 }
 
 /// Of a product whose sides are rounded to 16 bits.
@@ -138,18 +148,16 @@ matrixProduct(CallOp call, const cuda::SourceOptions &options) {
               shape.threads, shape.rows, shape.columns),
       shape.shared_bytes(),
       formatv("baton_matrix_multiply<{0}, {1}, {2}, {3}>",
-              typeOf(call.getCallee()), shape.threads, shape.rows,
+              typeOf(lookUp(call)->format), shape.threads, shape.rows,
               shape.columns),
       "BatonMatrixProduct", ("baton_hand_" + call.getCallee()).str()};
 }
 
 std::optional<cuda::MatrixBody>
 cuda::productBody(CallOp call, const SourceOptions &options) {
-  StringRef name = call.getCallee();
-  bool rounded = name.consume_back("_bf16") || name.consume_back("_f16");
-  if (name != "product" && name != "product_gradient")
+  if (!isTrainingProduct(call) || !isTuned(call.getCallee(), "cuda", "staged"))
     return std::nullopt;
-  if (rounded)
+  if (isTuned(call.getCallee(), "cuda", "matrix"))
     if (std::optional<MatrixBody> body = matrixProduct(call, options))
       return body;
   BatonProductShape shape{int(options.threads)};
@@ -171,24 +179,25 @@ const char *cuda::operandTypeOf(ProgramOp program,
   bool bfloat = false, half = false;
   for (PhaseOp phase : phasesOf(program))
     for (auto call : phase.getBody().getOps<CallOp>())
-      if (call.getCallee().starts_with("product")) {
-        bfloat |= call.getCallee().ends_with("_bf16");
-        half |= call.getCallee().ends_with("_f16");
+      if (isTrainingProduct(call)) {
+        bfloat |= lookUp(call)->format == "bf16";
+        half |= lookUp(call)->format == "f16";
       }
   if (bfloat == half)
     return nullptr;
-  return typeOf(bfloat ? "_bf16" : "_f16");
+  return typeOf(bfloat ? "bf16" : "f16");
 }
 
-/// Whether an address and the stride behind it among a call's operands are
-/// multiples of 16 bytes, for rows of F32.
-static bool isAligned(CallOp call, unsigned index) {
+/// Whether an address and its rows' stride are multiples of 16 bytes, for rows
+/// of F32.
+static bool isAligned(CallOp call, mlir::Attribute pointer,
+                      mlir::Attribute rowStride) {
   constexpr int64_t kFloats = 4;
   auto bufferOf = [&](mlir::FlatSymbolRefAttr symbol) {
     return mlir::SymbolTable::lookupNearestSymbolFrom<BufferOp>(call, symbol);
   };
-  auto address = mlir::dyn_cast<AddressAttr>(call.getOperands_()[index]);
-  auto stride = mlir::dyn_cast<StrideAttr>(call.getOperands_()[index + 1]);
+  auto address = mlir::dyn_cast<AddressAttr>(pointer);
+  auto stride = mlir::dyn_cast<StrideAttr>(rowStride);
   if (!address || !stride)
     return false;
   BufferOp buffer = bufferOf(address.getBuffer());
@@ -206,48 +215,82 @@ static bool isAligned(CallOp call, unsigned index) {
   return elements % kFloats == 0;
 }
 
+namespace {
+/// What attention of sequences and its adjoints have in common.
+struct SequenceBody {
+  CallOp call;
+  mlir::Attribute headDim, valueDim;
+  /// Whether all that the tuned body loads by sixteen bytes allows it.
+  bool isAligned;
+  bool isAdjoint, ofKeys;
+
+  static std::optional<SequenceBody> of(CallOp call);
+};
+} // namespace
+
+template <typename CallT>
+static SequenceBody sequenceBody(CallT call, bool isAdjoint, bool ofKeys) {
+  CallOp op = call.getOp();
+  return {op,
+          call.headDim(),
+          call.valueDim(),
+          isAligned(op, call.keys(), call.keyStride()) &&
+              isAligned(op, call.values(), call.valueStride()),
+          isAdjoint,
+          ofKeys};
+}
+
+template <typename CallT>
+static SequenceBody adjointBody(CallT call, bool ofKeys) {
+  SequenceBody body = sequenceBody(call, /*isAdjoint=*/true, ofKeys);
+  body.isAligned &= isAligned(body.call, call.dout(), call.doutStride()) &&
+                    isAligned(body.call, call.q(), call.qStride());
+  return body;
+}
+
+std::optional<SequenceBody> SequenceBody::of(CallOp call) {
+  if (auto forward = dynCall<SequenceAttentionCall>(call))
+    return sequenceBody(forward, /*isAdjoint=*/false, /*ofKeys=*/false);
+  if (auto queries = dynCall<AttentionQueryGradientCall>(call))
+    return adjointBody(queries, /*ofKeys=*/false);
+  if (auto keys = dynCall<AttentionKeyValueGradientCall>(call))
+    return adjointBody(keys, /*ofKeys=*/true);
+  return std::nullopt;
+}
+
 std::optional<cuda::MatrixBody>
 cuda::sequenceAttention(CallOp call, const char *operandType,
                         const SourceOptions &options) {
-  StringRef name = call.getCallee();
-  bool ofQueries = name == "attention_query_gradient",
-       ofKeys = name == "attention_key_value_gradient";
-  if (!operandType || !(name == "sequence_attention" || ofQueries || ofKeys))
+  std::optional<SequenceBody> body = SequenceBody::of(call);
+  if (!operandType || !body || !body->isAligned ||
+      !isTuned(call.getCallee(), "cuda", "matrix"))
     return std::nullopt;
-  // What bodies load by sixteen bytes, each with its stride: keys and values,
-  // and of adjoints dout and queries before these.
-  unsigned first = name == "sequence_attention" ? 6 : ofQueries ? 2 : 4;
-  unsigned loaded = name == "sequence_attention" ? 2 : 4;
-  for (unsigned i = 0; i < loaded; ++i)
-    if (!isAligned(call, first + 2 * i))
-      return std::nullopt;
-  // All end in head_dim, value_dim, scale, softcap, window, scratch.
-  mlir::ArrayAttr operands = call.getOperands_();
-  auto dimension = [&](unsigned fromEnd) -> int64_t {
-    auto size =
-        mlir::dyn_cast<mlir::IntegerAttr>(operands[operands.size() - fromEnd]);
+  auto dimension = [](mlir::Attribute operand) -> int64_t {
+    auto size = mlir::dyn_cast<mlir::IntegerAttr>(operand);
     return size ? size.getInt() : 0;
   };
-  int64_t head = dimension(6), value = dimension(5);
+  int64_t head = dimension(body->headDim), value = dimension(body->valueDim);
   BatonAttentionGradientShape shape{int(options.threads), int(head), int(value),
-                                    ofKeys};
+                                    body->ofKeys};
   // Attention and its adjoints go together.
   int64_t bytes =
-      !shape.is_valid() ? 0
-      : name == "sequence_attention"
-          ? baton_matrix_attention_shared_bytes(options.threads, head, value)
-          : shape.shared_bytes();
+      !shape.is_valid()
+          ? 0
+          : (body->isAdjoint ? shape.shared_bytes()
+                             : baton_matrix_attention_shared_bytes(
+                                   options.threads, head, value));
   if (bytes == 0 || bytes > options.sharedLimit)
     return std::nullopt;
-  return MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}, {4}>", name,
-                            options.threads, head, value, operandType),
+  return MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}, {4}>",
+                            call.getCallee(), options.threads, head, value,
+                            operandType),
                     bytes};
 }
 
 bool cuda::hasMatrixLinears(ProgramOp program, const SourceOptions &options) {
   return any_of(phasesOf(program), [&](PhaseOp phase) {
     return any_of(phase.getBody().getOps<CallOp>(), [&](CallOp call) {
-      return isLinearOfPanels(call) && matrixBody(call, options);
+      return tunedLinear(call, "matrix") && matrixBody(call, options);
     });
   });
 }

@@ -15,15 +15,16 @@
 
 namespace baton::cuda {
 
-/// Position of the weights among the operands of linear and gated_linear.
-constexpr unsigned kPanels = 4;
+/// What linear and gated_linear have in common.
+struct PanelsProduct {
+  /// Null if the call is neither.
+  static std::optional<PanelsProduct> of(event::CallOp call);
 
-/// The number of panels side by side that a linear's call reads: gate and up
-/// are two.
-unsigned sidesOf(event::CallOp call);
-mlir::Attribute rowsOf(event::CallOp call);
-mlir::Attribute depthOf(event::CallOp call);
-mlir::Attribute columnsOf(event::CallOp call);
+  /// The number of panels side by side that the call reads: gate and up are
+  /// two.
+  unsigned sides;
+  mlir::Attribute out, x, xStride, panels, rows, depth, columns;
+};
 
 /// Whether, in steps of one row, the call's weights may flow through the ring
 /// (codegen/cuda/library/stream.h): linears of packed BF16 weights whose tile

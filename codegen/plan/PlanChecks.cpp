@@ -2,6 +2,9 @@
 
 #include "codegen/plan/PlanChecks.h"
 
+#include "codegen/bodies/TaskCalls.h"
+
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -123,11 +126,20 @@ Error PhaseChecker::checkOperand(mlir::Attribute operand, Type *type) {
       (type->isPointerTy() ? "a pointer" : to_string(*type)));
 }
 
+/// A body that a user wrote, which the library does not declare.
+static bool isUsersBody(CallOp call) {
+  auto module = call->getParentOfType<mlir::ModuleOp>();
+  return module && module.lookupSymbol<BodyOp>(call.getCallee());
+}
+
 Error PhaseChecker::checkCall(CallOp call) {
   std::string name = ("baton_task_" + call.getCallee()).str();
   std::string where =
       ("phase '" + phase.getName() + "', call '" + call.getCallee() + "'")
           .str();
+  if (!isUsersBody(call))
+    if (Error error = baton::bodies::checkCall(call))
+      return createStringError(where + ": " + toString(std::move(error)));
   FunctionType *type = signatures(name);
   if (!type)
     return createStringError(where + ": the task library has no " + name);

@@ -1,11 +1,11 @@
 //===- Costs.cpp - what tasks compute and move ----------------------------===//
 
-#include "compiler/explain/BodyCosts.h"
+#include "compiler/explain/Costs.h"
+
+#include "codegen/bodies/BodyCosts.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
-#include <limits>
 #include <map>
 
 using namespace baton;
@@ -13,279 +13,23 @@ using namespace baton::explain;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-//===----------------------------------------------------------------------===//
-// Bodies of the task library
-//===----------------------------------------------------------------------===//
-
-size_t CallOperands::size() const {
-  event::CallOp op = call;
-  return op.getOperands_().size();
-}
-
-int64_t CallOperands::integer(unsigned index) const {
-  event::CallOp op = call;
-  mlir::Attribute operand = op.getOperands_()[index];
+/// The value of an operand that is a number, for one task; 0 of others.
+static int64_t valueAt(mlir::Attribute operand, ArrayRef<int64_t> coordinates,
+                       ArrayRef<int64_t> symbols) {
   if (auto count = mlir::dyn_cast<event::CountAttr>(operand)) {
     auto values = event::evaluate(count.getMap(), coordinates, symbols);
     return std::max<int64_t>(0, *llvm::min_element(values));
   }
-  if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(operand))
-    return integer.getInt();
-  return 0;
+  auto integer = mlir::dyn_cast<mlir::IntegerAttr>(operand);
+  return integer ? integer.getInt() : 0;
 }
 
-bool CallOperands::isNull(unsigned index) const {
-  event::CallOp op = call;
-  return mlir::isa<event::NullAttr>(op.getOperands_()[index]);
-}
-
-event::WeightAttr CallOperands::weight(unsigned index) const {
-  event::CallOp op = call;
-  return mlir::dyn_cast<event::WeightAttr>(op.getOperands_()[index]);
-}
-
-/// Columns of packed weights, which lie in panels of 16.
-static int64_t packedColumns(int64_t columns) {
-  return static_cast<int64_t>(llvm::alignTo(columns, 16));
-}
-
-double explain::positionsSeen(int64_t rows, int64_t position, int64_t window,
-                              int64_t begin, int64_t end) {
-  double sum = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    int64_t seen = position + row + 1;
-    int64_t first = window > 0 ? std::max<int64_t>(0, seen - window) : 0;
-    sum += static_cast<double>(
-        std::max<int64_t>(0, std::min(seen, end) - std::max(first, begin)));
-  }
-  return sum;
-}
-
-static BodyCost linear(const CallOperands &call) {
-  int64_t rows = call.integer(8), k = call.integer(9),
-          columns = call.integer(10);
-  BodyCost cost;
-  cost.flops = 2.0 * rows * k * columns;
-  cost.weights.push_back({4, packedColumns(columns) * k});
-  if (!call.isNull(5))
-    cost.weights.push_back({5, columns});
-  return cost;
-}
-
-static BodyCost gatedLinear(const CallOperands &call) {
-  int64_t rows = call.integer(7), k = call.integer(8),
-          columns = call.integer(9);
-  BodyCost cost;
-  // Two products of as many columns.
-  cost.flops = 2.0 * rows * k * 2 * columns;
-  cost.weights.push_back({4, 2 * packedColumns(columns) * k});
-  for (unsigned bias : {5u, 6u})
-    if (!call.isNull(bias))
-      cost.weights.push_back({bias, columns});
-  return cost;
-}
-
-/// Attention of the positions [begin, end).
-static BodyCost attentionTo(const CallOperands &call, int64_t begin,
-                            int64_t end) {
-  int64_t rows = call.integer(8), position = call.integer(9),
-          group = call.integer(10), width = call.integer(11),
-          valueWidth = call.integer(12), window = call.integer(15);
-  BodyCost cost;
-  // Scores, and the sum of values that they weigh.
-  cost.flops = 2.0 * positionsSeen(rows, position, window, begin, end) * group *
-               static_cast<double>(width + valueWidth);
-  if (window > 0)
-    cost.firstStateRow = std::max<int64_t>(0, position + 1 - window);
-  return cost;
-}
-
-static BodyCost attention(const CallOperands &call) {
-  return attentionTo(call, 0, std::numeric_limits<int64_t>::max());
-}
-
-static BodyCost attentionPartial(const CallOperands &call) {
-  int64_t begin = call.integer(16);
-  return attentionTo(call, begin, begin + call.integer(17));
-}
-
-/// A product and a fused multiply-add for each element of a block.
-static BodyCost attentionMerge(const CallOperands &call) {
-  int64_t rows = call.integer(4), position = call.integer(5),
-          width = call.integer(6), window = call.integer(7);
-  int64_t blocks = 0;
-  for (int64_t seen = position + 1; seen <= position + rows; ++seen)
-    blocks += llvm::divideCeil(seen, 64) -
-              (window > 0 ? std::max<int64_t>(0, seen - window) / 64 : 0);
-  return {3.0 * static_cast<double>(blocks * width), {}};
-}
-
-static BodyCost embedding(const CallOperands &call) {
-  int64_t rows = call.integer(4), width = call.integer(5);
-  return {static_cast<double>(rows * width),
-          {{3, rows * width, /*gathered=*/true}}};
-}
-
-static BodyCost positionEmbedding(const CallOperands &call) {
-  return {0, {{2, call.integer(4) * call.integer(5), /*gathered=*/true}}};
-}
-
-/// x * x and its sum, the factor, the weight.
-static BodyCost rmsNorm(const CallOperands &call) {
-  int64_t rows = call.integer(5), width = call.integer(6);
-  return {4.0 * rows * width, {{4, width}}};
-}
-
-/// Two sums, the difference, its square, the factor, weight and bias.
-static BodyCost layerNorm(const CallOperands &call) {
-  int64_t rows = call.integer(6), width = call.integer(7);
-  BodyCost cost{7.0 * rows * width, {{4, width}}};
-  if (!call.isNull(5))
-    cost.weights.push_back({5, width});
-  return cost;
-}
-
-static BodyCost ropeTable(const CallOperands &call) {
-  int64_t half = call.integer(3), rows = call.integer(5);
-  // The angle, its cosine and sine, and their scales.
-  return {5.0 * rows * half, {{2, half}}};
-}
-
-/// Four products and two sums for each pair of elements.
-static BodyCost rope(const CallOperands &call) {
-  return {6.0 * call.integer(6) * call.integer(7) * call.integer(9), {}};
-}
-
-static BodyCost matmul(const CallOperands &call) {
-  return {2.0 * call.integer(7) * call.integer(8) * call.integer(9), {}};
-}
-
-static BodyCost gate(const CallOperands &call) {
-  return {2.0 * call.integer(6) * call.integer(7) * call.integer(8), {}};
-}
-
-double explain::mapsCost(int64_t streams, int32_t mixing, int64_t iterations) {
-  double cost = 6.0 * (mixing == 0 ? streams : 2 * streams);
-  if (mixing >= 2)
-    cost += 2.0 * streams * streams;
-  if (mixing == 3)
-    cost += 4.0 * iterations * streams * streams;
-  return cost;
-}
-
-int64_t explain::mapsOf(int64_t streams, int32_t mixing) {
-  return streams + (mixing >= 1 ? streams : 0) +
-         (mixing >= 2 ? streams * streams : 0);
-}
-
-/// The squares, and the products with a row of phi each.
-static BodyCost hyperProject(const CallOperands &call) {
-  int64_t rows = call.integer(5), width = call.integer(6),
-          outputs = call.integer(7);
-  return {2.0 * rows * width * (outputs + 1), {{4, width * outputs}}};
-}
-
-static BodyCost hyperMaps(const CallOperands &call) {
-  int64_t rows = call.integer(6), streams = call.integer(7);
-  auto mixing = static_cast<int32_t>(call.integer(8));
-  return {rows * mapsCost(streams, mixing, call.integer(9)),
-          {{4, mixing >= 2 ? 3 : mixing + 1}, {5, mapsOf(streams, mixing)}}};
-}
-
-static BodyCost hyperPre(const CallOperands &call) {
-  return {2.0 * call.integer(6) * call.integer(7) * call.integer(8), {}};
-}
-
-/// What is written, and how streams mix if they do.
-static BodyCost hyperPost(const CallOperands &call) {
-  int64_t streams = call.integer(9);
-  return {2.0 * call.integer(8) * streams * call.integer(10) *
-              (call.integer(11) ? streams + 1 : 1),
-          {}};
-}
-
-/// hyper_project, hyper_maps and hyper_pre, whose operands begin with phi at
-/// `phi`; hyper_turn has one more among them.
-static BodyCost hyperEntry(const CallOperands &call, unsigned phi,
-                           unsigned norm) {
-  int64_t rows = call.integer(phi + 3), streams = call.integer(phi + 4),
-          width = call.integer(phi + 5) * streams;
-  auto mixing = static_cast<int32_t>(call.integer(norm + 1));
-  int64_t maps = mapsOf(streams, mixing);
-  return {rows * (2.0 * width * (maps + 2) +
-                  mapsCost(streams, mixing, call.integer(norm + 2))),
-          {{phi, width * maps},
-           {phi + 1, mixing >= 2 ? 3 : mixing + 1},
-           {phi + 2, maps}}};
-}
-
-static BodyCost hyperEnter(const CallOperands &call) {
-  return hyperEntry(call, 6, 12);
-}
-
-static BodyCost hyperTurn(const CallOperands &call) {
-  BodyCost cost = hyperEntry(call, 12, 19);
-  int64_t streams = call.integer(16);
-  cost.flops += 2.0 * call.integer(15) * streams * call.integer(17) *
-                (call.integer(18) ? streams + 1 : 1);
-  return cost;
-}
-
-/// `operations` for each element of a body whose rows and width stand at
-/// `rows` and behind it.
-template <int operations, unsigned rows>
-static BodyCost elements(const CallOperands &call) {
-  return {1.0 * operations * call.integer(rows) * call.integer(rows + 1), {}};
-}
-
-std::optional<BodyCost> explain::bodyCost(llvm::StringRef callee,
-                                          const CallOperands &operands) {
-  static const llvm::StringMap<BodyFormula> table = {
-      {"linear", {linear, 12}},
-      {"gated_linear", {gatedLinear, 11}},
-      {"attention", {attention, 20}},
-      {"attention_partial", {attentionPartial, 20}},
-      {"attention_merge", {attentionMerge, 11}},
-      {"embedding", {embedding, 8}},
-      {"embedding_panels", {embedding, 8}},
-      {"position_embedding", {positionEmbedding, 6}},
-      {"rms_norm", {rmsNorm, 8}},
-      {"layer_norm", {layerNorm, 9}},
-      {"norm_begin", {elements<3, 7>, 9}},
-      {"norm_end", {elements<1, 6>, 10}},
-      {"rope_table", {ropeTable, 7}},
-      {"rope", {rope, 10}},
-      {"matmul", {matmul, 10}},
-      {"gate", {gate, 10}},
-      {"hyper_project", {hyperProject, 9}},
-      {"hyper_maps", {hyperMaps, 11}},
-      {"hyper_pre", {hyperPre, 9}},
-      {"hyper_post", {hyperPost, 12}},
-      {"hyper_enter", {hyperEnter, 16}},
-      {"hyper_turn", {hyperTurn, 23}},
-      // The comparison with a row's own position.
-      {"mask_causal", {elements<1, 4>, 8}},
-      // Maximum, difference, exponential, sum, quotient.
-      {"softmax", {elements<5, 4>, 6}},
-      {"copy", {elements<0, 4>, 6}},
-      {"append_keys", {elements<0, 4>, 6}},
-      {"append_values", {elements<0, 4>, 6}},
-      {"scale", {elements<1, 4>, 7}},
-      {"add", {elements<1, 6>, 8}},
-      {"mul", {elements<1, 6>, 8}},
-      {"tanh", {elements<1, 4>, 6}},
-      {"silu", {elements<4, 4>, 6}},
-      {"gelu", {elements<5, 4>, 6}},
-      {"gelu_tanh", {elements<8, 4>, 6}},
-      {"relu", {elements<1, 4>, 6}},
-  };
-  llvm::StringRef name = callee;
-  for (llvm::StringRef type : {"_f32", "_f64", "_bf16", "_f16"})
-    if (name.consume_back(type))
-      break;
-  if (auto cost = lookUpBody(table, name, operands))
-    return cost;
-  return trainingBodyCost(name, operands);
+static std::optional<bodies::BodyCost>
+costOfTask(event::CallOp call, ArrayRef<int64_t> coordinates,
+           ArrayRef<int64_t> symbols) {
+  return bodies::bodyCost(call, [&](mlir::Attribute operand) {
+    return valueAt(operand, coordinates, symbols);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -384,19 +128,22 @@ void PhaseSum::addWeight(event::CallOp call, event::WeightAttr weight,
   largest = std::max(largest, bytes);
 }
 
+static bool isProduct(event::CallOp call) {
+  std::optional<bodies::BodyFunction> function = bodies::lookUp(call);
+  return function && bodies::signatureOf(function->kind).isProduct;
+}
+
 /// Products with BF16 weights, and in training those of sides that are rounded
 /// to 16 bits.
-static bool mayUseTensorCores(llvm::StringRef callee) {
-  if (callee.contains("linear"))
-    return callee.ends_with("_bf16");
-  return callee.starts_with("product") &&
-         (callee.ends_with("_bf16") || callee.ends_with("_f16"));
+static bool mayUseTensorCores(event::CallOp call) {
+  return isProduct(call) &&
+         bodies::isTuned(call.getCallee(), "cuda", "matrix");
 }
 
 void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
   for (auto call : phase.getBody().getOps<event::CallOp>()) {
-    CallOperands operands(call, coordinates, symbols);
-    std::optional<BodyCost> body = bodyCost(call.getCallee(), operands);
+    std::optional<bodies::BodyCost> body =
+        costOfTask(call, coordinates, symbols);
     if (!body) {
       cost.flopsKnown = false;
       // What the body reads of a weight is not stated: at most all of it.
@@ -411,16 +158,15 @@ void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
       continue;
     }
     firstStateRow = std::max(firstStateRow, body->firstStateRow);
-    for (const WeightRead &read : body->weights)
-      if (event::WeightAttr weight = operands.weight(read.operand))
-        addWeight(call, weight, read.elements, read.gathered, coordinates,
-                  cost);
+    for (const bodies::WeightRead &read : body->weights)
+      addWeight(call, read.weight, read.elements, read.isGathered, coordinates,
+                cost);
     if (call.getInvariant()) {
       result.invariantFlops = std::max(result.invariantFlops, body->flops);
       invariant[coordinates.empty() ? 0 : coordinates[0]] = body->flops;
     } else {
       cost.flops += body->flops;
-      if (mayUseTensorCores(call.getCallee()))
+      if (mayUseTensorCores(call))
         cost.bf16Flops += body->flops;
     }
   }
@@ -561,16 +307,18 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
     bool outputsOnly = phase.getGrid().isFunctionOfSymbol(event::kOutputs);
     for (auto call : phase.getBody().getOps<event::CallOp>()) {
       // One row at position 0 sees one, in the first part.
-      if (call.getCallee() == "attention" ||
-          call.getCallee() == "attention_partial")
-        for (ArrayRef<int64_t> task : tasksOf(phase, step)) {
-          CallOperands operands(call, task, symbols);
-          costs.attentionFlops[operands.integer(15)] +=
-              repeat * attention(operands).flops;
-        }
+      mlir::Attribute window;
+      if (auto attention = bodies::dynCall<bodies::AttentionCall>(call))
+        window = attention.window();
+      else if (auto part = bodies::dynCall<bodies::AttentionPartialCall>(call))
+        window = part.window();
+      if (window)
+        for (ArrayRef<int64_t> task : tasksOf(phase, step))
+          costs.attentionFlops[valueAt(window, task, symbols)] +=
+              repeat * costOfTask(call, task, symbols)->flops;
       event::ParameterOp panels = panelsOf(call);
       // An embedding reads a few rows of what a linear reads whole.
-      if (!panels || call.getCallee().starts_with("embedding"))
+      if (!panels || (bodies::lookUp(call) && !isProduct(call)))
         continue;
       if (std::optional<int64_t> elements = panels.countElements())
         costs.bytes += repeat * *elements * bytesOf(panels.getElement());
@@ -578,8 +326,8 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
         costs.dtype = dtype.str();
       double flops = 0;
       for (ArrayRef<int64_t> task : tasksOf(phase, step))
-        if (std::optional<BodyCost> body =
-                bodyCost(call.getCallee(), {call, task, symbols}))
+        if (std::optional<bodies::BodyCost> body =
+                costOfTask(call, task, symbols))
           flops += body->flops;
       costs.flops += repeat * flops;
       if (outputsOnly)

@@ -1,12 +1,9 @@
 //===- Costs.h - what tasks compute and move ------------------------------===//
 //
-// Floating-point operations follow from the operands of a task's calls: one
-// formula for each body of the task library, by its name. Bytes follow from the
-// accesses that a phase states, and from what a body reads of its weights. Both
-// are those of the plan; caches and instructions are not looked at.
-//
-// An operation is one addition, multiplication or comparison of F32; a fused
-// multiply-add is two, and a transcendental function counts as one.
+// Floating-point operations follow from the operands of a task's calls, by the
+// formula that its body declares (codegen/bodies). Bytes follow from the accesses
+// that a phase states, and from what a body reads of its weights. Both are those
+// of the plan; caches and instructions are not looked at.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,46 +29,6 @@ struct Step {
     return {rows, past, outputs};
   }
 };
-
-/// A call's operands, for one task.
-class CallOperands {
-public:
-  CallOperands(event::CallOp call, llvm::ArrayRef<int64_t> coordinates,
-               llvm::ArrayRef<int64_t> symbols)
-      : call(call), coordinates(coordinates), symbols(symbols) {}
-
-  size_t size() const;
-  /// An integer or count.
-  int64_t integer(unsigned index) const;
-  bool isNull(unsigned index) const;
-  /// The weight operand at `index`, if it is one.
-  event::WeightAttr weight(unsigned index) const;
-
-private:
-  event::CallOp call;
-  llvm::ArrayRef<int64_t> coordinates, symbols;
-};
-
-/// Elements read of a weight operand.
-struct WeightRead {
-  unsigned operand;
-  int64_t elements;
-  /// Each row picks its own of a table: what two tasks read is not the same,
-  /// although they are given the same pointer.
-  bool gathered = false;
-};
-
-/// What a body does for one tile.
-struct BodyCost {
-  double flops = 0;
-  std::vector<WeightRead> weights;
-  /// Rows of a state before this one are not read, whatever the access says.
-  int64_t firstStateRow = 0;
-};
-
-/// Nothing for a body that the task library does not have.
-std::optional<BodyCost> bodyCost(llvm::StringRef callee,
-                                 const CallOperands &operands);
 
 struct Cost {
   double flops = 0;

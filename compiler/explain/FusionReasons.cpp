@@ -3,6 +3,8 @@
 #include "compiler/explain/Reasons.h"
 #include "compiler/explain/Words.h"
 
+#include "codegen/bodies/TaskCalls.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace baton;
@@ -20,12 +22,9 @@ static void collectNames(mlir::Location location, Sentences &names) {
     names.push_back(text);
 }
 
-/// "@x", when the operand at `index` is an address.
-static std::string addressAt(event::CallOp call, unsigned index) {
-  mlir::ArrayAttr operands = call.getOperands_();
-  if (index >= operands.size())
-    return "";
-  auto address = mlir::dyn_cast<event::AddressAttr>(operands[index]);
+/// "@x", when an operand is an address.
+static std::string nameOf(mlir::Attribute operand) {
+  auto address = mlir::dyn_cast_or_null<event::AddressAttr>(operand);
   return address ? "@" + address.getBuffer().getValue().str() : "";
 }
 
@@ -59,32 +58,32 @@ static void addCall(event::CallOp call, Sentences &reasons) {
   llvm::StringRef callee = call.getCallee();
   if (call.getInvariant())
     reasons.push_back(
-        callee.str() + " of " + addressAt(call, 2) +
+        callee.str() + " of " + nameOf(bodies::operandNamed(call, "x")) +
         " is no phase of its own: each worker computes it into scratch for its "
         "tile of rows");
   addWeightParts(call, reasons);
-  if (callee.starts_with("linear")) {
-    if (std::string residual = addressAt(call, 6); !residual.empty())
+  if (auto linear = bodies::dynCall<bodies::LinearCall>(call)) {
+    if (std::string residual = nameOf(linear.residual()); !residual.empty())
       reasons.push_back("the body of " + callee.str() + " adds " + residual +
                         ": no phase for the sum");
-  } else if (callee.starts_with("gated_linear")) {
+  } else if (bodies::dynCall<bodies::GatedLinearCall>(call)) {
     reasons.push_back("gate, up, activation and product are one body, " +
                       callee.str() + ": none of them is stored");
-  } else if (callee == "attention") {
+  } else if (auto attention = bodies::dynCall<bodies::AttentionCall>(call)) {
     std::string text = "scores, mask, softmax and the sum of values are one "
                        "body: no score is stored";
-    if (std::string gate = addressAt(call, 16); !gate.empty())
+    if (std::string gate = nameOf(attention.gate()); !gate.empty())
       text += "; it also applies the gate " + gate;
     reasons.push_back(text);
-  } else if (callee == "attention_partial") {
+  } else if (bodies::dynCall<bodies::AttentionPartialCall>(call)) {
     reasons.push_back(
         "scores, mask, softmax and the sum of values are one body "
         "for each part of the positions: no score is stored, of "
         "every 64 positions a maximum and sums are");
-  } else if (callee == "attention_merge") {
-    std::string text = "merges what " + addressAt(call, 2) +
+  } else if (auto merge = bodies::dynCall<bodies::AttentionMergeCall>(call)) {
+    std::string text = "merges what " + nameOf(merge.partials()) +
                        " has of every 64 positions, in ascending order";
-    if (std::string gate = addressAt(call, 8); !gate.empty())
+    if (std::string gate = nameOf(merge.gate()); !gate.empty())
       text += "; it also applies the gate " + gate;
     reasons.push_back(text);
   }

@@ -4,6 +4,8 @@
 #include "compiler/explain/Timeline.h"
 #include "compiler/explain/Words.h"
 
+#include "codegen/bodies/TaskCalls.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace baton;
@@ -51,6 +53,20 @@ static std::optional<int64_t> tileSize(event::PhaseOp phase,
   return constant ? std::optional<int64_t>(constant.getValue()) : std::nullopt;
 }
 
+static bool isAttentionBody(bodies::Kind kind) {
+  switch (kind) {
+  case bodies::Kind::attention:
+  case bodies::Kind::attention_partial:
+  case bodies::Kind::attention_merge:
+  case bodies::Kind::attention_delta:
+  case bodies::Kind::attention_query_gradient:
+  case bodies::Kind::attention_key_value_gradient:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /// The entry of the target's description that says so, or nothing.
 static std::string entryFor(event::PhaseOp phase, const std::string &along,
                             int64_t size,
@@ -62,9 +78,10 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
   for (auto call : phase.getBody().getOps<event::CallOp>()) {
     if (module && module.lookupSymbol<event::BodyOp>(call.getCallee()))
       return "the body's grid";
-    isLinear |= call.getCallee().starts_with("linear_");
-    isGated |= call.getCallee().starts_with("gated_linear_");
-    isAttention |= call.getCallee().starts_with("attention");
+    std::optional<bodies::BodyFunction> body = bodies::lookUp(call);
+    isLinear |= body && body->kind == bodies::Kind::linear;
+    isGated |= body && body->kind == bodies::Kind::gated_linear;
+    isAttention |= body && isAttentionBody(body->kind);
   }
   if (along == "rows") {
     auto [name, value] =

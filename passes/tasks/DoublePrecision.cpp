@@ -2,6 +2,8 @@
 
 #include "passes/tasks/DoublePrecision.h"
 
+#include "codegen/bodies/TaskCalls.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -83,11 +85,8 @@ static LogicalResult makeDouble(BodyOp body, AttrTypeReplacer &replacer) {
 
 static void makeDouble(CallOp call, bool isLibrary) {
   Builder builder(call.getContext());
-  if (isLibrary) {
-    StringRef name = call.getCallee();
-    name.consume_back("_f32");
-    call.setCallee((name + "_f64").str());
-  }
+  if (isLibrary)
+    call.setCallee(bodies::inDouble(call.getCallee()));
   SmallVector<Attribute> operands;
   for (Attribute operand : call.getOperands_()) {
     if (auto number = dyn_cast<FloatAttr>(operand))

@@ -2,6 +2,8 @@
 
 #include "passes/tasks/LogitParts.h"
 
+#include "codegen/bodies/TaskCalls.h"
+
 #include "passes/tasks/Products.h"
 
 using namespace mlir;
@@ -15,7 +17,7 @@ LogitParts::LogitParts(Operation *op, Value x, Value weight, Value weights,
                        Tiler &tiler, Training &training)
     : op(op), training(training), plan(tiler.plan), x(tiler.viewOf(x)),
       weight(training.trainable(weight).weight),
-      products(training.trainable(weight).products),
+      productFormat(training.trainable(weight).productFormat),
       weights(tiler.viewOf(weights)), width(this->x.type.getDimension(1)),
       tokens(this->weight.type.getDimension(0)),
       tileTokens(tiler.columnsOf(op, plan.tiles().linearColumns)),
@@ -111,7 +113,7 @@ void LogitParts::tileLogits(const LogitPart &part) {
   Matrix b = readMatrix(phase, weight, panel).transposed();
   phase.writes(logits, out);
   phase.needsScratch(productScratch(tileTokens));
-  phase.call(("product" + products).str(),
+  phase.call(bodies::functionName("product", productFormat),
              {phase.address(logits, out), phase.stride(logits, 0),
               phase.address(x, in), phase.stride(x, 0), phase.integer(1),
               b.pointer, b.first, b.second, phase.null(), phase.null(),
@@ -167,7 +169,7 @@ void LogitParts::tileInputGradient(const LogitPart &part, const View &dx) {
   Matrix b = readMatrix(phase, weight, panel);
   phase.writes(dx, out);
   phase.needsScratch(productScratch(tileTokens));
-  phase.call(("product" + products).str(),
+  phase.call(bodies::functionName("product", productFormat),
              {phase.address(dx, out), phase.stride(dx, 0),
               phase.address(logits, in), phase.stride(logits, 0),
               phase.integer(1), b.pointer, b.first, b.second, phase.null(),
@@ -201,7 +203,7 @@ void LogitParts::tileWeightGradient(const LogitPart &part, Trainable &target) {
   phase.reads(weights, phase.whole(weights));
   Attribute adds = contribute(target, phase, box, training);
   phase.needsScratch(productScratch(tileTokens));
-  phase.call(("product_gradient" + products).str(),
+  phase.call(bodies::functionName("product_gradient", productFormat),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
               a.second, phase.address(x, right), phase.stride(x, 0),
               phase.integer(1), phase.address(weights, rows),

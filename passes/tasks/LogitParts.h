@@ -68,7 +68,7 @@ private:
   Training &training;
   PlanBuilder &plan;
   View x, weight;
-  llvm::StringRef products;
+  llvm::StringRef productFormat;
   View weights, logits;
   int64_t width, tokens, tileTokens, tileHeight, elementBytes;
   /// Rows of a whole part, and most rows of a part that there is.

@@ -1,5 +1,6 @@
 //===- TilingRules.cpp - how each model op becomes a task grid -----------===//
 
+#include "codegen/bodies/TaskCalls.h"
 #include "passes/tasks/DeferredNormRules.h"
 #include "passes/tasks/HyperRules.h"
 #include "passes/tasks/RankPlaces.h"
@@ -236,9 +237,9 @@ View Tiler::bufferFor(Value result, StringRef name) {
   return view;
 }
 
-/// Weight suffix of a library body.
-static std::string suffix(event::ParameterOp parameter) {
-  return ("_" + elementName(parameter.getElement())).str();
+/// The library's function for a body that reads a parameter.
+static std::string bodyFor(StringRef body, event::ParameterOp parameter) {
+  return bodies::functionName(body, elementName(parameter.getElement()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -285,7 +286,7 @@ static LogicalResult tile(model::EmbeddingOp op, Tiler &tiler) {
     callee += "_part";
     operands.push_back(tiler.places->read(phase, shard));
   }
-  phase.call(callee + suffix(table), operands);
+  phase.call(bodyFor(callee, table), operands);
   return success();
 }
 
@@ -300,7 +301,7 @@ static LogicalResult tile(model::PositionEmbeddingOp op, Tiler &tiler) {
   Box box = phase.whole(out);
   narrow(box, 0, phase.coordinate(0), tiles.size);
   phase.writes(out, box);
-  phase.call("position_embedding" + suffix(table),
+  phase.call(bodyFor("position_embedding", table),
              {phase.address(out, box), phase.stride(out, 0),
               phase.weight(table, phase.constant(0)),
               phase.count(phase.past() + phase.coordinate(0) * tiles.size),
@@ -449,7 +450,7 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   Attribute bias = phase.null();
   if (op.getBias())
     bias = phase.weight(tiler.vector(name + ".bias", op.getBias()), column);
-  phase.call("linear" + suffix(panels),
+  phase.call(bodyFor("linear", panels),
              {phase.address(out, box), phase.stride(out, 0), input.pointer,
               input.stride, phase.weight(panels, column * k), bias,
               residual.buffer ? phase.address(residual, box) : phase.null(),
@@ -492,7 +493,7 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
     upBias =
         phase.weight(tiler.vector(name + ".up_bias", op.getUpBias()), column);
   }
-  phase.call("gated_linear" + suffix(panels),
+  phase.call(bodyFor("gated_linear", panels),
              {phase.address(out, box), phase.stride(out, 0), input.pointer,
               input.stride, phase.weight(panels, column * (2 * k)), gateBias,
               upBias, tiles.count(phase), phase.integer(k),

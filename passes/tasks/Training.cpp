@@ -141,7 +141,7 @@ Trainable &Training::trainable(Value value) {
     made.axes = builder.getArrayAttr(parameter.getShardAxes());
   }
   Type stored = typeOf(value).getElementType();
-  made.products = stored.isBF16() ? "_bf16" : stored.isF16() ? "_f16" : "";
+  made.productFormat = stored.isBF16() ? "bf16" : stored.isF16() ? "f16" : "f32";
   auto type = typeOf(value).withElementType(builder.getF32Type());
   made.weight.type = type;
   std::optional<Kept> parts =

@@ -44,9 +44,8 @@ struct Trainable {
   /// where other programs of a stage run in between; null for one program,
   /// where nothing else has it.
   mlir::DictionaryAttr between;
-  /// What names of the library's products end in that read it: nothing, or the
-  /// 16-bit type in which they multiply.
-  llvm::StringRef products;
+  /// The type in which products with it multiply: "f32", "bf16" or "f16".
+  llvm::StringRef productFormat;
   /// Memory of all layers' weights and gradients, one after the other. With a
   /// shard these gradients are of the rank's own rows only.
   mlir::StringAttr weightStorage, gradientStorage;

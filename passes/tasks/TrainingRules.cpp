@@ -2,6 +2,8 @@
 
 #include "passes/tasks/TrainingRules.h"
 
+#include "codegen/bodies/TaskCalls.h"
+
 #include "passes/tasks/LossRules.h"
 #include "passes/tasks/Products.h"
 #include "passes/tasks/RankPlaces.h"
@@ -220,7 +222,7 @@ LogicalResult Rules::tile(model::LinearOp op) {
     phase.reads(residual, box);
   phase.writes(out, box);
   phase.needsScratch(productScratch(tiles.width));
-  phase.call(("product" + weight.products).str(),
+  phase.call(bodies::functionName("product", weight.productFormat),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
               a.second, b.pointer, b.first, b.second, bias,
               residual.buffer ? phase.address(residual, box) : phase.null(),
@@ -252,7 +254,7 @@ LogicalResult Rules::tile(model::LinearInputGradientOp op) {
   Matrix b = readMatrix(phase, weight.weight, panel);
   phase.writes(out, box);
   phase.needsScratch(productScratch(tiles.width));
-  phase.call(("product" + weight.products).str(),
+  phase.call(bodies::functionName("product", weight.productFormat),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
               a.second, b.pointer, b.first, b.second, phase.null(),
               phase.null(), phase.integer(0), tiles.rows.count(phase),
@@ -285,7 +287,7 @@ LogicalResult Rules::tile(model::LinearWeightGradientOp op) {
   Matrix b = readMatrix(phase, x, right);
   Attribute adds = contribute(*target, phase, box, training);
   phase.needsScratch(productScratch(width));
-  phase.call(("product_gradient" + target->products).str(),
+  phase.call(bodies::functionName("product_gradient", target->productFormat),
              {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
               a.second, b.pointer, b.first, b.second, phase.null(),
               countOf(phase, 0, height, n), countOf(phase, 1, width, k),

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/library/ranks.h"
+#include "codegen/cpu/library/library.h"
 #include "codegen/cpu/library/row_sums.h"
 #include "codegen/cpu/library/training.h"
 

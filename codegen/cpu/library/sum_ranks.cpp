@@ -1,6 +1,6 @@
 //===- sum_ranks.cpp - what several ranks have, added up ------------------===//
 
-#include "codegen/cpu/library/ranks.h"
+#include "codegen/cpu/library/library.h"
 #include "codegen/cpu/library/training.h"
 #include "codegen/cpu/library/vector.h"
 

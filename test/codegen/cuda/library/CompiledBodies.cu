@@ -56,8 +56,7 @@ struct SharedCall<Body> {
     Call<__VA_ARGS__>::run(memory);                                            \
   }
 #define BATON_BODY(name) BATON_KERNEL(name, name)
-#define BATON_MISSING_BODY(name)
-#include "bodies.inc"
+#include "codegen/bodies/Functions.inc"
 
 BATON_KERNEL(staged_product, baton_staged_product<256>)
 BATON_KERNEL(staged_product_gradient, baton_staged_product_gradient<256>)

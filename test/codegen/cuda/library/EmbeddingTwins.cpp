@@ -1,6 +1,6 @@
 //===- EmbeddingTwins.cpp - token and position embeddings -----------------===//
 
-#include "codegen/cpu/library/ranks.h"
+#include "codegen/cpu/library/library.h"
 #include "test/codegen/cuda/library/Twins.h"
 
 using namespace baton::test;

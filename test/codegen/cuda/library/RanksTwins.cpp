@@ -1,6 +1,6 @@
 //===- RanksTwins.cpp - what programs of several ranks call ---------------===//
 
-#include "codegen/cpu/library/ranks.h"
+#include "codegen/cpu/library/library.h"
 #include "test/codegen/cuda/library/Twins.h"
 
 #include <cmath>

@@ -10,7 +10,7 @@
 #ifndef BATON_TEST_CODEGEN_CUDA_LIBRARY_REDIRECT_H
 #define BATON_TEST_CODEGEN_CUDA_LIBRARY_REDIRECT_H
 
-#include "codegen/cpu/library/ranks.h"
+#include "codegen/cpu/library/library.h"
 #include "codegen/cpu/library/training.h"
 #include "test/codegen/cuda/library/Bodies.h"
 
@@ -51,6 +51,6 @@ struct EmulatedCall<Name, void(Parameters...)> {
 
 // A macro per body: #define baton_task_x EmulatedCall<"baton_task_x",
 // ...>::call
-#include "redirections.inc"
+#include "codegen/bodies/Redirections.inc"
 
 #endif // BATON_TEST_CODEGEN_CUDA_LIBRARY_REDIRECT_H

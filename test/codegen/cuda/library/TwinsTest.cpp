@@ -1,6 +1,6 @@
 //===- TwinsTest.cpp - every body of the CPU has a twin, and a test -------===//
 //
-// One test case for every body that the CPU's library declares. It runs what
+// One test case for every body that codegen/bodies declares. It runs what
 // TWIN_TEST defined under the body's name.
 //
 //===----------------------------------------------------------------------===//
@@ -21,8 +21,6 @@ class Twins : public PlacedTest<EmulatedBody> {};
 
 TEST_P(Twins, Agree) {
   const std::string name = GetParam().name;
-  ASSERT_NE(GetParam().body, nullptr)
-      << "codegen/cuda/library has no counterpart of " << name;
   auto test = twin_tests().find(name);
   ASSERT_NE(test, twin_tests().end())
       << "test/codegen/cuda/library has no TWIN_TEST(" << name << ")";

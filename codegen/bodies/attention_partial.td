@@ -1,0 +1,26 @@
+//===- attention_partial.td - attention to some of the positions -----------===//
+
+include "codegen/bodies/Body.td"
+
+def AttentionPartialBody : Body<"attention_partial",
+    (takes MayWrite<["rows", "group", "positions / 64 * (value_dim + 2)"],
+                    ["partials_stride", "head_stride", "1"]>:$partials,
+           Stride:$partials_stride,
+           Reads<["rows", "group * head_dim"]>:$q, Stride:$q_stride,
+           ReadsState<"begin + positions", "head_dim", "begin">:$keys, Stride:$key_stride,
+           ReadsState<"begin + positions", "value_dim", "begin">:$values, Stride:$value_stride,
+           Count:$rows, Position:$position, Count:$group, Count:$head_dim,
+           Count:$value_dim, Number:$scale, Number:$softcap, Count:$window,
+           Position:$begin, Count:$positions, Stride:$head_stride, Scratch:$scratch)> {
+  let description = [{
+    The part of `attention` that computes blocks, for the positions `[begin, begin
+    + positions)`, both multiples of 64. What query head `i` of row `r` makes of
+    block `b`, counted from `begin`, goes to `partials + r * partials_stride + i *
+    head_stride + b * (value_dim + 2)`: its values' weighted sum, the maximum of its
+    scores and the sum of its weights. Of blocks that a row does not see nothing is
+    written. `scratch` has `baton_attention_scratch_bytes`, 4-byte aligned.
+  }];
+  let flops = "2 * seen(rows, position, window, begin, begin + positions) * group"
+              " * (head_dim + value_dim)";
+  let firstStateRow = "first_seen(position, window)";
+}

@@ -1,0 +1,13 @@
+//===- sum_rows.td - sums over rows ----------------------------------------===//
+
+include "codegen/bodies/Body.td"
+
+def SumRowsBody : Body<"sum_rows",
+    (takes Accumulates<["columns"]>:$out,
+           Reads<["rows", "columns"]>:$dy, Stride:$dy_stride,
+           Count:$rows, Count:$columns, Accumulate:$accumulate)> {
+  let description = [{
+    `out[c] (+)=` the sum over `r` of `dy[r][c]`.
+  }];
+  let flops = "rows * columns";
+}
