@@ -74,10 +74,23 @@ class Reads<list<string> theShape = [], list<string> theStrides = []>
   let shape = theShape;
   let strides = theStrides;
 }
-/// Keys or values of the positions [theFirst, theEnd); with a stride of 0 they
-/// lie in panels of 16 positions, read whole.
+/// What others may not have written all of: the body does not read the rest, or
+/// what it makes of that is behind the end of what anyone uses.
+class MayRead<list<string> theShape, list<string> theStrides = []>
+    : Operand<"PartialInput", "const Real *"> {
+  let shape = theShape;
+  let strides = theStrides;
+}
+/// Values of the positions [theFirst, theEnd); with a stride of 0 they lie in
+/// panels of 16 positions.
 class ReadsState<string theEnd, string width, string theFirst = "0">
     : Operand<"State", "const Real *"> {
+  let shape = [theEnd, width];
+  let from = theFirst;
+}
+/// Keys; in panels, these are read whole.
+class ReadsKeys<string theEnd, string width, string theFirst = "0">
+    : Operand<"Keys", "const Real *"> {
   let shape = [theEnd, width];
   let from = theFirst;
 }

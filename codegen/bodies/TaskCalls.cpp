@@ -32,7 +32,8 @@ bool bodies::isWritten(Role role) {
 
 bool bodies::isRead(Role role) {
   return role == Role::Updated || role == Role::Accumulated ||
-         role == Role::Input || role == Role::State || role == Role::Weight ||
+         role == Role::Input || role == Role::PartialInput ||
+         role == Role::Keys || role == Role::State || role == Role::Weight ||
          role == Role::Matrix || role == Role::Integers || role == Role::Flag;
 }
 
@@ -146,6 +147,8 @@ static Expectation expect(const OperandSignature &operand,
     return {"an address or scratch, which is written", isAddress || isScratch};
   case Role::Input:
     return {"an address, scratch or a weight", isAddress || isScratch || isWeight};
+  case Role::PartialInput:
+  case Role::Keys:
   case Role::State:
   case Role::Integers:
   case Role::Flag:

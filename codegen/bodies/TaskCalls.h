@@ -34,6 +34,8 @@ enum class Role {
   Updated,
   Accumulated,
   Input,
+  PartialInput,
+  Keys,
   State,
   Weight,
   Matrix,

@@ -4,7 +4,7 @@ include "codegen/bodies/Body.td"
 
 def AttentionMergeBody : Body<"attention_merge",
     (takes Writes<["rows", "value_dim"]>:$out, Stride:$out_stride,
-           Reads<["rows", "ceil_div(position + rows, 64) * (value_dim + 2)"]>:$partials,
+           MayRead<["rows", "ceil_div(position + rows, 64) * (value_dim + 2)"]>:$partials,
            Stride:$partials_stride,
            Count:$rows, Position:$position, Count:$value_dim, Count:$window,
            Nullable<Reads<["rows", "gate_width"]>>:$gate, Stride:$gate_stride,

@@ -3,12 +3,13 @@
 include "codegen/bodies/Body.td"
 
 def AttentionPartialBody : Body<"attention_partial",
-    (takes MayWrite<["rows", "group", "positions / 64 * (value_dim + 2)"],
+    (takes MayWrite<["rows", "group", "least(positions / 64,"
+                     " ceil_div(position + rows - begin, 64)) * (value_dim + 2)"],
                     ["partials_stride", "head_stride", "1"]>:$partials,
            Stride:$partials_stride,
            Reads<["rows", "group * head_dim"]>:$q, Stride:$q_stride,
-           ReadsState<"begin + positions", "head_dim", "begin">:$keys, Stride:$key_stride,
-           ReadsState<"begin + positions", "value_dim", "begin">:$values, Stride:$value_stride,
+           ReadsKeys<"least(begin + positions, position + rows)", "head_dim", "begin">:$keys, Stride:$key_stride,
+           ReadsState<"least(begin + positions, position + rows)", "value_dim", "begin">:$values, Stride:$value_stride,
            Count:$rows, Position:$position, Count:$group, Count:$head_dim,
            Count:$value_dim, Number:$scale, Number:$softcap, Count:$window,
            Position:$begin, Count:$positions, Stride:$head_stride, Scratch:$scratch)> {

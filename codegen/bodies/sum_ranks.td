@@ -4,7 +4,7 @@ include "codegen/bodies/Body.td"
 
 class RanksBody<string name>
     : Body<name, (takes Writes<["columns"]>:$out,
-                        Reads<["ranks", "columns"], ["stride", "1"]>:$parts,
+                        MayRead<["ranks", "columns"], ["stride", "1"]>:$parts,
                         Stride:$stride, Count:$ranks, Count:$columns)> {
   let inPlace = ["parts"];
   let flops = "ranks * columns";
@@ -25,7 +25,7 @@ def MaxRanksBody : RanksBody<"max_ranks"> {
 
 def AddRanksBody : Body<"add_ranks",
     (takes Accumulates<["columns"]>:$out,
-           Reads<["ranks", "columns"], ["stride", "1"]>:$parts, Stride:$stride,
+           MayRead<["ranks", "columns"], ["stride", "1"]>:$parts, Stride:$stride,
            Count:$ranks, Count:$columns, Accumulate:$accumulate)> {
   let description = [{
     The sum of `sum_ranks`, added to what `out` has where `*accumulate` is not 0.
@@ -35,7 +35,7 @@ def AddRanksBody : Body<"add_ranks",
 
 def SumRankRowsBody : Body<"sum_rank_rows",
     (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
-           Reads<["ranks", "rows * width"], ["parts_stride", "1"]>:$parts,
+           MayRead<["ranks", "rows * width"], ["parts_stride", "1"]>:$parts,
            Stride:$parts_stride, Count:$ranks, Count:$rows, Count:$width,
            Position:$first, Count:$part, Count:$all, Place<>:$place)> {
   let description = [{

@@ -4,7 +4,6 @@
 
 #include "codegen/bodies/TaskCalls.h"
 
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -42,6 +41,9 @@ private:
 } // namespace
 
 Error PhaseChecker::check() {
+  if (phase.getBody().front().empty() && !phase.getAccesses().empty())
+    return createStringError("phase '" + phase.getName() +
+                             "' has accesses, and no call that makes them");
   for (mlir::Operation &op : phase.getBody().front()) {
     if (auto call = mlir::dyn_cast<CallOp>(op)) {
       if (Error error = checkCall(call))
@@ -126,18 +128,13 @@ Error PhaseChecker::checkOperand(mlir::Attribute operand, Type *type) {
       (type->isPointerTy() ? "a pointer" : to_string(*type)));
 }
 
-/// A body that a user wrote, which the library does not declare.
-static bool isUsersBody(CallOp call) {
-  auto module = call->getParentOfType<mlir::ModuleOp>();
-  return module && module.lookupSymbol<BodyOp>(call.getCallee());
-}
-
 Error PhaseChecker::checkCall(CallOp call) {
   std::string name = ("baton_task_" + call.getCallee()).str();
   std::string where =
       ("phase '" + phase.getName() + "', call '" + call.getCallee() + "'")
           .str();
-  if (!isUsersBody(call))
+  // Others are a user's, or another library's: their types have to do.
+  if (baton::bodies::lookUp(call.getCallee()))
     if (Error error = baton::bodies::checkCall(call))
       return createStringError(where + ": " + toString(std::move(error)));
   FunctionType *type = signatures(name);

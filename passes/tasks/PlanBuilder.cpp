@@ -316,6 +316,17 @@ static AffineMap identity(unsigned rank, MLIRContext *context) {
 View PlanBuilder::transient(StringRef name, model::StepTensorType type,
                             Location location, int64_t layers) {
   ArrayRef<int64_t> shape = type.getShape();
+  if (shape.size() == 1 && !model::isSymbol(shape[0])) {
+    // Bodies take a vector's elements behind one another: one row.
+    Shape vector{event::BufferKind::transient, type.getElementType()};
+    vector.extents = {constant(1), constant(shape[0])};
+    vector.capacity = {1, shape[0]};
+    vector.layers = layers;
+    return {buffer(name, vector, location), type,
+            AffineMap::get(1, event::kStepSymbols,
+                           {constant(0), getAffineDimExpr(0, context())},
+                           context())};
+  }
   // Whether the other dimensions have a fixed size.
   unsigned row = rowDimension(type).value_or(0);
   bool flat = true;

@@ -135,8 +135,9 @@ public:
                      llvm::ArrayRef<int64_t> capacity);
 
   /// A buffer for a value with one `rows` or `outputs` dimension: that comes
-  /// first, the others follow, flattened when they are numbers. With `layers`
-  /// each iteration has a copy, for later segments.
+  /// first, the others follow, flattened when they are numbers. A vector of a
+  /// fixed size is one row. With `layers` each iteration has a copy, for later
+  /// segments.
   View transient(llvm::StringRef name, model::StepTensorType type,
                  mlir::Location location, int64_t layers = 1);
 

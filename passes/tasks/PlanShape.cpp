@@ -580,6 +580,11 @@ LogicalResult PlanVerifier::verifyBodies() {
       if (failed(verifyAdvance(phase, advance)))
         return failure();
     }
+    if (failed(verifyCalls(phase)))
+      return failure();
   }
+  for (PhaseOp phase : plan.phases())
+    if (failed(verifyOutputs(phase)))
+      return failure();
   return success();
 }

@@ -5,7 +5,8 @@
 // 1. Shape. Maps are quasi-affine; grids, extents and event tensors stay within
 //    their capacities; no two elements of a buffer share bytes; buffers that
 //    outlive a step share bytes with no other and keep all rows so far; calls
-//    point into what they name; the step's logits are read in full.
+//    have the operands that their bodies take, and touch what their phases
+//    state (PlanCalls.cpp); the step's logits are read in full.
 // 2. Counts. Every word of an event tensor is notified exactly `count` times in
 //    each iteration, and by one iteration after the other. Then a wait that
 //    goes on means what it says. An event's scope covers all who touch what it
@@ -42,6 +43,10 @@
 #include "passes/tasks/HappensBefore.h"
 
 #include "mlir/IR/SymbolTable.h"
+
+namespace baton::bodies {
+struct Region;
+} // namespace baton::bodies
 
 namespace baton::tasks {
 
@@ -105,6 +110,30 @@ private:
   mlir::LogicalResult verifyState(BufferOp state);
   mlir::LogicalResult verifyBodies();
   mlir::LogicalResult verifyOperands(PhaseOp phase, event::CallOp call);
+  /// What a call touches behind one of its pointers, with its task.
+  struct TouchedByCall {
+    mlir::FlatSymbolRefAttr buffer;
+    KnownRelation elements;
+    bool isWritten, isRead;
+    /// All of it is written.
+    bool isExact;
+  };
+  struct CallsOfPhase {
+    llvm::SmallVector<TouchedByCall> touched;
+    /// Whether that is all that its tasks touch.
+    bool areDeclared = true;
+  };
+  mlir::FailureOr<TouchedByCall> touchedBy(PhaseOp phase, event::CallOp call,
+                                           const bodies::Region &region);
+  mlir::LogicalResult verifyRegion(PhaseOp phase, event::CallOp call,
+                                   const bodies::Region &region,
+                                   const TouchedByCall &touched);
+  mlir::LogicalResult verifyAliases(PhaseOp phase, event::CallOp call);
+  mlir::LogicalResult verifyCalls(PhaseOp phase);
+  bool passes(PhaseOp phase, BufferOp buffer, PhaseOp later, bool isSameCopy,
+              KnownRelation &open);
+  bool isUnseen(PhaseOp phase, BufferOp buffer, KnownRelation open);
+  mlir::LogicalResult verifyOutputs(PhaseOp phase);
   mlir::LogicalResult verifyAdvance(PhaseOp phase, event::AdvanceOp advance);
   mlir::LogicalResult verifyTouched(PhaseOp phase, event::ExchangeOp exchange,
                                     BufferOp buffer, bool isParts, int64_t rows,
@@ -162,6 +191,7 @@ private:
   llvm::DenseMap<mlir::Operation *,
                  llvm::SmallVector<std::pair<PhaseOp, AccessAttr>>>
       uses;
+  llvm::DenseMap<mlir::Operation *, CallsOfPhase> callsOf;
   int64_t proved = 0;
   /// Once numbers were too large nothing that is known can be trusted.
   bool hasOverflowed = false;

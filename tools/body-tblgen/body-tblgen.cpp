@@ -131,7 +131,7 @@ public:
       return strides[dimension].str();
     }
     StringRef name = operand.name;
-    if (operand.role() == "State")
+    if (operand.role() == "State" || operand.role() == "Keys")
       name.consume_back("s");
     std::string own = (name + "_stride").str();
     if (rank == 2 && dimension == 0 && find(own))
@@ -354,7 +354,7 @@ void writeTable(const std::vector<Body> &bodies, raw_ostream &os) {
     os << "case Kind::" << body.name() << ": {\n"
        << "  [[maybe_unused]] " << body.className() << " call(op);\n";
     for (auto [index, operand] : enumerate(body.operands)) {
-      if (!operand.isPointer() || operand.shape().empty())
+      if (operand.shape().empty() && operand.role() != "Flag")
         continue;
       os << "  region(" << index << ", "
          << body.translate(operand.record->getValueAsString("from"), asInteger)
@@ -385,7 +385,8 @@ std::string roleText(const Body &body, const Operand &operand) {
                          .Case("Updated", "read and written")
                          .Case("Accumulated", "added to, or written")
                          .Case("Input", "read")
-                         .Case("State", "read")
+                         .Case("PartialInput", "read as far as it is written")
+                         .Cases("State", "Keys", "read")
                          .Cases("Weight", "Matrix", "weights")
                          .Case("Integers", "i32, read")
                          .Case("Flag", "flag")
