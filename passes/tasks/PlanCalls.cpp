@@ -385,13 +385,63 @@ LogicalResult PlanVerifier::verifyRegion(PhaseOp phase, CallOp call,
   return success();
 }
 
-LogicalResult PlanVerifier::verifyAliases(PhaseOp phase, CallOp call) {
+/// The most that bounds without coordinates and symbols allow.
+static std::optional<int64_t> mostOf(const Extent &extent,
+                                     MLIRContext *context) {
+  std::optional<int64_t> most;
+  for (AffineExpr bound : extent.bounds(context))
+    if (auto constant = dyn_cast<AffineConstantExpr>(bound))
+      most = std::min(most.value_or(constant.getValue()), constant.getValue());
+  return most;
+}
+
+/// What a call keeps in scratch, the program reserves.
+LogicalResult PlanVerifier::verifyScratch(PhaseOp phase, CallOp call,
+                                          const bodies::Region &region) {
+  const bodies::BodyFunction function = *bodies::lookUp(call);
+  StringRef name =
+      bodies::signatureOf(function.kind).operands[region.operand].name;
+  auto scratch = cast<ScratchAttr>(call.getOperands_()[region.operand]);
+  int64_t last = 0, dense = 1;
+  for (const bodies::Region::Dimension &dimension :
+       llvm::reverse(region.dimensions)) {
+    std::optional<int64_t> most = mostOf(dimension.extent, call.getContext());
+    auto stride = dyn_cast_or_null<IntegerAttr>(dimension.stride);
+    int64_t span, bytes;
+    if (!most || (dimension.stride && !stride))
+      return call.emitError() << "'" << name << "' is scratch, but how much of "
+                                                "it is no constant";
+    if (*most < 1)
+      return success();
+    if (__builtin_mul_overflow(*most - 1, stride ? stride.getInt() : dense,
+                               &span) ||
+        __builtin_add_overflow(last, span, &last) ||
+        __builtin_mul_overflow(last + 1, int64_t(8), &bytes))
+      return call.emitError() << "'" << name << "' has 2^60 elements or more";
+    dense *= *most;
+  }
+  int64_t end = scratch.getOffset() +
+                (last + 1) * int64_t(function.isDouble ? sizeof(double)
+                                                       : sizeof(float));
+  if (end > int64_t(program.getScratchBytes()))
+    return call.emitError() << "'" << name << "' takes scratch up to byte "
+                            << end << ", of which the program reserves "
+                            << program.getScratchBytes();
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyPointers(CallOp call) {
   const bodies::Signature &signature =
       bodies::signatureOf(bodies::lookUp(call)->kind);
   ArrayAttr operands = call.getOperands_();
   for (auto [i, one] : llvm::enumerate(signature.operands)) {
     if (!bodies::isWritten(one.role) || !isa<AddressAttr>(operands[i]))
       continue;
+    if (call.getInvariant())
+      return call.emitError()
+             << "is invariant, so that it writes scratch only, but is given "
+             << cast<AddressAttr>(operands[i]).getBuffer() << " as '"
+             << one.name << "'";
     for (auto [k, other] : llvm::enumerate(signature.operands))
       if (k != i && operands[k] == operands[i] &&
           !(i == 0 && llvm::is_contained(signature.inPlace, other.name)))
@@ -416,10 +466,14 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
     if (llvm::Error error = bodies::checkCall(call))
       return call.emitError() << "'" << call.getCallee() << "': "
                               << llvm::toString(std::move(error));
-    if (failed(verifyAliases(phase, call)))
+    if (failed(verifyPointers(call)))
       return failure();
     for (const bodies::Region &region : bodies::regionsOf(call)) {
-      if (!isa<AddressAttr>(call.getOperands_()[region.operand]))
+      Attribute pointer = call.getOperands_()[region.operand];
+      if (isa<ScratchAttr>(pointer) &&
+          failed(verifyScratch(phase, call, region)))
+        return failure();
+      if (!isa<AddressAttr>(pointer))
         continue;
       FailureOr<TouchedByCall> touched = touchedBy(phase, call, region);
       if (failed(touched) ||

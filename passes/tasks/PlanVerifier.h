@@ -128,7 +128,9 @@ private:
   mlir::LogicalResult verifyRegion(PhaseOp phase, event::CallOp call,
                                    const bodies::Region &region,
                                    const TouchedByCall &touched);
-  mlir::LogicalResult verifyAliases(PhaseOp phase, event::CallOp call);
+  mlir::LogicalResult verifyScratch(PhaseOp phase, event::CallOp call,
+                                    const bodies::Region &region);
+  mlir::LogicalResult verifyPointers(event::CallOp call);
   mlir::LogicalResult verifyCalls(PhaseOp phase);
   bool passes(PhaseOp phase, BufferOp buffer, PhaseOp later, bool isSameCopy,
               KnownRelation &open);

@@ -161,8 +161,12 @@ std::string fuzz::classOf(llvm::StringRef message) {
 
 bool fuzz::isJudged(llvm::StringRef messageClass) {
   static constexpr llvm::StringRef others[] = {
-      // Pointers of calls; what a body may touch beyond a buffer.
+      // Pointers of calls, and what is behind them; what a body may touch beyond
+      // a buffer.
       "to which phase '...' states no access",
+      "where phase '...' states no such",
+      "of which its calls leave elements as they were",
+      "is given one address as",
       "from -N in dimension N",
       "further beyond the end than a tile reaches",
       // How many contributions a sum has is the model's to say.
