@@ -44,8 +44,8 @@ inline double seen_by(int64_t row, int64_t rows, int64_t all_rows,
                       int64_t window) {
   double pairs = 0;
   for (int64_t key = row; key < row + rows; ++key)
-    pairs += static_cast<double>(
-        window > 0 ? std::min(window, all_rows - key) : all_rows - key);
+    pairs += static_cast<double>(window > 0 ? std::min(window, all_rows - key)
+                                            : all_rows - key);
   return pairs;
 }
 

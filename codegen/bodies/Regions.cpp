@@ -41,8 +41,8 @@ Extent Extent::with(const Extent &other, mlir::MLIRContext *context,
 }
 
 Extent Extent::least(const Extent &left, const Extent &right) {
-  if (left.isRest() || (left.constant && right.constant &&
-                        *right.constant <= *left.constant))
+  if (left.isRest() ||
+      (left.constant && right.constant && *right.constant <= *left.constant))
     return right;
   if (right.isRest() || (left.constant && right.constant))
     return left;

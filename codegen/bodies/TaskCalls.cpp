@@ -88,8 +88,8 @@ bool bodies::isTuned(StringRef callee, StringRef target, StringRef tuning) {
 
 std::optional<BodyFunction> bodies::lookUp(CallOp op) {
   std::optional<BodyFunction> function = lookUp(op.getCallee());
-  if (!function || signatureOf(function->kind).operands.size() !=
-                       op.getOperands_().size())
+  if (!function ||
+      signatureOf(function->kind).operands.size() != op.getOperands_().size())
     return std::nullopt;
   return function;
 }
@@ -146,7 +146,8 @@ static Expectation expect(const OperandSignature &operand,
   case Role::Accumulated:
     return {"an address or scratch, which is written", isAddress || isScratch};
   case Role::Input:
-    return {"an address, scratch or a weight", isAddress || isScratch || isWeight};
+    return {"an address, scratch or a weight",
+            isAddress || isScratch || isWeight};
   case Role::PartialInput:
   case Role::Keys:
   case Role::State:
@@ -159,7 +160,8 @@ static Expectation expect(const OperandSignature &operand,
   case Role::Scratch:
     return {"scratch", isScratch};
   case Role::Stride:
-    return {"a stride or an i64", mlir::isa<StrideAttr>(given) || isInteger(64)};
+    return {"a stride or an i64",
+            mlir::isa<StrideAttr>(given) || isInteger(64)};
   case Role::Count:
     return {"a count or an i64", mlir::isa<CountAttr>(given) || isInteger(64)};
   case Role::Number:
@@ -187,10 +189,10 @@ static Error checkOperand(CallOp op, const BodyFunction &function,
                           const OperandSignature &operand,
                           mlir::Attribute given) {
   auto fail = [&](const Twine &expected) {
-    return createStringError("operand '" + operand.name + "' is " +
-                             to_string(given) + ", " +
-                             signatureOf(function.kind).name + " takes " +
-                             expected + (operand.isNullable ? ", or null" : ""));
+    return createStringError(
+        "operand '" + operand.name + "' is " + to_string(given) + ", " +
+        signatureOf(function.kind).name + " takes " + expected +
+        (operand.isNullable ? ", or null" : ""));
   };
   if (operand.isNullable && mlir::isa<NullAttr>(given))
     return Error::success();
@@ -218,10 +220,10 @@ Error bodies::checkCall(CallOp op) {
   const Signature &signature = signatureOf(function->kind);
   mlir::ArrayAttr operands = op.getOperands_();
   if (signature.operands.size() != operands.size()) {
-    std::string names = join(
-        map_range(signature.operands,
-                  [](const OperandSignature &o) { return o.name.str(); }),
-        ", ");
+    std::string names =
+        join(map_range(signature.operands,
+                       [](const OperandSignature &o) { return o.name.str(); }),
+             ", ");
     return createStringError("has " + Twine(operands.size()) + " operands, " +
                              signature.name + " takes " +
                              Twine(signature.operands.size()) + ": " + names);

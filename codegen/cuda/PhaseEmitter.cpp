@@ -382,8 +382,7 @@ void PhaseEmitter::emitPrefetches(StringRef indent) {
     bool isStreamed = streaming && operand == panelsOf(streaming);
     if (isStreamed && mostRows == 1)
       continue;
-    bool isMultiplied =
-        byCublasLt && operand == panelsOf(byCublasLt->call);
+    bool isMultiplied = byCublasLt && operand == panelsOf(byCublasLt->call);
     if (isStreamed || isMultiplied)
       os << indent << "if ("
          << (!isMultiplied ? "rows != 1"
@@ -550,8 +549,8 @@ void PhaseEmitter::emitStreamPanels(StringRef indent) {
   emitCoordinates(indent);
   os << indent << "panels = {" << weight(panels) << ", baton_ceil_div("
      << operand(product.columns) << ", 16)"
-     << (product.sides == 2 ? " * 2" : "") << ", "
-     << operand(product.depth) << "};\n";
+     << (product.sides == 2 ? " * 2" : "") << ", " << operand(product.depth)
+     << "};\n";
 }
 
 std::string PhaseEmitter::operand(mlir::Attribute operand) {

@@ -273,12 +273,11 @@ cuda::sequenceAttention(CallOp call, const char *operandType,
   BatonAttentionGradientShape shape{int(options.threads), int(head), int(value),
                                     body->ofKeys};
   // Attention and its adjoints go together.
-  int64_t bytes =
-      !shape.is_valid()
-          ? 0
-          : (body->isAdjoint ? shape.shared_bytes()
-                             : baton_matrix_attention_shared_bytes(
-                                   options.threads, head, value));
+  int64_t bytes = !shape.is_valid()
+                      ? 0
+                      : (body->isAdjoint ? shape.shared_bytes()
+                                         : baton_matrix_attention_shared_bytes(
+                                               options.threads, head, value));
   if (bytes == 0 || bytes > options.sharedLimit)
     return std::nullopt;
   return MatrixBody{formatv("baton_matrix_{0}<{1}, {2}, {3}, {4}>",

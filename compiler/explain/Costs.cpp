@@ -24,9 +24,9 @@ static int64_t valueAt(mlir::Attribute operand, ArrayRef<int64_t> coordinates,
   return integer ? integer.getInt() : 0;
 }
 
-static std::optional<bodies::BodyCost>
-costOfTask(event::CallOp call, ArrayRef<int64_t> coordinates,
-           ArrayRef<int64_t> symbols) {
+static std::optional<bodies::BodyCost> costOfTask(event::CallOp call,
+                                                  ArrayRef<int64_t> coordinates,
+                                                  ArrayRef<int64_t> symbols) {
   return bodies::bodyCost(call, [&](mlir::Attribute operand) {
     return valueAt(operand, coordinates, symbols);
   });
@@ -136,8 +136,7 @@ static bool isProduct(event::CallOp call) {
 /// Products with BF16 weights, and in training those of sides that are rounded
 /// to 16 bits.
 static bool mayUseTensorCores(event::CallOp call) {
-  return isProduct(call) &&
-         bodies::isTuned(call.getCallee(), "cuda", "matrix");
+  return isProduct(call) && bodies::isTuned(call.getCallee(), "cuda", "matrix");
 }
 
 void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {

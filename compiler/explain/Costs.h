@@ -1,9 +1,9 @@
 //===- Costs.h - what tasks compute and move ------------------------------===//
 //
 // Floating-point operations follow from the operands of a task's calls, by the
-// formula that its body declares (codegen/bodies). Bytes follow from the accesses
-// that a phase states, and from what a body reads of its weights. Both are those
-// of the plan; caches and instructions are not looked at.
+// formula that its body declares (codegen/bodies). Bytes follow from the
+// accesses that a phase states, and from what a body reads of its weights. Both
+// are those of the plan; caches and instructions are not looked at.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,5 +1,6 @@
 //===- EventVerify.cpp - proves a plan, or rejects it --------------------===//
 
+#include "codegen/bodies/TaskCalls.h"
 #include "passes/tasks/Passes.h"
 #include "passes/tasks/PlanMessages.h"
 #include "passes/tasks/PlanVerifier.h"
@@ -51,8 +52,14 @@ struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
 /// watches each.
 std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
   bool mayTouch = false, isConditional = false, exchangesRows = false,
-       hasShortParts = false;
+       hasShortParts = false, hasLibraryBodies = false, hasOthers = false;
   for (PhaseOp phase : phasesOf(program)) {
+    hasOthers |= phase.getBody().front().empty();
+    for (auto call : phase.getBody().getOps<CallOp>()) {
+      bool isDeclared = baton::bodies::lookUp(call).has_value();
+      hasLibraryBodies |= isDeclared;
+      hasOthers |= !isDeclared;
+    }
     for (AccessAttr access : phase.getAccessAttrs()) {
       mayTouch |= access.getMay();
       isConditional |= bool(access.getCondition());
@@ -65,12 +72,19 @@ std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
       }
   }
   auto buffers = program.getBody().getOps<BufferOp>();
-  std::vector<std::string> assumptions = {
-      "task bodies touch only what their accesses state, and the scratch "
-      "that the program reserves, and write all that they state to write",
-      "every worker has a thread of its own, which is scheduled again and "
-      "again",
-      "all workers meet between two steps"};
+  std::vector<std::string> assumptions;
+  if (hasLibraryBodies)
+    assumptions.push_back("bodies of the task library touch what they declare, "
+                          "and write all that they declare to write");
+  if (hasOthers)
+    assumptions.push_back("other bodies touch only what their accesses state, "
+                          "and the scratch that the program reserves, and "
+                          "write all that they state to write");
+  assumptions.insert(
+      assumptions.end(),
+      {"every worker has a thread of its own, which is scheduled again and "
+       "again",
+       "all workers meet between two steps"});
   if (mayTouch)
     assumptions.push_back("what bodies may read of a buffer is what was "
                           "written of it");

@@ -6,7 +6,8 @@
 // that the phase states to read or to write. Boxes that a phase states to write
 // have to be written by its calls, element by element.
 //
-// Of bodies that users wrote, and of libraries with others, nothing is declared.
+// Of bodies that users wrote, and of libraries with others, nothing is
+// declared.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,17 +101,17 @@ void RegionWalk::walkBehind(const Extent &extent) {
   while (std::optional<unsigned> next = dimensionBehind(*d, rest)) {
     int64_t capacity = buffer.getCapacity()[*d];
     walk(*d, capacity, 1);
-    rest = rest.with(capacity, context,
-                     [](AffineExpr elements, AffineExpr whole) {
-                       return elements.floorDiv(whole);
-                     });
+    rest =
+        rest.with(capacity, context, [](AffineExpr elements, AffineExpr whole) {
+          return elements.floorDiv(whole);
+        });
     d = next;
   }
   walk(*d, rest, 1);
 }
 
-/// The dimension in which elements go on behind all of `d`, if there are as many
-/// as take it whole.
+/// The dimension in which elements go on behind all of `d`, if there are as
+/// many as take it whole.
 std::optional<unsigned> RegionWalk::dimensionBehind(unsigned d,
                                                     const Extent &elements) {
   int64_t capacity = buffer.getCapacity()[d];
@@ -123,16 +124,15 @@ std::optional<unsigned> RegionWalk::dimensionBehind(unsigned d,
         bound.getLargestKnownDivisor() % capacity != 0)
       return std::nullopt;
   }
-  std::optional<unsigned> next =
-      dimensionOf(buffer.getStrides()[d] * capacity);
+  std::optional<unsigned> next = dimensionOf(buffer.getStrides()[d] * capacity);
   return next != d ? next : std::nullopt;
 }
 
 void RegionWalk::walkStride(const Extent &extent, Attribute stride) {
   int64_t distance = 0;
   if (auto along = dyn_cast<StrideAttr>(stride)) {
-    BufferOp other = SymbolTable::lookupNearestSymbolFrom<BufferOp>(
-        call, along.getBuffer());
+    BufferOp other =
+        SymbolTable::lookupNearestSymbolFrom<BufferOp>(call, along.getBuffer());
     std::optional<unsigned> only;
     for (auto [d, step] : llvm::enumerate(along.getSteps()))
       if (step != 0)
@@ -170,9 +170,10 @@ bool RegionWalk::addEnds(Touched &touched, unsigned d) {
   std::optional<int64_t> inner = 1;
   for (const Step &step : llvm::reverse(steps[d])) {
     isDense &= step.distance == inner;
-    span = span.with(step.extent, context, [&](AffineExpr part, AffineExpr count) {
-      return part + (count - 1) * step.distance;
-    });
+    span =
+        span.with(step.extent, context, [&](AffineExpr part, AffineExpr count) {
+          return part + (count - 1) * step.distance;
+        });
     auto count = step.extent.asConstant();
     inner = inner && count ? std::optional(*inner * *count) : std::nullopt;
   }
@@ -227,9 +228,8 @@ Touched RegionWalk::run(const bodies::Region &region, bool readsPanels) {
 //===----------------------------------------------------------------------===//
 
 /// Pairs of a task and an element that its call touches.
-static std::optional<Conjunction> relationOf(PhaseOp phase,
-                                             const Touched &touched,
-                                             ProgramOp program) {
+static std::optional<Conjunction>
+relationOf(PhaseOp phase, const Touched &touched, ProgramOp program) {
   Conjunction relation(phase.getRank(), touched.low.size());
   requireSymbols(relation, program);
   SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
@@ -287,7 +287,8 @@ static std::optional<Conjunction> relationOf(PhaseOp phase, AccessAttr access,
 }
 
 /// Whether a flag is 0 in every step, as memory is that nobody has written: it
-/// is kept from one to the next, and no program of the step writes where it lies.
+/// is kept from one to the next, and no program of the step writes where it
+/// lies.
 static bool isNeverSet(BufferOp flag) {
   if (flag.getKind() != BufferKind::persistent ||
       flag.getCarry() != Carry::kept)
@@ -336,8 +337,8 @@ PlanVerifier::touchedBy(PhaseOp phase, CallOp call,
   if (!elements)
     return call.emitError() << "operand '" << operand.name
                             << "' has counts that are not quasi-affine";
-  auto flag = dyn_cast_or_null<AddressAttr>(
-      bodies::operandNamed(call, "accumulate"));
+  auto flag =
+      dyn_cast_or_null<AddressAttr>(bodies::operandNamed(call, "accumulate"));
   bool mayAdd = !flag || !isNeverSet(plan.lookUpBuffer(flag.getBuffer()));
   bool isRead = bodies::isRead(operand.role) &&
                 (operand.role != Role::Accumulated || mayAdd);
@@ -352,13 +353,13 @@ LogicalResult PlanVerifier::verifyRegion(PhaseOp phase, CallOp call,
   const bodies::OperandSignature &operand =
       bodies::signatureOf(bodies::lookUp(call)->kind).operands[region.operand];
   BufferOp buffer = plan.lookUpBuffer(touched.buffer);
-  bool isFlagged = isa_and_nonnull<AddressAttr>(
-      bodies::operandNamed(call, "accumulate"));
+  bool isFlagged =
+      isa_and_nonnull<AddressAttr>(bodies::operandNamed(call, "accumulate"));
   RelationMemo &memo = plan.relations();
   for (bool isWrite : {true, false}) {
     if (!(isWrite ? touched.isWritten : touched.isRead))
       continue;
-    Cut cut = isWrite                        ? Cut::extents
+    Cut cut = isWrite                      ? Cut::extents
               : operand.role == Role::Keys ? Cut::none
                                            : Cut::beyond;
     KnownRelation stated =
@@ -409,8 +410,9 @@ LogicalResult PlanVerifier::verifyScratch(PhaseOp phase, CallOp call,
     auto stride = dyn_cast_or_null<IntegerAttr>(dimension.stride);
     int64_t span, bytes;
     if (!most || (dimension.stride && !stride))
-      return call.emitError() << "'" << name << "' is scratch, but how much of "
-                                                "it is no constant";
+      return call.emitError() << "'" << name
+                              << "' is scratch, but how much of "
+                                 "it is no constant";
     if (*most < 1)
       return success();
     if (__builtin_mul_overflow(*most - 1, stride ? stride.getInt() : dense,
@@ -420,13 +422,13 @@ LogicalResult PlanVerifier::verifyScratch(PhaseOp phase, CallOp call,
       return call.emitError() << "'" << name << "' has 2^60 elements or more";
     dense *= *most;
   }
-  int64_t end = scratch.getOffset() +
-                (last + 1) * int64_t(function.isDouble ? sizeof(double)
-                                                       : sizeof(float));
+  int64_t end =
+      scratch.getOffset() +
+      (last + 1) * int64_t(function.isDouble ? sizeof(double) : sizeof(float));
   if (end > int64_t(program.getScratchBytes()))
-    return call.emitError() << "'" << name << "' takes scratch up to byte "
-                            << end << ", of which the program reserves "
-                            << program.getScratchBytes();
+    return call.emitError()
+           << "'" << name << "' takes scratch up to byte " << end
+           << ", of which the program reserves " << program.getScratchBytes();
   return success();
 }
 
@@ -464,8 +466,8 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
       continue;
     }
     if (llvm::Error error = bodies::checkCall(call))
-      return call.emitError() << "'" << call.getCallee() << "': "
-                              << llvm::toString(std::move(error));
+      return call.emitError() << "'" << call.getCallee()
+                              << "': " << llvm::toString(std::move(error));
     if (failed(verifyPointers(call)))
       return failure();
     for (const bodies::Region &region : bodies::regionsOf(call)) {
@@ -485,8 +487,9 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
   return success();
 }
 
-/// Takes from `open`, pairs of a task of `phase` and an element of `buffer`, what
-/// `later` writes over, if it works on the same copy. False if it may read some.
+/// Takes from `open`, pairs of a task of `phase` and an element of `buffer`,
+/// what `later` writes over, if it works on the same copy. False if it may read
+/// some.
 bool PlanVerifier::passes(PhaseOp phase, BufferOp buffer, PhaseOp later,
                           bool isSameCopy, KnownRelation &open) {
   RelationMemo &memo = plan.relations();

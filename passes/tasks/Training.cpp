@@ -141,7 +141,9 @@ Trainable &Training::trainable(Value value) {
     made.axes = builder.getArrayAttr(parameter.getShardAxes());
   }
   Type stored = typeOf(value).getElementType();
-  made.productFormat = stored.isBF16() ? "bf16" : stored.isF16() ? "f16" : "f32";
+  made.productFormat = stored.isBF16()  ? "bf16"
+                       : stored.isF16() ? "f16"
+                                        : "f32";
   auto type = typeOf(value).withElementType(builder.getF32Type());
   made.weight.type = type;
   std::optional<Kept> parts =

@@ -161,7 +161,8 @@ std::string fuzz::classOf(llvm::StringRef message) {
 
 bool fuzz::isJudged(llvm::StringRef messageClass) {
   static constexpr llvm::StringRef others[] = {
-      // Pointers of calls, and what is behind them; what a body may touch beyond
+      // Pointers of calls, and what is behind them; what a body may touch
+      // beyond
       // a buffer.
       "to which phase '...' states no access",
       "where phase '...' states no such",

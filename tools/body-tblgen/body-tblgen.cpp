@@ -5,7 +5,8 @@
 //   -gen-calls              a class of accessors for the calls of each body
 //   -gen-table              what is known of each body, as data and functions
 //   -gen-reference          docs/reference/bodies.md
-//   -gen-list               -line for each function, with its $name and $operator
+//   -gen-list               -line for each function, with its $name and
+//   $operator
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,21 +29,21 @@ enum class Action { declarations, calls, table, reference, list };
 
 cl::opt<Action> action(
     cl::desc("What to write:"),
-    cl::values(clEnumValN(Action::declarations, "gen-declarations",
-                          "The C declarations of a task library"),
-               clEnumValN(Action::calls, "gen-calls",
-                          "A class of accessors for each body's calls"),
-               clEnumValN(Action::table, "gen-table",
-                          "What is known of each body"),
-               clEnumValN(Action::reference, "gen-reference",
-                          "The reference page"),
-               clEnumValN(Action::list, "gen-list", "A line for each function")),
+    cl::values(
+        clEnumValN(Action::declarations, "gen-declarations",
+                   "The C declarations of a task library"),
+        clEnumValN(Action::calls, "gen-calls",
+                   "A class of accessors for each body's calls"),
+        clEnumValN(Action::table, "gen-table", "What is known of each body"),
+        clEnumValN(Action::reference, "gen-reference", "The reference page"),
+        clEnumValN(Action::list, "gen-list", "A line for each function")),
     cl::Required);
 cl::opt<std::string> prefix("prefix", cl::init("void"),
                             cl::desc("What a declaration begins with"));
-cl::opt<std::string> line("line", cl::init("$operator $name"),
-                          cl::desc("What -gen-list writes of a function, by its "
-                                   "$name and $operator"));
+cl::opt<std::string>
+    line("line", cl::init("$operator $name"),
+         cl::desc("What -gen-list writes of a function, by its "
+                  "$name and $operator"));
 cl::opt<std::string> real("real", cl::init("Real"),
                           cl::desc("The type of a library's numbers"));
 
@@ -89,8 +90,8 @@ public:
     }
     for (StringRef name : record->getValueAsListOfStrings("inPlace"))
       if (!find(name))
-        PrintFatalError(record->getLoc(), "inPlace names '" + name +
-                                              "', which is no operand");
+        PrintFatalError(record->getLoc(),
+                        "inPlace names '" + name + "', which is no operand");
   }
 
   StringRef name() const { return record->getValueAsString("name"); }
@@ -140,8 +141,9 @@ public:
   }
 
   /// A formula as C++, each operand replaced by what `spell` makes of it.
-  std::string translate(StringRef formula,
-                        function_ref<std::string(const Operand &)> spell) const {
+  std::string
+  translate(StringRef formula,
+            function_ref<std::string(const Operand &)> spell) const {
     std::string text;
     while (!formula.empty()) {
       if (!isAlpha(formula.front())) {
@@ -149,8 +151,8 @@ public:
         formula = formula.drop_front();
         continue;
       }
-      StringRef word = formula.take_while(
-          [](char c) { return isAlnum(c) || c == '_'; });
+      StringRef word =
+          formula.take_while([](char c) { return isAlnum(c) || c == '_'; });
       formula = formula.drop_front(word.size());
       if (const Operand *operand = find(word))
         text += spell(*operand);
@@ -296,17 +298,17 @@ void writeTable(const std::vector<Body> &bodies, raw_ostream &os) {
        << "Operands, "
        << (hasAliases ? "k" + body.className() + "InPlace"
                       : std::string("llvm::ArrayRef<llvm::StringLiteral>()"))
-       << ", "
-       << (body.record->getValueAsBit("isProduct") ? "true" : "false")
+       << ", " << (body.record->getValueAsBit("isProduct") ? "true" : "false")
        << "},\n";
   }
   os << "};\n";
   os << "static constexpr FunctionName kFunctions[] = {\n";
   for (const Body &body : bodies)
     for (const Record *variant : body.variants())
-      os << "    {\"" << body.functionName(variant) << "\", Kind::"
-         << body.name() << ", \"" << variant->getValueAsString("suffix")
-         << "\", \"" << variant->getValueAsString("format") << "\"},\n";
+      os << "    {\"" << body.functionName(variant)
+         << "\", Kind::" << body.name() << ", \""
+         << variant->getValueAsString("suffix") << "\", \""
+         << variant->getValueAsString("format") << "\"},\n";
   os << "};\n#endif // GET_BODY_SIGNATURES\n\n#ifdef GET_BODY_TUNINGS\n";
   for (const Body &body : bodies)
     for (const Record *tuning : body.record->getValueAsListOfDefs("tuned"))
@@ -391,15 +393,7 @@ std::string roleText(const Body &body, const Operand &operand) {
                          .Case("Integers", "i32, read")
                          .Case("Flag", "flag")
                          .Case("Scratch", "scratch")
-                         .Case("Stride", "stride")
-                         .Case("Count", "number")
-                         .Case("Number", "real number")
-                         .Case("Choice", "choice")
                          .Default("");
-  if (operand.role() == "Choice")
-    if (StringRef name = operand.record->getValueAsString("enumeration");
-        !name.empty())
-      text = "`" + name.str() + "`";
   if (operand.isNullable())
     text += ", may be null";
   std::vector<StringRef> shape = operand.shape();
@@ -408,8 +402,7 @@ std::string roleText(const Body &body, const Operand &operand) {
     for (auto [i, extent] : enumerate(shape))
       text += (i ? ", " : "") + extent.str();
     text += "]`";
-  } else if (StringRef elements =
-                 operand.record->getValueAsString("elements");
+  } else if (StringRef elements = operand.record->getValueAsString("elements");
              !elements.empty()) {
     text += ": `" + elements.str() + "` elements";
   }
@@ -419,12 +412,31 @@ std::string roleText(const Body &body, const Operand &operand) {
   return text;
 }
 
+/// A call in lines of at most 90 characters.
+void writeOperands(const Body &body, raw_ostream &os) {
+  std::string line = (body.name() + "(").str();
+  size_t indent = line.size();
+  for (auto [i, operand] : enumerate(body.operands)) {
+    std::string next =
+        operand.name + (i + 1 < body.operands.size() ? "," : ")");
+    if (line.size() + next.size() + 1 > 90) {
+      os << line << "\n";
+      line = std::string(indent, ' ');
+    }
+    line += (StringRef(line).ends_with(",") ? " " : "") + next;
+  }
+  os << line << "\n";
+}
+
 void writeReference(const std::vector<Body> &bodies, raw_ostream &os) {
   os << "<!-- Made of codegen/bodies/*.td; do not edit. -->\n\n"
         "# Task bodies\n\n"
         "Each body computes one tile of one operator. Calls in a plan "
         "(`event.call`) name a\nbody and list its operands in this order. The "
-        "conventions that all share, and the\nrules that fix their bits, stand "
+        "table says what is behind each\npointer: how many elements along each "
+        "dimension, `NAME_stride` apart in the\noutermost. The conventions "
+        "that "
+        "all share, and the rules that fix their bits, stand "
         "in\n[codegen/cpu/library/library.h](../../codegen/cpu/library/"
         "library.h).\n";
   std::string operatorName;
@@ -434,10 +446,13 @@ void writeReference(const std::vector<Body> &bodies, raw_ostream &os) {
       os << "\n## " << operatorName << "\n";
     }
     os << "\n### `" << body.name() << "`\n\n" << textOf(body) << "\n\n";
-    os << "| operand | |\n|---|---|\n";
+    os << "```\n";
+    writeOperands(body, os);
+    os << "```\n\n| pointer | |\n|---|---|\n";
     for (const Operand &operand : body.operands)
-      os << "| `" << operand.name << "` | " << roleText(body, operand)
-         << " |\n";
+      if (operand.isPointer())
+        os << "| `" << operand.name << "` | " << roleText(body, operand)
+           << " |\n";
     os << "\n";
     std::vector<Record *> variants = body.variants();
     if (variants.size() > 1) {
@@ -447,7 +462,8 @@ void writeReference(const std::vector<Body> &bodies, raw_ostream &os) {
       });
       os << ".\n";
     }
-    if (auto flops = body.record->getValueAsOptionalString("flops"))
+    if (auto flops = body.record->getValueAsOptionalString("flops");
+        flops && *flops != "0")
       os << "Operations: `" << *flops << "`.\n";
     for (const Record *tuning : body.record->getValueAsListOfDefs("tuned")) {
       os << "Tuned for " << tuning->getValueAsString("target") << " ("

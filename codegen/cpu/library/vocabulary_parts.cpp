@@ -1,7 +1,7 @@
 //===- vocabulary_parts.cpp - losses of ranks with a part of the logits ---===//
 
-#include "codegen/cpu/library/logits.h"
 #include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/logits.h"
 
 using namespace baton::cpu;
 

@@ -66,6 +66,25 @@ TEST(EmitErrors, FunctionThatIsNoTask) {
             "body");
 }
 
+TEST(EmitErrors, AccessesWithoutACall) {
+  std::string plan = planOf("");
+  std::string none = "accesses []";
+  plan.replace(plan.find(none), none.size(),
+               "accesses [#event.access<write @x, (m)[r, p, o] -> (m, 0) to "
+               "(m)[r, p, o] -> (m + 1, 8)>]");
+  EXPECT_EQ(refusal(plan),
+            "phase 'task' has accesses, and no call that makes them");
+}
+
+TEST(EmitErrors, OperandsThatABodyDeclares) {
+  EXPECT_EQ(refusal(planOf("event.call \"clear\" [" X "]")),
+            "phase 'task', call 'clear': has 1 operands, clear takes 2: out, "
+            "columns");
+  EXPECT_EQ(refusal(planOf("event.call \"clear\" [" X ", 1.0 : f32]")),
+            "phase 'task', call 'clear': operand 'columns' is 1.000000e+00 : "
+            "f32, clear takes a count or an i64");
+}
+
 TEST(EmitErrors, NumberOfOperands) {
   EXPECT_EQ(refusal(planOf("event.call \"test_scale\" [" X ", " X "]")),
             "phase 'task', call 'test_scale': has 2 operands, "

@@ -4,7 +4,7 @@
 // rows, lengths, outputs and workers.
 
 // CHECK: event.program @two_layers
-// CHECK-SAME: proof {assumptions = ["task bodies touch only what their accesses state, and the scratch that the program reserves, and write all that they state to write",
+// CHECK-SAME: proof {assumptions = ["other bodies touch only what their accesses state, and the scratch that the program reserves, and write all that they state to write",
 // CHECK-SAME: conflicts = {{[1-9][0-9]*}} : i64
 // CHECK-SAME: status = "proved"}
 event.program @two_layers max_rows 12 max_seq 20 max_outputs 3 {

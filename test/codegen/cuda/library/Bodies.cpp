@@ -9,7 +9,8 @@
 #include "codegen/cuda/library/library.h"
 #include "codegen/cuda/library/sampling.h"
 #include "codegen/cuda/library/training.h"
-// What the library has to have: a function with other parameters is another one.
+// What the library has to have: a function with other parameters is another
+// one.
 #include "codegen/bodies/CudaLibrary.h"
 
 using namespace baton;
