@@ -12,6 +12,9 @@
 using nlohmann::json;
 using namespace baton::event;
 
+static json sourceToJson(SourceAttr source);
+static json shardToJson(ShardAttr shard);
+
 /// Attributes that JSON has no form for become their MLIR text.
 static json toJson(mlir::Attribute attribute) {
   if (!attribute)
@@ -48,6 +51,10 @@ static json toJson(mlir::Attribute attribute) {
       result.push_back(toJson(value));
     return result;
   }
+  if (auto source = mlir::dyn_cast<SourceAttr>(attribute))
+    return sourceToJson(source);
+  if (auto shard = mlir::dyn_cast<ShardAttr>(attribute))
+    return shardToJson(shard);
   if (auto entries = mlir::dyn_cast<mlir::DictionaryAttr>(attribute)) {
     json result = json::object();
     for (mlir::NamedAttribute entry : entries)
@@ -55,6 +62,33 @@ static json toJson(mlir::Attribute attribute) {
     return result;
   }
   return llvm::to_string(attribute);
+}
+
+/// In the words of runtime/weights/description.h.
+static json sourceToJson(SourceAttr source) {
+  json result = {{"sources", toJson(source.getNames())},
+                 {"shape", source.getShape().vec()},
+                 {"transposed", source.getTransposed()}};
+  for (auto [key, value] :
+       {std::pair<const char *, mlir::Attribute>{"blocks", source.getBlocks()},
+        {"plus", source.getPlus()},
+        {"shards", source.getShards()}})
+    if (value)
+      result[key] = toJson(value);
+  return result;
+}
+
+/// In the words of runtime/comm/shards.h.
+static json shardToJson(ShardAttr shard) {
+  json result = {{"dimension", shard.getDimension()},
+                 {"extent", shard.getExtent()},
+                 {"axes", toJson(shard.getAxes())}};
+  for (auto [key, value] : {std::pair<const char *, mlir::Attribute>{
+                                "granularity", shard.getGranularity()},
+                            {"units", shard.getUnits()}})
+    if (value)
+      result[key] = toJson(value);
+  return result;
 }
 
 /// An extent in the words of the metadata: a number, or an expression.
@@ -93,7 +127,19 @@ static json parametersOf(Layouts layouts) {
       auto [place, isNew] = places.try_emplace(parameter.first, result.size());
       if (isNew) {
         ParameterOp op = parameter.op;
-        json entry = toJson(op.getDescription());
+        json entry = json::object();
+        if (WeightForm form = op.getFormAttr()) {
+          entry["kind"] = form.getKind().str();
+          for (mlir::NamedAttribute size : form.getEntries())
+            entry[size.getName().str()] = toJson(size.getValue());
+          entry["dtype"] = llvm::to_string(op.getElement());
+        }
+        for (auto [key, value] : {std::pair<const char *, mlir::Attribute>{
+                                      "parts", op.getSourcesAttr()},
+                                  {"first_layer", op.getFirstLayerAttr()},
+                                  {"layer_step", op.getLayerStepAttr()}})
+          if (value)
+            entry[key] = toJson(value);
         entry["name"] = name.str();
         entry["layers"] = op.getLayers();
         result.push_back(std::move(entry));

@@ -25,10 +25,11 @@ ProgramLayout::ProgramLayout(ProgramOp program, Numbers &numbers)
   llvm::DenseMap<mlir::Attribute, size_t> turns;
   for (mlir::Operation &op : program.getBody().front()) {
     if (auto parameter = mlir::dyn_cast<ParameterOp>(op)) {
-      auto content = mlir::ArrayAttr::get(parameter.getContext(),
-                                          {parameter.getElementAttr(),
-                                           parameter.getLayersAttr(),
-                                           parameter.getDescription()});
+      // All but the name.
+      mlir::NamedAttrList attributes(parameter->getAttrDictionary());
+      attributes.erase(parameter.getSymNameAttrName());
+      mlir::Attribute content =
+          attributes.getDictionary(parameter.getContext());
       auto &alike = numbers.parameters[content];
       size_t turn = turns[content]++;
       if (turn == alike.size()) {

@@ -5,6 +5,7 @@
 #include "codegen/bodies/BodyCosts.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 #include <map>
 
@@ -278,8 +279,7 @@ static event::ParameterOp panelsOf(event::CallOp call) {
     if (!weight)
       continue;
     auto parameter = lookup<event::ParameterOp>(call, weight.getParameter());
-    auto kind = parameter.getDescription().getAs<mlir::StringAttr>("kind");
-    if (kind && kind.getValue() == "panels")
+    if (mlir::isa_and_nonnull<event::PanelsAttr>(parameter.getFormAttr()))
       return parameter;
   }
   return {};
@@ -321,8 +321,7 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
         continue;
       if (std::optional<int64_t> elements = panels.countElements())
         costs.bytes += repeat * *elements * bytesOf(panels.getElement());
-      if (auto dtype = panels.getDescription().getAs<mlir::StringAttr>("dtype"))
-        costs.dtype = dtype.str();
+      costs.dtype = llvm::to_string(panels.getElement());
       double flops = 0;
       for (ArrayRef<int64_t> task : tasksOf(phase, step))
         if (std::optional<bodies::BodyCost> body =

@@ -37,18 +37,14 @@ static void addWeightParts(event::CallOp call, Sentences &reasons) {
     auto parameter =
         mlir::SymbolTable::lookupNearestSymbolFrom<event::ParameterOp>(
             call, weight.getParameter());
-    mlir::DictionaryAttr description = parameter.getDescription();
-    auto kind = description.getAs<mlir::StringAttr>("kind");
-    auto parts = description.getAs<mlir::ArrayAttr>("parts");
-    if (!kind || kind.getValue() != "panels" || !parts || parts.size() < 2)
+    if (!mlir::isa_and_nonnull<event::PanelsAttr>(parameter.getFormAttr()) ||
+        parameter.getSources()->size() < 2)
       continue;
     Sentences names;
-    for (auto part : parts.getAsRange<mlir::DictionaryAttr>())
-      if (auto sources = part.getAs<mlir::ArrayAttr>("sources"))
-        if (auto name = mlir::dyn_cast<mlir::StringAttr>(sources[0]))
-          if (std::string text = "`" + name.str() + "`";
-              !llvm::is_contained(names, text))
-            names.push_back(text);
+    for (auto source : parameter.getSources()->getAsRange<event::SourceAttr>())
+      if (std::string text = "`" + source.getName().str() + "`";
+          !llvm::is_contained(names, text))
+        names.push_back(text);
     reasons.push_back("one product reads its rows once for " + listText(names));
   }
 }

@@ -12,6 +12,8 @@ using namespace baton::event;
 #include "dialects/Event/EventDialect.cpp.inc"
 #include "dialects/Event/EventEnums.cpp.inc"
 
+#include "dialects/Event/EventAttrInterfaces.cpp.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Event/EventAttributes.cpp.inc"
 
@@ -355,32 +357,4 @@ int64_t MessageOp::getHop() {
   int64_t ranks = (*program.getBody().getOps<MeshOp>().begin())
                       .countRanks(ArrayAttr::get(getContext(), getAxisAttr()));
   return sends() == (getPeer() == MessagePeer::next) ? 1 : ranks - 1;
-}
-
-std::optional<int64_t> ParameterOp::countElements() {
-  auto number = [&](StringRef name) -> int64_t {
-    auto entry = getDescription().getAs<IntegerAttr>(name);
-    return entry ? entry.getInt() : 0;
-  };
-  constexpr int64_t lanes = 16, most = int64_t(1) << 48;
-  auto kind = getDescription().getAs<StringAttr>("kind");
-  if (!kind)
-    return std::nullopt;
-  int64_t outer, inner;
-  if (kind == "table") {
-    outer = number("rows"), inner = number("columns");
-  } else {
-    auto interleave = getDescription().getAs<BoolAttr>("interleave");
-    int64_t parts = interleave && interleave.getValue() ? 2 : 1;
-    int64_t n = number("n");
-    if (n < 0 || n > most)
-      return std::nullopt;
-    outer = llvm::alignTo(n / parts, lanes) * parts;
-    inner = kind == "panels" ? number("k") : 1;
-  }
-  int64_t total;
-  if (outer < 1 || inner < 1 || __builtin_mul_overflow(outer, inner, &total) ||
-      total > most)
-    return std::nullopt;
-  return total;
 }

@@ -24,6 +24,8 @@ constexpr unsigned kStepSymbols = 3;
 #include "dialects/Event/EventDialect.h.inc"
 #include "dialects/Event/EventEnums.h.inc"
 
+#include "dialects/Event/EventAttrInterfaces.h.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Event/EventAttributes.h.inc"
 

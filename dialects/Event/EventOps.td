@@ -149,6 +149,97 @@ def Event_NullAttr : Event_Attr<"Null", "null"> {
   let summary = "call operand: the null pointer";
 }
 
+//===----------------------------------------------------------------------===//
+// Weight forms
+//===----------------------------------------------------------------------===//
+
+def Event_WeightForm : AttrInterface<"WeightForm"> {
+  let cppNamespace = "::baton::event";
+  let description = [{
+    How a parameter lies in memory. Tasks take a pointer to an element of one
+    layer; the loader makes the bytes from a checkpoint (runtime/weights).
+  }];
+  let methods = [
+    InterfaceMethod<"What the loader calls it.", "::llvm::StringRef", "getKind">,
+    InterfaceMethod<"Elements of one layer, padding included; nothing if they are more than memory has.",
+                    "::std::optional<int64_t>", "countElements">,
+    InterfaceMethod<"Where the weights of output feature `output` begin, a multiple of 16 where features are packed.",
+                    "::mlir::AffineExpr", "getOffset", (ins "::mlir::AffineExpr":$output)>,
+    InterfaceMethod<"Its sizes, by the names that the loader knows.",
+                    "::llvm::SmallVector<::mlir::NamedAttribute>", "getEntries">
+  ];
+}
+
+class Event_Form<string name, string keyword>
+    : AttrDef<Event_Dialect, name, [DeclareAttrInterfaceMethods<Event_WeightForm>]> {
+  let mnemonic = keyword;
+}
+
+def Event_PanelsAttr : Event_Form<"Panels", "panels"> {
+  let summary = "weight form: 16 output features side by side, for each input feature";
+  let description = [{
+    `#event.panels<96 by 64>` has 96 output features of 64 inputs, as
+    `[ceil(96 / 16)][64][16]`. `alternating`, panels of two weights of half as many
+    outputs take turns.
+  }];
+  let parameters = (ins "int64_t":$outputs, "int64_t":$inputs, DefaultValuedParameter<"bool", "false">:$alternating);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Event_VectorAttr : Event_Form<"Vector", "vector"> {
+  let summary = "weight form: numbers, zeros up to a multiple of 16";
+  let parameters = (ins "int64_t":$size);
+  let assemblyFormat = "`<` $size `>`";
+}
+
+def Event_TableAttr : Event_Form<"Table", "table"> {
+  let summary = "weight form: rows behind one another, as a checkpoint stores them";
+  let description = [{
+    `#event.table<256 by 64>` has 256 rows of 64 elements. Where the checkpoint's
+    bytes will do, they are read in place.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns);
+  let assemblyFormat = "`<` $rows `by` $columns `>`";
+}
+
+def Event_ConstantAttr : Event_Form<"Constant", "constant"> {
+  let summary = "weight form: numbers that the program brings along, zeros up to a multiple of 16";
+  let parameters = (ins "::mlir::DenseF32ArrayAttr":$values);
+  let assemblyFormat = "`<` $values `>`";
+}
+
+def Event_ShardAttr : Event_Attr<"Shard", "shard"> {
+  let summary = "which part of a dimension ranks have, along axes of the mesh";
+  let description = [{
+    Of `extent` indices of `dimension`, cut at multiples of `granularity`. Ranks
+    have as many, or where `units` says so, that many pieces each.
+  }];
+  let parameters = (ins "int64_t":$dimension, "int64_t":$extent, "::mlir::ArrayAttr":$axes,
+                        OptionalParameter<"::mlir::IntegerAttr">:$granularity,
+                        OptionalParameter<"::mlir::ArrayAttr">:$units);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Event_SourceAttr : Event_Attr<"Source", "source"> {
+  let summary = "a tensor of a checkpoint that a parameter is made of";
+  let description = [{
+    `names` are alternatives, in order of preference; `{layer}` stands for the
+    layer's number, `{layer+2}` for two more. `shape` is what the checkpoint has,
+    `transposed` as inputs by outputs. `blocks` is a size, a stride and an offset,
+    where of every `stride` outputs only a block is meant; `plus` is added to each
+    element. With `shards` ranks have parts.
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$names, ArrayRefParameter<"int64_t">:$shape,
+                        "bool":$transposed, OptionalParameter<"::mlir::DenseI64ArrayAttr">:$blocks,
+                        OptionalParameter<"::mlir::FloatAttr">:$plus,
+                        OptionalParameter<"::mlir::ArrayAttr">:$shards);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The first of its names.
+    ::llvm::StringRef getName() const;
+  }];
+}
+
 def Event_TransferAttr : Event_Attr<"Transfer", "transfer"> {
   let summary = "a tensor that ranks exchange: what a rank sends of it, and where it receives it"
                 ", in elements the whole, and what each rank of the group has of it";
@@ -282,21 +373,29 @@ def Event_MeshOp : Event_Op<"mesh", [HasParent<"ProgramOp">]> {
 def Event_ParameterOp : Event_Op<"parameter", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "weights that tasks read";
   let description = [{
-    `description` says how the loader makes the bytes from the checkpoint; it
-    becomes the entry of the executable's metadata. With `layers` above 1 each
-    iteration of the segment has bytes of its own.
+    ```mlir
+    event.parameter @up : bf16 layers 16 as #event.panels<8192 by 2048>
+        from [#event.source<["model.layers.{layer}.mlp.up_proj.weight"] : 8192 by 2048>]
+    ```
+    The loader makes the bytes of its form from `sources`, tensors of the
+    checkpoint. With `layers` above 1 each iteration of the segment has bytes of its
+    own; the i-th is made of the tensors of layer `first_layer + i * layer_step`.
 
     **Constraints:**
     - `layers` is at least 1
-    - elements are numbers of whole bytes, as the description's `dtype` says if it is there
+    - elements are numbers of whole bytes
+    - a form has sources, unless it is a constant; without a form there are none
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$element, I64Attr:$layers,
-                       DictionaryAttr:$description);
-  let assemblyFormat = "$sym_name `:` $element `layers` $layers $description attr-dict";
+                       OptionalAttr<Event_WeightForm>:$form,
+                       OptionalAttr<TypedArrayAttrBase<Event_SourceAttr, "tensors of a checkpoint">>:$sources,
+                       OptionalAttr<I64Attr>:$first_layer, OptionalAttr<I64Attr>:$layer_step);
+  let assemblyFormat = [{
+    $sym_name `:` $element `layers` $layers (`as` $form^)? (`from` $sources^)? attr-dict
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Elements of one layer, padding included, as far as the description of
-    /// the loader's form says.
+    /// Elements of one layer, padding included, as far as its form says.
     ::std::optional<int64_t> countElements();
   }];
 }

@@ -107,13 +107,12 @@ LogicalResult ParameterOp::verify() {
   if (!isNumberOfWholeBytes(element))
     return emitOpError() << "has elements of type " << element
                          << ", expected numbers of whole bytes";
-  if (auto dtype = getDescription().getAs<StringAttr>("dtype")) {
-    std::string name;
-    llvm::raw_string_ostream(name) << element;
-    if (dtype != name)
-      return emitOpError() << "has elements of type " << element
-                           << ", but its description says " << dtype;
-  }
+  bool isMade = getFormAttr() && !isa<ConstantAttr>(getFormAttr());
+  bool hasSources = getSources() && !getSources()->empty();
+  if (isMade != hasSources)
+    return emitOpError() << (isMade ? "has no sources of its form"
+                                    : "has sources, and no form that is made "
+                                      "of them");
   return success();
 }
 

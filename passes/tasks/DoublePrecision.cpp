@@ -125,11 +125,6 @@ LogicalResult tasks::makeDouble(ProgramOp program) {
     if (!parameter.getElement().isF32())
       continue;
     parameter.setElement(f64);
-    NamedAttrList description(parameter.getDescription());
-    if (description.get("dtype"))
-      description.set("dtype", builder.getStringAttr("f64"));
-    parameter.setDescriptionAttr(
-        description.getDictionary(builder.getContext()));
   }
   program.walk([&](CallOp call) {
     ::makeDouble(call, !bodies.contains(call.getCallee()));

@@ -472,9 +472,11 @@ View PlanBuilder::tokens(Location location) {
 
 event::ParameterOp PlanBuilder::parameter(StringRef name, Type element,
                                           int64_t layers,
-                                          DictionaryAttr description,
+                                          event::WeightForm form,
+                                          const WeightSources &sources,
                                           Location location) {
   return builder.create<event::ParameterOp>(
       location, builder.getStringAttr(name), TypeAttr::get(element),
-      builder.getI64IntegerAttr(layers), description);
+      builder.getI64IntegerAttr(layers), form, sources.parts,
+      sources.firstLayer, sources.layerStep);
 }

@@ -24,6 +24,12 @@ constexpr int64_t kPanel = 16;
 /// Positions that attention computes on their own before it merges them.
 constexpr int64_t kAttentionBlock = 64;
 
+/// What the loader makes a parameter of; see event.parameter.
+struct WeightSources {
+  mlir::ArrayAttr parts;
+  mlir::IntegerAttr firstLayer, layerStep;
+};
+
 class PlanBuilder;
 
 /// What a phase states of an access beside its box.
@@ -184,7 +190,8 @@ public:
   View tokens(mlir::Location location);
 
   event::ParameterOp parameter(llvm::StringRef name, mlir::Type element,
-                               int64_t layers, mlir::DictionaryAttr description,
+                               int64_t layers, event::WeightForm form,
+                               const WeightSources &sources,
                                mlir::Location location);
 
   /// The extent of a model dimension, and its upper bound.

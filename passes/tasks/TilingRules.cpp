@@ -67,21 +67,17 @@ int64_t Tiler::layersOf(ValueRange weights) const {
   return 1;
 }
 
-DictionaryAttr tasks::describeShard(model::ShardAttr shard, int64_t more) {
+event::ShardAttr tasks::describeShard(model::ShardAttr shard, int64_t more) {
   Builder builder(shard.getContext());
-  SmallVector<NamedAttribute> entries = {
-      builder.getNamedAttr(
-          "dimension", builder.getI64IntegerAttr(shard.getDimension() + more)),
-      builder.getNamedAttr("extent",
-                           builder.getI64IntegerAttr(shard.getExtent())),
-      builder.getNamedAttr("axes", shard.getAxes())};
+  IntegerAttr granularity;
+  ArrayAttr units;
   if (!shard.getUnits().empty()) {
-    entries.push_back(builder.getNamedAttr(
-        "granularity", builder.getI64IntegerAttr(shard.getGranularity())));
-    entries.push_back(builder.getNamedAttr(
-        "units", builder.getI64ArrayAttr(shard.getUnits())));
+    granularity = builder.getI64IntegerAttr(shard.getGranularity());
+    units = builder.getI64ArrayAttr(shard.getUnits());
   }
-  return builder.getDictionaryAttr(entries);
+  return event::ShardAttr::get(shard.getContext(), shard.getDimension() + more,
+                               shard.getExtent(), shard.getAxes(), granularity,
+                               units);
 }
 
 ArrayAttr tasks::describeShards(model::ParameterOp parameter, int64_t more) {
@@ -91,105 +87,78 @@ ArrayAttr tasks::describeShards(model::ParameterOp parameter, int64_t more) {
   return ArrayAttr::get(parameter.getContext(), shards);
 }
 
-DictionaryAttr Tiler::describe(ValueRange weights) const {
+WeightSources Tiler::sourcesOf(ValueRange weights) const {
   Builder builder(plan.context());
   SmallVector<Attribute> parts;
   for (Value weight : weights)
-    for (model::ParameterOp part : partsOf(weight)) {
-      SmallVector<NamedAttribute> entries = {
-          builder.getNamedAttr("shape",
-                               builder.getI64ArrayAttr(part.getStoredShape())),
-          builder.getNamedAttr("sources", part.getSources()),
-          builder.getNamedAttr("transposed",
-                               builder.getBoolAttr(part.getTransposed()))};
-      if (DenseI64ArrayAttr blocks = part.getBlocksAttr())
-        entries.push_back(builder.getNamedAttr("blocks", blocks));
-      if (!part.getPlus().isZero())
-        entries.push_back(builder.getNamedAttr("plus", part.getPlusAttr()));
-      if (part.getShards())
-        entries.push_back(builder.getNamedAttr("shards", describeShards(part)));
-      parts.push_back(builder.getDictionaryAttr(entries));
-    }
-  SmallVector<NamedAttribute> entries = {
-      builder.getNamedAttr("parts", builder.getArrayAttr(parts))};
+    for (model::ParameterOp part : partsOf(weight))
+      parts.push_back(event::SourceAttr::get(
+          plan.context(), part.getSources(), part.getStoredShape(),
+          part.getTransposed(), part.getBlocksAttr(),
+          part.getPlus().isZero() ? FloatAttr() : part.getPlusAttr(),
+          part.getShards() ? describeShards(part) : ArrayAttr()));
+  WeightSources sources{builder.getArrayAttr(parts), {}, {}};
   if (model::StackOp op = stack) {
-    entries.push_back(builder.getNamedAttr(
-        "first_layer", builder.getI64IntegerAttr(op.getFirstLayer())));
-    entries.push_back(builder.getNamedAttr(
-        "layer_step", builder.getI64IntegerAttr(op.getLayersPerIteration())));
+    sources.firstLayer = builder.getI64IntegerAttr(op.getFirstLayer());
+    sources.layerStep = builder.getI64IntegerAttr(op.getLayersPerIteration());
+  }
+  return sources;
+}
+
+DictionaryAttr Tiler::describe(ValueRange weights) const {
+  Builder builder(plan.context());
+  WeightSources sources = sourcesOf(weights);
+  SmallVector<NamedAttribute> entries = {
+      builder.getNamedAttr("parts", sources.parts)};
+  if (sources.firstLayer) {
+    entries.push_back(builder.getNamedAttr("first_layer", sources.firstLayer));
+    entries.push_back(builder.getNamedAttr("layer_step", sources.layerStep));
   }
   return builder.getDictionaryAttr(entries);
 }
 
-event::ParameterOp Tiler::make(StringRef kind, StringRef name,
-                               ValueRange weights,
-                               ArrayRef<NamedAttribute> more) {
-  Builder builder(plan.context());
-  SmallVector<NamedAttribute> entries(more);
-  entries.push_back(builder.getNamedAttr("kind", builder.getStringAttr(kind)));
-  llvm::append_range(entries, describe(weights));
-  DictionaryAttr description = builder.getDictionaryAttr(entries);
-  event::ParameterOp &parameter = made[description];
-  if (!parameter) {
-    Type element = kind == "vector" ? builder.getF32Type()
-                                    : typeOf(weights.front()).getElementType();
+event::ParameterOp Tiler::make(StringRef name, ValueRange weights, Type element,
+                               event::WeightForm form) {
+  DictionaryAttr description = describe(weights);
+  event::ParameterOp &parameter = made[ArrayAttr::get(
+      plan.context(), {form, TypeAttr::get(element), description})];
+  if (!parameter)
     parameter =
-        plan.parameter(plan.uniqueName(name), element, layersOf(weights),
-                       description, weights.front().getLoc());
-  }
+        plan.parameter(plan.uniqueName(name), element, layersOf(weights), form,
+                       sourcesOf(weights), weights.front().getLoc());
   return parameter;
 }
 
 event::ParameterOp Tiler::panels(StringRef name, ValueRange weights,
-                                 bool interleave) {
-  Builder builder(plan.context());
+                                 bool alternating) {
   model::StepTensorType type = typeOf(weights.front());
-  int64_t columns = 0;
+  int64_t outputs = 0;
   for (Value weight : weights)
-    columns += typeOf(weight).getDimension(0);
-  return make(
-      "panels", name, weights,
-      {builder.getNamedAttr(
-           "dtype", builder.getStringAttr(elementName(type.getElementType()))),
-       builder.getNamedAttr("k",
-                            builder.getI64IntegerAttr(type.getDimension(1))),
-       builder.getNamedAttr("n", builder.getI64IntegerAttr(columns)),
-       builder.getNamedAttr("interleave", builder.getBoolAttr(interleave))});
+    outputs += typeOf(weight).getDimension(0);
+  return make(name, weights, type.getElementType(),
+              event::PanelsAttr::get(plan.context(), outputs,
+                                     type.getDimension(1), alternating));
 }
 
 event::ParameterOp Tiler::table(StringRef name, Value weight) {
-  Builder builder(plan.context());
   model::StepTensorType type = typeOf(weight);
-  return make(
-      "table", name, weight,
-      {builder.getNamedAttr(
-           "dtype", builder.getStringAttr(elementName(type.getElementType()))),
-       builder.getNamedAttr("rows",
-                            builder.getI64IntegerAttr(type.getDimension(0))),
-       builder.getNamedAttr("columns",
-                            builder.getI64IntegerAttr(type.getDimension(1)))});
+  return make(name, weight, type.getElementType(),
+              event::TableAttr::get(plan.context(), type.getDimension(0),
+                                    type.getDimension(1)));
 }
 
 event::ParameterOp Tiler::vector(StringRef name, Value weight) {
-  Builder builder(plan.context());
-  return make("vector", name, weight,
-              {builder.getNamedAttr("dtype", builder.getStringAttr("f32")),
-               builder.getNamedAttr("n", builder.getI64IntegerAttr(
-                                             typeOf(weight).getDimension(0)))});
+  return make(
+      name, weight, Float32Type::get(plan.context()),
+      event::VectorAttr::get(plan.context(), typeOf(weight).getDimension(0)));
 }
 
 event::ParameterOp Tiler::constants(StringRef name, ArrayRef<float> values,
                                     Location location) {
-  Builder builder(plan.context());
-  return plan.parameter(
-      plan.uniqueName(name), builder.getF32Type(), 1,
-      builder.getDictionaryAttr(
-          {builder.getNamedAttr("kind", builder.getStringAttr("constant")),
-           builder.getNamedAttr("dtype", builder.getStringAttr("f32")),
-           builder.getNamedAttr("n", builder.getI64IntegerAttr(values.size())),
-           builder.getNamedAttr("values",
-                                builder.getDenseF32ArrayAttr(values))}),
-      location);
+  auto numbers = DenseF32ArrayAttr::get(plan.context(), values);
+  return plan.parameter(plan.uniqueName(name), Float32Type::get(plan.context()),
+                        1, event::ConstantAttr::get(plan.context(), numbers),
+                        {}, location);
 }
 
 std::string tasks::checkTileSizes(ArrayRef<int64_t> sizes) {
@@ -434,7 +403,7 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   int64_t k = x.type.getDimension(1), n = out.type.getDimension(1);
   int64_t width = tiler.columnsOf(op, sizes.linearColumns);
   event::ParameterOp panels =
-      tiler.panels(name + ".weight", op.getWeight(), /*interleave=*/false);
+      tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
 
   PhaseBuilder phase = tiler.plan.phase(
       name, op.getLoc(), {tiles.extent, tiler.plan.constant(ceilDiv(n, width))},
@@ -452,7 +421,9 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
     bias = phase.weight(tiler.vector(name + ".bias", op.getBias()), column);
   phase.call(bodyFor("linear", panels),
              {phase.address(out, box), phase.stride(out, 0), input.pointer,
-              input.stride, phase.weight(panels, column * k), bias,
+              input.stride,
+              phase.weight(panels, panels.getFormAttr().getOffset(column)),
+              bias,
               residual.buffer ? phase.address(residual, box) : phase.null(),
               residual.buffer ? phase.stride(residual, 0) : phase.integer(0),
               tiles.count(phase), phase.integer(k),
@@ -475,7 +446,7 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
   int64_t width = tiler.columnsOf(
       op, std::max(kPanel, sizes.linearColumns / 2 / kPanel * kPanel));
   event::ParameterOp panels = tiler.panels(
-      name + ".weight", {op.getGate(), op.getUp()}, /*interleave=*/true);
+      name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
 
   PhaseBuilder phase = tiler.plan.phase(
       name, op.getLoc(), {tiles.extent, tiler.plan.constant(ceilDiv(n, width))},
@@ -495,8 +466,9 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
   }
   phase.call(bodyFor("gated_linear", panels),
              {phase.address(out, box), phase.stride(out, 0), input.pointer,
-              input.stride, phase.weight(panels, column * (2 * k)), gateBias,
-              upBias, tiles.count(phase), phase.integer(k),
+              input.stride,
+              phase.weight(panels, panels.getFormAttr().getOffset(column)),
+              gateBias, upBias, tiles.count(phase), phase.integer(k),
               phase.count({phase.constant(width), phase.constant(n) - column}),
               phase.integer32(static_cast<int32_t>(op.getActivation()))});
   return success();

@@ -66,7 +66,7 @@ public:
 
   /// Parameters, made once for each way in which they are stored.
   event::ParameterOp panels(llvm::StringRef name, mlir::ValueRange weights,
-                            bool interleave);
+                            bool alternating);
   event::ParameterOp table(llvm::StringRef name, mlir::Value weight);
   event::ParameterOp vector(llvm::StringRef name, mlir::Value weight);
   event::ParameterOp constants(llvm::StringRef name,
@@ -75,12 +75,12 @@ public:
 
   /// What the loader makes a parameter of, and its layers' numbers.
   mlir::DictionaryAttr describe(mlir::ValueRange weights) const;
+  WeightSources sourcesOf(mlir::ValueRange weights) const;
   int64_t layersOf(mlir::ValueRange weights) const;
 
 private:
-  event::ParameterOp make(llvm::StringRef kind, llvm::StringRef name,
-                          mlir::ValueRange weights,
-                          llvm::ArrayRef<mlir::NamedAttribute> more);
+  event::ParameterOp make(llvm::StringRef name, mlir::ValueRange weights,
+                          mlir::Type element, event::WeightForm form);
   llvm::DenseMap<mlir::Attribute, event::ParameterOp> made;
 };
 
@@ -108,7 +108,7 @@ std::string nameOf(mlir::Operation *op);
 
 /// What the runtime is told of shards (runtime/comm/shards.h), as those of a
 /// tensor with so many dimensions `more` before the parameter's.
-mlir::DictionaryAttr describeShard(model::ShardAttr shard, int64_t more = 0);
+event::ShardAttr describeShard(model::ShardAttr shard, int64_t more = 0);
 mlir::ArrayAttr describeShards(model::ParameterOp parameter, int64_t more = 0);
 
 /// f32, bf16, f16 or f64.

@@ -24,7 +24,7 @@ namespace {
 /// the same word.
 constexpr const char *kRing = R"mlir(
 event.program @ring max_rows 8 max_seq 64 max_outputs 4 proof {status = "proved"} {
-  event.parameter @w : i64 layers 3 {kind = "raw"}
+  event.parameter @w : i64 layers 3
   event.storage @sa bytes 64
   event.storage @sb bytes 64
   event.storage @history bytes 1536

@@ -13,7 +13,10 @@ using nlohmann::json;
 static constexpr const char *kPlan = R"mlir(
 event.program @p max_rows 16 max_seq 32 max_outputs 4 proof {status = "proved", assumptions = ["one", "two"]}
     attributes {scratch_bytes = 4096 : i64} {
-  event.parameter @w : f32 layers 2 {kind = "panels", sources = ["a.weight", "b.weight"], rows = 12 : i64, scale = 0.5 : f64, transposed = true, table = array<f32: 1.0, 0.25>, shape = array<i64: 3, 4>}
+  event.parameter @w : f32 layers 2 as #event.panels<12 by 4 alternating>
+      from [#event.source<["a.weight", "b.weight"] : 4 by 12 transposed blocks array<i64: 2, 4, 2> plus 5.000000e-01 : f64
+                          shards [#event.shard<dimension = 0, extent = 12, axes = ["tp"], granularity = 2, units = [3, 3]>]>]
+      {first_layer = 1, layer_step = 2}
   event.parameter @v : bf16 layers 1 {}
   event.storage @s0 bytes 768
   event.storage @s1 bytes 4096
@@ -51,9 +54,12 @@ TEST(Metadata, DescribesThePlan) {
   json expected = json::parse(R"json({
     "max_rows": 16, "max_seq": 32, "max_outputs": 4, "scratch_bytes": 4096,
     "parameters": [
-      {"name": "w", "layers": 2, "kind": "panels",
-       "sources": ["a.weight", "b.weight"], "rows": 12, "scale": 0.5,
-       "transposed": true, "table": [1.0, 0.25], "shape": [3, 4]},
+      {"name": "w", "layers": 2, "kind": "panels", "dtype": "f32", "n": 12,
+       "k": 4, "interleave": true, "first_layer": 1, "layer_step": 2,
+       "parts": [{"sources": ["a.weight", "b.weight"], "shape": [4, 12],
+                  "transposed": true, "blocks": [2, 4, 2], "plus": 0.5,
+                  "shards": [{"dimension": 0, "extent": 12, "axes": ["tp"],
+                              "granularity": 2, "units": [3, 3]}]}]},
       {"name": "v", "layers": 1}],
     "storages": [{"name": "s0", "bytes": 768, "kind": "transient"},
                  {"name": "s1", "bytes": 4096, "kind": "state"}],

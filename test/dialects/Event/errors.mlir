@@ -52,10 +52,26 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
-// parameter: elements as the description says
+// parameter: a form has sources
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
-  // expected-error @+1 {{has elements of type 'f32', but its description says "bf16"}}
-  event.parameter @w : f32 layers 1 {dtype = "bf16"}
+  // expected-error @+1 {{has no sources of its form}}
+  event.parameter @w : f32 layers 1 as #event.panels<16 by 8>
+}
+
+// -----
+
+// parameter: sources have a form
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has sources, and no form that is made of them}}
+  event.parameter @w : f32 layers 1 from [#event.source<["w"] : 16 by 8>]
+}
+
+// -----
+
+// parameter: a source has a name
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{expected names of tensors}}
+  event.parameter @w : f32 layers 1 as #event.vector<16> from [#event.source<[] : 16>]
 }
 
 // -----

@@ -4,8 +4,17 @@
 
 // CHECK-LABEL: event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "by hand"} attributes {scratch_bytes = 128 : i64}
 event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "by hand"} attributes {scratch_bytes = 128 : i64} {
-  // CHECK: event.parameter @w : bf16 layers 2 {kind = "panels"}
-  event.parameter @w : bf16 layers 2 {kind = "panels"}
+  // CHECK: event.parameter @w : bf16 layers 2 as #event.panels<32 by 8 alternating> from [#event.source<["w"] : 8 by 16 transposed>, #event.source<["v", "u"] : 16 by 8 blocks array<i64: 8, 16, 0> plus 1.000000e+00 : f32 shards [#event.shard<dimension = 0, extent = 16, axes = ["tp"]>]>] {first_layer = 0 : i64, layer_step = 1 : i64}
+  event.parameter @w : bf16 layers 2 as #event.panels<32 by 8 alternating>
+      from [#event.source<["w"] : 8 by 16 transposed>,
+            #event.source<["v", "u"] : 16 by 8 blocks array<i64: 8, 16, 0> plus 1.0 : f32 shards [#event.shard<dimension = 0, extent = 16, axes = ["tp"]>]>]
+      {first_layer = 0 : i64, layer_step = 1 : i64}
+  // CHECK: event.parameter @table : f32 layers 1 as #event.table<4 by 8> from [#event.source<["t"] : 4 by 8>]
+  event.parameter @table : f32 layers 1 as #event.table<4 by 8> from [#event.source<["t"] : 4 by 8>]
+  // CHECK: event.parameter @vector : f32 layers 1 as #event.vector<8> from [#event.source<["b"] : 8>]
+  event.parameter @vector : f32 layers 1 as #event.vector<8> from [#event.source<["b"] : 8>]
+  // CHECK: event.parameter @constant : f32 layers 1 as #event.constant<[1.000000e+00, 2.500000e-01]>
+  event.parameter @constant : f32 layers 1 as #event.constant<[1.0, 0.25]>
   // CHECK: event.storage @s bytes 768
   event.storage @s bytes 768
   event.storage @cache bytes 2048

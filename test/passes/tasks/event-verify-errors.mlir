@@ -572,7 +572,7 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // A pointer before its parameter.
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
-  event.parameter @w : f32 layers 1 {kind = "vector", dtype = "f32", n = 20}
+  event.parameter @w : f32 layers 1 as #event.vector<20> from [#event.source<["w"] : 20>]
   event.segment "s" repeat 1 {
     event.phase "a" grid affine_map<()[rows, past, outputs] -> (rows)> capacity [4] accesses [] {
       // expected-error @+1 {{starts at -}}

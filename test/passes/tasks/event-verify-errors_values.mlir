@@ -85,7 +85,7 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // More iterations than copies of a weight.
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
-  event.parameter @w : f32 layers 2 {kind = "panels"}
+  event.parameter @w : f32 layers 2
   event.storage @xs bytes 64
   event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 4)> capacity [4, 4] strides [4, 1] in @xs
   event.tensor @e shape affine_map<()[rows, past, outputs] -> (rows)> capacity [4] count affine_map<()[rows, past, outputs] -> (1)>

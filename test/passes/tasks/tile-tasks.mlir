@@ -10,8 +10,7 @@
 
 // Weights that name a layer have one set of bytes for each iteration; a concat
 // of parameters is one parameter of several parts.
-// CHECK: event.parameter @linear.weight : bf16 layers 3
-// CHECK-SAME: n = 64
+// CHECK: event.parameter @linear.weight : bf16 layers 3 as #event.panels<64 by 32>
 // CHECK-SAME: parts = [{shape = [32, 32], sources = ["h.{layer}.q"], transposed = false}, {shape = [32, 32], sources = ["h.{layer}.kv"], transposed = false}]
 // States have a copy for each iteration; heads lie apart. Keys and values that
 // only attention reads lie in panels of 16 positions, values by 16 columns.

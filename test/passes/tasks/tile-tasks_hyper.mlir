@@ -7,8 +7,8 @@
 // RUN: cat %optimizers/sgd.mlir %examples/hyper-connections.mlir | baton-opt --training-form --differentiate --cse --canonicalize --tile-tasks="max-rows=16 plain-rows=4 max-outputs=2" | FileCheck %s --check-prefix=TRAIN
 
 // Matrices are stored as they are, in one piece for each layer.
-// CHECK-DAG: event.parameter @hyper_enter.phi : f32 layers 3 {{.*}}columns = 64{{.*}}kind = "table"{{.*}}rows = 8
-// CHECK-DAG: event.parameter @hyper_enter.scale : f32 layers 3 {{.*}}kind = "vector"
+// CHECK-DAG: event.parameter @hyper_enter.phi : f32 layers 3 as #event.table<8 by 64>
+// CHECK-DAG: event.parameter @hyper_enter.scale : f32 layers 3 as #event.vector<
 
 // The carried value has all streams of a row.
 // CHECK-DAG: event.buffer @carried transient : f32 {{.*}} capacity [16, 64]

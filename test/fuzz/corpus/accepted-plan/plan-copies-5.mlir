@@ -12,7 +12,7 @@ module {
   event.program @uneven max_rows 8 max_seq 8 max_outputs 8 proof {assumptions = ["task bodies touch only what their accesses state, and the scratch that the program reserves", "every worker has a thread of its own, which is scheduled again and again", "all workers meet between two steps"], conflicts = 7 : i64, status = "proved"} {
     event.buffer @tokens input : i32 extents #map capacity [8] strides [1]
     event.buffer @embedding transient : f32 extents #map1 capacity [8, 4] strides [16, 1] in @tanh_memory
-    event.parameter @embedding.table : f32 layers 1 {columns = 4 : i64, dtype = "f32", kind = "table", parts = [{shape = [4, 4], sources = ["t"], transposed = false}], rows = 4 : i64}
+    event.parameter @embedding.table : f32 layers 1 as #event.table<4 by 4> from [#event.source<["t"] : 4 by 4>]
     event.storage @reshape_memory bytes 512
     event.buffer @reshape transient : f32 extents #map2 capacity [8, 8] strides [16, 1] in @reshape_memory
     event.storage @tanh_memory bytes 512
