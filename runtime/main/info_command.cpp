@@ -51,7 +51,7 @@ std::vector<MemoryNeeds> memory_needs(const Metadata &metadata) {
     for (const ParameterDescription &parameter :
          parse_parameters(metadata.json, rank))
       if (!parameter.is_elsewhere)
-        needs.weights += parameter.layer_bytes() * parameter.layers;
+        needs.weights += parameter.form->layer_bytes() * parameter.layers;
     auto add = [&](const StorageDescription &storage, uint64_t bytes) {
       (storage.state        ? needs.kv
        : storage.persistent ? needs.persistent

@@ -4,13 +4,11 @@
 
 #include "runtime/error.h"
 #include "runtime/weights/message.h"
-#include "runtime/weights/packing.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <optional>
-#include <regex>
 
 namespace baton {
 
@@ -19,18 +17,6 @@ namespace {
 [[noreturn]] void fail(const std::string &name, const std::string &what) {
   throw Error("parameter " + quote_name(name) + " of the compiled program " +
               what);
-}
-
-/// The product of sizes that are all positive; refuses one beyond 2^48, above
-/// which no machine of today has memory and sums could overflow.
-uint64_t checked_product(const std::string &name,
-                         std::initializer_list<uint64_t> sizes) {
-  uint64_t product = 1;
-  for (uint64_t size : sizes)
-    if (size == 0 || __builtin_mul_overflow(product, size, &product) ||
-        product >> 48)
-      fail(name, "has an impossible size");
-  return product;
 }
 
 /// JSON that was built rather than read holds signed integers too.
@@ -98,124 +84,31 @@ ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
   return result;
 }
 
-void check_panels(const ParameterDescription &parameter, bool vector) {
-  uint64_t outputs = 0;
-  for (const ParameterPart &part : parameter.parts) {
-    bool fits = vector
-                    ? part.shape.size() == 1 && !part.transposed
-                    : part.shape.size() == 2 && part.room_inputs == parameter.k;
-    if (!fits || part.outputs() > parameter.n - outputs)
-      fail(parameter.name,
-           "has a part of shape " + shape_text(part.shape) +
-               " that does not fit k = " + std::to_string(parameter.k) +
-               ", n = " + std::to_string(parameter.n));
-    outputs += part.outputs();
-  }
-  if (outputs != parameter.n)
-    fail(parameter.name,
-         "has parts of " + std::to_string(outputs) +
-             " outputs, but n = " + std::to_string(parameter.n));
-  if (parameter.interleave &&
-      (parameter.parts.size() != 2 ||
-       parameter.parts[0].outputs() != parameter.parts[1].outputs()))
-    fail(parameter.name, "interleaves something else than two equal parts");
-}
-
 ParameterDescription parse_parameter(const nlohmann::json &object,
                                      const Mesh &mesh, uint32_t rank) {
   ParameterDescription result;
   result.name = object.at("name").get<std::string>();
-  std::string kind = object.at("kind").get<std::string>();
   std::optional<DataType> type =
       parse_program_type(object.at("dtype").get<std::string>());
   if (!type)
     fail(result.name, "has the unknown dtype " +
                           quote_name(object.at("dtype").get<std::string>()));
-  result.type = *type;
   result.layers = unsigned_or(object, "layers", 1);
   result.first_layer = unsigned_or(object, "first_layer", 0);
   result.layer_step = unsigned_or(object, "layer_step", 1);
-  checked_product(result.name, {result.layers, result.first_layer + 1,
-                                result.layer_step + 1});
   if (object.contains("parts"))
     for (const nlohmann::json &part : object.at("parts"))
       result.parts.push_back(parse_part(result.name, part, mesh, rank));
-  bool is_wide = result.type == DataType::F64;
-  if (is_wide && kind != "constant")
-    fail(result.name, "is no constant, but of the dtype f64");
-  bool only_f32 = kind == "vector" || kind == "constant";
-  if (only_f32 && !is_wide && result.type != DataType::F32)
-    fail(result.name, "is a " + kind + " of another dtype than f32");
-
-  if (kind == "panels" || kind == "vector") {
-    result.kind = ParameterKind::Panels;
-    result.k = kind == "vector" ? 1 : unsigned_or(object, "k", {});
-    result.n = unsigned_or(object, "n", {});
-    result.interleave = object.value("interleave", false);
-    // Twice the lanes: two interleaved parts are each padded by themselves.
-    checked_product(result.name,
-                    {result.layers, result.k, result.n, 2 * panel_lanes, 4});
-    check_panels(result, kind == "vector");
-  } else if (kind == "table") {
-    result.kind = ParameterKind::Table;
-    result.rows = unsigned_or(object, "rows", {});
-    result.columns = unsigned_or(object, "columns", {});
-    checked_product(result.name,
-                    {result.layers, result.rows, result.columns, 4});
-    if (result.parts.size() != 1 || result.parts[0].transposed ||
-        result.parts[0].blocks.size != result.parts[0].blocks.stride ||
-        result.parts[0].shape.size() != 2 ||
-        result.parts[0].room_outputs != result.rows ||
-        result.parts[0].room_inputs != result.columns)
-      fail(result.name, "is a table, but not made of one part of shape " +
-                            shape_text({result.rows, result.columns}));
-  } else if (kind == "constant") {
-    result.kind = ParameterKind::Constant;
-    result.n = unsigned_or(object, "n", {});
-    checked_product(result.name, {result.layers, result.n, panel_lanes, 4});
-    result.values = object.at("values").get<std::vector<float>>();
-    if (result.values.size() != result.n)
-      fail(result.name, "has " + std::to_string(result.values.size()) +
-                            " values, but n = " + std::to_string(result.n));
-  } else {
-    fail(result.name, "has the unknown kind " + quote_name(kind));
-  }
+  FormDescription description{result.name, *type, result.layers, result.parts,
+                              object};
+  description.check_product(
+      {result.layers, result.first_layer + 1, result.layer_step + 1});
+  result.form =
+      WeightForm::parse(object.at("kind").get<std::string>(), description);
   return result;
 }
 
 } // namespace
-
-std::vector<std::string> ParameterPart::names(uint64_t layer) const {
-  // {layer} or {layer+2}
-  static const std::regex placeholder("\\{layer(?:\\+([0-9]{1,6}))?\\}");
-  std::vector<std::string> result;
-  for (const std::string &source : sources) {
-    std::string name;
-    auto rest = source.cbegin();
-    for (std::sregex_iterator match(source.begin(), source.end(), placeholder),
-         end;
-         match != end; ++match) {
-      name.append(rest, (*match)[0].first);
-      uint64_t more = (*match)[1].matched ? std::stoull((*match)[1]) : 0;
-      name += std::to_string(layer + more);
-      rest = (*match)[0].second;
-    }
-    result.push_back(name.append(rest, source.cend()));
-  }
-  return result;
-}
-
-uint64_t ParameterDescription::layer_bytes() const {
-  switch (kind) {
-  case ParameterKind::Panels:
-    return panel_count(n, interleave) * panel_lanes * k * bytes_of(type);
-  case ParameterKind::Table:
-    return rows * columns * bytes_of(type);
-  case ParameterKind::Constant:
-    return panel_count(n, false) * panel_lanes * bytes_of(type);
-  }
-  __builtin_unreachable();
-}
 
 std::vector<ParameterDescription>
 parse_parameters(const nlohmann::json &description, uint32_t rank) {

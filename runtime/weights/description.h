@@ -35,9 +35,7 @@
 #ifndef BATON_RUNTIME_WEIGHTS_DESCRIPTION_H
 #define BATON_RUNTIME_WEIGHTS_DESCRIPTION_H
 
-#include "runtime/comm/shards.h"
-#include "runtime/weights/data_type.h"
-#include "runtime/weights/packing.h"
+#include "runtime/weights/form.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -47,59 +45,15 @@
 
 namespace baton {
 
-enum class ParameterKind { Panels, Table, Constant };
-
-/// One tensor of the checkpoint, per layer.
-struct ParameterPart {
-  std::vector<std::string> sources;
-  /// What the checkpoint must hold.
-  std::vector<uint64_t> shape;
-  /// Stored as [K, N] instead of [N, K].
-  bool transposed;
-  OutputBlocks blocks;
-  float plus = 0;
-  /// What this rank has of all outputs and inputs, and memory for.
-  IndexRange own_outputs, own_inputs;
-  uint64_t room_outputs = 0, room_inputs = 0;
-
-  /// The sources' names in a given layer.
-  std::vector<std::string> names(uint64_t layer) const;
-  /// The extent along N: output features, or elements of a vector.
-  uint64_t outputs() const { return room_outputs; }
-  /// That of all ranks.
-  uint64_t all_outputs() const {
-    return stored_outputs() / blocks.stride * blocks.size;
-  }
-  /// The extent along K, of all ranks; 1 for a vector.
-  uint64_t all_inputs() const {
-    return shape.size() < 2 ? 1 : shape[transposed ? 0 : 1];
-  }
-  /// Those that the checkpoint holds.
-  uint64_t stored_outputs() const { return transposed ? shape[1] : shape[0]; }
-};
-
 struct ParameterDescription {
   std::string name;
-  ParameterKind kind;
-  DataType type;
   uint64_t layers;
   uint64_t first_layer;
   uint64_t layer_step;
-  /// Panels: the inner dimension and the sum of the parts' outputs. A vector is
-  /// a panel parameter of k = 1 whose parts have rank 1. Constant: n values.
-  uint64_t k = 1;
-  uint64_t n = 0;
-  bool interleave = false;
-  /// Table.
-  uint64_t rows = 0;
-  uint64_t columns = 0;
   std::vector<ParameterPart> parts;
-  std::vector<float> values;
+  std::shared_ptr<const WeightForm> form;
   /// Whether only ranks of other stages read it.
   bool is_elsewhere = false;
-
-  /// Bytes of one layer as the program reads it, padding included.
-  uint64_t layer_bytes() const;
 };
 
 /// Reads and checks a description, for one of the program's ranks. Throws

@@ -8,17 +8,13 @@
 #include "runtime/weights/description.h"
 #include "runtime/weights/hash.h"
 #include "runtime/weights/message.h"
-#include "runtime/weights/packing.h"
 #include "runtime/weights/parallel.h"
-#include "runtime/weights/random.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <mutex>
 
 namespace baton {
@@ -40,7 +36,7 @@ struct Slot {
   uint64_t offset = 0;
 };
 
-/// A piece of a slot: panels or rows first ..= last - 1.
+/// A piece of a slot: its form's units first ..= last - 1.
 struct Job {
   size_t slot;
   uint64_t first;
@@ -66,16 +62,8 @@ make_slots(const std::vector<ParameterDescription> &parameters,
           slot.tensors.push_back(find_stored(
               part, parameter.first_layer + layer * parameter.layer_step,
               *checkpoint));
-      if (parameter.kind == ParameterKind::Table && checkpoint) {
-        const Tensor &tensor = *slot.tensors[0].tensor;
-        // Rows that only other ranks have nobody reads.
-        slot.in_place = tensor.type == parameter.type &&
-                        parameter.parts[0].own_inputs.count ==
-                            parameter.parts[0].shape[1] &&
-                        reinterpret_cast<uintptr_t>(tensor.data) %
-                                bytes_of(parameter.type) ==
-                            0;
-      }
+      slot.in_place =
+          checkpoint && parameter.form->reads_in_place(slot.tensors);
       slots.push_back(std::move(slot));
     }
   return slots;
@@ -92,7 +80,7 @@ uint64_t assign_offsets(std::vector<Slot> &slots) {
   for (Slot &slot : slots) {
     if (!slot.in_region())
       continue;
-    uint64_t bytes = slot.parameter->layer_bytes();
+    uint64_t bytes = slot.parameter->form->layer_bytes();
     uint64_t alignment = bytes >= large ? page : line;
     uint64_t start = end ? end + slot_gap : 0;
     slot.offset = (start + alignment - 1) / alignment * alignment;
@@ -109,7 +97,7 @@ void forbid_gaps(const std::vector<Slot> &slots, HugeRegion &region) {
     if (!slot.in_region())
       continue;
     region.forbid(end, slot.offset - end);
-    end = slot.offset + slot.parameter->layer_bytes();
+    end = slot.offset + slot.parameter->form->layer_bytes();
   }
 }
 
@@ -121,59 +109,14 @@ std::vector<Job> make_jobs(const std::vector<Slot> &slots) {
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!slots[i].in_region())
       continue;
-    const ParameterDescription &parameter = *slots[i].parameter;
-    uint64_t units = parameter.kind == ParameterKind::Table ? parameter.rows
-                     : parameter.kind == ParameterKind::Panels
-                         ? panel_count(parameter.n, parameter.interleave)
-                         : 1;
+    const WeightForm &form = *slots[i].parameter->form;
+    uint64_t units = form.units();
     uint64_t step =
-        std::max<uint64_t>(1, job_bytes / (parameter.layer_bytes() / units));
+        std::max<uint64_t>(1, job_bytes / (form.layer_bytes() / units));
     for (uint64_t first = 0; first < units; first += step)
       jobs.push_back({i, first, std::min(units, first + step)});
   }
   return jobs;
-}
-
-void fill_constant(const ParameterDescription &parameter, std::byte *base) {
-  conversion(DataType::F32, parameter.type)(parameter.values.data(), base,
-                                            parameter.values.size());
-}
-
-void pack_job(const Slot &slot, const Job &job, std::byte *base) {
-  const ParameterDescription &parameter = *slot.parameter;
-  switch (parameter.kind) {
-  case ParameterKind::Panels: {
-    PanelLayout layout{{}, parameter.k, parameter.interleave, parameter.type};
-    for (size_t i = 0; i < slot.tensors.size(); ++i) {
-      const ParameterPart &part = parameter.parts[i];
-      layout.parts.push_back(
-          {slot.tensors[i].tensor->data, slot.tensors[i].tensor->type,
-           part.outputs(), part.stored_outputs(), part.transposed, part.blocks,
-           part.plus,
-           PanelCut{part.own_outputs.begin, part.own_outputs.count,
-                    part.own_inputs.begin, part.own_inputs.count,
-                    part.all_inputs()}});
-    }
-    pack_panels(layout, job.first, job.last, base);
-    return;
-  }
-  case ParameterKind::Table: {
-    const Tensor &tensor = *slot.tensors[0].tensor;
-    const ParameterPart &part = parameter.parts[0];
-    Conversion convert = conversion(tensor.type, parameter.type);
-    for (uint64_t row = job.first;
-         row < std::min(job.last, part.own_outputs.count); ++row)
-      convert(tensor.data + ((part.own_outputs.begin + row) * part.shape[1] +
-                             part.own_inputs.begin) *
-                                bytes_of(tensor.type),
-              base + row * parameter.columns * bytes_of(parameter.type),
-              part.own_inputs.count);
-    return;
-  }
-  case ParameterKind::Constant:
-    fill_constant(parameter, base);
-    return;
-  }
 }
 
 /// Packs every slot; source pages are dropped as soon as a slot is done.
@@ -189,68 +132,14 @@ void pack_all(const std::vector<Slot> &slots, std::byte *base, unsigned threads,
     if (job.first == 0)
       for (const StoredTensor &source : slot.tensors)
         source.file->prefetch(*source.tensor);
-    pack_job(slot, job, base + slot.offset);
+    slot.parameter->form->pack(slot.tensors, job.first, job.last,
+                               base + slot.offset);
     if (left[job.slot].fetch_sub(1, std::memory_order_acq_rel) == 1) {
       for (const StoredTensor &source : slot.tensors)
         source.file->release(*source.tensor);
-      done(slot.parameter->layer_bytes());
+      done(slot.parameter->form->layer_bytes());
     }
   });
-}
-
-/// Zeroes the lanes of a panel that belong to no output.
-void clear_padding(const ParameterDescription &parameter, uint64_t panel,
-                   std::byte *panel_base) {
-  std::vector<uint64_t> outputs;
-  for (const ParameterPart &part : parameter.parts)
-    outputs.push_back(part.outputs());
-  uint64_t used = 0;
-  for (const PanelSegment &segment :
-       panel_segments(outputs, parameter.interleave, panel))
-    used += segment.count;
-  uint64_t bytes = bytes_of(parameter.type);
-  if (used < panel_lanes)
-    for (uint64_t k = 0; k < parameter.k; ++k)
-      std::memset(panel_base + (k * panel_lanes + used) * bytes, 0,
-                  (panel_lanes - used) * bytes);
-}
-
-bool is_bias(const ParameterDescription &parameter) {
-  return std::any_of(parameter.parts.begin(), parameter.parts.end(),
-                     [](const ParameterPart &part) {
-                       return part.sources[0].ends_with("bias");
-                     });
-}
-
-void random_job(const Slot &slot, const Job &job, uint64_t seed,
-                std::byte *base) {
-  const ParameterDescription &parameter = *slot.parameter;
-  uint64_t bytes = bytes_of(parameter.type);
-  switch (parameter.kind) {
-  case ParameterKind::Panels: {
-    bool vector = parameter.parts[0].shape.size() == 1;
-    float mean = vector && !is_bias(parameter) ? 1.0f : 0.0f;
-    float deviation =
-        vector ? 0.02f : 1.0f / std::sqrt(static_cast<float>(parameter.k));
-    uint64_t panel_elements = panel_lanes * parameter.k;
-    for (uint64_t panel = job.first; panel < job.last; ++panel) {
-      std::byte *panel_base = base + panel * panel_elements * bytes;
-      fill_random(parameter.type, panel_base, panel_elements, mean, deviation,
-                  mix(seed + panel));
-      clear_padding(parameter, panel, panel_base);
-    }
-    return;
-  }
-  case ParameterKind::Table:
-    fill_random(parameter.type, base + job.first * parameter.columns * bytes,
-                (job.last - job.first) * parameter.columns, 0.0f,
-                1.0f / std::sqrt(static_cast<float>(parameter.columns)),
-                mix(seed + job.first));
-    return;
-  case ParameterKind::Constant:
-    fill_constant(parameter, base);
-    return;
-  }
 }
 
 /// Turns pieces that finish in any order into one growing sum.
@@ -364,18 +253,15 @@ Parameters Parameters::load(const nlohmann::json &description,
       result.pointers.push_back(slot.elsewhere ? nullptr : base + slot.offset);
       continue;
     }
-    const StoredTensor &source = slot.tensors[0];
-    const ParameterPart &part = slot.parameter->parts[0];
-    const uint64_t row = part.shape[1] * bytes_of(source.tensor->type);
-    std::span<const std::byte> own = {
-        source.tensor->data + part.own_outputs.begin * row,
-        static_cast<size_t>(part.own_outputs.count * row)};
+    std::span<const std::byte> own =
+        slot.parameter->form->bytes_in_place(slot.tensors);
     result.pointers.push_back(own.data());
     result.resident += own.size();
     result.all_pieces.push_back(own);
-    if (std::find(result.files.begin(), result.files.end(), source.file) ==
-        result.files.end())
-      result.files.push_back(source.file);
+    for (const StoredTensor &source : slot.tensors)
+      if (std::find(result.files.begin(), result.files.end(), source.file) ==
+          result.files.end())
+        result.files.push_back(source.file);
   }
   return result;
 }
@@ -392,8 +278,9 @@ Parameters Parameters::random(const nlohmann::json &description, uint64_t seed,
   std::vector<Job> jobs = make_jobs(slots);
   parallel_for(jobs.size(), threads, [&](size_t i) {
     const Slot &slot = slots[jobs[i].slot];
-    random_job(slot, jobs[i], mix(seed + mix(jobs[i].slot + 1)),
-               base + slot.offset);
+    slot.parameter->form->fill_randomly(jobs[i].first, jobs[i].last,
+                                        mix(seed + mix(jobs[i].slot + 1)),
+                                        base + slot.offset);
   });
   forbid_gaps(slots, result.region);
   result.all_pieces.push_back(result.packed());

@@ -11,7 +11,7 @@
 // Weights that name a layer have one set of bytes for each iteration; a concat
 // of parameters is one parameter of several parts.
 // CHECK: event.parameter @linear.weight : bf16 layers 3 as #event.panels<64 by 32>
-// CHECK-SAME: parts = [{shape = [32, 32], sources = ["h.{layer}.q"], transposed = false}, {shape = [32, 32], sources = ["h.{layer}.kv"], transposed = false}]
+// CHECK-SAME: from [#event.source<["h.{layer}.q"] : 32 by 32>, #event.source<["h.{layer}.kv"] : 32 by 32>]
 // States have a copy for each iteration; heads lie apart. Keys and values that
 // only attention reads lie in panels of 16 positions, values by 16 columns.
 // CHECK: event.buffer @k state : f32 {{.*}} capacity [64, 2, 8] strides [8, 512, 16] {interleave = 16 : i64, layer_stride = 1024 : i64, layers = 3 : i64}

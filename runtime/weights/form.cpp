@@ -1,0 +1,80 @@
+//===- form.cpp - how a parameter lies in memory --------------------------===//
+
+#include "runtime/weights/form.h"
+
+#include "runtime/error.h"
+#include "runtime/weights/message.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <regex>
+
+namespace baton {
+
+std::shared_ptr<const WeightForm>
+WeightForm::parse(const std::string &kind, const FormDescription &description) {
+  using Parse = std::shared_ptr<const WeightForm> (*)(const FormDescription &);
+  static const std::map<std::string, Parse> forms = {
+      {"panels", parse_panels},
+      {"vector", parse_vector},
+      {"table", parse_table},
+      {"constant", parse_constant},
+  };
+  auto found = forms.find(kind);
+  if (found == forms.end())
+    description.fail("has the unknown kind " + quote_name(kind));
+  return found->second(description);
+}
+
+void FormDescription::fail(const std::string &what) const {
+  throw Error("parameter " + quote_name(name) + " of the compiled program " +
+              what);
+}
+
+uint64_t FormDescription::size(const char *key) const {
+  auto found = object.find(key);
+  // JSON that was built rather than read holds signed integers too.
+  if (found == object.end() ||
+      !(found->is_number_unsigned() ||
+        (found->is_number_integer() && found->get<int64_t>() >= 0)))
+    fail(std::string("has no non-negative integer \"") + key + "\"");
+  return found->get<uint64_t>();
+}
+
+void FormDescription::check_product(
+    std::initializer_list<uint64_t> sizes) const {
+  uint64_t product = 1;
+  for (uint64_t size : sizes)
+    if (size == 0 || __builtin_mul_overflow(product, size, &product) ||
+        product >> 48)
+      fail("has an impossible size");
+}
+
+void FormDescription::require_real() const {
+  if (type != DataType::F32 && type != DataType::F64)
+    fail("is a " + object.at("kind").get<std::string>() +
+         " of another dtype than f32");
+}
+
+std::vector<std::string> ParameterPart::names(uint64_t layer) const {
+  // {layer} or {layer+2}
+  static const std::regex placeholder("\\{layer(?:\\+([0-9]{1,6}))?\\}");
+  std::vector<std::string> result;
+  for (const std::string &source : sources) {
+    std::string name;
+    auto rest = source.cbegin();
+    for (std::sregex_iterator match(source.begin(), source.end(), placeholder),
+         end;
+         match != end; ++match) {
+      name.append(rest, (*match)[0].first);
+      uint64_t more = (*match)[1].matched ? std::stoull((*match)[1]) : 0;
+      name += std::to_string(layer + more);
+      rest = (*match)[0].second;
+    }
+    result.push_back(name.append(rest, source.cend()));
+  }
+  return result;
+}
+
+} // namespace baton

@@ -1,0 +1,140 @@
+//===- panels_form.cpp - weights in panels, and vectors -------------------===//
+//
+// A vector is panels of depth 1, whose parts have one dimension.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/weights/form.h"
+#include "runtime/weights/hash.h"
+#include "runtime/weights/message.h"
+#include "runtime/weights/random.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace baton {
+
+namespace {
+
+class PanelsForm : public WeightForm {
+public:
+  PanelsForm(const FormDescription &description, bool is_vector);
+
+  uint64_t layer_bytes() const override {
+    return units() * panel_lanes * k * bytes_of(type);
+  }
+  uint64_t units() const override { return panel_count(n, interleave); }
+  void pack(const std::vector<StoredTensor> &tensors, uint64_t first,
+            uint64_t last, std::byte *layer) const override;
+  void fill_randomly(uint64_t first, uint64_t last, uint64_t seed,
+                     std::byte *layer) const override;
+
+private:
+  void check(const FormDescription &description) const;
+  void clear_padding(uint64_t panel, std::byte *panel_base) const;
+  bool is_bias() const {
+    return std::any_of(parts.begin(), parts.end(),
+                       [](const ParameterPart &part) {
+                         return part.sources[0].ends_with("bias");
+                       });
+  }
+
+  std::vector<ParameterPart> parts;
+  DataType type;
+  bool is_vector;
+  /// The inner dimension and the sum of the parts' outputs.
+  uint64_t k, n;
+  bool interleave;
+};
+
+} // namespace
+
+PanelsForm::PanelsForm(const FormDescription &description, bool is_vector)
+    : parts(description.parts), type(description.type), is_vector(is_vector),
+      k(is_vector ? 1 : description.size("k")), n(description.size("n")),
+      interleave(description.object.value("interleave", false)) {
+  if (type == DataType::F64)
+    description.fail("is no constant, but of the dtype f64");
+  if (is_vector)
+    description.require_real();
+  // Twice the lanes: two interleaved parts are each padded by themselves.
+  description.check_product({description.layers, k, n, 2 * panel_lanes, 4});
+  check(description);
+}
+
+void PanelsForm::check(const FormDescription &description) const {
+  uint64_t outputs = 0;
+  for (const ParameterPart &part : parts) {
+    bool fits = is_vector ? part.shape.size() == 1 && !part.transposed
+                          : part.shape.size() == 2 && part.room_inputs == k;
+    if (!fits || part.outputs() > n - outputs)
+      description.fail("has a part of shape " + shape_text(part.shape) +
+                       " that does not fit k = " + std::to_string(k) +
+                       ", n = " + std::to_string(n));
+    outputs += part.outputs();
+  }
+  if (outputs != n)
+    description.fail("has parts of " + std::to_string(outputs) +
+                     " outputs, but n = " + std::to_string(n));
+  if (interleave &&
+      (parts.size() != 2 || parts[0].outputs() != parts[1].outputs()))
+    description.fail("interleaves something else than two equal parts");
+}
+
+void PanelsForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
+                      uint64_t last, std::byte *layer) const {
+  PanelLayout layout{{}, k, interleave, type};
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const ParameterPart &part = parts[i];
+    layout.parts.push_back(
+        {tensors[i].tensor->data, tensors[i].tensor->type, part.outputs(),
+         part.stored_outputs(), part.transposed, part.blocks, part.plus,
+         PanelCut{part.own_outputs.begin, part.own_outputs.count,
+                  part.own_inputs.begin, part.own_inputs.count,
+                  part.all_inputs()}});
+  }
+  pack_panels(layout, first, last, layer);
+}
+
+/// Zeroes the lanes of a panel that belong to no output.
+void PanelsForm::clear_padding(uint64_t panel, std::byte *panel_base) const {
+  std::vector<uint64_t> outputs;
+  for (const ParameterPart &part : parts)
+    outputs.push_back(part.outputs());
+  uint64_t used = 0;
+  for (const PanelSegment &segment : panel_segments(outputs, interleave, panel))
+    used += segment.count;
+  uint64_t bytes = bytes_of(type);
+  if (used < panel_lanes)
+    for (uint64_t depth = 0; depth < k; ++depth)
+      std::memset(panel_base + (depth * panel_lanes + used) * bytes, 0,
+                  (panel_lanes - used) * bytes);
+}
+
+void PanelsForm::fill_randomly(uint64_t first, uint64_t last, uint64_t seed,
+                               std::byte *layer) const {
+  float mean = is_vector && !is_bias() ? 1.0f : 0.0f;
+  float deviation = is_vector ? 0.02f : 1.0f / std::sqrt(static_cast<float>(k));
+  uint64_t panel_elements = panel_lanes * k;
+  for (uint64_t panel = first; panel < last; ++panel) {
+    std::byte *panel_base = layer + panel * panel_elements * bytes_of(type);
+    fill_random(type, panel_base, panel_elements, mean, deviation,
+                mix(seed + panel));
+    clear_padding(panel, panel_base);
+  }
+}
+
+std::shared_ptr<const WeightForm>
+parse_panels(const FormDescription &description) {
+  return std::make_shared<PanelsForm>(description, /*is_vector=*/false);
+}
+
+std::shared_ptr<const WeightForm>
+parse_vector(const FormDescription &description) {
+  return std::make_shared<PanelsForm>(description, /*is_vector=*/true);
+}
+
+} // namespace baton
