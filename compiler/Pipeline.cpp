@@ -4,8 +4,10 @@
 
 #include "passes/fusion/Passes.h"
 #include "passes/pipeline/Passes.h"
+#include "passes/plan/Passes.h"
+#include "passes/proof/Passes.h"
 #include "passes/sharding/Passes.h"
-#include "passes/tasks/Passes.h"
+#include "passes/tiling/Passes.h"
 #include "passes/training/Passes.h"
 
 #include "mlir/Transforms/Passes.h"

@@ -12,7 +12,7 @@
 // Of a vector, sixteen elements, each of as many neighbouring threads has one:
 // what only loads and computes is every sixteen's alike, and points of loops
 // with vectors are dealt to sixteens. Bodies of update rules
-// (passes/tasks/UpdateBody.h) are written so.
+// (passes/updates/UpdateBody.h) are written so.
 //
 // The arithmetic is the CPU's, operation by operation: functions such as exp
 // become the same polynomials, and nothing is fused. Indices are not checked.

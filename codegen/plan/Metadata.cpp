@@ -452,7 +452,7 @@ static void addMessages(const baton::plan::ProgramLayout &layout,
 /// What a program's storages are for where a rank runs several programs: what
 /// is free between two of them ("transient"), what all of the rank's share
 /// ("rank") or those of one stage ("stage"), and of what there are several: see
-/// passes/tasks/StagePrograms.h.
+/// passes/stages/StagePrograms.h.
 static json scopesOf(const baton::plan::ProgramLayout &layout) {
   json result = json::array();
   for (auto &[name, use] : baton::event::scopesOf(layout.program)) {

@@ -5,8 +5,8 @@
 #include "dialects/Event/Event.h"
 #include "dialects/Model/Model.h"
 #include "passes/fusion/Rewrites.h"
-#include "passes/tasks/PlanRewrites.h"
-#include "passes/tasks/TilingRules.h"
+#include "passes/plan/PlanRewrites.h"
+#include "passes/tiling/TilingRules.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/GlobPattern.h"

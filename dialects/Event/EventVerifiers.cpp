@@ -1,7 +1,7 @@
 //===- EventVerifiers.cpp - what every event op promises -----------------===//
 //
 // Structure only: names, ranks, ranges. Whether a plan is free of races and
-// deadlocks is event-verify's question (passes/tasks).
+// deadlocks is event-verify's question (passes/proof).
 //
 //===----------------------------------------------------------------------===//
 

@@ -13,7 +13,7 @@
 //                               "slot": "flight"}, ...]}, ...]
 //
 // Position `chunk * N + place` of the model is on the rank at a place of the
-// axis. What the parts are, and what slots, says passes/tasks/StagePrograms.h.
+// axis. What the parts are, and what slots, says passes/stages/StagePrograms.h.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,7 +4,7 @@
 #define BATON_TEST_FUZZ_PROOFPLANS_H
 
 #include "compiler/Plan.h"
-#include "test/passes/tasks/StepMutants.h"
+#include "test/passes/proof/StepMutants.h"
 #include "tools/check-plan/judge.h"
 
 #include <random>

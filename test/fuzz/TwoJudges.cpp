@@ -3,8 +3,8 @@
 #include "test/fuzz/TwoJudges.h"
 
 #include "codegen/plan/PlanJson.h"
-#include "passes/tasks/PlanVerifier.h"
-#include "passes/tasks/StepProof.h"
+#include "passes/proof/PlanVerifier.h"
+#include "passes/proof/StepProof.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OperationSupport.h"

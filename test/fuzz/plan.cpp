@@ -6,7 +6,9 @@
 #include "dialects/Event/Event.h"
 #include "dialects/Model/Model.h"
 #include "passes/fusion/Passes.h"
-#include "passes/tasks/Passes.h"
+#include "passes/plan/Passes.h"
+#include "passes/proof/Passes.h"
+#include "passes/tiling/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"

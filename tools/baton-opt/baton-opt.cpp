@@ -3,8 +3,10 @@
 #include "compiler/Dialects.h"
 #include "passes/fusion/Passes.h"
 #include "passes/pipeline/Passes.h"
+#include "passes/plan/Passes.h"
+#include "passes/proof/Passes.h"
 #include "passes/sharding/Passes.h"
-#include "passes/tasks/Passes.h"
+#include "passes/tiling/Passes.h"
 #include "passes/training/Passes.h"
 
 #include "mlir/Dialect/Transform/Transforms/Passes.h"
@@ -20,7 +22,9 @@ int main(int argc, char **argv) {
   baton::fusion::registerFusionPasses();
   baton::pipeline::registerPipelinePasses();
   baton::sharding::registerShardingPasses();
-  baton::tasks::registerTasksPasses();
+  baton::tasks::registerTilingPasses();
+  baton::tasks::registerPlanPasses();
+  baton::tasks::registerProofPasses();
   baton::training::registerTrainingPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Baton's optimizer driver\n", registry));

@@ -1,0 +1,122 @@
+//===- EventVerify.cpp - proves a plan, or rejects it --------------------===//
+
+#include "codegen/bodies/TaskCalls.h"
+#include "passes/proof/Passes.h"
+#include "passes/proof/PlanMessages.h"
+#include "passes/proof/PlanVerifier.h"
+#include "passes/proof/StepProof.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace baton::tasks {
+#define GEN_PASS_DEF_EVENTVERIFY
+#include "passes/proof/Passes.h.inc"
+} // namespace baton::tasks
+
+using namespace mlir;
+using namespace baton::event;
+using namespace baton::tasks;
+
+namespace {
+
+struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
+  static std::vector<std::string> assumptionsOf(ProgramOp program);
+
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<ProgramOp>())
+      program.removeProofAttr();
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      PlanVerifier verifier(program);
+      if (failed(verifier.verify()))
+        return signalPassFailure();
+      Builder builder(&getContext());
+      std::vector<std::string> assumptions = assumptionsOf(program);
+      SmallVector<StringRef> texts(assumptions.begin(), assumptions.end());
+      program.setProofAttr(builder.getDictionaryAttr(
+          {builder.getNamedAttr("status", builder.getStringAttr("proved")),
+           builder.getNamedAttr("assumptions", builder.getStrArrayAttr(texts)),
+           builder.getNamedAttr(
+               "conflicts",
+               builder.getI64IntegerAttr(verifier.conflictsProved()))}));
+    }
+    if (failed(verifyStep(getOperation())))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+/// What the proof takes from elsewhere; docs/event-dialect.md says which test
+/// watches each.
+std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
+  bool mayTouch = false, isConditional = false, exchangesRows = false,
+       hasShortParts = false, hasLibraryBodies = false, hasOthers = false;
+  for (PhaseOp phase : phasesOf(program)) {
+    hasOthers |= phase.getBody().front().empty();
+    for (auto call : phase.getBody().getOps<CallOp>()) {
+      bool isDeclared = baton::bodies::lookUp(call).has_value();
+      hasLibraryBodies |= isDeclared;
+      hasOthers |= !isDeclared;
+    }
+    for (AccessAttr access : phase.getAccessAttrs()) {
+      mayTouch |= access.getMay();
+      isConditional |= bool(access.getCondition());
+    }
+    for (auto exchange : phase.getBody().getOps<ExchangeOp>())
+      for (TransferAttr transfer : exchange.getTransfers()) {
+        exchangesRows |= !transfer.getElements().isSingleConstant();
+        hasShortParts |= transfer.getElementCount() !=
+                         transfer.getPartCount() * exchange.countRanks();
+      }
+  }
+  auto buffers = program.getBody().getOps<BufferOp>();
+  std::vector<std::string> assumptions;
+  if (hasLibraryBodies)
+    assumptions.push_back("bodies of the task library touch what they declare, "
+                          "and write all that they declare to write");
+  if (hasOthers)
+    assumptions.push_back("other bodies touch only what their accesses state, "
+                          "and the scratch that the program reserves, and "
+                          "write all that they state to write");
+  assumptions.insert(
+      assumptions.end(),
+      {"every worker has a thread of its own, which is scheduled again and "
+       "again",
+       "all workers meet between two steps"});
+  if (mayTouch)
+    assumptions.push_back("what bodies may read of a buffer is what was "
+                          "written of it");
+  if (llvm::any_of(buffers, [](BufferOp buffer) {
+        return buffer.getKind() == BufferKind::state;
+      }))
+    assumptions.push_back("a step's past is at most the past and rows of "
+                          "the step before, taken together");
+  if (llvm::any_of(buffers,
+                   [](BufferOp buffer) { return bool(buffer.getCarry()); }))
+    assumptions.push_back("what is carried from step to step is there before "
+                          "the first one");
+  if (isConditional)
+    assumptions.push_back("the runtime sets the flags that reads depend on for "
+                          "every microbatch but a step's first");
+  if (!program.getBody().getOps<MeshOp>().empty()) {
+    assumptions.push_back("all ranks take as many steps, of the same "
+                          "outputs each");
+    assumptions.push_back("engines deliver what ranks send, in the order of "
+                          "their exchanges and channels");
+  }
+  if (exchangesRows)
+    assumptions.push_back("ranks that exchange parts of rows have as many "
+                          "rows");
+  if (hasShortParts)
+    assumptions.push_back("behind the end of a tensor that ranks exchange "
+                          "nobody uses what is received");
+  for (auto schedule : program.getBody().getOps<ScheduleOp>())
+    assumptions.push_back(
+        "steps have " +
+        symbolNames({int64_t(schedule.getRows()), int64_t(schedule.getPast()),
+                     int64_t(schedule.getOutputs())}) +
+        " and run on the listed workers");
+  return assumptions;
+}

@@ -1,0 +1,410 @@
+//===- HappensBefore.cpp - which tasks events put in order ---------------===//
+
+#include "passes/proof/HappensBefore.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace baton;
+using namespace baton::event;
+using namespace baton::tasks;
+
+static_assert(kRelationSymbols == kStepSymbols);
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Bytes that a buffer's elements take in its storage.
+struct Footprint {
+  int64_t begin, end;
+  /// Bytes from one first index to the next.
+  int64_t rowStride;
+  /// The part of a row that is used, from the storage's first byte on.
+  int64_t rowBegin, rowEnd;
+};
+} // namespace
+
+static Footprint footprintOf(BufferOp buffer) {
+  // What is interleaved lies alone in its storage.
+  int64_t bytes = buffer.getElement().getIntOrFloatBitWidth() / 8;
+  llvm::ArrayRef<int64_t> capacity = buffer.getCapacity();
+  llvm::ArrayRef<int64_t> strides = buffer.getStrides();
+  int64_t inner = 1;
+  for (unsigned d = 1; d < capacity.size(); ++d)
+    inner += (capacity[d] - 1) * strides[d];
+  int64_t offset = buffer.getOffset();
+  int64_t copies = int64_t(buffer.getLayers() - 1) * buffer.getLayerStride();
+  return {offset * bytes,
+          (offset + (capacity[0] - 1) * strides[0] + inner + copies) * bytes,
+          strides[0] * bytes, offset * bytes, (offset + inner) * bytes};
+}
+
+Overlap baton::tasks::overlapOf(BufferOp first, BufferOp second) {
+  if (first == second)
+    return Overlap::elements;
+  if (!first.getStorage() || first.getStorageAttr() != second.getStorageAttr())
+    return Overlap::none;
+  Footprint a = footprintOf(first), b = footprintOf(second);
+  if (a.end <= b.begin || b.end <= a.begin)
+    return Overlap::none;
+  if (first.getLayers() > 1 || second.getLayers() > 1 ||
+      a.rowStride != b.rowStride || a.rowEnd > a.rowStride ||
+      b.rowEnd > b.rowStride)
+    return Overlap::everything;
+  return a.rowEnd <= b.rowBegin || b.rowEnd <= a.rowBegin ? Overlap::none
+                                                          : Overlap::rows;
+}
+
+bool baton::tasks::isLayered(BufferOp buffer) { return buffer.getLayers() > 1; }
+
+/// Whether copies of different layers of two layered buffers in one storage are
+/// apart: both have them equally far from one another, and those of one layer
+/// lie together within that distance.
+static bool haveCopiesApart(BufferOp first, BufferOp second) {
+  int64_t begin = 0, end = 0, distance = 0;
+  for (BufferOp buffer : {first, second}) {
+    int64_t bytes = buffer.getElement().getIntOrFloatBitWidth() / 8;
+    int64_t from = int64_t(buffer.getOffset()) * bytes;
+    int64_t to = from + (*buffer.getSpan() + 1) * bytes;
+    int64_t step = int64_t(buffer.getLayerStride()) * bytes;
+    if (buffer == second && step != distance)
+      return false;
+    begin = buffer == first ? from : std::min(begin, from);
+    end = std::max(end, to);
+    distance = step;
+  }
+  return end - begin <= distance;
+}
+
+/// By how many iterations less `other` is ahead.
+static int64_t shiftBetween(PhaseOp one, PhaseOp other) {
+  return int64_t(one.getAhead()) - int64_t(other.getAhead());
+}
+
+bool baton::tasks::meetWithin(PhaseOp one, BufferOp first, PhaseOp other,
+                              BufferOp second) {
+  if (first != second || !isLayered(first))
+    return true;
+  int64_t shift = shiftBetween(one, other);
+  return first.getRing() ? shift % int64_t(first.getLayers()) == 0 : shift == 0;
+}
+
+// Iteration i of `earlier` has the copy of layer i + a, iteration i + distance
+// of `later` that of i + distance + b: with a - b the shift, it is the same one
+// where distance = shift, and in a ring also at distances beyond.
+bool baton::tasks::meetAcross(PhaseOp earlier, BufferOp first, PhaseOp later,
+                              BufferOp second) {
+  int64_t repeat = HappensBefore::segmentOf(later).getRepeat();
+  int64_t shift = shiftBetween(earlier, later);
+  if (repeat < 2)
+    return false;
+  if (first != second)
+    return !isLayered(first) || !isLayered(second) || first.getRing() ||
+           second.getRing() || shift != 0 || !haveCopiesApart(first, second);
+  return !isLayered(first) || first.getRing() || shift > 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Constraints
+//===----------------------------------------------------------------------===//
+
+void baton::tasks::requireSymbols(Conjunction &conjunction, ProgramOp program) {
+  auto symbol = [&](unsigned index) {
+    return conjunction.variable(conjunction.symbolColumn() + index);
+  };
+  auto constant = [&](int64_t value) { return conjunction.constant(value); };
+  conjunction.atLeast(symbol(kRows), constant(1));
+  conjunction.atLeast(constant(program.getMaxRows()), symbol(kRows));
+  conjunction.atLeast(symbol(kPast), constant(0));
+  conjunction.atLeast(constant(program.getMaxSeq()),
+                      sum(symbol(kRows), symbol(kPast)));
+  conjunction.atLeast(symbol(kOutputs), constant(0));
+  conjunction.atLeast(symbol(kRows), symbol(kOutputs));
+  conjunction.atLeast(constant(program.getMaxOutputs()), symbol(kOutputs));
+}
+
+bool baton::tasks::requireInside(Conjunction &conjunction,
+                                 mlir::AffineMap extents,
+                                 llvm::ArrayRef<unsigned> columns) {
+  for (auto [column, extent] : llvm::zip(columns, extents.getResults())) {
+    std::optional<Row> limit = conjunction.flatten(extent, {});
+    if (!limit)
+      return false;
+    conjunction.atLeast(conjunction.variable(column), {});
+    conjunction.less(conjunction.variable(column), *limit);
+  }
+  return true;
+}
+
+bool baton::tasks::requireBox(Conjunction &conjunction, mlir::AffineMap low,
+                              mlir::AffineMap high,
+                              llvm::ArrayRef<unsigned> coordinates,
+                              llvm::ArrayRef<unsigned> columns) {
+  for (auto [column, from, to] :
+       llvm::zip(columns, low.getResults(), high.getResults())) {
+    std::optional<Row> lower = conjunction.flatten(from, coordinates);
+    std::optional<Row> upper = conjunction.flatten(to, coordinates);
+    if (!lower || !upper)
+      return false;
+    conjunction.atLeast(conjunction.variable(column), *lower);
+    conjunction.less(conjunction.variable(column), *upper);
+  }
+  return true;
+}
+
+llvm::SmallVector<unsigned> baton::tasks::columnsFrom(unsigned first,
+                                                      unsigned count) {
+  return llvm::to_vector(llvm::seq(first, first + count));
+}
+
+/// New locals.
+static llvm::SmallVector<unsigned> freshColumns(Conjunction &conjunction,
+                                                unsigned count) {
+  llvm::SmallVector<unsigned> columns;
+  for (unsigned i = 0; i < count; ++i)
+    columns.push_back(conjunction.addLocal());
+  return columns;
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+HappensBefore::HappensBefore(ProgramOp program)
+    : program(program), phaseList(phasesOf(program)) {
+  for (auto [index, phase] : llvm::enumerate(phaseList)) {
+    indices[phase] = index;
+    if (std::optional<NotifyAttr> notify = phase.getNotify())
+      notifiers[notify->getEvent()] = phase;
+  }
+  orders.resize(phaseList.size());
+  for (auto buffer : program.getBody().getOps<BufferOp>())
+    buffers[mlir::FlatSymbolRefAttr::get(buffer.getSymNameAttr())] = buffer;
+}
+
+unsigned HappensBefore::indexOf(PhaseOp phase) const {
+  return indices.lookup(phase);
+}
+
+SegmentOp HappensBefore::segmentOf(PhaseOp phase) {
+  return llvm::cast<SegmentOp>(phase->getParentOp());
+}
+
+BufferOp HappensBefore::lookUpBuffer(mlir::FlatSymbolRefAttr name) const {
+  return buffers.lookup(name);
+}
+
+PhaseOp HappensBefore::notifierOf(mlir::FlatSymbolRefAttr event) const {
+  return notifiers.lookup(event);
+}
+
+void HappensBefore::refresh(PhaseOp phase) {
+  unsigned changed = indexOf(phase);
+  for (auto entry = notifiers.begin(); entry != notifiers.end(); ++entry)
+    if (entry->second == phase) {
+      notifiers.erase(entry);
+      break;
+    }
+  if (std::optional<NotifyAttr> notify = phase.getNotify())
+    notifiers[notify->getEvent()] = phase;
+  // A chain to the next iteration passes any phase, others only phases of
+  // lower rank than the one they lead to.
+  for (auto [later, of] : llvm::enumerate(orders))
+    for (Distance distance : {Distance::sameIteration, Distance::nextIteration,
+                              Distance::laterSegment})
+      if (distance == Distance::nextIteration || later >= changed)
+        of[unsigned(distance)].clear();
+}
+
+KnownRelation HappensBefore::tasks(PhaseOp first, PhaseOp second) {
+  std::pair<mlir::AffineMap, mlir::AffineMap> key{first.getGrid(),
+                                                  second.getGrid()};
+  if (auto found = taskPairs.find(key); found != taskPairs.end())
+    return found->second;
+  Conjunction pairs(first.getRank(), second.getRank());
+  requireSymbols(pairs, program);
+  bool described =
+      requireInside(pairs, first.getGrid(), columnsFrom(0, first.getRank())) &&
+      requireInside(pairs, second.getGrid(),
+                    columnsFrom(pairs.rangeColumn(), second.getRank()));
+  KnownRelation relation = described
+                               ? memo.known(pairs)
+                               : memo.empty(first.getRank(), second.getRank());
+  taskPairs.try_emplace(key, relation);
+  return relation;
+}
+
+//===----------------------------------------------------------------------===//
+// Conflicts
+//===----------------------------------------------------------------------===//
+
+KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
+                                      PhaseOp second, AccessAttr secondAccess) {
+  BufferOp one = lookUpBuffer(firstAccess.getBuffer());
+  BufferOp other = lookUpBuffer(secondAccess.getBuffer());
+  Overlap overlap = overlapOf(one, other);
+  if (overlap == Overlap::none)
+    return memo.empty(first.getRank(), second.getRank());
+  std::tuple<unsigned, unsigned, const void *, const void *, Overlap> key{
+      indexOf(first), indexOf(second), firstAccess.getAsOpaquePointer(),
+      secondAccess.getAsOpaquePointer(), overlap};
+  if (auto found = conflicts.find(key); found != conflicts.end())
+    return found->second;
+
+  Conjunction pairs(first.getRank(), second.getRank());
+  llvm::SmallVector<unsigned> left = columnsFrom(0, first.getRank());
+  llvm::SmallVector<unsigned> right =
+      columnsFrom(pairs.rangeColumn(), second.getRank());
+  llvm::SmallVector<unsigned> element =
+      freshColumns(pairs, one.getExtents().getNumResults());
+  llvm::SmallVector<unsigned> otherElement = element;
+  if (overlap != Overlap::elements) {
+    otherElement = freshColumns(pairs, other.getExtents().getNumResults());
+    if (overlap == Overlap::rows)
+      otherElement[0] = element[0];
+  }
+  requireSymbols(pairs, program);
+  bool described = requireInside(pairs, first.getGrid(), left) &&
+                   requireInside(pairs, second.getGrid(), right) &&
+                   requireInside(pairs, one.getExtents(), element) &&
+                   requireInside(pairs, other.getExtents(), otherElement) &&
+                   requireBox(pairs, firstAccess.getLow(),
+                              firstAccess.getHigh(), left, element) &&
+                   requireBox(pairs, secondAccess.getLow(),
+                              secondAccess.getHigh(), right, otherElement);
+  // What cannot be described conflicts everywhere.
+  KnownRelation relation = described ? memo.known(pairs) : tasks(first, second);
+  return conflicts.emplace(key, relation).first->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+KnownRelation HappensBefore::edge(PhaseOp notifier, PhaseOp waiter,
+                                  WaitAttr wait) {
+  auto notify = *notifier.getNotify();
+  std::tuple<unsigned, unsigned, const void *, const void *> key{
+      indexOf(notifier), indexOf(waiter), wait.getAsOpaquePointer(),
+      notify.getAsOpaquePointer()};
+  if (auto found = edges.find(key); found != edges.end())
+    return found->second;
+  Conjunction pairs(notifier.getRank(), waiter.getRank());
+  // The word is the notifying task's own index, so that it lies within the
+  // event tensor's shape.
+  llvm::SmallVector<unsigned> word;
+  for (mlir::AffineExpr picked : notify.getIndex().getResults())
+    word.push_back(llvm::cast<mlir::AffineDimExpr>(picked).getPosition());
+  bool described =
+      requireInside(pairs, notifier.getGrid(),
+                    columnsFrom(0, notifier.getRank())) &&
+      requireBox(pairs, wait.getLow(), wait.getHigh(),
+                 columnsFrom(pairs.rangeColumn(), waiter.getRank()), word);
+  KnownRelation relation =
+      described ? memo.known(pairs)
+                : memo.empty(notifier.getRank(), waiter.getRank());
+  return edges.emplace(key, relation).first->second;
+}
+
+KnownRelation HappensBefore::order(PhaseOp earlier, PhaseOp later,
+                                   Distance distance) {
+  auto &found = orders[indexOf(later)][unsigned(distance)];
+  unsigned from = indexOf(earlier);
+  if (auto entry = found.find(from); entry != found.end())
+    return entry->second;
+  KnownRelation relation = computeOrder(earlier, later, distance);
+  found.try_emplace(from, relation);
+  return relation;
+}
+
+KnownRelation HappensBefore::computeOrder(PhaseOp earlier, PhaseOp later,
+                                          Distance distance) {
+  KnownRelation result = memo.empty(earlier.getRank(), later.getRank());
+  SegmentOp segment = segmentOf(earlier), target = segmentOf(later);
+  unsigned from = indexOf(earlier);
+  if ((distance == Distance::laterSegment) == (segment == target) ||
+      (distance != Distance::nextIteration && from >= indexOf(later)) ||
+      (distance == Distance::nextIteration && segment.getRepeat() < 2))
+    return result;
+
+  // The last step of the chain is a wait of the later phase.
+  auto extend = [&](PhaseOp middle, WaitAttr wait,
+                    std::optional<Distance> before) {
+    KnownRelation last = edge(middle, later, wait);
+    if (!before)
+      result = memo.unite(result, last);
+    else if (KnownRelation chain = order(earlier, middle, *before);
+             chain->size() != 0)
+      result = memo.unite(result, memo.composeWithin(chain, last));
+  };
+  for (WaitAttr wait : later.getWaitAttrs()) {
+    PhaseOp middle = notifierOf(wait.getEvent());
+    if (!middle)
+      continue;
+    SegmentOp here = segmentOf(middle);
+    bool isPrevious = wait.getDistance() == 1;
+    // In one iteration, a chain from the earlier phase reaches only itself and
+    // phases after it.
+    bool isReached = from <= indexOf(middle);
+    std::optional<Distance> within;
+    if (middle != earlier)
+      within = Distance::sameIteration;
+    switch (distance) {
+    case Distance::sameIteration:
+      if (here == segment && !isPrevious && isReached)
+        extend(middle, wait, within);
+      break;
+    case Distance::nextIteration:
+      if (here != segment)
+        break;
+      if (!isPrevious)
+        extend(middle, wait, Distance::nextIteration);
+      else if (isReached)
+        extend(middle, wait, within);
+      break;
+    case Distance::laterSegment:
+      // The first iteration of a segment waits for nothing before it.
+      if (isPrevious || !isReached)
+        break;
+      if (here == segment)
+        extend(middle, wait, within);
+      else
+        extend(middle, wait, Distance::laterSegment);
+      break;
+    }
+  }
+  return memo.simplifiedIn(result, tasks(earlier, later));
+}
+
+bool HappensBefore::ordered(PhaseOp earlier, KnownRelation conflict,
+                            PhaseOp later, Distance distance) {
+  return memo.isSubsetOf(conflict, order(earlier, later, distance));
+}
+
+KnownRelation HappensBefore::sameWord(PhaseOp phase) {
+  Conjunction sameWord(phase.getRank(), phase.getRank());
+  for (mlir::AffineExpr picked : phase.getNotify()->getIndex().getResults()) {
+    unsigned coordinate = llvm::cast<mlir::AffineDimExpr>(picked).getPosition();
+    sameWord.equal(sameWord.variable(coordinate),
+                   sameWord.variable(sameWord.rangeColumn() + coordinate));
+  }
+  RelationMemo &memo = relations();
+  return memo.intersect(memo.known(sameWord), tasks(phase, phase));
+}
+
+bool HappensBefore::hasWordOrder(PhaseOp phase) {
+  std::optional<NotifyAttr> notify = phase.getNotify();
+  SegmentOp segment = segmentOf(phase);
+  if (!notify || segment.getRepeat() < 2)
+    return true;
+  bool isWaitedFor =
+      llvm::any_of(segment.getBody().getOps<PhaseOp>(), [&](PhaseOp other) {
+        return llvm::any_of(other.getWaitAttrs(), [&](WaitAttr wait) {
+          return wait.getEvent() == notify->getEvent();
+        });
+      });
+  return !isWaitedFor ||
+         ordered(phase, sameWord(phase), phase, Distance::nextIteration);
+}

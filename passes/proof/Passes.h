@@ -1,0 +1,19 @@
+//===- Passes.h - a plan is proved, or rejected ---------------------------===//
+
+#ifndef BATON_PASSES_PROOF_PASSES_H
+#define BATON_PASSES_PROOF_PASSES_H
+
+#include "dialects/Event/Event.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace baton::tasks {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/proof/Passes.h.inc"
+
+} // namespace baton::tasks
+
+#endif // BATON_PASSES_PROOF_PASSES_H

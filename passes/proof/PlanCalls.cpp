@@ -1,0 +1,576 @@
+//===- PlanCalls.cpp - what calls touch is what their phases state --------===//
+//
+// Bodies declare what they touch behind each pointer (codegen/bodies), as a
+// block of so many elements along so many strides. In the index space of the
+// buffer that the pointer is into, that is a box: it has to lie within boxes
+// that the phase states to read or to write. Boxes that a phase states to write
+// have to be written by its calls, element by element.
+//
+// Of bodies that users wrote, and of libraries with others, nothing is
+// declared.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/proof/PlanMessages.h"
+#include "passes/proof/PlanVerifier.h"
+
+#include "codegen/bodies/Regions.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::event;
+using namespace baton::tasks;
+using bodies::Extent;
+using bodies::Role;
+
+namespace {
+
+/// What a call touches of a buffer, by index: in each dimension from `low` on,
+/// before all of `ends`.
+struct Touched {
+  SmallVector<AffineExpr> low;
+  SmallVector<SmallVector<AffineExpr, 2>> ends;
+  /// False where it may be less than that.
+  bool isExact = true;
+};
+
+/// Follows a region's strides through the dimensions of a buffer.
+class RegionWalk {
+public:
+  RegionWalk(CallOp call, BufferOp buffer, AffineMap index)
+      : call(call), buffer(buffer), index(index), context(call.getContext()),
+        steps(index.getNumResults()) {}
+
+  Touched run(const bodies::Region &region, bool readsPanels);
+
+private:
+  /// So many indices, so far apart.
+  struct Step {
+    Extent extent;
+    int64_t distance;
+  };
+
+  void walk(unsigned dimension, const Extent &extent, int64_t distance) {
+    steps[dimension].push_back({extent, distance});
+  }
+  void walkBehind(const Extent &extent);
+  void walkStride(const Extent &extent, Attribute stride);
+  std::optional<unsigned> dimensionBehind(unsigned dimension,
+                                          const Extent &elements);
+  std::optional<unsigned> dimensionOf(int64_t stride);
+
+  bool addEnds(Touched &touched, unsigned dimension);
+
+  CallOp call;
+  BufferOp buffer;
+  AffineMap index;
+  MLIRContext *context;
+  /// What is walked along each dimension, outermost first.
+  SmallVector<SmallVector<Step, 2>> steps;
+  /// Whether strides lead somewhere else than along dimensions.
+  bool isLost = false;
+};
+
+} // namespace
+
+/// The dimension whose indices lie so many elements apart. Where one of them
+/// has a single index, another one is meant.
+std::optional<unsigned> RegionWalk::dimensionOf(int64_t stride) {
+  std::optional<unsigned> found;
+  for (auto [d, length] : llvm::enumerate(buffer.getStrides()))
+    if (length == stride && (!found || buffer.getCapacity()[d] > 1))
+      found = d;
+  return found;
+}
+
+/// Elements behind one another: of as many of the innermost dimensions as it
+/// takes.
+void RegionWalk::walkBehind(const Extent &extent) {
+  std::optional<unsigned> d = buffer.getInterleave() > 1
+                                  ? std::optional<unsigned>(steps.size() - 1)
+                                  : dimensionOf(1);
+  if (!d) {
+    if (extent.asConstant() != 1)
+      isLost = true;
+    return;
+  }
+  // A dimension whole, and the next one as far as elements go.
+  Extent rest = extent;
+  while (std::optional<unsigned> next = dimensionBehind(*d, rest)) {
+    int64_t capacity = buffer.getCapacity()[*d];
+    walk(*d, capacity, 1);
+    rest =
+        rest.with(capacity, context, [](AffineExpr elements, AffineExpr whole) {
+          return elements.floorDiv(whole);
+        });
+    d = next;
+  }
+  walk(*d, rest, 1);
+}
+
+/// The dimension in which elements go on behind all of `d`, if there are as
+/// many as take it whole.
+std::optional<unsigned> RegionWalk::dimensionBehind(unsigned d,
+                                                    const Extent &elements) {
+  int64_t capacity = buffer.getCapacity()[d];
+  if (elements.isRest() ||
+      index.getResult(d) != getAffineConstantExpr(0, context))
+    return std::nullopt;
+  for (AffineExpr bound : elements.bounds(context)) {
+    auto constant = dyn_cast<AffineConstantExpr>(bound);
+    if ((constant && constant.getValue() <= capacity) ||
+        bound.getLargestKnownDivisor() % capacity != 0)
+      return std::nullopt;
+  }
+  std::optional<unsigned> next = dimensionOf(buffer.getStrides()[d] * capacity);
+  return next != d ? next : std::nullopt;
+}
+
+void RegionWalk::walkStride(const Extent &extent, Attribute stride) {
+  int64_t distance = 0;
+  if (auto along = dyn_cast<StrideAttr>(stride)) {
+    BufferOp other =
+        SymbolTable::lookupNearestSymbolFrom<BufferOp>(call, along.getBuffer());
+    std::optional<unsigned> only;
+    for (auto [d, step] : llvm::enumerate(along.getSteps()))
+      if (step != 0)
+        only = only ? steps.size() : d;
+    if (other == buffer && only && *only < steps.size() &&
+        along.getSteps()[*only] > 0)
+      return walk(*only, extent, along.getSteps()[*only]);
+    for (auto [step, length] :
+         llvm::zip_equal(along.getSteps(), other.getStrides()))
+      distance += step * length;
+  } else if (auto number = dyn_cast<IntegerAttr>(stride)) {
+    distance = number.getInt();
+  }
+  if (extent.asConstant() == 1)
+    return;
+  if (distance == 0 && buffer.getInterleave() > 1)
+    return walk(0, extent, 1);
+  if (distance == 1)
+    return walkBehind(extent);
+  if (std::optional<unsigned> d = dimensionOf(distance))
+    return walk(*d, extent, 1);
+  isLost = true;
+}
+
+/// Adds where a dimension's indices end. False where that is not all of them.
+bool RegionWalk::addEnds(Touched &touched, unsigned d) {
+  AffineExpr start = index.getResult(d);
+  if (llvm::any_of(steps[d], [](const Step &s) { return s.extent.isRest(); })) {
+    touched.ends[d] = {buffer.getExtents().getResult(d)};
+    return false;
+  }
+  // The last index of each step, and the one behind it.
+  Extent span = 1;
+  bool isDense = true;
+  std::optional<int64_t> inner = 1;
+  for (const Step &step : llvm::reverse(steps[d])) {
+    isDense &= step.distance == inner;
+    span =
+        span.with(step.extent, context, [&](AffineExpr part, AffineExpr count) {
+          return part + (count - 1) * step.distance;
+        });
+    auto count = step.extent.asConstant();
+    inner = inner && count ? std::optional(*inner * *count) : std::nullopt;
+  }
+  for (AffineExpr bound : span.bounds(context))
+    touched.ends[d].push_back(start + bound);
+  return isDense;
+}
+
+Touched RegionWalk::run(const bodies::Region &region, bool readsPanels) {
+  for (auto [i, dimension] : llvm::enumerate(region.dimensions)) {
+    Extent extent = dimension.extent;
+    if (i == 0 && readsPanels && buffer.getInterleave() > 1)
+      extent = extent.with(buffer.getInterleave(), context,
+                           [](AffineExpr end, AffineExpr panel) {
+                             return end.ceilDiv(panel) * panel;
+                           });
+    if (dimension.stride)
+      walkStride(extent, dimension.stride);
+    else if (i + 1 == region.dimensions.size())
+      walkBehind(extent);
+    else if (buffer.getInterleave() > 1)
+      walk(0, extent, 1);
+    else if (extent.asConstant() != 1)
+      isLost = true;
+  }
+  unsigned rank = steps.size();
+  Touched touched;
+  touched.low.assign(index.getResults().begin(), index.getResults().end());
+  touched.ends.resize(rank);
+  touched.isExact = !isLost;
+  for (unsigned d = 0; d < rank; ++d) {
+    if (isLost) {
+      touched.low[d] = getAffineConstantExpr(0, context);
+      touched.ends[d] = {buffer.getExtents().getResult(d)};
+    } else {
+      touched.isExact &= addEnds(touched, d);
+    }
+  }
+  if (region.first.asConstant() != 0) {
+    // Where a state begins, and other rows: dimension 0 of what has them.
+    auto bounds = region.first.bounds(context);
+    if (bounds.size() == 1 && !isLost && !steps[0].empty())
+      touched.low[0] = touched.low[0] + bounds.front();
+    else
+      touched.isExact = false;
+  }
+  return touched;
+}
+
+//===----------------------------------------------------------------------===//
+// Proofs
+//===----------------------------------------------------------------------===//
+
+/// Pairs of a task and an element that its call touches.
+static std::optional<Conjunction>
+relationOf(PhaseOp phase, const Touched &touched, ProgramOp program) {
+  Conjunction relation(phase.getRank(), touched.low.size());
+  requireSymbols(relation, program);
+  SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
+  if (!requireInside(relation, phase.getGrid(), task))
+    return std::nullopt;
+  for (auto [d, low] : llvm::enumerate(touched.low)) {
+    Row element = relation.variable(relation.rangeColumn() + d);
+    std::optional<Row> from = relation.flatten(low, task);
+    if (!from)
+      return std::nullopt;
+    relation.atLeast(element, *from);
+    for (AffineExpr end : touched.ends[d]) {
+      std::optional<Row> to = relation.flatten(end, task);
+      if (!to)
+        return std::nullopt;
+      relation.less(element, *to);
+    }
+  }
+  return relation;
+}
+
+/// Which elements of an access count.
+enum class Cut {
+  /// Those that there are.
+  extents,
+  /// Those too that it states to reach beyond the end.
+  beyond,
+  /// All of a tile, which may reach beyond the end by less than its height.
+  none,
+};
+
+/// Pairs of a task and an element of an access.
+static std::optional<Conjunction> relationOf(PhaseOp phase, AccessAttr access,
+                                             BufferOp buffer, Cut cut,
+                                             ProgramOp program) {
+  unsigned rank = access.getLow().getNumResults();
+  Conjunction relation(phase.getRank(), rank);
+  requireSymbols(relation, program);
+  SmallVector<unsigned> task = columnsFrom(0, phase.getRank()),
+                        element = columnsFrom(relation.rangeColumn(), rank);
+  if (!requireInside(relation, phase.getGrid(), task) ||
+      !requireBox(relation, access.getLow(), access.getHigh(), task, element))
+    return std::nullopt;
+  if (cut == Cut::none)
+    return relation;
+  int64_t reach = cut == Cut::beyond ? access.getBeyond() : 0;
+  for (auto [d, extent] : llvm::enumerate(buffer.getExtents().getResults())) {
+    std::optional<Row> end = relation.flatten(extent + reach, {});
+    if (!end)
+      return std::nullopt;
+    relation.atLeast(relation.variable(element[d]), {});
+    relation.less(relation.variable(element[d]), *end);
+  }
+  return relation;
+}
+
+/// Whether a flag is 0 in every step, as memory is that nobody has written: it
+/// is kept from one to the next, and no program of the step writes where it
+/// lies.
+static bool isNeverSet(BufferOp flag) {
+  if (flag.getKind() != BufferKind::persistent ||
+      flag.getCarry() != Carry::kept)
+    return false;
+  // The runtime writes what has another role.
+  if (std::optional<DictionaryAttr> description = flag.getDescription())
+    if (auto role = description->getAs<StringAttr>("role");
+        description->size() > 1 || !role || role != "kept")
+      return false;
+  auto module = flag->getParentOfType<ModuleOp>();
+  for (auto program : module.getOps<ProgramOp>()) {
+    SymbolTable symbols(program);
+    for (PhaseOp phase : phasesOf(program))
+      for (AccessAttr access : phase.getAccessAttrs())
+        if (access.getWrite() &&
+            symbols.lookup<BufferOp>(access.getBuffer().getAttr())
+                    .getStorageAttr() == flag.getStorageAttr())
+          return false;
+  }
+  return true;
+}
+
+/// Whether an access of a phase allows what an operand of that role does.
+static bool allows(AccessAttr access, Role role, bool written, bool isFlagged) {
+  if (access.getWrite() != written)
+    return false;
+  if (written)
+    // What others may read was written.
+    return role != Role::PartialOutput || access.getMay();
+  if (access.getMay())
+    return role == Role::PartialInput;
+  return !access.getCondition() || (role == Role::Accumulated && isFlagged);
+}
+
+FailureOr<PlanVerifier::TouchedByCall>
+PlanVerifier::touchedBy(PhaseOp phase, CallOp call,
+                        const bodies::Region &region) {
+  const bodies::OperandSignature &operand =
+      bodies::signatureOf(bodies::lookUp(call)->kind).operands[region.operand];
+  auto address = cast<AddressAttr>(call.getOperands_()[region.operand]);
+  BufferOp buffer = plan.lookUpBuffer(address.getBuffer());
+  Touched touched =
+      RegionWalk(call, buffer, address.getIndex())
+          .run(region, /*readsPanels=*/operand.role == Role::Keys);
+  std::optional<Conjunction> elements = relationOf(phase, touched, program);
+  if (!elements)
+    return call.emitError() << "operand '" << operand.name
+                            << "' has counts that are not quasi-affine";
+  auto flag =
+      dyn_cast_or_null<AddressAttr>(bodies::operandNamed(call, "accumulate"));
+  bool mayAdd = !flag || !isNeverSet(plan.lookUpBuffer(flag.getBuffer()));
+  bool isRead = bodies::isRead(operand.role) &&
+                (operand.role != Role::Accumulated || mayAdd);
+  return TouchedByCall{address.getBuffer(), plan.relations().known(*elements),
+                       bodies::isWritten(operand.role), isRead,
+                       touched.isExact && operand.role != Role::PartialOutput};
+}
+
+LogicalResult PlanVerifier::verifyRegion(PhaseOp phase, CallOp call,
+                                         const bodies::Region &region,
+                                         const TouchedByCall &touched) {
+  const bodies::OperandSignature &operand =
+      bodies::signatureOf(bodies::lookUp(call)->kind).operands[region.operand];
+  BufferOp buffer = plan.lookUpBuffer(touched.buffer);
+  bool isFlagged =
+      isa_and_nonnull<AddressAttr>(bodies::operandNamed(call, "accumulate"));
+  RelationMemo &memo = plan.relations();
+  for (bool isWrite : {true, false}) {
+    if (!(isWrite ? touched.isWritten : touched.isRead))
+      continue;
+    Cut cut = isWrite                      ? Cut::extents
+              : operand.role == Role::Keys ? Cut::none
+                                           : Cut::beyond;
+    KnownRelation stated =
+        memo.empty(phase.getRank(), buffer.getExtents().getNumResults());
+    for (AccessAttr access : phase.getAccessAttrs())
+      if (access.getBuffer() == touched.buffer &&
+          allows(access, operand.role, isWrite, isFlagged))
+        if (auto box = relationOf(phase, access, buffer, cut, program))
+          stated = memo.unite(stated, memo.known(*box));
+    if (memo.isSubsetOf(touched.elements, stated))
+      continue;
+    auto diagnostic = call.emitError()
+                      << "'" << call.getCallee() << "' "
+                      << (isWrite ? "writes " : "reads ") << touched.buffer
+                      << " as '" << operand.name << "' where phase '"
+                      << phase.getName() << "' states no such "
+                      << (isWrite ? "write" : "read");
+    if (auto point = memo.sample(memo.subtract(touched.elements, stated)))
+      diagnostic << ": " << touched.buffer << tupleText(point->range) << " in "
+                 << taskName(phase, point->domain) << " with "
+                 << symbolNames(point->symbols);
+    return diagnostic;
+  }
+  return success();
+}
+
+/// The most that bounds without coordinates and symbols allow.
+static std::optional<int64_t> mostOf(const Extent &extent,
+                                     MLIRContext *context) {
+  std::optional<int64_t> most;
+  for (AffineExpr bound : extent.bounds(context))
+    if (auto constant = dyn_cast<AffineConstantExpr>(bound))
+      most = std::min(most.value_or(constant.getValue()), constant.getValue());
+  return most;
+}
+
+/// What a call keeps in scratch, the program reserves.
+LogicalResult PlanVerifier::verifyScratch(PhaseOp phase, CallOp call,
+                                          const bodies::Region &region) {
+  const bodies::BodyFunction function = *bodies::lookUp(call);
+  StringRef name =
+      bodies::signatureOf(function.kind).operands[region.operand].name;
+  auto scratch = cast<ScratchAttr>(call.getOperands_()[region.operand]);
+  int64_t last = 0, dense = 1;
+  for (const bodies::Region::Dimension &dimension :
+       llvm::reverse(region.dimensions)) {
+    std::optional<int64_t> most = mostOf(dimension.extent, call.getContext());
+    auto stride = dyn_cast_or_null<IntegerAttr>(dimension.stride);
+    int64_t span, bytes;
+    if (!most || (dimension.stride && !stride))
+      return call.emitError() << "'" << name
+                              << "' is scratch, but how much of "
+                                 "it is no constant";
+    if (*most < 1)
+      return success();
+    if (__builtin_mul_overflow(*most - 1, stride ? stride.getInt() : dense,
+                               &span) ||
+        __builtin_add_overflow(last, span, &last) ||
+        __builtin_mul_overflow(last + 1, int64_t(8), &bytes))
+      return call.emitError() << "'" << name << "' has 2^60 elements or more";
+    dense *= *most;
+  }
+  int64_t end =
+      scratch.getOffset() +
+      (last + 1) * int64_t(function.isDouble ? sizeof(double) : sizeof(float));
+  if (end > int64_t(program.getScratchBytes()))
+    return call.emitError()
+           << "'" << name << "' takes scratch up to byte " << end
+           << ", of which the program reserves " << program.getScratchBytes();
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyPointers(CallOp call) {
+  const bodies::Signature &signature =
+      bodies::signatureOf(bodies::lookUp(call)->kind);
+  ArrayAttr operands = call.getOperands_();
+  for (auto [i, one] : llvm::enumerate(signature.operands)) {
+    if (!bodies::isWritten(one.role) || !isa<AddressAttr>(operands[i]))
+      continue;
+    if (call.getInvariant())
+      return call.emitError()
+             << "is invariant, so that it writes scratch only, but is given "
+             << cast<AddressAttr>(operands[i]).getBuffer() << " as '"
+             << one.name << "'";
+    for (auto [k, other] : llvm::enumerate(signature.operands))
+      if (k != i && operands[k] == operands[i] &&
+          !(i == 0 && llvm::is_contained(signature.inPlace, other.name)))
+        return call.emitError()
+               << "'" << call.getCallee() << "' is given one address as '"
+               << one.name << "' and as '" << other.name
+               << "', which it does not allow";
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
+  CallsOfPhase &calls = callsOf[phase];
+  // Without a body a phase is what it states.
+  calls.areDeclared = !phase.getBody().front().empty();
+  for (Operation &op : phase.getBody().front()) {
+    auto call = dyn_cast<CallOp>(op);
+    if (!call || !bodies::lookUp(call.getCallee())) {
+      calls.areDeclared = false;
+      continue;
+    }
+    if (llvm::Error error = bodies::checkCall(call))
+      return call.emitError() << "'" << call.getCallee()
+                              << "': " << llvm::toString(std::move(error));
+    if (failed(verifyPointers(call)))
+      return failure();
+    for (const bodies::Region &region : bodies::regionsOf(call)) {
+      Attribute pointer = call.getOperands_()[region.operand];
+      if (isa<ScratchAttr>(pointer) &&
+          failed(verifyScratch(phase, call, region)))
+        return failure();
+      if (!isa<AddressAttr>(pointer))
+        continue;
+      FailureOr<TouchedByCall> touched = touchedBy(phase, call, region);
+      if (failed(touched) ||
+          failed(verifyRegion(phase, call, region, *touched)))
+        return failure();
+      calls.touched.push_back(*touched);
+    }
+  }
+  return success();
+}
+
+/// Takes from `open`, pairs of a task of `phase` and an element of `buffer`,
+/// what `later` writes over, if it works on the same copy. False if it may read
+/// some.
+bool PlanVerifier::passes(PhaseOp phase, BufferOp buffer, PhaseOp later,
+                          bool isSameCopy, KnownRelation &open) {
+  RelationMemo &memo = plan.relations();
+  auto name = FlatSymbolRefAttr::get(buffer.getSymNameAttr());
+  const CallsOfPhase &calls = callsOf[later];
+  for (const TouchedByCall &touched : calls.touched)
+    if (calls.areDeclared && touched.isRead && touched.buffer == name &&
+        !memo.isEmpty(memo.intersect(
+            open, memo.known(touched.elements->rangeUnder(phase.getRank())))))
+      return false;
+  for (AccessAttr access : later.getAccessAttrs()) {
+    if (access.getBuffer() != name)
+      continue;
+    if (!access.getWrite() && !calls.areDeclared)
+      return false;
+    if (isSameCopy && access.getWrite() && !access.getMay())
+      open = memo.subtract(open, touched(later, access, phase.getRank()));
+  }
+  return true;
+}
+
+/// Whether nobody reads what tasks of `phase` have left as it was of a buffer,
+/// `open`, until others have written there.
+bool PlanVerifier::isUnseen(PhaseOp phase, BufferOp buffer,
+                            KnownRelation open) {
+  RelationMemo &memo = plan.relations();
+  SegmentOp segment = HappensBefore::segmentOf(phase);
+  // The rest of the iteration, the next one up to the phase, later segments.
+  SmallVector<PhaseOp> rest, next, later;
+  unsigned index = plan.indexOf(phase);
+  for (auto [i, other] : llvm::enumerate(plan.phases())) {
+    bool isSame = HappensBefore::segmentOf(other) == segment;
+    if (isSame && i > index)
+      rest.push_back(other);
+    else if (isSame && segment.getRepeat() > 1)
+      next.push_back(other);
+    else if (i > index)
+      later.push_back(other);
+  }
+  auto pass = [&](ArrayRef<PhaseOp> part, bool isSameCopy) {
+    return llvm::all_of(part, [&](PhaseOp other) {
+      return memo.isEmpty(open) ||
+             passes(phase, buffer, other, isSameCopy, open);
+    });
+  };
+  bool hasOneCopy = !isLayered(buffer);
+  return pass(rest, /*isSameCopy=*/true) && pass(next, hasOneCopy) &&
+         pass(later, hasOneCopy) &&
+         (memo.isEmpty(open) || buffer.getKind() == BufferKind::transient);
+}
+
+/// What a phase states to write, its calls write; or others do before anyone
+/// reads it.
+LogicalResult PlanVerifier::verifyOutputs(PhaseOp phase) {
+  RelationMemo &memo = plan.relations();
+  const CallsOfPhase &calls = callsOf[phase];
+  if (!calls.areDeclared)
+    return success();
+  for (AccessAttr access : phase.getAccessAttrs()) {
+    if (!access.getWrite() || access.getMay())
+      continue;
+    BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
+    auto box = relationOf(phase, access, buffer, Cut::extents, program);
+    if (!box)
+      continue;
+    KnownRelation open = memo.known(*box);
+    for (const TouchedByCall &touched : calls.touched)
+      if (touched.isWritten && touched.isExact &&
+          touched.buffer == access.getBuffer())
+        open = memo.subtract(open, touched.elements);
+    if (memo.isEmpty(open) || isUnseen(phase, buffer, open))
+      continue;
+    auto diagnostic = phase.emitError()
+                      << "phase '" << phase.getName() << "' states to write "
+                      << access.getBuffer()
+                      << ", of which its calls leave elements as they were";
+    if (auto point = memo.sample(open))
+      diagnostic << ": " << access.getBuffer() << tupleText(point->range)
+                 << " in " << taskName(phase, point->domain) << " with "
+                 << symbolNames(point->symbols);
+    return diagnostic;
+  }
+  return success();
+}

@@ -1,0 +1,590 @@
+//===- PlanShape.cpp - the first part of the proof: what fits into what --===//
+
+#include "passes/proof/PlanMessages.h"
+#include "passes/proof/PlanVerifier.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::event;
+using namespace baton::tasks;
+
+/// Divisors and factors that are constants.
+bool baton::tasks::isQuasiAffine(AffineExpr expression) {
+  bool usable = expression.isPureAffine();
+  expression.walk([&](AffineExpr part) {
+    if (auto binary = dyn_cast<AffineBinaryOpExpr>(part))
+      if (binary.getKind() != AffineExprKind::Add &&
+          binary.getKind() != AffineExprKind::Mul) {
+        auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+        usable &= divisor && divisor.getValue() > 0;
+      }
+  });
+  return usable;
+}
+
+/// What no coefficient of the expression, flattened, exceeds in magnitude;
+/// nothing if that exceeds what the algebra can multiply.
+static std::optional<int64_t> boundCoefficients(AffineExpr expression) {
+  constexpr int64_t most = (int64_t(1) << 31) - 1;
+  auto bounded = [](int64_t value) {
+    return value > most ? std::nullopt : std::optional(value);
+  };
+  if (auto constant = dyn_cast<AffineConstantExpr>(expression)) {
+    int64_t value = constant.getValue();
+    return value < -most ? std::nullopt : bounded(std::abs(value));
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expression);
+  if (!binary)
+    return 1;
+  std::optional<int64_t> left = boundCoefficients(binary.getLHS()),
+                         right = boundCoefficients(binary.getRHS());
+  if (!left || !right)
+    return std::nullopt;
+  switch (expression.getKind()) {
+  case AffineExprKind::Add:
+    return bounded(*left + *right);
+  case AffineExprKind::Mul:
+    return bounded(*left * *right);
+  case AffineExprKind::Mod: // x - n * (x floordiv n)
+    return bounded(*left + *right);
+  default:
+    return std::max(*left, *right);
+  }
+}
+
+LogicalResult PlanVerifier::verifyExpression(Operation *op,
+                                             AffineExpr expression) {
+  if (!isQuasiAffine(expression))
+    return op->emitError()
+           << "'" << textOf(expression)
+           << "' is not quasi-affine, so that nothing can be proved of it";
+  if (!boundCoefficients(expression))
+    return op->emitError()
+           << "'" << textOf(expression)
+           << "' has coefficients of 2^31 or more, beyond what the proof can "
+              "multiply";
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyMaps() {
+  auto check = [&](Operation *op, AffineMap map) -> LogicalResult {
+    for (AffineExpr expression : map.getResults())
+      if (failed(verifyExpression(op, expression)))
+        return failure();
+    return success();
+  };
+  for (auto buffer : program.getBody().getOps<BufferOp>())
+    if (failed(check(buffer, buffer.getExtents())))
+      return failure();
+  for (auto tensor : program.getBody().getOps<TensorOp>())
+    if (failed(check(tensor, tensor.getShape())) ||
+        failed(check(tensor, tensor.getCount())))
+      return failure();
+  for (PhaseOp phase : plan.phases()) {
+    if (failed(check(phase, phase.getGrid())))
+      return failure();
+    for (AccessAttr access : phase.getAccessAttrs())
+      if (failed(check(phase, access.getLow())) ||
+          failed(check(phase, access.getHigh())))
+        return failure();
+    for (WaitAttr wait : phase.getWaitAttrs())
+      if (failed(check(phase, wait.getLow())) ||
+          failed(check(phase, wait.getHigh())))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyRange(Operation *op, const Twine &what,
+                                        AffineMap map,
+                                        ArrayRef<int64_t> capacity) {
+  for (auto [index, result] : llvm::enumerate(map.getResults())) {
+    for (bool above : {true, false}) {
+      Conjunction outside(0, 0);
+      requireSymbols(outside, program);
+      Row value = *outside.flatten(result, {});
+      if (above)
+        outside.less(outside.constant(capacity[index]), value);
+      else
+        outside.less(value, {});
+      if (auto point = sampleOf(outside))
+        return op->emitError() << what << " is "
+                               << evaluate(map.getSubMap({unsigned(index)}), {},
+                                           point->symbols)[0]
+                               << " in dimension " << index << " with "
+                               << symbolNames(point->symbols)
+                               << ", expected 0 to " << capacity[index];
+    }
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyCapacities() {
+  for (auto buffer : program.getBody().getOps<BufferOp>())
+    if (failed(verifyRange(buffer, "an extent", buffer.getExtents(),
+                           buffer.getCapacity())))
+      return failure();
+  for (auto tensor : program.getBody().getOps<TensorOp>())
+    if (failed(verifyRange(tensor, "the shape", tensor.getShape(),
+                           tensor.getCapacity())))
+      return failure();
+  for (PhaseOp phase : plan.phases()) {
+    int64_t most = HappensBefore::segmentOf(phase).getRepeat();
+    for (int64_t extent : phase.getCapacity())
+      if (__builtin_mul_overflow(most, extent, &most) ||
+          most >= (int64_t(1) << 31))
+        return phase.emitError() << "has 2^31 tasks or more in a step, beyond "
+                                    "what an event word can count";
+    if (failed(verifyRange(phase, "the grid", phase.getGrid(),
+                           phase.getCapacity())))
+      return failure();
+  }
+  return success();
+}
+
+/// How many indices of dimension `d` a tile takes at least: the step of its end
+/// from one task to the next, or the height that all tiles have.
+static int64_t heightOf(AccessAttr access, unsigned d, unsigned rank) {
+  AffineExpr low = access.getLow().getResult(d),
+             high = access.getHigh().getResult(d);
+  int64_t height = 1;
+  if (auto size = dyn_cast<AffineConstantExpr>(
+          simplifyAffineExpr(high - low, rank, kStepSymbols)))
+    height = std::max(height, size.getValue());
+  for (unsigned coordinate = 0; coordinate < rank; ++coordinate) {
+    AffineExpr moved =
+        high.replace(getAffineDimExpr(coordinate, high.getContext()),
+                     getAffineDimExpr(coordinate, high.getContext()) + 1);
+    if (auto step = dyn_cast<AffineConstantExpr>(
+            simplifyAffineExpr(moved - high, rank, kStepSymbols)))
+      height = std::max(height, step.getValue());
+  }
+  return height;
+}
+
+/// A tile lies inside of the buffer or outside of it, where it has nothing, or
+/// the end cuts it: it reaches beyond by less than its height.
+LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
+  BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
+  unsigned rank = phase.getRank();
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  for (unsigned d = 0, e = access.getLow().getNumResults(); d < e; ++d) {
+    AffineExpr low = access.getLow().getResult(d),
+               high = access.getHigh().getResult(d),
+               extent = buffer.getExtents().getResult(d);
+    auto find = [&](bool above) -> std::optional<RelationPoint> {
+      Conjunction outside(rank, 0);
+      requireSymbols(outside, program);
+      if (!requireInside(outside, phase.getGrid(), task))
+        return std::nullopt;
+      Row from = *outside.flatten(low, task), to = *outside.flatten(high, task);
+      // Tiles outside.
+      outside.less(from, to);
+      outside.less({}, to);
+      if (!above) {
+        outside.less(from, {});
+        return Relation(outside).sample();
+      }
+      Row end = *outside.flatten(extent, {});
+      int64_t reach = heightOf(access, d, rank) - 1 + access.getBeyond();
+      outside.less(from, end);
+      outside.less(sum(end, outside.constant(reach)), to);
+      return Relation(outside).sample();
+    };
+    auto isConstant = [](AffineExpr expression, int64_t least) {
+      auto constant = dyn_cast<AffineConstantExpr>(expression);
+      return constant && constant.getValue() >= least;
+    };
+    auto report = [&](const RelationPoint &point, bool above) -> LogicalResult {
+      auto value = [&](AffineMap map) {
+        return evaluate(map.getSubMap({d}), point.domain, point.symbols)[0];
+      };
+      auto diagnostic =
+          phase.emitError()
+          << "phase '" << phase.getName() << "' "
+          << (access.getWrite() ? "writes " : "reads ") << access.getBuffer()
+          << (above ? " up to " : " from ")
+          << (above ? value(access.getHigh()) - 1 : value(access.getLow()))
+          << " in dimension " << d;
+      if (above)
+        diagnostic << " of "
+                   << evaluate(buffer.getExtents().getSubMap({d}), {},
+                               point.symbols)[0]
+                   << ", further beyond the end than a tile reaches or the "
+                      "access states";
+      return diagnostic << "; for example " << taskName(phase, point.domain)
+                        << " with " << symbolNames(point.symbols);
+    };
+    if (!isConstant(low, 0))
+      if (auto point = find(/*above=*/false))
+        return report(*point, false);
+    auto limit = dyn_cast<AffineConstantExpr>(extent);
+    auto end = dyn_cast<AffineConstantExpr>(high);
+    if (high == extent || (limit && end && end.getValue() <= limit.getValue()))
+      continue;
+    if (auto point = find(/*above=*/true))
+      return report(*point, true);
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyExtents() {
+  for (PhaseOp phase : plan.phases())
+    for (AccessAttr access : phase.getAccessAttrs())
+      if (failed(verifyReach(phase, access)))
+        return failure();
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyWriters() {
+  for (auto buffer : program.getBody().getOps<BufferOp>()) {
+    int64_t writers = buffer.countWriters();
+    if (buffer.getWriters() && int64_t(*buffer.getWriters()) != writers)
+      return buffer.emitError()
+             << "@" << buffer.getSymName() << " is to be written by "
+             << *buffer.getWriters() << " phases, but " << writers
+             << " state it";
+  }
+  return success();
+}
+
+/// True when different indices within the capacity are different addresses.
+static bool isInjective(BufferOp buffer) {
+  SmallVector<std::pair<int64_t, int64_t>> dimensions;
+  for (auto [stride, capacity] :
+       llvm::zip(buffer.getStrides(), buffer.getCapacity()))
+    if (capacity > 1)
+      dimensions.push_back({stride, capacity});
+  if (int64_t interleave = buffer.getInterleave(); interleave > 1) {
+    // The first dimension is two: which run of indices, and where in it.
+    dimensions.front() = {1, interleave};
+    if (buffer.getCapacity()[0] > interleave)
+      dimensions.push_back({interleave * buffer.getStrides()[0],
+                            buffer.getCapacity()[0] / interleave});
+  }
+  if (buffer.getLayers() > 1)
+    dimensions.push_back({buffer.getLayerStride(), buffer.getLayers()});
+  llvm::sort(dimensions);
+  int64_t span = 1;
+  for (auto [stride, capacity] : dimensions) {
+    if (stride < span)
+      return false;
+    span += (capacity - 1) * stride;
+  }
+  return true;
+}
+
+/// The runtime provides the tokens of all positions so far.
+LogicalResult PlanVerifier::verifyInput(BufferOp input) {
+  Conjunction beyond(0, 0);
+  requireSymbols(beyond, program);
+  unsigned symbols = beyond.symbolColumn();
+  beyond.less(
+      sum(beyond.variable(symbols + kRows), beyond.variable(symbols + kPast)),
+      *beyond.flatten(input.getExtents().getResult(0), {}));
+  if (auto point = sampleOf(beyond))
+    return input.emitError()
+           << "@" << input.getSymName() << " has "
+           << evaluate(input.getExtents(), {}, point->symbols)[0]
+           << " tokens with " << symbolNames(point->symbols)
+           << ", expected at most rows + past";
+  return success();
+}
+
+/// A step leaves to later ones whatever they may read: all rows so far, of a
+/// width that no step changes.
+LogicalResult PlanVerifier::verifyState(BufferOp state) {
+  ArrayRef<AffineExpr> extents = state.getExtents().getResults();
+  for (AffineExpr extent : extents.drop_front())
+    if (!isa<AffineConstantExpr>(extent))
+      return state.emitError()
+             << "an extent of the state @" << state.getSymName() << " is '"
+             << textOf(extent) << "', expected the same in every step";
+  MLIRContext *context = program.getContext();
+  return verifyEqual(
+      state, "the first extent of the state @" + state.getSymName(),
+      extents.front(),
+      getAffineSymbolExpr(kPast, context) + getAffineSymbolExpr(kRows, context),
+      {});
+}
+
+LogicalResult PlanVerifier::verifyMemory() {
+  SmallVector<BufferOp> buffers(program.getBody().getOps<BufferOp>());
+  for (BufferOp buffer : buffers) {
+    if (buffer.getKind() == BufferKind::input) {
+      if (failed(verifyInput(buffer)))
+        return failure();
+      continue;
+    }
+    if (buffer.getKind() == BufferKind::state && failed(verifyState(buffer)))
+      return failure();
+    if (!buffer.getStorage())
+      return buffer.emitError() << "@" << buffer.getSymName()
+                                << " has no storage; run plan-memory first";
+    if (!isInjective(buffer))
+      return buffer.emitError() << "the strides let two elements of @"
+                                << buffer.getSymName() << " share bytes";
+  }
+  for (auto [index, one] : llvm::enumerate(buffers))
+    for (BufferOp other : ArrayRef(buffers).drop_front(index + 1))
+      if (overlapOf(one, other) != Overlap::none &&
+          !(one.getKind() == BufferKind::persistent &&
+            other.getKind() == BufferKind::persistent)) {
+        // Two persistent ones are shapes of one thing, of whose values nothing
+        // is proved.
+        for (BufferOp apart : {one, other})
+          if (apart.getKind() != BufferKind::transient || isLayered(apart))
+            return (apart == one ? other : one).emitError()
+                   << "shares bytes of @" << *one.getStorage() << " with @"
+                   << apart.getSymName() << ", whose values outlive the "
+                   << (apart.getKind() == BufferKind::transient ? "iteration"
+                                                                : "step");
+      }
+  for (PhaseOp phase : plan.phases()) {
+    auto repeat = HappensBefore::segmentOf(phase).getRepeat();
+    for (AccessAttr access : phase.getAccessAttrs()) {
+      BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
+      if (repeat > buffer.getLayers() && !buffer.getRing() &&
+          (isLayered(buffer) || buffer.getLayerStride() > 0))
+        return phase.emitError()
+               << "repeats " << repeat << " times, but @" << buffer.getSymName()
+               << " has " << buffer.getLayers() << " layers";
+    }
+  }
+  return success();
+}
+
+/// Where a call's pointer starts lies inside of what it points into.
+LogicalResult PlanVerifier::verifyPointer(PhaseOp phase, CallOp call,
+                                          Attribute operand, AffineMap index,
+                                          ArrayRef<int64_t> capacity) {
+  SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
+  for (auto [result, size] : llvm::zip(index.getResults(), capacity)) {
+    if (failed(verifyExpression(call, result)))
+      return failure();
+    for (bool above : {true, false}) {
+      Conjunction outside(phase.getRank(), 0);
+      requireSymbols(outside, program);
+      if (!requireInside(outside, phase.getGrid(), task))
+        return failure();
+      Row value = *outside.flatten(result, task);
+      if (above)
+        outside.atLeast(value, outside.constant(size));
+      else
+        outside.less(value, {});
+      if (auto point = sampleOf(outside))
+        return call.emitError()
+               << operand << " starts at "
+               << evaluate(
+                      AffineMap::get(index.getNumDims(), kStepSymbols, result),
+                      point->domain, point->symbols)[0]
+               << " of " << size << "; for example "
+               << taskName(phase, point->domain) << " with "
+               << symbolNames(point->symbols);
+    }
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyOperands(PhaseOp phase, CallOp call) {
+  uint64_t repeat = HappensBefore::segmentOf(phase).getRepeat();
+  for (Attribute operand : call.getOperands_()) {
+    if (auto address = dyn_cast<AddressAttr>(operand)) {
+      BufferOp buffer = plan.lookUpBuffer(address.getBuffer());
+      if (failed(verifyPointer(phase, call, operand, address.getIndex(),
+                               buffer.getCapacity())))
+        return failure();
+    }
+    auto weight = dyn_cast<WeightAttr>(operand);
+    if (!weight)
+      continue;
+    auto parameter =
+        symbols.lookup<ParameterOp>(weight.getParameter().getAttr());
+    if (parameter.getLayers() > 1 && repeat > parameter.getLayers())
+      return call.emitError()
+             << "repeats " << repeat << " times, but " << weight.getParameter()
+             << " has " << parameter.getLayers() << " layers";
+    if (std::optional<int64_t> elements = parameter.countElements())
+      if (failed(verifyPointer(phase, call, operand, weight.getOffset(),
+                               *elements)))
+        return failure();
+  }
+  return success();
+}
+
+/// The runtime reads the logits of all outputs.
+LogicalResult PlanVerifier::verifyAdvance(PhaseOp phase, AdvanceOp advance) {
+  BufferOp logits = plan.lookUpBuffer(advance.getLogitsAttr());
+  AffineMap extents = logits.getExtents();
+  MLIRContext *context = phase.getContext();
+  if (!isa<AffineConstantExpr>(extents.getResult(0)) &&
+      failed(verifyEqual(logits,
+                         "the number of rows of @" + logits.getSymName() +
+                             ", which the step hands over,",
+                         extents.getResult(0),
+                         getAffineSymbolExpr(kOutputs, context), {})))
+    return failure();
+  if (!isa<AffineConstantExpr>(extents.getResult(1)))
+    return logits.emitError()
+           << "the vocabulary is '" << textOf(extents.getResult(1))
+           << "', expected the same in every step";
+  for (AffineExpr extent : phase.getGrid().getResults())
+    if (failed(verifyEqual(phase,
+                           "the grid of the phase that hands over the step",
+                           extent, getAffineConstantExpr(1, context), {})))
+      return failure();
+  Conjunction all(0, 2);
+  requireSymbols(all, program);
+  if (!requireInside(all, extents, columnsFrom(0, 2)))
+    return failure();
+  Relation open(all);
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (!access.getWrite() && access.getBuffer() == advance.getLogitsAttr())
+      open = open.subtract(touched(phase, access, 0));
+  if (auto point = open.sample())
+    return advance.emitError()
+           << "hands over " << advance.getLogitsAttr() << ", but phase '"
+           << phase.getName() << "' states no read of "
+           << advance.getLogitsAttr() << tupleText(point->range)
+           << "; for example with " << symbolNames(point->symbols);
+  return success();
+}
+
+/// What an exchange sends or receives of a buffer, `rows` of it, is stated and
+/// lies in one piece; of a buffer of parts, each row does.
+LogicalResult PlanVerifier::verifyTouched(PhaseOp phase, ExchangeOp exchange,
+                                          BufferOp buffer, bool isParts,
+                                          int64_t rows, bool written) {
+  int64_t expected = 1;
+  // What a step does not use of the outermost dimension leaves no gap.
+  size_t outermost = isParts ? 1 : 0;
+  for (size_t i = buffer.getCapacity().size(); i-- > 0;) {
+    AffineExpr extent = buffer.getExtents().getResult(i);
+    int64_t capacity = buffer.getCapacity()[i];
+    if (i > outermost &&
+        extent != getAffineConstantExpr(capacity, phase.getContext()))
+      return exchange.emitError()
+             << "moves @" << buffer.getSymName() << ", of which an extent is '"
+             << textOf(extent) << "', expected the same in every step";
+    if (buffer.getStrides()[i] != expected)
+      return exchange.emitError()
+             << "moves @" << buffer.getSymName()
+             << ", whose elements do not lie behind one another";
+    expected *= capacity;
+  }
+  auto name = FlatSymbolRefAttr::get(buffer.getSymNameAttr());
+  unsigned rank = buffer.getExtents().getNumResults();
+  Conjunction all(0, rank);
+  requireSymbols(all, program);
+  // In steps that have the task.
+  for (AffineExpr extent : phase.getGrid().getResults())
+    all.atLeast(*all.flatten(extent, {}), all.constant(1));
+  if (!requireInside(all, buffer.getExtents(), columnsFrom(0, rank)))
+    return failure();
+  all.less(all.variable(0), all.constant(rows));
+  Relation open(all);
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (access.getWrite() == written && access.getBuffer() == name)
+      open = open.subtract(touched(phase, access, 0));
+  if (auto point = open.sample())
+    return exchange.emitError()
+           << (written ? "receives " : "sends ") << name << ", but phase '"
+           << phase.getName() << "' states no " << (written ? "write" : "read")
+           << " of " << name << tupleText(point->range) << "; for example with "
+           << symbolNames(point->symbols);
+  return success();
+}
+
+/// All ranks' parts together are the whole tensor, in every step.
+LogicalResult PlanVerifier::verifyParts(ExchangeOp exchange,
+                                        TransferAttr transfer) {
+  int64_t ranks = exchange.countRanks();
+  Conjunction less(0, 0);
+  requireSymbols(less, program);
+  auto parts = less.flatten(transfer.getPartCount() * ranks, {}),
+       elements = less.flatten(transfer.getElementCount(), {});
+  if (!parts || !elements)
+    return exchange.emitError()
+           << transfer << " has counts that are not affine";
+  less.less(*parts, *elements);
+  if (auto point = sampleOf(less))
+    return exchange.emitError()
+           << transfer << " is of more elements than " << ranks
+           << " parts have; for example with " << symbolNames(point->symbols);
+  return success();
+}
+
+/// An exchange moves what its phase states.
+LogicalResult PlanVerifier::verifyExchange(PhaseOp phase, ExchangeOp exchange) {
+  bool gathers = exchange.getKind() == ExchangeKind::all_gather;
+  for (TransferAttr transfer : exchange.getTransfers()) {
+    BufferOp send = plan.lookUpBuffer(transfer.getSend()),
+             receive = plan.lookUpBuffer(transfer.getReceive());
+    if (failed(verifyParts(exchange, transfer)) ||
+        failed(verifyTouched(phase, exchange, send, gathers,
+                             gathers ? 1 : send.getCapacity()[0],
+                             /*written=*/false)) ||
+        failed(verifyTouched(phase, exchange, receive, !gathers,
+                             receive.getCapacity()[0],
+                             /*written=*/true)))
+      return failure();
+  }
+  return success();
+}
+
+/// A body's calls and its accesses name the same buffers; the step is handed
+/// over exactly once.
+LogicalResult PlanVerifier::verifyBodies() {
+  PhaseOp advancing;
+  for (PhaseOp phase : plan.phases()) {
+    llvm::SmallPtrSet<Attribute, 8> accessed, read;
+    for (AccessAttr access : phase.getAccessAttrs()) {
+      accessed.insert(access.getBuffer());
+      if (!access.getWrite())
+        read.insert(access.getBuffer());
+    }
+    for (Operation &op : phase.getBody().front()) {
+      if (auto call = dyn_cast<CallOp>(op)) {
+        for (Attribute operand : call.getOperands_())
+          if (auto address = dyn_cast<AddressAttr>(operand)) {
+            if (!accessed.contains(address.getBuffer()))
+              return call.emitError()
+                     << "passes " << address.getBuffer() << ", to which phase '"
+                     << phase.getName() << "' states no access";
+            if (call.getInvariant() && !read.contains(address.getBuffer()))
+              return call.emitError()
+                     << "is invariant, so that it writes scratch only, but is "
+                        "passed "
+                     << address.getBuffer() << ", which phase '"
+                     << phase.getName() << "' states only to write";
+          }
+        if (failed(verifyOperands(phase, call)))
+          return failure();
+        continue;
+      }
+      if (auto exchange = dyn_cast<ExchangeOp>(op))
+        if (failed(verifyExchange(phase, exchange)))
+          return failure();
+      if (auto message = dyn_cast<MessageOp>(op))
+        if (failed(verifyMessage(phase, message)))
+          return failure();
+      auto advance = dyn_cast<AdvanceOp>(op);
+      if (!advance)
+        continue;
+      if (advancing || HappensBefore::segmentOf(phase).getRepeat() != 1)
+        return advance.emitError() << "hands the step over more than once";
+      advancing = phase;
+      if (failed(verifyAdvance(phase, advance)))
+        return failure();
+    }
+    if (failed(verifyCalls(phase)))
+      return failure();
+  }
+  for (PhaseOp phase : plan.phases())
+    if (failed(verifyOutputs(phase)))
+      return failure();
+  return success();
+}

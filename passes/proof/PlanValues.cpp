@@ -1,0 +1,257 @@
+//===- PlanValues.cpp - the last part of the proof: who wrote what is read ===//
+
+#include "passes/proof/PlanMessages.h"
+#include "passes/proof/PlanVerifier.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::event;
+using namespace baton::tasks;
+
+KnownRelation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
+                                    unsigned readerRank) {
+  BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
+  unsigned rank = buffer.getExtents().getNumResults();
+  Conjunction elements(readerRank, rank);
+  SmallVector<unsigned> element = columnsFrom(elements.rangeColumn(), rank);
+  SmallVector<unsigned> task;
+  for (unsigned i = 0, e = writer.getRank(); i < e; ++i)
+    task.push_back(elements.addLocal());
+  bool described =
+      requireInside(elements, writer.getGrid(), task) &&
+      requireInside(elements, buffer.getExtents(), element) &&
+      requireBox(elements, write.getLow(), write.getHigh(), task, element);
+  RelationMemo &memo = plan.relations();
+  return described ? memo.known(elements) : memo.empty(readerRank, rank);
+}
+
+KnownRelation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
+                                      BufferOp victim, Overlap overlap,
+                                      unsigned readerRank) {
+  BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
+  unsigned rank = victim.getExtents().getNumResults();
+  Conjunction elements(readerRank, rank);
+  SmallVector<unsigned> task, element;
+  for (unsigned i = 0, e = writer.getRank(); i < e; ++i)
+    task.push_back(elements.addLocal());
+  for (unsigned i = 0, e = buffer.getExtents().getNumResults(); i < e; ++i)
+    element.push_back(elements.addLocal());
+  if (overlap == Overlap::rows)
+    element[0] = elements.rangeColumn();
+  bool described =
+      requireInside(elements, writer.getGrid(), task) &&
+      requireInside(elements, buffer.getExtents(), element) &&
+      requireBox(elements, write.getLow(), write.getHigh(), task, element);
+  RelationMemo &memo = plan.relations();
+  return described ? memo.known(elements)
+                   : memo.known(Relation::universe(readerRank, rank));
+}
+
+/// Goes back in rank from one read, in the first iteration of its segment or a
+/// later one. What is open has no writer yet.
+LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
+                                       bool isFirst) {
+  BufferOp buffer = plan.lookUpBuffer(read.getBuffer());
+  unsigned rank = buffer.getExtents().getNumResults();
+  Conjunction elements(reader.getRank(), rank);
+  SmallVector<unsigned> element = columnsFrom(elements.rangeColumn(), rank);
+  requireSymbols(elements, program);
+  if (!requireInside(elements, reader.getGrid(),
+                     columnsFrom(0, reader.getRank())) ||
+      !requireInside(elements, buffer.getExtents(), element) ||
+      !requireBox(elements, read.getLow(), read.getHigh(),
+                  columnsFrom(0, reader.getRank()), element))
+    return failure();
+  if (buffer.getKind() == BufferKind::state)
+    elements.atLeast(elements.variable(element[0]),
+                     elements.variable(elements.symbolColumn() + kPast));
+  RelationMemo &memo = plan.relations();
+  KnownRelation open = memo.known(elements);
+
+  auto report = [&](const Relation &points) {
+    auto point = points.sample();
+    auto diagnostic = reader.emitError()
+                      << "phase '" << reader.getName() << "' reads "
+                      << read.getBuffer() << tupleText(point->range);
+    return std::make_pair(std::move(diagnostic), *point);
+  };
+  auto finish = [&](std::pair<InFlightDiagnostic, RelationPoint> problem) {
+    return LogicalResult(std::move(problem.first)
+                         << "; for example "
+                         << taskName(reader, problem.second.domain) << " with "
+                         << symbolNames(problem.second.symbols));
+  };
+  auto passBy = [&](PhaseOp writer) -> LogicalResult {
+    for (AccessAttr write : writer.getAccessAttrs()) {
+      if (!write.getWrite() || write.getBuffer() == read.getBuffer())
+        continue;
+      BufferOp other = plan.lookUpBuffer(write.getBuffer());
+      Overlap overlap = overlapOf(buffer, other);
+      if (overlap == Overlap::none)
+        continue;
+      KnownRelation lost = memo.intersect(
+          open, clobbered(writer, write, buffer, overlap, reader.getRank()));
+      if (memo.isEmpty(lost))
+        continue;
+      if (!reports)
+        return failure();
+      auto problem = report(lost);
+      problem.first << ", whose bytes phase '" << writer.getName()
+                    << "' has reused for " << write.getBuffer();
+      return finish(std::move(problem));
+    }
+    // What need not be written is there for who reads only what was.
+    for (AccessAttr write : writer.getAccessAttrs())
+      if (write.getWrite() && write.getBuffer() == read.getBuffer() &&
+          (read.getMay() || !write.getMay()))
+        open = memo.subtract(open, touched(writer, write, reader.getRank()));
+    return success();
+  };
+
+  SegmentOp segment = HappensBefore::segmentOf(reader);
+  SmallVector<PhaseOp> path;
+  unsigned index = plan.indexOf(reader);
+  ArrayRef<PhaseOp> phases = plan.phases();
+  auto inSegment = [&](PhaseOp phase) {
+    return HappensBefore::segmentOf(phase) == segment;
+  };
+  for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
+    if (inSegment(phase))
+      path.push_back(phase);
+  // Iterations of one segment work on copies of their own; those of an earlier
+  // one on all copies, if there are as many.
+  bool layered = isLayered(buffer);
+  if (!layered && !isFirst)
+    for (PhaseOp phase : llvm::reverse(phases))
+      if (inSegment(phase))
+        path.push_back(phase);
+  for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
+    if (!inSegment(phase) &&
+        (!layered || HappensBefore::segmentOf(phase).getRepeat() ==
+                         uint64_t(buffer.getLayers())))
+      path.push_back(phase);
+  for (PhaseOp phase : path) {
+    if (failed(passBy(phase)))
+      return failure();
+    if (memo.isEmpty(open))
+      return success();
+  }
+  if (memo.isEmpty(open))
+    return success();
+  if (!reports)
+    return failure();
+  auto problem = report(open);
+  problem.first << ", which no task before it writes"
+                << (isFirst ? "" : " in a later iteration");
+  return finish(std::move(problem));
+}
+
+bool PlanVerifier::isWritten(PhaseOp reader, AccessAttr read) {
+  llvm::SaveAndRestore quiet(reports, false);
+  bool repeats = HappensBefore::segmentOf(reader).getRepeat() > 1 &&
+                 !isLayered(plan.lookUpBuffer(read.getBuffer()));
+  return succeeded(verifyRead(reader, read, /*isFirst=*/true)) &&
+         (!repeats || succeeded(verifyRead(reader, read, /*isFirst=*/false)));
+}
+
+bool PlanVerifier::covers(PhaseOp phase, AccessAttr access,
+                          std::optional<int64_t> outputs) {
+  BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
+  unsigned rank = buffer.getExtents().getNumResults();
+  Conjunction all(0, rank);
+  requireSymbols(all, program);
+  if (!requireInside(all, buffer.getExtents(), columnsFrom(0, rank)))
+    return false;
+  if (outputs)
+    all.equal(all.variable(all.symbolColumn() + kOutputs),
+              all.constant(*outputs));
+  RelationMemo &memo = plan.relations();
+  return memo.isSubsetOf(memo.known(all), touched(phase, access, 0));
+}
+
+bool PlanVerifier::writesWhole(BufferOp buffer) {
+  auto writes = [&](SegmentOp segment) {
+    unsigned rank = buffer.getExtents().getNumResults();
+    Conjunction all(0, rank);
+    requireSymbols(all, program);
+    if (!requireInside(all, buffer.getExtents(), columnsFrom(0, rank)))
+      return false;
+    RelationMemo &memo = plan.relations();
+    KnownRelation open = memo.known(all);
+    for (auto [phase, access] : uses.lookup(buffer))
+      if (access.getWrite() && !access.getMay() &&
+          (!segment || HappensBefore::segmentOf(phase) == segment))
+        open = memo.subtract(open, touched(phase, access, 0));
+    return memo.isEmpty(open);
+  };
+  if (!isLayered(buffer))
+    return writes({});
+  return llvm::any_of(
+      program.getBody().getOps<SegmentOp>(), [&](SegmentOp segment) {
+        return segment.getRepeat() == uint64_t(buffer.getLayers()) &&
+               writes(segment);
+      });
+}
+
+/// Later steps read the rows that a state gained.
+LogicalResult PlanVerifier::verifyGrowth(BufferOp state) {
+  auto name = FlatSymbolRefAttr::get(state.getSymNameAttr());
+  SmallVector<SegmentOp> readers;
+  for (PhaseOp phase : plan.phases())
+    for (AccessAttr access : phase.getAccessAttrs())
+      if (!access.getWrite() && access.getBuffer() == name &&
+          !llvm::is_contained(readers, HappensBefore::segmentOf(phase)))
+        readers.push_back(HappensBefore::segmentOf(phase));
+  if (!isLayered(state) && readers.size() > 1)
+    readers.resize(1);
+  for (SegmentOp reader : readers) {
+    if (isLayered(state) && reader.getRepeat() < state.getLayers())
+      return state.emitError()
+             << "a step leaves layer " << reader.getRepeat() << " of " << name
+             << " unwritten, which later steps may read";
+    unsigned rank = state.getExtents().getNumResults();
+    Conjunction gained(0, rank);
+    requireSymbols(gained, program);
+    gained.atLeast(gained.variable(0),
+                   gained.variable(gained.symbolColumn() + kPast));
+    if (!requireInside(gained, state.getExtents(), columnsFrom(0, rank)))
+      return failure();
+    RelationMemo &memo = plan.relations();
+    KnownRelation open = memo.known(gained);
+    for (PhaseOp phase : plan.phases())
+      for (AccessAttr access : phase.getAccessAttrs())
+        if (access.getWrite() && !access.getMay() &&
+            access.getBuffer() == name &&
+            (!isLayered(state) || HappensBefore::segmentOf(phase) == reader))
+          open = memo.subtract(open, touched(phase, access, 0));
+    if (auto point = memo.sample(open))
+      return state.emitError()
+             << "a step leaves " << name << tupleText(point->range)
+             << " unwritten, which later steps may read; for example with "
+             << symbolNames(point->symbols);
+  }
+  return success();
+}
+
+/// Of all buffers, or of two only.
+LogicalResult PlanVerifier::verifyReads(BufferOp one, BufferOp other) {
+  for (PhaseOp phase : plan.phases())
+    for (AccessAttr access : phase.getAccessAttrs()) {
+      BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
+      bool isAsked = !one || buffer == one || buffer == other;
+      if (!isAsked || access.getWrite() ||
+          buffer.getKind() == BufferKind::input ||
+          buffer.getKind() == BufferKind::persistent)
+        continue;
+      if (failed(verifyRead(phase, access, /*isFirst=*/true)))
+        return failure();
+      if (HappensBefore::segmentOf(phase).getRepeat() > 1 &&
+          !isLayered(buffer) &&
+          failed(verifyRead(phase, access, /*isFirst=*/false)))
+        return failure();
+    }
+  return success();
+}

@@ -1,0 +1,173 @@
+//===- CustomTiling.cpp - task grids of bodies that users wrote -----------===//
+//
+// An event.body states its grid and what a task touches of each value; here
+// that becomes a phase like any other, with a call that passes memrefs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tiling/TilingPieces.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+/// The most tasks along each coordinate, in any step.
+static SmallVector<int64_t> capacityOf(AffineMap grid,
+                                       event::ProgramOp program) {
+  int64_t rows = program.getMaxRows(), positions = program.getMaxSeq(),
+          outputs = program.getMaxOutputs();
+  SmallVector<int64_t> most(grid.getNumResults(), 0);
+  for (int64_t r : {int64_t(1), rows})
+    for (int64_t past : {int64_t(0), positions - r})
+      for (int64_t o : {int64_t(0), std::min(r, outputs)})
+        for (auto [i, extent] :
+             llvm::enumerate(event::evaluate(grid, {}, {r, past, o})))
+          most[i] = std::max(most[i], extent);
+  return most;
+}
+
+namespace {
+/// One argument of a body, and the value that it gets.
+struct Argument {
+  unsigned number;
+  event::AccessAttr access;
+  MemRefType type;
+
+  Box box() const {
+    return {SmallVector<AffineExpr>(access.getLow().getResults()),
+            SmallVector<AffineExpr>(access.getHigh().getResults())};
+  }
+  /// Whether neighbours in the last dimension have to lie side by side.
+  bool isDense() const {
+    return cast<StridedLayoutAttr>(type.getLayout()).getStrides().back() == 1;
+  }
+};
+} // namespace
+
+static InFlightDiagnostic complain(model::CustomOp op,
+                                   const Argument &argument) {
+  return op.emitOpError() << "argument " << argument.number << " of "
+                          << op.getBodyAttr() << ", "
+                          << argument.access.getBuffer() << ", ";
+}
+
+static LogicalResult expectFit(model::CustomOp op, const Argument &argument,
+                               model::StepTensorType type, Type element) {
+  if (argument.type.getRank() != type.getRank())
+    return complain(op, argument) << "has " << argument.type.getRank()
+                                  << " dimensions, the value is " << type;
+  if (argument.type.getElementType() != element)
+    return complain(op, argument) << "holds " << argument.type.getElementType()
+                                  << ", the value " << element;
+  return success();
+}
+
+/// A value of the step.
+static LogicalResult passValue(model::CustomOp op, const Argument &argument,
+                               const View &view, PhaseBuilder &phase,
+                               Tiler &tiler,
+                               SmallVectorImpl<Attribute> &operands) {
+  if (failed(expectFit(op, argument, view.type, view.buffer.getElement())))
+    return failure();
+  Box box = argument.box();
+  for (unsigned d = 0; d < box.low.size(); ++d)
+    if (!view.stepsOf(d))
+      return complain(op, argument)
+             << "cannot be passed: dimension " << d << " has no fixed stride";
+  if (argument.isDense() && view.fixedStrideOf(box.low.size() - 1) != 1)
+    return complain(op, argument)
+           << "cannot be passed: its last dimension is not contiguous";
+  if (argument.access.getWrite())
+    phase.writes(view, box);
+  else
+    phase.reads(view, box);
+  appendMemref(phase, view, box, operands);
+  return success();
+}
+
+/// A parameter: a vector in F32, or a matrix as the checkpoint stores it.
+static LogicalResult passParameter(model::CustomOp op, const Argument &argument,
+                                   Value value, const std::string &name,
+                                   PhaseBuilder &phase, Tiler &tiler,
+                                   SmallVectorImpl<Attribute> &operands) {
+  auto type = cast<model::StepTensorType>(value.getType());
+  auto parameter = value.getDefiningOp<model::ParameterOp>();
+  if (!parameter)
+    return complain(op, argument) << "cannot be passed: parameters side by "
+                                  << "side are no one matrix";
+  bool matrix = type.getRank() == 2;
+  if (matrix && parameter.getTransposed())
+    return complain(op, argument)
+           << "cannot be passed: the checkpoint stores it transposed";
+  Type element =
+      matrix ? type.getElementType() : Float32Type::get(op.getContext());
+  if (failed(expectFit(op, argument, type, element)))
+    return failure();
+  event::ParameterOp stored =
+      matrix ? tiler.table(name, value) : tiler.vector(name, value);
+  Box box = argument.box();
+  AffineExpr offset = tiler.plan.constant(0);
+  SmallVector<Attribute> sizes, strides;
+  for (unsigned d = 0; d < box.low.size(); ++d) {
+    int64_t stride = matrix && d == 0 ? type.getDimension(1) : 1;
+    offset = offset + box.low[d] * stride;
+    sizes.push_back(
+        phase.count({box.high[d] - box.low[d],
+                     tiler.plan.constant(type.getDimension(d)) - box.low[d]}));
+    strides.push_back(phase.integer(stride));
+  }
+  Attribute pointer = phase.weight(stored, offset);
+  operands.append({pointer, pointer, phase.integer(0)});
+  operands.append(sizes);
+  operands.append(strides);
+  return success();
+}
+
+LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto body = module.lookupSymbol<event::BodyOp>(op.getBodyAttr());
+  if (!body)
+    return op.emitOpError() << "names " << op.getBodyAttr()
+                            << ", and there is no event.body of that name";
+  if (body.getAccesses().size() != op.getInputs().size() + 1)
+    return op.emitOpError()
+           << "has " << op.getInputs().size() << " operands and a result, "
+           << op.getBodyAttr() << " takes " << body.getAccesses().size()
+           << " arguments";
+  for (auto [i, access] : llvm::enumerate(body.getAccessAttrs()))
+    if (access.getWrite() != (i == op.getInputs().size()))
+      return op.emitOpError()
+             << op.getBodyAttr() << " states to "
+             << (access.getWrite() ? "write " : "read ") << access.getBuffer()
+             << ": of a model's op it writes the result, which comes last, and "
+                "reads the others";
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  SmallVector<int64_t> capacity =
+      capacityOf(body.getGrid(), tiler.plan.program);
+  if (llvm::any_of(capacity, [](int64_t most) { return most < 1; }))
+    return op.emitOpError() << "never runs: the grid of " << op.getBodyAttr()
+                            << " is empty in every step";
+  PhaseBuilder phase = tiler.plan.phase(name, op.getLoc(),
+                                        body.getGrid().getResults(), capacity);
+  SmallVector<Attribute> operands;
+  Block &block = body.getBody().front();
+  for (auto [i, access] : llvm::enumerate(body.getAccessAttrs())) {
+    Argument argument{unsigned(i), access,
+                      cast<MemRefType>(block.getArgument(i).getType())};
+    bool result = i == op.getInputs().size();
+    View view = result ? out : tiler.viewOf(op.getInputs()[i]);
+    LogicalResult passed =
+        view.buffer
+            ? passValue(op, argument, view, phase, tiler, operands)
+            : passParameter(op, argument, op.getInputs()[i],
+                            name + "." + access.getBuffer().getValue().str(),
+                            phase, tiler, operands);
+    if (failed(passed))
+      return failure();
+  }
+  phase.call(body.getSymName(), operands);
+  return success();
+}

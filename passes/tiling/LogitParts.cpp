@@ -1,0 +1,215 @@
+//===- LogitParts.cpp - logits of a training step, part after part --------===//
+
+#include "passes/tiling/LogitParts.h"
+
+#include "codegen/bodies/TaskCalls.h"
+
+#include "passes/tiling/Products.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+/// Most parts that are whole or halved: each is phases of its own.
+static constexpr int64_t kMostParts = 8;
+
+LogitParts::LogitParts(Operation *op, Value x, Value weight, Value weights,
+                       Tiler &tiler, Training &training)
+    : op(op), training(training), plan(tiler.plan), x(tiler.viewOf(x)),
+      weight(training.trainable(weight).weight),
+      productFormat(training.trainable(weight).productFormat),
+      weights(tiler.viewOf(weights)), width(this->x.type.getDimension(1)),
+      tokens(this->weight.type.getDimension(0)),
+      tileTokens(tiler.columnsOf(op, plan.tiles().linearColumns)),
+      tileHeight(tiler.rowsOf(op, plan.tiles().linearRows)),
+      elementBytes(
+          cast<model::StepTensorType>(weight.getType()).getElementType().isF64()
+              ? 8
+              : 4) {}
+
+PhaseBuilder LogitParts::phase(StringRef suffix, ArrayRef<AffineExpr> grid,
+                               ArrayRef<int64_t> capacity) {
+  std::string name = this->name + suffix.str();
+  PhaseBuilder phase = plan.phase(isFirst ? name : plan.uniqueName(name),
+                                  op->getLoc(), grid, capacity);
+  // A row of logits is of all tasks that make some, gradients are of all rows,
+  // and the next part's logits come after both. Finer events would gain
+  // nothing, and the proof would follow each through all parts.
+  phase.isAwaitedWhole();
+  return phase;
+}
+
+Attribute LogitParts::countOf(PhaseBuilder &phase,
+                              const LogitPart &part) const {
+  return phase.count({part.rows, part.end - part.first});
+}
+
+/// Of a value of all rows, those of the part.
+Box LogitParts::rowsOf(PhaseBuilder &phase, const View &view,
+                       const LogitPart &part) const {
+  Box box = phase.whole(view);
+  box.low[0] = part.first;
+  box.high[0] = part.first + part.rows;
+  return box;
+}
+
+/// The part's logits.
+Box LogitParts::logitsOf(PhaseBuilder &phase, const LogitPart &part) const {
+  Box box = phase.whole(logits);
+  box.high[0] = part.rows;
+  return box;
+}
+
+LogicalResult LogitParts::begin(const std::string &ofOp) {
+  name = ofOp;
+  if (failed(expectContiguous(op, "x", x)) ||
+      failed(expectStride(op, "x", x, 0)))
+    return failure();
+  int64_t most = plan.bound(model::kRows);
+  wholeRows = most;
+  // All whole: the last part of a step would else begin behind its rows.
+  auto bytes = [&] { return partRows * tokens * elementBytes; };
+  for (int64_t parts = 1; parts <= kMostParts; ++parts) {
+    if (most % parts)
+      continue;
+    wholeRows = most / parts;
+    // One is halved whatever rows a step has.
+    partRows = parts == 1 ? ceilDiv(most, 2) : wholeRows;
+    if (bytes() <= plan.tiles().logitsBytes)
+      break;
+  }
+  logits = plan.transient(plan.uniqueName(name + ".logits"),
+                          x.type.withShape({partRows, tokens}), op->getLoc());
+  return success();
+}
+
+SmallVector<LogitPart> LogitParts::parts() const {
+  AffineExpr rows = plan.extent(model::kRows), zero = plan.constant(0);
+  int64_t most = plan.bound(model::kRows);
+  if (most == 1)
+    return {{zero, rows, rows, zero}};
+  bool isHalved = wholeRows == most;
+  AffineExpr rest = isHalved ? rows : (rows - 1) % wholeRows + 1;
+  AffineExpr half = rest.ceilDiv(2);
+  SmallVector<LogitPart> parts = {{zero, half, half, zero},
+                                  {half, half, rest, zero}};
+  // Two halves of an odd number would end one row too far, where there may be
+  // none. So the middle one is in both.
+  if (isHalved && most % 2)
+    parts.back() = {rest - half, half, rest, half * 2 - rest};
+  for (int64_t first = 0; first + wholeRows < most; first += wholeRows)
+    parts.push_back({rest + first, plan.constant(wholeRows), rows, zero});
+  return parts;
+}
+
+void LogitParts::tileLogits(const LogitPart &part) {
+  int64_t tiles = ceilDiv(tokens, tileTokens);
+  PhaseBuilder phase = this->phase(".logits", {plan.constant(tiles)}, {tiles});
+  Box in = rowsOf(phase, x, part), panel = phase.whole(weight),
+      out = logitsOf(phase, part);
+  narrow(panel, 0, phase.coordinate(0), tileTokens);
+  narrow(out, 1, phase.coordinate(0), tileTokens);
+  phase.reads(x, phase.whole(x));
+  Matrix b = readMatrix(phase, weight, panel).transposed();
+  phase.writes(logits, out);
+  phase.needsScratch(productScratch(tileTokens));
+  phase.call(bodies::functionName("product", productFormat),
+             {phase.address(logits, out), phase.stride(logits, 0),
+              phase.address(x, in), phase.stride(x, 0), phase.integer(1),
+              b.pointer, b.first, b.second, phase.null(), phase.null(),
+              phase.integer(0), countOf(phase, part),
+              tasks::countOf(phase, 0, tileTokens, tokens),
+              phase.integer(width), phase.scratch(0)});
+}
+
+void LogitParts::tileRows(
+    const LogitPart &part, StringRef suffix, StringRef callee,
+    ArrayRef<View> outputs, ArrayRef<View> inputs,
+    function_ref<void(PhaseBuilder &, Attribute, SmallVectorImpl<Attribute> &)>
+        more) {
+  PhaseBuilder phase = this->phase(suffix, {part.rows}, {partRows});
+  AffineExpr row = phase.coordinate(0);
+  auto rowOf = [&](const View &view, AffineExpr index) {
+    Box box = phase.whole(view);
+    box.low[0] = index;
+    box.high[0] = index + 1;
+    return box;
+  };
+  SmallVector<Attribute> operands;
+  for (const View &view : outputs)
+    appendWrite(phase, view, rowOf(view, part.first + row), operands);
+  phase.reads(logits, rowOf(logits, row));
+  appendWrite(phase, logits, rowOf(logits, row), operands);
+  for (const View &view : inputs) {
+    phase.reads(view, phase.whole(view));
+    operands.push_back(phase.address(view, rowOf(view, part.first + row)));
+  }
+  more(phase, phase.count({phase.constant(1), part.end - part.first - row}),
+       operands);
+  phase.call(callee, operands);
+}
+
+void LogitParts::tileInputGradient(const LogitPart &part, const View &dx) {
+  int64_t columns = ceilDiv(width, tileTokens);
+  PhaseBuilder phase =
+      this->phase("_input_gradient",
+                  {part.rows.ceilDiv(tileHeight), plan.constant(columns)},
+                  {ceilDiv(partRows, tileHeight), columns});
+  // A part's last tile may end behind it, in rows that the next one writes
+  // after it.
+  AffineExpr first = phase.coordinate(0) * tileHeight;
+  Box out = phase.whole(dx), panel = phase.whole(weight),
+      all = logitsOf(phase, part), in = all;
+  out.low[0] = part.first + first;
+  out.high[0] = out.low[0] + tileHeight;
+  narrow(out, 1, phase.coordinate(1), tileTokens);
+  narrow(panel, 1, phase.coordinate(1), tileTokens);
+  in.low[0] = first;
+  phase.reads(logits, all);
+  Matrix b = readMatrix(phase, weight, panel);
+  phase.writes(dx, out);
+  phase.needsScratch(productScratch(tileTokens));
+  phase.call(bodies::functionName("product", productFormat),
+             {phase.address(dx, out), phase.stride(dx, 0),
+              phase.address(logits, in), phase.stride(logits, 0),
+              phase.integer(1), b.pointer, b.first, b.second, phase.null(),
+              phase.null(), phase.integer(0),
+              phase.count({phase.constant(tileHeight), part.rows - first,
+                           part.end - part.first - first}),
+              tasks::countOf(phase, 1, tileTokens, width),
+              phase.integer(tokens), phase.scratch(0)});
+}
+
+void LogitParts::tileWeightGradient(const LogitPart &part, Trainable &target) {
+  const View &out = target.gradient;
+  int64_t rowTiles = ceilDiv(tokens, tileTokens),
+          columns = ceilDiv(width, tileTokens);
+  PhaseBuilder phase = this->phase(
+      "_weight_gradient", {plan.constant(rowTiles), plan.constant(columns)},
+      {rowTiles, columns});
+  Box left = logitsOf(phase, part), right = rowsOf(phase, x, part),
+      box = phase.whole(out), rows = rowsOf(phase, weights, part);
+  left.low[0] = part.again;
+  for (Box *tile : {&right, &rows})
+    tile->low[0] = part.first + part.again;
+  narrow(left, 1, phase.coordinate(0), tileTokens);
+  narrow(right, 1, phase.coordinate(1), tileTokens);
+  narrow(box, 0, phase.coordinate(0), tileTokens);
+  narrow(box, 1, phase.coordinate(1), tileTokens);
+  Matrix a = readMatrix(phase, logits, left).transposed();
+  Box all = phase.whole(x);
+  narrow(all, 1, phase.coordinate(1), tileTokens);
+  phase.reads(x, all);
+  phase.reads(weights, phase.whole(weights));
+  Attribute adds = contribute(target, phase, box, training);
+  phase.needsScratch(productScratch(tileTokens));
+  phase.call(bodies::functionName("product_gradient", productFormat),
+             {phase.address(out, box), phase.stride(out, 0), a.pointer, a.first,
+              a.second, phase.address(x, right), phase.stride(x, 0),
+              phase.integer(1), phase.address(weights, rows),
+              tasks::countOf(phase, 0, tileTokens, tokens),
+              tasks::countOf(phase, 1, tileTokens, width),
+              phase.count(
+                  {part.rows - part.again, part.end - part.first - part.again}),
+              adds, phase.scratch(0)});
+}

@@ -1,0 +1,46 @@
+//===- LossRules.cpp - task grids of the loss and its gradients -----------===//
+
+#include "passes/tiling/LossRules.h"
+
+#include "passes/tiling/LogitParts.h"
+#include "passes/tiling/TilingPieces.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+LogicalResult tasks::tileLoss(model::CrossEntropyOp op, Tiler &tiler,
+                              Training &training) {
+  LogitParts logits(op, op.getX(), op.getWeight(), op.getWeights(), tiler,
+                    training);
+  Trainable *target = nullptr;
+  if (!op.getDweight().use_empty() && !(target = targetOf(op, training)))
+    return failure();
+  PlanBuilder &plan = tiler.plan;
+  std::string name = plan.uniqueName(nameOf(op) + ".loss");
+  View loss = tiler.bufferFor(op.getLoss(), name), dx;
+  if (failed(logits.begin(name)))
+    return failure();
+  if (!op.getDx().use_empty())
+    dx = tiler.bufferFor(op.getDx(), plan.uniqueName(name + "_input_gradient"));
+  if (target)
+    plan.uniqueName(name + "_weight_gradient");
+  for (const LogitPart &part : logits.parts()) {
+    logits.tileLogits(part);
+    logits.tileRows(
+        part, "", "cross_entropy", {loss},
+        {tiler.viewOf(op.getTargets()), tiler.viewOf(op.getWeights())},
+        [&](PhaseBuilder &phase, Attribute rows,
+            SmallVectorImpl<Attribute> &operands) {
+          operands.append({rows, phase.integer(logits.vocabulary()),
+                           phase.real(op.getScale()),
+                           phase.real(op.getSoftcap())});
+        });
+    if (dx.buffer)
+      logits.tileInputGradient(part, dx);
+    if (target)
+      logits.tileWeightGradient(part, *target);
+    logits.next();
+  }
+  return success();
+}

@@ -1,0 +1,193 @@
+//===- TilingPieces.cpp - what tiling rules have in common ----------------===//
+
+#include "passes/tiling/TilingPieces.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+void tasks::narrow(Box &box, unsigned dimension, AffineExpr coordinate,
+                   int64_t size) {
+  box.low[dimension] = coordinate * size;
+  box.high[dimension] = coordinate * size + size;
+}
+
+LogicalResult tasks::expectContiguous(Operation *op, StringRef what,
+                                      const View &view) {
+  if (view.fixedStrideOf(view.type.getRank() - 1) == 1)
+    return success();
+  return op->emitOpError() << "cannot be tiled: the last dimension of " << what
+                           << " is not contiguous in its buffer";
+}
+
+LogicalResult tasks::expectStride(Operation *op, StringRef what,
+                                  const View &view, unsigned dimension) {
+  if (view.stepsOf(dimension))
+    return success();
+  return op->emitOpError() << "cannot be tiled: dimension " << dimension
+                           << " of " << what << " has no fixed stride";
+}
+
+LogicalResult tasks::expectAdjacentHeads(Operation *op, StringRef what,
+                                         const View &view, int64_t together) {
+  int64_t width = view.type.getRank() == 3 ? view.type.getDimension(2) : 1;
+  if (together == 1 || view.fixedStrideOf(1) == width)
+    return success();
+  return op->emitOpError() << "cannot be tiled: the heads of " << what
+                           << " do not lie behind one another";
+}
+
+void tasks::appendMemref(PhaseBuilder &phase, const View &view, const Box &box,
+                         SmallVectorImpl<Attribute> &operands) {
+  Attribute pointer = phase.address(view, box);
+  operands.append({pointer, pointer, phase.integer(0)});
+  unsigned rank = box.low.size();
+  for (unsigned d = 0; d < rank; ++d)
+    operands.push_back(
+        phase.count({box.high[d] - box.low[d],
+                     phase.extent(view.type.getDimension(d)) - box.low[d]}));
+  for (unsigned d = 0; d < rank; ++d)
+    operands.push_back(phase.stride(view, d));
+}
+
+static int64_t rowsOf(model::StepTensorType type) {
+  return type.getDimension(*rowDimension(type));
+}
+
+RowTiles::RowTiles(Tiler &tiler, model::StepTensorType type, int64_t size)
+    : size(size), extent(tiler.plan.extent(rowsOf(type)).ceilDiv(size)),
+      capacity(ceilDiv(tiler.plan.bound(rowsOf(type)), size)),
+      rows(tiler.plan.extent(rowsOf(type))) {}
+
+Attribute RowTiles::count(PhaseBuilder &phase) const {
+  return phase.count({phase.constant(size), rows - phase.coordinate(0) * size});
+}
+
+LogicalResult
+tasks::tileRows(Operation *op, const std::string &name, StringRef callee,
+                ArrayRef<View> inputs, const View &out, Tiler &tiler,
+                llvm::function_ref<void(PhaseBuilder &, const RowTiles &,
+                                        SmallVectorImpl<Attribute> &)>
+                    more) {
+  std::optional<unsigned> row = rowDimension(out.type);
+  unsigned last = out.type.getRank() - 1;
+  if (!row || *row == last)
+    return op->emitOpError() << "cannot be tiled: " << out.type
+                             << " has no rows before its last dimension";
+  SmallVector<View> all(inputs);
+  all.push_back(out);
+  for (const View &view : all)
+    if (failed(expectContiguous(op, "an operand", view)) ||
+        failed(expectStride(op, "an operand", view, *row)))
+      return failure();
+
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
+  SmallVector<AffineExpr> grid = {tiles.extent};
+  SmallVector<int64_t> capacity = {tiles.capacity};
+  for (unsigned i = 0; i < last; ++i)
+    if (i != *row) {
+      grid.push_back(tiler.plan.extent(out.type.getDimension(i)));
+      capacity.push_back(tiler.plan.bound(out.type.getDimension(i)));
+    }
+  PhaseBuilder phase = tiler.plan.phase(name, op->getLoc(), grid, capacity);
+  Box box = phase.whole(out);
+  narrow(box, *row, phase.coordinate(0), tiles.size);
+  unsigned next = 1;
+  for (unsigned i = 0; i < last; ++i)
+    if (i != *row)
+      narrow(box, i, phase.coordinate(next++), 1);
+
+  SmallVector<Attribute> operands = {phase.address(out, box),
+                                     phase.stride(out, *row)};
+  for (const View &input : inputs) {
+    phase.reads(input, box);
+    operands.push_back(phase.address(input, box));
+    operands.push_back(phase.stride(input, *row));
+  }
+  phase.writes(out, box);
+  operands.push_back(tiles.count(phase));
+  operands.push_back(
+      phase.count(tiler.plan.extent(out.type.getDimension(last))));
+  if (more)
+    more(phase, tiles, operands);
+  phase.call(callee, operands);
+  return success();
+}
+
+LogicalResult tasks::tileElementwise(Operation *op, StringRef callee,
+                                     Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  SmallVector<View> inputs;
+  for (Value operand : op->getOperands())
+    inputs.push_back(tiler.viewOf(operand));
+  return tileRows(op, name, callee, inputs, tiler.resultFor(op, name), tiler);
+}
+
+LogicalResult tasks::tileRotation(Operation *op, Value rotated, Value angles,
+                                  StringRef callee, Tiler &tiler) {
+  View x = tiler.viewOf(rotated), table = tiler.viewOf(angles);
+  int64_t heads = x.type.getDimension(1), width = x.type.getDimension(2);
+  if (failed(expectContiguous(op, "x", x)) ||
+      failed(expectStride(op, "x", x, 0)))
+    return failure();
+  if (failed(expectAdjacentHeads(op, "x", x, heads)))
+    return failure();
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
+  PhaseBuilder phase =
+      tiler.plan.phase(name, op->getLoc(), {tiles.extent}, {tiles.capacity});
+  Box box = phase.whole(out), tile = phase.whole(table);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  narrow(tile, 0, phase.coordinate(0), tiles.size);
+  phase.reads(x, box);
+  phase.reads(table, tile);
+  phase.writes(out, box);
+  phase.call(callee,
+             {phase.address(out, box), phase.stride(out, 0),
+              phase.address(x, box), phase.stride(x, 0),
+              phase.address(table, tile), phase.stride(table, 0),
+              tiles.count(phase), phase.integer(heads), phase.integer(width),
+              phase.integer(table.type.getDimension(1) / 2)});
+  return success();
+}
+
+int64_t tasks::attentionScratch(int64_t rows, int64_t group, int64_t width,
+                                int64_t valueWidth) {
+  return sizeof(float) *
+         (2 * rows * group +
+          std::max<int64_t>(70 * width,
+                            group * (llvm::alignTo<16>(valueWidth) + 130)));
+}
+
+Attribute tasks::readAll(PhaseBuilder &phase, const View &view) {
+  Box box = phase.whole(view);
+  phase.reads(view, box);
+  return phase.address(view, box);
+}
+
+Attribute tasks::countOf(PhaseBuilder &phase, unsigned d, int64_t size,
+                         int64_t all) {
+  return phase.count(
+      {phase.constant(size), phase.constant(all) - phase.coordinate(d) * size});
+}
+
+void tasks::appendRead(PhaseBuilder &phase, const View &view, const Box &box,
+                       SmallVectorImpl<Attribute> &operands) {
+  phase.reads(view, box);
+  operands.append({phase.address(view, box), phase.stride(view, 0)});
+}
+
+void tasks::appendWrite(PhaseBuilder &phase, const View &view, const Box &box,
+                        SmallVectorImpl<Attribute> &operands) {
+  phase.writes(view, box);
+  operands.append({phase.address(view, box), phase.stride(view, 0)});
+}
+
+Box tasks::rowsOfTask(PhaseBuilder &phase, const View &view, int64_t rows) {
+  Box box = phase.whole(view);
+  narrow(box, 0, phase.coordinate(0), rows);
+  return box;
+}

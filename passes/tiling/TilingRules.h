@@ -1,0 +1,119 @@
+//===- TilingRules.h - how each model op becomes a task grid -------------===//
+//
+// One rule per op: the grid of its tiles, what a tile reads and writes, and the
+// library body that computes it. To add an op, add its rule here, its body to
+// the task libraries, and nothing else: order, memory and proof are derived
+// from the accesses.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_PASSES_TILING_TILINGRULES_H
+#define BATON_PASSES_TILING_TILINGRULES_H
+
+#include "passes/tiling/PlanBuilder.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace baton::tasks {
+
+/// Attribute of a model op: rows of its tiles, columns for linears, positions
+/// of a part for attention. What a target's description says holds for ops
+/// without it.
+constexpr llvm::StringLiteral kTileAttribute = "event.tile";
+
+/// What is wrong with these tile sizes for any op, or nothing: one or two, rows
+/// 1 to 4096, and a multiple of a panel's columns, or 0, up to 65536.
+std::string checkTileSizes(llvm::ArrayRef<int64_t> sizes);
+
+/// The same for an op of this kind: columns are not 0, positions a multiple of
+/// a block's.
+std::string checkTileSizes(mlir::Operation *op, llvm::ArrayRef<int64_t> sizes);
+
+class RankPlaces;
+class StepSums;
+class Training;
+
+/// What rules see while a program is tiled in order.
+class Tiler {
+public:
+  explicit Tiler(PlanBuilder &plan) : plan(plan) {}
+
+  PlanBuilder &plan;
+  /// Where every computed value lives.
+  llvm::DenseMap<mlir::Value, View> views;
+  /// Results that have to be computed into a buffer that is there already
+  /// (values that a stack carries).
+  llvm::DenseMap<mlir::Value, View> destinations;
+  /// The stack whose pattern is being tiled, if any.
+  model::StackOp stack;
+  /// Of a training program.
+  Training *training = nullptr;
+  /// Of a program of several ranks.
+  const RankPlaces *places = nullptr;
+  StepSums *sums = nullptr;
+
+  View viewOf(mlir::Value value) const { return views.lookup(value); }
+
+  /// Rows of an op's tiles, and columns or positions.
+  int64_t rowsOf(mlir::Operation *op, int64_t otherwise) const;
+  int64_t columnsOf(mlir::Operation *op, int64_t otherwise) const;
+
+  /// A buffer for a result: its destination, or a new one. Of an op the first.
+  View bufferFor(mlir::Value result, llvm::StringRef name);
+  View resultFor(mlir::Operation *op, llvm::StringRef name) {
+    return bufferFor(op->getResult(0), name);
+  }
+
+  /// Parameters, made once for each way in which they are stored.
+  event::ParameterOp panels(llvm::StringRef name, mlir::ValueRange weights,
+                            bool alternating);
+  event::ParameterOp table(llvm::StringRef name, mlir::Value weight);
+  event::ParameterOp vector(llvm::StringRef name, mlir::Value weight);
+  event::ParameterOp constants(llvm::StringRef name,
+                               llvm::ArrayRef<float> values,
+                               mlir::Location location);
+
+  /// What the loader makes a parameter of, and its layers' numbers.
+  mlir::DictionaryAttr describe(mlir::ValueRange weights) const;
+  WeightSources sourcesOf(mlir::ValueRange weights) const;
+  int64_t layersOf(mlir::ValueRange weights) const;
+
+private:
+  event::ParameterOp make(llvm::StringRef name, mlir::ValueRange weights,
+                          mlir::Type element, event::WeightForm form);
+  llvm::DenseMap<mlir::Attribute, event::ParameterOp> made;
+};
+
+/// Adds the phases of one op and the view of its result.
+mlir::LogicalResult tileOp(mlir::Operation *op, Tiler &tiler);
+
+/// The same for several ops, one behind the other, stacks among them.
+mlir::LogicalResult tileOps(llvm::ArrayRef<mlir::Operation *> ops,
+                            Tiler &tiler);
+
+/// The same for an op with a body of the user's.
+mlir::LogicalResult tileCustom(model::CustomOp op, Tiler &tiler);
+
+/// Adds a phase of this name that copies a value into a view of its type.
+mlir::LogicalResult tileCopy(mlir::Operation *at, const std::string &name,
+                             const View &from, const View &to, Tiler &tiler);
+
+/// Whether a tile of the op may be written over `operand`: every task reads
+/// of it what the same task writes, at most.
+bool mayWriteOver(mlir::Operation *op, mlir::OpOperand &operand);
+
+/// The name an op got in the importer (`layers.self_attn.q_proj`), else its
+/// own.
+std::string nameOf(mlir::Operation *op);
+
+/// What the runtime is told of shards (runtime/comm/shards.h), as those of a
+/// tensor with so many dimensions `more` before the parameter's.
+event::ShardAttr describeShard(model::ShardAttr shard, int64_t more = 0);
+mlir::ArrayAttr describeShards(model::ParameterOp parameter, int64_t more = 0);
+
+/// f32, bf16, f16 or f64.
+llvm::StringRef elementName(mlir::Type type);
+
+} // namespace baton::tasks
+
+#endif // BATON_PASSES_TILING_TILINGRULES_H

@@ -1,0 +1,457 @@
+//===- Training.cpp - what a training program keeps, and its update -------===//
+
+#include "passes/tiling/Training.h"
+
+#include "passes/collectives/RankSums.h"
+#include "passes/tiling/TilingPieces.h"
+#include "passes/updates/Updates.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+using model::typeOf;
+
+//===----------------------------------------------------------------------===//
+// Parameters, inputs
+//===----------------------------------------------------------------------===//
+
+static int64_t elementsOf(model::StepTensorType type) {
+  int64_t elements = 1;
+  for (int64_t extent : type.getShape())
+    elements *= extent;
+  return elements;
+}
+
+/// Ranks exchange runs of so many numbers.
+static constexpr int64_t kAligned = 16;
+
+/// The memory that a value of this type takes, in bytes.
+static int64_t bytesOf(model::StepTensorType type, PlanBuilder &plan) {
+  int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  for (int64_t dimension : type.getShape())
+    bytes *= plan.bound(dimension);
+  return bytes;
+}
+
+/// What a parameter is called: in the checkpoint, and in the program.
+static std::vector<std::string> namesOf(const Trainable &trainable) {
+  std::vector<std::string> names = {trainable.name};
+  DictionaryAttr description = trainable.description;
+  description.walk([&](StringAttr text) { names.push_back(text.str()); });
+  return names;
+}
+
+void ParameterNames::add(Attribute key, model::ParameterOp parameter) {
+  std::string &name = names[key];
+  if (!name.empty())
+    return;
+  std::string base = nameOf(parameter);
+  name = base;
+  for (unsigned suffix = 2; !taken.insert(name).second; ++suffix)
+    name = base + "." + std::to_string(suffix);
+}
+
+Training::~Training() = default;
+
+Attribute tasks::keyOf(model::ParameterOp parameter) {
+  NamedAttrList attributes(parameter->getAttrDictionary());
+  attributes.erase(dist::kGathered);
+  // Another stack has tensors of other layers by the same names.
+  if (auto stack = parameter->getParentOfType<model::StackOp>())
+    if (Attribute whole = stack->getAttr(dist::kPartOf))
+      attributes.set(dist::kPartOf, whole);
+  return attributes.getDictionary(parameter->getContext());
+}
+
+Training::Training(Tiler &tiler, model::ProgramOp model,
+                   const ParameterNames *names, Operation *stage)
+    : tiler(tiler), names(names), optimizer(std::make_unique<Optimizer>(
+                                      model->getParentOfType<ModuleOp>())) {
+  PlanBuilder &plan = tiler.plan;
+  // Programs of one stage know its parameters by their names.
+  if (names)
+    for (const auto &[key, name] : *names)
+      for (StringRef suffix : {".weights", ".gradient", ".weights_part",
+                               ".gradient_part", ".received"}) {
+        plan.reserve(name + suffix.str());
+        plan.reserve(name + suffix.str() + "_memory");
+      }
+  mesh = dist::findMesh(model);
+  if (mesh)
+    rankSums = std::make_unique<RankSums>(
+        tiler, stage ? stage : model.getOperation(), mesh, plan.tiles().bucket,
+        [this](const Trainable &trainable) {
+          update::GroupOp group = optimizer->groupOf(
+              namesOf(trainable), trainable.weight.type.getRank());
+          return group && takesLayersTogether(optimizer->ruleOf(group));
+        });
+  model.walk([&](model::ParameterOp op) {
+    tiler.stack = op->getParentOfType<model::StackOp>();
+    Attribute description = tiler.describe(op.getResult());
+    parameters.insert(description);
+    own.add(description, op);
+  });
+  tiler.stack = {};
+  Builder builder(plan.context());
+  Location location = model.getLoc();
+  auto provided = [&](StringRef name, model::StepTensorType type,
+                      ArrayAttr names = {}) {
+    SmallVector<NamedAttribute> entries = {
+        builder.getNamedAttr("role", builder.getStringAttr("input"))};
+    if (names)
+      entries.push_back(builder.getNamedAttr("numbers", names));
+    View view = plan.persistent(plan.uniqueName(name), type, 1, StringAttr(),
+                                builder.getDictionaryAttr(entries), location);
+    inputs.push_back(view);
+    return view;
+  };
+  Block &block = model.getBody().front();
+  for (auto [name, argument] :
+       llvm::zip(ArrayRef<StringRef>{"tokens", "positions", "targets",
+                                     "target_weights"},
+                 block.getArguments()))
+    tiler.views[argument] = provided(name, typeOf(argument));
+  auto vector = [&](int64_t count, Type element) {
+    return model::StepTensorType::get(plan.context(), {count}, element);
+  };
+  accumulate = provided("accumulate", vector(1, builder.getI32Type()));
+  numbers =
+      provided("numbers", vector(optimizer->count(), builder.getF32Type()),
+               optimizer->describe());
+}
+
+Trainable &Training::trainable(Value value) {
+  PlanBuilder &plan = tiler.plan;
+  auto parameter = value.getDefiningOp<model::ParameterOp>();
+  DictionaryAttr description = tiler.describe(value);
+  std::unique_ptr<Trainable> &entry = trainables[description];
+  if (entry)
+    return *entry;
+  entry = std::make_unique<Trainable>();
+  Trainable &made = *entry;
+  Builder builder(plan.context());
+  made.location = value.getLoc();
+  made.name = (names ? names->of(keyOf(parameter)) : own.of(description)).str();
+  made.layers = tiler.layersOf(value);
+  made.between = betweenPrograms();
+  made.description = description;
+  if (parameter.getShards()) {
+    made.shards = describeShards(parameter, 2 - typeOf(value).getRank());
+    made.ownShards = describeShards(parameter);
+    made.axes = builder.getArrayAttr(parameter.getShardAxes());
+  }
+  Type stored = typeOf(value).getElementType();
+  made.productFormat = stored.isBF16()  ? "bf16"
+                       : stored.isF16() ? "f16"
+                                        : "f32";
+  auto type = typeOf(value).withElementType(builder.getF32Type());
+  made.weight.type = type;
+  std::optional<Kept> parts =
+      rankSums ? rankSums->partsOf(made) : std::optional<Kept>();
+  auto shaped = [&](StringRef name, StringRef role, StringAttr &storage,
+                    bool isKept, int64_t others) {
+    // Of what a rank keeps only a part of, there are few layers at a time.
+    int64_t layers = isKept ? made.layers : others;
+    storage = plan.storage((name + "_memory").str(),
+                           bytesOf(type, plan) * layers, made.location,
+                           /*isReserved=*/names);
+    SmallVector<NamedAttribute> entries(description.getValue());
+    entries.push_back(
+        builder.getNamedAttr("role", builder.getStringAttr(role)));
+    return plan.persistent(
+        names ? name.str() : plan.uniqueName(name), type, layers, storage,
+        isKept ? builder.getDictionaryAttr(entries) : DictionaryAttr(),
+        made.location);
+  };
+  made.isFresh = parts && parts->gradient;
+  bool isGathered = parts && parts->weight;
+  int64_t gathered = std::min(plan.tiles().gatheredLayers, made.layers);
+  made.isRing = isGathered && gathered > 1;
+  made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage,
+                       !isGathered, gathered);
+  made.weight.buffer.setRing(made.isRing);
+  if (!isGathered)
+    made.weight.buffer.setCarry(event::Carry::renewed);
+  made.gradient = shaped(made.name + ".gradient", "gradient",
+                         made.gradientStorage, !made.isFresh, 1);
+  if (parts) {
+    // These are of the rank's own rows.
+    made.gradient.buffer.removeDescriptionAttr();
+    if (made.between && !made.isFresh)
+      made.gradient.buffer.setDescriptionAttr(made.between);
+    rankSums->split(made, *parts);
+  }
+  return made;
+}
+
+View Training::never() {
+  PlanBuilder &plan = tiler.plan;
+  // Nobody writes there.
+  if (!zero.buffer)
+    zero = plan.persistent(
+        plan.uniqueName("never"),
+        model::StepTensorType::get(plan.context(), {1},
+                                   IntegerType::get(plan.context(), 32)),
+        1, StringAttr(), betweenPrograms(), tiler.plan.program.getLoc());
+  zero.buffer.setCarry(event::Carry::kept);
+  return zero;
+}
+
+void Training::keep(model::SaveOp save) {
+  Value x = save.getX();
+  View &view = saved[save.getName()];
+  if (!view.buffer)
+    view = tiler.plan.transient(
+        tiler.plan.uniqueName(save.getName().str() + ".saved"), typeOf(x),
+        save.getLoc(), tiler.stack.getRepeat());
+  Operation *maker = x.getDefiningOp();
+  if (maker && !isViewOp(maker))
+    tiler.destinations.try_emplace(x, view);
+}
+
+//===----------------------------------------------------------------------===//
+// The update
+//===----------------------------------------------------------------------===//
+
+DictionaryAttr Training::betweenPrograms() const {
+  if (!names)
+    return {};
+  Builder builder(tiler.plan.context());
+  return builder.getDictionaryAttr(
+      builder.getNamedAttr("role", builder.getStringAttr("kept")));
+}
+
+// Ranks exchange whole cache lines.
+View Training::alignedNumbers(StringRef name, int64_t count,
+                              Location location) {
+  PlanBuilder &plan = tiler.plan;
+  auto row = [&](int64_t numbers) {
+    return model::StepTensorType::get(plan.context(), {1, numbers},
+                                      Float32Type::get(plan.context()));
+  };
+  int64_t aligned = llvm::alignTo(count, kAligned);
+  StringAttr storage = plan.storage((name + "_memory").str(),
+                                    aligned * int64_t(sizeof(float)), location);
+  View numbers = plan.persistent(name, row(aligned), 1, storage,
+                                 betweenPrograms(), location);
+  if (aligned == count)
+    return numbers;
+  View padding = plan.persistent(plan.uniqueName((name + ".padding").str()),
+                                 row(aligned - count), 1, storage,
+                                 betweenPrograms(), location);
+  padding.buffer.setOffset(count);
+  padding.buffer.setCarry(event::Carry::kept);
+  return numbers;
+}
+
+// A norm is the sum of the parameters' sums, each of which is that of its
+// blocks' in ascending order, of each block all layers: so ranks that have some
+// blocks of all layers only have to put theirs behind one another. Of
+// parameters of which ranks compute parts, blocks are those of each part, one
+// part behind the other.
+View Training::squares(Location location) {
+  PlanBuilder &plan = tiler.plan;
+  auto matrix = [&](int64_t rows, int64_t columns) {
+    return model::StepTensorType::get(plan.context(), {rows, columns},
+                                      Float32Type::get(plan.context()));
+  };
+  std::deque<RankSums::Gathered> sums;
+  SmallVector<RankSums::Gathered *> sharded, cut;
+  SmallVector<ArrayAttr> cutOver;
+  for (Attribute description : parameters) {
+    auto found = trainables.find(description);
+    if (found == trainables.end() || !found->second->hasGradient ||
+        !found->second->isCounted)
+      continue;
+    Trainable *trainable = found->second.get();
+    const Shard *shard = trainable->shard;
+    Blocks blocks(elementsOf(trainable->gradient.type));
+    int64_t layers = trainable->layers,
+            count = shard ? shard->count : blocks.count;
+    // Where a part is not kept by itself, a layer is all that was received, and
+    // the sum its second row.
+    int64_t first = 0, length = shard ? shard->part() : blocks.elements;
+    if (shard && !shard->parts.gradient) {
+      first = shard->part();
+      length = shard->ranks * shard->part();
+    }
+    View gradient = plan.persistent(
+        plan.uniqueName(trainable->name + ".gradients"), matrix(layers, length),
+        1,
+        shard ? View(shard->gradient).buffer.getStorageAttr().getAttr()
+              : trainable->gradientStorage,
+        DictionaryAttr(), trainable->location);
+    std::string name = plan.uniqueName(trainable->name + ".squares");
+    bool isPart = shard || trainable->axes;
+    View squares =
+        isPart ? alignedNumbers(name, count * layers, trainable->location)
+               : plan.transient(name, matrix(1, count * layers),
+                                trainable->location);
+    // Steps that only add to gradients have no outputs, and no tasks here.
+    PhaseBuilder phase = plan.phase(
+        plan.uniqueName(trainable->name + ".sum_squares"), trainable->location,
+        {plan.symbol(event::kOutputs) * layers, plan.constant(count)},
+        {layers, count});
+    Box in = rowsOfTask(phase, gradient, 1), out = phase.whole(squares);
+    AffineExpr begin = phase.coordinate(1) * blocks.size;
+    in.low[1] = begin + first;
+    in.high[1] = in.low[1] + blocks.size;
+    out.low[1] = phase.coordinate(1) * layers + phase.coordinate(0);
+    out.high[1] = out.low[1] + 1;
+    phase.reads(gradient, in);
+    phase.writes(squares, out);
+    phase.call("sum_squares",
+               {phase.address(squares, out), phase.address(gradient, in),
+                shard ? phase.integer(blocks.size)
+                      : countOf(phase, 1, blocks.size, blocks.elements),
+                phase.integer(blocks.columns)});
+    RankSums::Gathered &sum = sums.emplace_back(RankSums::Gathered{
+        trainable->name, shard ? shard->axes : trainable->axes, squares});
+    if (shard)
+      sharded.push_back(&sum);
+    if (trainable->axes) {
+      cut.push_back(&sum);
+      cutOver.push_back(trainable->axes);
+    }
+  }
+  if (!sharded.empty())
+    rankSums->gatherNumbers(sharded, location);
+  for (auto [sum, axes] : llvm::zip(cut, cutOver))
+    sum->axes = axes;
+  if (!cut.empty())
+    rankSums->gatherNumbers(cut, location);
+
+  View partials = plan.transient(plan.uniqueName("norm.partial"),
+                                 matrix(1, sums.size()), location);
+  PhaseBuilder phase = plan.phase(plan.uniqueName("norm.sum"), location,
+                                  {plan.symbol(event::kOutputs)}, {1});
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    const View &squares = sum.numbers;
+    Box out = phase.whole(partials), in = phase.whole(squares);
+    out.low[1] = phase.constant(i);
+    out.high[1] = phase.constant(i + 1);
+    phase.reads(squares, in);
+    phase.writes(partials, out);
+    phase.call("sum_numbers", {phase.address(partials, out), phase.integer(1),
+                               phase.address(squares, in), phase.integer(1),
+                               phase.integer(elementsOf(squares.type))});
+  }
+  return partials;
+}
+
+View Training::summarize(const View &loss, const View &partials,
+                         Location location, View into) {
+  PlanBuilder &plan = tiler.plan;
+  View summary = into;
+  if (!summary.buffer)
+    summary = plan.transient(
+        plan.uniqueName("summary"),
+        model::StepTensorType::get(plan.context(), {1, 4},
+                                   Float32Type::get(plan.context())),
+        location);
+  PhaseBuilder phase = plan.phase(plan.uniqueName("summary.sum"), location,
+                                  {plan.constant(1)}, {1});
+  int64_t count = 1;
+  for (int64_t extent : partials.type.getShape())
+    count *= extent;
+  Box box = phase.whole(partials), out = phase.whole(summary),
+      limit = phase.whole(numbers);
+  box.high.back() =
+      plan.symbol(event::kOutputs) * partials.type.getShape().back();
+  limit.low[0] = phase.constant(Optimizer::kClip);
+  limit.high[0] = phase.constant(Optimizer::kLossScale + 1);
+  SmallVector<Attribute> operands;
+  phase.writes(summary, out);
+  operands.push_back(phase.address(summary, out));
+  appendRead(phase, loss, phase.whole(loss), operands);
+  operands.push_back(phase.count(plan.extent(loss.type.getDimension(0))));
+  phase.reads(partials, box);
+  phase.reads(numbers, limit);
+  operands.append({phase.address(partials, box),
+                   phase.count(plan.symbol(event::kOutputs) * count),
+                   phase.address(numbers, limit)});
+  phase.call("step_summary", operands);
+  return summary;
+}
+
+FailureOr<Training::Rules> Training::rules(Location location) {
+  Rules rules;
+  for (auto &[key, trainable] : trainables) {
+    if (!trainable->hasGradient)
+      continue;
+    update::GroupOp group = optimizer->groupOf(
+        namesOf(*trainable), trainable->weight.type.getRank());
+    if (!group)
+      return emitError(location)
+             << "cannot be tiled: no update.group fits the parameter "
+             << trainable->name << ", which has a gradient";
+    if (trainable->shard) {
+      rules.parts[trainable.get()] = group;
+      continue;
+    }
+    auto &list = takesLayersTogether(optimizer->ruleOf(group))
+                     ? rules.together
+                     : rules.apart[trainable->layers];
+    list.push_back({trainable.get(), group});
+  }
+  return rules;
+}
+
+LogicalResult Training::update(const Rules &rules, const View &summary,
+                               Location location) {
+  PlanBuilder &plan = tiler.plan;
+  UpdateInputs read{*optimizer, numbers, summary};
+  for (auto [trainable, group] : rules.together)
+    if (failed(tileUpdate(*trainable, group, read, plan)))
+      return failure();
+  for (auto &[layers, list] : rules.apart) {
+    plan.beginSegment("update." + std::to_string(layers), layers, location);
+    for (auto [trainable, group] : list)
+      if (failed(tileUpdate(*trainable, group, read, plan)))
+        return failure();
+  }
+  if (rankSums && failed(rankSums->updateShards(
+                      [&](Trainable &trainable) {
+                        return tileUpdate(trainable,
+                                          rules.parts.lookup(&trainable), read,
+                                          plan);
+                      },
+                      location)))
+    return failure();
+  if (!rules.apart.empty() || !rules.parts.empty())
+    plan.beginSegment("advance", 1, location);
+  return success();
+}
+
+void Training::advance(const View &summary, Location location) {
+  // What the runtime writes for the next step, nobody reads any more.
+  PlanBuilder &plan = tiler.plan;
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName("advance"), location, {plan.constant(1)}, {1});
+  phase.reads(summary, phase.whole(summary));
+  for (const View &input : inputs)
+    phase.writes(input, phase.whole(input));
+  phase.advance(summary);
+}
+
+LogicalResult Training::finish(const View &loss, Location location) {
+  PlanBuilder &plan = tiler.plan;
+  if (rankSums)
+    rankSums->finish(location);
+  FailureOr<Rules> found = rules(location);
+  if (failed(found))
+    return failure();
+  if (found->together.empty() && found->apart.empty() && found->parts.empty())
+    return emitError(location) << "cannot be tiled: no parameter has a "
+                                  "gradient; differentiate comes before "
+                                  "tile-tasks";
+
+  plan.beginSegment("update", 1, location);
+  // While ranks wait for one another, squares are summed.
+  View losses = rankSums ? rankSums->gatherLoss(loss, location) : loss;
+  View summary = summarize(losses, squares(location), location);
+  if (failed(update(*found, summary, location)))
+    return failure();
+  advance(summary, location);
+  return success();
+}

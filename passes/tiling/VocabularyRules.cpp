@@ -1,0 +1,168 @@
+//===- VocabularyRules.cpp - task grids over a part of the vocabulary -----===//
+//
+// A rank's logits are made twice: for their maximum and, at the same time, the
+// sum of their exponentials relative to it, and again for their gradients. So
+// none are kept while ranks exchange numbers of the rows.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tiling/VocabularyRules.h"
+
+#include "passes/collectives/RankPlaces.h"
+#include "passes/tiling/LogitParts.h"
+#include "passes/tiling/TilingPieces.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+namespace {
+class VocabularyRules {
+public:
+  VocabularyRules(Tiler &tiler, Training &training)
+      : tiler(tiler), training(training), plan(tiler.plan) {}
+
+  LogicalResult tile(dist::LogitMaximumOp op);
+  LogicalResult tile(dist::LogitSumsOp op);
+  LogicalResult tile(dist::LossesOp op);
+  LogicalResult tile(dist::LossGradientsOp op);
+
+private:
+  Tiler &tiler;
+  Training &training;
+  PlanBuilder &plan;
+};
+} // namespace
+
+/// The sums of the same logits, which are made where their maximum is.
+static dist::LogitSumsOp sumsOf(dist::LogitMaximumOp op) {
+  for (Operation *user : op.getX().getUsers())
+    if (auto sums = dyn_cast<dist::LogitSumsOp>(user))
+      if (sums.getWeight() == op.getWeight())
+        return sums;
+  return {};
+}
+
+LogicalResult VocabularyRules::tile(dist::LogitMaximumOp op) {
+  dist::LogitSumsOp sums = sumsOf(op);
+  if (!sums)
+    return op.emitOpError() << "cannot be tiled: nothing sums its logits";
+  model::ShardAttr shard = RankPlaces::tokensOf(op.getWeight());
+  if (!shard)
+    return op.emitOpError() << "cannot be tiled: its weight is no part of one";
+  LogitParts logits(op, op.getX(), op.getWeight(), sums.getTargets(), tiler,
+                    training);
+  std::string name = plan.uniqueName(nameOf(op) + ".loss");
+  View maximum = tiler.bufferFor(op.getResult(), name + ".maximum");
+  auto pair = cast<model::StepTensorType>(sums.getResult().getType());
+  View own = plan.transient(plan.uniqueName(name + ".own"), pair, op.getLoc());
+  View largest = plan.transient(
+      plan.uniqueName(name + ".own_maximum"),
+      cast<model::StepTensorType>(op.getResult().getType()), op.getLoc());
+  if (failed(logits.begin(name)))
+    return failure();
+  for (const LogitPart &part : logits.parts()) {
+    logits.tileLogits(part);
+    logits.tileRows(part, "", "logit_statistics", {maximum, largest, own},
+                    {tiler.viewOf(sums.getTargets())},
+                    [&](PhaseBuilder &phase, Attribute rows,
+                        SmallVectorImpl<Attribute> &operands) {
+                      operands.append({tiler.places->read(phase, shard), rows,
+                                       phase.real(op.getScale()),
+                                       phase.real(op.getSoftcap())});
+                    });
+    logits.next();
+  }
+  tiler.views[op.getResult()] = maximum;
+  training.logits[sums] = {largest, own};
+  return success();
+}
+
+/// Adds a phase over tiles of rows, whose body takes one number or two of each:
+/// out and the inputs, each a pointer and a stride, and how many rows.
+static LogicalResult tileNumbers(Operation *op, const std::string &name,
+                                 StringRef callee, ArrayRef<View> inputs,
+                                 Tiler &tiler) {
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
+  PhaseBuilder phase =
+      tiler.plan.phase(name, op->getLoc(), {tiles.extent}, {tiles.capacity});
+  SmallVector<Attribute> operands;
+  appendWrite(phase, out, rowsOfTask(phase, out, tiles.size), operands);
+  for (const View &input : inputs)
+    appendRead(phase, input, rowsOfTask(phase, input, tiles.size), operands);
+  operands.push_back(tiles.count(phase));
+  phase.call(callee, operands);
+  return success();
+}
+
+LogicalResult VocabularyRules::tile(dist::LogitSumsOp op) {
+  auto found = training.logits.find(op);
+  if (found == training.logits.end())
+    return op.emitOpError() << "cannot be tiled: nothing makes its logits";
+  auto [largest, own] = found->second;
+  std::string name = plan.uniqueName(nameOf(op) + ".sums");
+  return tileNumbers(op, name, "logit_sums",
+                     {largest, own, tiler.viewOf(op.getMaximum())}, tiler);
+}
+
+LogicalResult VocabularyRules::tile(dist::LossesOp op) {
+  std::string name = plan.uniqueName(nameOf(op));
+  return tileNumbers(op, name, "losses",
+                     {tiler.viewOf(op.getMaximum()), tiler.viewOf(op.getSums()),
+                      tiler.viewOf(op.getWeights())},
+                     tiler);
+}
+
+LogicalResult VocabularyRules::tile(dist::LossGradientsOp op) {
+  model::ShardAttr shard = RankPlaces::tokensOf(op.getWeight());
+  if (!shard)
+    return op.emitOpError() << "cannot be tiled: its weight is no part of one";
+  Trainable *target = nullptr;
+  if (!op.getDweight().use_empty() && !(target = targetOf(op, training)))
+    return failure();
+  LogitParts logits(op, op.getX(), op.getWeight(), op.getWeights(), tiler,
+                    training);
+  std::string name = plan.uniqueName(nameOf(op) + ".loss_gradients");
+  View dx;
+  if (failed(logits.begin(name)))
+    return failure();
+  if (!op.getDx().use_empty())
+    dx = tiler.bufferFor(op.getDx(), plan.uniqueName(name + "_input_gradient"));
+  if (target)
+    plan.uniqueName(name + "_weight_gradient");
+  View maximum = tiler.viewOf(op.getMaximum()),
+       sums = tiler.viewOf(op.getSums());
+  for (const LogitPart &part : logits.parts()) {
+    logits.tileLogits(part);
+    logits.tileRows(part, "", "loss_gradients", {},
+                    {tiler.viewOf(op.getTargets()),
+                     tiler.viewOf(op.getWeights()), maximum, sums},
+                    [&](PhaseBuilder &phase, Attribute rows,
+                        SmallVectorImpl<Attribute> &operands) {
+                      operands.append({tiler.places->read(phase, shard), rows,
+                                       phase.integer(logits.vocabulary()),
+                                       phase.real(op.getScale()),
+                                       phase.real(op.getSoftcap())});
+                    });
+    if (dx.buffer)
+      logits.tileInputGradient(part, dx);
+    if (target)
+      logits.tileWeightGradient(part, *target);
+    logits.next();
+  }
+  return success();
+}
+
+std::optional<LogicalResult>
+tasks::tileVocabularyOp(Operation *op, Tiler &tiler, Training &training) {
+  VocabularyRules rules(tiler, training);
+  return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
+      .Case<dist::LogitMaximumOp, dist::LogitSumsOp, dist::LossesOp,
+            dist::LossGradientsOp>(
+          [&](auto typed) { return rules.tile(typed); })
+      .Default([](Operation *) { return std::nullopt; });
+}
