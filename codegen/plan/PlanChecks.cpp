@@ -4,6 +4,7 @@
 
 #include "codegen/bodies/TaskCalls.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -134,7 +135,9 @@ Error PhaseChecker::checkCall(CallOp call) {
       ("phase '" + phase.getName() + "', call '" + call.getCallee() + "'")
           .str();
   // Others are a user's, or another library's: their types have to do.
-  if (baton::bodies::lookUp(call.getCallee()))
+  auto module = call->getParentOfType<mlir::ModuleOp>();
+  bool isUsers = module && module.lookupSymbol<BodyOp>(call.getCallee());
+  if (!isUsers && baton::bodies::lookUp(call.getCallee()))
     if (Error error = baton::bodies::checkCall(call))
       return createStringError(where + ": " + toString(std::move(error)));
   FunctionType *type = signatures(name);

@@ -283,6 +283,9 @@ PlanVerifier::PlanVerifier(ProgramOp program)
   for (PhaseOp phase : plan.phases())
     for (AccessAttr access : phase.getAccessAttrs())
       uses[plan.lookUpBuffer(access.getBuffer())].push_back({phase, access});
+  if (auto module = program->getParentOfType<ModuleOp>())
+    for (auto body : module.getOps<BodyOp>())
+      usersBodies.insert(body.getSymName());
 }
 
 LogicalResult PlanVerifier::verify() {

@@ -43,6 +43,7 @@
 #include "passes/proof/HappensBefore.h"
 
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace baton::bodies {
 struct Region;
@@ -194,6 +195,8 @@ private:
                  llvm::SmallVector<std::pair<PhaseOp, AccessAttr>>>
       uses;
   llvm::DenseMap<mlir::Operation *, CallsOfPhase> callsOf;
+  /// Names of the bodies beside the program.
+  llvm::StringSet<> usersBodies;
   int64_t proved = 0;
   /// Once numbers were too large nothing that is known can be trusted.
   bool hasOverflowed = false;

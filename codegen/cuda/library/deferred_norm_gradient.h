@@ -1,6 +1,6 @@
 //===- deferred_norm_gradient.h - adjoints of an RMS norm's two halves ----===//
 //
-// In the arithmetic of codegen/cpu/library/deferred_norm.cpp.
+// In the arithmetic of codegen/cpu/library/deferred_norm_gradient.cpp.
 //
 //===----------------------------------------------------------------------===//
 

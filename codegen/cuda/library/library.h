@@ -1,9 +1,8 @@
 //===- library.h - the tile bodies of the CUDA target ---------------------===//
 //
-// What a generated kernel calls for one tile of one operator: the functions of
-// codegen/cpu/library/library.h with the same names, parameters and meaning, so
-// that a plan's calls are the same for both targets. That header says what each
-// computes and how weights, keys and values lie in memory.
+// What a generated kernel calls for one tile of one operator: the functions
+// that codegen/bodies/*.td declare, so that a plan's calls are the same for
+// both targets. codegen/cpu/library/library.h says how weights lie in memory.
 //
 // Conventions
 // - A body is called by all threads of a block, convergently and with the same

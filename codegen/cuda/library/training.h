@@ -1,6 +1,6 @@
 //===- training.h - the tile bodies of training ---------------------------===//
 //
-// Those of codegen/cpu/library/training.h, and of ranks.h, with library.h's
+// Those that programs call which train or have several ranks, with library.h's
 // conventions and numeric contract: the CPU's bits; but for product_matrix.h. A
 // chain over all rows of a step is one thread's, or one thread's for each
 // column; many of its loads are under way at once. Some bodies have a few
@@ -21,11 +21,11 @@
 #include "codegen/cuda/library/norm_gradient.h"
 #include "codegen/cuda/library/product.h"
 #include "codegen/cuda/library/product_matrix.h"
-#include "codegen/cuda/library/row_sums.h"
 #include "codegen/cuda/library/sequence_attention.h"
 #include "codegen/cuda/library/sequence_attention_matrix.h"
 #include "codegen/cuda/library/step_summary.h"
 #include "codegen/cuda/library/sum_ranks.h"
+#include "codegen/cuda/library/sum_rows.h"
 #include "codegen/cuda/library/sum_squares.h"
 #include "codegen/cuda/library/vocabulary_parts.h"
 
