@@ -7,6 +7,7 @@
 
 #include "passes/tasks/StepProof.h"
 #include "compiler/Plan.h"
+#include "compiler/Target.h"
 #include "passes/tasks/PlanVerifier.h"
 
 #include "mlir/IR/Diagnostics.h"
