@@ -61,7 +61,7 @@ public:
   virtual ~Target() = default;
 
   /// What --target is for it; "cuda:..." answers to all that begins with
-  /// "cuda:". Of two that answer, the one that was there first is found.
+  /// "cuda:". Where two answer, the one that was there first is found.
   virtual std::string name() const = 0;
   /// Such names, for the error about one that is unknown.
   virtual std::string examples() const { return name(); }

@@ -22,7 +22,6 @@ ONLY_WITH = (
     ("compiler/explain/*", "explain"),
     ("tools/batonc/explain.*", "explain"),
     ("codegen/cuda/*", "cuda"),
-    ("compiler/targets/cuda/*", "cuda"),
     ("runtime/cuda/*", "cuda"),
     ("runtime/train/*", "train"),
     ("runtime/tokenizer/*", "text"),

@@ -17,7 +17,7 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 
-/// Of "cuda:sm_90a", "sm_90a".
+/// "sm_90a" of "cuda:sm_90a".
 static llvm::StringRef suffix(llvm::StringRef target) {
   return target.split(':').second;
 }
@@ -149,4 +149,12 @@ Expected<Code> CudaTarget::emit(llvm::ArrayRef<plan::ProgramLayout> layouts,
   if (Error error = code.addObject(*data, host, options.optimization))
     return std::move(error);
   return code;
+}
+
+std::vector<std::string>
+CudaTarget::archives(const CompileOptions &options,
+                     const Installation &installation) const {
+  auto paths = Target::archives(options, installation);
+  paths.push_back(installation.emulation());
+  return paths;
 }

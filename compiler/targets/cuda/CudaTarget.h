@@ -27,6 +27,9 @@ public:
                             llvm::ArrayRef<TargetDescription> descriptions,
                             const cpu::Target &host,
                             const Installation &installation) const override;
+  std::vector<std::string>
+  archives(const CompileOptions &options,
+           const Installation &installation) const override;
 
 protected:
   std::optional<std::string>
