@@ -12,7 +12,7 @@
 #define BATON_COMPILER_CUBLASLTCHOICE_H
 
 #include "codegen/cuda/CublasLtProducts.h"
-#include "compiler/Compile.h"
+#include "compiler/Options.h"
 #include "compiler/TargetDescription.h"
 
 namespace baton::compiler {

@@ -66,6 +66,9 @@ Installation::archives(const std::string &sanitize) const {
   std::vector<std::string> paths;
   for (const std::string &name : kRuntimeArchives)
     paths.push_back(join(root, sanitize.empty() ? "plain" : sanitize, name));
-  paths.push_back(join(root, "libbaton_emulation.a"));
   return paths;
+}
+
+std::string Installation::emulation() const {
+  return join(root, "libbaton_emulation.a");
 }

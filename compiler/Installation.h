@@ -33,9 +33,10 @@ struct Installation {
   /// An optimizer by its name, for example "adamw", and all names.
   std::string optimizer(const std::string &name) const;
   std::vector<std::string> optimizers() const;
-  /// Runtime archives built for a sanitizer ("", "thread" or "address"), and
-  /// the emulation of devices, which is the same for all.
+  /// Runtime archives built for a sanitizer ("", "thread" or "address").
   std::vector<std::string> archives(const std::string &sanitize) const;
+  /// The archive of devices' emulation, which is the same for all.
+  std::string emulation() const;
 };
 
 } // namespace baton::compiler

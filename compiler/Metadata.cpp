@@ -89,3 +89,7 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                    {"attention", attention}};
   return json;
 }
+
+std::string compiler::jsonText(const nlohmann::json &json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}

@@ -5,7 +5,7 @@
 
 #include "codegen/cpu/Target.h"
 #include "codegen/plan/ProgramLayout.h"
-#include "compiler/Compile.h"
+#include "compiler/Options.h"
 #include "dialects/Event/Event.h"
 
 #include <nlohmann/json.hpp>
@@ -17,6 +17,9 @@ namespace baton::compiler {
 nlohmann::json metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                         const CompileOptions &options,
                         const cpu::Target &target);
+
+/// As text. Names come from file names and IR, which need not be UTF-8.
+std::string jsonText(const nlohmann::json &json);
 
 } // namespace baton::compiler
 

@@ -3,7 +3,7 @@
 #ifndef BATON_COMPILER_PIPELINE_H
 #define BATON_COMPILER_PIPELINE_H
 
-#include "compiler/Compile.h"
+#include "compiler/Options.h"
 #include "compiler/TargetDescription.h"
 #include "compiler/schedule/Schedule.h"
 

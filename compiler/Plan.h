@@ -3,8 +3,8 @@
 #ifndef BATON_COMPILER_PLAN_H
 #define BATON_COMPILER_PLAN_H
 
-#include "compiler/Compile.h"
 #include "compiler/Diagnostics.h"
+#include "compiler/Options.h"
 #include "compiler/TargetDescription.h"
 #include "dialects/Event/Event.h"
 

@@ -12,7 +12,12 @@
 #ifndef BATON_CODEGEN_CUDA_HOSTPROGRAM_H
 #define BATON_CODEGEN_CUDA_HOSTPROGRAM_H
 
-#include "codegen/cuda/SourceEmitter.h"
+#include "codegen/cuda/SourceOptions.h"
+#include "codegen/plan/ProgramLayout.h"
+
+#include "llvm/Support/Error.h"
+
+#include <string>
 
 namespace baton::cuda {
 

@@ -9,6 +9,7 @@
 #define BATON_CODEGEN_CUDA_KERNELFORMS_H
 
 #include "codegen/cuda/PhaseEmitter.h"
+#include "codegen/cuda/SourceEmitter.h"
 
 #include <memory>
 

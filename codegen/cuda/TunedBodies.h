@@ -10,7 +10,7 @@
 #ifndef BATON_CODEGEN_CUDA_TUNEDBODIES_H
 #define BATON_CODEGEN_CUDA_TUNEDBODIES_H
 
-#include "codegen/cuda/SourceEmitter.h"
+#include "codegen/cuda/SourceOptions.h"
 #include "dialects/Event/Event.h"
 
 namespace baton::cuda {

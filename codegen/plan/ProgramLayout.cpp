@@ -63,3 +63,7 @@ ProgramLayout::ProgramLayout(ProgramOp program, Numbers &numbers)
           mlir::cast<SegmentOp>(phase->getParentOp());
   }
 }
+
+bool baton::plan::hasStages(event::ProgramOp program) {
+  return program->hasAttr("event.pipeline") || program->hasAttr("event.stages");
+}

@@ -73,6 +73,10 @@ private:
   ProgramLayout(event::ProgramOp program, Numbers &numbers);
 };
 
+/// Whether a program is the first of those by which a pipeline's stages run. A
+/// rank chooses among them by its table, not by a step's rows.
+bool hasStages(event::ProgramOp program);
+
 } // namespace baton::plan
 
 #endif // BATON_CODEGEN_PLAN_PROGRAMLAYOUT_H

@@ -3,6 +3,7 @@
 #include "compiler/explain/Measurement.h"
 
 #include "codegen/link/Scratch.h"
+#include "compiler/Compile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"

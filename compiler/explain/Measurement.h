@@ -3,7 +3,8 @@
 #ifndef BATON_COMPILER_EXPLAIN_MEASUREMENT_H
 #define BATON_COMPILER_EXPLAIN_MEASUREMENT_H
 
-#include "compiler/Compile.h"
+#include "compiler/Installation.h"
+#include "compiler/Options.h"
 #include "compiler/explain/Explanation.h"
 
 namespace baton::explain {

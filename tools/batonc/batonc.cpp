@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/link/Cache.h"
+#include "compiler/Compile.h"
 #include "tools/batonc/Process.h"
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"

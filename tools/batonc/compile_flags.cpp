@@ -8,6 +8,7 @@
 #include "tools/batonc/compile_flags.h"
 
 #include "compiler/Pipeline.h"
+#include "compiler/Target.h"
 #include "compiler/schedule/Schedule.h"
 #include "passes/pipeline/Generators.h"
 
@@ -22,6 +23,28 @@ static std::string join(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)
     text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// What --help says of --target.
+static std::string describeTargets() {
+  std::vector<std::string> names;
+  for (const auto &target : allTargets())
+    names.push_back(target->help());
+  return join(names);
+}
+
+/// Whether the target of this name has something; its name was looked up.
+static bool has(const std::string &target, Feature feature) {
+  return llvm::cantFail(findTarget(target)).has(feature);
+}
+
+/// "--target=cuda:...": those that have it.
+static std::string targetsWith(Feature feature) {
+  std::string text;
+  for (const auto &target : allTargets())
+    if (target->has(feature))
+      text += (text.empty() ? "--target=" : " or --target=") + target->name();
   return text;
 }
 
@@ -123,10 +146,7 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "product of matrices, but hyper-connections' small ones), "
                  "full (all but each layer's input)");
   app.add_option("--target", target,
-                 "machine to compile for: cpu, cuda:sm_80, cuda:sm_90a (any of "
-                 "\"architectures\" in the target description), or "
-                 "cuda:emulated (the CUDA kernel, run by an emulation on the "
-                 "host; with -sm_80, as it is for that)");
+                 "machine to compile for: " + describeTargets());
   app.add_option("--schedule", order.value,
                  "what decides about fusion, tiles and events: auto (as "
                  "--emit=schedule prints it), or FILE.mlir");
@@ -183,9 +203,10 @@ std::string tools::CompileFlags::finishPipeline(CompileOptions &options) const {
              "that trains says how many microbatches make a step";
     return "";
   }
-  if (target != "cpu")
+  if (!has(target, Feature::pipeline))
     return "--mesh=" + mesh + " with --target=" + target +
-           " is not built yet; stages of a pipeline run on --target=cpu";
+           " is not built yet; stages of a pipeline run on " +
+           targetsWith(Feature::pipeline);
   const bool trains = mode.value == "train";
   if (!trains && !pipeline.empty())
     return "--pipeline=" + pipeline +
@@ -217,8 +238,9 @@ tools::CompileFlags::finishExchanges(CompileOptions &options) const {
                  "it is for --exchanges=overlapped"
                : "";
   const std::string flag = "--exchanges=overlapped";
-  if (target == "cpu")
-    return flag + ": --target=cpu has no NCCL; --target=cuda:... does";
+  if (!has(target, Feature::nccl))
+    return flag + ": --target=" + target + " has no NCCL; " +
+           targetsWith(Feature::nccl) + " does";
   if (options.mesh.empty())
     return flag + ": there is one rank; --mesh says which there are";
   if (launch.value == "graph")
@@ -298,16 +320,15 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
         &exchanges, &tensorParallel, &zero, &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
-  if (target != "cpu" && target.rfind("cuda:", 0) != 0)
-    return "--target=" + target +
-           " is unknown; there is cpu, cuda:sm_80, cuda:sm_90a, cuda:emulated";
-  if (launch.value == "graph" && target == "cpu")
-    return "--launch=graph: --target=cpu launches no kernels; "
-           "--target=cuda:... does";
+  if (auto found = findTarget(target); !found)
+    return llvm::toString(found.takeError());
+  if (launch.value == "graph" && !has(target, Feature::graph))
+    return "--launch=graph: --target=" + target + " launches no kernels; " +
+           targetsWith(Feature::graph) + " does";
   if (cublasLt.value == "always") {
-    if (target == "cpu")
-      return "--cublaslt=always: --target=cpu has no cuBLASLt; "
-             "--target=cuda:... does";
+    if (!has(target, Feature::cublasLt))
+      return "--cublaslt=always: --target=" + target + " has no cuBLASLt; " +
+             targetsWith(Feature::cublasLt) + " does";
     if (batchInvariant)
       return "--cublaslt=always with --batch-invariant: cuBLASLt's bits depend "
              "on how many tokens share a step; leave one of them out";
@@ -345,11 +366,11 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
       return "--gathered-layers=" + gatheredLayers.value +
              ": weights that ranks gather are those of --zero=3";
     options.gatheredLayers = gatheredLayers.value[0] - '0';
-    if (options.gatheredLayers > 1 && target != "cpu")
+    if (options.gatheredLayers > 1 && !has(target, Feature::gatheringAhead))
       return "--gathered-layers=" + gatheredLayers.value +
              " with --target=" + target +
              " is not built yet; there each layer waits for its own weights";
-  } else if (target != "cpu") {
+  } else if (!has(target, Feature::gatheringAhead)) {
     options.gatheredLayers = 1;
   }
   if (std::string error = finishTensors(options); !error.empty())

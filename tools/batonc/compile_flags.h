@@ -3,7 +3,7 @@
 #ifndef BATON_TOOLS_BATONC_COMPILE_FLAGS_H
 #define BATON_TOOLS_BATONC_COMPILE_FLAGS_H
 
-#include "compiler/Compile.h"
+#include "compiler/Options.h"
 
 #include <CLI/CLI.hpp>
 

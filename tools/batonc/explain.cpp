@@ -5,6 +5,7 @@
 #include "codegen/link/Cache.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
+#include "compiler/Target.h"
 #include "compiler/explain/Explanation.h"
 #include "compiler/explain/Measurement.h"
 #include "tools/batonc/compile_flags.h"
@@ -219,11 +220,12 @@ static Error explainModel(ExplainOptions &options,
   if (!options.html.empty())
     if (Error error = checkOutput(options.html))
       return error;
-  bool isCuda = llvm::StringRef(options.compile.target).starts_with("cuda:");
-  std::string targetFile = options.compile.targetFile.empty()
-                               ? installation.target(isCuda ? "cuda" : "cpu")
-                               : options.compile.targetFile;
-  auto targets = readTarget(options.compile, installation);
+  auto found = findTarget(options.compile.target);
+  if (!found)
+    return found.takeError();
+  std::string targetFile =
+      found->descriptionFile(options.compile, installation);
+  auto targets = found->describe(options.compile, installation);
   if (!targets)
     return targets.takeError();
   if (Error error = findOptimizer(options.compile, installation))
@@ -291,7 +293,7 @@ static Error explainModel(ExplainOptions &options,
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   bool tiledHere = plan->isTiled();
   Products products{{}, *target};
-  if (isCuda)
+  if (found->has(Feature::cublasLt))
     products.choices =
         chooseProducts(plan->program(), options.compile, *target);
   Explanation explanation =

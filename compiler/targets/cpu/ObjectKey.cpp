@@ -1,6 +1,6 @@
 //===- ObjectKey.cpp - what an object's bytes depend on -------------------===//
 
-#include "compiler/ObjectKey.h"
+#include "compiler/targets/cpu/ObjectKey.h"
 
 #include "codegen/link/Cache.h"
 

@@ -1,7 +1,7 @@
 //===- ObjectKey.h - what an object's bytes depend on ---------------------===//
 
-#ifndef BATON_COMPILER_OBJECTKEY_H
-#define BATON_COMPILER_OBJECTKEY_H
+#ifndef BATON_COMPILER_TARGETS_CPU_OBJECTKEY_H
+#define BATON_COMPILER_TARGETS_CPU_OBJECTKEY_H
 
 #include "codegen/cpu/Emit.h"
 #include "codegen/plan/ProgramLayout.h"
@@ -21,4 +21,4 @@ objectKey(llvm::ArrayRef<plan::ProgramLayout> layouts, llvm::StringRef metadata,
 
 } // namespace baton::compiler
 
-#endif // BATON_COMPILER_OBJECTKEY_H
+#endif // BATON_COMPILER_TARGETS_CPU_OBJECTKEY_H

@@ -1,6 +1,6 @@
 //===- DeviceDescription.cpp - what a program says of its kernels ---------===//
 
-#include "compiler/DeviceDescription.h"
+#include "compiler/targets/cuda/DeviceDescription.h"
 
 using namespace baton;
 using namespace baton::compiler;

@@ -1,11 +1,11 @@
 //===- DeviceDescription.h - what a program says of its kernels -----------===//
 
-#ifndef BATON_COMPILER_DEVICEDESCRIPTION_H
-#define BATON_COMPILER_DEVICEDESCRIPTION_H
+#ifndef BATON_COMPILER_TARGETS_CUDA_DEVICEDESCRIPTION_H
+#define BATON_COMPILER_TARGETS_CUDA_DEVICEDESCRIPTION_H
 
 #include "codegen/cuda/SourceEmitter.h"
 #include "codegen/plan/ProgramLayout.h"
-#include "compiler/Compile.h"
+#include "compiler/Options.h"
 
 #include <nlohmann/json.hpp>
 
@@ -22,4 +22,4 @@ nlohmann::json describeProducts(llvm::ArrayRef<cuda::Source> sources,
 
 } // namespace baton::compiler
 
-#endif // BATON_COMPILER_DEVICEDESCRIPTION_H
+#endif // BATON_COMPILER_TARGETS_CUDA_DEVICEDESCRIPTION_H

@@ -1,0 +1,160 @@
+//===- CudaTarget.cpp - programs for GPUs, and for their emulation --------===//
+
+#include "compiler/targets/cuda/CudaTarget.h"
+
+#include "codegen/cuda/OverlappedExchanges.h"
+#include "codegen/plan/Description.h"
+#include "compiler/Metadata.h"
+#include "compiler/targets/cuda/DeviceDescription.h"
+#include "compiler/targets/cuda/KernelCode.h"
+#include "compiler/targets/cuda/KernelSources.h"
+
+#include "llvm/IR/LLVMContext.h"
+
+using namespace baton;
+using namespace baton::compiler;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+/// "sm_90a" of "cuda:sm_90a".
+static llvm::StringRef suffix(llvm::StringRef target) {
+  return target.split(':').second;
+}
+
+static bool isEmulated(const CompileOptions &options) {
+  return suffix(options.target).starts_with("emulated");
+}
+
+std::string CudaTarget::examples() const {
+  return "cuda:sm_80, cuda:sm_90a, cuda:emulated";
+}
+
+std::string CudaTarget::help() const {
+  return "cuda:sm_80, cuda:sm_90a (any of \"architectures\" in the target "
+         "description), or cuda:emulated (the CUDA kernel, run by an emulation "
+         "on the host; with -sm_80, as it is for that)";
+}
+
+std::optional<std::string>
+CudaTarget::architecture(llvm::StringRef target) const {
+  // "cuda:emulated" is as for sm_90a, "cuda:emulated-sm_80" as for sm_80.
+  llvm::StringRef name = suffix(target);
+  if (name.consume_front("emulated"))
+    name = name.empty() ? "sm_90a" : name.drop_front();
+  return name.str();
+}
+
+Expected<std::vector<TargetDescription>>
+CudaTarget::describe(const CompileOptions &options,
+                     const Installation &installation) const {
+  auto descriptions = Target::describe(options, installation);
+  if (!descriptions)
+    return createStringError("--target=" + options.target + ": " +
+                             llvm::toString(descriptions.takeError()));
+  // ThreadSanitizer tells 256 threads apart and forgets accesses of others: of
+  // several blocks that is few threads each. Who describes the target says how
+  // many.
+  if (options.sanitize == "thread" && options.targetFile.empty())
+    for (TargetDescription &description : *descriptions)
+      description.threads = 32;
+  return descriptions;
+}
+
+bool CudaTarget::has(Feature feature) const {
+  return feature == Feature::graph || feature == Feature::cublasLt ||
+         feature == Feature::nccl;
+}
+
+Error CudaTarget::check(const CompileOptions &options) const {
+  for (const MeshAxis &axis : options.mesh)
+    if (!isDataAxis(axis.name) &&
+        !(options.training && isTensorAxis(axis.name)))
+      return createStringError("--mesh: axis " + axis.name + " with --target=" +
+                               options.target + " is not built yet");
+  if (options.stage == Stage::llvm)
+    return createStringError("--emit=llvm: --target=" + options.target +
+                             " has a kernel in CUDA C++; use --emit=cuda");
+  if (options.stage == Stage::object && !options.mesh.empty())
+    return createStringError(
+        "--emit=object: --mesh with --target=" + options.target +
+        " makes several objects, which only an executable "
+        "joins");
+  if (options.stage == Stage::object && isEmulated(options))
+    return createStringError("--emit=object: --target=" + options.target +
+                             " makes several objects, which only an executable "
+                             "joins");
+  return Error::success();
+}
+
+Expected<Code> CudaTarget::emit(llvm::ArrayRef<plan::ProgramLayout> layouts,
+                                nlohmann::json &metadata,
+                                const CompileOptions &options,
+                                llvm::ArrayRef<TargetDescription> descriptions,
+                                const cpu::Target &host,
+                                const Installation &installation) const {
+  auto sources =
+      emitKernelSources(layouts, options, descriptions, host, installation);
+  if (!sources)
+    return sources.takeError();
+  Code code;
+  code.machine = options.target;
+  if (options.stage == Stage::cuda) {
+    std::string &all = code.text.emplace();
+    auto append = [&](const std::string &text) {
+      all += (all.empty() || text.empty() ? "" : "\n") + text;
+    };
+    for (const cuda::Source &source : *sources) {
+      append(source.text);
+      append(source.hostProgram);
+    }
+    return code;
+  }
+  auto kernels = nlohmann::json::array();
+  for (auto [source, layout] : llvm::zip_equal(*sources, layouts))
+    kernels.push_back(compiler::describe(source, layout.program));
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> data = makeData(host, context);
+  bool emulated = isEmulated(options);
+  if (Error error =
+          emulated ? addEmulatedKernels(*sources, options, host, installation,
+                                        code, *data)
+                   : addCubins(*sources, suffix(options.target).str(), options,
+                               installation, kernels, code, *data))
+    return std::move(error);
+  if (Error error =
+          addHostPrograms(*sources, options, installation, code, *data))
+    return std::move(error);
+  metadata["device"] = {
+      {"kind", options.target},
+      {"launch", options.launchesGraph ? "graph" : "persistent"},
+      {"kernels", std::move(kernels)}};
+  if (options.launchesGraph)
+    metadata["device"]["programmatic"] =
+        startsKernelsEarly(options, descriptions.front());
+  if (nlohmann::json products = describeProducts(*sources, layouts, options);
+      !products.is_null())
+    metadata["device"]["cublaslt"] = std::move(products);
+  if (!options.mesh.empty() || metadata.contains("mesh"))
+    metadata["device"]["exchanges"] =
+        options.ncclMultiprocessors ? "overlapped" : "borders";
+  if (options.ncclMultiprocessors) {
+    metadata["device"]["nccl_multiprocessors"] = options.ncclMultiprocessors;
+    metadata["proof"]["obligations"] =
+        cuda::overlapObligations(layouts.front(), options.ncclMultiprocessors);
+  }
+  plan::emitDescription(*data, jsonText(metadata),
+                        emulated ? "baton_make_emulated_execution"
+                                 : "baton_make_gpu_execution");
+  if (Error error = code.addObject(*data, host, options.optimization))
+    return std::move(error);
+  return code;
+}
+
+std::vector<std::string>
+CudaTarget::archives(const CompileOptions &options,
+                     const Installation &installation) const {
+  auto paths = Target::archives(options, installation);
+  paths.push_back(installation.emulation());
+  return paths;
+}
