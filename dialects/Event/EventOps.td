@@ -205,7 +205,8 @@ def Event_TableAttr : Event_Form<"Table", "table"> {
 def Event_ConstantAttr : Event_Form<"Constant", "constant"> {
   let summary = "weight form: numbers that the program brings along, zeros up to a multiple of 16";
   let parameters = (ins "::mlir::DenseF32ArrayAttr":$values);
-  let assemblyFormat = "`<` $values `>`";
+  // By itself an array would print six digits, which are not all that F32 has.
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Event_ShardAttr : Event_Attr<"Shard", "shard"> {

@@ -148,6 +148,18 @@ SmallVector<NamedAttribute> ConstantAttr::getEntries() const {
       .take();
 }
 
+Attribute ConstantAttr::parse(AsmParser &parser, Type) {
+  DenseF32ArrayAttr values;
+  if (parser.parseLess() || parser.parseAttribute(values) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), values);
+}
+
+void ConstantAttr::print(AsmPrinter &printer) const {
+  printer << '<' << Attribute(getValues()) << '>';
+}
+
 //===----------------------------------------------------------------------===//
 // What they are made of
 //===----------------------------------------------------------------------===//

@@ -503,8 +503,9 @@ LogicalResult Checker::verifyWithinTask(unsigned id,
       Overlap overlap = overlapOf(one.buffer, other.buffer);
       bool meets =
           overlap == Overlap::everything ||
-          (overlap == Overlap::rows && one.box.low[0] < other.box.high[0] &&
-           other.box.low[0] < one.box.high[0]);
+          (overlap.kind == Overlap::rows &&
+           one.box.low[0] - other.box.high[0] < overlap.most &&
+           one.box.high[0] - other.box.low[0] > overlap.least);
       BufferOp first = one.buffer, second = other.buffer;
       if (meets)
         return tasks[id].phase.emitError()
@@ -577,6 +578,9 @@ LogicalResult Checker::verifyConflicts() {
         Box touched = access.rows();
         if (overlap == Overlap::everything)
           touched = {{0}, {std::numeric_limits<int64_t>::max()}};
+        else
+          touched = {{touched.low[0] - overlap.most},
+                     {touched.high[0] - overlap.least}};
         if (failed(verify(rows[other.getOperation()], touched, other)))
           return failure();
       }

@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace baton;
 using namespace baton::event;
@@ -41,6 +42,11 @@ static Footprint footprintOf(BufferOp buffer) {
           strides[0] * bytes, offset * bytes, (offset + inner) * bytes};
 }
 
+/// Whether an element's address is affine in its index.
+static bool hasAffineAddresses(BufferOp buffer) {
+  return buffer.getLayers() == 1 && buffer.getInterleave() == 1;
+}
+
 Overlap baton::tasks::overlapOf(BufferOp first, BufferOp second) {
   if (first == second)
     return Overlap::elements;
@@ -49,12 +55,15 @@ Overlap baton::tasks::overlapOf(BufferOp first, BufferOp second) {
   Footprint a = footprintOf(first), b = footprintOf(second);
   if (a.end <= b.begin || b.end <= a.begin)
     return Overlap::none;
-  if (first.getLayers() > 1 || second.getLayers() > 1 ||
-      a.rowStride != b.rowStride || a.rowEnd > a.rowStride ||
-      b.rowEnd > b.rowStride)
+  if (!hasAffineAddresses(first) || !hasAffineAddresses(second) ||
+      a.rowStride != b.rowStride || a.rowStride <= 0)
     return Overlap::everything;
-  return a.rowEnd <= b.rowBegin || b.rowEnd <= a.rowBegin ? Overlap::none
-                                                          : Overlap::rows;
+  // Row r of the first lies in [r * stride + begin, r * stride + end): it meets
+  // row s of the second where (r - s) * stride is less than b.end - a.begin, and
+  // more than b.begin - a.end.
+  int64_t least = llvm::divideFloorSigned(b.rowBegin - a.rowEnd, a.rowStride) + 1,
+          most = llvm::divideCeilSigned(b.rowEnd - a.rowBegin, a.rowStride) - 1;
+  return least <= most ? Overlap(Overlap::rows, least, most) : Overlap::none;
 }
 
 bool baton::tasks::isLayered(BufferOp buffer) { return buffer.getLayers() > 1; }
@@ -240,6 +249,34 @@ KnownRelation HappensBefore::tasks(PhaseOp first, PhaseOp second) {
 // Conflicts
 //===----------------------------------------------------------------------===//
 
+void baton::tasks::requireSameBytes(Conjunction &conjunction,
+                                    const Overlap &overlap, BufferOp first,
+                                    llvm::ArrayRef<unsigned> element,
+                                    BufferOp second,
+                                    llvm::ArrayRef<unsigned> otherElement) {
+  if (overlap.kind == Overlap::rows) {
+    Row distance = difference(conjunction.variable(element[0]),
+                              conjunction.variable(otherElement[0]));
+    conjunction.atLeast(distance, conjunction.constant(overlap.least));
+    conjunction.atLeast(conjunction.constant(overlap.most), distance);
+    // plan-memory puts rows over rows: those are the same or not. Of what lies
+    // otherwise the addresses tell, and take longer to ask.
+    if (overlap.least == 0 && overlap.most == 0)
+      return;
+  }
+  if (!hasAffineAddresses(first) || !hasAffineAddresses(second) ||
+      first.getElement() != second.getElement())
+    return;
+  auto addressOf = [&](BufferOp buffer, llvm::ArrayRef<unsigned> columns) {
+    Row address = conjunction.constant(buffer.getOffset());
+    for (auto [column, stride] : llvm::zip_equal(columns, buffer.getStrides()))
+      address = sum(address, scaled(conjunction.variable(column), stride));
+    return address;
+  };
+  conjunction.equal(addressOf(first, element),
+                    addressOf(second, otherElement));
+}
+
 KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
                                       PhaseOp second, AccessAttr secondAccess) {
   BufferOp one = lookUpBuffer(firstAccess.getBuffer());
@@ -262,8 +299,7 @@ KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
   llvm::SmallVector<unsigned> otherElement = element;
   if (overlap != Overlap::elements) {
     otherElement = freshColumns(pairs, other.getExtents().getNumResults());
-    if (overlap == Overlap::rows)
-      otherElement[0] = element[0];
+    requireSameBytes(pairs, overlap, one, element, other, otherElement);
   }
   requireSymbols(pairs, program);
   bool described = requireInside(pairs, first.getGrid(), left) &&

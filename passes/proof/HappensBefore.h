@@ -37,6 +37,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <array>
+#include <compare>
 #include <map>
 #include <tuple>
 
@@ -46,15 +47,26 @@ namespace baton::tasks {
 enum class Distance { sameIteration, nextIteration, laterSegment };
 
 /// Which elements of two buffers share bytes.
-enum class Overlap {
-  /// No element with any other.
-  none,
-  /// Those of equal index: the buffers are the same.
-  elements,
-  /// At most those of equal first index.
-  rows,
-  /// Possibly any two.
-  everything,
+struct Overlap {
+  enum Kind {
+    /// No element with any other.
+    none,
+    /// Those of equal index: the buffers are the same.
+    elements,
+    /// At most those of rows whose numbers are so far apart.
+    rows,
+    /// Possibly any two.
+    everything,
+  };
+
+  Overlap(Kind kind, int64_t least = 0, int64_t most = 0)
+      : kind(kind), least(least), most(most) {}
+
+  Kind kind;
+  /// Of rows: how much greater the first buffer's first index is, from and to.
+  int64_t least, most;
+
+  auto operator<=>(const Overlap &) const = default;
 };
 
 /// What two buffers share. Buffers without storage share nothing with others.
@@ -90,6 +102,13 @@ void requireSymbols(Conjunction &conjunction, event::ProgramOp program);
                               mlir::AffineMap high,
                               llvm::ArrayRef<unsigned> coordinates,
                               llvm::ArrayRef<unsigned> columns);
+
+/// Elements in these columns, of the buffers that overlap so, have bytes in
+/// common.
+void requireSameBytes(Conjunction &conjunction, const Overlap &overlap,
+                      event::BufferOp first, llvm::ArrayRef<unsigned> element,
+                      event::BufferOp second,
+                      llvm::ArrayRef<unsigned> otherElement);
 
 //===----------------------------------------------------------------------===//
 // Order

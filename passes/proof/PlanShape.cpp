@@ -251,7 +251,52 @@ LogicalResult PlanVerifier::verifyWriters() {
   return success();
 }
 
-/// True when different indices within the capacity are different addresses.
+/// How many indices a dimension has in any step, at most.
+static int64_t mostOf(BufferOp buffer, unsigned d) {
+  auto program = buffer->getParentOfType<ProgramOp>();
+  MLIRContext *context = buffer.getContext();
+  AffineExpr extent = buffer.getExtents().getResult(d),
+             rows = getAffineSymbolExpr(kRows, context),
+             past = getAffineSymbolExpr(kPast, context);
+  int64_t capacity = buffer.getCapacity()[d];
+  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
+    return std::min(capacity, constant.getValue());
+  if (extent == rows)
+    return std::min(capacity, int64_t(program.getMaxRows()));
+  if (extent == past + rows || extent == rows + past)
+    return std::min(capacity, int64_t(program.getMaxSeq()));
+  return capacity;
+}
+
+/// Elements from the first of a copy to the one behind its last, of those that
+/// steps have.
+static int64_t spanOf(BufferOp buffer) {
+  ArrayRef<int64_t> strides = buffer.getStrides();
+  int64_t run = buffer.getInterleave(), columns = buffer.getInterleaveColumns();
+  int64_t lastRow = mostOf(buffer, 0) - 1, end = 1;
+  unsigned rank = strides.size();
+  // Where the last element of each dimension lies; of runs, see event.buffer.
+  int64_t inRun = 1;
+  for (unsigned d = 1; d < rank; ++d) {
+    int64_t last = mostOf(buffer, d) - 1;
+    if (last < 0)
+      return 0;
+    if (columns > 1 && d + 1 == rank) {
+      end += last / columns * columns * run + last % columns;
+      inRun = last % columns + 1;
+    } else {
+      end += last * strides[d];
+    }
+  }
+  if (lastRow < 0)
+    return 0;
+  return end + (run > 1 ? lastRow / run * run * strides[0] +
+                              lastRow % run * inRun
+                        : lastRow * strides[0]);
+}
+
+/// True when different indices within the capacity are different addresses, and
+/// copies lie apart as far as steps use them.
 static bool isInjective(BufferOp buffer) {
   SmallVector<std::pair<int64_t, int64_t>> dimensions;
   for (auto [stride, capacity] :
@@ -265,8 +310,18 @@ static bool isInjective(BufferOp buffer) {
       dimensions.push_back({interleave * buffer.getStrides()[0],
                             buffer.getCapacity()[0] / interleave});
   }
-  if (buffer.getLayers() > 1)
-    dimensions.push_back({buffer.getLayerStride(), buffer.getLayers()});
+  if (buffer.getLayers() > 1) {
+    // Behind all of a copy, or between its elements.
+    bool isOutermost = llvm::all_of(dimensions, [&](auto dimension) {
+      return dimension.first < int64_t(buffer.getLayerStride());
+    });
+    if (isOutermost) {
+      if (int64_t(buffer.getLayerStride()) < spanOf(buffer))
+        return false;
+    } else {
+      dimensions.push_back({buffer.getLayerStride(), buffer.getLayers()});
+    }
+  }
   llvm::sort(dimensions);
   int64_t span = 1;
   for (auto [stride, capacity] : dimensions) {

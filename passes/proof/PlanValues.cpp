@@ -39,8 +39,8 @@ KnownRelation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
     task.push_back(elements.addLocal());
   for (unsigned i = 0, e = buffer.getExtents().getNumResults(); i < e; ++i)
     element.push_back(elements.addLocal());
-  if (overlap == Overlap::rows)
-    element[0] = elements.rangeColumn();
+  requireSameBytes(elements, overlap, victim,
+                   columnsFrom(elements.rangeColumn(), rank), buffer, element);
   bool described =
       requireInside(elements, writer.getGrid(), task) &&
       requireInside(elements, buffer.getExtents(), element) &&
@@ -48,6 +48,20 @@ KnownRelation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
   RelationMemo &memo = plan.relations();
   return described ? memo.known(elements)
                    : memo.known(Relation::universe(readerRank, rank));
+}
+
+/// Whether a task writes all of an access: what it may write need not be, but an
+/// exchange delivers all of a tensor of which ranks have whole parts.
+static bool isSure(PhaseOp writer, AccessAttr write) {
+  if (!write.getMay())
+    return true;
+  for (auto exchange : writer.getBody().getOps<ExchangeOp>())
+    for (TransferAttr transfer : exchange.getTransfers())
+      if (transfer.getReceive() == write.getBuffer() &&
+          transfer.getElementCount() ==
+              transfer.getPartCount() * exchange.countRanks())
+        return true;
+  return false;
 }
 
 /// Goes back in rank from one read, in the first iteration of its segment or a
@@ -106,7 +120,7 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
     // What need not be written is there for who reads only what was.
     for (AccessAttr write : writer.getAccessAttrs())
       if (write.getWrite() && write.getBuffer() == read.getBuffer() &&
-          (read.getMay() || !write.getMay()))
+          (read.getMay() || isSure(writer, write)))
         open = memo.subtract(open, touched(writer, write, reader.getRank()));
     return success();
   };

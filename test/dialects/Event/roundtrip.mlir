@@ -13,8 +13,8 @@ event.program @everything max_rows 16 max_seq 32 max_outputs 4 proof {status = "
   event.parameter @table : f32 layers 1 as #event.table<4 by 8> from [#event.source<["t"] : 4 by 8>]
   // CHECK: event.parameter @vector : f32 layers 1 as #event.vector<8> from [#event.source<["b"] : 8>]
   event.parameter @vector : f32 layers 1 as #event.vector<8> from [#event.source<["b"] : 8>]
-  // CHECK: event.parameter @constant : f32 layers 1 as #event.constant<[1.000000e+00, 2.500000e-01]>
-  event.parameter @constant : f32 layers 1 as #event.constant<[1.0, 0.25]>
+  // CHECK: event.parameter @constant : f32 layers 1 as #event.constant<array<f32: 1.000000e+00, 0.316227764>>
+  event.parameter @constant : f32 layers 1 as #event.constant<array<f32: 1.0, 0.316227764>>
   // CHECK: event.storage @s bytes 768
   event.storage @s bytes 768
   event.storage @cache bytes 2048
