@@ -174,7 +174,7 @@ def Plain : Variant<"", "Real", "f32">;
 def F32 : Variant<"_f32", "Real", "f32">;
 def BF16 : Variant<"_bf16", "uint16_t", "bf16">;
 def F16 : Variant<"_f16", "uint16_t", "f16">;
-defvar WeightForms = [F32, BF16, F16];
+defvar WeightVariants = [F32, BF16, F16];
 
 // Sides of products that are rounded first; what is stored are Reals.
 def RoundedBF16 : Variant<"_bf16", "Real", "bf16">;

@@ -11,7 +11,7 @@ def EmbeddingBody : Body<"embedding",
     `out[r][0 .. width) = table[tokens[r]] * multiplier`; `table` is `[vocabulary,
     width]`. A token outside the vocabulary gives a row of NaN.
   }];
-  let variants = WeightForms;
+  let variants = WeightVariants;
   let flops = "rows * width";
 }
 
@@ -24,7 +24,7 @@ def EmbeddingPanelsBody : Body<"embedding_panels",
     The same from a table in panels, of `width` input features and `vocabulary`
     output features.
   }];
-  let variants = WeightForms;
+  let variants = WeightVariants;
   let flops = "rows * width";
 }
 
@@ -35,7 +35,7 @@ def PositionEmbeddingBody : Body<"position_embedding",
   let description = [{
     `out[r] = table[position + r]`; `table` has at least position + rows rows.
   }];
-  let variants = WeightForms;
+  let variants = WeightVariants;
 }
 
 // A rank has the tokens from place[0] on, place[1] of them, and room for more.
@@ -50,7 +50,7 @@ def EmbeddingPartBody : Body<"embedding_part",
     As `embedding`, of a table with the rank's tokens; others give zeros, those
     outside `vocabulary` NaN.
   }];
-  let variants = WeightForms;
+  let variants = WeightVariants;
   let flops = "rows * width";
 }
 
@@ -63,6 +63,6 @@ def EmbeddingPanelsPartBody : Body<"embedding_panels_part",
   let description = [{
     The same from a table in panels.
   }];
-  let variants = WeightForms;
+  let variants = WeightVariants;
   let flops = "rows * width";
 }

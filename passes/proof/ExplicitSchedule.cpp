@@ -501,11 +501,10 @@ LogicalResult Checker::verifyWithinTask(unsigned id,
       if (one.buffer == other.buffer || (!one.write && !other.write))
         continue;
       Overlap overlap = overlapOf(one.buffer, other.buffer);
-      bool meets =
-          overlap == Overlap::everything ||
-          (overlap.kind == Overlap::rows &&
-           one.box.low[0] - other.box.high[0] < overlap.most &&
-           one.box.high[0] - other.box.low[0] > overlap.least);
+      bool meets = overlap == Overlap::everything ||
+                   (overlap.kind == Overlap::rows &&
+                    one.box.low[0] - other.box.high[0] < overlap.most &&
+                    one.box.high[0] - other.box.low[0] > overlap.least);
       BufferOp first = one.buffer, second = other.buffer;
       if (meets)
         return tasks[id].phase.emitError()

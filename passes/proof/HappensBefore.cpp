@@ -59,9 +59,10 @@ Overlap baton::tasks::overlapOf(BufferOp first, BufferOp second) {
       a.rowStride != b.rowStride || a.rowStride <= 0)
     return Overlap::everything;
   // Row r of the first lies in [r * stride + begin, r * stride + end): it meets
-  // row s of the second where (r - s) * stride is less than b.end - a.begin, and
-  // more than b.begin - a.end.
-  int64_t least = llvm::divideFloorSigned(b.rowBegin - a.rowEnd, a.rowStride) + 1,
+  // row s of the second where (r - s) * stride is less than b.end - a.begin,
+  // and more than b.begin - a.end.
+  int64_t least =
+              llvm::divideFloorSigned(b.rowBegin - a.rowEnd, a.rowStride) + 1,
           most = llvm::divideCeilSigned(b.rowEnd - a.rowBegin, a.rowStride) - 1;
   return least <= most ? Overlap(Overlap::rows, least, most) : Overlap::none;
 }
@@ -273,8 +274,7 @@ void baton::tasks::requireSameBytes(Conjunction &conjunction,
       address = sum(address, scaled(conjunction.variable(column), stride));
     return address;
   };
-  conjunction.equal(addressOf(first, element),
-                    addressOf(second, otherElement));
+  conjunction.equal(addressOf(first, element), addressOf(second, otherElement));
 }
 
 KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,

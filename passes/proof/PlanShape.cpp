@@ -290,9 +290,9 @@ static int64_t spanOf(BufferOp buffer) {
   }
   if (lastRow < 0)
     return 0;
-  return end + (run > 1 ? lastRow / run * run * strides[0] +
-                              lastRow % run * inRun
-                        : lastRow * strides[0]);
+  return end + (run > 1
+                    ? lastRow / run * run * strides[0] + lastRow % run * inRun
+                    : lastRow * strides[0]);
 }
 
 /// True when different indices within the capacity are different addresses, and

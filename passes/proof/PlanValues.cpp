@@ -50,8 +50,8 @@ KnownRelation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
                    : memo.known(Relation::universe(readerRank, rank));
 }
 
-/// Whether a task writes all of an access: what it may write need not be, but an
-/// exchange delivers all of a tensor of which ranks have whole parts.
+/// Whether a task writes all of an access: what it may write need not be, but
+/// an exchange delivers all of a tensor of which ranks have whole parts.
 static bool isSure(PhaseOp writer, AccessAttr write) {
   if (!write.getMay())
     return true;

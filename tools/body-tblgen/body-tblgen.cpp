@@ -269,8 +269,7 @@ void writeStrings(raw_ostream &os, ArrayRef<StringRef> strings) {
   interleaveComma(strings, os, [&](StringRef s) { os << '"' << s << '"'; });
 }
 
-void writeTable(const std::vector<Body> &bodies, raw_ostream &os) {
-  writeBanner(os);
+void writeSignatures(const std::vector<Body> &bodies, raw_ostream &os) {
   os << "#ifdef GET_BODY_KINDS\n";
   for (const Body &body : bodies)
     os << body.name() << ",\n";
@@ -309,20 +308,30 @@ void writeTable(const std::vector<Body> &bodies, raw_ostream &os) {
          << "\", Kind::" << body.name() << ", \""
          << variant->getValueAsString("suffix") << "\", \""
          << variant->getValueAsString("format") << "\"},\n";
-  os << "};\n#endif // GET_BODY_SIGNATURES\n\n#ifdef GET_BODY_TUNINGS\n";
+  os << "};\n#endif // GET_BODY_SIGNATURES\n\n";
+}
+
+void writeTunings(const std::vector<Body> &bodies, raw_ostream &os) {
+  os << "#ifdef GET_BODY_TUNINGS\n";
   for (const Body &body : bodies)
     for (const Record *tuning : body.record->getValueAsListOfDefs("tuned"))
       for (const Record *variant : tuning->getValueAsListOfDefs("variants"))
         os << "{\"" << body.functionName(variant) << "\", \""
            << tuning->getValueAsString("target") << "\", \""
            << tuning->getValueAsString("name") << "\"},\n";
-  os << "#endif // GET_BODY_TUNINGS\n\n#ifdef GET_BODY_COSTS\n";
-  auto asNumber = [](const Operand &operand) {
-    return "double(at(call." + operand.camel() + "()))";
-  };
-  auto asInteger = [](const Operand &operand) {
-    return "at(call." + operand.camel() + "())";
-  };
+  os << "#endif // GET_BODY_TUNINGS\n\n";
+}
+
+/// An operand's value, in formulas of numbers that may be large, and of others.
+std::string asNumber(const Operand &operand) {
+  return "double(at(call." + operand.camel() + "()))";
+}
+std::string asInteger(const Operand &operand) {
+  return "at(call." + operand.camel() + "())";
+}
+
+void writeCosts(const std::vector<Body> &bodies, raw_ostream &os) {
+  os << "#ifdef GET_BODY_COSTS\n";
   for (const Body &body : bodies) {
     os << "case Kind::" << body.name() << ": {\n"
        << "  [[maybe_unused]] " << body.className() << " call(op);\n";
@@ -351,7 +360,11 @@ void writeTable(const std::vector<Body> &bodies, raw_ostream &os) {
     }
     os << "  break;\n}\n";
   }
-  os << "#endif // GET_BODY_COSTS\n\n#ifdef GET_BODY_REGIONS\n";
+  os << "#endif // GET_BODY_COSTS\n\n";
+}
+
+void writeRegions(const std::vector<Body> &bodies, raw_ostream &os) {
+  os << "#ifdef GET_BODY_REGIONS\n";
   for (const Body &body : bodies) {
     os << "case Kind::" << body.name() << ": {\n"
        << "  [[maybe_unused]] " << body.className() << " call(op);\n";
@@ -374,6 +387,14 @@ void writeTable(const std::vector<Body> &bodies, raw_ostream &os) {
     os << "  break;\n}\n";
   }
   os << "#endif // GET_BODY_REGIONS\n";
+}
+
+void writeTable(const std::vector<Body> &bodies, raw_ostream &os) {
+  writeBanner(os);
+  writeSignatures(bodies, os);
+  writeTunings(bodies, os);
+  writeCosts(bodies, os);
+  writeRegions(bodies, os);
 }
 
 //===----------------------------------------------------------------------===//
