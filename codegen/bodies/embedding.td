@@ -43,7 +43,7 @@ def PositionEmbeddingBody : Body<"position_embedding",
 def EmbeddingPartBody : Body<"embedding_part",
     (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
            ReadsIntegers<["rows"]>:$tokens,
-           ReadsTable<[], "rows * width">:$table,
+           ReadsTable<["rest()", "width"], "rows * width">:$table,
            Count:$rows, Count:$width, Count:$vocabulary, Number:$multiplier,
            Place<"2">:$place)> {
   let description = [{

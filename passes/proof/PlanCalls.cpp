@@ -432,12 +432,21 @@ LogicalResult PlanVerifier::verifyScratch(PhaseOp phase, CallOp call,
   return success();
 }
 
-LogicalResult PlanVerifier::verifyPointers(CallOp call) {
+LogicalResult PlanVerifier::verifyPointers(CallOp call,
+                                           ArrayRef<bodies::Region> regions) {
   const bodies::Signature &signature =
       bodies::signatureOf(bodies::lookUp(call)->kind);
   ArrayAttr operands = call.getOperands_();
   for (auto [i, one] : llvm::enumerate(signature.operands)) {
-    if (!bodies::isWritten(one.role) || !isa<AddressAttr>(operands[i]))
+    if (!isa<AddressAttr>(operands[i]))
+      continue;
+    if (llvm::none_of(regions, [i = i](const bodies::Region &region) {
+          return region.operand == i;
+        }))
+      return call.emitError()
+             << "'" << call.getCallee() << "' is given an address as '"
+             << one.name << "', of which only a weight's form says what is read";
+    if (!bodies::isWritten(one.role))
       continue;
     if (call.getInvariant())
       return call.emitError()
@@ -471,9 +480,10 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
     if (llvm::Error error = bodies::checkCall(call))
       return call.emitError() << "'" << call.getCallee()
                               << "': " << llvm::toString(std::move(error));
-    if (failed(verifyPointers(call)))
+    SmallVector<bodies::Region> regions = bodies::regionsOf(call);
+    if (failed(verifyPointers(call, regions)))
       return failure();
-    for (const bodies::Region &region : bodies::regionsOf(call)) {
+    for (const bodies::Region &region : regions) {
       Attribute pointer = call.getOperands_()[region.operand];
       if (isa<ScratchAttr>(pointer) &&
           failed(verifyScratch(phase, call, region)))

@@ -131,7 +131,8 @@ private:
                                    const TouchedByCall &touched);
   mlir::LogicalResult verifyScratch(PhaseOp phase, event::CallOp call,
                                     const bodies::Region &region);
-  mlir::LogicalResult verifyPointers(event::CallOp call);
+  mlir::LogicalResult verifyPointers(event::CallOp call,
+                                     llvm::ArrayRef<bodies::Region> regions);
   mlir::LogicalResult verifyCalls(PhaseOp phase);
   bool passes(PhaseOp phase, BufferOp buffer, PhaseOp later, bool isSameCopy,
               KnownRelation &open);
