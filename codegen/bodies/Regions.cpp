@@ -124,6 +124,10 @@ static Extent ceil_div(const Extent &left, const Extent &right) {
       [](mlir::AffineExpr a, mlir::AffineExpr b) { return a.ceilDiv(b); });
 }
 
+static Extent whole_panels(const Extent &columns) {
+  return ceil_div(columns, 16) * 16;
+}
+
 // Numbers of hyper-connections are constants of a program.
 
 static Extent maps_of(const Extent &streams, const Extent &mixing) {
@@ -160,4 +164,21 @@ llvm::SmallVector<Region> bodies::regionsOf(event::CallOp op) {
 #undef GET_BODY_REGIONS
   }
   return regions;
+}
+
+llvm::SmallVector<WeightExtent> bodies::weightsOf(event::CallOp op) {
+  llvm::SmallVector<WeightExtent> weights;
+  std::optional<BodyFunction> function = lookUp(op);
+  if (!function)
+    return weights;
+  auto at = [](mlir::Attribute operand) { return Extent::ofOperand(operand); };
+  auto weight = [&](unsigned operand, Extent elements) {
+    weights.push_back({operand, elements});
+  };
+  switch (function->kind) {
+#define GET_BODY_WEIGHTS
+#include "codegen/bodies/Table.inc"
+#undef GET_BODY_WEIGHTS
+  }
+  return weights;
 }

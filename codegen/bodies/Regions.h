@@ -66,6 +66,15 @@ struct Region {
 /// what is read of them.
 llvm::SmallVector<Region> regionsOf(event::CallOp op);
 
+/// What a body reads of one of its weights, in elements from the pointer on.
+struct WeightExtent {
+  unsigned operand;
+  Extent elements;
+};
+
+/// Nothing of tables, from which rows pick their own.
+llvm::SmallVector<WeightExtent> weightsOf(event::CallOp op);
+
 } // namespace baton::bodies
 
 #endif // BATON_CODEGEN_BODIES_REGIONS_H

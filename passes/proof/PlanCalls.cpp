@@ -432,6 +432,43 @@ LogicalResult PlanVerifier::verifyScratch(PhaseOp phase, CallOp call,
   return success();
 }
 
+/// What a call reads of a parameter lies inside of one of its layers.
+LogicalResult PlanVerifier::verifyWeight(PhaseOp phase, CallOp call,
+                                         const bodies::WeightExtent &read) {
+  auto weight = dyn_cast<WeightAttr>(call.getOperands_()[read.operand]);
+  if (!weight || read.elements.isRest())
+    return success();
+  auto parameter = symbols.lookup<ParameterOp>(weight.getParameter().getAttr());
+  std::optional<int64_t> all = parameter.countElements();
+  if (!all)
+    return success();
+  SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
+  Conjunction beyond(phase.getRank(), 0);
+  requireSymbols(beyond, program);
+  std::optional<Row> offset =
+      beyond.flatten(weight.getOffset().getResult(0), task);
+  if (!offset || !requireInside(beyond, phase.getGrid(), task))
+    return failure();
+  for (AffineExpr bound : read.elements.bounds(call.getContext())) {
+    std::optional<Row> elements = beyond.flatten(bound, task);
+    if (!elements)
+      return call.emitError() << "has counts that are not quasi-affine";
+    beyond.atLeast(*elements, beyond.constant(1));
+    beyond.less(beyond.constant(*all), sum(*offset, *elements));
+  }
+  if (auto point = sampleOf(beyond)) {
+    StringRef name = bodies::signatureOf(bodies::lookUp(call)->kind)
+                         .operands[read.operand]
+                         .name;
+    return call.emitError()
+           << "'" << call.getCallee() << "' reads '" << name << "' beyond the "
+           << *all << " elements of " << weight.getParameter()
+           << "; for example " << taskName(phase, point->domain) << " with "
+           << symbolNames(point->symbols);
+  }
+  return success();
+}
+
 LogicalResult PlanVerifier::verifyPointers(CallOp call,
                                            ArrayRef<bodies::Region> regions) {
   const bodies::Signature &signature =
@@ -445,7 +482,8 @@ LogicalResult PlanVerifier::verifyPointers(CallOp call,
         }))
       return call.emitError()
              << "'" << call.getCallee() << "' is given an address as '"
-             << one.name << "', of which only a weight's form says what is read";
+             << one.name
+             << "', of which only a weight's form says what is read";
     if (!bodies::isWritten(one.role))
       continue;
     if (call.getInvariant())
@@ -483,6 +521,9 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
     SmallVector<bodies::Region> regions = bodies::regionsOf(call);
     if (failed(verifyPointers(call, regions)))
       return failure();
+    for (const bodies::WeightExtent &read : bodies::weightsOf(call))
+      if (failed(verifyWeight(phase, call, read)))
+        return failure();
     for (const bodies::Region &region : regions) {
       Attribute pointer = call.getOperands_()[region.operand];
       if (isa<ScratchAttr>(pointer) &&

@@ -47,6 +47,7 @@
 
 namespace baton::bodies {
 struct Region;
+struct WeightExtent;
 } // namespace baton::bodies
 
 namespace baton::tasks {
@@ -131,6 +132,8 @@ private:
                                    const TouchedByCall &touched);
   mlir::LogicalResult verifyScratch(PhaseOp phase, event::CallOp call,
                                     const bodies::Region &region);
+  mlir::LogicalResult verifyWeight(PhaseOp phase, event::CallOp call,
+                                   const bodies::WeightExtent &read);
   mlir::LogicalResult verifyPointers(event::CallOp call,
                                      llvm::ArrayRef<bodies::Region> regions);
   mlir::LogicalResult verifyCalls(PhaseOp phase);

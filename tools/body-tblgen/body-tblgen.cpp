@@ -330,6 +330,18 @@ std::string asInteger(const Operand &operand) {
   return "at(call." + operand.camel() + "())";
 }
 
+/// How many elements a body reads of a weight.
+std::string elementsOf(const Body &body, const Operand &operand) {
+  if (StringRef own = operand.record->getValueAsString("elements");
+      !own.empty())
+    return body.translate(own, asInteger);
+  std::string elements;
+  for (StringRef extent : operand.shape())
+    elements += (elements.empty() ? "" : " * ") +
+                ("(" + body.translate(extent, asInteger) + ")");
+  return elements;
+}
+
 void writeCosts(const std::vector<Body> &bodies, raw_ostream &os) {
   os << "#ifdef GET_BODY_COSTS\n";
   for (const Body &body : bodies) {
@@ -346,14 +358,7 @@ void writeCosts(const std::vector<Body> &bodies, raw_ostream &os) {
     for (const Operand &operand : body.operands) {
       if (operand.role() != "Weight" && operand.role() != "Matrix")
         continue;
-      std::string elements;
-      if (StringRef own = operand.record->getValueAsString("elements");
-          !own.empty())
-        elements = body.translate(own, asInteger);
-      else
-        for (StringRef extent : operand.shape())
-          elements += (elements.empty() ? "" : " * ") +
-                      ("(" + body.translate(extent, asInteger) + ")");
+      std::string elements = elementsOf(body, operand);
       os << "  read(call." << operand.camel() << "(), " << elements << ", "
          << (operand.record->getValueAsBit("gathered") ? "true" : "false")
          << ");\n";
@@ -386,7 +391,18 @@ void writeRegions(const std::vector<Body> &bodies, raw_ostream &os) {
     }
     os << "  break;\n}\n";
   }
-  os << "#endif // GET_BODY_REGIONS\n";
+  os << "#endif // GET_BODY_REGIONS\n\n#ifdef GET_BODY_WEIGHTS\n";
+  for (const Body &body : bodies) {
+    os << "case Kind::" << body.name() << ": {\n"
+       << "  [[maybe_unused]] " << body.className() << " call(op);\n";
+    for (auto [index, operand] : enumerate(body.operands))
+      if ((operand.role() == "Weight" || operand.role() == "Matrix") &&
+          !operand.record->getValueAsBit("gathered"))
+        os << "  weight(" << index << ", " << elementsOf(body, operand)
+           << ");\n";
+    os << "  break;\n}\n";
+  }
+  os << "#endif // GET_BODY_WEIGHTS\n";
 }
 
 void writeTable(const std::vector<Body> &bodies, raw_ostream &os) {

@@ -186,6 +186,58 @@ event.program @panels_in_a_buffer max_rows 8 max_seq 16 max_outputs 1 attributes
 
 // -----
 
+// Eight outputs are one panel.
+event.program @panels_to_their_end max_rows 8 max_seq 16 max_outputs 1 attributes {scratch_bytes = 256 : i64} {
+  event.parameter @w : f32 layers 1 {}
+  event.parameter @packed : bf16 layers 1 as #event.panels<8 by 8> from [#event.source<["w"] : 8 by 8>]
+  event.storage @xm bytes 4096
+  event.storage @ym bytes 4096
+  event.storage @fm bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @xm
+  event.buffer @y transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @ym
+  event.buffer @flag persistent : i32 extents affine_map<()[r, p, o] -> (1)> capacity [1] strides [1] in @fm {carry = #event<carry kept>}
+  event.tensor @made shape affine_map<()[r, p, o] -> ()> capacity [] count affine_map<()[r, p, o] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "make" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<write @x, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (r, 8)>]
+      notifies <@made, (m)[r, p, o] -> ()> {
+    }
+    event.phase "task" grid affine_map<()[r, p, o] -> (r ceildiv 4)> capacity [2]
+      accesses [#event.access<read @x, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 8)>, #event.access<write @y, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 8)>]
+      waits [#event.wait<@made, (m)[r, p, o] -> () to (m)[r, p, o] -> ()>] {
+      event.call "linear_bf16" [#event.address<@y, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@y, [1, 0]>, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.weight<@packed, (m)[r, p, o] -> (0)>, #event.null, #event.null, 0 : i64, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 8 : i64, 8 : i64, 0 : i32]
+    }
+  }
+}
+
+// -----
+
+event.program @panels_beyond_their_end max_rows 8 max_seq 16 max_outputs 1 attributes {scratch_bytes = 256 : i64} {
+  event.parameter @w : f32 layers 1 {}
+  event.parameter @packed : bf16 layers 1 as #event.panels<8 by 8> from [#event.source<["w"] : 8 by 8>]
+  event.storage @xm bytes 4096
+  event.storage @ym bytes 4096
+  event.storage @fm bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @xm
+  event.buffer @y transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @ym
+  event.buffer @flag persistent : i32 extents affine_map<()[r, p, o] -> (1)> capacity [1] strides [1] in @fm {carry = #event<carry kept>}
+  event.tensor @made shape affine_map<()[r, p, o] -> ()> capacity [] count affine_map<()[r, p, o] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "make" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<write @x, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (r, 8)>]
+      notifies <@made, (m)[r, p, o] -> ()> {
+    }
+    event.phase "task" grid affine_map<()[r, p, o] -> (r ceildiv 4)> capacity [2]
+      accesses [#event.access<read @x, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 8)>, #event.access<write @y, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 8)>]
+      waits [#event.wait<@made, (m)[r, p, o] -> () to (m)[r, p, o] -> ()>] {
+      // expected-error @+1 {{'linear_bf16' reads 'panels' beyond the 128 elements of @packed; for example task(0)}}
+      event.call "linear_bf16" [#event.address<@y, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@y, [1, 0]>, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.weight<@packed, (m)[r, p, o] -> (8)>, #event.null, #event.null, 0 : i64, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 8 : i64, 8 : i64, 0 : i32]
+    }
+  }
+}
+
+// -----
+
 // The suffix of a body says what its weights are stored as.
 event.program @packed_as_it_says max_rows 8 max_seq 16 max_outputs 1 attributes {scratch_bytes = 256 : i64} {
   event.parameter @w : f32 layers 1 {}
