@@ -107,7 +107,7 @@ static bool findMakers(Value value, SmallVectorImpl<Operation *> &makers) {
     makers.push_back(op);
     return true;
   }
-  if (!isa_and_nonnull<ActivateOp, MulOp, ScaleOp, TanhOp>(op))
+  if (!isa_and_nonnull<Elementwise>(op) || isa<AddOp>(op))
     return false;
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     return findMakers(operand, makers);
