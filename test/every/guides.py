@@ -8,6 +8,7 @@ copy stays, so that the next run compiles only what has changed since.
 """
 
 import argparse
+import hashlib
 import os
 import re
 import struct
@@ -83,34 +84,35 @@ def patched(patch, scratch):
     return {name: read(scratch, name).encode() for name in patched_files(patch)}
 
 
+def content_of(path):
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def digest_of(content):
+    return content and hashlib.sha256(content).hexdigest()
+
+
 def copy_tree(copy, changes):
-    """Writes the files that the copy has otherwise, and takes away what the tree has not."""
-    names = set(Tree(ROOT).files) | set(changes)
-    for name in sorted(names):
-        path = os.path.join(copy, name)
-        original = os.path.join(ROOT, name)
-        if name in changes:
-            content = changes[name]
-        else:
-            with open(original, "rb") as file:
-                content = file.read()
-        old = None
-        if os.path.isfile(path):
-            with open(path, "rb") as file:
-                old = file.read()
-        if old != content:
+    """Writes the files that the copy has otherwise, and takes away what the tree has not.
+    Digests of the tree's files, by name."""
+    digests = {}
+    for name in sorted(set(Tree(ROOT).files) | set(changes)):
+        path, original = os.path.join(copy, name), os.path.join(ROOT, name)
+        content = content_of(original)
+        digests[name] = digest_of(content)
+        content = changes.get(name, content)
+        if content_of(path) != content:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as file:
                 file.write(content)
         if os.path.exists(original):
             os.chmod(path, os.stat(original).st_mode)
-    for folder, folders, files in os.walk(copy):
-        if folder == copy:
-            folders[:] = [name for name in folders if name != "build"]
-        for name in files:
-            path = os.path.relpath(os.path.join(folder, name), copy)
-            if path not in names and "__pycache__" not in path:
-                os.remove(os.path.join(folder, name))
+    for name in set(Tree(copy).files) - set(digests):
+        os.remove(os.path.join(copy, name))
+    return digests
 
 
 def build(arguments, copy, *targets):
@@ -123,15 +125,10 @@ def build(arguments, copy, *targets):
     return folder
 
 
-def touched_files(copy):
-    """Files of the tree that the copy has otherwise, and new ones."""
-    def differs(name):
-        with open(os.path.join(copy, name), "rb") as one:
-            if not os.path.exists(os.path.join(ROOT, name)):
-                return True
-            with open(os.path.join(ROOT, name), "rb") as other:
-                return one.read() != other.read()
-    return [name for name in Tree(copy).files if differs(name)]
+def touched_files(copy, digests):
+    """Files of the copy that the tree, as it was then, has otherwise or not at all."""
+    return [name for name in Tree(copy).files
+            if digest_of(content_of(os.path.join(copy, name))) != digests.get(name)]
 
 
 # What is run -------------------------------------------------------------------------
@@ -205,9 +202,9 @@ def test(arguments, scratch):
     check_page(name, page, patch)
     copy = os.path.join(os.path.abspath(arguments.folder), name)
     with tempfile.TemporaryDirectory() as folder:
-        copy_tree(copy, patched(patch, folder))
+        digests = copy_tree(copy, patched(patch, folder))
     folder = build(arguments, copy, "batonc", *guide.targets, *map(os.path.basename, guide.unit_tests))
-    touched = touched_files(copy)
+    touched = touched_files(copy, digests)
     expect(len(touched) == stated_files(page),
            f"docs/{name}.md states {stated_files(page)} files, these are touched: {' '.join(touched)}")
     print(f"{len(touched)} files: {' '.join(touched)}")
