@@ -99,8 +99,8 @@ static LogicalResult shardHeads(Propagation &propagation, Operation *op,
 }
 
 /// The linears that make a value element by element; nothing, and false, where
-/// something else takes part: a sum, or what is read elsewhere, too, is a stream
-/// of the model, not a layer's inside.
+/// something else takes part: a sum, or what is read elsewhere, too, is a
+/// stream of the model, not a layer's inside.
 static bool findMakers(Value value, SmallVectorImpl<Operation *> &makers) {
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<LinearOp, GatedLinearOp>(op)) {
