@@ -376,28 +376,3 @@ void BroadcastOp::differentiateInputs(Adjoint &adjoint) {
                     : create<JoinOp>(adjoint, type, parts, axis).getResult();
   adjoint.add(getX(), isTurned ? turned(adjoint, whole, /*back=*/true) : whole);
 }
-
-//===----------------------------------------------------------------------===//
-// Ops without parameters
-//===----------------------------------------------------------------------===//
-
-#define NO_PARAMETERS(Op)                                                      \
-  void Op::differentiateParameters(Adjoint &) {}
-NO_PARAMETERS(NormEndOp)
-NO_PARAMETERS(RopeOp)
-NO_PARAMETERS(SequenceAttentionOp)
-NO_PARAMETERS(MatmulOp)
-NO_PARAMETERS(MaskOp)
-NO_PARAMETERS(ReindexOp)
-NO_PARAMETERS(GateOp)
-NO_PARAMETERS(AddOp)
-NO_PARAMETERS(MulOp)
-NO_PARAMETERS(TanhOp)
-NO_PARAMETERS(SoftmaxOp)
-NO_PARAMETERS(ActivateOp)
-NO_PARAMETERS(ScaleOp)
-NO_PARAMETERS(ReshapeOp)
-NO_PARAMETERS(TransposeOp)
-NO_PARAMETERS(SliceOp)
-NO_PARAMETERS(BroadcastOp)
-#undef NO_PARAMETERS

@@ -18,7 +18,7 @@ def Model_Differentiable : OpInterface<"Differentiable"> {
                     "void", "differentiateInputs", (ins "::baton::model::Adjoint &":$adjoint)>,
     InterfaceMethod<"Adds to the gradients of operands that are parameters.",
                     "void", "differentiateParameters", (ins "::baton::model::Adjoint &":$adjoint),
-                    "", "">,
+                    "", "return;">,
     InterfaceMethod<"Floating-point operations of its products of matrices, for one of a step's rows; of attention, for the last row of the longest sequence.",
                     "int64_t", "getProductFlops", (ins), "", "return 0;">,
     InterfaceMethod<"Whether computing the results again costs less than keeping them.",

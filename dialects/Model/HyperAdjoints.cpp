@@ -92,8 +92,6 @@ void HyperPreOp::differentiateInputs(Adjoint &adjoint) {
   adjoint.add(getWeights(), both.getWeightsGradient());
 }
 
-void HyperPreOp::differentiateParameters(Adjoint &) {}
-
 void HyperPostOp::differentiateInputs(Adjoint &adjoint) {
   auto all = create<HyperPostGradientOp>(
       adjoint,
@@ -104,5 +102,3 @@ void HyperPostOp::differentiateInputs(Adjoint &adjoint) {
   adjoint.add(getY(), all.getMade());
   adjoint.add(getWeights(), all.getWeightsGradient());
 }
-
-void HyperPostOp::differentiateParameters(Adjoint &) {}

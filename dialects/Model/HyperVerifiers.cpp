@@ -165,15 +165,6 @@ LogicalResult HyperTurnOp::verify() {
 // Adjoints
 //===----------------------------------------------------------------------===//
 
-static LogicalResult expectTypeOf(Operation *op, StringRef what, Value value,
-                                  StringRef other, Value model) {
-  if (value.getType() == model.getType())
-    return success();
-  return op->emitOpError() << what << " has type " << value.getType()
-                           << ", expected that of " << other << ", "
-                           << model.getType();
-}
-
 LogicalResult ScaleRowsOp::verify() {
   if (failed(expectRowsByWidth(*this, getX())) ||
       failed(expectSameType(*this, getX(), getResult())))

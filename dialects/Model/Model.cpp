@@ -1,6 +1,7 @@
 //===- Model.cpp - registration and types of the model dialect -----------===//
 
 #include "dialects/Model/Model.h"
+#include "dialects/Model/Verification.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallSet.h"
@@ -140,8 +141,23 @@ YieldOp StackOp::getYield() {
   return cast<YieldOp>(getBody().front().getTerminator());
 }
 
+#include "dialects/Model/Elementwise.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/Model/ModelOps.cpp.inc"
+
+StringRef ActivateOp::getBody() {
+  return getActivation() == Activation::identity
+             ? "copy"
+             : stringifyActivation(getActivation());
+}
+
+SmallVector<Attribute> ScaleOp::getBodyNumbers() { return {getFactorAttr()}; }
+
+SmallVector<Attribute> ActivateGradientOp::getBodyNumbers() {
+  return {Builder(getContext())
+              .getI32IntegerAttr(static_cast<int32_t>(getActivation()))};
+}
 
 void ParameterOp::build(OpBuilder &, OperationState &state, Type result,
                         ArrayAttr sources, bool transposed) {

@@ -69,6 +69,7 @@ protected:
 #include "dialects/Model/ModelAttributes.h.inc"
 
 #include "dialects/Model/Differentiable.h.inc"
+#include "dialects/Model/Elementwise.h.inc"
 
 namespace baton::model {
 

@@ -11,6 +11,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 include "Differentiable.td"
+include "Elementwise.td"
 
 //===----------------------------------------------------------------------===//
 // Dialect
@@ -129,7 +130,8 @@ class Model_PlainOp<string mnemonic, list<Trait> traits = [Pure]> : Model_Op<mne
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-class Model_Unary<string mnemonic, string text> : Model_PlainOp<mnemonic, [Pure, Model_Adjoint]> {
+class Model_Unary<string mnemonic, string text, list<Trait> traits = []>
+    : Model_PlainOp<mnemonic, [Pure, Model_Adjoint] # traits> {
   let summary = text;
   let description = [{
     **Constraints:**
@@ -139,9 +141,19 @@ class Model_Unary<string mnemonic, string text> : Model_PlainOp<mnemonic, [Pure,
   let arguments = (ins Model_TensorType:$x);
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() {
+      return verifySameTypeUnary(*this, getX(), getResult());
+    }
+  }];
 }
 
-class Model_Binary<string mnemonic, string text> : Model_PlainOp<mnemonic, [Pure, Commutative, Model_Adjoint]> {
+/// The body of an element-wise op has the op's name.
+class Model_ElementwiseUnary<string mnemonic, string text>
+    : Model_Unary<mnemonic, text, [Model_Elementwise]>;
+
+class Model_ElementwiseBinary<string mnemonic, string text>
+    : Model_PlainOp<mnemonic, [Pure, Commutative, Model_Adjoint, Model_Elementwise]> {
   let summary = text;
   let description = [{
     **Constraints:**
@@ -151,6 +163,11 @@ class Model_Binary<string mnemonic, string text> : Model_PlainOp<mnemonic, [Pure
   let arguments = (ins Model_TensorType:$lhs, Model_TensorType:$rhs);
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() {
+      return verifySameTypeBinary(*this, getLhs(), getRhs(), getResult());
+    }
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -595,11 +612,12 @@ def Model_SoftmaxOp : Model_Unary<"softmax", "exp(x - max) / sum, over the last 
 // Element-wise
 //===----------------------------------------------------------------------===//
 
-def Model_AddOp : Model_Binary<"add", "element-wise sum">;
-def Model_MulOp : Model_Binary<"mul", "element-wise product">;
-def Model_TanhOp : Model_Unary<"tanh", "element-wise hyperbolic tangent">;
+def Model_AddOp : Model_ElementwiseBinary<"add", "element-wise sum">;
+def Model_MulOp : Model_ElementwiseBinary<"mul", "element-wise product">;
+def Model_TanhOp : Model_ElementwiseUnary<"tanh", "element-wise hyperbolic tangent">;
 
-def Model_ActivateOp : Model_PlainOp<"activate", [Pure, Model_Adjoint]> {
+def Model_ActivateOp : Model_PlainOp<"activate", [
+    Pure, Model_Adjoint, DeclareOpInterfaceMethods<Model_Elementwise, ["getBody"]>]> {
   let summary = "an element-wise activation function";
   let description = [{
     **Constraints:**
@@ -611,7 +629,8 @@ def Model_ActivateOp : Model_PlainOp<"activate", [Pure, Model_Adjoint]> {
   let hasFolder = 1;
 }
 
-def Model_ScaleOp : Model_PlainOp<"scale", [Pure, Model_Adjoint]> {
+def Model_ScaleOp : Model_PlainOp<"scale", [
+    Pure, Model_Adjoint, DeclareOpInterfaceMethods<Model_Elementwise, ["getBodyNumbers"]>]> {
   let summary = "multiplies by a constant";
   let description = [{
     **Constraints:**

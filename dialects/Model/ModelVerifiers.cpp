@@ -465,25 +465,10 @@ LogicalResult MaskOp::verify() {
   return success();
 }
 
-LogicalResult SoftmaxOp::verify() {
-  return verifySameTypeUnary(*this, getX(), getResult());
-}
-
 //===----------------------------------------------------------------------===//
 // Element-wise
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyBinary(Operation *op) {
-  if (failed(expectSameType(op, op->getOperand(0), op->getOperand(1))))
-    return failure();
-  return verifySameTypeUnary(op, op->getOperand(0), op->getResult(0));
-}
-
-LogicalResult AddOp::verify() { return verifyBinary(*this); }
-LogicalResult MulOp::verify() { return verifyBinary(*this); }
-LogicalResult TanhOp::verify() {
-  return verifySameTypeUnary(*this, getX(), getResult());
-}
 LogicalResult ActivateOp::verify() {
   return verifySameTypeUnary(*this, getX(), getResult());
 }

@@ -330,7 +330,9 @@ def Model_GateGradientOp : Model_PlainOp<"gate_gradient"> {
 // Adjoints of element-wise ops and views
 //===----------------------------------------------------------------------===//
 
-class Model_ElementwiseAdjoint<string mnemonic, string text> : Model_PlainOp<mnemonic> {
+/// The second operand, `value`, is what the adjoint reads of the forward step.
+class Model_RowAdjoint<string mnemonic, string value, string text, list<Trait> traits = []>
+    : Model_PlainOp<mnemonic, [Pure] # traits> {
   let summary = text;
   let description = [{
     **Constraints:**
@@ -339,20 +341,30 @@ class Model_ElementwiseAdjoint<string mnemonic, string text> : Model_PlainOp<mne
   }];
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() {
+      if (failed(expectTypeOf(*this, "}] # value # [{", getOperand(1), "dy", getDy())))
+        return failure();
+      return verifySameTypeUnary(*this, getDy(), getResult());
+    }
+  }];
 }
 
 def Model_ActivateGradientOp
-    : Model_ElementwiseAdjoint<"activate_gradient", "dy * activation'(x)"> {
+    : Model_RowAdjoint<"activate_gradient", "x", "dy * activation'(x)",
+                       [DeclareOpInterfaceMethods<Model_Elementwise, ["getBodyNumbers"]>]> {
   let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_ActivationAttr:$activation);
 }
 
 def Model_TanhGradientOp
-    : Model_ElementwiseAdjoint<"tanh_gradient", "dy * (1 - y²), y the result of tanh"> {
+    : Model_RowAdjoint<"tanh_gradient", "y", "dy * (1 - y²), y the result of tanh",
+                       [Model_Elementwise]> {
   let arguments = (ins Model_TensorType:$dy, Model_TensorType:$y);
 }
 
 def Model_SoftmaxGradientOp
-    : Model_ElementwiseAdjoint<"softmax_gradient", "y * (dy - sum(dy * y)), y the result of softmax"> {
+    : Model_RowAdjoint<"softmax_gradient", "y",
+                       "y * (dy - sum(dy * y)), y the result of softmax"> {
   let arguments = (ins Model_TensorType:$dy, Model_TensorType:$y);
 }
 

@@ -18,15 +18,6 @@ static LogicalResult expectValue(Operation *op, StringRef what, Value value,
   return expectFloat32(op, what, value);
 }
 
-static LogicalResult expectTypeOf(Operation *op, StringRef what, Value value,
-                                  StringRef other, Value model) {
-  if (value.getType() == model.getType())
-    return success();
-  return op->emitOpError() << what << " has type " << value.getType()
-                           << ", expected that of " << other << ", "
-                           << model.getType();
-}
-
 //===----------------------------------------------------------------------===//
 // The forward step of training
 //===----------------------------------------------------------------------===//
@@ -347,26 +338,8 @@ LogicalResult GateGradientOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// Adjoints of element-wise ops and views
+// Adjoints of views
 //===----------------------------------------------------------------------===//
-
-LogicalResult ActivateGradientOp::verify() {
-  if (failed(expectTypeOf(*this, "x", getX(), "dy", getDy())))
-    return failure();
-  return verifySameTypeUnary(*this, getDy(), getResult());
-}
-
-LogicalResult TanhGradientOp::verify() {
-  if (failed(expectTypeOf(*this, "y", getY(), "dy", getDy())))
-    return failure();
-  return verifySameTypeUnary(*this, getDy(), getResult());
-}
-
-LogicalResult SoftmaxGradientOp::verify() {
-  if (failed(expectTypeOf(*this, "y", getY(), "dy", getDy())))
-    return failure();
-  return verifySameTypeUnary(*this, getDy(), getResult());
-}
 
 LogicalResult JoinOp::verify() {
   if (getParts().size() < 2)

@@ -72,6 +72,15 @@ inline LogicalResult expectSameType(Operation *op, Value lhs, Value rhs) {
                            << rhs.getType();
 }
 
+inline LogicalResult expectTypeOf(Operation *op, StringRef what, Value value,
+                                  StringRef other, Value model) {
+  if (value.getType() == model.getType())
+    return success();
+  return op->emitOpError() << what << " has type " << value.getType()
+                           << ", expected that of " << other << ", "
+                           << model.getType();
+}
+
 inline LogicalResult expectStatic(Operation *op, StringRef what, Value value) {
   if (cast<StepTensorType>(value.getType()).isStatic())
     return success();
@@ -100,6 +109,13 @@ inline LogicalResult verifySameTypeUnary(Operation *op, Value x, Value result) {
   if (failed(expectSameType(op, x, result)))
     return failure();
   return expectFloating(op, "operand", x);
+}
+
+inline LogicalResult verifySameTypeBinary(Operation *op, Value lhs, Value rhs,
+                                          Value result) {
+  if (failed(expectSameType(op, lhs, rhs)))
+    return failure();
+  return verifySameTypeUnary(op, lhs, result);
 }
 
 /// Scores of every head's rows for positions.

@@ -56,6 +56,8 @@ private:
       writer.equation(equation).replicated(replicated).sum(sum);
     };
   }
+  /// Those of Ops that are element-wise: "A, A -> A".
+  template <typename... Ops> void addElementwiseOf();
   template <typename OpT> void without(StringRef reason) {
     reasons[OpT::getOperationName()] = reason;
   }
@@ -254,15 +256,22 @@ void Table::addAttention() {
 // Element-wise, views
 //===----------------------------------------------------------------------===//
 
-void Table::addElementwise() {
-  auto elementwise = [](Operation *op, RuleWriter &writer) {
-    writer.equation(alike(op));
+template <typename... Ops> void Table::addElementwiseOf() {
+  auto addIfElementwise = [&]<typename OpT>(OpT *) {
+    if constexpr (OpT::template hasTrait<Elementwise::Trait>())
+      rules[OpT::getOperationName()] = [](Operation *op, RuleWriter &writer) {
+        writer.equation(alike(op));
+      };
   };
-  for (StringRef name :
-       {MulOp::getOperationName(), TanhOp::getOperationName(),
-        ActivateOp::getOperationName(), ActivateGradientOp::getOperationName(),
-        TanhGradientOp::getOperationName()})
-    rules[name] = elementwise;
+  (addIfElementwise(static_cast<Ops *>(nullptr)), ...);
+}
+
+void Table::addElementwise() {
+  addElementwiseOf<
+#define GET_OP_LIST
+#include "dialects/Model/ModelOps.cpp.inc"
+      >();
+  // Those that are linear, too.
   add<AddOp>([](AddOp op, RuleWriter &writer) {
     writer.equation(alike(op)).terms({0, 1});
   });

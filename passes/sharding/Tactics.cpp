@@ -99,15 +99,15 @@ static LogicalResult shardHeads(Propagation &propagation, Operation *op,
 }
 
 /// The linears that make a value element by element; nothing, and false, where
-/// something else takes part. What is read elsewhere, too, is a stream of the
-/// model, not a layer's inside.
+/// something else takes part: a sum, or what is read elsewhere, too, is a
+/// stream of the model, not a layer's inside.
 static bool findMakers(Value value, SmallVectorImpl<Operation *> &makers) {
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<LinearOp, GatedLinearOp>(op)) {
     makers.push_back(op);
     return true;
   }
-  if (!isa_and_nonnull<ActivateOp, MulOp, ScaleOp, TanhOp>(op))
+  if (!isa_and_nonnull<Elementwise>(op) || isa<AddOp>(op))
     return false;
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     return findMakers(operand, makers);

@@ -115,13 +115,29 @@ tasks::tileRows(Operation *op, const std::string &name, StringRef callee,
   return success();
 }
 
-LogicalResult tasks::tileElementwise(Operation *op, StringRef callee,
-                                     Tiler &tiler) {
+static SmallVector<View> viewsOf(ValueRange values, Tiler &tiler) {
+  SmallVector<View> views;
+  for (Value value : values)
+    views.push_back(tiler.viewOf(value));
+  return views;
+}
+
+LogicalResult tasks::tileRowsOf(Operation *op, StringRef callee, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
-  SmallVector<View> inputs;
-  for (Value operand : op->getOperands())
-    inputs.push_back(tiler.viewOf(operand));
+  SmallVector<View> inputs = viewsOf(op->getOperands(), tiler);
   return tileRows(op, name, callee, inputs, tiler.resultFor(op, name), tiler);
+}
+
+LogicalResult tasks::tileElementwise(model::Elementwise op, Tiler &tiler,
+                                     StringRef suffix) {
+  std::string name = tiler.plan.uniqueName(nameOf(op) + suffix.str());
+  SmallVector<View> inputs = viewsOf(op->getOperands(), tiler);
+  return tileRows(op, name, op.getBody(), inputs, tiler.resultFor(op, name),
+                  tiler,
+                  [&](PhaseBuilder &, const RowTiles &,
+                      SmallVectorImpl<Attribute> &operands) {
+                    operands.append(op.getBodyNumbers());
+                  });
 }
 
 LogicalResult tasks::tileRotation(Operation *op, Value rotated, Value angles,

@@ -78,8 +78,11 @@ tileRows(mlir::Operation *op, const std::string &name, llvm::StringRef callee,
              more = nullptr);
 
 /// The same of an op's operands and its result.
-mlir::LogicalResult tileElementwise(mlir::Operation *op, llvm::StringRef callee,
-                                    Tiler &tiler);
+mlir::LogicalResult tileRowsOf(mlir::Operation *op, llvm::StringRef callee,
+                               Tiler &tiler);
+/// By the op's own body; `suffix` ends the phase's name.
+mlir::LogicalResult tileElementwise(model::Elementwise op, Tiler &tiler,
+                                    llvm::StringRef suffix = "");
 
 /// Rotates heads by a table's angles.
 mlir::LogicalResult tileRotation(mlir::Operation *op, mlir::Value x,

@@ -803,16 +803,6 @@ static LogicalResult tile(model::MatmulOp op, Tiler &tiler) {
 // Element-wise, and whole rows
 //===----------------------------------------------------------------------===//
 
-static LogicalResult tile(model::ScaleOp op, Tiler &tiler) {
-  std::string name = tiler.plan.uniqueName(nameOf(op));
-  View x = tiler.viewOf(op.getX());
-  return tileRows(op, name, "scale", x, tiler.resultFor(op, name), tiler,
-                  [&](PhaseBuilder &phase, const RowTiles &,
-                      SmallVectorImpl<Attribute> &operands) {
-                    operands.push_back(phase.real(op.getFactor()));
-                  });
-}
-
 static LogicalResult tile(model::MaskOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View x = tiler.viewOf(op.getX());
@@ -823,22 +813,6 @@ static LogicalResult tile(model::MaskOp op, Tiler &tiler) {
                         phase.past() + phase.coordinate(0) * tiles.size));
                     operands.push_back(phase.integer(op.getWindow()));
                   });
-}
-
-static StringRef activationBody(model::Activation activation) {
-  switch (activation) {
-  case model::Activation::identity:
-    return "copy";
-  case model::Activation::silu:
-    return "silu";
-  case model::Activation::gelu:
-    return "gelu";
-  case model::Activation::gelu_tanh:
-    return "gelu_tanh";
-  case model::Activation::relu:
-    return "relu";
-  }
-  llvm_unreachable("every activation has a body");
 }
 
 LogicalResult tasks::tileCopy(Operation *at, const std::string &name,
@@ -903,7 +877,7 @@ LogicalResult tasks::tileOp(Operation *op, Tiler &tiler) {
       .Case<model::EmbeddingOp, model::PositionEmbeddingOp, model::RopeTableOp,
             model::LinearOp, model::GatedLinearOp, model::RopeOp,
             model::KvAppendOp, model::AttentionOp, model::GateOp,
-            model::MatmulOp, model::ScaleOp, model::MaskOp, model::ReturnOp>(
+            model::MatmulOp, model::MaskOp, model::ReturnOp>(
           [&](auto typed) { return tile(typed, tiler); })
       .Case([&](model::CustomOp custom) { return tileCustom(custom, tiler); })
       .Case([&](model::RmsNormOp norm) {
@@ -914,19 +888,25 @@ LogicalResult tasks::tileOp(Operation *op, Tiler &tiler) {
         return tileNorm(op, model::Norm::layer, norm.getX(), norm.getWeight(),
                         norm.getBias(), norm.getEpsilon(), tiler);
       })
-      .Case([&](model::ActivateOp activate) {
-        return tileElementwise(op, activationBody(activate.getActivation()),
-                               tiler);
-      })
-      .Case([&](model::AddOp) { return tileElementwise(op, "add", tiler); })
-      .Case([&](model::MulOp) { return tileElementwise(op, "mul", tiler); })
-      .Case([&](model::TanhOp) { return tileElementwise(op, "tanh", tiler); })
-      .Case([&](model::SoftmaxOp) {
-        return tileElementwise(op, "softmax", tiler);
+      .Case([&](model::SoftmaxOp) { return tileRowsOf(op, "softmax", tiler); })
+      .Case([&](model::Elementwise elementwise) {
+        return tileElementwise(elementwise, tiler);
       })
       .Default([](Operation *other) {
         return other->emitOpError() << "has no tiling rule";
       });
+}
+
+/// Whether the body of an op may write over its n-th input.
+static bool isWrittenInPlace(model::Elementwise op, unsigned n) {
+  std::optional<bodies::BodyFunction> body = bodies::lookUp(op.getBody());
+  if (!body)
+    return false;
+  const bodies::Signature &signature = bodies::signatureOf(body->kind);
+  for (const bodies::OperandSignature &operand : signature.operands)
+    if (operand.role == bodies::Role::Input && n-- == 0)
+      return llvm::is_contained(signature.inPlace, operand.name);
+  return false;
 }
 
 bool tasks::mayWriteOver(Operation *op, OpOperand &operand) {
@@ -941,6 +921,7 @@ bool tasks::mayWriteOver(Operation *op, OpOperand &operand) {
     return &turn.getXMutable() == &operand;
   if (auto end = dyn_cast<model::NormEndOp>(op))
     return &end.getXMutable() == &operand;
-  return isa<model::AddOp, model::MulOp, model::ActivateOp, model::ScaleOp,
-             model::TanhOp, model::RmsNormOp, model::LayerNormOp>(op);
+  if (auto elementwise = dyn_cast<model::Elementwise>(op))
+    return isWrittenInPlace(elementwise, operand.getOperandNumber());
+  return isa<model::RmsNormOp, model::LayerNormOp>(op);
 }

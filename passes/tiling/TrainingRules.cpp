@@ -912,16 +912,7 @@ std::optional<LogicalResult> tasks::tileTrainingOp(Operation *op, Tiler &tiler,
                             tiler);
       })
       .Case([&](model::ActivateGradientOp activate) {
-        std::string name = tiler.plan.uniqueName(nameOf(op) + ".gradient");
-        return tileRows(
-            op, name, "activate_gradient",
-            {tiler.viewOf(activate.getDy()), tiler.viewOf(activate.getX())},
-            tiler.resultFor(op, name), tiler,
-            [&](PhaseBuilder &phase, const RowTiles &,
-                SmallVectorImpl<Attribute> &operands) {
-              operands.push_back(phase.integer32(
-                  static_cast<int32_t>(activate.getActivation())));
-            });
+        return tileElementwise(activate, tiler, ".gradient");
       })
       .Case([&](model::MatmulOp matmul) { return rules.tile(matmul); })
       .Case([&](model::MaskOp mask) {
@@ -934,11 +925,8 @@ std::optional<LogicalResult> tasks::tileTrainingOp(Operation *op, Tiler &tiler,
         return rules.tileMask(op, mask.getDy(), mask.getPositions(),
                               mask.getWindow(), llvm::APFloat(0.0f));
       })
-      .Case([&](model::TanhGradientOp) {
-        return tileElementwise(op, "tanh_gradient", tiler);
-      })
       .Case([&](model::SoftmaxGradientOp) {
-        return tileElementwise(op, "softmax_gradient", tiler);
+        return tileRowsOf(op, "softmax_gradient", tiler);
       })
       .Default([](Operation *) { return std::nullopt; });
 }

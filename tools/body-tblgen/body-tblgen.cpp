@@ -6,7 +6,7 @@
 //   -gen-table              what is known of each body, as data and functions
 //   -gen-reference          docs/reference/bodies.md
 //   -gen-list               -line for each function, with its $name and
-//   $operator
+//                           $operator; -class names whose bodies only
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +44,8 @@ cl::opt<std::string>
     line("line", cl::init("$operator $name"),
          cl::desc("What -gen-list writes of a function, by its "
                   "$name and $operator"));
+cl::opt<std::string> className("class", cl::init("Body"),
+                               cl::desc("Of which class bodies are listed"));
 cl::opt<std::string> real("real", cl::init("Real"),
                           cl::desc("The type of a library's numbers"));
 
@@ -95,6 +97,9 @@ public:
   }
 
   StringRef name() const { return record->getValueAsString("name"); }
+  bool isOf(StringRef className) const {
+    return record->isSubClassOf(className);
+  }
   /// "LinearCall".
   std::string className() const {
     return convertToCamelFromSnakeCase(name(), /*capitalizeFirst=*/true) +
@@ -250,6 +255,8 @@ void writeCalls(const std::vector<Body> &bodies, raw_ostream &os) {
 void writeList(const std::vector<Body> &bodies, raw_ostream &os) {
   for (const Body &body : bodies)
     for (const Record *variant : body.variants()) {
+      if (!body.isOf(className))
+        continue;
       StringRef rest = line;
       while (!rest.empty()) {
         if (rest.consume_front("$name"))

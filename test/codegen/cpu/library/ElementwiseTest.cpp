@@ -2,6 +2,7 @@
 
 #include "test/codegen/cpu/library/Support.h"
 
+#include <algorithm>
 #include <limits>
 
 using namespace baton;
@@ -38,6 +39,17 @@ const Unary unary_bodies[] = {
     {"relu", baton_task_relu,
      [](double x) { return oracle::activate(x, oracle::Activation::relu); }, 0,
      0}};
+
+TEST(Elementwise, EveryUnaryBodyHasAnOracle) {
+  auto expect_oracle = [](auto *body, const char *name) {
+    EXPECT_TRUE(std::ranges::any_of(unary_bodies, [&](const Unary &unary) {
+      return unary.body == body;
+    })) << name;
+  };
+#define BATON_BODY(name) expect_oracle(name, #name);
+#include "codegen/bodies/Unary.inc"
+#undef BATON_BODY
+}
 
 TEST(Elementwise, UnaryMatchesOracle) {
   Random random(1);

@@ -76,14 +76,11 @@ void expect_agree(const Twin<Binary> &twin) {
     }
 }
 
-TWIN_TEST(baton_task_copy) { expect_agree(twin); }
-TWIN_TEST(baton_task_tanh) { expect_agree(twin); }
-TWIN_TEST(baton_task_silu) { expect_agree(twin); }
-TWIN_TEST(baton_task_gelu) { expect_agree(twin); }
-TWIN_TEST(baton_task_gelu_tanh) { expect_agree(twin); }
-TWIN_TEST(baton_task_relu) { expect_agree(twin); }
-TWIN_TEST(baton_task_add) { expect_agree(twin); }
-TWIN_TEST(baton_task_mul) { expect_agree(twin); }
+#define BATON_BODY(name)                                                       \
+  TWIN_TEST(name) { expect_agree(twin); }
+#include "codegen/bodies/Binary.inc"
+#include "codegen/bodies/Unary.inc"
+#undef BATON_BODY
 
 TWIN_TEST(baton_task_scale) {
   Random random(3);
