@@ -77,6 +77,12 @@ static int64_t strideOfColumns(int64_t width, int64_t ranks) {
   return llvm::alignTo(width / ranks, kPartElements);
 }
 
+/// Whether rows of a rank's columns do not fill what lies between them.
+bool StepSums::hasGaps(const Key &key) {
+  return key.cut == Cut::Columns &&
+         strideOfColumns(key.width, key.ranks) != key.width / key.ranks;
+}
+
 StepSums::Memory &StepSums::memory(Key key, Location location) {
   auto [entry, isNew] = memories.try_emplace(key);
   Memory &made = entry->second;
@@ -281,7 +287,7 @@ void StepSums::gather(ArrayRef<Operation *> ops, const std::string &name) {
     Memory &memory = this->memory(keyOf(op), op->getLoc());
     Box part = phase.whole(memory.parts);
     part.high[0] = phase.constant(1);
-    phase.reads(memory.parts, part);
+    phase.reads(memory.parts, part, {.may = hasGaps(keyOf(op))});
     phase.writes(memory.rows, phase.whole(memory.rows));
     transfers.push_back(phase.transfer(memory.parts, memory.rows,
                                        memory.elements, memory.part));
@@ -326,6 +332,33 @@ LogicalResult StepSums::tileSums(ArrayRef<Operation *> ops,
   return success();
 }
 
+/// Copies rows to where they lie apart; nobody writes between them, and what is
+/// sent of that nobody uses.
+LogicalResult StepSums::tileApart(AllGatherOp op, const std::string &name,
+                                  const View &x, const View &part) {
+  if (failed(expectContiguous(op, "x", x)) ||
+      failed(expectStride(op, "x", x, 0)))
+    return failure();
+  RowTiles tiles(tiler, x.type, tiler.rowsOf(op, plan.tiles().plainRows));
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  // Rows with what lies behind each.
+  Key key = keyOf(op);
+  View strips = part;
+  strips.type = x.type.withShape(
+      {x.type.getDimension(0), strideOfColumns(key.width, key.ranks)});
+  Box in = phase.whole(x), out = phase.whole(part), strip = phase.whole(strips);
+  for (Box *box : {&in, &out, &strip})
+    narrow(*box, 0, phase.coordinate(0), tiles.size);
+  phase.reads(x, in);
+  phase.writes(strips, strip, {.may = true});
+  phase.call("copy",
+             {phase.address(part, out), phase.stride(part, 0),
+              phase.address(x, in), phase.stride(x, 0), tiles.count(phase),
+              phase.integer(x.type.getDimension(1))});
+  return success();
+}
+
 LogicalResult StepSums::tileGather(AllGatherOp op, const std::string &name) {
   Key key = keyOf(op);
   Memory &memory = this->memory(key, op.getLoc());
@@ -341,7 +374,8 @@ LogicalResult StepSums::tileGather(AllGatherOp op, const std::string &name) {
             AffineMap::get(2, event::kStepSymbols,
                            {plan.constant(0), first * stride + second},
                            context)};
-  if (failed(tileCopy(op, name + ".part", x, part, tiler)))
+  if (failed(hasGaps(key) ? tileApart(op, name + ".part", x, part)
+                          : tileCopy(op, name + ".part", x, part, tiler)))
     return failure();
   Operation *gathered = op;
   gather(gathered, name);

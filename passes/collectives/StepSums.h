@@ -73,6 +73,7 @@ private:
   Key keyOf(mlir::Operation *op);
   /// Whether the op is a sum or gather in this memory, or a stack of them.
   bool overwrites(mlir::Operation *op, Key key);
+  static bool hasGaps(const Key &key);
   Memory &memory(Key key, mlir::Location location);
   /// The rows as a value of this type.
   static View shaped(const Memory &memory, model::StepTensorType type);
@@ -89,6 +90,8 @@ private:
   void gather(llvm::ArrayRef<mlir::Operation *> ops, const std::string &name);
   mlir::LogicalResult tileSums(llvm::ArrayRef<mlir::Operation *> ops,
                                const std::string &name);
+  mlir::LogicalResult tileApart(dist::AllGatherOp op, const std::string &name,
+                                const View &x, const View &part);
   mlir::LogicalResult tileGather(dist::AllGatherOp op, const std::string &name);
   mlir::LogicalResult tileSlice(dist::SliceOp op);
 
