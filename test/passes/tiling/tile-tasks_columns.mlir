@@ -69,4 +69,3 @@ module {
     model.return %8 : !model.tensor<outputs x 13 x f32>
   }
 }
-
