@@ -15,6 +15,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -93,6 +94,13 @@ std::string inDouble(llvm::StringRef callee);
 /// in which it is tuned.
 bool isTuned(llvm::StringRef callee, llvm::StringRef target,
              llvm::StringRef tuning);
+
+/// Columns of a gated linear's tile that reads as many weights as a linear's of
+/// `linearColumns`: it reads two weights, and whole panels.
+inline int64_t gatedColumns(int64_t linearColumns) {
+  constexpr int64_t panel = 16;
+  return std::max(panel, linearColumns / 2 / panel * panel);
+}
 
 /// A call of a body, whose operands derived classes name.
 class TaskCall {

@@ -94,7 +94,8 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
     return "attention_split, 64 positions each";
   if (along == "columns" && isLinear && size == target->linearColumns)
     return "linear_columns";
-  if (along == "columns" && isGated && 2 * size <= target->linearColumns)
+  if (along == "columns" && isGated &&
+      size <= bodies::gatedColumns(target->linearColumns))
     return "half of linear_columns, because a tile reads two weights";
   return "";
 }

@@ -2,6 +2,7 @@
 
 #include "compiler/schedule/Schedule.h"
 
+#include "codegen/bodies/TaskCalls.h"
 #include "compiler/schedule/ScheduleOps.h"
 
 #include "mlir/Dialect/Transform/IR/TransformOps.h"
@@ -125,9 +126,8 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
        "These read two weights a column.",
        "gated",
        {"model.gated_linear"},
-       "tile %gated " +
-           sizes({target.linearRows,
-                  std::max<int64_t>(16, target.linearColumns / 32 * 16)})},
+       "tile %gated " + sizes({target.linearRows,
+                               bodies::gatedColumns(target.linearColumns)})},
   };
   stream << "  transform.named_sequence @" << prefix
          << "model(%program: !transform.any_op {transform.readonly}) {\n";

@@ -119,9 +119,9 @@ DictionaryAttr Tiler::describe(ValueRange weights) const {
 
 event::ParameterOp Tiler::make(StringRef name, ValueRange weights, Type element,
                                event::WeightForm form) {
-  DictionaryAttr description = describe(weights);
-  event::ParameterOp &parameter = made[ArrayAttr::get(
-      plan.context(), {form, TypeAttr::get(element), description})];
+  auto content = ArrayAttr::get(plan.context(),
+                                {TypeAttr::get(element), describe(weights)});
+  event::ParameterOp &parameter = made[{form.getAsOpaquePointer(), content}];
   if (!parameter)
     parameter =
         plan.parameter(plan.uniqueName(name), element, layersOf(weights), form,
@@ -442,9 +442,8 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
   const TileSizes &sizes = tiler.plan.tiles();
   RowTiles tiles(tiler, out.type, tiler.rowsOf(op, sizes.linearRows));
   int64_t k = x.type.getDimension(1), n = out.type.getDimension(1);
-  // A tile reads two weights: half as wide, it streams as many bytes.
-  int64_t width = tiler.columnsOf(
-      op, std::max(kPanel, sizes.linearColumns / 2 / kPanel * kPanel));
+  int64_t width =
+      tiler.columnsOf(op, bodies::gatedColumns(sizes.linearColumns));
   event::ParameterOp panels = tiler.panels(
       name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
 

@@ -81,7 +81,9 @@ public:
 private:
   event::ParameterOp make(llvm::StringRef name, mlir::ValueRange weights,
                           mlir::Type element, event::WeightForm form);
-  llvm::DenseMap<mlir::Attribute, event::ParameterOp> made;
+  /// By form, element and sources.
+  llvm::DenseMap<std::pair<const void *, mlir::Attribute>, event::ParameterOp>
+      made;
 };
 
 /// Adds the phases of one op and the view of its result.
