@@ -16,6 +16,7 @@
 
 #include "codegen/bodies/Regions.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
