@@ -9,6 +9,7 @@
 #include "passes/proof/ExplicitSchedule.h"
 #include "passes/proof/PlanMessages.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/SaveAndRestore.h"
