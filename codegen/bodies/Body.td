@@ -206,7 +206,7 @@ class Body<string theName, dag theOperands> {
   string flops = "0";
   /// The first row of a state that is read.
   string firstStateRow = "0";
-  /// Which of `flops` are products of variants that tensor cores have.
+  /// Whether `flops` are those of a product of matrices.
   bit isProduct = false;
   list<Tuning> tuned = [];
 }

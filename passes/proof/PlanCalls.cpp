@@ -44,7 +44,9 @@ public:
       : call(call), buffer(buffer), index(index), context(call.getContext()),
         steps(index.getNumResults()) {}
 
-  Touched run(const bodies::Region &region, bool readsPanels);
+  /// Nothing where its strides are not multiples of those of dimensions, or
+  /// panels are taken for rows.
+  std::optional<Touched> run(const bodies::Region &region, bool readsPanels);
 
 private:
   /// So many indices, so far apart.
@@ -70,8 +72,12 @@ private:
   MLIRContext *context;
   /// What is walked along each dimension, outermost first.
   SmallVector<SmallVector<Step, 2>> steps;
-  /// Whether strides lead somewhere else than along dimensions.
+  /// Whether rows are taken as panels, in which those of such a buffer lie.
+  bool isInPanels = false;
+  /// Whether a stride is no multiple of that of a dimension.
   bool isLost = false;
+  /// Whether rows follow one another with no stride of their own: all of it.
+  bool isWhole = false;
 };
 
 } // namespace
@@ -89,9 +95,8 @@ std::optional<unsigned> RegionWalk::dimensionOf(int64_t stride) {
 /// Elements behind one another: of as many of the innermost dimensions as it
 /// takes.
 void RegionWalk::walkBehind(const Extent &extent) {
-  std::optional<unsigned> d = buffer.getInterleave() > 1
-                                  ? std::optional<unsigned>(steps.size() - 1)
-                                  : dimensionOf(1);
+  std::optional<unsigned> d =
+      isInPanels ? std::optional<unsigned>(steps.size() - 1) : dimensionOf(1);
   if (!d) {
     if (extent.asConstant() != 1)
       isLost = true;
@@ -147,15 +152,26 @@ void RegionWalk::walkStride(const Extent &extent, Attribute stride) {
   } else if (auto number = dyn_cast<IntegerAttr>(stride)) {
     distance = number.getInt();
   }
+  if (distance == 0 && buffer.getInterleave() > 1) {
+    isInPanels = true;
+    return walk(0, extent, 1);
+  }
   if (extent.asConstant() == 1)
     return;
-  if (distance == 0 && buffer.getInterleave() > 1)
-    return walk(0, extent, 1);
   if (distance == 1)
     return walkBehind(extent);
-  if (std::optional<unsigned> d = dimensionOf(distance))
-    return walk(*d, extent, 1);
-  isLost = true;
+  // Several indices at a time of the outermost dimension that comes out even.
+  std::optional<unsigned> along;
+  for (auto [d, length] : llvm::enumerate(buffer.getStrides()))
+    if (length > 0 && distance > 0 && distance % length == 0 &&
+        (!along || buffer.getStrides()[*along] < length))
+      along = d;
+  if (!along) {
+    isLost = true;
+    return;
+  }
+  int64_t length = buffer.getStrides()[*along];
+  walk(*dimensionOf(length), extent, distance / length);
 }
 
 /// Adds where a dimension's indices end. False where that is not all of them.
@@ -183,7 +199,10 @@ bool RegionWalk::addEnds(Touched &touched, unsigned d) {
   return isDense;
 }
 
-Touched RegionWalk::run(const bodies::Region &region, bool readsPanels) {
+std::optional<Touched> RegionWalk::run(const bodies::Region &region,
+                                       bool readsPanels) {
+  // Where the outermost dimension leads.
+  std::optional<unsigned> outermost;
   for (auto [i, dimension] : llvm::enumerate(region.dimensions)) {
     Extent extent = dimension.extent;
     if (i == 0 && readsPanels && buffer.getInterleave() > 1)
@@ -195,18 +214,26 @@ Touched RegionWalk::run(const bodies::Region &region, bool readsPanels) {
       walkStride(extent, dimension.stride);
     else if (i + 1 == region.dimensions.size())
       walkBehind(extent);
-    else if (buffer.getInterleave() > 1)
+    else if (buffer.getInterleave() > 1) {
+      isInPanels = true;
       walk(0, extent, 1);
-    else if (extent.asConstant() != 1)
-      isLost = true;
+    } else if (extent.asConstant() != 1) {
+      isWhole = true;
+    }
+    if (i == 0)
+      for (unsigned d = 0; d < steps.size(); ++d)
+        if (!steps[d].empty() && steps[d].front().distance == 1)
+          outermost = d;
   }
+  if (isLost || isInPanels != (buffer.getInterleave() > 1))
+    return std::nullopt;
   unsigned rank = steps.size();
   Touched touched;
   touched.low.assign(index.getResults().begin(), index.getResults().end());
   touched.ends.resize(rank);
-  touched.isExact = !isLost;
+  touched.isExact = !isWhole;
   for (unsigned d = 0; d < rank; ++d) {
-    if (isLost) {
+    if (isWhole) {
       touched.low[d] = getAffineConstantExpr(0, context);
       touched.ends[d] = {buffer.getExtents().getResult(d)};
     } else {
@@ -214,10 +241,9 @@ Touched RegionWalk::run(const bodies::Region &region, bool readsPanels) {
     }
   }
   if (region.first.asConstant() != 0) {
-    // Where a state begins, and other rows: dimension 0 of what has them.
     auto bounds = region.first.bounds(context);
-    if (bounds.size() == 1 && !isLost && !steps[0].empty())
-      touched.low[0] = touched.low[0] + bounds.front();
+    if (bounds.size() == 1 && outermost && !isWhole)
+      touched.low[*outermost] = touched.low[*outermost] + bounds.front();
     else
       touched.isExact = false;
   }
@@ -312,6 +338,16 @@ static bool isNeverSet(BufferOp flag) {
   return true;
 }
 
+/// What says at run time whether a gradient is added to what is there.
+static AddressAttr flagOf(CallOp call) {
+  for (auto [operand, given] :
+       llvm::zip_equal(bodies::signatureOf(bodies::lookUp(call)->kind).operands,
+                       call.getOperands_()))
+    if (operand.role == Role::Flag)
+      return dyn_cast<AddressAttr>(given);
+  return {};
+}
+
 /// Whether an access of a phase allows what an operand of that role does.
 static bool allows(AccessAttr access, Role role, bool written, bool isFlagged) {
   if (access.getWrite() != written)
@@ -331,21 +367,25 @@ PlanVerifier::touchedBy(PhaseOp phase, CallOp call,
       bodies::signatureOf(bodies::lookUp(call)->kind).operands[region.operand];
   auto address = cast<AddressAttr>(call.getOperands_()[region.operand]);
   BufferOp buffer = plan.lookUpBuffer(address.getBuffer());
-  Touched touched =
+  std::optional<Touched> touched =
       RegionWalk(call, buffer, address.getIndex())
           .run(region, /*readsPanels=*/operand.role == Role::Keys);
-  std::optional<Conjunction> elements = relationOf(phase, touched, program);
+  if (!touched)
+    return call.emitError()
+           << "'" << call.getCallee() << "' is given " << address.getBuffer()
+           << " as '" << operand.name
+           << "' with strides that are not those of its dimensions";
+  std::optional<Conjunction> elements = relationOf(phase, *touched, program);
   if (!elements)
     return call.emitError() << "operand '" << operand.name
                             << "' has counts that are not quasi-affine";
-  auto flag =
-      dyn_cast_or_null<AddressAttr>(bodies::operandNamed(call, "accumulate"));
+  AddressAttr flag = flagOf(call);
   bool mayAdd = !flag || !isNeverSet(plan.lookUpBuffer(flag.getBuffer()));
   bool isRead = bodies::isRead(operand.role) &&
                 (operand.role != Role::Accumulated || mayAdd);
   return TouchedByCall{address.getBuffer(), plan.relations().known(*elements),
                        bodies::isWritten(operand.role), isRead,
-                       touched.isExact && operand.role != Role::PartialOutput};
+                       touched->isExact && operand.role != Role::PartialOutput};
 }
 
 LogicalResult PlanVerifier::verifyRegion(PhaseOp phase, CallOp call,
@@ -354,8 +394,6 @@ LogicalResult PlanVerifier::verifyRegion(PhaseOp phase, CallOp call,
   const bodies::OperandSignature &operand =
       bodies::signatureOf(bodies::lookUp(call)->kind).operands[region.operand];
   BufferOp buffer = plan.lookUpBuffer(touched.buffer);
-  bool isFlagged =
-      isa_and_nonnull<AddressAttr>(bodies::operandNamed(call, "accumulate"));
   RelationMemo &memo = plan.relations();
   for (bool isWrite : {true, false}) {
     if (!(isWrite ? touched.isWritten : touched.isRead))
@@ -367,7 +405,7 @@ LogicalResult PlanVerifier::verifyRegion(PhaseOp phase, CallOp call,
         memo.empty(phase.getRank(), buffer.getExtents().getNumResults());
     for (AccessAttr access : phase.getAccessAttrs())
       if (access.getBuffer() == touched.buffer &&
-          allows(access, operand.role, isWrite, isFlagged))
+          allows(access, operand.role, isWrite, flagOf(call) != nullptr))
         if (auto box = relationOf(phase, access, buffer, cut, program))
           stated = memo.unite(stated, memo.known(*box));
     if (memo.isSubsetOf(touched.elements, stated))
@@ -410,7 +448,7 @@ LogicalResult PlanVerifier::verifyScratch(PhaseOp phase, CallOp call,
     std::optional<int64_t> most = mostOf(dimension.extent, call.getContext());
     auto stride = dyn_cast_or_null<IntegerAttr>(dimension.stride);
     int64_t span, bytes;
-    if (!most || (dimension.stride && !stride))
+    if (!most || (dimension.stride && (!stride || stride.getInt() < 0)))
       return call.emitError() << "'" << name
                               << "' is scratch, but how much of "
                                  "it is no constant";

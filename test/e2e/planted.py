@@ -1,5 +1,5 @@
 """Errors planted in programs on purpose: the comparison with the reference must
-see each of them, by ten times its tolerance.
+see each of them, by ten times its tolerance, unless the proof refuses the plan.
 
 The edits are made in IR that batonc prints and takes back: an operand gone, an
 index shifted, heads in another order.

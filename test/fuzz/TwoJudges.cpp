@@ -168,6 +168,7 @@ bool fuzz::isJudged(llvm::StringRef messageClass) {
       "where phase '...' states no such",
       "of which its calls leave elements as they were",
       "is given one address as",
+      "with strides that are not those of",
       "from -N in dimension N",
       "further beyond the end than a tile reaches",
       // How many contributions a sum has is the model's to say.

@@ -396,6 +396,33 @@ event.program @a_stride_that_leads_nowhere max_rows 8 max_seq 16 max_outputs 1 a
 
 // -----
 
+// A phase that states the whole buffer allows no element beyond it.
+event.program @a_stride_that_leads_nowhere_in_the_whole max_rows 8 max_seq 16 max_outputs 1 attributes {scratch_bytes = 256 : i64} {
+  event.parameter @w : f32 layers 1 {}
+  event.parameter @packed : bf16 layers 1 {}
+  event.storage @xm bytes 4096
+  event.storage @ym bytes 4096
+  event.storage @fm bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @xm
+  event.buffer @y transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @ym
+  event.buffer @flag persistent : i32 extents affine_map<()[r, p, o] -> (1)> capacity [1] strides [1] in @fm {carry = #event<carry kept>}
+  event.tensor @made shape affine_map<()[r, p, o] -> ()> capacity [] count affine_map<()[r, p, o] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "make" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<write @x, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (r, 8)>]
+      notifies <@made, (m)[r, p, o] -> ()> {
+    }
+    event.phase "task" grid affine_map<()[r, p, o] -> (r ceildiv 4)> capacity [2]
+      accesses [#event.access<read @x, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (r, 8)>, #event.access<write @y, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 8)>]
+      waits [#event.wait<@made, (m)[r, p, o] -> () to (m)[r, p, o] -> ()>] {
+      // expected-error @+1 {{'copy' reads @x as 'x' where phase 'task' states no such read}}
+      event.call "copy" [#event.address<@y, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@y, [1, 0]>, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, 1000000 : i64, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 8 : i64]
+    }
+  }
+}
+
+// -----
+
 // What a phase states to write is written, or nobody may see what was there.
 event.program @half_of_the_columns max_rows 8 max_seq 16 max_outputs 1 attributes {scratch_bytes = 256 : i64} {
   event.parameter @w : f32 layers 1 {}
