@@ -193,7 +193,9 @@ TEST_F(ThirdTarget, ItsProgramsGenerateTheSameTokens) {
   auto tokensOf = [&](const std::string &target) {
     CompileOptions options = optionsFor(target, Stage::executable);
     EXPECT_EQ(llvm::toString(compile(options, installation)), "");
-    std::string output = folder / "tokens", problem;
+    // A file of its own: one that is there would not be emptied first.
+    std::string name = "tokens-" + target;
+    std::string output = folder / name, problem;
     std::vector<std::string> arguments = {options.output,
                                           "generate",
                                           "--weights=" + options.model,
@@ -206,7 +208,7 @@ TEST_F(ThirdTarget, ItsProgramsGenerateTheSameTokens) {
         arguments, {llvm::StringRef(), llvm::StringRef(output), std::nullopt},
         problem);
     EXPECT_EQ(status, 0) << problem;
-    return nlohmann::json::parse(written("tokens"))["tokens"];
+    return nlohmann::json::parse(written(name))["tokens"];
   };
   nlohmann::json tokens = tokensOf("cpu-other");
   EXPECT_EQ(tokens.size(), 8);
