@@ -176,12 +176,19 @@ std::string PhaseEmitter::parameter(mlir::StringAttr symbol, StringRef worker) {
       .str();
 }
 
-/// The worker's tiles; the grid's extents are declared.
-std::string PhaseEmitter::share(StringRef worker) {
+/// How many tiles agree in the first coordinate; empty where there are no other
+/// coordinates. The grid's extents are declared.
+std::string PhaseEmitter::columns() {
   std::string columns;
   for (int64_t dimension = 1; dimension < phase.getRank(); ++dimension)
     columns +=
         (columns.empty() ? "extent" : " * extent") + std::to_string(dimension);
+  return columns;
+}
+
+/// The worker's tiles; the grid's extents are declared.
+std::string PhaseEmitter::share(StringRef worker) {
+  std::string columns = this->columns();
   if (phase.getDistribution() == Distribution::cyclic) {
     std::string tiles = phase.getRank() ? "extent0" : "1";
     return (worker + "cyclic(" + tiles +
@@ -228,6 +235,31 @@ static std::string invariantCoordinate(PhaseOp phase) {
   return phase.getRank() ? "t0" : "0";
 }
 
+/// Whether tasks that agree in the first coordinate agree in the map's values.
+static bool followsFirst(mlir::AffineMap map) {
+  for (unsigned dimension = 1; dimension < map.getNumDims(); ++dimension)
+    if (map.isFunctionOfDim(dimension))
+      return false;
+  return true;
+}
+
+/// Tasks of a row are short: where a worker's neighbouring ones wait for the
+/// same words, only the first one looks at them.
+bool PhaseEmitter::waitsOnce() {
+  return mostRows == 1 && phase.getRank() > 1 && !handsOver() &&
+         !phase.getWaits().empty() &&
+         all_of(phase.getWaitAttrs(), [](WaitAttr wait) {
+           return followsFirst(wait.getLow()) && followsFirst(wait.getHigh());
+         });
+}
+
+/// The same of the word that they notify: only the last one does, for all.
+bool PhaseEmitter::notifiesOnce() {
+  std::optional<NotifyAttr> notify = phase.getNotify();
+  return mostRows == 1 && phase.getRank() > 1 && !handsOver() && !overlapped &&
+         notify && followsFirst(notify->getIndex());
+}
+
 static std::string scope(Scope scope) {
   return "BatonScope::" + stringifyScope(scope).str();
 }
@@ -236,6 +268,8 @@ void PhaseEmitter::emitTaskBegin(bool withEvents) {
   os << "    worker.begin_task(tile);\n";
   if (withEvents) {
     emitPrefetches("    ");
+    if (waitsOnce())
+      os << "    if (t0 != waited) {\n";
     for (WaitAttr wait : phase.getWaitAttrs())
       emitWait(wait);
   } else if (hasPrefetches()) {
@@ -257,6 +291,9 @@ void PhaseEmitter::emitReady() {
      << scope(isSystem ? Scope::system : Scope::device)
      << ">())\n"
         "      return false;\n";
+  if (waitsOnce())
+    os << "      waited = t0;\n"
+          "    }\n";
 }
 
 void PhaseEmitter::emitTaskEnd(bool withEvents) {
@@ -281,14 +318,31 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
     terms.push_back({index[i], stride});
   for (auto &[term, factor] : reverse(terms))
     word.add(term, factor);
-  os << "    worker.notify<" << scope(op.getScope()) << ">(" << word.text()
-     << ");\n"
-     << "    worker.end_task(/*notified=*/true);\n";
+  if (!notifiesOnce()) {
+    os << "    worker.notify<" << scope(op.getScope()) << ">(" << word.text()
+       << ");\n"
+       << "    worker.end_task(/*notified=*/true);\n";
+    return;
+  }
+  os << "    ++finished;\n"
+        "    const int64_t next = tile + tiles.stride;\n"
+        "    const bool notifies = next >= tiles.last || next / ("
+     << columns() << ") != t0;\n"
+     << "    if (notifies) {\n"
+        "      worker.notify<"
+     << scope(op.getScope()) << ">(" << word.text() << ", finished);\n"
+     << "      finished = 0;\n"
+        "    }\n"
+        "    worker.end_task(/*notified=*/notifies);\n";
 }
 
 void PhaseEmitter::emitTiles(bool withEvents) {
   if (hasInvariant())
     os << "  int64_t previous = -1;\n";
+  if (withEvents && waitsOnce())
+    os << "  int64_t waited = -1;\n";
+  if (withEvents && notifiesOnce())
+    os << "  uint32_t finished = 0;\n";
   os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
         "tiles.stride) {\n";
   if (asksAgain())

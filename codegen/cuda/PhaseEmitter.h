@@ -92,6 +92,9 @@ public:
 private:
   std::string parameter(mlir::StringAttr symbol, llvm::StringRef worker);
   std::string share(llvm::StringRef worker);
+  std::string columns();
+  bool waitsOnce();
+  bool notifiesOnce();
   void emitExtents(llvm::StringRef indent);
   void emitCoordinates(llvm::StringRef indent);
   bool hasPrefetches();

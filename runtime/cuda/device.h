@@ -62,6 +62,8 @@ public:
   /// Copies, also while a kernel runs.
   virtual void write(void *device, const void *host, uint64_t bytes) = 0;
   virtual void read(void *host, const void *device, uint64_t bytes) = 0;
+  /// Sets `count` words to `value`, while no kernel runs.
+  virtual void fill(uint32_t *words, uint32_t value, uint64_t count) = 0;
 
   /// Starts one of the program's kernels. Blocks are co-resident; the call
   /// returns at once.

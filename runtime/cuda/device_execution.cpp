@@ -175,15 +175,10 @@ void DeviceExecution::write_storages(
 }
 
 void DeviceExecution::reset_events() {
-  std::vector<uint32_t> origins(
-      std::max<uint64_t>(metadata.event_words * BATON_DEVICE_WORD_STRIDE,
-                         metadata.event_words * worker_count),
-      event_origin);
-  device->write(state.events, origins.data(),
-                metadata.event_words * BATON_DEVICE_WORD_STRIDE *
-                    sizeof(uint32_t));
-  device->write(state.bases, origins.data(),
-                metadata.event_words * worker_count * sizeof(uint32_t));
+  // Thousands of words for each worker: the device sets them itself.
+  device->fill(state.events, event_origin,
+               metadata.event_words * BATON_DEVICE_WORD_STRIDE);
+  device->fill(state.bases, event_origin, metadata.event_words * worker_count);
 }
 
 void DeviceExecution::start(StepDriver &next_driver, bool observed) {

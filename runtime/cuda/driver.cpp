@@ -46,6 +46,7 @@ CudaDriver open_driver(bool with_libraries) {
   resolve("cuOccupancyMaxActiveBlocksPerMultiprocessor", driver.occupancy);
   resolve("cuMemAlloc_v2", driver.memory_allocate);
   resolve("cuMemsetD8_v2", driver.memory_zero);
+  resolve("cuMemsetD32Async", driver.memory_fill);
   resolve("cuMemHostAlloc", driver.host_allocate);
   resolve("cuMemFreeHost", driver.host_free);
   resolve("cuStreamCreate", driver.stream_create);

@@ -78,6 +78,8 @@ struct CudaDriver {
                       size_t shared_bytes);
   Result (*memory_allocate)(Address *address, size_t bytes);
   Result (*memory_zero)(Address address, unsigned char value, size_t bytes);
+  Result (*memory_fill)(Address address, unsigned value, size_t count,
+                        Stream stream);
   Result (*host_allocate)(void **address, size_t bytes, unsigned flags);
   Result (*host_free)(void *address);
   Result (*stream_create)(Stream *stream, unsigned flags);

@@ -162,6 +162,9 @@ public:
   void read(void *host, const void *device, uint64_t bytes) override {
     std::memcpy(host, device, bytes);
   }
+  void fill(uint32_t *words, uint32_t value, uint64_t count) override {
+    std::fill_n(words, count, value);
+  }
 
   void launch(size_t kernel_index, unsigned blocks,
               BatonDevice *argument) override {

@@ -223,6 +223,16 @@ public:
                  "copying from " + gpu_name);
   }
 
+  void fill(uint32_t *words, uint32_t value, uint64_t count) override {
+    make_current();
+    driver.check(
+        driver.memory_fill(reinterpret_cast<CudaDriver::Address>(words), value,
+                           count, copy_stream),
+        "setting memory of " + gpu_name);
+    driver.check(driver.stream_synchronize(copy_stream),
+                 "setting memory of " + gpu_name);
+  }
+
   void launch(size_t index, unsigned blocks, BatonDevice *argument) override {
     make_current();
     launch_cooperatively(kernels[index], blocks, argument,

@@ -14,6 +14,7 @@
 
 #include "runtime/device_program.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -167,6 +168,9 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
 }
 int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
   return memset(reinterpret_cast<void *>(address), value, bytes), 0;
+}
+int cuMemsetD32Async(uint64_t address, unsigned value, size_t count, void *) {
+  return std::fill_n(reinterpret_cast<unsigned *>(address), count, value), 0;
 }
 int cuMemHostAlloc(void **address, size_t bytes, unsigned) {
   return *address = malloc(bytes), 0;

@@ -213,7 +213,7 @@ class Pack:
         library = os.path.join(self.build, "test", "codegen", "cuda", "library")
         if not emulated:
             self.cubin(os.path.join(HERE, "..", "codegen", "cuda", "library", "CompiledBodies.cu"),
-                       self.architecture, library)
+                       self.architecture, self.build)
         for name in ("CudaLibraryOracleTest", "CudaLibraryTest"):
             if not os.path.exists(os.path.join(library, name)):
                 sys.exit(f"error: {name} is not built: ninja -C {self.build} {name}")

@@ -48,6 +48,9 @@ constexpr int block_positions = 64;
 constexpr int block_panels = block_positions / lanes;
 /// Queries that share what a thread has read of keys or values.
 constexpr int tile_queries = 4;
+/// Steps of four elements of which a score has its loads under way: few threads
+/// have one, and would wait for each.
+constexpr int score_steps = 4;
 
 /// Positions [begin, end), empty if begin >= end.
 struct Range {
@@ -199,7 +202,7 @@ struct AttentionBlocks {
                          : keys + key / lanes * lanes * head_dim + key % lanes;
     }
     const int64_t distance = key_stride ? 1 : lanes;
-    accumulate<tile_queries, block_panels, 1>(
+    accumulate<tile_queries, block_panels, score_steps>(
         sum, left, 0, head_dim,
         [&](int64_t d, int panel) { return right[panel][d * distance]; });
 #pragma unroll
@@ -313,7 +316,7 @@ struct AttentionBlocks {
       begin = larger(begin, key);
       end = smaller(end, key + lanes);
       if (begin == last_begin && end == first_end) {
-        accumulate<tile_queries, 1, 2>(
+        accumulate<tile_queries, 1, 4>(
             sum, left, begin, end,
             [&](int64_t k, int) { return line[(k - key) * distance]; });
         continue;

@@ -264,15 +264,15 @@ struct BatonWorkerState {
   /// Between two bodies of a task.
   __device__ __forceinline__ void between() const { __syncthreads(); }
 
-  /// Ends a task that others wait for.
+  /// Ends `tasks` tasks that others wait for, this one and those before it.
   template <BatonScope Scope>
-  __device__ __forceinline__ void notify(int64_t word) {
+  __device__ __forceinline__ void notify(int64_t word, uint32_t tasks = 1) {
     __syncthreads();
     uint32_t *const counter = events + word * BATON_DEVICE_WORD_STRIDE;
     if (threadIdx.x == 0 && Scope == BatonScope::system)
-      baton_add_release_system(counter, 1);
+      baton_add_release_system(counter, tasks);
     else if (threadIdx.x == 0)
-      baton_add_release(counter, 1);
+      baton_add_release(counter, tasks);
   }
   /// Ends any task. Behind it the scratch may be written again.
   __device__ __forceinline__ void end_task(bool notified) {

@@ -27,6 +27,8 @@ BATON_DEVICE void baton_task_rms_norm(float *out, int64_t out_stride,
                                       const float *x, int64_t x_stride,
                                       const float *weight, int64_t rows,
                                       int64_t width, float epsilon) {
+  if (rows == 1)
+    baton_touch(x, width);
   baton::cuda::for_each_row(
       out, out_stride, rows, width,
       [&](int64_t row, int64_t lane) {
@@ -50,6 +52,8 @@ BATON_DEVICE void baton_task_layer_norm(float *out, int64_t out_stride,
                                         int64_t rows, int64_t width,
                                         float epsilon) {
   using baton::cuda::Moments;
+  if (rows == 1)
+    baton_touch(x, width);
   baton::cuda::for_each_row(
       out, out_stride, rows, width,
       [&](int64_t row, int64_t lane) {

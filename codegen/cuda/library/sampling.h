@@ -52,14 +52,31 @@ BATON_DEVICE int32_t likeliest(const float *logits, int64_t vocabulary,
                                int64_t *shared) {
   int64_t best = -0x7fffffffffffffff;
   bool finite = true;
-  for (int64_t token = threadIdx.x; token < vocabulary; token += blockDim.x) {
-    // Adding zero turns -0 into +0, which are equal as logits.
-    const int32_t bits = __float_as_int(logits[token] + 0.0f);
-    finite &= (bits & 0x7f800000) != 0x7f800000;
-    // Integers that order like the floats, above the token's complement.
-    const int64_t key = bits ^ ((bits >> 31) & 0x7fffffff);
-    const int64_t candidate = key * 0x100000000 + (0x7fffffff - token);
-    best = candidate > best ? candidate : best;
+  // As many loads under way as hide that one block reads all logits.
+  constexpr int at_once = 16;
+#pragma unroll 1
+  for (int64_t first = threadIdx.x; first < vocabulary;
+       first += at_once * blockDim.x) {
+    float loaded[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      // Behind the end the first one again.
+      const int64_t token = first + i * int64_t(blockDim.x);
+      loaded[i] = logits[token < vocabulary ? token : first];
+    }
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const int64_t token = first + i * int64_t(blockDim.x);
+      // Adding zero turns -0 into +0, which are equal as logits.
+      const int32_t bits = __float_as_int(loaded[i] + 0.0f);
+      finite &= (bits & 0x7f800000) != 0x7f800000;
+      // Integers that order like the floats, above the token's complement.
+      const int64_t key = bits ^ ((bits >> 31) & 0x7fffffff);
+      const int64_t candidate =
+          key * 0x100000000 +
+          (0x7fffffff - (token < vocabulary ? token : first));
+      best = candidate > best ? candidate : best;
+    }
   }
   best = largest_of_block(best, shared);
   if (__syncthreads_or(!finite))

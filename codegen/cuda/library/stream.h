@@ -61,25 +61,63 @@ template <typename Source, int Stages, int Threads> struct BatonRing {
   __device__ __forceinline__ void begin(Source of_step) {
     source = of_step;
     ended = false;
+#pragma unroll 1
     for (int i = 0; i < Stages; ++i)
       copy(i);
     stage = 0;
   }
 
-  /// Weights of depth `threadIdx.x / 2` of the next stage, eight columns.
-  __device__ __forceinline__ BatonWeights take() {
-    // All but the latest Stages - 1 groups are complete: the oldest is this.
-    baton_copies_wait<Stages - 1>();
-    const BatonWeights weights =
-        *reinterpret_cast<const BatonWeights *>(slots + offset(stage));
-    copy(stage);
-    stage = stage + 1 == Stages ? 0 : stage + 1;
-    return weights;
+  /// Weights of depth `threadIdx.x / 2` of each of the next `Count` stages,
+  /// eight columns. Several at once, so that their latencies are one.
+  template <int Count>
+  __device__ __forceinline__ void take(BatonWeights (&weights)[Count]) {
+    static_assert(Count <= Stages);
+    // All but the latest Stages - Count groups are complete.
+    baton_copies_wait<Stages - Count>();
+    if (Count == 1 || stage + Count <= Stages) {
+      const unsigned char *const first = slots + offset(stage);
+#pragma unroll
+      for (int i = 0; i < Count; ++i)
+        weights[i] = *reinterpret_cast<const BatonWeights *>(first + offset(i));
+    } else {
+#pragma unroll
+      for (int i = 0; i < Count; ++i)
+        weights[i] =
+            *reinterpret_cast<const BatonWeights *>(slots + offset(behind(i)));
+    }
+    copy<Count>();
+    stage = behind(Count);
   }
 
 private:
   static __device__ __forceinline__ uint32_t offset(uint32_t stage) {
     return stage * Threads * sizeof(BatonWeights);
+  }
+  __device__ __forceinline__ uint32_t behind(uint32_t stages) const {
+    const uint32_t place = stage + stages;
+    return place < Stages ? place : place - Stages;
+  }
+
+  /// Starts to fill the stages that take() has emptied. Most lie in one panel,
+  /// and in the ring behind one another: then one address serves all.
+  template <int Count> __device__ __forceinline__ void copy() {
+    if (!ended && panels.count == 0)
+      ended = !source.next(panels);
+    if (Count > 1 && !ended && depth + Count * depths <= panels.k &&
+        stage + Count <= Stages) {
+      unsigned char *const to = slots + offset(stage);
+      const uint16_t *const from = source_of(depth + threadIdx.x / 2);
+#pragma unroll
+      for (int i = 0; i < Count; ++i) {
+        baton_copy_async(to + offset(i), from + i * depths * 16);
+        baton_copies_commit();
+      }
+      advance(Count * depths);
+      return;
+    }
+#pragma unroll 1
+    for (int i = 0; i < Count; ++i)
+      copy(behind(i));
   }
 
   /// One group for each stage, empty ones too: take() counts them.
@@ -89,16 +127,23 @@ private:
     if (!ended) {
       const int64_t own = depth + threadIdx.x / 2;
       if (own < panels.k)
-        baton_copy_async(slots + offset(to),
-                         panels.first + own * 16 + threadIdx.x % 2 * 8);
-      depth += depths;
-      if (depth >= panels.k) {
-        depth = 0;
-        panels.first += panels.k * 16;
-        --panels.count;
-      }
+        baton_copy_async(slots + offset(to), source_of(own));
+      advance(depths);
     }
     baton_copies_commit();
+  }
+
+  /// The thread's eight columns of a depth.
+  __device__ __forceinline__ const uint16_t *source_of(int64_t own) const {
+    return panels.first + own * 16 + threadIdx.x % 2 * 8;
+  }
+  __device__ __forceinline__ void advance(int64_t by) {
+    depth += by;
+    if (depth < panels.k)
+      return;
+    depth = 0;
+    panels.first += panels.k * 16;
+    --panels.count;
   }
 };
 
@@ -126,6 +171,34 @@ BATON_DEVICE float sum_of_columns(float (&sum)[8]) {
   return sum[0] + __shfl_xor_sync(0xffffffffu, sum[0], 2);
 }
 
+/// Stages that a thread takes out of the ring at once.
+constexpr int stages_at_once = 8;
+
+/// Adds the products of `Count` stages' weights, depths from `depth` on, with
+/// elements of x to the sums of eight columns. Depths behind k are left out.
+template <int Count, typename Ring>
+BATON_DEVICE void add_stages(float (&sum)[8], Ring &ring, const float *x,
+                             int64_t depth, int64_t k) {
+  float factor[Count];
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+    factor[i] = Count > 1 || depth < k ? x[depth + i * Ring::depths] : 0.0f;
+  BatonWeights weights[Count];
+  ring.take(weights);
+  if (Count == 1 && depth >= k)
+    return;
+#pragma unroll
+  for (int i = 0; i < Count; ++i)
+#pragma unroll
+    for (int pair = 0; pair < 4; ++pair) {
+      const uint32_t both = weights[i].pairs[pair];
+      sum[2 * pair] =
+          fmaf(factor[i], __uint_as_float(both << 16), sum[2 * pair]);
+      sum[2 * pair + 1] = fmaf(factor[i], __uint_as_float(both & 0xffff0000u),
+                               sum[2 * pair + 1]);
+    }
+}
+
 /// finish(column, sums) for `columns` columns of the product of one row of k
 /// elements with the ring's next panels, of which those of `Sides` alternate.
 template <int Sides, typename Ring, typename Finish>
@@ -135,25 +208,25 @@ BATON_DEVICE void stream_panels(Ring &ring, const float *x, int64_t k,
   __shared__ float partial[2][Sides][Ring::warps][16];
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
+  // All panels read the same row: it waits for the second-level cache once.
+  baton_touch(x, k);
   int turn = 0;
   for (int64_t first = 0; first < columns; first += 16, turn ^= 1) {
 #pragma unroll
     for (int side = 0; side < Sides; ++side) {
       float sum[8] = {};
-      for (int64_t begin = 0; begin < k; begin += Ring::depths) {
-        const BatonWeights weights = ring.take();
-        const int64_t depth = begin + threadIdx.x / 2;
-        if (depth >= k)
-          continue;
-        const float factor = x[depth];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          sum[2 * i] =
-              fmaf(factor, __uint_as_float(weights.pairs[i] << 16), sum[2 * i]);
-          sum[2 * i + 1] =
-              fmaf(factor, __uint_as_float(weights.pairs[i] & 0xffff0000u),
-                   sum[2 * i + 1]);
-        }
+      int64_t depth = threadIdx.x / 2;
+      int64_t begin = 0;
+#pragma unroll 1
+      for (; begin + stages_at_once * Ring::depths <= k;
+           begin += stages_at_once * Ring::depths) {
+        add_stages<stages_at_once>(sum, ring, x, depth, k);
+        depth += stages_at_once * Ring::depths;
+      }
+#pragma unroll 1
+      for (; begin < k; begin += Ring::depths) {
+        add_stages<1>(sum, ring, x, depth, k);
+        depth += Ring::depths;
       }
       const float total = sum_of_columns(sum);
       // Column `lane / 4` of the half that the thread has; bit 1 of the lane

@@ -236,6 +236,7 @@ BATON_DEVICE void baton_wait_for_kernel_before() {
 
 /// The host's caches prefetch by themselves.
 BATON_DEVICE void baton_prefetch(const void *, int64_t) {}
+BATON_DEVICE void baton_touch(const float *, int64_t) {}
 
 BATON_DEVICE float baton_half_to_float(uint16_t bits) {
   return static_cast<float>(__builtin_bit_cast(_Float16, bits));
