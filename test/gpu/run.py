@@ -94,6 +94,7 @@ class Results:
     def save(self):
         with open(self.path + ".part", "w") as file:
             json.dump(self.data, file, indent=1)
+            file.write("\n")
         os.replace(self.path + ".part", self.path)
 
     def seconds(self, name):
