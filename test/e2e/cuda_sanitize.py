@@ -25,19 +25,19 @@ from sanitize import ENVIRONMENT, substitute, without_wait
 FAULTS = {
     "no barrier between two bodies": ("void between() const { __syncthreads(); }",
                                       "void between() const {}"),
-    "no barrier before a notification": ("notify(int64_t word) {\n    __syncthreads();",
-                                         "notify(int64_t word) {\n"),
+    "no barrier before a notification": ("notify(int64_t word, uint32_t tasks = 1) {\n    __syncthreads();",
+                                         "notify(int64_t word, uint32_t tasks = 1) {\n"),
     "a relaxed notification": (
-        "baton_add_release(counter, 1)", "atomicAdd(counter, 1u)"),
+        "baton_add_release(counter, tasks)", "atomicAdd(counter, tasks)"),
     "no fence behind the polls": ("    else if (polled)\n      baton_fence();\n", ""),
     "no barrier behind the polls": ("failed = __syncthreads_or(failed);", ""),
 }
 # The same of codegen/cuda/library/stream.h.
 RING_FAULTS = {
-    "no wait for a stage's copies": ("baton_copies_wait<Stages - 1>();", ""),
-    "a wait for all but one stage too many": ("baton_copies_wait<Stages - 1>();",
-                                              "baton_copies_wait<Stages>();"),
-    "a stage that is copied to the next one's place": ("copy(stage);", "copy((stage + 1) % Stages);"),
+    "no wait for a stage's copies": ("baton_copies_wait<Stages - Count>();", ""),
+    "a wait for all but one stage too many": ("baton_copies_wait<Stages - Count>();",
+                                              "baton_copies_wait<Stages - Count + 1>();"),
+    "a stage that is copied to the next one's place": ("copy(behind(i));", "copy(behind(i + 1));"),
 }
 RUNS = ((1, 20, 1), (3, 20, 2), (4, 1, 3))
 
