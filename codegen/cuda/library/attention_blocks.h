@@ -48,9 +48,11 @@ constexpr int block_positions = 64;
 constexpr int block_panels = block_positions / lanes;
 /// Queries that share what a thread has read of keys or values.
 constexpr int tile_queries = 4;
-/// Steps of four elements of which a score has its loads under way: few threads
-/// have one, and would wait for each.
-constexpr int score_steps = 4;
+/// Steps of four elements of which a score, or a sum of values, has its loads
+/// under way: few threads have one, and would wait for each. With four steps of
+/// a score, a kernel of this alone spills registers.
+constexpr int score_steps = 2;
+constexpr int value_steps = 4;
 
 /// Positions [begin, end), empty if begin >= end.
 struct Range {
@@ -316,7 +318,7 @@ struct AttentionBlocks {
       begin = larger(begin, key);
       end = smaller(end, key + lanes);
       if (begin == last_begin && end == first_end) {
-        accumulate<tile_queries, 1, 4>(
+        accumulate<tile_queries, 1, value_steps>(
             sum, left, begin, end,
             [&](int64_t k, int) { return line[(k - key) * distance]; });
         continue;

@@ -166,10 +166,11 @@ BATON_DEVICE void baton_prefetch(const void *address, int64_t bytes) {
 BATON_DEVICE void baton_touch(const float *first, int64_t count) {
   constexpr int64_t sector = 32 / sizeof(float);
   for (int64_t i = baton_thread() * sector; i < count;
-       i += baton_threads() * sector) {
-    float value;
-    asm volatile("ld.f32 %0, [%1];" : "=f"(value) : "l"(first + i));
-  }
+       i += baton_threads() * sector)
+    asm volatile("{\n"
+                 "  .reg .f32 value;\n"
+                 "  ld.f32 value, [%0];\n"
+                 "}" ::"l"(first + i));
 }
 
 // Of kernels that follow one another in a graph, from compute capability 9.0
