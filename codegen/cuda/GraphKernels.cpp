@@ -34,7 +34,7 @@ static int64_t mostTiles(PhaseOp phase, ProgramOp program) {
 static void emitRing(PhaseEmitter &phase, const KernelParts &parts) {
   raw_ostream &os = parts.os;
   os << formatv("struct Weights_{0} {{\n", phase.number())
-     << "  const BatonWorkerState *worker;\n"
+     << "  BatonWorker worker;\n"
         "  int64_t rows, past, outputs, iteration;\n"
         "  BatonTiles tiles;\n\n"
         "  __device__ bool next(BatonPanels &panels) {\n"
@@ -114,10 +114,13 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   phase.emitProductChoice();
   phase.emitShare();
   if (memory.hasRing)
-    os << formatv("  BatonRing<Weights_{0}, {1}, {2}> ring(shared, {{});\n",
-                  phase.number(), options.ringStages, options.threads)
+    os << formatv(
+              "  Weights_{0} weights = {{worker, rows, past, outputs, "
+              "iteration, tiles};\n"
+              "  BatonRing<Weights_{0}, {1}, {2}> ring(shared, &weights);\n",
+              phase.number(), options.ringStages, options.threads)
        << (mostRows == 1 ? "  " : "  if (rows == 1)\n    ")
-       << "ring.begin({&worker, rows, past, outputs, iteration, tiles});\n";
+       << "ring.begin();\n";
   phase.emitFirstPrefetch();
   if (options.isProgrammatic)
     os << "  baton_start_kernel_behind();\n"

@@ -96,15 +96,22 @@ static void emitRing(const KernelParts &parts) {
         "in "
         "order.\n"
         "struct Weights {\n"
-        "  const BatonWorkerState *worker;\n"
+        "  BatonWorker worker;\n"
         "  int64_t rows, past, outputs;\n"
         "  int phase;\n"
         "  int64_t iteration;\n"
         "  BatonTiles tiles;\n\n"
-        "  __device__ bool next(BatonPanels &panels) {\n"
+        "  __device__ bool next(BatonPanels &next) {\n"
+        "    next = behind();\n"
+        "    return next.count > 0;\n"
+        "  }\n\n"
+        "  /// None at the end. Called: it is long, and asked once a task in\n"
+        "  /// several places.\n"
+        "  __device__ __noinline__ BatonPanels behind() {\n"
+        "    BatonPanels panels = {nullptr, 0, 0};\n"
         "    while (tiles.first >= tiles.last)\n"
         "      if (!enter())\n"
-        "        return false;\n"
+        "        return panels;\n"
         "    const int64_t tile = tiles.first;\n"
         "    tiles.first += tiles.stride;\n"
         "    switch (phase) {\n";
@@ -115,7 +122,7 @@ static void emitRing(const KernelParts &parts) {
           "    }\n";
   }
   os << "    }\n"
-        "    return true;\n"
+        "    return panels;\n"
         "  }\n\n"
         "  /// The next phase; false behind the last.\n"
         "  __device__ bool enter() {\n"
@@ -357,7 +364,8 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
         "  BatonWorkerState worker(device, "
      << layout.words << ", shared, " << memory.scratch(parts) << ");\n";
   if (hasRing)
-    os << "  Ring ring(shared, {});\n";
+    os << "  Weights weights;\n"
+          "  Ring ring(shared, &weights);\n";
   if (!kernelBodies.empty())
     os << "  Calls calls;\n";
   os << "  uint32_t number = 0;\n";
@@ -378,8 +386,9 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
     os << "    const int64_t rows = " << (mostRows == 1 ? "1" : "step.rows")
        << ", past = step.past, outputs = step.outputs;\n";
   if (hasRing)
-    os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
-       << "ring.begin({&worker, rows, past, outputs, -1, 0, {0, 0, 1}});\n";
+    os << "    weights = {worker, rows, past, outputs, -1, 0, {0, 0, 1}};\n"
+       << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
+       << "ring.begin();\n";
   if (kernelBodies.empty())
     emitPhaseCalls(parts, phasesAreCalled, hasParts);
   else

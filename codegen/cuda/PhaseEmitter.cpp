@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/Spelling.h"
 
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
@@ -159,19 +160,19 @@ void PhaseEmitter::emitPointers(StringRef indent) {
         fresh("w_" + identifier(symbol.getValue()));
     ParameterOp op = layout.parameters.find(symbol)->second.op;
     os << indent << "const " << elementType(op.getElement()) << " *const "
-       << local << " = " << parameter(symbol, "worker.") << ";\n";
+       << local << " = " << parameter(symbol) << ";\n";
   }
 }
 
 /// The parameter's first element, in the iteration's layer.
-std::string PhaseEmitter::parameter(mlir::StringAttr symbol, StringRef worker) {
+std::string PhaseEmitter::parameter(mlir::StringAttr symbol) {
   const auto &found = layout.parameters.find(symbol)->second;
   ParameterOp op = found.op;
   Sum index;
   index.add(found.first);
   if (op.getLayers() > 1)
     index.add(layerOf(phase));
-  return (worker + "parameter<" + elementType(op.getElement()) + ">(" +
+  return ("worker.parameter<" + elementType(op.getElement()) + ">(" +
           index.text() + ")")
       .str();
 }
@@ -187,18 +188,29 @@ std::string PhaseEmitter::columns() {
 }
 
 /// The worker's tiles; the grid's extents are declared.
-std::string PhaseEmitter::share(StringRef worker) {
+std::string PhaseEmitter::share() {
   std::string columns = this->columns();
   if (phase.getDistribution() == Distribution::cyclic) {
     std::string tiles = phase.getRank() ? "extent0" : "1";
-    return (worker + "cyclic(" + tiles +
-            (columns.empty() ? "" : " * " + columns) + ")")
-        .str();
+    return "worker.cyclic(" + tiles + (columns.empty() ? "" : " * " + columns) +
+           ")";
+    ;
   }
   auto [rows, size] = phase.getRowTiles();
-  return (worker + "blocked(" + spell(rows) + ", " + Twine(size) + ", " +
+  return ("worker.blocked(" + spell(rows) + ", " + Twine(size) + ", " +
           (columns.empty() ? "1" : columns) + ")")
       .str();
+}
+
+/// A division that the compiler turns into a multiplication, if it can.
+static std::string quotient(StringRef value, StringRef by, bool isConstant) {
+  return isConstant ? (value + " / (" + by + ")").str()
+                    : ("baton_divide(" + value + ", " + by + ")").str();
+}
+
+bool PhaseEmitter::isConstant(int64_t dimension) {
+  return mlir::isa<mlir::AffineConstantExpr>(
+      phase.getGrid().getResult(dimension));
 }
 
 /// Row-major: the last coordinate moves fastest.
@@ -206,12 +218,15 @@ void PhaseEmitter::emitCoordinates(StringRef indent) {
   std::string rest = "tile";
   for (int64_t dimension = phase.getRank(); dimension-- > 1;) {
     std::string extent = "extent" + std::to_string(dimension);
-    os << indent << "const int64_t t" << dimension << " = " << rest << " % "
-       << extent << ";\n";
-    rest = (rest == "tile" ? rest : "(" + rest + ")") + " / " + extent;
+    std::string above =
+        dimension == 1 ? "t0" : "above" + std::to_string(dimension);
+    os << indent << "const int64_t " << above << " = "
+       << quotient(rest, extent, isConstant(dimension)) << ", t" << dimension
+       << " = " << rest << " - " << above << " * " << extent << ";\n";
+    rest = above;
   }
-  if (phase.getRank())
-    os << indent << "const int64_t t0 = " << rest << ";\n";
+  if (phase.getRank() == 1)
+    os << indent << "const int64_t t0 = tile;\n";
 }
 
 void PhaseEmitter::emitExtents(StringRef indent) {
@@ -222,7 +237,7 @@ void PhaseEmitter::emitExtents(StringRef indent) {
 
 void PhaseEmitter::emitShare() {
   emitExtents("  ");
-  os << "  const BatonTiles tiles = " << share("worker.") << ";\n";
+  os << "  const BatonTiles tiles = " << share() << ";\n";
 }
 
 bool PhaseEmitter::hasInvariant() {
@@ -279,17 +294,10 @@ void PhaseEmitter::emitTaskBegin(bool withEvents) {
   }
 }
 
-/// The end of a task's waits acquires in the widest of their scopes.
 void PhaseEmitter::emitReady() {
   if (phase.getWaits().empty())
     return;
-  bool isSystem = any_of(phase.getWaitAttrs(), [&](WaitAttr wait) {
-    TensorOp op = layout.events.find(wait.getEvent().getAttr())->second.op;
-    return op.getScope() == Scope::system;
-  });
-  os << "    if (!worker.ready<"
-     << scope(isSystem ? Scope::system : Scope::device)
-     << ">())\n"
+  os << "    if (!worker.ready())\n"
         "      return false;\n";
   if (waitsOnce())
     os << "      waited = t0;\n"
@@ -324,10 +332,13 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
        << "    worker.end_task(/*notified=*/true);\n";
     return;
   }
+  bool areConstant =
+      all_of(seq<int64_t>(1, phase.getRank()),
+             [&](int64_t dimension) { return isConstant(dimension); });
   os << "    ++finished;\n"
         "    const int64_t next = tile + tiles.stride;\n"
-        "    const bool notifies = next >= tiles.last || next / ("
-     << columns() << ") != t0;\n"
+        "    const bool notifies = next >= tiles.last || "
+     << quotient("next", columns(), areConstant) << " != t0;\n"
      << "    if (notifies) {\n"
         "      worker.notify<"
      << scope(op.getScope()) << ">(" << word.text() << ", finished);\n"
@@ -337,6 +348,7 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
 }
 
 void PhaseEmitter::emitTiles(bool withEvents) {
+  ringIsShared = withEvents;
   if (hasInvariant())
     os << "  int64_t previous = -1;\n";
   if (withEvents && waitsOnce())
@@ -363,6 +375,7 @@ void PhaseEmitter::emitTiles(bool withEvents) {
 
 void PhaseEmitter::emitTilesFromPlace(bool withEvents,
                                       const KernelBodies &kernelBodies) {
+  ringIsShared = withEvents;
   os << "  int32_t part = place.part;\n"
         "  int64_t tile = place.begins() ? tiles.first : place.tile;\n"
         "  int64_t previous = place.previous;\n"
@@ -511,7 +524,8 @@ std::string PhaseEmitter::arguments(CallOp call) {
 void PhaseEmitter::emitCondition(CallOp call, StringRef list) {
   if (call == streaming)
     os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
-       << "baton_stream_" << call.getCallee() << "(ring, " << list << ");\n"
+       << (ringIsShared ? "baton_called_stream_" : "baton_stream_")
+       << call.getCallee() << "(ring, " << list << ");\n"
        << (mostRows == 1 ? "" : "    else\n      ");
   else
     os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
@@ -591,14 +605,14 @@ void PhaseEmitter::emitProductSides() {
 
 void PhaseEmitter::emitStreamTiles(StringRef indent) {
   emitExtents(indent);
-  os << indent << "tiles = " << share("worker->") << ";\n";
+  os << indent << "tiles = " << share() << ";\n";
 }
 
 void PhaseEmitter::emitStreamPanels(StringRef indent) {
   PanelsProduct product = *PanelsProduct::of(streaming);
   auto panels = mlir::cast<WeightAttr>(product.panels);
   mlir::StringAttr symbol = panels.getParameter().getAttr();
-  names[symbol] = parameter(symbol, "worker->");
+  names[symbol] = parameter(symbol);
   emitExtents(indent);
   emitCoordinates(indent);
   os << indent << "panels = {" << weight(panels) << ", baton_ceil_div("

@@ -90,9 +90,10 @@ public:
   void emitStreamPanels(llvm::StringRef indent);
 
 private:
-  std::string parameter(mlir::StringAttr symbol, llvm::StringRef worker);
-  std::string share(llvm::StringRef worker);
+  std::string parameter(mlir::StringAttr symbol);
+  std::string share();
   std::string columns();
+  bool isConstant(int64_t dimension);
   bool waitsOnce();
   bool notifiesOnce();
   void emitExtents(llvm::StringRef indent);
@@ -134,6 +135,8 @@ private:
   llvm::raw_ostream &os;
   /// The call whose weights flow through the ring when a step has one row.
   event::CallOp streaming;
+  /// Whether other phases of the kernel compute with the ring, too.
+  bool ringIsShared = false;
   /// Calls whose bodies take shared memory, on tensor cores when a step has
   /// more rows.
   llvm::DenseMap<mlir::Operation *, MatrixBody> matrices;

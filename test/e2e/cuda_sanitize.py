@@ -29,7 +29,7 @@ FAULTS = {
                                          "notify(int64_t word, uint32_t tasks = 1) {\n"),
     "a relaxed notification": (
         "baton_add_release(counter, tasks)", "atomicAdd(counter, tasks)"),
-    "no fence behind the polls": ("    else if (polled)\n      baton_fence();\n", ""),
+    "relaxed polls": ("return baton_load_acquire(word);", "return baton_load_relaxed(word);"),
     "no barrier behind the polls": ("failed = __syncthreads_or(failed);", ""),
 }
 # The same of codegen/cuda/library/stream.h.

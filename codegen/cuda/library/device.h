@@ -7,9 +7,10 @@
 // the two it is.
 //
 // Memory order follows PTX's model: a notification is a release, a wait polls
-// relaxed and ends with one acquire fence, all at the scope that the plan gives
-// the event (GPU scope for `device`), and a barrier of the block hands what one
-// thread has acquired to the others.
+// with acquires, both at the scope that the plan gives the event (GPU scope for
+// `device`), and a barrier of the block hands what one thread has acquired to
+// the others. A fence behind relaxed polls would do as well, but it also waits
+// for what the thread has written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +45,16 @@ static_assert(sizeof(int64_t) == 8 && sizeof(uint64_t) == 8, "LP64");
 #define BATON_DYNAMIC_SHARED(name)                                             \
   extern __shared__ __align__(1024) unsigned char name[]
 
+/// Acquire, at GPU scope.
+BATON_DEVICE uint32_t baton_load_acquire(const uint32_t *word) {
+  uint32_t value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+               : "=r"(value)
+               : "l"(word)
+               : "memory");
+  return value;
+}
+
 /// Relaxed, at GPU scope.
 BATON_DEVICE uint32_t baton_load_relaxed(const uint32_t *word) {
   uint32_t value;
@@ -59,12 +70,6 @@ BATON_DEVICE void baton_store_relaxed(uint32_t *word, uint32_t value) {
                : "memory");
 }
 
-/// Orders what was read relaxed before it with all accesses behind it, at GPU
-/// scope.
-BATON_DEVICE void baton_fence() {
-  asm volatile("fence.acq_rel.gpu;" ::: "memory");
-}
-
 /// Release, at GPU scope.
 BATON_DEVICE void baton_add_release(uint32_t *word, uint32_t value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(word),
@@ -73,19 +78,6 @@ BATON_DEVICE void baton_add_release(uint32_t *word, uint32_t value) {
 }
 
 // The same at system scope.
-
-BATON_DEVICE uint32_t baton_load_relaxed_system(const uint32_t *word) {
-  uint32_t value;
-  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];"
-               : "=r"(value)
-               : "l"(word)
-               : "memory");
-  return value;
-}
-
-BATON_DEVICE void baton_fence_system() {
-  asm volatile("fence.acq_rel.sys;" ::: "memory");
-}
 
 BATON_DEVICE void baton_add_release_system(uint32_t *word, uint32_t value) {
   asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(word),

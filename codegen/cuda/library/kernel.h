@@ -5,10 +5,10 @@
 // between two steps, and questions to the host. All member functions are called
 // by all threads of the block, convergently.
 //
-// A wait polls words in parallel, one per thread, relaxed, and ends with a
-// fence of each polling thread and a barrier of the block: what the notifying
-// blocks wrote before their releases is then visible to every thread of this
-// one. A notification is a barrier and one thread's release. Both are at the
+// A wait polls words in parallel, one per thread, with acquires, and ends with
+// a barrier of the block: what the notifying blocks wrote before their releases
+// is then visible to every thread of this one. A notification is a barrier and
+// one thread's release. Both are at the
 // event's scope, as the plan states it. Nothing is reset: words count up, and a
 // worker keeps what they had counted up to before the step.
 //
@@ -28,6 +28,18 @@
 
 BATON_DEVICE int64_t baton_min(int64_t a, int64_t b) { return a < b ? a : b; }
 BATON_DEVICE int64_t baton_max(int64_t a, int64_t b) { return a < b ? b : a; }
+/// a / b of neither negative, for b > 0 that is not known. Divisions of 64 bits
+/// take a hundred instructions and are seldom needed: they are called, and
+/// those of 32 bits are where they are used.
+BATON_CALLED uint64_t baton_divide_slowly(uint64_t a, uint64_t b) {
+  return a / b;
+}
+BATON_DEVICE int64_t baton_divide(int64_t a, int64_t b) {
+  if (((a | b) >> 32) == 0)
+    return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
+  return static_cast<int64_t>(
+      baton_divide_slowly(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+}
 /// The greatest integer not above a / b, for b > 0.
 BATON_DEVICE int64_t baton_floor_div(int64_t a, int64_t b) {
   return a / b - (a % b < 0);
@@ -54,16 +66,18 @@ template <int Rank> struct BatonBox {
       words *= baton_max(high[i] - low[i], 0);
     return words;
   }
-  /// Index of word `i` of the box among all words of the program.
-  __device__ __forceinline__ int64_t word(int64_t i) const {
-    int64_t index = 0, stride = 1;
-    for (int dimension = Rank - 1; dimension >= 0; --dimension) {
-      int64_t extent = high[dimension] - low[dimension];
+  /// Index of word `i` of the box among all words of the program. There are
+  /// less than 2^32 words, of 32 bytes each.
+  __device__ __forceinline__ int64_t word(uint32_t i) const {
+    int64_t index = first, stride = 1;
+    for (int dimension = Rank - 1; dimension > 0; --dimension) {
+      const uint32_t extent =
+          static_cast<uint32_t>(high[dimension] - low[dimension]);
       index += (low[dimension] + i % extent) * stride;
       i /= extent;
       stride *= capacity[dimension];
     }
-    return first + index;
+    return Rank ? index + (low[0] + i) * stride : index;
   }
 };
 
@@ -76,9 +90,9 @@ enum class BatonScope { device, system };
 template <BatonScope Scope>
 BATON_DEVICE uint32_t baton_event_load(const uint32_t *word) {
   if constexpr (Scope == BatonScope::system)
-    return baton_load_relaxed_system(word);
+    return baton_load_acquire_system(word);
   else
-    return baton_load_relaxed(word);
+    return baton_load_acquire(word);
 }
 
 /// Looks at a word until it has counted up to `where.expected`, backing off in
@@ -153,9 +167,56 @@ struct BatonPlace {
 
 // A worker --------------------------------------------------------------------
 
-struct BatonWorkerState {
+/// The tile nearest to where share `i` of `shares` of all rows of all tiles
+/// begins.
+BATON_DEVICE int64_t baton_tile_of_share(int64_t i, int64_t shares,
+                                         int64_t rows, int64_t size,
+                                         int64_t columns) {
+  const int64_t share = i * rows * columns / shares;
+  const int64_t row = share / (size * baton_max(columns, 1));
+  const int64_t height = baton_max(baton_min(rows - row * size, size), 1);
+  const int64_t rest = share - row * size * columns;
+  return row * columns + (rest + height / 2) / height;
+}
+
+/// A run of tiles: an equal share of `rows` in tiles of `size` rows, each of
+/// which `columns` tiles share. Called, since every phase asks for it.
+BATON_CALLED BatonTiles baton_run_of_tiles(uint32_t index, uint32_t count,
+                                           int64_t rows, int64_t size,
+                                           int64_t columns) {
+  rows = baton_max(rows, 0);
+  columns = baton_max(columns, 0);
+  // Of one row the share of the columns, by divisions of 32 bits.
+  if (rows == 1 && ((index + 1) * columns >> 32) == 0) {
+    const uint32_t begin = index * static_cast<uint32_t>(columns);
+    const uint32_t end = begin + static_cast<uint32_t>(columns);
+    return {begin / count, end / count, 1};
+  }
+  return {baton_tile_of_share(index, count, rows, size, columns),
+          baton_tile_of_share(index + 1, count, rows, size, columns), 1};
+}
+
+/// What its share of tasks follows from, and where their weights are.
+struct BatonWorker {
   BatonDevice *device;
   uint32_t index, count;
+
+  template <typename T>
+  __device__ __forceinline__ const T *parameter(int64_t i) const {
+    return static_cast<const T *>(device->parameters[i]);
+  }
+
+  /// Every tile of one residue.
+  __device__ __forceinline__ BatonTiles cyclic(int64_t tiles) const {
+    return {index, tiles, count};
+  }
+  __device__ __forceinline__ BatonTiles blocked(int64_t rows, int64_t size,
+                                                int64_t columns) const {
+    return baton_run_of_tiles(index, count, rows, size, columns);
+  }
+};
+
+struct BatonWorkerState : BatonWorker {
   /// Event words of the program.
   int64_t words;
   // Read once: an acquire throws out what the first-level cache has.
@@ -172,55 +233,25 @@ struct BatonWorkerState {
   // The current task, for messages and traces.
   uint32_t phase;
   int64_t iteration, task;
-  bool polled, failed;
+  bool failed;
   uint64_t begun, ready_at;
 
   __device__ __forceinline__ BatonWorkerState(BatonDevice *device,
                                               int64_t words,
                                               unsigned char *shared,
                                               unsigned char *scratch)
-      : device(device), index(blockIdx.x), count(gridDim.x), words(words),
+      : BatonWorker{device, blockIdx.x, gridDim.x}, words(words),
         events(device->events), bases(device->bases + index * words),
         shared(shared), scratch(scratch), trace(device->trace),
         observed(device->observed), next(nullptr), phase(0), iteration(0),
-        task(0), polled(false), failed(false), begun(0), ready_at(0) {}
+        task(0), failed(false), begun(0), ready_at(0) {}
 
-  template <typename T>
-  __device__ __forceinline__ const T *parameter(int64_t i) const {
-    return static_cast<const T *>(device->parameters[i]);
-  }
   template <typename T> __device__ __forceinline__ T *storage(int64_t i) const {
     return static_cast<T *>(device->storages[i]);
   }
   template <typename T>
   __device__ __forceinline__ T *scratch_at(int64_t offset) const {
     return reinterpret_cast<T *>(scratch + offset);
-  }
-
-  // Shares --------------------------------------------------------------------
-
-  /// Every tile of one residue.
-  __device__ __forceinline__ BatonTiles cyclic(int64_t tiles) const {
-    return {index, tiles, count};
-  }
-  /// A run of tiles: an equal share of `rows` in tiles of `size` rows, each of
-  /// which `columns` tiles share.
-  __device__ __forceinline__ BatonTiles blocked(int64_t rows, int64_t size,
-                                                int64_t columns) const {
-    rows = baton_max(rows, 0);
-    columns = baton_max(columns, 0);
-    return {bound(index, rows, size, columns),
-            bound(index + 1, rows, size, columns), 1};
-  }
-  /// The tile nearest to where share `i` of all rows of all tiles begins.
-  __device__ __forceinline__ int64_t bound(int64_t i, int64_t rows,
-                                           int64_t size,
-                                           int64_t columns) const {
-    int64_t share = i * rows * columns / count;
-    int64_t row = share / (size * baton_max(columns, 1));
-    int64_t height = baton_max(baton_min(rows - row * size, size), 1);
-    int64_t rest = share - row * size * columns;
-    return row * columns + (rest + height / 2) / height;
   }
 
   // Tasks ---------------------------------------------------------------------
@@ -236,26 +267,20 @@ struct BatonWorkerState {
   }
 
   /// Polls the box's words until each has counted `growth` up in this step.
-  /// Only ready() makes visible what they stand for.
+  /// Only ready() makes visible to all threads what they stand for.
   template <BatonScope Scope, int Rank>
   __device__ __forceinline__ void wait(const BatonBox<Rank> &box,
                                        uint32_t growth) {
-    int64_t size = box.size();
-    for (int64_t i = baton_thread(); i < size; i += baton_threads()) {
+    const uint32_t size = static_cast<uint32_t>(box.size());
+    for (uint32_t i = baton_thread(); i < size; i += baton_threads()) {
       int64_t word = box.word(i);
       poll<Scope>(events + word * BATON_DEVICE_WORD_STRIDE,
                   bases[word] + growth, word);
     }
   }
-  /// Ends the waits of a task, of which `Scope` is the widest; false when one
-  /// was not fulfilled in time, in this worker or another. The kernel then
-  /// ends.
-  template <BatonScope Scope> __device__ __forceinline__ bool ready() {
-    if (polled && Scope == BatonScope::system)
-      baton_fence_system();
-    else if (polled)
-      baton_fence();
-    polled = false;
+  /// Ends the waits of a task; false when one was not fulfilled in time, in
+  /// this worker or another. The kernel then ends.
+  __device__ __forceinline__ bool ready() {
     failed = __syncthreads_or(failed);
     if (trace)
       ready_at = baton_nanoseconds();
@@ -297,8 +322,8 @@ struct BatonWorkerState {
   template <int Rank>
   __device__ __forceinline__ void count_up(const BatonBox<Rank> &box,
                                            uint32_t growth) const {
-    int64_t size = box.size();
-    for (int64_t i = threadIdx.x; i < size; i += blockDim.x)
+    const uint32_t size = static_cast<uint32_t>(box.size());
+    for (uint32_t i = threadIdx.x; i < size; i += blockDim.x)
       bases[box.word(i)] += growth;
   }
   /// All workers meet; `arrivals` is what the border has counted up to then.
@@ -309,7 +334,7 @@ struct BatonWorkerState {
       baton_add_release(&device->border, 1);
       poll<BatonScope::device>(&device->border, arrivals, words);
     }
-    return ready<BatonScope::device>();
+    return ready();
   }
 
   /// Before a step that is not this kernel's. The host goes on with it, if it
@@ -414,7 +439,6 @@ private:
   template <BatonScope Scope>
   __device__ __forceinline__ void poll(const uint32_t *word, uint32_t target,
                                        int64_t number) {
-    polled = true;
     if (int32_t(baton_event_load<Scope>(word) - target) >= 0)
       return;
     const BatonFailure where = {

@@ -21,14 +21,25 @@ struct Moments {
   float inverse; // of the standard deviation
 };
 
+/// Of one row, all that is read is asked for at once, instead of by the few
+/// loads that a chain has under way.
+BATON_DEVICE void begin_norm(const float *x, const float *weight,
+                             const float *bias, int64_t rows, int64_t width) {
+  if (rows != 1)
+    return;
+  baton_touch(x, width);
+  baton_touch(weight, width);
+  if (bias)
+    baton_touch(bias, width);
+}
+
 } // namespace baton::cuda
 
 BATON_DEVICE void baton_task_rms_norm(float *out, int64_t out_stride,
                                       const float *x, int64_t x_stride,
                                       const float *weight, int64_t rows,
                                       int64_t width, float epsilon) {
-  if (rows == 1)
-    baton_touch(x, width);
+  baton::cuda::begin_norm(x, weight, nullptr, rows, width);
   baton::cuda::for_each_row(
       out, out_stride, rows, width,
       [&](int64_t row, int64_t lane) {
@@ -52,8 +63,7 @@ BATON_DEVICE void baton_task_layer_norm(float *out, int64_t out_stride,
                                         int64_t rows, int64_t width,
                                         float epsilon) {
   using baton::cuda::Moments;
-  if (rows == 1)
-    baton_touch(x, width);
+  baton::cuda::begin_norm(x, weight, bias, rows, width);
   baton::cuda::for_each_row(
       out, out_stride, rows, width,
       [&](int64_t row, int64_t lane) {

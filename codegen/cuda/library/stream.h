@@ -49,17 +49,17 @@ template <typename Source, int Stages, int Threads> struct BatonRing {
   unsigned char *slots; // this thread's first one
   uint32_t stage = 0;
   // What is copied next.
-  Source source;
+  Source *source;
   bool ended = true;
   BatonPanels panels = {nullptr, 0, 0};
   int64_t depth = 0;
 
-  __device__ __forceinline__ BatonRing(unsigned char *shared, Source source)
+  __device__ __forceinline__ BatonRing(unsigned char *shared, Source *source)
       : slots(shared + threadIdx.x * sizeof(BatonWeights)), source(source) {}
 
-  /// Starts a step. Nothing of the step before is left.
-  __device__ __forceinline__ void begin(Source of_step) {
-    source = of_step;
+  /// Starts a step, from where the source is. Nothing of the step before is
+  /// left.
+  __device__ __forceinline__ void begin() {
     ended = false;
 #pragma unroll 1
     for (int i = 0; i < Stages; ++i)
@@ -102,7 +102,7 @@ private:
   /// and in the ring behind one another: then one address serves all.
   template <int Count> __device__ __forceinline__ void copy() {
     if (!ended && panels.count == 0)
-      ended = !source.next(panels);
+      ended = !source->next(panels);
     if (Count > 1 && !ended && depth + Count * depths <= panels.k &&
         stage + Count <= Stages) {
       unsigned char *const to = slots + offset(stage);
@@ -123,7 +123,7 @@ private:
   /// One group for each stage, empty ones too: take() counts them.
   __device__ __forceinline__ void copy(uint32_t to) {
     if (!ended && panels.count == 0)
-      ended = !source.next(panels);
+      ended = !source->next(panels);
     if (!ended) {
       const int64_t own = depth + threadIdx.x / 2;
       if (own < panels.k)
@@ -212,7 +212,7 @@ BATON_DEVICE void stream_panels(Ring &ring, const float *x, int64_t k,
   baton_touch(x, k);
   int turn = 0;
   for (int64_t first = 0; first < columns; first += 16, turn ^= 1) {
-#pragma unroll
+#pragma unroll 1
     for (int side = 0; side < Sides; ++side) {
       float sum[8] = {};
       int64_t depth = threadIdx.x / 2;
@@ -280,6 +280,36 @@ BATON_DEVICE void baton_stream_gated_linear_bf16(
         const float up = bias_up ? sum[1] + bias_up[column] : sum[1];
         out[column] = baton::cuda::activate(gate, activation) * up;
       });
+}
+
+// The same, called, for kernels with several products: their code is in the
+// kernel once, so that instruction caches have it when the next one comes. The
+// ring is in registers meanwhile.
+
+template <typename Ring>
+BATON_CALLED void baton_called_stream_linear_bf16(
+    Ring &ring, float *out, int64_t out_stride, const float *x,
+    int64_t x_stride, const uint16_t *panels, const float *bias,
+    const float *residual, int64_t residual_stride, int64_t rows, int64_t k,
+    int64_t columns, int32_t activation) {
+  Ring own = ring;
+  baton_stream_linear_bf16(own, out, out_stride, x, x_stride, panels, bias,
+                           residual, residual_stride, rows, k, columns,
+                           activation);
+  ring = own;
+}
+
+template <typename Ring>
+BATON_CALLED void baton_called_stream_gated_linear_bf16(
+    Ring &ring, float *out, int64_t out_stride, const float *x,
+    int64_t x_stride, const uint16_t *panels, const float *bias_gate,
+    const float *bias_up, int64_t rows, int64_t k, int64_t columns,
+    int32_t activation) {
+  Ring own = ring;
+  baton_stream_gated_linear_bf16(own, out, out_stride, x, x_stride, panels,
+                                 bias_gate, bias_up, rows, k, columns,
+                                 activation);
+  ring = own;
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_STREAM_H

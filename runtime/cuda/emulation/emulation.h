@@ -170,6 +170,11 @@ BATON_DEVICE void __nanosleep(unsigned) { ::baton::emulation::yield(); }
 
 // The primitives of device.h --------------------------------------------------
 
+BATON_DEVICE uint32_t baton_load_acquire(const uint32_t *word) {
+  ::baton::emulation::poll(word);
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
 BATON_DEVICE uint32_t baton_load_relaxed(const uint32_t *word) {
   ::baton::emulation::poll(word);
   return __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -180,20 +185,12 @@ BATON_DEVICE void baton_store_relaxed(uint32_t *word, uint32_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
-BATON_DEVICE void baton_fence() { ::baton::emulation::fence(); }
-
 BATON_DEVICE void baton_add_release(uint32_t *word, uint32_t value) {
   ::baton::emulation::interleave();
   __atomic_fetch_add(word, value, __ATOMIC_RELEASE);
 }
 
 // Threads of the host have one scope, which is the system's.
-
-BATON_DEVICE uint32_t baton_load_relaxed_system(const uint32_t *word) {
-  return baton_load_relaxed(word);
-}
-
-BATON_DEVICE void baton_fence_system() { baton_fence(); }
 
 BATON_DEVICE void baton_add_release_system(uint32_t *word, uint32_t value) {
   baton_add_release(word, value);

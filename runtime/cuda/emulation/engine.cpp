@@ -462,6 +462,7 @@ void wait_for_kernel_before() {
 
 uint64_t meet(const Meeting &meeting) {
   Fiber &fiber = running();
+  fiber.polled.clear();
   return fiber.owner->meet(fiber, meeting);
 }
 
@@ -484,16 +485,8 @@ void poll(const uint32_t *word) {
   if (std::find(polled.begin(), polled.end(), word) != polled.end())
     return yield();
   polled.push_back(word);
-  interleave();
-}
-
-void fence() {
-  Fiber &fiber = running();
-  std::atomic_thread_fence(std::memory_order_acq_rel);
-  for (const uint32_t *word : fiber.polled)
-    acquire_word(word);
-  fiber.polled.clear();
   progress();
+  interleave();
 }
 
 void poison_initial_values(unsigned char *begin, unsigned char *end) {

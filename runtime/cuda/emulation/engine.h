@@ -118,16 +118,9 @@ void interleave();
 /// A number below `count`, drawn from the seed; 0 without one.
 unsigned draw(unsigned count);
 
-/// To be called before `word` is read by a relaxed load. Whoever asks for a
-/// word again before a fence is waiting for it, and lets others run.
+/// To be called before `word` is read. Whoever asks for a word again before
+/// the next barrier is waiting for it, and lets others run.
 void poll(const uint32_t *word);
-/// An acquire of everything polled since this thread's last fence.
-///
-/// ThreadSanitizer knows no fences, and a relaxed load alone orders nothing for
-/// it. So the words are remembered, and acquired here. That may take in
-/// notifications that came between the poll and the fence, which hides a race
-/// in rare schedules and never invents one.
-void fence();
 
 /// The grid that comes next may start, once all blocks have said so or ended.
 /// This orders no memory.

@@ -212,11 +212,6 @@ void copy_as(const Fiber &fiber, void *to, const void *from, size_t bytes) {
   memcpy(to, from, bytes);
 }
 
-void acquire_word(const uint32_t *word) {
-  if (__tsan_acquire)
-    __tsan_acquire(const_cast<uint32_t *>(word));
-}
-
 void fail(const std::string &message) {
   // Never unlocked: one line is enough.
   static std::mutex mutex;

@@ -70,8 +70,6 @@ private:
 /// Reads, and copies, as if `fiber` did.
 void read_as(const Fiber &fiber, const void *from, size_t bytes);
 void copy_as(const Fiber &fiber, void *to, const void *from, size_t bytes);
-/// The running fiber acquires what was released by atomic operations on `word`.
-void acquire_word(const uint32_t *word);
 
 /// Ends the process.
 [[noreturn]] void fail(const std::string &message);

@@ -28,10 +28,10 @@ SOURCE = """#include "codegen/cuda/library/async.h"
   }
 KERNEL(notify, worker.notify<BatonScope::device>(3))
 KERNEL(await, const BatonBox<0> box = {5}; worker.wait<BatonScope::device>(box, 2);
-       if (worker.ready<BatonScope::device>()) ++*seen)
+       if (worker.ready()) ++*seen)
 KERNEL(notify_outside, worker.notify<BatonScope::system>(3))
 KERNEL(await_outside, const BatonBox<0> box = {5}; worker.wait<BatonScope::system>(box, 2);
-       if (worker.ready<BatonScope::system>()) ++*seen)
+       if (worker.ready()) ++*seen)
 KERNEL(border, if (worker.border(7)) ++*seen)
 KERNEL(ask, worker.end_phase())
 KERNEL(copies, BATON_DYNAMIC_SHARED(shared);
@@ -47,20 +47,20 @@ CALLED_OUTSIDE = "baton_poll_slowlyIL10BatonScope1E"
 # Of each kernel, and of the loop of a wait that takes long: what follows on what.
 ORDERS = {
     "notify": [BARRIER, r"red\.release\.gpu\.global\.add\.u32"],
-    "await": [r"ld\.relaxed\.gpu\.global\.u32", r"baton_poll_slowly", r"fence\.acq_rel\.gpu;", VOTE],
+    "await": [r"ld\.acquire\.gpu\.global\.u32", r"baton_poll_slowly", VOTE],
     "notify_outside": [BARRIER, r"red\.release\.sys\.global\.add\.u32"],
-    "await_outside": [r"ld\.relaxed\.sys\.global\.u32", r"baton_poll_slowly", r"fence\.acq_rel\.sys;", VOTE],
-    "border": [BARRIER, r"red\.release\.gpu\.global\.add\.u32", r"ld\.relaxed\.gpu\.global\.u32",
-               r"fence\.acq_rel\.gpu;", VOTE],
+    "await_outside": [r"ld\.acquire\.sys\.global\.u32", r"baton_poll_slowly", VOTE],
+    "border": [BARRIER, r"red\.release\.gpu\.global\.add\.u32", r"ld\.acquire\.gpu\.global\.u32",
+               VOTE],
     "ask": [BARRIER, r"st\.relaxed\.gpu\.global\.u32", r"st\.release\.sys\.global\.u32",
             r"ld\.acquire\.sys\.global\.u32", r"st\.relaxed\.gpu\.global\.u32", BARRIER],
     "generate": [r"ld\.acquire\.sys\.global\.u32", VOTE, r"st\.release\.sys\.global\.u32",
                  r"st\.release\.sys\.global\.u32", r"st\.release\.sys\.global\.u32"],
     "copies": [r"mbarrier\.try_wait", r"%globaltimer", r"mbarrier\.try_wait", r"%globaltimer", r"\b1000000000[01]\b",
                r"\btrap;"],
-    CALLED: [r"ld\.relaxed\.gpu\.global\.u32", r"ld\.relaxed\.gpu\.global\.u32", r"%globaltimer",
+    CALLED: [r"ld\.acquire\.gpu\.global\.u32", r"ld\.relaxed\.gpu\.global\.u32", r"%globaltimer",
                           r"st\.release\.sys\.global\.u32"],
-    CALLED_OUTSIDE: [r"ld\.relaxed\.sys\.global\.u32", r"ld\.relaxed\.gpu\.global\.u32", r"%globaltimer",
+    CALLED_OUTSIDE: [r"ld\.acquire\.sys\.global\.u32", r"ld\.relaxed\.gpu\.global\.u32", r"%globaltimer",
                      r"st\.release\.sys\.global\.u32"],
 }
 # No scope is narrower than the GPU's: workers are blocks of one.
@@ -68,22 +68,21 @@ NARROW = r"\b(ld|st|red|atom|fence)\.(\w+\.)*cta\b"
 PLANTED = [
     ("device.h", "red.release.gpu", "red.relaxed.gpu"),
     ("device.h", "red.release.gpu", "red.release.cta"),
-    ("device.h", "fence.acq_rel.gpu", "fence.acq_rel.cta"),
+    ("device.h", "ld.acquire.gpu.global", "ld.relaxed.gpu.global"),
+    ("device.h", "ld.acquire.gpu.global", "ld.acquire.cta.global"),
     ("device.h", "ld.relaxed.gpu.global", "ld.relaxed.cta.global"),
     ("device.h", "red.release.sys", "red.relaxed.sys"),
     ("device.h", "red.release.sys", "red.release.gpu"),
-    ("device.h", "fence.acq_rel.sys", "fence.acq_rel.gpu"),
-    ("device.h", "ld.relaxed.sys.global", "ld.relaxed.gpu.global"),
     ("device.h", "ld.acquire.sys", "ld.relaxed.sys"),
     ("device.h", "ld.acquire.sys", "ld.acquire.gpu"),
     ("device.h", "st.release.sys", "st.relaxed.sys"),
     ("device.h", "st.release.sys", "st.release.gpu"),
     ("async.h", "> most_nanoseconds", "> 0"),
     ("async.h", "asm volatile(\"trap;\")", ""),
-    ("kernel.h", "      baton_fence();\n", "      ;\n"),
+    ("kernel.h", "    return baton_load_acquire(word);", "    return baton_load_relaxed(word);"),
+    ("kernel.h", "    return baton_load_acquire_system(word);", "    return baton_load_acquire(word);"),
     ("kernel.h", "  __device__ __forceinline__ void notify(int64_t word, uint32_t tasks = 1) {\n    __syncthreads();\n",
      "  __device__ __forceinline__ void notify(int64_t word, uint32_t tasks = 1) {\n"),
-    ("kernel.h", "polled && Scope == BatonScope::system", "polled && false"),
     ("kernel.h", "threadIdx.x == 0 && Scope == BatonScope::system", "threadIdx.x == 0 && false"),
     ("kernel.h", "while (baton_load_acquire_system(&exchange->answered) != number)",
      "while (baton_load_relaxed(&exchange->answered) != number)"),

@@ -36,8 +36,9 @@ using TaskRing = BatonRing<TaskPanels, ring_stages, Threads>;
 template <int Threads, typename Task>
 BATON_DEVICE void stream_tasks(unsigned char *shared, TaskPanels panels,
                                Task task) {
-  TaskRing<Threads> ring(shared, panels);
-  ring.begin(panels);
+  TaskPanels source = panels;
+  TaskRing<Threads> ring(shared, &source);
+  ring.begin();
   for (int64_t first = 0; first < panels.columns; first += panels.tile) {
     const int64_t left = panels.columns - first;
     task(ring, first, left < panels.tile ? left : panels.tile);

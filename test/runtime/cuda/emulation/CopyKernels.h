@@ -43,9 +43,8 @@ BATON_DEVICE const float *exchange_rows(const Rows &data) {
   const unsigned next = (blockIdx.x + 1) % gridDim.x;
   if (threadIdx.x == 0) {
     baton_add_release(&data.written[blockIdx.x], 1);
-    while (baton_load_relaxed(&data.written[next]) == 0)
+    while (baton_load_acquire(&data.written[next]) == 0)
       baton_pause(20);
-    baton_fence();
   }
   __syncthreads();
   return data.rows + next * Rows::size;

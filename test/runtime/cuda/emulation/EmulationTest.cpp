@@ -269,9 +269,8 @@ TEST(Words, PollingLetsOthersRun) {
     words[count] = 1;
     launch({blocks, threads, 0, seed}, [&] {
       unsigned self = blockIdx.x * threads + threadIdx.x;
-      while (baton_load_relaxed(&words[self + 1]) == 0) {
+      while (baton_load_acquire(&words[self + 1]) == 0) {
       }
-      baton_fence();
       values[self] = values[self + 1] + 1;
       baton_add_release(&words[self], 1);
     });

@@ -25,7 +25,7 @@ enum class Fault {
   /// The activation does not wait for the product.
   missing_wait,
   /// All waits poll, none acquires.
-  missing_fence,
+  relaxed_poll,
   /// CUDA's atomicAdd.
   relaxed_notify,
 };
@@ -49,10 +49,12 @@ BATON_DEVICE float wrap(float value) {
 template <Fault fault>
 BATON_DEVICE void wait_for(const uint32_t *word, uint32_t count) {
   if (threadIdx.x == 0) {
-    while (static_cast<int32_t>(baton_load_relaxed(word) - count) < 0)
+    const auto load = [&] {
+      return fault == Fault::relaxed_poll ? baton_load_relaxed(word)
+                                          : baton_load_acquire(word);
+    };
+    while (static_cast<int32_t>(load() - count) < 0)
       baton_pause(20);
-    if constexpr (fault != Fault::missing_fence)
-      baton_fence();
   }
   __syncthreads();
 }

@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
       {"persistent shuffle_for_barrier",
        persistent_is_right<Fault::shuffle_for_barrier>},
       {"persistent missing_wait", persistent_is_right<Fault::missing_wait>},
-      {"persistent missing_fence", persistent_is_right<Fault::missing_fence>},
+      {"persistent relaxed_poll", persistent_is_right<Fault::relaxed_poll>},
       {"persistent relaxed_notify", persistent_is_right<Fault::relaxed_notify>},
       {"groups none", groups_are_right<CopyFault::none>},
       {"groups missing_wait", groups_are_right<CopyFault::missing_wait>},

@@ -17,7 +17,7 @@ FAULTS = {
     "persistent missing_barrier": "product_task",
     "persistent shuffle_for_barrier": "activation_task",
     "persistent missing_wait": "activation_task",
-    "persistent missing_fence": r"\w+_task",
+    "persistent relaxed_poll": r"\w+_task",
     "persistent relaxed_notify": r"\w+_task",
     "groups missing_wait": "copy_by_groups",
     "groups missing_barrier": "copy_by_groups",
