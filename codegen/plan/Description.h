@@ -8,7 +8,7 @@
 namespace baton::plan {
 
 /// Defines baton_metadata and baton_metadata_size (runtime/program.h), and
-/// baton_execution_factory (runtime/decode/execution.h) as the function
+/// baton_execution_factory (runtime/execute/execution.h) as the function
 /// `factory` of the runtime.
 void emitDescription(llvm::Module &module, llvm::StringRef metadata,
                      llvm::StringRef factory);
@@ -18,7 +18,7 @@ void emitDescription(llvm::Module &module, llvm::StringRef metadata,
 void emitCubins(llvm::Module &module, llvm::ArrayRef<llvm::StringRef> cubins);
 
 /// Defines baton_programs, the module's functions of these names
-/// (runtime/decode/stage_execution.cpp).
+/// (runtime/execute/stage_execution.cpp).
 void emitProgramTable(llvm::Module &module,
                       llvm::ArrayRef<std::string> programs);
 

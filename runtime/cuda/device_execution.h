@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/device_exchanges.h"
-#include "runtime/decode/execution.h"
+#include "runtime/execute/execution.h"
 
 #include <deque>
 #include <memory>

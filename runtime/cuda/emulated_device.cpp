@@ -11,8 +11,8 @@
 #include "runtime/cuda/device_execution.h"
 #include "runtime/cuda/emulation/engine.h"
 #include "runtime/cuda/step_kernels.h"
-#include "runtime/decode/team.h"
 #include "runtime/error.h"
+#include "runtime/execute/team.h"
 #include "runtime/weights/memory.h"
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/decode/decoding_stages.h"
-#include "runtime/decode/host_execution.h"
 #include "runtime/error.h"
+#include "runtime/execute/host_execution.h"
 
 #include <stdexcept>
 

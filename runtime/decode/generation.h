@@ -3,9 +3,9 @@
 #ifndef BATON_RUNTIME_DECODE_GENERATION_H
 #define BATON_RUNTIME_DECODE_GENERATION_H
 
-#include "runtime/decode/metadata.h"
 #include "runtime/decode/sampler.h"
-#include "runtime/decode/step_driver.h"
+#include "runtime/execute/metadata.h"
+#include "runtime/execute/step_driver.h"
 
 #include <atomic>
 #include <chrono>

@@ -3,9 +3,9 @@
 #ifndef BATON_RUNTIME_DECODE_SCORING_H
 #define BATON_RUNTIME_DECODE_SCORING_H
 
-#include "runtime/decode/npy.h"
-#include "runtime/decode/step_driver.h"
-#include "runtime/decode/value_dump.h"
+#include "runtime/execute/npy.h"
+#include "runtime/execute/step_driver.h"
+#include "runtime/execute/value_dump.h"
 
 #include <cstdint>
 #include <vector>

@@ -13,10 +13,10 @@
 #include "runtime/main/commands.h"
 
 #include "runtime/comm/message_passing.h"
-#include "runtime/decode/execution.h"
 #include "runtime/decode/generation.h"
-#include "runtime/decode/machine_speed.h"
 #include "runtime/error.h"
+#include "runtime/execute/execution.h"
+#include "runtime/execute/machine_speed.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/output.h"
 #include "runtime/main/ranks.h"

@@ -8,8 +8,8 @@
 #ifndef BATON_RUNTIME_MAIN_COMMANDS_H
 #define BATON_RUNTIME_MAIN_COMMANDS_H
 
-#include "runtime/decode/metadata.h"
 #include "runtime/decode/sampler.h"
+#include "runtime/execute/metadata.h"
 #include "runtime/main/run_options.h"
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #ifndef BATON_RUNTIME_MAIN_DECODE_RANKS_H
 #define BATON_RUNTIME_MAIN_DECODE_RANKS_H
 
-#include "runtime/decode/execution.h"
+#include "runtime/execute/execution.h"
 #include "runtime/main/run_options.h"
 
 #include <functional>

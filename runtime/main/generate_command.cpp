@@ -2,11 +2,11 @@
 
 #include "runtime/main/commands.h"
 
-#include "runtime/decode/execution.h"
 #include "runtime/decode/generation.h"
 #include "runtime/decode/stop_tokens.h"
 #include "runtime/decode/token_queue.h"
 #include "runtime/error.h"
+#include "runtime/execute/execution.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"

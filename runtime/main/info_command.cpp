@@ -4,7 +4,7 @@
 
 #include "runtime/comm/mesh.h"
 #include "runtime/decode/decoding_stages.h"
-#include "runtime/decode/pipeline.h"
+#include "runtime/execute/pipeline.h"
 #include "runtime/main/output.h"
 #include "runtime/main/plain_text.h"
 #include "runtime/main/table.h"

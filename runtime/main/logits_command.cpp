@@ -2,11 +2,11 @@
 
 #include "runtime/main/commands.h"
 
-#include "runtime/decode/execution.h"
-#include "runtime/decode/npy.h"
 #include "runtime/decode/scoring.h"
-#include "runtime/decode/value_dump.h"
 #include "runtime/error.h"
+#include "runtime/execute/execution.h"
+#include "runtime/execute/npy.h"
+#include "runtime/execute/value_dump.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/memory_check.h"
 #include "runtime/main/run_trace.h"

@@ -3,7 +3,7 @@
 #ifndef BATON_RUNTIME_MAIN_MEMORY_CHECK_H
 #define BATON_RUNTIME_MAIN_MEMORY_CHECK_H
 
-#include "runtime/decode/execution.h"
+#include "runtime/execute/execution.h"
 #include "runtime/files/temporary.h"
 #include "runtime/main/run_options.h"
 

@@ -3,7 +3,7 @@
 #ifndef BATON_RUNTIME_MAIN_MODEL_CONFIG_H
 #define BATON_RUNTIME_MAIN_MODEL_CONFIG_H
 
-#include "runtime/decode/metadata.h"
+#include "runtime/execute/metadata.h"
 
 #include <filesystem>
 #include <string>

@@ -2,8 +2,8 @@
 
 #include "runtime/main/non_finite.h"
 
-#include "runtime/decode/execution.h"
-#include "runtime/decode/written_values.h"
+#include "runtime/execute/execution.h"
+#include "runtime/execute/written_values.h"
 #include "runtime/main/still_steps.h"
 #include "runtime/main/training_run.h"
 #include "runtime/train/step_inputs.h"

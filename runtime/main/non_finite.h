@@ -10,8 +10,8 @@
 #define BATON_RUNTIME_MAIN_NON_FINITE_H
 
 #include "runtime/comm/communicator.h"
-#include "runtime/decode/metadata.h"
 #include "runtime/error.h"
+#include "runtime/execute/metadata.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/training_tensors.h"
 

@@ -5,7 +5,7 @@
 #include "runtime/comm/in_process.h"
 #include "runtime/comm/job_end.h"
 #include "runtime/comm/message_passing.h"
-#include "runtime/decode/team.h"
+#include "runtime/execute/team.h"
 #include "runtime/main/interrupt.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #define BATON_RUNTIME_MAIN_RANKS_H
 
 #include "runtime/comm/communicator.h"
-#include "runtime/decode/metadata.h"
+#include "runtime/execute/metadata.h"
 #include "runtime/main/run_options.h"
 
 #include <functional>

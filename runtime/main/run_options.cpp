@@ -2,8 +2,8 @@
 
 #include "runtime/main/run_options.h"
 
-#include "runtime/decode/team.h"
 #include "runtime/error.h"
+#include "runtime/execute/team.h"
 #include "runtime/weights/message.h"
 
 #include <charconv>

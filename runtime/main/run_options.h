@@ -3,7 +3,7 @@
 #ifndef BATON_RUNTIME_MAIN_RUN_OPTIONS_H
 #define BATON_RUNTIME_MAIN_RUN_OPTIONS_H
 
-#include "runtime/decode/metadata.h"
+#include "runtime/execute/metadata.h"
 
 #include <cstdint>
 #include <optional>

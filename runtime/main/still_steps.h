@@ -3,7 +3,7 @@
 #ifndef BATON_RUNTIME_MAIN_STILL_STEPS_H
 #define BATON_RUNTIME_MAIN_STILL_STEPS_H
 
-#include "runtime/decode/pipeline.h"
+#include "runtime/execute/pipeline.h"
 #include "runtime/program.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "runtime/main/training_run.h"
 
-#include "runtime/decode/execution.h"
+#include "runtime/execute/execution.h"
 #include "runtime/files/temporary.h"
 #include "runtime/main/handshake.h"
 #include "runtime/main/interrupt.h"

@@ -3,7 +3,7 @@
 #ifndef BATON_RUNTIME_MAIN_VALIDATION_H
 #define BATON_RUNTIME_MAIN_VALIDATION_H
 
-#include "runtime/decode/execution.h"
+#include "runtime/execute/execution.h"
 #include "runtime/main/still_steps.h"
 #include "runtime/train/step_inputs.h"
 

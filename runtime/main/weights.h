@@ -3,8 +3,8 @@
 #ifndef BATON_RUNTIME_MAIN_WEIGHTS_H
 #define BATON_RUNTIME_MAIN_WEIGHTS_H
 
-#include "runtime/decode/execution.h"
-#include "runtime/decode/metadata.h"
+#include "runtime/execute/execution.h"
+#include "runtime/execute/metadata.h"
 #include "runtime/main/run_options.h"
 #include "runtime/weights/parameters.h"
 

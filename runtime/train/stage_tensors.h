@@ -8,7 +8,7 @@
 #ifndef BATON_RUNTIME_TRAIN_STAGE_TENSORS_H
 #define BATON_RUNTIME_TRAIN_STAGE_TENSORS_H
 
-#include "runtime/decode/pipeline.h"
+#include "runtime/execute/pipeline.h"
 
 #include <map>
 

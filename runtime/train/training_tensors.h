@@ -26,7 +26,7 @@
 #define BATON_RUNTIME_TRAIN_TRAINING_TENSORS_H
 
 #include "runtime/comm/shards.h"
-#include "runtime/decode/execution.h"
+#include "runtime/execute/execution.h"
 #include "runtime/train/reals.h"
 #include "runtime/train/safetensors_writer.h"
 #include "runtime/weights/checkpoint.h"

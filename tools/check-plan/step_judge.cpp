@@ -1,6 +1,6 @@
 //===- step_judge.cpp - the judge inside of a checking program ------------===//
 
-#include "runtime/decode/step_judge.h"
+#include "runtime/execute/step_judge.h"
 
 #include "runtime/error.h"
 #include "tools/check-plan/judge.h"

@@ -2,10 +2,10 @@
 
 #include "runtime/decode/generation.h"
 
-#include "runtime/decode/host_execution.h"
+#include "../execute/toy_program.h"
 #include "runtime/decode/token_queue.h"
 #include "runtime/error.h"
-#include "toy_program.h"
+#include "runtime/execute/host_execution.h"
 
 #include <gtest/gtest.h>
 
@@ -204,30 +204,6 @@ TEST_F(GenerationTest, LogitsAreHandedOutBeforeSampling) {
   std::vector<int32_t> text = prompt;
   text.push_back(generation.new_tokens()[0]);
   EXPECT_EQ(last, toy::logits_after(text));
-}
-
-TEST(Team, RunsEveryWorkerOnceForEachJob) {
-  Team team(5);
-  for (int job = 0; job < 100; ++job) {
-    std::vector<int> calls(5);
-    team.start([&](unsigned worker) { ++calls[worker]; });
-    team.wait();
-    EXPECT_EQ(calls, std::vector<int>(5, 1));
-  }
-  EXPECT_GE(available_workers(), 1u);
-  EXPECT_LE(available_workers(), max_workers);
-}
-
-TEST(Team, JobsRunAtTheSameTime) {
-  Team team(4);
-  std::atomic<int> arrived = 0;
-  team.start([&](unsigned) {
-    ++arrived;
-    while (arrived < 4)
-      std::this_thread::yield();
-  });
-  team.wait();
-  EXPECT_EQ(arrived, 4);
 }
 
 } // namespace

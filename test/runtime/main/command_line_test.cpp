@@ -1,10 +1,10 @@
 //===- command_line_test.cpp - a compiled program, run as users do -------===//
 //
-// The program is the toy of test/runtime/decode/toy_program.h.
+// The program is the toy of test/runtime/execute/toy_program.h.
 //
 //===----------------------------------------------------------------------===//
 
-#include "../decode/array_file.h"
+#include "../execute/array_file.h"
 #include "process.h"
 #include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/tokenizer.h"

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/decode/host_execution.h"
+#include "runtime/execute/host_execution.h"
 #include "runtime/program.h"
 
 #include <algorithm>

@@ -1,0 +1,156 @@
+//===- execution.h - a compiled program, ready to run --------------------===//
+
+#ifndef BATON_RUNTIME_EXECUTE_EXECUTION_H
+#define BATON_RUNTIME_EXECUTE_EXECUTION_H
+
+#include "runtime/comm/communicator.h"
+#include "runtime/execute/metadata.h"
+#include "runtime/execute/pipeline.h"
+#include "runtime/execute/step_driver.h"
+#include "runtime/execute/step_judge.h"
+#include "runtime/execute/task_touches.h"
+#include "runtime/trace/recorder.h"
+#include "runtime/weights/parameters.h"
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+
+namespace baton {
+
+struct ExecutionOptions {
+  /// On a device, 0 is as many as usual there; else at least 1.
+  unsigned workers = 1;
+  /// What event words count up from; any origin gives the same run.
+  uint32_t event_origin = 0;
+  /// Of a program of several ranks: connects this one with the others, and
+  /// outlives the execution.
+  Communicator *communicator = nullptr;
+  /// Called while weights are copied to a device, with growing `done`, by the
+  /// thread that makes the execution.
+  std::function<void(uint64_t done, uint64_t total)> progress = {};
+};
+
+/// What goes to the beginning of a storage.
+struct StorageCopy {
+  size_t storage;
+  std::span<const std::byte> bytes;
+};
+
+/// The program linked into this executable, with memory and workers of its own.
+/// States keep their values from one run to the next.
+class Execution {
+public:
+  Execution(const Execution &) = delete;
+  Execution &operator=(const Execution &) = delete;
+  virtual ~Execution() = default;
+
+  virtual unsigned workers() const = 0;
+  /// The storages' base pointers, on the host; null on a device.
+  virtual void *const *storages() const { return nullptr; }
+  /// Of a rank that runs several programs in a step: which, in order, and the
+  /// storages of what one of its stages keeps. A driver's steps say which call
+  /// they are.
+  virtual std::span<const StageCall> calls() const { return {}; }
+  /// What the program says of itself.
+  const nlohmann::json &description() const { return metadata.json; }
+  /// Its place among the stages.
+  virtual uint32_t place() const { return 0; }
+  virtual void *const *stage_storages(uint32_t chunk) const { return nullptr; }
+  /// Copy to and from the beginning of a storage on a device, while no task
+  /// uses it.
+  virtual void write_storage(size_t storage, const void *data, uint64_t bytes) {
+  }
+  virtual void read_storage(size_t storage, void *data, uint64_t bytes) {}
+  /// The same of much: says how far it is, with growing `done`.
+  virtual void write_storages(
+      std::span<const StorageCopy> copies,
+      const std::function<void(uint64_t done, uint64_t total)> &progress) {}
+
+  /// Starts the persistent kernel on every worker and returns. With `observed`
+  /// the driver sees the values of every phase; that takes exactly one worker.
+  virtual void start(StepDriver &driver, bool observed = false) = 0;
+  /// Returns when the program has ended. Rethrows what the driver threw.
+  virtual void wait() = 0;
+  void run(StepDriver &driver, bool observed = false) {
+    start(driver, observed);
+    wait();
+  }
+
+  /// Records every task of the runs to come; null ends that. It has room for
+  /// all workers and outlives the runs.
+  void record(TraceRecorder *next_recorder) { recorder = next_recorder; }
+
+  /// Watches what tasks touch in the runs to come, which fail when one touches
+  /// what it may not; null ends that. It outlives the runs.
+  void watch(TaskTouches *next_touches) { touches = next_touches; }
+
+  /// When set, by any thread or signal handler, the program ends after the
+  /// current step as if the driver had returned zero rows. That of one rank
+  /// ends all ranks' programs after the same step.
+  std::atomic<bool> stop = false;
+  /// Whether a program has ended because of that; on all ranks or on none.
+  bool was_stopped() const { return stopped; }
+
+protected:
+  explicit Execution(const Metadata &metadata,
+                     Communicator *communicator = nullptr)
+      : metadata(metadata), communicator(communicator) {}
+
+  /// The driver's first step, checked; tells the driver when it is the last.
+  BatonStep first_step(std::span<int32_t> tokens);
+  /// What follows `current`: no rows after a failure, or when stopped. Never
+  /// throws.
+  BatonStep next_step(const BatonStep &current, const Logits &logits) noexcept;
+  /// Hands a phase's values to the driver. Never throws.
+  void show(const BatonStep &step, uint32_t phase, uint32_t iteration,
+            void *const *storages) noexcept;
+  /// What a run failed with, once.
+  void rethrow();
+  /// Whether all ranks come to the end of a step after this one.
+  virtual bool ends_step(const BatonStep &step) const { return true; }
+
+  const Metadata &metadata;
+  Communicator *communicator;
+  StepDriver *driver = nullptr;
+  TraceRecorder *recorder = nullptr;
+  TaskTouches *touches = nullptr;
+  /// Written and read by whoever calls next_step() and show(), one at a time,
+  /// and by the main thread once the program has ended.
+  std::exception_ptr failure;
+
+private:
+  void check(const BatonStep &step);
+  bool should_stop();
+
+  std::unique_ptr<StepJudge> step_judge;
+  bool stopped = false;
+};
+
+/// Makes the execution that fits the program, on the host or on a device, which
+/// the caller owns.
+using ExecutionFactory = Execution *(*)(const Metadata &metadata,
+                                        const Parameters &parameters,
+                                        const ExecutionOptions &options);
+
+} // namespace baton
+
+/// Defined by the program, as the only reference to its target's part of the
+/// runtime.
+extern "C" const baton::ExecutionFactory baton_execution_factory;
+
+namespace baton {
+
+/// `parameters` outlives the execution.
+inline std::unique_ptr<Execution>
+make_execution(const Metadata &metadata, const Parameters &parameters,
+               const ExecutionOptions &options) {
+  return std::unique_ptr<Execution>(
+      baton_execution_factory(metadata, parameters, options));
+}
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_EXECUTE_EXECUTION_H

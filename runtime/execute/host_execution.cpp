@@ -1,0 +1,148 @@
+//===- host_execution.cpp - a program that runs on the host's cores ------===//
+
+#include "runtime/execute/host_execution.h"
+
+#include "runtime/comm/job_end.h"
+#include "runtime/comm/shards.h"
+
+#include <stdexcept>
+
+namespace baton {
+
+/// Of the program that is to run.
+static Metadata with_storages(const Metadata &metadata,
+                              const std::vector<StorageDescription> &storages) {
+  Metadata needs;
+  needs.storages = storages;
+  needs.event_words = metadata.event_words;
+  needs.scratch_bytes = metadata.scratch_bytes;
+  return needs;
+}
+
+HostExecution::HostExecution(const Metadata &metadata,
+                             const void *const *parameters,
+                             const ExecutionOptions &options,
+                             const HostProgram &host)
+    : Execution(metadata, options.communicator), program(host.run),
+      own_storages(host.storages),
+      memory(with_storages(metadata, host.storages), options.workers),
+      // The token sampled from the last position is stored, never computed on.
+      tokens(size_t(metadata.max_seq) + 1), event_origin(options.event_origin),
+      team(options.workers) {
+  context.parameters = parameters;
+  context.storages = memory.storages();
+  context.events = memory.events();
+  context.workers = memory.workers();
+  context.tokens = tokens.data();
+  context.advance = &HostExecution::advance;
+  context.exchange = options.communicator ? &HostExecution::exchange : nullptr;
+  context.message = options.communicator ? &HostExecution::message : nullptr;
+  context.host = this;
+  if (options.communicator)
+    write_places(host.places, communicator->mesh(), communicator->rank(),
+                 memory.storages());
+}
+
+HostExecution::~HostExecution() {
+  stop = true;
+  team.wait();
+}
+
+void HostExecution::start(StepDriver &next_driver, bool observed) {
+  team.wait();
+  if (observed && workers() != 1)
+    throw std::logic_error("only one worker can be observed");
+  driver = &next_driver;
+  memory.reset_events(event_origin);
+  context.border = 0;
+  context.observe = observed ? &HostExecution::observe : nullptr;
+  context.trace = recorder ? &HostExecution::trace : nullptr;
+  context.touches = touches;
+  if (touches) {
+    std::vector<TaskTouches::Used> used;
+    for (uint32_t i = 0; i < own_storages.size(); ++i) {
+      const StorageDescription &storage = own_storages[i];
+      if (storage.bytes)
+        used.push_back(
+            {i, storage.bytes, !storage.state && !storage.persistent});
+    }
+    touches->enter(memory.storages(), used);
+  }
+  context.steps[0] = first_step(tokens);
+  context.steps[1] = {};
+  if (context.steps[0].rows != 0)
+    team.start(
+        [this](unsigned worker) { program(&context, worker, team.size()); });
+}
+
+void HostExecution::wait() {
+  team.wait();
+  // Numbers that are not finite may come of it.
+  if (touches)
+    touches->check();
+  rethrow();
+}
+
+// The callbacks are called from compiled code, through which no exception may
+// pass.
+
+void HostExecution::advance(BatonContext *context, const BatonStep *current,
+                            BatonStep *next, const float *logits,
+                            int64_t stride, int64_t vocabulary) {
+  auto &self = *static_cast<HostExecution *>(context->host);
+  // Of several ranks this one ends when its run does.
+  if (self.touches && self.touches->has_failed() && !self.communicator)
+    self.stop = true;
+  *next = self.next_step(*current, {logits, stride, vocabulary});
+  if (!self.communicator || !self.failure)
+    return;
+  // Other ranks wait for this one, and nobody may look at it before they end.
+  try {
+    std::rethrow_exception(self.failure);
+  } catch (const CommunicationError &failure) {
+    end_job(*self.communicator, failure.what());
+  } catch (...) {
+  }
+}
+
+void HostExecution::observe(BatonContext *context, uint32_t phase,
+                            uint32_t iteration, const BatonStep *step) {
+  auto &self = *static_cast<HostExecution *>(context->host);
+  self.show(*step, phase, iteration, context->storages);
+}
+
+void HostExecution::trace(BatonContext *context, const BatonWorker *worker,
+                          uint32_t phase, uint32_t iteration, uint64_t task,
+                          uint64_t begin, uint64_t ready) {
+  auto &self = *static_cast<HostExecution *>(context->host);
+  auto index = static_cast<unsigned>(worker - context->workers);
+  self.recorder->record(index, phase, iteration, task, begin, ready);
+}
+
+void HostExecution::exchange(BatonContext *context, uint32_t collective,
+                             uint32_t iteration, const BatonExchange *tensors,
+                             uint32_t count) {
+  Communicator &communicator =
+      *static_cast<HostExecution *>(context->host)->communicator;
+  try {
+    communicator.exchange(collective, iteration, {tensors, count});
+    TaskTouches::fill();
+  } catch (const std::exception &failure) {
+    // Other workers wait for what will never come.
+    end_job(communicator, failure.what());
+  }
+}
+
+void HostExecution::message(BatonContext *context, uint32_t message,
+                            const BatonMessage *tensors, uint32_t count) {
+  Communicator &communicator =
+      *static_cast<HostExecution *>(context->host)->communicator;
+  try {
+    communicator.message(message, {tensors, count});
+    TaskTouches::fill();
+  } catch (const std::exception &failure) {
+    end_job(communicator, failure.what());
+  }
+}
+
+} // namespace baton

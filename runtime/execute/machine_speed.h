@@ -1,0 +1,33 @@
+//===- machine_speed.h - what this machine can do at best ----------------===//
+//
+// The two limits that a transformer runs into: reading weights from memory, and
+// multiplying and adding. Both are measured with as many threads as the program
+// has workers and taken as the best of many short windows, because on shared
+// machines a core may be away for most of any longer one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_EXECUTE_MACHINE_SPEED_H
+#define BATON_RUNTIME_EXECUTE_MACHINE_SPEED_H
+
+#include <cstddef>
+#include <span>
+
+namespace baton {
+
+/// Whether a measurement of bandwidth can read this memory, which lies in
+/// anonymous huge pages: more than the caches hold.
+bool can_measure_bandwidth(std::span<const std::byte> memory);
+
+/// Bytes read per second from `memory`, or, if it is too small, from memory
+/// taken for this.
+double measure_read_bandwidth(unsigned threads,
+                              std::span<const std::byte> memory = {});
+
+/// Single-precision floating-point operations per second of the widest fused
+/// multiply-add that the processor has, two operations each.
+double measure_arithmetic_peak(unsigned threads);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_EXECUTE_MACHINE_SPEED_H

@@ -1,0 +1,222 @@
+//===- metadata.cpp - what a compiled program says about itself ----------===//
+
+#include "runtime/execute/metadata.h"
+
+#include "runtime/error.h"
+
+#include <algorithm>
+
+namespace baton {
+
+namespace {
+
+constexpr int supported_format = 1;
+
+Extent parse_extent(const nlohmann::json &extent) {
+  if (extent.is_number_integer())
+    return {Extent::Kind::Number, extent.get<int64_t>()};
+  const auto &name = extent.get_ref<const std::string &>();
+  if (name == "rows")
+    return {Extent::Kind::Rows, 0};
+  if (name == "past+rows")
+    return {Extent::Kind::PastAndRows, 0};
+  if (name == "outputs")
+    return {Extent::Kind::Outputs, 0};
+  return {Extent::Kind::Other, 0};
+}
+
+WrittenBuffer parse_written_buffer(const nlohmann::json &entry,
+                                   size_t storage_count) {
+  WrittenBuffer buffer;
+  buffer.buffer = entry.at("buffer").get<std::string>();
+  buffer.element = entry.at("element").get<std::string>();
+  buffer.storage = entry.at("storage").get<size_t>();
+  if (buffer.storage >= storage_count)
+    throw Error("buffer \"" + buffer.buffer + "\" has no storage");
+  buffer.offset = entry.value("offset", int64_t(0));
+  buffer.strides = entry.at("strides").get<std::vector<int64_t>>();
+  buffer.capacity = entry.at("capacity").get<std::vector<int64_t>>();
+  buffer.layers = entry.value("layers", int64_t(1));
+  buffer.layer_stride = entry.value("layer_stride", int64_t(0));
+  buffer.ring = entry.value("ring", false);
+  if (buffer.layers < 1)
+    throw Error("buffer \"" + buffer.buffer + "\" has no layers");
+  buffer.interleave = entry.value("interleave", int64_t(1));
+  buffer.interleave_columns = entry.value("interleave_columns", int64_t(1));
+  if (buffer.interleave < 1 || buffer.interleave_columns < 1)
+    throw Error("buffer \"" + buffer.buffer + "\" is interleaved by nothing");
+  for (const nlohmann::json &extent : entry.at("extents"))
+    buffer.extents.push_back(parse_extent(extent));
+  if (buffer.extents.empty() ||
+      buffer.extents.size() != buffer.strides.size() ||
+      buffer.extents.size() != buffer.capacity.size())
+    throw Error("buffer \"" + buffer.buffer + "\" has no consistent rank");
+  return buffer;
+}
+
+std::optional<LogitsPlace> parse_logits(const nlohmann::json &json,
+                                        const Metadata &metadata) {
+  auto logits = json.find("logits");
+  if (logits == json.end() || !logits->contains("storage"))
+    return std::nullopt;
+  LogitsPlace place = {logits->at("storage").get<size_t>(),
+                       logits->at("offset").get<int64_t>(),
+                       logits->at("stride").get<int64_t>(),
+                       logits->at("vocabulary").get<int64_t>()};
+  if (place.storage >= metadata.storages.size())
+    throw Error("the logits lie in a storage that does not exist");
+  return place;
+}
+
+/// A description without programs is of one.
+void parse_programs(const nlohmann::json &json, Metadata &metadata) {
+  auto phases = static_cast<uint32_t>(metadata.phases.size());
+  auto list = json.find("programs");
+  if (list == json.end()) {
+    metadata.programs = {
+        {metadata.max_rows, 0, phases, parse_logits(json, metadata)}};
+    return;
+  }
+  for (const nlohmann::json &entry : *list) {
+    ProgramDescription program = {entry.at("max_rows").get<uint32_t>(),
+                                  entry.at("first_phase").get<uint32_t>(),
+                                  entry.at("phases").get<uint32_t>(),
+                                  parse_logits(entry, metadata)};
+    if (program.first_phase > phases ||
+        program.phases > phases - program.first_phase)
+      throw Error("a program has phases that do not exist");
+    metadata.programs.push_back(program);
+  }
+  if (metadata.programs.empty() ||
+      metadata.programs.front().max_rows != metadata.max_rows)
+    throw Error("no program takes steps of " +
+                std::to_string(metadata.max_rows) + " rows");
+}
+
+Metadata parse_checked(const nlohmann::json &json) {
+  if (json.at("format").get<int>() != supported_format)
+    throw Error("format " + json.at("format").dump() + " is not supported");
+
+  Metadata metadata;
+  metadata.vocabulary = json.at("model").at("vocabulary").get<uint64_t>();
+  metadata.max_rows = json.at("max_rows").get<uint32_t>();
+  metadata.max_seq = json.at("max_seq").get<uint32_t>();
+  metadata.max_outputs = json.at("max_outputs").get<uint32_t>();
+  metadata.scratch_bytes = json.at("scratch_bytes").get<uint64_t>();
+  metadata.event_words = json.at("events").at("words").get<uint64_t>();
+  if (metadata.vocabulary == 0 || metadata.max_outputs == 0 ||
+      metadata.max_outputs > metadata.max_rows ||
+      metadata.max_rows > metadata.max_seq)
+    throw Error("max_outputs, max_rows and max_seq do not fit together");
+
+  for (const nlohmann::json &entry : json.at("storages")) {
+    StorageDescription storage;
+    storage.name = entry.at("name").get<std::string>();
+    storage.bytes = entry.at("bytes").get<uint64_t>();
+    std::string kind = entry.at("kind");
+    storage.state = kind == "state";
+    storage.persistent = kind == "persistent";
+    metadata.storages.push_back(std::move(storage));
+  }
+  for (const nlohmann::json &entry : json.at("phases")) {
+    PhaseDescription phase;
+    phase.name = entry.at("name").get<std::string>();
+    phase.segment = entry.at("segment").get<std::string>();
+    phase.repeat = entry.at("repeat").get<int64_t>();
+    phase.reverse = entry.value("reverse", false);
+    phase.ahead = entry.value("ahead", false);
+    for (const nlohmann::json &written :
+         entry.value("writes", nlohmann::json::array()))
+      phase.writes.push_back(
+          parse_written_buffer(written, metadata.storages.size()));
+    metadata.phases.push_back(std::move(phase));
+  }
+  if (auto costs = json.find("costs");
+      costs != json.end() && costs->is_object()) {
+    metadata.costs = Costs{costs->at("flops_per_token").get<double>(),
+                           costs->at("flops_per_output").get<double>(),
+                           costs->at("weight_bytes_per_token").get<double>(),
+                           costs->at("kv_bytes_per_position").get<double>(),
+                           {}};
+    for (const nlohmann::json &entry :
+         costs->value("attention", nlohmann::json::array()))
+      metadata.costs->attention.push_back(
+          {entry.at("window").get<uint64_t>(),
+           entry.at("flops_per_position").get<double>()});
+  }
+  parse_programs(json, metadata);
+  metadata.device = json.value("device", nlohmann::json());
+  return metadata;
+}
+
+} // namespace
+
+double Costs::prompt_flops(uint64_t tokens) const {
+  double flops =
+      double(tokens) * (flops_per_token - flops_per_output) + flops_per_output;
+  for (auto [window, flops_per_position] : attention) {
+    // The first rows see fewer positions than a window holds.
+    uint64_t growing = window ? std::min(window, tokens) : tokens;
+    double pairs = double(growing) * double(growing + 1) / 2 +
+                   double(tokens - growing) * double(window);
+    flops += pairs * flops_per_position;
+  }
+  return flops;
+}
+
+int64_t Extent::evaluate(const BatonStep &step) const {
+  switch (kind) {
+  case Kind::Rows:
+    return step.rows;
+  case Kind::PastAndRows:
+    return int64_t(step.past) + step.rows;
+  case Kind::Outputs:
+    return step.outputs;
+  case Kind::Number:
+  case Kind::Other:
+    break;
+  }
+  return number;
+}
+
+Metadata Metadata::parse(std::string_view text) {
+  try {
+    nlohmann::json json = nlohmann::json::parse(text);
+    Metadata metadata = parse_checked(json);
+    metadata.json = std::move(json);
+    return metadata;
+  } catch (const nlohmann::json::exception &failure) {
+    throw Error(std::string("this program's description is damaged: ") +
+                failure.what());
+  } catch (const Error &failure) {
+    throw Error(std::string("this program's description is damaged: ") +
+                failure.what());
+  }
+}
+
+size_t Metadata::program_of(uint32_t rows) const {
+  size_t best = 0;
+  for (size_t i = 1; i < programs.size(); ++i)
+    if (rows <= programs[i].max_rows &&
+        programs[i].max_rows < programs[best].max_rows)
+      best = i;
+  return best;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>>
+program_order(const std::vector<PhaseDescription> &phases,
+              const ProgramDescription &program) {
+  std::vector<std::pair<uint32_t, uint32_t>> order;
+  uint32_t last = program.first_phase + program.phases;
+  for (uint32_t begin = program.first_phase, end; begin < last; begin = end) {
+    end = begin + 1;
+    while (end < last && phases[end].segment == phases[begin].segment)
+      ++end;
+    for (uint32_t iteration = 0; iteration < phases[begin].repeat; ++iteration)
+      for (uint32_t phase = begin; phase < end; ++phase)
+        order.emplace_back(phase, iteration);
+  }
+  return order;
+}
+
+} // namespace baton
