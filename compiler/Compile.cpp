@@ -8,8 +8,8 @@
 #include "compiler/Metadata.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
-#include "compiler/Target.h"
 #include "compiler/schedule/Schedule.h"
+#include "compiler/targets/Targets.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"

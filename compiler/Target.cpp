@@ -2,15 +2,11 @@
 
 #include "compiler/Target.h"
 
-#include "compiler/targets/Targets.h"
-
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace baton;
 using namespace baton::compiler;
-using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 
@@ -50,38 +46,4 @@ std::vector<std::string>
 compiler::Target::archives(const CompileOptions &options,
                            const Installation &installation) const {
   return installation.archives(options.sanitize);
-}
-
-static std::vector<std::unique_ptr<compiler::Target>> &registry() {
-  static std::vector<std::unique_ptr<compiler::Target>> targets =
-      builtInTargets();
-  return targets;
-}
-
-llvm::ArrayRef<std::unique_ptr<compiler::Target>> compiler::allTargets() {
-  return registry();
-}
-
-void compiler::registerTarget(std::unique_ptr<Target> target) {
-  registry().push_back(std::move(target));
-}
-
-Expected<const compiler::Target &> compiler::findTarget(llvm::StringRef name) {
-  std::vector<std::string> examples;
-  for (const std::unique_ptr<Target> &target : allTargets()) {
-    if (target->answersTo(name))
-      return *target;
-    examples.push_back(target->examples());
-  }
-  return createStringError("--target=" + name + " is unknown; there is " +
-                           llvm::join(examples, ", "));
-}
-
-Expected<std::vector<TargetDescription>>
-compiler::readTarget(const CompileOptions &options,
-                     const Installation &installation) {
-  auto target = findTarget(options.target);
-  if (!target)
-    return target.takeError();
-  return target->describe(options, installation);
 }

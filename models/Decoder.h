@@ -11,9 +11,9 @@
 #define BATON_MODELS_DECODER_H
 
 #include "models/Config.h"
-#include "models/HyperConnections.h"
-#include "models/Importer.h"
+#include "models/ImportOptions.h"
 #include "models/ProgramBuilder.h"
+#include "models/Residual.h"
 #include "models/RopeFrequencies.h"
 
 #include <string>

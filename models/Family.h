@@ -11,7 +11,10 @@
 #define BATON_MODELS_FAMILY_H
 
 #include "models/Config.h"
-#include "models/Importer.h"
+#include "models/ImportOptions.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 
 namespace baton::models {
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "models/Family.h"
-#include "models/HyperConnections.h"
 #include "models/ProgramBuilder.h"
+#include "models/Residual.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-//===- HyperConnections.cpp - how a block's halves join the residual ------===//
+//===- HyperConnections.cpp - how wide a residual stream is, and its maps -===//
 
 #include "models/HyperConnections.h"
 
@@ -40,25 +40,4 @@ models::readHyperConnections(const Config &config, int64_t width,
                 std::to_string(form.streams * width) + ", expected at most " +
                 std::to_string(kMaxDimension));
   return form;
-}
-
-Value Residual::begin(Value x) {
-  return form ? builder.repeatAsStreams("streams", x, form->streams) : x;
-}
-
-Value Residual::sublayer(StringRef sum, StringRef module, Value x,
-                         function_ref<Value(Value)> make) {
-  if (!form)
-    return builder.add(sum, x, make(x));
-  Value maps = builder.hyperMaps(module, x, *form, form->mixing);
-  Value y = make(builder.hyperPre(module, x, maps));
-  return builder.hyperPost(module, x, y, maps);
-}
-
-Value Residual::end(Value x) {
-  if (!form)
-    return builder.lastRows("last_rows", x);
-  x = builder.lastStreams("last_rows", x);
-  Value maps = builder.hyperMaps("hc_head", x, *form, model::Mixing::none);
-  return builder.hyperPre("hc_head", x, maps);
 }

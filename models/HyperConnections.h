@@ -1,4 +1,4 @@
-//===- HyperConnections.h - how the halves of a block join the residual ---===//
+//===- HyperConnections.h - how wide a residual stream is, and its maps ---===//
 //
 // A checkpoint of any family may have, in config.json,
 //
@@ -13,8 +13,8 @@
 #ifndef BATON_MODELS_HYPERCONNECTIONS_H
 #define BATON_MODELS_HYPERCONNECTIONS_H
 
+#include "dialects/Model/Model.h"
 #include "models/Config.h"
-#include "models/ProgramBuilder.h"
 
 #include <optional>
 
@@ -31,28 +31,6 @@ struct HyperConnections {
 /// Throws ConfigError. `normEpsilon` is that of the model's other norms.
 std::optional<HyperConnections>
 readHyperConnections(const Config &config, int64_t width, float normEpsilon);
-
-/// The residual stream of a decoder, of either kind.
-class Residual {
-public:
-  Residual(ProgramBuilder &builder, std::optional<HyperConnections> form)
-      : builder(builder), form(form) {}
-
-  /// What the first layer gets, of [rows, width].
-  mlir::Value begin(mlir::Value x);
-  /// x after a sublayer that makes `make(read)` of what it reads. `sum` is the
-  /// location of their sum; `module` ("layers.{layer}.attn_hc") is where the
-  /// parameters of hyper-connections are.
-  mlir::Value sublayer(llvm::StringRef sum, llvm::StringRef module,
-                       mlir::Value x,
-                       llvm::function_ref<mlir::Value(mlir::Value read)> make);
-  /// The last rows, [outputs, width].
-  mlir::Value end(mlir::Value x);
-
-private:
-  ProgramBuilder &builder;
-  std::optional<HyperConnections> form;
-};
 
 } // namespace baton::models
 

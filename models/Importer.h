@@ -8,23 +8,15 @@
 #ifndef BATON_MODELS_IMPORTER_H
 #define BATON_MODELS_IMPORTER_H
 
+#include "models/ImportOptions.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace baton::models {
-
-struct ImportOptions {
-  /// Longest sequence, in tokens; the config's limit when absent.
-  std::optional<int64_t> maxSeq;
-  /// Element type of linear weights and embedding tables: "auto" (also when
-  /// absent) takes the config's, else "f32", "bf16", "f16" or "f64".
-  std::optional<std::string> dtype;
-};
 
 /// Reads `folder`/config.json and builds a verified module that holds one
 /// model.program in primitive form. Loads the model dialect into `context`.

@@ -12,10 +12,11 @@
 #ifndef BATON_CODEGEN_CPU_EMIT_H
 #define BATON_CODEGEN_CPU_EMIT_H
 
+#include "codegen/cpu/Target.h"
+
 #include "llvm/Support/Error.h"
 
 #include <memory>
-#include <string>
 
 namespace llvm {
 class LLVMContext;
@@ -32,31 +33,6 @@ struct ProgramLayout;
 } // namespace baton::plan
 
 namespace baton::cpu {
-
-/// What the user chooses.
-struct TargetOptions {
-  /// A name that LLVM knows, or "native" for the machine that compiles.
-  std::string cpu = "native";
-  /// "", "thread" or "address".
-  std::string sanitize;
-  /// 0 to 3, as in -O0 to -O3.
-  int optimization = 3;
-  /// Path of the task library's bitcode.
-  std::string library;
-  /// The same in F64, which few programs need.
-  std::string libraryInF64;
-};
-
-/// What it means on this machine.
-struct Target {
-  std::string triple;
-  std::string cpu;
-  /// Comma-separated and sorted, as in LLVM's `target-features` attribute.
-  std::string features;
-};
-
-/// Fails for a CPU that LLVM does not know.
-llvm::Expected<Target> resolveTarget(const TargetOptions &options);
 
 /// The optimised module of `program`, with the task library linked in and,
 /// if asked for, sanitizer checks. `metadata` is the text that the executable

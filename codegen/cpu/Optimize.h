@@ -3,7 +3,7 @@
 #ifndef BATON_CODEGEN_CPU_OPTIMIZE_H
 #define BATON_CODEGEN_CPU_OPTIMIZE_H
 
-#include "codegen/cpu/Emit.h"
+#include "codegen/cpu/Target.h"
 
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"

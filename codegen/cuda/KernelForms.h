@@ -9,7 +9,8 @@
 #define BATON_CODEGEN_CUDA_KERNELFORMS_H
 
 #include "codegen/cuda/PhaseEmitter.h"
-#include "codegen/cuda/SourceEmitter.h"
+#include "codegen/cuda/Source.h"
+#include "codegen/plan/ProgramLayout.h"
 
 #include <memory>
 

@@ -1,7 +1,6 @@
 //===- Model.cpp - registration and types of the model dialect -----------===//
 
 #include "dialects/Model/Model.h"
-#include "dialects/Model/Verification.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallSet.h"
@@ -135,35 +134,4 @@ void StepTensorType::print(AsmPrinter &printer) const {
   for (int64_t dimension : getShape())
     printer << dimensionName(dimension) << " x ";
   printer << getElementType() << '>';
-}
-
-YieldOp StackOp::getYield() {
-  return cast<YieldOp>(getBody().front().getTerminator());
-}
-
-#include "dialects/Model/Elementwise.cpp.inc"
-
-#define GET_OP_CLASSES
-#include "dialects/Model/ModelOps.cpp.inc"
-
-StringRef ActivateOp::getBody() {
-  return getActivation() == Activation::identity
-             ? "copy"
-             : stringifyActivation(getActivation());
-}
-
-SmallVector<Attribute> ScaleOp::getBodyNumbers() { return {getFactorAttr()}; }
-
-SmallVector<Attribute> ActivateGradientOp::getBodyNumbers() {
-  return {Builder(getContext())
-              .getI32IntegerAttr(static_cast<int32_t>(getActivation()))};
-}
-
-void ParameterOp::build(OpBuilder &, OperationState &state, Type result,
-                        ArrayAttr sources, bool transposed) {
-  Properties &properties = state.getOrAddProperties<Properties>();
-  properties.sources = sources;
-  if (transposed)
-    properties.transposed = UnitAttr::get(result.getContext());
-  state.addTypes(result);
 }

@@ -7,7 +7,7 @@
 #include "runtime/main/model_config.h"
 #include "runtime/main/ranks.h"
 #include "runtime/main/run_settings.h"
-#include "runtime/main/training_run.h"
+#include "runtime/main/training_steps.h"
 #include "runtime/main/weights.h"
 #include "runtime/train/dataset.h"
 #include "runtime/train/training_tensors.h"

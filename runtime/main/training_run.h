@@ -1,4 +1,4 @@
-//===- training_run.h - all steps of a training run, on each rank ---------===//
+//===- training_run.h - what decides about a training run -----------------===//
 
 #ifndef BATON_RUNTIME_MAIN_TRAINING_RUN_H
 #define BATON_RUNTIME_MAIN_TRAINING_RUN_H
@@ -30,12 +30,6 @@ struct TrainingRun {
   const TrainingState &state;
   const std::optional<ResumePoint> &point;
 };
-
-/// Of a program of one rank `communicator` is null. Rank 0 reports steps and
-/// writes checkpoints. Throws Error; for what all ranks find at once,
-/// AgreedError.
-void run_steps(const TrainingRun &run, Communicator *communicator,
-               unsigned workers);
 
 /// Which part of each microbatch a rank has.
 inline Place batch_place(const Communicator *communicator) {

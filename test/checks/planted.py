@@ -33,6 +33,12 @@ DESIGN = """# Design
 ## Next
 
 [above](#where-things-are), [the program](../runtime/program.h), `runtime/program.h`
+
+## Circles
+
+| circle | why it stays |
+|---|---|
+| compiler/Walk, compiler/walk | they are one walk |
 """
 
 README = """# Read me
@@ -56,8 +62,15 @@ CLEAN = {
     "docs/design.md": DESIGN,
     "compiler/Plan.h": "int plan();\n",
     "compiler/Plan.cpp": '#include "compiler/Plan.h"\n#include "dialects/Ops.h"\n#include <llvm/ADT/StringRef.h>\n',
+    "compiler/Walk.h": '#include "compiler/walk/Rules.h"\n',
+    "compiler/walk/Rules.h": "int rules();\n",
+    "compiler/walk/Rules.cpp": '#include "compiler/walk/Rules.h"\n#include "compiler/Walk.h"\n',
+    "compiler/walk/Steps.h": '#include "compiler/walk/Tree.h"\n',
+    "compiler/walk/Tree.h": "int tree();\n",
     "compiler/library/body.h": '#include "runtime/program.h"\n',
+    "dialects/Kinds.h": "int kinds();\n",
     "dialects/Ops.h": "int ops();\n",
+    "dialects/Ops.cpp": '#include "dialects/Ops.h"\n#include "dialects/Kinds.h"\n',
     "runtime/program.h": "int program();\n",
     "runtime/start.cpp": '#include "program.h"\n',
     "tools/tool.cpp": '#include "compiler/Plan.h"\n#include "dialects/Ops.h"\n',
@@ -95,6 +108,15 @@ FAULTS = [
     ("includes", "elsewhere/new.h", None, "int i;\n", r"elsewhere/new\.h:1: docs/design\.md has no row for elsewhere"),
     ("includes", "docs/design.md", "| dialects |", "| dialect |", r"docs/design\.md:7: there is no dialect$"),
     ("includes", "docs/design.md", "## Where", "## Here", r"has no section"),
+    ("includes", "dialects/Kinds.h", None, '#include "dialects/Ops.h"\n',
+     r"dialects/Kinds\.h:2: a circle of 2 files, .* no reason: .* dialects/Ops\.cpp:2 includes dialects/Kinds$"),
+    ("includes", "compiler/walk/Tree.h", None, '#include "compiler/walk/Steps.h"\n', r"a circle of 2 files"),
+    ("includes", "docs/design.md", "/Walk, compiler/walk |", "/Walk |", r"compiler/Walk\.h:1: a circle of 2 files"),
+    ("includes", "docs/design.md", "they are one walk", "", r"compiler/Walk\.h:1: a circle of 2 files"),
+    ("includes", "docs/design.md", "compiler/walk |", "compiler/walk, dialects |",
+     r"docs/design\.md:21: dialects is in no circle$"),
+    ("includes", "compiler/walk/Rules.cpp", '#include "compiler/Walk.h"\n', "",
+     r"docs/design\.md:21: compiler/Walk is in no circle$"),
     ("links", "README.md", "docs/design.md#where", "docs/designs.md#where", r"README\.md:3: .*there is no docs/designs"),
     ("links", "README.md", "#where-things-are", "#where", r"README\.md:3: .* has no heading #where$"),
     ("links", "docs/design.md", "(#where-things-are)", "(#else)", r"docs/design\.md:15: #else"),
@@ -256,7 +278,7 @@ def test_tidy(root, compiler):
     write(root, {"build/compile_commands.json": json.dumps([
         {"directory": root, "file": f"runtime/{name}.cpp", "command":
          f"{compiler} -I{root} -std=c++20 -Xclang -include-pch -Xclang none.pch -c runtime/{name}.cpp"}
-        for name in "abc"]), "build/build.ninja": "", ".gitignore": "/build/\n"})
+        for name in "abc"]]), "build/build.ninja": "", ".gitignore": "/build/\n"})
     git(root, "init", "--quiet", "--initial-branch=main")
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message=first")

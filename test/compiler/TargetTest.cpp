@@ -9,6 +9,7 @@
 #include "codegen/link/Scratch.h"
 #include "compiler/Compile.h"
 #include "compiler/Dialects.h"
+#include "compiler/targets/Targets.h"
 #include "compiler/targets/cpu/CpuTarget.h"
 #include "tools/batonc/compile_flags.h"
 

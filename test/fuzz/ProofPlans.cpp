@@ -1,7 +1,7 @@
 //===- ProofPlans.cpp - small plans, and what may become of them ----------===//
 
 #include "test/fuzz/ProofPlans.h"
-#include "compiler/Target.h"
+#include "compiler/targets/Targets.h"
 #include "test/passes/proof/PlanMutants.h"
 
 #include "llvm/ADT/STLExtras.h"

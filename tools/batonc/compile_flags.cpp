@@ -8,8 +8,8 @@
 #include "tools/batonc/compile_flags.h"
 
 #include "compiler/Pipeline.h"
-#include "compiler/Target.h"
 #include "compiler/schedule/Schedule.h"
+#include "compiler/targets/Targets.h"
 #include "passes/pipeline/Generators.h"
 
 #include "llvm/ADT/StringRef.h"

@@ -5,9 +5,9 @@
 #include "codegen/link/Cache.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
-#include "compiler/Target.h"
 #include "compiler/explain/Explanation.h"
 #include "compiler/explain/Measurement.h"
+#include "compiler/targets/Targets.h"
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"
 

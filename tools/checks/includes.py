@@ -1,9 +1,11 @@
 """A file includes headers only of the folders that the table of docs/design.md,
-"Where things are", lets its own folder include."""
+"Where things are", lets its own folder include. Files that include one another in a
+circle have a reason there, in "Circles"."""
 
 import os
 import re
 
+from . import circles
 from .tree import CPP
 
 DOCUMENT, HEADING = "docs/design.md", "## Where things are"
@@ -95,6 +97,7 @@ def included_by(tree, name):
 def check(tree):
     rows, findings = read_table(tree)
     names = tree.find(*CPP, ".inc")
+    includes = []
     for name in names if rows else ():
         row, own = holder(rows, name)
         if not row:
@@ -104,10 +107,13 @@ def check(tree):
             continue
         allowed = reach(rows, row)
         for number, text, target in included_by(tree, name):
+            if target in tree.names:
+                includes.append((name, number, target))
             says = f"row {', '.join(row.folders)} ({DOCUMENT}:{row.number}) says: {row.cell}"
             if target is None:
                 if row.without_llvm and LLVM.match(text):
                     findings.append(f"{name}:{number}: includes {text}; {says}")
             elif holder(rows, target) != (row, own) and not permits(rows, allowed, target):
                 findings.append(f"{name}:{number}: includes {target}; {says}")
+    findings += circles.judge(tree, includes)
     return f"{len(names)} files against {len(rows)} rows of {DOCUMENT}", findings

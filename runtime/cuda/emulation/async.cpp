@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/emulation/async.h"
 
+#include "runtime/cuda/emulation/engine.h"
 #include "runtime/cuda/emulation/fiber.h"
 #include "runtime/cuda/emulation/warpgroup.h"
 

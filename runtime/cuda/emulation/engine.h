@@ -15,6 +15,8 @@
 #ifndef BATON_RUNTIME_CUDA_EMULATION_ENGINE_H
 #define BATON_RUNTIME_CUDA_EMULATION_ENGINE_H
 
+#include "runtime/cuda/emulation/thread.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,49 +63,6 @@ private:
 };
 
 // What emulation.h is made of -------------------------------------------------
-
-struct Index {
-  unsigned x = 0, y = 0, z = 0;
-};
-
-/// What a CUDA thread knows of itself.
-struct Thread {
-  Index thread, block, threads, blocks;
-  unsigned char *shared = nullptr;
-};
-
-/// The one that runs; __thread because a dynamically initialised variable would
-/// cost a call per threadIdx.
-extern __thread Thread *current;
-
-/// Where threads meet: those of a block, then those of a warp, of these
-/// shuffles last.
-enum class Operation : uint8_t {
-  syncthreads,
-  syncthreads_count,
-  syncthreads_and,
-  syncthreads_or,
-  syncwarp,
-  ballot,
-  any,
-  all,
-  ldmatrix,
-  mma,
-  wgmma,
-  shfl,
-  shfl_up,
-  shfl_down,
-  shfl_xor
-};
-
-struct Meeting {
-  Operation operation;
-  /// The lanes that meet; 0 for a block.
-  uint32_t mask = 0;
-  uint64_t value = 0;
-  /// The lane of the warp whose value a shuffle takes.
-  unsigned source = 0;
-};
 
 /// Returns when all threads concerned have arrived: the number of values that
 /// are not 0 in a block, the bits of such lanes in a warp, and of a shuffle the

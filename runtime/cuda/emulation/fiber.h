@@ -3,8 +3,9 @@
 #ifndef BATON_RUNTIME_CUDA_EMULATION_FIBER_H
 #define BATON_RUNTIME_CUDA_EMULATION_FIBER_H
 
-#include "runtime/cuda/emulation/engine.h"
+#include "runtime/cuda/emulation/thread.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 

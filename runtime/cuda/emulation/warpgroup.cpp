@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/emulation/warpgroup.h"
 
+#include "runtime/cuda/emulation/engine.h"
 #include "runtime/cuda/emulation/fiber.h"
 
 #include <algorithm>

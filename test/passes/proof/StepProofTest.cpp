@@ -7,7 +7,7 @@
 
 #include "passes/proof/StepProof.h"
 #include "compiler/Plan.h"
-#include "compiler/Target.h"
+#include "compiler/targets/Targets.h"
 #include "passes/proof/PlanVerifier.h"
 
 #include "mlir/IR/Diagnostics.h"

@@ -1,6 +1,6 @@
-//===- training_run.cpp - all steps of a training run, on each rank -------===//
+//===- training_steps.cpp - all steps of a training run, on each rank -----===//
 
-#include "runtime/main/training_run.h"
+#include "runtime/main/training_steps.h"
 
 #include "runtime/execute/execution.h"
 #include "runtime/files/temporary.h"
