@@ -389,68 +389,88 @@ static LogicalResult expectEpsilon(Operation *op) {
                               "epsilon is 0, expected a positive one";
 }
 
-static LogicalResult localize(ProgramOp program, MeshOp mesh,
-                              StringRef scatter) {
-  if (!program.getTraining())
-    simplifyDecoding(program, mesh);
+namespace {
+/// One program on its way from all ranks' tensors to one rank's parts.
+class Localizer {
+public:
+  Localizer(ProgramOp program, MeshOp mesh, StringRef scatter)
+      : program(program), mesh(mesh), scatter(scatter) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult note(Operation *op, ValueRange values);
+  WalkResult look(Operation *op);
+  void setTypes();
+  void moveParts();
+  void dropGradientSums();
+  void dropGathers();
+  void dropPlacements();
+  void setPayloads();
+
+  ProgramOp program;
+  MeshOp mesh;
+  StringRef scatter;
+  // What is found, and changed when all is known.
   SmallVector<std::pair<Value, StepTensorType>> types;
-  auto note = [&](Operation *op, ValueRange values) {
-    for (Value value : values) {
-      types.push_back({value, localType(op, value, mesh)});
-      if (!types.back().second)
-        return failure();
-    }
-    return success();
-  };
+  SmallVector<std::pair<ParameterOp, ArrayAttr>> parameters;
   SmallVector<Operation *> gradients, gathers;
   SmallVector<AllReduceOp> sums;
   SmallVector<FirstRankOp> terms;
-  SmallVector<std::pair<ParameterOp, ArrayAttr>> parameters;
-  if (failed(note(program, program.getBody().getArguments())))
-    return failure();
-  WalkResult walk = program.getBody().walk([&](Operation *op) {
-    if (isGradientSum(op)) {
-      gradients.push_back(op);
-      return WalkResult::advance();
-    }
-    // Ranks in one place of a batch's axes run all of the stages.
-    if (isa<ScheduleOp, StageOp, dist::PhaseOp, StageEndOp, SendOp,
-            SumGradientsOp>(op))
-      return WalkResult::advance();
-    auto gather = dyn_cast<AllGatherOp>(op);
-    auto gathered =
-        gather ? gather.getX().getDefiningOp<ParameterOp>() : ParameterOp();
-    if (gathered && isKeptInParts(gathered, mesh)) {
-      gathers.push_back(op);
-      return WalkResult::advance();
-    }
-    auto parameter = dyn_cast<ParameterOp>(op);
-    if (failed(expectKnown(op)) || failed(note(op, op->getResults())))
-      return WalkResult::interrupt();
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        if (failed(note(op, block.getArguments())))
-          return WalkResult::interrupt();
-    if (auto sum = dyn_cast<AllReduceOp>(op))
-      sums.push_back(sum);
-    if (auto term = dyn_cast<FirstRankOp>(op))
-      terms.push_back(term);
-    if (parameter)
-      if (ArrayAttr shards = shardsOf(parameter, mesh))
-        parameters.push_back({parameter, shards});
-    return WalkResult::advance();
-  });
-  if (walk.wasInterrupted())
-    return failure();
+};
+} // namespace
 
+/// The types that values have on a rank.
+LogicalResult Localizer::note(Operation *op, ValueRange values) {
+  for (Value value : values) {
+    types.push_back({value, localType(op, value, mesh)});
+    if (!types.back().second)
+      return failure();
+  }
+  return success();
+}
+
+WalkResult Localizer::look(Operation *op) {
+  if (isGradientSum(op)) {
+    gradients.push_back(op);
+    return WalkResult::advance();
+  }
+  // Ranks in one place of a batch's axes run all of the stages.
+  if (isa<ScheduleOp, StageOp, dist::PhaseOp, StageEndOp, SendOp,
+          SumGradientsOp>(op))
+    return WalkResult::advance();
+  auto gather = dyn_cast<AllGatherOp>(op);
+  auto gathered =
+      gather ? gather.getX().getDefiningOp<ParameterOp>() : ParameterOp();
+  if (gathered && isKeptInParts(gathered, mesh)) {
+    gathers.push_back(op);
+    return WalkResult::advance();
+  }
+  auto parameter = dyn_cast<ParameterOp>(op);
+  if (failed(expectKnown(op)) || failed(note(op, op->getResults())))
+    return WalkResult::interrupt();
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      if (failed(note(op, block.getArguments())))
+        return WalkResult::interrupt();
+  if (auto sum = dyn_cast<AllReduceOp>(op))
+    sums.push_back(sum);
+  if (auto term = dyn_cast<FirstRankOp>(op))
+    terms.push_back(term);
+  if (parameter)
+    if (ArrayAttr shards = shardsOf(parameter, mesh))
+      parameters.push_back({parameter, shards});
+  return WalkResult::advance();
+}
+
+void Localizer::setTypes() {
   for (auto [parameter, shards] : parameters)
     parameter.setShardsAttr(shards);
   for (auto [value, type] : types)
     value.setType(type);
-  if (program.getBody()
-          .walk([](Operation *op) { return WalkResult(expectEpsilon(op)); })
-          .wasInterrupted())
-    return failure();
+}
+
+void Localizer::moveParts() {
   program.walk([&](Operation *op) {
     if (llvm::is_contained(gradients, op) || llvm::is_contained(gathers, op))
       return;
@@ -465,23 +485,35 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
     makeLocal(sum, cast<StepTensorType>(sum.getX().getType()), mesh);
   for (FirstRankOp term : terms)
     makeLocal(term, cast<StepTensorType>(term.getX().getType()));
+}
+
+void Localizer::dropGradientSums() {
   program.walk([&](GradientOp gradient) { noteSums(gradient, mesh, scatter); });
   for (Operation *sum : gradients) {
     sum->getResult(0).replaceAllUsesWith(sum->getOperand(0));
     sum->erase();
   }
+}
+
+void Localizer::dropGathers() {
   for (Operation *gather : gathers) {
     gather->getOperand(0).getDefiningOp()->setAttr(kGathered,
                                                    gather->getAttr("axes"));
     gather->getResult(0).replaceAllUsesWith(gather->getOperand(0));
     gather->erase();
   }
+}
+
+void Localizer::dropPlacements() {
   program->removeAttr(kArguments);
   program.getBody().walk([](Operation *op) {
     op->removeAttr(kPlacements);
     op->removeAttr(kSharedHeads);
     op->removeAttr(kGradient);
   });
+}
+
+void Localizer::setPayloads() {
   // Rows are a rank's own now.
   auto payload = [&](Value x) {
     return countBytes(cast<StepTensorType>(x.getType()), placementOf(x), mesh);
@@ -500,6 +532,26 @@ static LogicalResult localize(ProgramOp program, MeshOp mesh,
     if (auto sum = dyn_cast<SumGradientsOp>(op))
       sum.setPayload(gradientPayload(sum.getParameter()));
   });
+}
+
+LogicalResult Localizer::run() {
+  if (!program.getTraining())
+    simplifyDecoding(program, mesh);
+  if (failed(note(program, program.getBody().getArguments())) ||
+      program.getBody()
+          .walk([&](Operation *op) { return look(op); })
+          .wasInterrupted())
+    return failure();
+  setTypes();
+  if (program.getBody()
+          .walk([](Operation *op) { return WalkResult(expectEpsilon(op)); })
+          .wasInterrupted())
+    return failure();
+  moveParts();
+  dropGradientSums();
+  dropGathers();
+  dropPlacements();
+  setPayloads();
   return success();
 }
 
@@ -517,7 +569,7 @@ struct Localize : baton::sharding::impl::LocalizeBase<Localize> {
     if (!mesh)
       return;
     for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(localize(program, mesh, scatter)))
+      if (failed(Localizer(program, mesh, scatter).run()))
         return signalPassFailure();
   }
 };

@@ -115,6 +115,14 @@ public:
         .message(direction, tensors, peer, owner.schedule.getAxisAttr(),
                  channel);
   }
+  void bindSaved(const Part &part, const Kept &kept);
+  SmallVector<std::pair<Value, View>> bindKept(const Part &part,
+                                               const Kept &kept);
+  LogicalResult receive(ArrayRef<dist::ReceiveOp> receives, MessagePeer from,
+                        StringRef channel);
+  LogicalResult send(ArrayRef<dist::SendOp> sends, MessagePeer to,
+                     StringRef channel);
+  void sumLosses(Value loss);
   /// Gradients of the stage's parameters, as its other programs leave them.
   SmallVector<std::pair<model::GradientOp, Trainable *>>
   gradientsOf(dist::StageOp op) {
@@ -333,39 +341,61 @@ bool tasks::isPlain(const View &view) {
                                               index, context));
 }
 
-LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
-                                     const Part &part, const Kept &kept) {
-  auto begun = Plan::begin(*this, part.name, number);
-  if (failed(begun))
-    return failure();
-  Plan &program = **begun;
-  Tiler &tiler = program.tiler;
+namespace {
+/// What the ops of a part are beside what is computed.
+struct Traffic {
+  SmallVector<Operation *> computed;
+  SmallVector<dist::ReceiveOp> receives;
+  SmallVector<dist::SendOp> sends;
+
+  explicit Traffic(ArrayRef<Operation *> ops) {
+    for (Operation *op : ops)
+      if (auto receive = dyn_cast<dist::ReceiveOp>(op))
+        receives.push_back(receive);
+      else if (auto send = dyn_cast<dist::SendOp>(op))
+        sends.push_back(send);
+      else
+        computed.push_back(op);
+  }
+};
+} // namespace
+
+/// What other parts' stacks save for those here, or these for them.
+void StagePrograms::Plan::bindSaved(const Part &part, const Kept &kept) {
+  llvm::DenseSet<StringAttr> named;
+  for (Operation *op : part.ops)
+    op->walk([&](Operation *inner) {
+      if (auto save = dyn_cast<model::SaveOp>(inner))
+        named.insert(save.getNameAttr());
+      if (auto from = dyn_cast<model::SavedOp>(inner))
+        named.insert(from.getNameAttr());
+    });
+  for (const auto &[name, save] : kept.saved)
+    if (named.contains(name)) {
+      model::SaveOp op = save;
+      training->saved[name] =
+          keep("kept." + name.str(), op.getX(),
+               op->getParentOfType<model::StackOp>().getRepeat());
+    }
+}
+
+/// Views of values that are kept and that the part has to do with. Returns
+/// those of values that are made here, and have to be there at its end.
+SmallVector<std::pair<Value, View>>
+StagePrograms::Plan::bindKept(const Part &part, const Kept &kept) {
   llvm::SmallPtrSet<Operation *, 32> here(part.ops.begin(), part.ops.end());
   llvm::DenseSet<Value> read;
-  llvm::DenseSet<StringAttr> saved;
   for (Operation *op : part.ops)
     op->walk([&](Operation *inner) {
       read.insert(inner->operand_begin(), inner->operand_end());
-      if (auto save = dyn_cast<model::SaveOp>(inner))
-        saved.insert(save.getNameAttr());
-      if (auto from = dyn_cast<model::SavedOp>(inner))
-        saved.insert(from.getNameAttr());
     });
-  for (const auto &[name, save] : kept.saved)
-    if (saved.contains(name)) {
-      model::SaveOp op = save;
-      program.training->saved[name] =
-          program.keep("kept." + name.str(), op.getX(),
-                       op->getParentOfType<model::StackOp>().getRepeat());
-    }
-  // What is made here, and has to be there.
   SmallVector<std::pair<Value, View>> results;
   for (const auto &[value, name] : kept.values) {
     Operation *maker = Value(value).getDefiningOp();
     bool isMade = here.contains(maker);
     if (!isMade && !read.contains(value))
       continue;
-    View view = program.keep(name, value);
+    View view = keep(name, value);
     if (!isMade || isa<dist::ReceiveOp>(maker))
       tiler.views[value] = view;
     else
@@ -374,38 +404,89 @@ LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
         !isa<dist::ReceiveOp, model::StackOp>(maker))
       tiler.destinations.try_emplace(value, view);
   }
+  return results;
+}
+
+LogicalResult StagePrograms::Plan::receive(ArrayRef<dist::ReceiveOp> receives,
+                                           MessagePeer from,
+                                           StringRef channel) {
+  SmallVector<View> received;
+  for (dist::ReceiveOp receive : receives) {
+    View &view = tiler.views[receive.getResult()];
+    if (!view.buffer)
+      view = plan.transient(
+          plan.uniqueName("received"),
+          cast<model::StepTensorType>(receive.getResult().getType()),
+          receive.getLoc());
+    if (!isPlain(view))
+      return receive.emitOpError()
+             << "cannot be tiled: its rows are not all of one length";
+    received.push_back(view);
+  }
+  if (!received.empty())
+    message(MessageDirection::receive, received, from, channel);
+  return success();
+}
+
+LogicalResult StagePrograms::Plan::send(ArrayRef<dist::SendOp> sends,
+                                        MessagePeer to, StringRef channel) {
+  SmallVector<View> sent;
+  for (dist::SendOp send : sends) {
+    View view = tiler.viewOf(send.getX());
+    if (!isPlain(view)) {
+      View copy =
+          plan.transient(plan.uniqueName("sent"), view.type, send.getLoc());
+      if (!isPlain(copy))
+        return send.emitOpError()
+               << "cannot be tiled: its rows are not all of one length";
+      if (failed(
+              tileCopy(send, plan.uniqueName("send.copy"), view, copy, tiler)))
+        return failure();
+      view = copy;
+    }
+    sent.push_back(view);
+  }
+  if (!sent.empty())
+    message(MessageDirection::send, sent, to, channel);
+  return success();
+}
+
+/// The sum of a microbatch's losses, one a row.
+void StagePrograms::Plan::sumLosses(Value loss) {
+  View sum = slotted("losses", vector(1, kLine), "loss", "microbatch"),
+       rows = tiler.viewOf(loss);
+  sum.buffer.setCarry(event::Carry::renewed);
+  PhaseBuilder phase = plan.phase(plan.uniqueName("loss.sum"), loss.getLoc(),
+                                  {plan.constant(1)}, {1});
+  phase.writes(sum, phase.whole(sum));
+  SmallVector<Attribute> operands = {phase.address(sum, phase.whole(sum)),
+                                     phase.integer(kLine)};
+  appendRead(phase, rows, phase.whole(rows), operands);
+  operands.push_back(phase.count(plan.extent(model::kRows)));
+  phase.call("sum_numbers", operands);
+}
+
+LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
+                                     const Part &part, const Kept &kept) {
+  auto begun = Plan::begin(*this, part.name, number);
+  if (failed(begun))
+    return failure();
+  Plan &program = **begun;
+  Tiler &tiler = program.tiler;
+  program.bindSaved(part, kept);
+  auto results = program.bindKept(part, kept);
 
   bool isForward =
       part.name == dist::stringifyPhaseKind(dist::PhaseKind::forward);
   StringRef channel = isForward ? kActivations : kGradients;
   MessagePeer from = isForward ? MessagePeer::previous : MessagePeer::next,
               to = isForward ? MessagePeer::next : MessagePeer::previous;
-  SmallVector<Operation *> ops;
-  SmallVector<dist::SendOp> sends;
-  SmallVector<View> received, sent;
-  for (Operation *op : part.ops) {
-    if (auto receive = dyn_cast<dist::ReceiveOp>(op)) {
-      View &view = tiler.views[receive.getResult()];
-      if (!view.buffer)
-        view = program.plan.transient(
-            program.plan.uniqueName("received"),
-            cast<model::StepTensorType>(receive.getResult().getType()),
-            op->getLoc());
-      if (!isPlain(view))
-        return receive.emitOpError()
-               << "cannot be tiled: its rows are not all of one length";
-      received.push_back(view);
-    } else if (auto send = dyn_cast<dist::SendOp>(op)) {
-      sends.push_back(send);
-    } else {
-      ops.push_back(op);
-    }
-  }
-  if (!received.empty())
-    program.message(MessageDirection::receive, received, from, channel);
-  tiler.sums->begin(ops);
-  program.training->rankSums->gatherParameters(ops);
-  if (failed(tileOps(ops, tiler)))
+  Traffic traffic(part.ops);
+  if (failed(program.receive(traffic.receives, from, channel)))
+    return failure();
+  tiler.sums->begin(traffic.computed);
+  program.training->rankSums->gatherParameters(traffic.computed);
+  if (failed(tileOps(traffic.computed, tiler)))
     return failure();
   // What stacks share, and what stands outside of them.
   for (int times = 0; times < 2; ++times)
@@ -415,39 +496,10 @@ LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
       if (failed(tileCopy(value.getDefiningOp(),
                           program.plan.uniqueName("keep"), made, view, tiler)))
         return failure();
-  for (dist::SendOp send : sends) {
-    View view = tiler.viewOf(send.getX());
-    if (!isPlain(view)) {
-      View copy = program.plan.transient(program.plan.uniqueName("sent"),
-                                         view.type, send.getLoc());
-      if (!isPlain(copy))
-        return send.emitOpError()
-               << "cannot be tiled: its rows are not all of one length";
-      if (failed(tileCopy(send, program.plan.uniqueName("send.copy"), view,
-                          copy, tiler)))
-        return failure();
-      view = copy;
-    }
-    sent.push_back(view);
-  }
-  if (!sent.empty())
-    program.message(MessageDirection::send, sent, to, channel);
-  if (isForward && stage.getNumResults()) {
-    Value loss = stage.getBody().front().getTerminator()->getOperand(0);
-    View sum = program.slotted("losses", program.vector(1, kLine), "loss",
-                               "microbatch"),
-         rows = tiler.viewOf(loss);
-    sum.buffer.setCarry(event::Carry::renewed);
-    PhaseBuilder phase =
-        program.plan.phase(program.plan.uniqueName("loss.sum"), loss.getLoc(),
-                           {program.plan.constant(1)}, {1});
-    phase.writes(sum, phase.whole(sum));
-    SmallVector<Attribute> operands = {phase.address(sum, phase.whole(sum)),
-                                       phase.integer(kLine)};
-    appendRead(phase, rows, phase.whole(rows), operands);
-    operands.push_back(phase.count(program.plan.extent(model::kRows)));
-    phase.call("sum_numbers", operands);
-  }
+  if (failed(program.send(traffic.sends, to, channel)))
+    return failure();
+  if (isForward && stage.getNumResults())
+    program.sumLosses(stage.getBody().front().getTerminator()->getOperand(0));
   program.training->advance(program.summary, program.location());
   return program.end();
 }

@@ -274,9 +274,7 @@ uint64_t peak_resident_bytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-} // namespace
-
-void bench_command(const Metadata &metadata, const BenchOptions &options) {
+void check_request(const Metadata &metadata, const BenchOptions &options) {
   if (options.prefill > metadata.max_seq ||
       options.decode > metadata.max_seq - options.prefill)
     throw Error("bench: --prefill " + std::to_string(options.prefill) +
@@ -288,13 +286,43 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
                 "start it without mpirun");
   if (options.ranks)
     check_ranks(Mesh::parse(metadata.json), options);
+}
+
+/// What the machine can do. Its limits change with its neighbours' load: they
+/// are measured between the program's runs as well, and the best counts.
+struct MachineLimits {
+  double bandwidth = 0, arithmetic = 0;
+
+  void measure(unsigned workers, std::span<const std::byte> memory) {
+    bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
+    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
+  }
+};
+
+struct Measurements {
+  bool on_device = false;
+  unsigned workers = 0;
+  uint64_t peak_bytes = 0, weights_bytes = 0;
+  Speed speed;
+  UndisturbedTimes layers;
+  /// Of the host, if it is what computes.
+  MachineLimits machine;
+  std::string verdict;
+  std::optional<PhaseTimes> profile;
+};
+
+Measurements measure_all(const Metadata &metadata,
+                         const BenchOptions &options) {
   const DecodeRanks ranks(metadata, options);
-  bool on_device = !metadata.device.is_null();
+  Measurements measured;
+  measured.on_device = !metadata.device.is_null();
   unsigned cores = chosen_workers(options.run);
   uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   RankParameters parameters = options.run.weights
                                   ? ranks.load_weights(options.run)
                                   : ranks.random_weights(cores);
+  for (const Parameters &rank : parameters)
+    measured.weights_bytes += rank.resident_bytes();
 
   auto note = [&](const char *what) {
     if (!options.run.quiet)
@@ -305,37 +333,33 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   std::unique_ptr<Execution> made = ranks.make_execution(
       parameters, options.run, program_workers(options.run, metadata));
   Execution &execution = *made;
-  unsigned workers = execution.workers();
+  measured.workers = execution.workers();
   note("measuring the program");
-  // The machine's limits change with its neighbours' load: measured between the
-  // program's runs as well, the best counts.
-  double bandwidth = 0, arithmetic = 0;
-  auto measure_machine = [&](std::span<const std::byte> memory) {
-    if (on_device)
-      return;
-    bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
-    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
+  std::span<const std::byte> memory = parameters.front().packed();
+  auto measure_machine = [&] {
+    if (!measured.on_device)
+      measured.machine.measure(measured.workers, memory);
   };
-  Speed speed = measure(execution, request, options.repeat, [&] {
-    if (can_measure_bandwidth(parameters.front().packed()))
-      measure_machine(parameters.front().packed());
-  });
+  auto measure_machine_between = [&] {
+    if (can_measure_bandwidth(memory))
+      measure_machine();
+  };
+  measured.speed =
+      measure(execution, request, options.repeat, measure_machine_between);
   // Before memory is taken for anything that is not the program's.
-  uint64_t peak_bytes = peak_resident_bytes();
+  measured.peak_bytes = peak_resident_bytes();
 
   note("timing layers");
-  UndisturbedTimes layers =
+  measured.layers =
       undisturbed_times(traced_run(execution, request),
                         segments_of_phases(metadata), request.prompt.size());
-  if (can_measure_bandwidth(parameters.front().packed()))
-    measure_machine(parameters.front().packed());
+  measure_machine_between();
 
   note("comparing with one worker");
-  std::unique_ptr<Execution> made_single =
+  std::unique_ptr<Execution> single =
       ranks.make_execution(parameters, options.run, 1);
-  Execution &single = *made_single;
-  std::string judged =
-      verdict(execution, single,
+  measured.verdict =
+      verdict(execution, *single,
               bench_request(metadata, std::min<uint64_t>(options.prefill, 32),
                             std::min<uint64_t>(options.decode, 8), chunk));
   if (options.run.trace) {
@@ -346,123 +370,163 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
     execution.run(generation);
     trace.publish();
   }
-  std::optional<PhaseTimes> profile;
   if (options.profile) {
     note("timing phases");
-    profile = measure_phases(metadata, execution, single, request);
+    measured.profile = measure_phases(metadata, execution, *single, request);
   }
-
   note("measuring the machine");
-  measure_machine(parameters.front().packed());
-  // A program by hand may not say when its tasks ran.
-  auto rate = [](double tokens, double seconds) -> std::optional<double> {
-    return seconds > 0 ? std::optional(tokens / seconds) : std::nullopt;
-  };
-  auto prefill_by_layers = rate(double(options.prefill), layers.prefill);
-  auto decode_by_layers = rate(1, layers.decode);
-  auto bandwidth_fraction = [&](std::optional<double> tokens_per_second,
-                                double positions) -> std::optional<double> {
-    if (!metadata.costs || !tokens_per_second || on_device)
-      return std::nullopt;
-    return *tokens_per_second *
-           (metadata.costs->weight_bytes_per_token +
-            metadata.costs->kv_bytes_per_position * positions) /
-           bandwidth;
-  };
-  auto arithmetic_fraction =
-      [&](std::optional<double> tokens_per_second) -> std::optional<double> {
-    if (!metadata.costs || !tokens_per_second || on_device)
-      return std::nullopt;
-    return *tokens_per_second * metadata.costs->prompt_flops(options.prefill) /
-           double(options.prefill) / arithmetic;
-  };
-  auto decode_fraction = bandwidth_fraction(speed.decode_tokens_per_second,
-                                            speed.decode_positions);
-  auto prefill_fraction = arithmetic_fraction(speed.prefill_tokens_per_second);
-  auto decode_fraction_by_layers =
-      bandwidth_fraction(decode_by_layers, layers.decode_positions);
-  auto prefill_fraction_by_layers = arithmetic_fraction(prefill_by_layers);
+  measure_machine();
+  return measured;
+}
 
-  if (options.json) {
-    auto optional_json = [](const std::optional<double> &value) {
-      return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+/// A rate, and the fraction of what the machine can do; nothing where no task
+/// was timed, or no limit is known.
+struct Rate {
+  std::optional<double> tokens_per_second, fraction;
+};
+
+/// What is shown of prefill and of decode: as measured, and as it would be if
+/// no layer was disturbed.
+struct Rates {
+  Rate prefill, prefill_by_layers, decode, decode_by_layers;
+
+  Rates(const Metadata &metadata, const BenchOptions &options,
+        const Measurements &measured) {
+    const Speed &speed = measured.speed;
+    const UndisturbedTimes &layers = measured.layers;
+    prefill.tokens_per_second = speed.prefill_tokens_per_second;
+    decode.tokens_per_second = speed.decode_tokens_per_second;
+    // A program by hand may not say when its tasks ran.
+    if (layers.prefill > 0)
+      prefill_by_layers.tokens_per_second =
+          double(options.prefill) / layers.prefill;
+    if (layers.decode > 0)
+      decode_by_layers.tokens_per_second = 1 / layers.decode;
+    if (!metadata.costs || measured.on_device)
+      return;
+    const Costs &costs = *metadata.costs;
+    auto limit = [](Rate &rate, double cost_per_token, double most) {
+      if (rate.tokens_per_second)
+        rate.fraction = *rate.tokens_per_second * cost_per_token / most;
     };
-    nlohmann::ordered_json result;
-    result["prefill_tokens_per_s"] = speed.prefill_tokens_per_second;
-    result["decode_tokens_per_s"] = speed.decode_tokens_per_second;
-    result["read_bandwidth_fraction"] = optional_json(decode_fraction);
-    result["fma_fraction"] = optional_json(prefill_fraction);
-    result["peak_bytes"] = peak_bytes;
-    result["workers"] = workers;
-    result["prefill"] = options.prefill;
-    result["decode"] = options.decode;
-    result["decode_mean_tokens_per_s"] = speed.decode_mean_tokens_per_second;
-    result["runs"] = speed.runs;
-    result["decode_window"] = speed.window;
-    result["prefill_by_layers_tokens_per_s"] = optional_json(prefill_by_layers);
-    result["decode_by_layers_tokens_per_s"] = optional_json(decode_by_layers);
-    result["read_bandwidth_fraction_by_layers"] =
-        optional_json(decode_fraction_by_layers);
-    result["fma_fraction_by_layers"] =
-        optional_json(prefill_fraction_by_layers);
-    auto limit = [&](double rate) {
-      return optional_json(on_device ? std::nullopt : std::optional(rate));
+    const double bandwidth = measured.machine.bandwidth;
+    auto bytes = [&](double positions) {
+      return costs.weight_bytes_per_token +
+             costs.kv_bytes_per_position * positions;
     };
-    result["read_bandwidth"] = limit(bandwidth);
-    result["fma_peak"] = limit(arithmetic);
-    uint64_t weights = 0;
-    for (const Parameters &rank : parameters)
-      weights += rank.resident_bytes();
-    result["weights_bytes"] = weights;
-    result["prefill_seconds"] = speed.prefill_seconds;
-    result["decode_seconds"] = speed.decode_seconds;
-    result["verdict"] = judged;
-    if (profile)
-      result["profile"] = profile_json(metadata, *profile);
-    print(result.dump() + "\n");
-    return;
+    limit(decode, bytes(speed.decode_positions), bandwidth);
+    limit(decode_by_layers, bytes(layers.decode_positions), bandwidth);
+    const double flops =
+        costs.prompt_flops(options.prefill) / double(options.prefill);
+    limit(prefill, flops, measured.machine.arithmetic);
+    limit(prefill_by_layers, flops, measured.machine.arithmetic);
   }
+};
 
-  std::string runs = std::to_string(speed.runs);
-  auto of_peak = [](std::optional<double> fraction) {
-    return fraction ? percent_text(*fraction) + " of multiply-add peak" : "";
+nlohmann::ordered_json result_json(const Metadata &metadata,
+                                   const BenchOptions &options,
+                                   const Measurements &measured) {
+  const Rates rates(metadata, options, measured);
+  const Speed &speed = measured.speed;
+  auto optional_json = [](const std::optional<double> &value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
   };
-  auto of_bandwidth = [](std::optional<double> fraction) {
-    return fraction ? percent_text(*fraction) + " of read bandwidth" +
-                          // More than memory delivers comes from the caches.
-                          (*fraction > 1 ? ", from caches" : "")
-                    : "";
+  auto limit = [&](double rate) {
+    return optional_json(measured.on_device ? std::nullopt
+                                            : std::optional(rate));
+  };
+  nlohmann::ordered_json result;
+  result["prefill_tokens_per_s"] = speed.prefill_tokens_per_second;
+  result["decode_tokens_per_s"] = speed.decode_tokens_per_second;
+  result["read_bandwidth_fraction"] = optional_json(rates.decode.fraction);
+  result["fma_fraction"] = optional_json(rates.prefill.fraction);
+  result["peak_bytes"] = measured.peak_bytes;
+  result["workers"] = measured.workers;
+  result["prefill"] = options.prefill;
+  result["decode"] = options.decode;
+  result["decode_mean_tokens_per_s"] = speed.decode_mean_tokens_per_second;
+  result["runs"] = speed.runs;
+  result["decode_window"] = speed.window;
+  result["prefill_by_layers_tokens_per_s"] =
+      optional_json(rates.prefill_by_layers.tokens_per_second);
+  result["decode_by_layers_tokens_per_s"] =
+      optional_json(rates.decode_by_layers.tokens_per_second);
+  result["read_bandwidth_fraction_by_layers"] =
+      optional_json(rates.decode_by_layers.fraction);
+  result["fma_fraction_by_layers"] =
+      optional_json(rates.prefill_by_layers.fraction);
+  result["read_bandwidth"] = limit(measured.machine.bandwidth);
+  result["fma_peak"] = limit(measured.machine.arithmetic);
+  result["weights_bytes"] = measured.weights_bytes;
+  result["prefill_seconds"] = speed.prefill_seconds;
+  result["decode_seconds"] = speed.decode_seconds;
+  result["verdict"] = measured.verdict;
+  if (measured.profile)
+    result["profile"] = profile_json(metadata, *measured.profile);
+  return result;
+}
+
+std::string result_text(const Metadata &metadata, const BenchOptions &options,
+                        const Measurements &measured) {
+  const Rates rates(metadata, options, measured);
+  const Speed &speed = measured.speed;
+  std::string runs = std::to_string(speed.runs);
+  auto of_peak = [](const Rate &rate) {
+    return rate.fraction
+               ? percent_text(*rate.fraction) + " of multiply-add peak"
+               : "";
+  };
+  auto of_bandwidth = [](const Rate &rate) {
+    return rate.fraction
+               ? percent_text(*rate.fraction) + " of read bandwidth" +
+                     // More than memory delivers comes from the caches.
+                     (*rate.fraction > 1 ? ", from caches" : "")
+               : "";
+  };
+  auto per_second = [](double tokens) {
+    return fixed_text(tokens, 1) + " tokens/s";
   };
   Table table;
-  auto add_by_layers = [&](std::optional<double> tokens_per_second,
-                           const std::string &fraction) {
-    if (tokens_per_second)
-      table.add({"", fixed_text(*tokens_per_second, 1) + " tokens/s", fraction,
+  auto add_by_layers = [&](const Rate &rate, const std::string &fraction) {
+    if (rate.tokens_per_second)
+      table.add({"", per_second(*rate.tokens_per_second), fraction,
                  "if all layers ran as the fastest tenth of them"});
   };
-  table.add({"prefill",
-             fixed_text(speed.prefill_tokens_per_second, 1) + " tokens/s",
-             of_peak(prefill_fraction),
+  table.add({"prefill", per_second(speed.prefill_tokens_per_second),
+             of_peak(rates.prefill),
              "best of " + runs + " runs of " + std::to_string(options.prefill) +
                  " tokens"});
-  add_by_layers(prefill_by_layers, of_peak(prefill_fraction_by_layers));
-  table.add(
-      {"decode", fixed_text(speed.decode_tokens_per_second, 1) + " tokens/s",
-       of_bandwidth(decode_fraction),
-       "best window of " + std::to_string(speed.window) + " tokens in " + runs +
-           " runs of " + std::to_string(options.decode) + "; mean " +
-           fixed_text(speed.decode_mean_tokens_per_second, 1) + " tokens/s"});
-  add_by_layers(decode_by_layers, of_bandwidth(decode_fraction_by_layers));
-  if (!on_device)
-    table.add({"machine", fixed_text(arithmetic / 1e9, 1) + " GFLOP/s",
-               fixed_text(bandwidth / 1e9, 1) + " GB/s read",
+  add_by_layers(rates.prefill_by_layers, of_peak(rates.prefill_by_layers));
+  table.add({"decode", per_second(speed.decode_tokens_per_second),
+             of_bandwidth(rates.decode),
+             "best window of " + std::to_string(speed.window) + " tokens in " +
+                 runs + " runs of " + std::to_string(options.decode) +
+                 "; mean " + per_second(speed.decode_mean_tokens_per_second)});
+  add_by_layers(rates.decode_by_layers, of_bandwidth(rates.decode_by_layers));
+  if (!measured.on_device)
+    table.add({"machine",
+               fixed_text(measured.machine.arithmetic / 1e9, 1) + " GFLOP/s",
+               fixed_text(measured.machine.bandwidth / 1e9, 1) + " GB/s read",
                "best windows, between the runs"});
-  table.add({"memory", bytes_text(double(peak_bytes)), "peak", ""});
-  table.add({"workers", std::to_string(workers), "", ""});
-  table.add({"verdict", judged, "", ""});
-  print(table.text(0));
-  if (profile)
-    print(profile_text(metadata, *profile, on_device ? workers : 1));
+  table.add({"memory", bytes_text(double(measured.peak_bytes)), "peak", ""});
+  table.add({"workers", std::to_string(measured.workers), "", ""});
+  table.add({"verdict", measured.verdict, "", ""});
+  return table.text(0);
+}
+
+} // namespace
+
+void bench_command(const Metadata &metadata, const BenchOptions &options) {
+  check_request(metadata, options);
+  Measurements measured = measure_all(metadata, options);
+  if (options.json) {
+    print(result_json(metadata, options, measured).dump() + "\n");
+    return;
+  }
+  print(result_text(metadata, options, measured));
+  if (measured.profile)
+    print(profile_text(metadata, *measured.profile,
+                       measured.on_device ? measured.workers : 1));
 }
 
 } // namespace baton

@@ -117,8 +117,17 @@ void add_rank_options(CLI::App &command, RankOptions &options) {
   command.add_option("--rank-fault", options.rank_fault)->group("");
 }
 
-void add_train_options(CLI::App &command, TrainOptions &options,
-                       const std::string &program) {
+/// An option whose help says what it is without.
+template <typename Value>
+CLI::Option *add_number(CLI::App &command, const char *flag, Value &value,
+                        const char *type, const char *text) {
+  return command.add_option(flag, value, text)
+      ->type_name(type)
+      ->capture_default_str();
+}
+
+/// What a run begins with, what it reads, and where it ends.
+void add_training_ends(CLI::App &command, TrainOptions &options) {
   command
       .add_option("--weights", options.run.weights,
                   "The folder with the weights to begin with")
@@ -147,13 +156,12 @@ void add_train_options(CLI::App &command, TrainOptions &options,
                   "Where checkpoints and the loss curve go")
       ->type_name("DIR")
       ->required();
-  auto number = [&](const char *flag, auto &value, const char *type,
-                    const char *text) {
-    return command.add_option(flag, value, text)
-        ->type_name(type)
-        ->capture_default_str();
-  };
-  number("--batch", options.batch, "B", "Sequences of a microbatch")
+}
+
+/// What a step consists of.
+void add_step_sizes(CLI::App &command, TrainOptions &options) {
+  add_number(command, "--batch", options.batch, "B",
+             "Sequences of a microbatch")
       ->check(whole(1));
   command
       .add_option("--seq", options.sequence,
@@ -161,18 +169,24 @@ void add_train_options(CLI::App &command, TrainOptions &options,
                   "at most 256)")
       ->type_name("T")
       ->check(whole(1));
-  number("--accumulate", options.accumulate, "A", "Microbatches of a step")
+  add_number(command, "--accumulate", options.accumulate, "A",
+             "Microbatches of a step")
       ->check(whole(1));
-  number("--lr", options.learning_rate, "X", "The largest learning rate")
+}
+
+void add_optimizer_options(CLI::App &command, TrainOptions &options) {
+  add_number(command, "--lr", options.learning_rate, "X",
+             "The largest learning rate")
       ->check(positive());
-  number("--lr-schedule", options.schedule, "NAME",
-         "How it falls: constant, linear, cosine");
+  add_number(command, "--lr-schedule", options.schedule, "NAME",
+             "How it falls: constant, linear, cosine");
   command
       .add_option("--final-fraction", options.final_fraction,
                   "What it falls to, as a fraction of the largest (default: "
                   "0.1 of cosine, 0 of linear)")
       ->type_name("X");
-  number("--warmup", options.warm_up, "N", "Steps until it is reached")
+  add_number(command, "--warmup", options.warm_up, "N",
+             "Steps until it is reached")
       ->check(whole());
   command
       .add_option("--set", options.numbers,
@@ -188,20 +202,26 @@ void add_train_options(CLI::App &command, TrainOptions &options,
           },
           "As --set weight_decay=X")
       ->type_name("X");
-  number("--clip", options.clip, "X", "Largest norm of the gradients; 0: any");
+  add_number(command, "--clip", options.clip, "X",
+             "Largest norm of the gradients; 0: any");
   command
       .add_option("--loss-scale", options.loss_scale,
                   "Of programs compiled with --dtype=f16: what losses are "
                   "multiplied by at first, a power of two; halved whenever a "
                   "gradient is infinite (default: 65536)")
       ->type_name("X");
+}
+
+/// What comes of a run besides its last weights.
+void add_training_results(CLI::App &command, TrainOptions &options) {
   command
       .add_option("--save-every", options.save_every,
                   "Steps from one checkpoint to the next (default: only one, "
                   "at the end)")
       ->type_name("N")
       ->check(whole());
-  number("--keep", options.keep, "K", "Checkpoints that stay; 0: all")
+  add_number(command, "--keep", options.keep, "K",
+             "Checkpoints that stay; 0: all")
       ->check(whole());
   command
       .add_option("--seed", options.seed,
@@ -209,8 +229,8 @@ void add_train_options(CLI::App &command, TrainOptions &options,
                   "that is resumed)")
       ->type_name("S")
       ->check(whole());
-  number("--validation-fraction", options.validation_fraction, "X",
-         "Of the sequences, set aside");
+  add_number(command, "--validation-fraction", options.validation_fraction, "X",
+             "Of the sequences, set aside");
   command
       .add_option("--validate-every", options.validate_every,
                   "Steps from one measurement of the validation loss to the "
@@ -222,6 +242,10 @@ void add_train_options(CLI::App &command, TrainOptions &options,
                   "Also write the gradients of the last step, under the "
                   "names of their parameters")
       ->type_name("OUT.safetensors");
+}
+
+/// How a run runs.
+void add_training_run(CLI::App &command, TrainOptions &options) {
   add_memory_check(command, options.run);
   command.add_flag("--resume", options.resume,
                    "Go on from the newest intact checkpoint in --out, which "
@@ -250,6 +274,15 @@ void add_train_options(CLI::App &command, TrainOptions &options,
       "--json", options.json,
       "One JSON object a step, as always, and at the end, of several "
       "ranks, one about what they have exchanged");
+}
+
+void add_train_options(CLI::App &command, TrainOptions &options,
+                       const std::string &program) {
+  add_training_ends(command, options);
+  add_step_sizes(command, options);
+  add_optimizer_options(command, options);
+  add_training_results(command, options);
+  add_training_run(command, options);
   command.footer("Examples:\n  " + program +
                  " train --weights DIR --data texts --steps 100 --out run\n  " +
                  program +
@@ -282,7 +315,227 @@ std::vector<std::string> split_empty_values(int argc, char **argv) {
   return arguments;
 }
 
-int run(int argc, char **argv, std::string_view metadata_text) {
+/// How tokens are drawn. Returns what completes and checks that, once the
+/// command line is read.
+std::function<void()> add_sampling(CLI::App &command,
+                                   SamplingOptions &sampling) {
+  CLI::Option *temperature =
+      command
+          .add_option("--temperature", sampling.temperature,
+                      "Sample from softmax(logits / T); 0, the default, takes "
+                      "the most likely token")
+          ->type_name("T");
+  CLI::Option *top_k =
+      command
+          .add_option("--top-k", sampling.top_k,
+                      "Sample from the K most likely tokens only; implies "
+                      "--temperature 1")
+          ->type_name("K")
+          ->check(whole(1));
+  CLI::Option *top_p =
+      command
+          .add_option("--top-p", sampling.top_p,
+                      "Sample from the most likely tokens that together reach "
+                      "probability P; implies --temperature 1")
+          ->type_name("P");
+  command
+      .add_option("--seed", sampling.seed,
+                  "The same seed samples the same tokens (default 0)")
+      ->check(whole())
+      ->type_name("S");
+  return [=, &sampling] {
+    if (!std::isfinite(sampling.temperature) || sampling.temperature < 0)
+      throw Error("--temperature: expected a number that is not negative");
+    if (!(sampling.top_p > 0 && sampling.top_p <= 1))
+      throw Error("--top-p: expected a probability above 0 and at most 1");
+    if (temperature->count() == 0 && top_k->count() + top_p->count() > 0)
+      sampling.temperature = 1;
+  };
+}
+
+/// Returns what completes them, once the command line is read.
+std::function<void()> add_generate_options(CLI::App &command,
+                                           GenerateOptions &options,
+                                           const std::string &program) {
+  add_run_options(command, options.run, "The checkpoint's folder");
+  add_rank_options(command, options);
+  add_memory_check(command, options.run);
+  command.add_option("--prompt", options.prompt, "The text to continue")
+      ->type_name("TEXT");
+  command
+      .add_option("--tokens", options.tokens,
+                  "The token ids to continue, instead of a text")
+      ->type_name("1,2,3");
+  command
+      .add_option("--max-new-tokens", options.max_new_tokens,
+                  "Stop after this many tokens, if the text does not end "
+                  "before")
+      ->type_name("N")
+      ->required()
+      ->check(whole(1));
+  std::function<void()> complete = add_sampling(command, options.sampling);
+  command.add_flag("--json", options.json,
+                   "Print one JSON object at the end instead of the text");
+  command.footer(
+      "The text is printed as it is generated. Without a tokenizer.json in "
+      "the folder, or with one\nthat is not supported, --tokens prints token "
+      "ids.\n\nExamples:\n  " +
+      program +
+      " generate --weights DIR --prompt \"Once upon a time\" "
+      "--max-new-tokens 64\n  " +
+      program +
+      " generate --weights DIR --prompt Hello --max-new-tokens 64 "
+      "--temperature 0.8 --top-p 0.95 --seed 7\n  " +
+      program +
+      " generate --weights DIR --tokens 1,2,3 --max-new-tokens 8 --json");
+  return complete;
+}
+
+void add_logits_options(CLI::App &command, LogitsOptions &options,
+                        const std::string &program) {
+  add_run_options(command, options.run, "The checkpoint's folder");
+  add_rank_options(command, options);
+  add_memory_check(command, options.run);
+  command.add_option("--tokens", options.tokens, "The text's token ids")
+      ->type_name("1,2,3")
+      ->required();
+  command
+      .add_option("--out", options.out,
+                  "The array to write: float32 [tokens, vocabulary]")
+      ->type_name("LOGITS.npy")
+      ->required();
+  command
+      .add_option("--dump", options.dump,
+                  "Also write every value that the program computes, one "
+                  ".npy each and an index.json in program order; runs one "
+                  "worker")
+      ->type_name("DIR");
+  command.footer("Examples:\n  " + program +
+                 " logits --weights DIR --tokens 1,2,3 --out logits.npy\n  " +
+                 program +
+                 " logits --weights DIR --tokens 1,2,3 --out logits.npy "
+                 "--dump values");
+}
+
+void add_bench_options(CLI::App &command, BenchOptions &options,
+                       const std::string &program) {
+  add_run_options(command, options.run,
+                  "The checkpoint's folder (default: random weights)");
+  command.add_option("--prefill", options.prefill, "Tokens of the prompt")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole(1));
+  command.add_option("--decode", options.decode, "Tokens decoded after it")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole(1));
+  command
+      .add_option("--repeat", options.repeat,
+                  "Runs that are measured, each from an empty context "
+                  "(default: up to 8 in 15 seconds)")
+      ->type_name("N")
+      ->check(whole(1));
+  command.add_flag("--profile", options.profile,
+                   "Also show where the time goes, phase by phase, in a run "
+                   "with one worker; on a device, with all workers, from a "
+                   "trace");
+  command.add_flag("--json", options.json, "Print one JSON object");
+  command.footer("Examples:\n  " + program + " bench\n  " + program +
+                 " bench --weights DIR --prefill 128 --decode 32 "
+                 "--workers 4 --json\n  " +
+                 program + " bench --profile");
+}
+
+/// A program's commands, the options of each, and the one that is named.
+class Commands {
+public:
+  Commands(const Metadata &metadata, CLI::App &application,
+           const std::string &program)
+      : metadata(metadata), application(application) {
+    CLI::App *generating =
+        application.add_subcommand("generate", "Continue a text");
+    std::function<void()> complete =
+        add_generate_options(*generating, generate, program);
+    generating->callback([this, complete] {
+      command = [this, complete] {
+        complete();
+        generate_command(this->metadata, generate);
+      };
+    });
+    CLI::App *scoring = application.add_subcommand(
+        "logits", "Write the logits at every position of a text");
+    add_logits_options(*scoring, logits, program);
+    scoring->callback([this] {
+      command = [this] { logits_command(this->metadata, logits); };
+    });
+    CLI::App *measuring = application.add_subcommand(
+        "bench", "Measure speed, against what this machine can do");
+    add_bench_options(*measuring, bench, program);
+    measuring->callback(
+        [this] { command = [this] { bench_command(this->metadata, bench); }; });
+    describing = application.add_subcommand(
+        "info", "Say what this program is, needs, and is proved to do");
+    describing->add_flag("--json", info.json, "Print one JSON object");
+    describing->callback(
+        [this] { command = [this] { info_command(this->metadata, info); }; });
+    training = application.add_subcommand(
+        "train", "Train the model; of programs compiled with --mode=train");
+    add_train_options(*training, train, program);
+    training->callback(
+        [this] { command = [this] { train_command(this->metadata, train); }; });
+  }
+  Commands(const Commands &) = delete;
+
+  /// Runs the one that the command line, which was read, names. Throws Error
+  /// when there is none, or one that the program is not for.
+  void run() const {
+    bool trains = metadata.json.value("training", nlohmann::json()).is_object();
+    if (!command)
+      throw Error(
+          std::string("name a command: ") +
+          (trains ? "train or info" : "generate, logits, bench or info") +
+          "; try " + application.get_name() + " --help");
+    for (CLI::App *named : application.get_subcommands())
+      if (named != describing && trains != (named == training))
+        throw Error(named->get_name() + ": this program " +
+                    (trains ? "trains; compile one with --mode=decode"
+                            : "decodes; compile one with --mode=train"));
+    command();
+  }
+
+private:
+  const Metadata &metadata;
+  CLI::App &application;
+  GenerateOptions generate;
+  LogitsOptions logits;
+  BenchOptions bench;
+  InfoOptions info;
+  TrainOptions train;
+  CLI::App *describing, *training;
+  std::function<void()> command;
+};
+
+/// False when help was asked for, which is printed then.
+bool parse(CLI::App &application, std::vector<std::string> arguments) {
+  const std::string program = application.get_name();
+  try {
+    // CLI11 takes them last one first.
+    std::reverse(arguments.begin(), arguments.end());
+    application.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp &) {
+    // The help of the command that was named.
+    CLI::App *named = &application;
+    for (CLI::App *parsed : application.get_subcommands())
+      named = parsed;
+    print(named->help(named == &application ? "" : program));
+    return false;
+  } catch (const CLI::ParseError &failure) {
+    throw Error(one_line(failure.what()) + "; try " + program + " --help");
+  }
+  return true;
+}
+
+void run(int argc, char **argv, std::string_view metadata_text) {
   Metadata metadata = Metadata::parse(metadata_text);
   std::string program =
       argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "program";
@@ -297,178 +550,9 @@ int run(int argc, char **argv, std::string_view metadata_text) {
       program + " bench --prefill 512 --decode 64\n  " + program + " info\n\n" +
       program + " COMMAND --help says more about each.");
   application.require_subcommand(0, 1);
-  std::function<void()> command;
-
-  GenerateOptions generate;
-  CLI::App *generating =
-      application.add_subcommand("generate", "Continue a text");
-  add_run_options(*generating, generate.run, "The checkpoint's folder");
-  add_rank_options(*generating, generate);
-  add_memory_check(*generating, generate.run);
-  generating->add_option("--prompt", generate.prompt, "The text to continue")
-      ->type_name("TEXT");
-  generating
-      ->add_option("--tokens", generate.tokens,
-                   "The token ids to continue, instead of a text")
-      ->type_name("1,2,3");
-  generating
-      ->add_option("--max-new-tokens", generate.max_new_tokens,
-                   "Stop after this many tokens, if the text does not end "
-                   "before")
-      ->type_name("N")
-      ->required()
-      ->check(whole(1));
-  CLI::Option *temperature =
-      generating
-          ->add_option("--temperature", generate.sampling.temperature,
-                       "Sample from softmax(logits / T); 0, the default, takes "
-                       "the most likely token")
-          ->type_name("T");
-  CLI::Option *top_k =
-      generating
-          ->add_option("--top-k", generate.sampling.top_k,
-                       "Sample from the K most likely tokens only; implies "
-                       "--temperature 1")
-          ->type_name("K")
-          ->check(whole(1));
-  CLI::Option *top_p =
-      generating
-          ->add_option("--top-p", generate.sampling.top_p,
-                       "Sample from the most likely tokens that together reach "
-                       "probability P; implies --temperature 1")
-          ->type_name("P");
-  generating
-      ->add_option("--seed", generate.sampling.seed,
-                   "The same seed samples the same tokens (default 0)")
-      ->check(whole())
-      ->type_name("S");
-  generating->add_flag("--json", generate.json,
-                       "Print one JSON object at the end instead of the text");
-  generating->footer(
-      "The text is printed as it is generated. Without a tokenizer.json in "
-      "the folder, or with one\nthat is not supported, --tokens prints token "
-      "ids.\n\nExamples:\n  " +
-      program +
-      " generate --weights DIR --prompt \"Once upon a time\" "
-      "--max-new-tokens 64\n  " +
-      program +
-      " generate --weights DIR --prompt Hello --max-new-tokens 64 "
-      "--temperature 0.8 --top-p 0.95 --seed 7\n  " +
-      program +
-      " generate --weights DIR --tokens 1,2,3 --max-new-tokens 8 --json");
-  generating->callback([&] {
-    command = [&] {
-      SamplingOptions &sampling = generate.sampling;
-      if (!std::isfinite(sampling.temperature) || sampling.temperature < 0)
-        throw Error("--temperature: expected a number that is not negative");
-      if (!(sampling.top_p > 0 && sampling.top_p <= 1))
-        throw Error("--top-p: expected a probability above 0 and at most 1");
-      if (temperature->count() == 0 && top_k->count() + top_p->count() > 0)
-        sampling.temperature = 1;
-      generate_command(metadata, generate);
-    };
-  });
-
-  LogitsOptions logits;
-  CLI::App *scoring = application.add_subcommand(
-      "logits", "Write the logits at every position of a text");
-  add_run_options(*scoring, logits.run, "The checkpoint's folder");
-  add_rank_options(*scoring, logits);
-  add_memory_check(*scoring, logits.run);
-  scoring->add_option("--tokens", logits.tokens, "The text's token ids")
-      ->type_name("1,2,3")
-      ->required();
-  scoring
-      ->add_option("--out", logits.out,
-                   "The array to write: float32 [tokens, vocabulary]")
-      ->type_name("LOGITS.npy")
-      ->required();
-  scoring
-      ->add_option("--dump", logits.dump,
-                   "Also write every value that the program computes, one "
-                   ".npy each and an index.json in program order; runs one "
-                   "worker")
-      ->type_name("DIR");
-  scoring->footer("Examples:\n  " + program +
-                  " logits --weights DIR --tokens 1,2,3 --out logits.npy\n  " +
-                  program +
-                  " logits --weights DIR --tokens 1,2,3 --out logits.npy "
-                  "--dump values");
-  scoring->callback(
-      [&] { command = [&] { logits_command(metadata, logits); }; });
-
-  BenchOptions bench;
-  CLI::App *measuring = application.add_subcommand(
-      "bench", "Measure speed, against what this machine can do");
-  add_run_options(*measuring, bench.run,
-                  "The checkpoint's folder (default: random weights)");
-  measuring->add_option("--prefill", bench.prefill, "Tokens of the prompt")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(whole(1));
-  measuring->add_option("--decode", bench.decode, "Tokens decoded after it")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(whole(1));
-  measuring
-      ->add_option("--repeat", bench.repeat,
-                   "Runs that are measured, each from an empty context "
-                   "(default: up to 8 in 15 seconds)")
-      ->type_name("N")
-      ->check(whole(1));
-  measuring->add_flag("--profile", bench.profile,
-                      "Also show where the time goes, phase by phase, in a run "
-                      "with one worker; on a device, with all workers, from a "
-                      "trace");
-  measuring->add_flag("--json", bench.json, "Print one JSON object");
-  measuring->footer("Examples:\n  " + program + " bench\n  " + program +
-                    " bench --weights DIR --prefill 128 --decode 32 "
-                    "--workers 4 --json\n  " +
-                    program + " bench --profile");
-  measuring->callback(
-      [&] { command = [&] { bench_command(metadata, bench); }; });
-
-  InfoOptions info;
-  CLI::App *describing = application.add_subcommand(
-      "info", "Say what this program is, needs, and is proved to do");
-  describing->add_flag("--json", info.json, "Print one JSON object");
-  describing->callback(
-      [&] { command = [&] { info_command(metadata, info); }; });
-
-  TrainOptions train;
-  CLI::App *training = application.add_subcommand(
-      "train", "Train the model; of programs compiled with --mode=train");
-  add_train_options(*training, train, program);
-  training->callback(
-      [&] { command = [&] { train_command(metadata, train); }; });
-
-  try {
-    // CLI11 takes them last one first.
-    std::vector<std::string> arguments = split_empty_values(argc, argv);
-    std::reverse(arguments.begin(), arguments.end());
-    application.parse(std::move(arguments));
-  } catch (const CLI::CallForHelp &) {
-    // The help of the command that was named.
-    CLI::App *named = &application;
-    for (CLI::App *parsed : application.get_subcommands())
-      named = parsed;
-    print(named->help(named == &application ? "" : program));
-    return 0;
-  } catch (const CLI::ParseError &failure) {
-    throw Error(one_line(failure.what()) + "; try " + program + " --help");
-  }
-  bool trains = metadata.json.value("training", nlohmann::json()).is_object();
-  if (!command)
-    throw Error(std::string("name a command: ") +
-                (trains ? "train or info" : "generate, logits, bench or info") +
-                "; try " + program + " --help");
-  for (CLI::App *named : application.get_subcommands())
-    if (named != describing && trains != (named == training))
-      throw Error(named->get_name() + ": this program " +
-                  (trains ? "trains; compile one with --mode=decode"
-                          : "decodes; compile one with --mode=train"));
-  command();
-  return 0;
+  Commands commands(metadata, application, program);
+  if (parse(application, split_empty_values(argc, argv)))
+    commands.run();
 }
 
 /// Of processes that fail alike before they are connected, rank 0 says why, and
@@ -492,7 +576,8 @@ int run_command_line(int argc, char **argv, std::string_view metadata) {
   handle_signals();
   occupy_standard_streams();
   try {
-    return run(argc, argv, metadata);
+    run(argc, argv, metadata);
+    return 0;
   } catch (const std::bad_alloc &) {
     return complain("out of memory");
   } catch (const std::exception &failure) {

@@ -169,6 +169,7 @@ std::string twice(std::string text) {
 }
 """
 CONDITION = "inline bool both(int a) { return a > 1 && a > 1; }\n"
+LONG = "int length(int a) {\n" + "  a += 1;\n" * 99 + "  return a;\n}\n"
 
 
 def expect(condition, message):
@@ -278,7 +279,7 @@ def test_tidy(root, compiler):
     write(root, {"build/compile_commands.json": json.dumps([
         {"directory": root, "file": f"runtime/{name}.cpp", "command":
          f"{compiler} -I{root} -std=c++20 -Xclang -include-pch -Xclang none.pch -c runtime/{name}.cpp"}
-        for name in "abc"]]), "build/build.ninja": "", ".gitignore": "/build/\n"})
+        for name in "abc"] + [{"directory": root, "file": "test/d.cpp", "command": f"{compiler} -std=c++20 -c test/d.cpp"}]), "build/build.ninja": "", ".gitignore": "/build/\n"})
     git(root, "init", "--quiet", "--initial-branch=main")
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message=first")
@@ -306,6 +307,13 @@ def test_tidy(root, compiler):
     git(root, "commit", "--quiet", "--all", "--message=third")
     output = check(1)
     expect("1 files changed since main" in output and "runtime/c.cpp:1: " in output, output)
+    # A function has 100 lines at most, but a test's.
+    os.mkdir(os.path.join(root, "test"))
+    shutil.copy(os.path.join(ROOT, "test/.clang-tidy"), os.path.join(root, "test"))
+    write(root, {"runtime/c.cpp": LONG.replace("  a += 1;\n", "", 1), "test/d.cpp": LONG})
+    check(0)
+    write(root, {"runtime/c.cpp": LONG})
+    expect(re.search(r"runtime/c\.cpp:1: function 'length' exceeds", output := check(1)), output)
     # What cannot be parsed is no silence.
     write(root, {"runtime/c.cpp": "int c = d;\n"})
     expect(re.search(r"runtime/c\.cpp:1: .*undeclared", check(1)), check(1))

@@ -89,6 +89,12 @@ std::string tools::Choice::check() const {
 }
 
 void tools::CompileFlags::addTo(CLI::App &app) {
+  addCodeFlags(app);
+  addProgramFlags(app);
+  addRankFlags(app);
+}
+
+void tools::CompileFlags::addCodeFlags(CLI::App &app) {
   app.add_option("MODEL", model,
                  "checkpoint folder with config.json, or an .mlir file in the "
                  "model or event dialect")
@@ -138,6 +144,9 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                               "--exchanges=overlapped: multiprocessors that "
                               "the kernel leaves to NCCL: 8");
   app.add_flag("--quiet", quiet, "say nothing but errors");
+}
+
+void tools::CompileFlags::addProgramFlags(CLI::App &app) {
   app.add_option("--mode", mode.value,
                  "what the executable does: decode, train");
   app.add_option("--recompute", recompute.value,
@@ -154,6 +163,9 @@ void tools::CompileFlags::addTo(CLI::App &app) {
                  "--mode=train: adamw (the usual one), lion, muon, sgd, or "
                  "FILE.mlir of update rules and groups");
   app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
+}
+
+void tools::CompileFlags::addRankFlags(CLI::App &app) {
   app.add_option(
       "--mesh", mesh,
       "ranks to run on, as axes and their sizes: tp=2 gives each "
@@ -310,9 +322,9 @@ tools::CompileFlags::finishSequences(CompileOptions &options) const {
   return "";
 }
 
-std::string tools::CompileFlags::finish(CompileOptions &options) const {
-  bool isFile = llvm::StringRef(order.value).ends_with(".mlir");
-  if (isFile && !disabled.empty())
+/// Choices of which some values are not built, and what only some targets have.
+std::string tools::CompileFlags::checkChoices() const {
+  if (schedules() && !disabled.empty())
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
   for (const Choice *choice :
@@ -336,16 +348,21 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
       return "--cublaslt=always with --mode=train is not built yet; products "
              "of training are the kernel's own";
   }
-  if (std::string error = isFile ? "" : order.check(); !error.empty())
-    return error;
+  return schedules() ? "" : order.check();
+}
+
+std::string tools::CompileFlags::finishMesh(CompileOptions &options) const {
   if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
     return error;
   for (const MeshAxis &axis : options.mesh)
     if (mode.value != "train" && isDataAxis(axis.name))
       return "--mesh=" + mesh + ": axis " + axis.name +
              " is for --mode=train; a program that decodes has one sequence";
-  if (std::string error = finishExchanges(options); !error.empty())
-    return error;
+  return "";
+}
+
+/// What ranks have only a part of, and gather; options have the mesh.
+std::string tools::CompileFlags::finishParts(CompileOptions &options) const {
   options.zero = zero.value[0] - '0';
   if (options.zero && options.mesh.empty())
     return "--zero=" + zero.value +
@@ -373,14 +390,11 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   } else if (!has(target, Feature::gatheringAhead)) {
     options.gatheredLayers = 1;
   }
-  if (std::string error = finishTensors(options); !error.empty())
-    return error;
-  if (std::string error = finishSequences(options); !error.empty())
-    return error;
-  if (!sharding.empty())
-    return "--sharding is not built yet";
-  if (std::string error = finishPipeline(options); !error.empty())
-    return error;
+  return "";
+}
+
+/// What only one of the modes has, or neither yet.
+std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
   if (!optimizer.empty() && mode.value != "train")
     return "--optimizer is for --mode=train";
   if (recompute.value != "none" && mode.value != "train")
@@ -389,7 +403,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
            "--mode=train does";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
-  if (mode.value == "train" && isFile)
+  if (mode.value == "train" && schedules())
     return "--schedule=" + order.value + " with --mode=train is not built yet";
   if (maxBatch != 1)
     return "--max-batch=" + std::to_string(maxBatch) +
@@ -400,6 +414,10 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
              " is out of range, expected 1 to 16777216";
     options.maxSeq = maxSeq;
   }
+  return "";
+}
+
+std::string tools::CompileFlags::finishPasses(CompileOptions &options) const {
   std::vector<std::string> all = allPasses();
   for (const std::string &name : disabled) {
     if (std::find(all.begin(), all.end(), name) == all.end())
@@ -413,9 +431,14 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
              ": --mode=train runs no such pass; it does attention-fusion";
     options.disabledPasses.insert(name);
   }
+  return "";
+}
+
+/// Those that need no check but checkChoices().
+void tools::CompileFlags::fill(CompileOptions &options) const {
   options.model = model;
   options.dtype = dtype.value;
-  if (isFile)
+  if (schedules())
     options.schedule = order.value;
   options.training = mode.value == "train";
   options.optimizer = optimizer;
@@ -436,5 +459,24 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
                                                  : CublasLt::automatic;
   options.batchInvariant = batchInvariant;
   options.quiet = quiet;
+}
+
+std::string tools::CompileFlags::finish(CompileOptions &options) const {
+  if (std::string error = checkChoices(); !error.empty())
+    return error;
+  using Finish = std::string (CompileFlags::*)(CompileOptions &) const;
+  for (Finish finish :
+       {&CompileFlags::finishMesh, &CompileFlags::finishExchanges,
+        &CompileFlags::finishParts, &CompileFlags::finishTensors,
+        &CompileFlags::finishSequences})
+    if (std::string error = (this->*finish)(options); !error.empty())
+      return error;
+  if (!sharding.empty())
+    return "--sharding is not built yet";
+  for (Finish finish : {&CompileFlags::finishPipeline,
+                        &CompileFlags::finishMode, &CompileFlags::finishPasses})
+    if (std::string error = (this->*finish)(options); !error.empty())
+      return error;
+  fill(options);
   return "";
 }

@@ -32,9 +32,26 @@ public:
   std::string finish(compiler::CompileOptions &options) const;
 
 private:
+  /// What code is made of what.
+  void addCodeFlags(CLI::App &app);
+  /// What the program does.
+  void addProgramFlags(CLI::App &app);
+  void addRankFlags(CLI::App &app);
+
+  /// Whether --schedule names a file.
+  bool schedules() const {
+    return llvm::StringRef(order.value).ends_with(".mlir");
+  }
+  std::string checkChoices() const;
+  void fill(compiler::CompileOptions &options) const;
+
+  std::string finishMesh(compiler::CompileOptions &options) const;
   std::string finishExchanges(compiler::CompileOptions &options) const;
   std::string finishTensors(compiler::CompileOptions &options) const;
   std::string finishSequences(compiler::CompileOptions &options) const;
+  std::string finishParts(compiler::CompileOptions &options) const;
+  std::string finishMode(compiler::CompileOptions &options) const;
+  std::string finishPasses(compiler::CompileOptions &options) const;
 
   /// The same for a pipeline's schedule, once the mesh is known.
   std::string finishPipeline(compiler::CompileOptions &options) const;

@@ -1,5 +1,6 @@
-"""C++ has no bug that clang-tidy 19 sees, with the list of checks in .clang-tidy: in
-files that changed, or in all with --all."""
+"""C++ has no bug that clang-tidy 19 sees, with the list of checks in .clang-tidy, nor a
+function of more than 100 lines, but in tests and task libraries: in files that changed,
+or in all with --all."""
 
 import hashlib
 import json
@@ -152,7 +153,7 @@ def check(tree):
 
     def judge(unit):
         headers = "|".join(re.escape(tree.path(name)) for name in sorted(wanted[unit]))
-        run = subprocess.run([CLANG_TIDY, "-p", folder, "--quiet", f"--config-file={tree.path('.clang-tidy')}",
+        run = subprocess.run([CLANG_TIDY, "-p", folder, "--quiet",
                               f"--header-filter={f'^({headers})$' if headers else '^$'}", tree.path(unit)],
                              cwd=tree.root, capture_output=True, text=True)
         found = []
