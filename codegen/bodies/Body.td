@@ -8,7 +8,9 @@
 // counts, and docs/reference/bodies.md.
 //
 // Formulas (`shape`, `elements`, `flops`, ...) are C++ expressions of operands'
-// names, numbers, + - * / and the functions of codegen/bodies/Formulas.h.
+// names, numbers, + - * / and the functions of codegen/bodies/Formulas.h;
+// `overhead()` is what the form of the body's matrix has for each output besides
+// weights.
 //
 //===----------------------------------------------------------------------===//
 

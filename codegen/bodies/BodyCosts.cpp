@@ -18,6 +18,7 @@ bodies::bodyCost(event::CallOp op,
     if (auto weight = mlir::dyn_cast<event::WeightAttr>(operand))
       cost.weights.push_back({weight, elements, isGathered});
   };
+  auto overhead = [&] { return matrixOverhead(op); };
   switch (function->kind) {
 #define GET_BODY_COSTS
 #include "codegen/bodies/Table.inc"

@@ -175,6 +175,7 @@ llvm::SmallVector<WeightExtent> bodies::weightsOf(event::CallOp op) {
   auto weight = [&](unsigned operand, Extent elements) {
     weights.push_back({operand, elements});
   };
+  auto overhead = [&] { return Extent(matrixOverhead(op)); };
   switch (function->kind) {
 #define GET_BODY_WEIGHTS
 #include "codegen/bodies/Table.inc"

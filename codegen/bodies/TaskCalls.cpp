@@ -173,16 +173,12 @@ static Expectation expect(const OperandSignature &operand,
 }
 
 /// What a pointer of that role points to, by the function's variant.
-static mlir::Type expectedPointee(Role role, const BodyFunction &function,
-                                  mlir::MLIRContext *context) {
-  mlir::Builder builder(context);
+static std::string expectedPointee(Role role, const BodyFunction &function) {
   if (role == Role::Integers || role == Role::Flag)
-    return builder.getI32Type();
-  if (role == Role::Matrix && function.format == "bf16")
-    return builder.getBF16Type();
-  if (role == Role::Matrix && function.format == "f16")
-    return builder.getF16Type();
-  return function.isDouble ? builder.getF64Type() : builder.getF32Type();
+    return "i32";
+  if (role == Role::Matrix && function.format != "f32")
+    return function.format.str();
+  return function.isDouble ? "f64" : "f32";
 }
 
 static Error checkOperand(CallOp op, const BodyFunction &function,
@@ -203,13 +199,28 @@ static Error checkOperand(CallOp op, const BodyFunction &function,
       number && number.getType().isF64() != function.isDouble)
     return fail(function.isDouble ? "an f64" : "an f32");
   if (mlir::Type pointee = pointeeOf(op, given)) {
-    mlir::Type expected =
-        expectedPointee(operand.role, function, op.getContext());
-    if (pointee != expected)
-      return fail(to_string(expected) + " there, and it holds " +
-                  to_string(pointee));
+    std::string expected = expectedPointee(operand.role, function);
+    if (to_string(pointee) != expected)
+      return fail(expected + " there, and it holds " + to_string(pointee));
   }
   return Error::success();
+}
+
+int64_t bodies::matrixOverhead(CallOp op) {
+  std::optional<BodyFunction> function = lookUp(op);
+  if (!function)
+    return 0;
+  for (auto [operand, given] :
+       zip(signatureOf(function->kind).operands, op.getOperands_())) {
+    auto weight = mlir::dyn_cast<WeightAttr>(given);
+    if (operand.role != Role::Matrix || !weight)
+      continue;
+    auto parameter = mlir::SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
+        op, weight.getParameter());
+    if (parameter && parameter.getFormAttr())
+      return parameter.getFormAttr().countOverhead();
+  }
+  return 0;
 }
 
 Error bodies::checkCall(CallOp op) {

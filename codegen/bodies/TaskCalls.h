@@ -73,8 +73,8 @@ const Signature &signatureOf(Kind kind);
 /// What a call names: a body in one of its variants.
 struct BodyFunction {
   Kind kind;
-  /// What its weights are stored as, or its factors are rounded to: "f32",
-  /// "bf16" or "f16".
+  /// What its weights are stored as, which is their type's name in a plan, or
+  /// its factors are rounded to: "f32", "bf16" or "f16".
   llvm::StringRef format;
   /// Of the library in F64.
   bool isDouble;
@@ -134,6 +134,10 @@ template <typename CallT> CallT dynCall(event::CallOp op) {
 
 /// The operand of that name, if the call's body has one.
 mlir::Attribute operandNamed(event::CallOp op, llvm::StringRef name);
+
+/// What the form of the call's matrix has for each output besides weights; 0 of
+/// a call without such an operand.
+int64_t matrixOverhead(event::CallOp op);
 
 /// Whether the call's operands are as many as its body takes, and each can have
 /// its role. A call of no body of the library is an error, too.

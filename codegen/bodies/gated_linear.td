@@ -5,7 +5,7 @@ include "codegen/bodies/Body.td"
 def GatedLinearBody : Body<"gated_linear",
     (takes Writes<["rows", "columns"]>:$out, Stride:$out_stride,
            Reads<["rows", "k"]>:$x, Stride:$x_stride,
-           ReadsMatrix<[], "2 * whole_panels(columns) * k">:$panels,
+           ReadsMatrix<[], "2 * whole_panels(columns) * (k + overhead())">:$panels,
            Nullable<ReadsWeight<["columns"]>>:$bias_gate,
            Nullable<ReadsWeight<["columns"]>>:$bias_up,
            Count:$rows, Count:$k, Count:$columns, Choice<"BatonActivation">:$activation)> {

@@ -5,7 +5,7 @@ include "codegen/bodies/Body.td"
 def LinearBody : Body<"linear",
     (takes Writes<["rows", "columns"]>:$out, Stride:$out_stride,
            Reads<["rows", "k"]>:$x, Stride:$x_stride,
-           ReadsMatrix<[], "whole_panels(columns) * k">:$panels,
+           ReadsMatrix<[], "whole_panels(columns) * (k + overhead())">:$panels,
            Nullable<ReadsWeight<["columns"]>>:$bias,
            Nullable<Reads<["rows", "columns"]>>:$residual, Stride:$residual_stride,
            Count:$rows, Count:$k, Count:$columns, Choice<"BatonActivation">:$activation)> {

@@ -70,9 +70,16 @@ StringRef cuda::elementType(mlir::Type element) {
   if (element.isF32())
     return "float";
   unsigned width = element.getIntOrFloatBitWidth();
-  if (width == 16)
+  switch (width) {
+  case 8:
+    return "int8_t";
+  case 16:
     return "uint16_t";
-  return width == 64 ? "int64_t" : "int32_t";
+  case 32:
+    return "int32_t";
+  default:
+    return "int64_t";
+  }
 }
 
 std::string cuda::identifier(StringRef name) {

@@ -279,7 +279,8 @@ static event::ParameterOp panelsOf(event::CallOp call) {
     if (!weight)
       continue;
     auto parameter = lookup<event::ParameterOp>(call, weight.getParameter());
-    if (mlir::isa_and_nonnull<event::PanelsAttr>(parameter.getFormAttr()))
+    if (event::WeightForm form = parameter.getFormAttr();
+        form && form.isPacked())
       return parameter;
   }
   return {};

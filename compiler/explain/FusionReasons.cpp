@@ -37,8 +37,8 @@ static void addWeightParts(event::CallOp call, Sentences &reasons) {
     auto parameter =
         mlir::SymbolTable::lookupNearestSymbolFrom<event::ParameterOp>(
             call, weight.getParameter());
-    if (!mlir::isa_and_nonnull<event::PanelsAttr>(parameter.getFormAttr()) ||
-        parameter.getSources()->size() < 2)
+    event::WeightForm form = parameter.getFormAttr();
+    if (!form || !form.isPacked() || parameter.getSources()->size() < 2)
       continue;
     Sentences names;
     for (auto source : parameter.getSources()->getAsRange<event::SourceAttr>())

@@ -166,16 +166,21 @@ def Event_WeightForm : AttrInterface<"WeightForm"> {
     InterfaceMethod<"Where the weights of output feature `output` begin, a multiple of 16 where features are packed.",
                     "::mlir::AffineExpr", "getOffset", (ins "::mlir::AffineExpr":$output)>,
     InterfaceMethod<"Its sizes, by the names that the loader knows.",
-                    "::llvm::SmallVector<::mlir::NamedAttribute>", "getEntries">
+                    "::llvm::SmallVector<::mlir::NamedAttribute>", "getEntries">,
+    InterfaceMethod<"Whether it is for products, which read it whole.", "bool", "isPacked", (ins), "",
+                    "return false;">,
+    InterfaceMethod<"Elements that an output has besides its weights, such as those of a scale.", "int64_t",
+                    "countOverhead", (ins), "", "return 0;">
   ];
 }
 
-class Event_Form<string name, string keyword>
-    : AttrDef<Event_Dialect, name, [DeclareAttrInterfaceMethods<Event_WeightForm>]> {
+/// `own` are methods of the interface that it has instead of the usual ones.
+class Event_Form<string name, string keyword, list<string> own = []>
+    : AttrDef<Event_Dialect, name, [DeclareAttrInterfaceMethods<Event_WeightForm, own>]> {
   let mnemonic = keyword;
 }
 
-def Event_PanelsAttr : Event_Form<"Panels", "panels"> {
+def Event_PanelsAttr : Event_Form<"Panels", "panels", ["isPacked"]> {
   let summary = "weight form: 16 output features side by side, for each input feature";
   let description = [{
     `#event.panels<96 by 64>` has 96 output features of 64 inputs, as

@@ -63,6 +63,8 @@ std::optional<int64_t> PanelsAttr::countElements() const {
   return elementsOf(padded(getOutputs() / weights) * weights, getInputs());
 }
 
+bool PanelsAttr::isPacked() const { return true; }
+
 /// Of two weights, `output` counts those of each.
 AffineExpr PanelsAttr::getOffset(AffineExpr output) const {
   return output * (getAlternating() ? 2 * getInputs() : getInputs());

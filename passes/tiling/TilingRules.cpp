@@ -8,6 +8,7 @@
 #include "passes/tiling/Training.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 using namespace baton;
@@ -208,7 +209,7 @@ View Tiler::bufferFor(Value result, StringRef name) {
 
 /// The library's function for a body that reads a parameter.
 static std::string bodyFor(StringRef body, event::ParameterOp parameter) {
-  return bodies::functionName(body, elementName(parameter.getElement()));
+  return bodies::functionName(body, llvm::to_string(parameter.getElement()));
 }
 
 //===----------------------------------------------------------------------===//

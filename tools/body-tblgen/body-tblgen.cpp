@@ -478,11 +478,11 @@ void writeReference(const std::vector<Body> &bodies, raw_ostream &os) {
         "Each body computes one tile of one operator. Calls in a plan "
         "(`event.call`) name a\nbody and list its operands in this order. The "
         "table says what is behind each\npointer: how many elements along each "
-        "dimension, `NAME_stride` apart in the\noutermost. The conventions "
-        "that "
-        "all share, and the rules that fix their bits, stand "
-        "in\n[codegen/cpu/library/library.h](../../codegen/cpu/library/"
-        "library.h).\n";
+        "dimension, `NAME_stride` apart in the\noutermost; of packed weights, "
+        "how many in all, where `overhead()` is what their form has\nfor each "
+        "output besides weights. The conventions that all share, and the rules "
+        "that\nfix their bits, stand in\n[codegen/cpu/library/library.h]"
+        "(../../codegen/cpu/library/library.h).\n";
   std::string operatorName;
   for (const Body &body : bodies) {
     if (body.stem() != operatorName) {
