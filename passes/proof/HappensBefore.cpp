@@ -27,9 +27,13 @@ struct Footprint {
 };
 } // namespace
 
+static int64_t elementBytes(BufferOp buffer) {
+  return buffer.getElement().getIntOrFloatBitWidth() / 8;
+}
+
 static Footprint footprintOf(BufferOp buffer) {
   // What is interleaved lies alone in its storage.
-  int64_t bytes = buffer.getElement().getIntOrFloatBitWidth() / 8;
+  int64_t bytes = elementBytes(buffer);
   llvm::ArrayRef<int64_t> capacity = buffer.getCapacity();
   llvm::ArrayRef<int64_t> strides = buffer.getStrides();
   int64_t inner = 1;
@@ -75,7 +79,7 @@ bool baton::tasks::isLayered(BufferOp buffer) { return buffer.getLayers() > 1; }
 static bool haveCopiesApart(BufferOp first, BufferOp second) {
   int64_t begin = 0, end = 0, distance = 0;
   for (BufferOp buffer : {first, second}) {
-    int64_t bytes = buffer.getElement().getIntOrFloatBitWidth() / 8;
+    int64_t bytes = elementBytes(buffer);
     int64_t from = int64_t(buffer.getOffset()) * bytes;
     int64_t to = from + (*buffer.getSpan() + 1) * bytes;
     int64_t step = int64_t(buffer.getLayerStride()) * bytes;
@@ -250,11 +254,47 @@ KnownRelation HappensBefore::tasks(PhaseOp first, PhaseOp second) {
 // Conflicts
 //===----------------------------------------------------------------------===//
 
+/// Where an element lies in its storage, counted in elements.
+static Row addressOf(Conjunction &conjunction, BufferOp buffer,
+                     llvm::ArrayRef<unsigned> columns) {
+  Row address = conjunction.constant(buffer.getOffset());
+  for (auto [column, stride] : llvm::zip_equal(columns, buffer.getStrides()))
+    address = sum(address, scaled(conjunction.variable(column), stride));
+  if (!isLayered(buffer))
+    return address;
+  unsigned copy = conjunction.addLocal();
+  conjunction.atLeast(conjunction.variable(copy), {});
+  conjunction.less(conjunction.variable(copy),
+                   conjunction.constant(buffer.getLayers()));
+  return sum(address,
+             scaled(conjunction.variable(copy), buffer.getLayerStride()));
+}
+
+/// The bytes of one element are bytes of the other.
+static void requireSameIntervals(Conjunction &conjunction, BufferOp first,
+                                 llvm::ArrayRef<unsigned> element,
+                                 BufferOp second,
+                                 llvm::ArrayRef<unsigned> otherElement) {
+  if (first.getInterleave() != 1 || second.getInterleave() != 1)
+    return;
+  Row address = addressOf(conjunction, first, element),
+      otherAddress = addressOf(conjunction, second, otherElement);
+  int64_t bytes = elementBytes(first), otherBytes = elementBytes(second);
+  // Elements of one size lie at multiples of it: in the same place, or apart.
+  if (bytes == otherBytes)
+    return conjunction.equal(address, otherAddress);
+  Row begin = scaled(address, bytes),
+      otherBegin = scaled(otherAddress, otherBytes);
+  conjunction.less(begin, sum(otherBegin, conjunction.constant(otherBytes)));
+  conjunction.less(otherBegin, sum(begin, conjunction.constant(bytes)));
+}
+
 void baton::tasks::requireSameBytes(Conjunction &conjunction,
                                     const Overlap &overlap, BufferOp first,
                                     llvm::ArrayRef<unsigned> element,
                                     BufferOp second,
-                                    llvm::ArrayRef<unsigned> otherElement) {
+                                    llvm::ArrayRef<unsigned> otherElement,
+                                    Detail detail) {
   if (overlap.kind == Overlap::rows) {
     Row distance = difference(conjunction.variable(element[0]),
                               conjunction.variable(otherElement[0]));
@@ -262,31 +302,30 @@ void baton::tasks::requireSameBytes(Conjunction &conjunction,
     conjunction.atLeast(conjunction.constant(overlap.most), distance);
     // plan-memory puts rows over rows: those are the same or not. Of what lies
     // otherwise the addresses tell, and take longer to ask.
-    if (overlap.least == 0 && overlap.most == 0)
+    if (overlap.least == 0 && overlap.most == 0 && detail == Detail::rows)
       return;
   }
-  if (!hasAffineAddresses(first) || !hasAffineAddresses(second) ||
-      first.getElement() != second.getElement())
-    return;
-  auto addressOf = [&](BufferOp buffer, llvm::ArrayRef<unsigned> columns) {
-    Row address = conjunction.constant(buffer.getOffset());
-    for (auto [column, stride] : llvm::zip_equal(columns, buffer.getStrides()))
-      address = sum(address, scaled(conjunction.variable(column), stride));
-    return address;
-  };
-  conjunction.equal(addressOf(first, element), addressOf(second, otherElement));
+  if (detail == Detail::bytes ||
+      (hasAffineAddresses(first) && hasAffineAddresses(second) &&
+       first.getElement() == second.getElement()))
+    requireSameIntervals(conjunction, first, element, second, otherElement);
 }
 
 KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
-                                      PhaseOp second, AccessAttr secondAccess) {
+                                      PhaseOp second, AccessAttr secondAccess,
+                                      Detail detail) {
   BufferOp one = lookUpBuffer(firstAccess.getBuffer());
   BufferOp other = lookUpBuffer(secondAccess.getBuffer());
   Overlap overlap = overlapOf(one, other);
   if (overlap == Overlap::none)
     return memo.empty(first.getRank(), second.getRank());
-  std::tuple<unsigned, unsigned, const void *, const void *, Overlap> key{
-      indexOf(first), indexOf(second), firstAccess.getAsOpaquePointer(),
-      secondAccess.getAsOpaquePointer(), overlap};
+  std::tuple<unsigned, unsigned, const void *, const void *, Overlap, Detail>
+      key{indexOf(first),
+          indexOf(second),
+          firstAccess.getAsOpaquePointer(),
+          secondAccess.getAsOpaquePointer(),
+          overlap,
+          detail};
   if (auto found = conflicts.find(key); found != conflicts.end())
     return found->second;
 
@@ -299,7 +338,7 @@ KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
   llvm::SmallVector<unsigned> otherElement = element;
   if (overlap != Overlap::elements) {
     otherElement = freshColumns(pairs, other.getExtents().getNumResults());
-    requireSameBytes(pairs, overlap, one, element, other, otherElement);
+    requireSameBytes(pairs, overlap, one, element, other, otherElement, detail);
   }
   requireSymbols(pairs, program);
   bool described = requireInside(pairs, first.getGrid(), left) &&

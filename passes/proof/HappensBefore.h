@@ -69,6 +69,19 @@ struct Overlap {
   auto operator<=>(const Overlap &) const = default;
 };
 
+/// How closely to look at which elements of two buffers in one storage share
+/// bytes.
+///
+/// Of rows, those whose numbers are as far apart as Overlap says. That is soon
+/// answered, and for most plans enough.
+///
+/// Of bytes, those whose intervals of bytes meet. That is all there is to a
+/// conflict: a task touches the elements that its phase states, of an element
+/// the bytes that its index says, and no others (PlanCalls.cpp). Which copy of
+/// a buffer with layers is meant is left open, and so are the addresses of one
+/// that is interleaved: any of them may be the one.
+enum class Detail { rows, bytes };
+
 /// What two buffers share. Buffers without storage share nothing with others.
 Overlap overlapOf(event::BufferOp first, event::BufferOp second);
 
@@ -104,11 +117,11 @@ void requireSymbols(Conjunction &conjunction, event::ProgramOp program);
                               llvm::ArrayRef<unsigned> columns);
 
 /// Elements in these columns, of the buffers that overlap so, have bytes in
-/// common.
+/// common, as far as one looks.
 void requireSameBytes(Conjunction &conjunction, const Overlap &overlap,
                       event::BufferOp first, llvm::ArrayRef<unsigned> element,
                       event::BufferOp second,
-                      llvm::ArrayRef<unsigned> otherElement);
+                      llvm::ArrayRef<unsigned> otherElement, Detail detail);
 
 //===----------------------------------------------------------------------===//
 // Order
@@ -133,7 +146,8 @@ public:
   /// work on the same copies of layered buffers. Pairs of one phase include
   /// each task with itself.
   KnownRelation conflict(event::PhaseOp first, event::AccessAttr firstAccess,
-                         event::PhaseOp second, event::AccessAttr secondAccess);
+                         event::PhaseOp second, event::AccessAttr secondAccess,
+                         Detail detail = Detail::rows);
 
   /// Pairs (earlier, later) that the waits order; for chains over tiles of
   /// heights that do not divide one another, some of them. Sound for pairs in
@@ -185,7 +199,8 @@ private:
   /// For each later phase and distance, by the earlier phase.
   llvm::SmallVector<std::array<llvm::DenseMap<unsigned, KnownRelation>, 3>>
       orders;
-  std::map<std::tuple<unsigned, unsigned, const void *, const void *, Overlap>,
+  std::map<std::tuple<unsigned, unsigned, const void *, const void *, Overlap,
+                      Detail>,
            KnownRelation>
       conflicts;
 };

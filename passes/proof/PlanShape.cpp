@@ -366,6 +366,36 @@ LogicalResult PlanVerifier::verifyState(BufferOp state) {
       {});
 }
 
+/// Whether there is an element of each, in some step, that have bytes in
+/// common. What outlives a step counts up to its capacity: a later one may have
+/// more of it.
+bool PlanVerifier::shareBytes(BufferOp one, BufferOp other) {
+  Overlap overlap = overlapOf(one, other);
+  if (overlap == Overlap::none)
+    return false;
+  Conjunction pairs(0, 0);
+  requireSymbols(pairs, program);
+  auto elementOf = [&](BufferOp buffer) {
+    SmallVector<unsigned> element;
+    for (int64_t capacity : buffer.getCapacity()) {
+      unsigned index = element.emplace_back(pairs.addLocal());
+      pairs.atLeast(pairs.variable(index), {});
+      pairs.less(pairs.variable(index), pairs.constant(capacity));
+    }
+    return element;
+  };
+  SmallVector<unsigned> element = elementOf(one),
+                        otherElement = elementOf(other);
+  for (auto [buffer, columns] :
+       {std::pair(one, &element), std::pair(other, &otherElement)})
+    if (buffer.getKind() == BufferKind::transient &&
+        !requireInside(pairs, buffer.getExtents(), *columns))
+      return true;
+  requireSameBytes(pairs, overlap, one, element, other, otherElement,
+                   Detail::bytes);
+  return sampleOf(pairs).has_value();
+}
+
 LogicalResult PlanVerifier::verifyMemory() {
   SmallVector<BufferOp> buffers(program.getBody().getOps<BufferOp>());
   for (BufferOp buffer : buffers) {
@@ -385,9 +415,9 @@ LogicalResult PlanVerifier::verifyMemory() {
   }
   for (auto [index, one] : llvm::enumerate(buffers))
     for (BufferOp other : ArrayRef(buffers).drop_front(index + 1))
-      if (overlapOf(one, other) != Overlap::none &&
-          !(one.getKind() == BufferKind::persistent &&
-            other.getKind() == BufferKind::persistent)) {
+      if (!(one.getKind() == BufferKind::persistent &&
+            other.getKind() == BufferKind::persistent) &&
+          shareBytes(one, other)) {
         // Two persistent ones are shapes of one thing, of whose values nothing
         // is proved.
         for (BufferOp apart : {one, other})

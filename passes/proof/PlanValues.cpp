@@ -30,7 +30,7 @@ KnownRelation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
 
 KnownRelation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
                                       BufferOp victim, Overlap overlap,
-                                      unsigned readerRank) {
+                                      unsigned readerRank, Detail closest) {
   BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
   unsigned rank = victim.getExtents().getNumResults();
   Conjunction elements(readerRank, rank);
@@ -40,7 +40,8 @@ KnownRelation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
   for (unsigned i = 0, e = buffer.getExtents().getNumResults(); i < e; ++i)
     element.push_back(elements.addLocal());
   requireSameBytes(elements, overlap, victim,
-                   columnsFrom(elements.rangeColumn(), rank), buffer, element);
+                   columnsFrom(elements.rangeColumn(), rank), buffer, element,
+                   closest);
   bool described =
       requireInside(elements, writer.getGrid(), task) &&
       requireInside(elements, buffer.getExtents(), element) &&
@@ -106,8 +107,13 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
       Overlap overlap = overlapOf(buffer, other);
       if (overlap == Overlap::none)
         continue;
-      KnownRelation lost = memo.intersect(
-          open, clobbered(writer, write, buffer, overlap, reader.getRank()));
+      auto lostIn = [&](Detail closest) {
+        return memo.intersect(open, clobbered(writer, write, buffer, overlap,
+                                              reader.getRank(), closest));
+      };
+      KnownRelation lost = lostIn(Detail::rows);
+      if (!memo.isEmpty(lost) && detail == Detail::bytes)
+        lost = lostIn(detail);
       if (memo.isEmpty(lost))
         continue;
       if (!reports)

@@ -170,6 +170,8 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
   };
   // One task may well write what it reads, but not through another buffer.
   if (first != second) {
+    if (detail == Detail::bytes)
+      touching = plan.conflict(phase, one, phase, other, detail);
     if (auto point = plan.relations().sample(touching))
       return report(*point);
     return success();
@@ -200,6 +202,12 @@ LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
   ++proved;
   if (plan.ordered(earlier, conflict, later, distance))
     return success();
+  if (detail == Detail::bytes) {
+    conflict =
+        plan.conflict(earlier, earlierAccess, later, laterAccess, detail);
+    if (plan.ordered(earlier, conflict, later, distance))
+      return success();
+  }
   if (!reports)
     return failure();
   auto point =
@@ -347,6 +355,7 @@ bool PlanVerifier::canShare(BufferOp one, BufferOp other) {
   if (hasOverflowed || isInterrupted(one, other) || isInterrupted(other, one))
     return false;
   llvm::SaveAndRestore quiet(reports, false);
+  llvm::SaveAndRestore rows(detail, Detail::rows);
   bool shares = succeeded(verifyConflicts(one, other)) &&
                 succeeded(verifyReads(one, other));
   // What was computed is remembered, and may be asked again.

@@ -75,9 +75,9 @@ public:
 
   /// Whether the proof goes through as far as two buffers that share bytes are
   /// concerned; reports nothing. Where a phase between a write of one and a
-  /// read of it writes the other, the answer is no without a look at elements:
-  /// a proof might allow it if they are others, so this is for who can do
-  /// without.
+  /// read of it writes the other, the answer is no without a look at elements,
+  /// and of others only rows are looked at: a proof might allow it, so this is
+  /// for who can do without.
   bool canShare(event::BufferOp one, event::BufferOp other);
 
   /// Whether tasks before a read write all of it, in every iteration; reports
@@ -108,6 +108,7 @@ private:
   mlir::LogicalResult verifyExtents();
   mlir::LogicalResult verifyWriters();
   mlir::LogicalResult verifyMemory();
+  bool shareBytes(BufferOp one, BufferOp other);
   mlir::LogicalResult verifyInput(BufferOp input);
   mlir::LogicalResult verifyState(BufferOp state);
   mlir::LogicalResult verifyBodies();
@@ -188,7 +189,7 @@ private:
   KnownRelation touched(PhaseOp phase, AccessAttr access, unsigned readerRank);
   /// Elements of `victim` whose bytes a write to another buffer may change.
   KnownRelation clobbered(PhaseOp writer, AccessAttr write, BufferOp victim,
-                          Overlap overlap, unsigned readerRank);
+                          Overlap overlap, unsigned readerRank, Detail closest);
 
   event::ProgramOp program;
   HappensBefore plan;
@@ -206,6 +207,8 @@ private:
   bool hasOverflowed = false;
   /// False while only the answer counts: examples take time to find.
   bool reports = true;
+  /// How closely to look before a plan is rejected.
+  Detail detail = Detail::bytes;
 };
 
 } // namespace baton::tasks
