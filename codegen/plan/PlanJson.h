@@ -10,7 +10,7 @@
 namespace baton::plan {
 
 /// All programs of a step, and which of them a rank runs in which order, in the
-/// form that tools/check-plan/judge.h describes. States what is there, right or
+/// form that docs/event-dialect.md describes. States what is there, right or
 /// wrong: a plan needs no proof, and an attribute of an op that this file does
 /// not know of the dialect's own is left out.
 nlohmann::json planJson(llvm::ArrayRef<event::ProgramOp> programs);

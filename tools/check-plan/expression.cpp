@@ -1,112 +1,90 @@
 //===- expression.cpp - quasi-affine numbers of a task's coordinates ------===//
 
-#include "tools/check-plan/expression.h"
+#include "tools/check-plan/plan.h"
 
 #include <algorithm>
 #include <charconv>
 
-using namespace baton::check;
+static constexpr unsigned max_depth = 48;
 
-namespace {
-constexpr unsigned max_depth = 48;
-}
+namespace baton::check {
 
-class Expression::Parser {
+class ExpressionParser {
 public:
-  Parser(const std::string &text, Expression &result)
-      : text(text), result(result) {}
-
-  void parse() {
-    sum();
-    if (skip() != text.size())
+  ExpressionParser(const std::string &text, Expression &result)
+      : text(text), result(result) {
+    parse(false);
+    if (take(""), at != text.size())
       fail();
   }
 
 private:
+  using Op = Expression::Op;
+
   [[noreturn]] void fail() const {
     throw Error("'" + text +
-                "' is no expression of d0, d1, ..., rows, past, "
-                "outputs");
-  }
-  size_t skip() {
-    while (at < text.size() && text[at] == ' ')
-      ++at;
-    return at;
+                "' is no expression of d0, d1, ..., rows, past, outputs");
   }
   bool take(const std::string &word) {
-    skip();
-    if (text.compare(at, word.size(), word) != 0)
-      return false;
-    at += word.size();
-    return true;
+    at = std::min(text.find_first_not_of(' ', at), text.size());
+    const bool found = text.compare(at, word.size(), word) == 0;
+    at += found ? word.size() : 0;
+    return found;
+  }
+  Op take_operator(bool in_product) {
+    if (!in_product)
+      return take("+") ? Op::Add : take("-") ? Op::Subtract : Op::Constant;
+    return take("*")          ? Op::Multiply
+           : take("floordiv") ? Op::FloorDivide
+           : take("ceildiv")  ? Op::CeilDivide
+           : take("mod")      ? Op::Modulo
+                              : Op::Constant;
   }
   void add(Op op, int64_t value = 0) { result.steps.push_back({op, value}); }
 
-  void sum() {
-    if (++depth > max_depth)
-      fail();
-    product();
-    for (;;) {
-      Op op = take("+") ? Op::Add : take("-") ? Op::Subtract : Op::Constant;
-      if (op == Op::Constant)
-        break;
-      product();
-      add(op);
-    }
-    --depth;
-  }
-  void product() {
-    factor();
-    for (;;) {
-      Op op = take("*")          ? Op::Multiply
-              : take("floordiv") ? Op::FloorDivide
-              : take("ceildiv")  ? Op::CeilDivide
-              : take("mod")      ? Op::Modulo
-                                 : Op::Constant;
-      if (op == Op::Constant)
-        return;
-      factor();
-      add(op);
-    }
+  /// A sum of products, or a product of factors.
+  void parse(bool product) {
+    auto operand = [&] { product ? factor() : parse(true); };
+    operand();
+    for (Op op; (op = take_operator(product)) != Op::Constant; add(op))
+      operand();
   }
   void factor() {
+    if (++depth > max_depth)
+      fail();
     if (take("-")) {
-      if (++depth > max_depth)
-        fail();
-      add(Op::Constant, 0);
+      add(Op::Constant);
       factor();
       add(Op::Subtract);
-      --depth;
     } else if (take("(")) {
-      sum();
+      parse(false);
       if (!take(")"))
         fail();
     } else if (take("rows")) {
-      add(Op::Rows);
+      add(Op::Symbol, 0);
     } else if (take("past")) {
-      result.has_past = true;
-      add(Op::Past);
+      result.names_past = true;
+      add(Op::Symbol, 1);
     } else if (take("outputs")) {
-      add(Op::Outputs);
+      add(Op::Symbol, 2);
     } else if (take("d")) {
-      int64_t index = number();
+      const int64_t index = number();
       if (index >= max_dimensions)
         fail();
-      result.dimension_count =
-          std::max(result.dimension_count, unsigned(index) + 1);
+      result.dimensions = std::max(result.dimensions, unsigned(index) + 1);
       add(Op::Coordinate, index);
     } else {
-      skip();
       add(Op::Constant, number());
     }
+    --depth;
   }
   int64_t number() {
     int64_t value = 0;
-    const char *begin = text.data() + at, *end = text.data() + text.size();
-    auto [rest, wrong] = std::from_chars(begin, end, value);
+    auto [rest, wrong] =
+        std::from_chars(text.data() + at, text.data() + text.size(), value);
     if (wrong != std::errc() || value < 0)
       fail();
-    at += rest - begin;
+    at = rest - text.data();
     return value;
   }
 
@@ -116,54 +94,43 @@ private:
   unsigned depth = 0;
 };
 
-Expression::Expression(const std::string &text) { Parser(text, *this).parse(); }
-
-static int64_t floor_divide(int64_t a, int64_t b) {
-  return a / b - (a % b < 0 ? 1 : 0);
+Expression::Expression(const std::string &text) {
+  ExpressionParser(text, *this);
 }
 
 int64_t Expression::evaluate(const int64_t *coordinates,
                              const Symbols &symbols) const {
+  const int64_t known[] = {symbols.rows, symbols.past, symbols.outputs};
   int64_t stack[2 * max_depth + 8];
   unsigned top = 0;
   for (const Step &step : steps) {
-    switch (step.op) {
-    case Op::Constant:
-      stack[top++] = step.value;
+    if (step.op <= Op::Symbol) {
+      stack[top++] = step.op == Op::Constant     ? step.value
+                     : step.op == Op::Coordinate ? coordinates[step.value]
+                                                 : known[step.value];
       continue;
-    case Op::Coordinate:
-      stack[top++] = coordinates[step.value];
-      continue;
-    case Op::Rows:
-      stack[top++] = symbols.rows;
-      continue;
-    case Op::Past:
-      stack[top++] = symbols.past;
-      continue;
-    case Op::Outputs:
-      stack[top++] = symbols.outputs;
-      continue;
-    default:
-      break;
     }
-    int64_t b = stack[--top], &a = stack[top - 1];
+    const int64_t b = stack[--top];
+    int64_t &a = stack[top - 1];
     bool wrong = false;
+    if (step.op >= Op::FloorDivide && b <= 0)
+      throw Error(text("an expression divides by ", b));
     if (step.op == Op::Add)
       wrong = __builtin_add_overflow(a, b, &a);
     else if (step.op == Op::Subtract)
       wrong = __builtin_sub_overflow(a, b, &a);
     else if (step.op == Op::Multiply)
       wrong = __builtin_mul_overflow(a, b, &a);
-    else if (b <= 0)
-      throw Error("an expression divides by " + std::to_string(b));
     else if (step.op == Op::FloorDivide)
-      a = floor_divide(a, b);
+      a = a / b - (a % b < 0);
     else if (step.op == Op::CeilDivide)
-      a = -floor_divide(-a, b);
+      a = a / b + (a % b > 0);
     else
-      a -= floor_divide(a, b) * b;
+      a = a % b + (a % b < 0 ? b : 0);
     if (wrong)
       throw Error("an expression exceeds 64 bits");
   }
   return stack[0];
 }
+
+} // namespace baton::check

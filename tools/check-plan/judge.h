@@ -4,55 +4,50 @@
 // proves for all steps and all workers, this unrolls one step for a number of
 // workers, task by task and byte by byte.
 //
-// What a plan is as JSON ("format": 1; docs/event-dialect.md says what it
-// means):
-//
-//   programs   [{name, max_rows, max_seq, max_outputs,
-//                mesh: null | {names, sizes, batch},
-//                storages: {name: bytes | {bytes, scope, slot}},
-//                buffers, events, segments, schedules?}]
-//     scope    "transient" (free between programs), "rank", or "stage" (of
-//              each chunk); slot "", "flight", "microbatch", "chunk": of what
-//              there are several
-//     buffers  [{name, kind, element_bytes, extents, capacity, strides?,
-//                storage?, offset?, layers?, layer_stride?, ring?,
-//                interleave?, interleave_columns?, carry?}]
-//     events   [{name, shape, capacity?, count, scope?}]
-//     segments [{name, repeat?, reverse?, phases}]
-//     phases   [{name, grid, capacity?, distribution?, row_tiles?: {rows,
-//                size}, ahead?, accesses, waits?, notify?: {event, index},
-//                body?}]
-//     accesses [{write, buffer, low, high, may?, if?}]
-//     if       the buffer of a flag, without which the read does not happen
-//     waits    [{event, distance?, low, high}]
-//     body     {calls} | {exchange: {kind, axes, transfers: [{send, receive,
-//              elements, part}]}} | {message: {direction, peer, axis, channel,
-//              tensors}} | {advance: buffer}
-//     schedules [{rows, past, outputs, workers: [[{phase, iteration,
-//                 coordinates}]]}]
-//   step       null, or {axis, places: [[{program, chunk, microbatch, slot}]]}:
-//              what the ranks at each place of an axis run, in order
-//   training   whether a step with no outputs only adds to gradients
-//
-// Numbers that depend on a step are text: d0, d1, ... rows, past, outputs, with
-// + - * floordiv ceildiv mod.
-//
-// `carry` of a persistent buffer: null (what a step reads was written in it, by
-// a task or by the runtime), "kept" (values live from step to step, and no task
-// writes them), "renewed" (a step with outputs writes all of them again),
-// "shared" (another program of the step does).
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_TOOLS_CHECK_PLAN_JUDGE_H
 #define BATON_TOOLS_CHECK_PLAN_JUDGE_H
 
-#include "tools/check-plan/findings.h"
 #include "tools/check-plan/plan.h"
 
-#include <span>
+#include <set>
 
 namespace baton::check {
+
+struct Finding {
+  /// "race", "value", "deadlock", "count", "exchange", "message", "bounds",
+  /// "schedule", "scope", "order"
+  std::string kind;
+  std::string message;
+  /// Tells it from others of its kind.
+  std::string fault;
+};
+
+/// Each fault once, however many tasks show it.
+class Findings {
+public:
+  static constexpr size_t limit = 1000;
+
+  template <typename... Parts>
+  void add(const std::string &kind, const std::string &fault,
+           const Parts &...message) {
+    if (has(kind, fault))
+      return;
+    seen.insert(kind + '\n' + fault);
+    list.push_back({kind, text(context, message...), fault});
+  }
+  bool has(const std::string &kind, const std::string &fault) const {
+    return list.size() >= limit || seen.count(kind + '\n' + fault) > 0;
+  }
+
+  /// Begins each message: where it is found.
+  std::string context;
+  std::vector<Finding> list;
+
+private:
+  std::set<std::string> seen;
+};
 
 /// A step, and how many workers run it: 0 for one to each task, which is what
 /// events alone order. Among other numbers that is left out of a large step.

@@ -2,318 +2,361 @@
 
 #include "tools/check-plan/memory.h"
 
-#include <algorithm>
+#include <map>
 
 using namespace baton::check;
 
-std::string Memory::name(const ProgramRun &run, uint32_t task) const {
-  std::string text =
-      rank + "@" + run.unrolled.program->name + " " + run.unrolled.name(task);
-  if (!run.each)
-    text += " (worker " + std::to_string(run.deal.worker[task]) + ")";
-  return text;
-}
+namespace {
+constexpr uint32_t nobody = Deal::nobody;
 
-/// The memory that a call's storage is: a slot's of a chunk, a chunk's, or all
-/// of the rank's.
-Memory::Contents &Memory::contents(const Unrolled &in, const Touch &touch) {
-  const Storage &storage = in.program->storages[buffer(in, touch).storage];
-  const uint32_t number = regions.box(touch.box).storage;
-  const bool is_stage = storage.scope == Storage::Scope::Stage;
-  Contents &found = memory[{number, is_stage ? in.call.chunk : -1,
-                            storage.slot == "flight" ? in.call.slot : -1}];
-  if (found.empty())
-    found.resize(regions.count_regions(number));
-  return found;
-}
+/// Whose values a region holds: nobody's, those of a storage that outlives the
+/// program, or those of a buffer's copy.
+struct Owner {
+  uint32_t program = nobody, buffer = 0;
+  int64_t layer = 0;
 
-/// What is not transient may be seen through several buffers.
-uint32_t Memory::owner(const Unrolled &in, const Touch &touch) {
-  const Buffer &of = buffer(in, touch);
-  if (of.kind != Buffer::Kind::Transient && !of.ring)
-    return carried;
-  auto [found, is_new] =
-      owners.emplace(std::tuple(in.call.program, touch.buffer, touch.layer), 0);
-  if (is_new)
-    found->second = uint32_t(owners.size()) + carried;
-  return found->second;
-}
+  bool operator==(const Owner &) const = default;
+};
+constexpr Owner nothing = {nobody, 0, 0}, carried = {nobody, 1, 0};
 
-void Memory::hold(const Unrolled &in, const Touch &touch) {
-  Contents &of = contents(in, touch);
-  const uint32_t who = owner(in, touch);
-  for (uint32_t region : regions.regions(touch.box))
-    of[region].owner = who;
-}
+struct Region {
+  Owner owner;
+  bool renewed = false;
+  /// No task may write it.
+  bool kept = false;
+  /// Who touched it in the program that runs.
+  uint32_t writer = nobody;
+  std::vector<uint32_t> readers;
+};
+using Contents = std::vector<Region>;
 
-void Memory::begin_step(std::span<const Unrolled *const> programs) {
-  memory.clear();
-  slots.clear();
-  for (const Unrolled *program : programs) {
-    for (const Touch &touch : program->carried)
-      hold(*program, touch);
-    for (const Touch &touch : program->past)
-      hold(*program, touch);
+class Memory {
+public:
+  Memory(const Regions &regions, Findings &findings)
+      : regions(regions), findings(findings) {}
+
+  void look_at(const ProgramRun &program_run) {
+    run = &program_run;
+    const Rank &rank = run->rank;
+    size_t first = run->number, last = run->number;
+    while (first > 0 && !rank.ends_step[first - 1])
+      --first;
+    while (!rank.ends_step[last])
+      ++last;
+    const std::span<const Unrolled *const> step(
+        rank.programs.data() + first, rank.programs.data() + last + 1);
+    if (run->number == first)
+      begin_step(step);
+    // What the runtime writes at the border before a program.
+    const Unrolled &before =
+        *rank.programs[run->number == first ? last : run->number - 1];
+    hold(before, before.advance);
+    run_tasks();
+    if (run->number == last)
+      end_step(step);
   }
-  for (const Unrolled *program : programs)
-    for (const Touch &touch : program->kept)
-      for (uint32_t region : regions.regions(touch.box))
-        contents(*program, touch)[region].kept = true;
-}
 
-void Memory::cross_border(const Unrolled &before) {
-  for (const Touch &touch : before.advance)
-    hold(before, touch);
-}
+private:
+  /// The memory that a call's storage is: a slot's of a chunk, a chunk's, or
+  /// all of the rank's.
+  Contents &contents(const Unrolled &in, uint32_t buffer) {
+    const Storage &storage =
+        in.program->storages[in.program->buffers[buffer].storage];
+    const uint32_t number = regions.storage(in.call.program, buffer);
+    const bool is_stage = storage.scope == Storage::Scope::Stage;
+    Contents &found = memory[{number, is_stage ? in.call.chunk : -1,
+                              storage.slot == "flight" ? in.call.slot : -1}];
+    found.resize(regions.count_regions(number));
+    return found;
+  }
+  /// What is not transient may be seen through several buffers.
+  static Owner owner(const Unrolled &in, const Touch &touch) {
+    const Buffer &buffer = in.buffer(touch);
+    if (buffer.kind != Buffer::Kind::Transient && !buffer.ring)
+      return carried;
+    return {in.call.program, touch.buffer, touch.layer};
+  }
+  uint32_t storage(const Touch &touch) const {
+    return regions.storage(run->unrolled.call.program, touch.buffer);
+  }
+  /// Whether a touch has a region of a storage.
+  bool has(const Touch &touch, uint32_t of, uint32_t region) const {
+    return storage(touch) == of && regions.has(touch.box, region);
+  }
 
-/// Memory that is free between programs holds nothing yet, nor does that of a
-/// slot which another microbatch has taken.
-void Memory::start(const Unrolled &in) {
-  users.clear();
-  const std::pair<int64_t, int64_t> microbatch(in.call.chunk,
-                                               in.call.microbatch);
-  auto [slot, is_new] = slots.emplace(in.call.slot, microbatch);
-  const bool is_taken = !is_new && slot->second != microbatch;
-  slot->second = microbatch;
-  std::set<uint32_t> transient;
-  for (const Touch &touch : in.touches)
-    if (in.program->storages[buffer(in, touch).storage].scope ==
-        Storage::Scope::Transient)
-      transient.insert(regions.box(touch.box).storage);
-  std::erase_if(memory, [&](const auto &entry) {
-    const auto &[number, chunk, of_slot] = entry.first;
-    return transient.count(number) || (is_taken && of_slot == in.call.slot);
-  });
-}
+  void hold(const Unrolled &in, const std::vector<Touch> &touches) {
+    for (const Touch &touch : touches)
+      for (Contents &of = contents(in, touch.buffer);
+           uint32_t region : regions.of(touch.box))
+        of[region].owner = owner(in, touch);
+  }
 
-void Memory::run(const ProgramRun &run,
-                 const std::function<int64_t(const Exchange &)> &place) {
-  const Unrolled &in = run.unrolled;
-  start(in);
-  size_t moved = 0;
-  for (uint32_t task = 0; task < in.tasks.size(); ++task) {
-    for (const Touch &touch : in.touched(task))
-      if (!touch.write)
-        read(run, task, touch);
-    for (const Touch &touch : in.touched(task))
-      if (touch.write)
-        write(run, task, touch);
-    for (; moved < in.moved.size() && in.moved[moved].task == task; ++moved) {
-      const Phase &phase = in.phase(task);
-      if (!phase.exchange || in.moved[moved].place == place(*phase.exchange))
-        deliver(run, task, in.moved[moved]);
+  /// Forgets what does not live from step to step.
+  void begin_step(std::span<const Unrolled *const> programs) {
+    memory.clear();
+    slots.clear();
+    for (const Unrolled *in : programs) {
+      hold(*in, in->carried);
+      hold(*in, in->past);
+      for (const Touch &touch : in->kept)
+        for (uint32_t region : regions.of(touch.box))
+          contents(*in, touch.buffer)[region].kept = true;
     }
   }
-}
 
-/// "writes @x[3, 5]": how a task touches a region.
-std::string Memory::touched(const ProgramRun &run, uint32_t task,
-                            uint32_t storage, uint32_t region,
-                            bool writes) const {
-  for (const Touch &touch : run.unrolled.touched(task)) {
-    std::span<const uint32_t> list = regions.regions(touch.box);
-    if (touch.write == writes && regions.box(touch.box).storage == storage &&
-        std::find(list.begin(), list.end(), region) != list.end())
-      return (writes ? " writes " : " reads ") +
-             regions.element(touch.box, region);
+  /// Memory that is free between programs holds nothing yet, nor does that of a
+  /// slot which another microbatch has taken.
+  void start() {
+    const Unrolled &in = run->unrolled;
+    const std::pair microbatch(in.call.chunk, in.call.microbatch);
+    auto [slot, is_new] = slots.emplace(in.call.slot, microbatch);
+    const bool is_taken = !is_new && slot->second != microbatch;
+    slot->second = microbatch;
+    std::set<uint32_t> transient;
+    for (const Touch &touch : in.touches)
+      if (in.storage(touch).scope == Storage::Scope::Transient)
+        transient.insert(storage(touch));
+    std::erase_if(memory, [&](const auto &entry) {
+      const auto &[number, chunk, of_slot] = entry.first;
+      return transient.count(number) || (is_taken && of_slot == in.call.slot);
+    });
+    for (auto &[key, of] : memory)
+      for (Region &region : of) {
+        region.writer = nobody;
+        region.readers.clear();
+      }
+    held.clear();
+    for (uint32_t buffer = 0; buffer < in.program->buffers.size(); ++buffer)
+      held.push_back(&contents(in, buffer));
   }
-  return "";
-}
 
-/// Of two tasks that touch the same bytes, one of which writes, the one that
-/// means to be first has to be over when the other begins.
-void Memory::check_order(const ProgramRun &run, uint32_t first, uint32_t then,
-                         const Touch &touch, uint32_t region) {
-  if (first == then || run.clocks.before(first, then))
-    return;
-  const uint32_t storage = regions.box(touch.box).storage;
-  const bool wrote = users[storage][region].writer == first;
-  const bool turned = run.clocks.before(then, first);
-  const std::string kind = turned ? "order" : "race";
-  const std::string fault = run.unrolled.phase(first).name + '\n' +
-                            run.unrolled.phase(then).name + '\n' +
-                            buffer(run.unrolled, touch).name;
-  if (findings.has(kind, fault))
-    return;
-  findings.add(kind, fault,
-               name(run, then) + (touch.write ? " writes " : " reads ") +
-                   regions.element(touch.box, region) + ", and " +
-                   name(run, first) +
-                   touched(run, first, storage, region, wrote) + ": " +
-                   (turned ? "the former comes first, the latter should"
-                           : "nothing orders them"));
-}
-
-/// Whether a task that reads a region if a flag is set also writes it, of a
-/// buffer whose values begin anew in each step: the first one of a step adds to
-/// nothing.
-bool Memory::starts(const ProgramRun &run, uint32_t task, const Touch &touch,
-                    uint32_t region) const {
-  const Buffer &of = buffer(run.unrolled, touch);
-  if (!touch.conditional || of.kind != Buffer::Kind::Persistent || of.ring)
-    return false;
-  for (const Touch &other : run.unrolled.touched(task)) {
-    std::span<const uint32_t> list = regions.regions(other.box);
-    if (other.write && !other.may &&
-        regions.box(other.box).storage == regions.box(touch.box).storage &&
-        std::find(list.begin(), list.end(), region) != list.end())
-      return true;
+  void run_tasks() {
+    start();
+    const Unrolled &in = run->unrolled;
+    size_t moved = 0;
+    for (task = 0; task < in.tasks.size(); ++task) {
+      for (const Touch &touch : in.touched(task))
+        if (!touch.write)
+          read(touch);
+      for (const Touch &touch : in.touched(task))
+        if (touch.write)
+          write(touch);
+      for (; moved < in.moved.size() && in.moved[moved].task == task; ++moved)
+        if (is_here(in.moved[moved].place))
+          deliver(in.moved[moved].touch);
+    }
   }
-  return false;
-}
+  /// Whether a place of an exchange's group is the rank's.
+  bool is_here(int64_t place) const {
+    const Phase &phase = run->unrolled.phase(task);
+    int64_t own = 0;
+    if (phase.exchange)
+      for (uint32_t axis : phase.exchange->axes)
+        own = own * run->unrolled.program->sizes[axis] + run->rank.place[axis];
+    return !phase.exchange || place == own;
+  }
 
-/// The first layer of a ring may be brought through another buffer, before the
-/// segment that turns the ring.
-bool Memory::takes_first(const ProgramRun &run, uint32_t task,
-                         const Touch &touch) const {
-  return buffer(run.unrolled, touch).ring &&
-         run.unrolled.tasks[task].iteration == 0 &&
-         !run.unrolled.phase(task).ahead;
-}
+  /// "writes @x[3, 5]": how a task touches a region.
+  std::string touched(uint32_t by, uint32_t of, uint32_t region,
+                      bool writes) const {
+    for (const Touch &touch : run->unrolled.touched(by))
+      if (touch.write == writes && has(touch, of, region))
+        return (writes ? " writes " : " reads ") +
+               regions.element(touch.box, region);
+    return "";
+  }
 
-void Memory::read(const ProgramRun &run, uint32_t task, const Touch &touch) {
-  const Unrolled &in = run.unrolled;
-  const uint32_t storage = regions.box(touch.box).storage;
-  const Contents &held = contents(in, touch);
-  std::vector<Users> &of = users[storage];
-  of.resize(held.size());
-  const uint32_t who = owner(in, touch);
-  for (uint32_t region : regions.regions(touch.box)) {
-    Users &user = of[region];
-    if (user.writer != ~0u)
-      check_order(run, user.writer, task, touch, region);
-    // The last reader on a worker stands for all on it.
-    auto same = std::find_if(
-        user.readers.begin(), user.readers.end(), [&](uint32_t other) {
-          return run.deal.worker[other] == run.deal.worker[task];
+  /// Of two tasks that touch the same bytes, one of which writes, the one that
+  /// means to be first has to be over when the other begins.
+  void check_order(uint32_t first, const Touch &touch, uint32_t region) {
+    if (first == nobody || first == task || run->clocks.before(first, task))
+      return;
+    const Unrolled &in = run->unrolled;
+    const bool turned = run->clocks.before(task, first);
+    const std::string kind = turned ? "order" : "race",
+                      fault = in.phase(first).name + '\n' +
+                              in.phase(task).name + '\n' +
+                              in.buffer(touch).name;
+    if (findings.has(kind, fault))
+      return;
+    const bool wrote = (*held[touch.buffer])[region].writer == first;
+    findings.add(kind, fault, run->name(task),
+                 touch.write ? " writes " : " reads ",
+                 regions.element(touch.box, region), ", and ", run->name(first),
+                 touched(first, storage(touch), region, wrote), ": ",
+                 turned ? "the former comes first, the latter should"
+                        : "nothing orders them");
+  }
+
+  /// The last reader on a worker stands for all on it.
+  void note_reader(std::vector<uint32_t> &readers) const {
+    const Deal &deal = run->deal;
+    auto same =
+        std::find_if(readers.begin(), readers.end(), [&](uint32_t other) {
+          return deal.worker[other] == deal.worker[task];
         });
-    if (same == user.readers.end())
-      user.readers.push_back(task);
-    else if (run.deal.position[*same] < run.deal.position[task])
+    if (same == readers.end())
+      readers.push_back(task);
+    else if (deal.position[*same] < deal.position[task])
       *same = task;
-    const uint32_t owner_now = held[region].owner;
-    // Who may read what is there uses only what was written.
-    if (owner_now == who || touch.may ||
-        (owner_now == carried && takes_first(run, task, touch)))
-      continue;
-    const std::string fault =
-        in.program->name + in.phase(task).name + buffer(in, touch).name;
-    if (findings.has("value", fault) ||
-        (owner_now == nothing && starts(run, task, touch, region)))
-      continue;
-    std::string why = ", which nobody has written in this step";
-    if (owner_now != nothing && user.writer != ~0u)
-      why = ", which " + name(run, user.writer) + " has overwritten: it" +
-            touched(run, user.writer, storage, region, true);
-    findings.add("value", fault,
-                 name(run, task) + " reads " +
-                     regions.element(touch.box, region) + why);
   }
-}
 
-/// Nobody says in which order a task touches what it does: it may write what it
-/// reads, but not another value's bytes.
-void Memory::check_itself(const ProgramRun &run, uint32_t task,
-                          const Touch &touch) {
-  const Unrolled &in = run.unrolled;
-  for (const Touch &other : in.touched(task)) {
-    if (regions.box(other.box).storage != regions.box(touch.box).storage ||
-        owner(in, other) == owner(in, touch))
-      continue;
-    std::span<const uint32_t> list = regions.regions(other.box);
-    for (uint32_t region : regions.regions(touch.box))
-      if (std::find(list.begin(), list.end(), region) != list.end())
-        return findings.add(
-            "race",
-            in.phase(task).name + '\n' + buffer(in, touch).name + '\n' +
-                buffer(in, other).name,
-            name(run, task) + " writes " + regions.element(touch.box, region) +
-                (other.write ? ", and also " : ", and reads ") +
-                regions.element(other.box, region) + " in the same bytes");
+  /// Whether a task that reads a region if a flag is set also writes it, of a
+  /// buffer whose values begin anew in each step: the first one of a step adds
+  /// to nothing.
+  bool starts(const Touch &touch, uint32_t region) const {
+    const Buffer &of = run->unrolled.buffer(touch);
+    if (!touch.conditional || of.kind != Buffer::Kind::Persistent || of.ring)
+      return false;
+    const std::span<const Touch> all = run->unrolled.touched(task);
+    return std::any_of(all.begin(), all.end(), [&](const Touch &other) {
+      return other.write && !other.may && has(other, storage(touch), region);
+    });
   }
-}
 
-void Memory::write(const ProgramRun &run, uint32_t task, const Touch &touch) {
-  check_itself(run, task, touch);
-  const Contents &held = contents(run.unrolled, touch);
-  std::vector<Users> &of = users[regions.box(touch.box).storage];
-  of.resize(held.size());
-  for (uint32_t region : regions.regions(touch.box)) {
-    // What the phase that advances states, the runtime does.
-    if (held[region].kept && !run.unrolled.phase(task).advances)
-      findings.add("value", buffer(run.unrolled, touch).name + " is kept",
-                   name(run, task) + " writes " +
-                       regions.element(touch.box, region) +
-                       ", whose values are kept from step to step");
-    Users &user = of[region];
-    for (uint32_t reader : user.readers)
-      check_order(run, reader, task, touch, region);
-    if (user.writer != ~0u)
-      check_order(run, user.writer, task, touch, region);
-    user.readers.clear();
-    user.writer = task;
+  void read(const Touch &touch) {
+    const Unrolled &in = run->unrolled;
+    const Buffer &buffer = in.buffer(touch);
+    const Owner who = owner(in, touch);
+    // The first layer of a ring may be brought through another buffer, before
+    // the segment that turns the ring.
+    const bool takes_first =
+        buffer.ring && in.tasks[task].iteration == 0 && !in.phase(task).ahead;
+    for (uint32_t number : regions.of(touch.box)) {
+      Region &region = (*held[touch.buffer])[number];
+      check_order(region.writer, touch, number);
+      note_reader(region.readers);
+      // Who may read what is there uses only what was written.
+      if (region.owner == who || touch.may ||
+          (region.owner == carried && takes_first))
+        continue;
+      const std::string fault =
+          in.program->name + in.phase(task).name + buffer.name;
+      if (findings.has("value", fault) ||
+          (region.owner == nothing && starts(touch, number)))
+        continue;
+      std::string why = "nobody has written in this step";
+      if (region.owner != nothing && region.writer != nobody)
+        why = run->name(region.writer) + " has overwritten: it" +
+              touched(region.writer, storage(touch), number, true);
+      findings.add("value", fault, run->name(task), " reads ",
+                   regions.element(touch.box, number), ", which ", why);
+    }
   }
-  leave(run, touch, !touch.may);
-}
 
-/// A write that need not happen leaves what was the same buffer's before.
-void Memory::leave(const ProgramRun &run, const Touch &touch, bool happens) {
-  Contents &held = contents(run.unrolled, touch);
-  const uint32_t who = owner(run.unrolled, touch);
-  for (uint32_t region : regions.regions(touch.box)) {
-    Content &content = held[region];
-    if (happens)
-      content.owner = who, content.renewed = true;
-    else if (content.owner != who)
-      content.owner = nothing;
+  /// Nobody says in which order a task touches what it does: it may write what
+  /// it reads, but not another value's bytes.
+  void check_itself(const Touch &touch) {
+    const Unrolled &in = run->unrolled;
+    for (const Touch &other : in.touched(task)) {
+      if (owner(in, other) == owner(in, touch))
+        continue;
+      for (uint32_t region : regions.of(touch.box))
+        if (has(other, storage(touch), region))
+          return findings.add(
+              "race",
+              in.phase(task).name + '\n' + in.buffer(touch).name + '\n' +
+                  in.buffer(other).name,
+              run->name(task), " writes ", regions.element(touch.box, region),
+              other.write ? ", and also " : ", and reads ",
+              regions.element(other.box, region), " in the same bytes");
+    }
   }
-}
 
-/// What ranks move, and what the runtime takes, has to be what the phase says
-/// that it touches.
-void Memory::deliver(const ProgramRun &run, uint32_t task, const Moved &moved) {
-  const Unrolled &in = run.unrolled;
-  std::set<uint32_t> stated;
-  for (const Touch &touch : in.touched(task))
-    if (touch.write == moved.touch.write &&
-        regions.box(touch.box).storage == regions.box(moved.touch.box).storage)
-      for (uint32_t region : regions.regions(touch.box))
-        stated.insert(region);
-  for (uint32_t region : regions.regions(moved.touch.box))
-    if (!stated.count(region))
-      return findings.add("exchange",
-                          in.phase(task).name + buffer(in, moved.touch).name,
-                          name(run, task) +
-                              (moved.touch.write         ? " receives "
-                               : in.phase(task).advances ? " hands over "
-                                                         : " sends ") +
-                              regions.element(moved.touch.box, region) +
-                              ", which no access of it states");
-  if (moved.touch.write)
-    leave(run, moved.touch, true);
-}
-
-void Memory::end_step(std::span<const Unrolled *const> programs) {
-  auto expect = [&](const Unrolled &in, const Touch &touch, bool renewed,
-                    const char *what) {
-    const Contents &held = contents(in, touch);
-    for (uint32_t region : regions.regions(touch.box))
-      if (held[region].owner != owner(in, touch) ||
-          (renewed && !held[region].renewed))
-        return findings.add("value", what + buffer(in, touch).name,
-                            rank + regions.element(touch.box, region) + what);
-  };
-  for (const Unrolled *in : programs) {
-    for (const Touch &touch : in->gained)
-      expect(*in, touch, true, ", a row that a state gains, is not written");
-    for (const Touch &touch : in->past)
-      expect(*in, touch, false, ", a row of an earlier step, is overwritten");
-    for (const Touch &touch : in->carried)
-      expect(*in, touch, false,
-             ", which later steps read, does not hold what "
-             "it held");
-    if (in->symbols.outputs > 0)
-      for (const Touch &touch : in->renewed)
-        expect(*in, touch, true, " is not renewed by a step that has outputs");
+  void write(const Touch &touch) {
+    check_itself(touch);
+    for (uint32_t number : regions.of(touch.box)) {
+      Region &region = (*held[touch.buffer])[number];
+      // What the phase that advances states, the runtime does.
+      if (region.kept && !run->unrolled.phase(task).advances)
+        findings.add("value", run->unrolled.buffer(touch).name + " is kept",
+                     run->name(task), " writes ",
+                     regions.element(touch.box, number),
+                     ", whose values are kept from step to step");
+      for (uint32_t reader : region.readers)
+        check_order(reader, touch, number);
+      check_order(region.writer, touch, number);
+      region.readers.clear();
+      region.writer = task;
+    }
+    leave(touch, !touch.may);
   }
+
+  /// A write that need not happen leaves what was the same buffer's before.
+  void leave(const Touch &touch, bool happens) {
+    const Owner who = owner(run->unrolled, touch);
+    for (uint32_t number : regions.of(touch.box)) {
+      Region &region = (*held[touch.buffer])[number];
+      region.renewed |= happens;
+      if (happens)
+        region.owner = who;
+      else if (region.owner != who)
+        region.owner = nothing;
+    }
+  }
+
+  /// What ranks move, and what the runtime takes, has to be what the phase says
+  /// that it touches.
+  void deliver(const Touch &moved) {
+    const Unrolled &in = run->unrolled;
+    std::set<uint32_t> stated;
+    for (const Touch &touch : in.touched(task))
+      if (touch.write == moved.write && storage(touch) == storage(moved))
+        stated.insert(regions.of(touch.box).begin(),
+                      regions.of(touch.box).end());
+    for (uint32_t region : regions.of(moved.box))
+      if (!stated.count(region))
+        return findings.add("exchange",
+                            in.phase(task).name + in.buffer(moved).name,
+                            run->name(task),
+                            moved.write               ? " receives "
+                            : in.phase(task).advances ? " hands over "
+                                                      : " sends ",
+                            regions.element(moved.box, region),
+                            ", which no access of it states");
+    if (moved.write)
+      leave(moved, true);
+  }
+
+  void end_step(std::span<const Unrolled *const> programs) {
+    for (const Unrolled *in : programs) {
+      auto expect = [&](const std::vector<Touch> &touches, bool renewed,
+                        const char *what) {
+        for (const Touch &touch : touches)
+          for (const Contents &of = contents(*in, touch.buffer);
+               uint32_t region : regions.of(touch.box))
+            if (of[region].owner != owner(*in, touch) ||
+                (renewed && !of[region].renewed)) {
+              findings.add("value", what + in->buffer(touch).name,
+                           run->rank.name, regions.element(touch.box, region),
+                           what);
+              break;
+            }
+      };
+      expect(in->gained, true, ", a row that a state gains, is not written");
+      expect(in->past, false, ", a row of an earlier step, is overwritten");
+      expect(in->carried, false,
+             ", which later steps read, does not hold what it held");
+      if (in->symbols.outputs > 0)
+        expect(in->renewed, true, " is not renewed by a step that has outputs");
+    }
+  }
+
+  const Regions &regions;
+  Findings &findings;
+  /// By storage number, chunk and slot.
+  std::map<std::tuple<uint32_t, int64_t, int64_t>, Contents> memory;
+  /// The chunk and microbatch whose values each slot keeps.
+  std::map<int64_t, std::pair<int64_t, int64_t>> slots;
+  const ProgramRun *run = nullptr;
+  uint32_t task = 0;
+  /// Of each buffer.
+  std::vector<Contents *> held;
+};
+} // namespace
+
+std::function<void(const ProgramRun &)>
+baton::check::follow_memory(const Regions &regions, Findings &findings) {
+  return [memory = std::make_shared<Memory>(regions, findings)](
+             const ProgramRun &run) { memory->look_at(run); };
 }

@@ -1,17 +1,76 @@
 //===- plan.h - a plan as check-plan reads it -----------------------------===//
+//
+// docs/event-dialect.md lists its form as JSON.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BATON_TOOLS_CHECK_PLAN_PLAN_H
 #define BATON_TOOLS_CHECK_PLAN_PLAN_H
 
-#include "tools/check-plan/expression.h"
-
 #include <nlohmann/json_fwd.hpp>
 
-#include <map>
+#include <cstdint>
 #include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace baton::check {
 
+/// A plan that cannot be read, or a number that nobody can compute.
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Its parts, one behind the other.
+template <typename... Parts> std::string text(const Parts &...parts) {
+  std::ostringstream stream;
+  (stream << ... << parts);
+  return stream.str();
+}
+
+/// What is known of a step before it runs.
+struct Symbols {
+  int64_t rows = 1, past = 0, outputs = 1;
+
+  auto operator<=>(const Symbols &) const = default;
+};
+
+constexpr unsigned max_dimensions = 8;
+
+/// `d0 * 16 + past`, `(rows - 1) floordiv 4`, of d0, d1, ..., rows, past,
+/// outputs, whole numbers, + - * floordiv ceildiv mod and parentheses.
+class Expression {
+public:
+  explicit Expression(const std::string &text = "0");
+
+  int64_t evaluate(const int64_t *coordinates, const Symbols &symbols) const;
+
+  /// One more than the greatest coordinate that it names.
+  unsigned dimensions = 0;
+  bool names_past = false;
+
+private:
+  friend class ExpressionParser;
+  enum class Op : uint8_t {
+    Constant,
+    Coordinate,
+    Symbol,
+    Add,
+    Subtract,
+    Multiply,
+    FloorDivide,
+    CeilDivide,
+    Modulo
+  };
+  struct Step {
+    Op op;
+    int64_t value;
+  };
+  /// Operands before operators.
+  std::vector<Step> steps;
+};
 using Expressions = std::vector<Expression>;
 
 struct Access {
@@ -33,7 +92,7 @@ struct Wait {
 };
 
 struct Transfer {
-  uint32_t send = 0, receive = 0;
+  uint32_t send, receive;
   Expression elements, part;
 };
 
@@ -142,6 +201,7 @@ struct Program {
   /// In order of rank.
   std::vector<Phase> phases;
   std::vector<Schedule> schedules;
+  bool names_past = false;
 };
 
 /// A program that a rank runs in a step, and which of several places of its

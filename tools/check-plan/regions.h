@@ -12,73 +12,90 @@
 
 #include "tools/check-plan/plan.h"
 
-#include <span>
+#include <array>
 #include <unordered_map>
 
 namespace baton::check {
+
+/// An index of a buffer, a grid or a mesh.
+using Index = std::array<int64_t, max_dimensions>;
+
+/// To the next index of a box, `by` further along one dimension; at the end
+/// back to the first, and false.
+bool step(Index &index, const Index &low, const Index &high, size_t rank,
+          size_t along = max_dimensions, int64_t by = 1);
+
+/// "[3, 5]"
+std::string listed(const int64_t *numbers, size_t count);
+
+/// Of a copy of a buffer, as a call uses it: so many bytes further on.
+struct Box {
+  int64_t program, buffer, copy, shift;
+  Index low{}, high{};
+
+  bool operator==(const Box &) const = default;
+};
 
 class Regions {
 public:
   static constexpr uint32_t none = ~0u;
 
-  struct Box {
-    uint32_t program, buffer;
-    /// Storages of one number are cut alike; their memory need not be the same.
-    uint32_t storage;
-    int64_t copy, shift;
-    /// Where its bounds and regions begin.
-    size_t bounds, first = 0, count = 0;
-  };
+  explicit Regions(const Plan &plan);
 
-  explicit Regions(const Plan &plan) : plan(plan) {}
-
-  /// Of a copy of a buffer, as a call uses it; bounds lie within the capacity.
-  /// None when it is empty.
+  /// The number of a box, whose bounds lie within the capacity. None when it is
+  /// empty.
   uint32_t add(const Call &call, uint32_t buffer, int64_t copy,
-               std::span<const int64_t> low, std::span<const int64_t> high);
+               const Index &low, const Index &high);
+  size_t count_boxes() const { return boxes.size(); }
   /// Behind the last byte of a box, in its buffer's storage.
   int64_t end(uint32_t box) const;
   /// Whether two elements of the boxes, which are of one buffer, have a byte in
   /// common.
-  bool overlap(std::span<const uint32_t> numbers) const;
+  bool overlap(const std::vector<uint32_t> &numbers) const;
   /// Behind all boxes: finds the regions.
   void finish();
 
-  size_t count_boxes() const { return boxes.size(); }
-  const Box &box(uint32_t number) const { return boxes[number]; }
-  std::span<const uint32_t> regions(uint32_t number) const {
-    return {list.data() + boxes[number].first, boxes[number].count};
+  /// Storages of one number are cut alike; their memory need not be the same.
+  uint32_t storage(uint32_t program, uint32_t buffer) const {
+    return numbers[program][plan.programs[program].buffers[buffer].storage];
   }
   size_t count_regions(uint32_t storage) const {
-    return storages[storage].regions;
+    return storages[storage].bytes.size();
   }
+  /// Of a box, in a storage.
+  const std::vector<uint32_t> &of(uint32_t box) const { return regions[box]; }
+  bool has(uint32_t box, uint32_t region) const;
   /// "@x[3, 5]": an element of the box in the region.
-  std::string element(uint32_t number, uint32_t region) const;
+  std::string element(uint32_t box, uint32_t region) const;
 
 private:
-  struct Cut {
+  struct Storage {
     std::vector<uint32_t> boxes;
-    /// Of each region, a byte.
+    /// Of each region, the first byte.
     std::vector<int64_t> bytes;
-    size_t regions = 0;
   };
-  class Points;
+  struct Hash {
+    size_t operator()(const Box &box) const;
+  };
 
   const Buffer &buffer(const Box &box) const {
     return plan.programs[box.program].buffers[box.buffer];
   }
-  uint32_t storage_number(const Call &call, const Storage &storage);
   template <typename Visitor>
   void visit_runs(const Box &box, Visitor &&visit) const;
-  void cut(Cut &storage);
+  void cut(Storage &storage);
 
   const Plan &plan;
-  std::vector<Box> boxes;
-  std::vector<int64_t> pool;
-  std::unordered_multimap<uint64_t, uint32_t> known;
-  std::map<std::string, uint32_t> numbers;
-  std::vector<Cut> storages;
-  std::vector<uint32_t> list;
+  /// Of each program's storages.
+  std::vector<std::vector<uint32_t>> numbers;
+  std::vector<Storage> storages;
+  std::unordered_map<Box, uint32_t, Hash> known;
+  std::vector<const Box *> boxes;
+  std::vector<std::vector<uint32_t>> regions;
+  /// While a storage is cut, of each box: how often it has the piece, and
+  /// whether it is among those that may.
+  std::vector<uint32_t> depths;
+  std::vector<bool> is_open;
 };
 
 } // namespace baton::check

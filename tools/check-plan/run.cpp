@@ -2,351 +2,362 @@
 
 #include "tools/check-plan/run.h"
 
-#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
 
 using namespace baton::check;
 
-static constexpr uint32_t nobody = ~0u;
+namespace {
+constexpr uint32_t nobody = Deal::nobody;
 
-Clocks::Clocks(const Deal &deal, bool each)
-    : width(each ? (deal.worker.size() + 31) / 32 : deal.lists.size()),
-      deal(deal), each(each), all(width * deal.worker.size()) {}
+struct Worker {
+  /// Its next task, whether that has begun to wait, and how far it has come:
+  /// the wait, which word of its box, and that one's number.
+  size_t next = 0;
+  bool begun = false;
+  size_t wait = 0;
+  int64_t ordinal = 0;
+  size_t word = 0;
+  /// Who waits for the same word.
+  uint32_t other = nobody;
+};
 
-ProgramRun::ProgramRun(const Unrolled &unrolled, const Deal &deal, bool each)
-    : unrolled(unrolled), deal(deal), each(each), clocks(deal, each),
-      left(unrolled.tasks.size()), next(deal.lists.size()),
-      waiting(deal.lists.size()), counts(unrolled.words),
-      first_waiting(unrolled.words, nobody),
-      next_waiting(deal.lists.size(), nobody),
-      iteration_counts(unrolled.iterations),
-      iteration_clocks(unrolled.iterations * clocks.width) {}
+struct State : ProgramRun {
+  using ProgramRun::ProgramRun;
 
-/// "rank 1 @main phase 'x' [0] (worker 2)"
-std::string Run::name(size_t rank, uint32_t task) const {
-  const ProgramRun &run = *runs[rank];
-  std::string text = run.unrolled.name(task);
-  if (!each)
-    text += " (worker " + std::to_string(run.deal.worker[task]) + ")";
-  text = "@" + run.unrolled.program->name + " " + text;
-  return ranks.size() == 1 ? text : "rank " + std::to_string(rank) + " " + text;
-}
+  size_t left = unrolled.tasks.size();
+  std::vector<Worker> workers = std::vector<Worker>(deal.lists.size());
+  /// Of each word: notifications, and the first worker that waits for it.
+  std::vector<int64_t> counts = std::vector<int64_t>(unrolled.words);
+  std::vector<uint32_t> waiting = std::vector<uint32_t>(unrolled.words, nobody);
+  /// Notifications of each iteration of a word.
+  std::vector<int64_t> iteration_counts =
+      std::vector<int64_t>(unrolled.iterations);
+  /// The last exchange of a group, or message of a channel.
+  std::map<std::string, uint32_t> last_meeting;
 
-bool Run::run() {
-  runs.resize(ranks.size());
-  numbers.assign(ranks.size(), 0);
-  for (size_t rank = 0; rank < ranks.size(); ++rank)
-    begin(rank);
-  while (!ready.empty() && !broken) {
-    auto [rank, worker] = ready.front();
-    ready.pop_front();
-    advance(rank, worker);
+  size_t clock(size_t iteration) const {
+    return unrolled.tasks.size() + iteration;
   }
-  if (broken)
-    return false;
-  for (size_t rank = 0; rank < ranks.size(); ++rank)
-    if (numbers[rank] < ranks[rank].programs.size()) {
-      report_deadlock();
-      return false;
-    }
-  for (const auto &[key, channel] : channels)
-    if (!channel.parcels.empty())
-      findings.add("message", key,
-                   "nobody receives what " + channel.parcels.front().name +
-                       " sends");
-  return true;
-}
+  const Phase &phase(uint32_t task) const { return unrolled.phase(task); }
+};
 
-/// A rank's workers meet before its next program.
-void Run::begin(size_t rank) {
-  while (numbers[rank] < ranks[rank].programs.size()) {
-    const size_t number = numbers[rank];
-    runs[rank] = std::make_unique<ProgramRun>(*ranks[rank].programs[number],
-                                              *ranks[rank].deals[number], each);
-    if (runs[rank]->left > 0) {
-      for (uint32_t worker = 0; worker < runs[rank]->deal.lists.size();
-           ++worker)
-        ready.emplace_back(rank, worker);
-      return;
+/// A task whose turn it is.
+struct Turn {
+  size_t rank;
+  uint32_t worker, task;
+};
+
+struct Parcel {
+  std::string name, tensors;
+  /// Whose tensors they are.
+  int64_t microbatch;
+};
+
+struct Channel {
+  std::deque<Parcel> parcels;
+  std::optional<Turn> waiting;
+};
+
+class Runner {
+public:
+  Runner(const std::vector<Rank> &ranks, bool each, Findings &findings)
+      : ranks(ranks), each(each), findings(findings), runs(ranks.size()) {}
+
+  void run() {
+    for (size_t rank = 0; rank < ranks.size(); ++rank)
+      begin(rank, 0);
+    while (!ready.empty() && !broken) {
+      auto [rank, worker] = ready.front();
+      ready.pop_front();
+      advance(rank, worker);
     }
-    ended(rank, number, *runs[rank]);
-    ++numbers[rank];
+    for (size_t rank = 0; rank < ranks.size() && !broken; ++rank)
+      if (runs[rank])
+        return report_deadlock(*runs[rank]);
+    for (const auto &[key, channel] : channels)
+      if (!channel.parcels.empty() && !broken)
+        findings.add("message", key, "nobody receives what ",
+                     channel.parcels.front().name, " sends");
   }
-}
 
-/// A worker goes on until something is not there yet.
-void Run::advance(size_t rank, uint32_t worker) {
-  const ProgramRun *run = runs[rank].get();
-  const size_t number = numbers[rank];
-  while (!broken) {
-    const std::vector<uint32_t> &list = run->deal.lists[worker];
-    if (run->next[worker] >= list.size())
-      return;
-    const uint32_t task = list[run->next[worker]];
-    if (!passes_waits(rank, worker, task))
-      return;
-    const Phase &phase = run->unrolled.phase(task);
-    if (!run->unrolled.is_idle(task)) {
-      if (phase.exchange && !meet(rank, worker, task))
+private:
+  static constexpr size_t none = ~size_t(0);
+
+  /// Which of its programs a rank runs, while it does.
+  size_t running(size_t rank) const {
+    return runs[rank] ? runs[rank]->number : none;
+  }
+
+  /// A rank's workers meet before its next program.
+  void begin(size_t rank, size_t number) {
+    for (; number < ranks[rank].programs.size(); ++number) {
+      runs[rank] = std::make_unique<State>(ranks[rank], number, each);
+      for (uint32_t i = 0; runs[rank]->left && i < runs[rank]->workers.size();
+           ++i)
+        ready.emplace_back(rank, i);
+      if (runs[rank]->left)
         return;
-      if (phase.message && !pass_message(rank, worker, task))
+      ranks[rank].ended(*runs[rank]);
+    }
+    runs[rank] = nullptr;
+  }
+
+  /// A worker goes on until something is not there yet.
+  void advance(size_t rank, uint32_t worker) {
+    const size_t number = running(rank);
+    while (!broken && number != none && running(rank) == number) {
+      const State *state = runs[rank].get();
+      const std::vector<uint32_t> &list = state->deal.lists[worker];
+      const size_t next = state->workers[worker].next;
+      if (next >= list.size())
         return;
+      const Turn turn{rank, worker, list[next]};
+      if (!passes_waits(turn))
+        return;
+      const Phase &phase = state->phase(turn.task);
+      const bool idle = state->unrolled.is_idle(turn.task);
+      if (phase.exchange && !idle) {
+        if (!meet(turn))
+          return;
+        continue;
+      }
+      if (phase.message && !idle && !pass_message(turn))
+        return;
+      finish(turn);
     }
-    if (!phase.exchange || run->unrolled.is_idle(task))
-      finish(rank, worker, task);
-    if (numbers[rank] != number)
-      return;
   }
-}
 
-bool Run::passes_waits(size_t rank, uint32_t worker, uint32_t task) {
-  ProgramRun &run = *runs[rank];
-  const Unrolled &unrolled = run.unrolled;
-  ProgramRun::Waiting &waiting = run.waiting[worker];
-  if (!waiting.begun) {
-    waiting = {true, 0, 0};
-    if (run.next[worker] > 0)
-      run.clocks.join_end(run.clocks.at(task),
-                          run.deal.lists[worker][run.next[worker] - 1]);
-  }
-  const Phase &phase = unrolled.phase(task);
-  const int64_t iteration = unrolled.tasks[task].iteration;
-  int64_t at[max_dimensions];
-  unrolled.coordinates(task, at);
-  for (; waiting.wait < phase.waits.size(); ++waiting.wait, waiting.word = 0) {
-    const Wait &wait = phase.waits[waiting.wait];
-    const Counters &of = unrolled.counters[wait.event];
-    const bool same = of.segment == phase.segment;
-    const int64_t seen = same ? iteration + 1 - wait.distance : of.repeat;
-    const int64_t threshold = seen * of.count;
-    if (threshold <= 0)
-      continue;
-    const bool passed = unrolled.visit_words(
-        wait, at, waiting.word, [&](size_t word, size_t ordinal) {
-          waiting.word = ordinal;
-          if (run.counts[of.first + word] < threshold) {
-            run.next_waiting[worker] = run.first_waiting[of.first + word];
-            run.first_waiting[of.first + word] = worker;
-            return false;
-          }
-          const size_t known = of.first_iteration + word * (of.repeat + 1) +
-                               (same ? seen - 1 : of.repeat);
-          run.clocks.join(run.clocks.at(task), run.iteration_clocks.data() +
-                                                   known * run.clocks.width);
-          return true;
-        });
-    if (!passed)
-      return false;
-  }
-  return true;
-}
-
-void Run::finish(size_t rank, uint32_t worker, uint32_t task) {
-  ProgramRun &run = *runs[rank];
-  run.waiting[worker].begun = false;
-  ++run.next[worker];
-  notify(rank, task);
-  if (--run.left > 0)
-    return;
-  ended(rank, numbers[rank], run);
-  ++numbers[rank];
-  begin(rank);
-}
-
-void Run::notify(size_t rank, uint32_t task) {
-  ProgramRun &run = *runs[rank];
-  const Unrolled &unrolled = run.unrolled;
-  const uint32_t word = unrolled.notified[task];
-  if (word == Unrolled::no_word)
-    return;
-  const Counters &of = unrolled.counters[*unrolled.phase(task).notifies];
-  const int64_t iteration = unrolled.tasks[task].iteration;
-  const size_t all = of.first_iteration + (word - of.first) * (of.repeat + 1),
-               own = all + iteration;
-  auto clock = [&](size_t index) {
-    return run.iteration_clocks.data() + index * run.clocks.width;
-  };
-  // Who waits for so many of an iteration means all of those before it.
-  if (of.partial && iteration > 0 &&
-      (run.iteration_counts[own - 1] < of.count ||
-       !run.clocks.covers(clock(own - 1), run.clocks.at(task))))
-    findings.add("count", "early " + unrolled.phase(task).name,
-                 name(rank, task) + " may notify " + unrolled.word_name(word) +
-                     " before all of the iteration before have");
-  ++run.iteration_counts[own];
-  run.clocks.join_end(clock(own), task);
-  run.clocks.join_end(clock(all + of.repeat), task);
-  ++run.counts[word];
-  for (uint32_t worker = run.first_waiting[word]; worker != nobody;
-       worker = run.next_waiting[worker])
-    ready.emplace_back(rank, worker);
-  run.first_waiting[word] = nobody;
-}
-
-/// Exchanges of a group, and messages of a channel, have one order in every
-/// run.
-void Run::keep_order(size_t rank, uint32_t task, const std::string &with) {
-  ProgramRun &run = *runs[rank];
-  auto [last, is_new] = run.last_meeting.emplace(with, task);
-  if (!is_new && !run.clocks.before(last->second, task))
-    findings.add("exchange", with + run.unrolled.phase(task).name,
-                 name(rank, task) + " and " + name(rank, last->second) +
-                     " meet the same ranks, and nothing orders them");
-  last->second = task;
-}
-
-std::string Run::group_of(size_t rank, const Exchange &exchange) const {
-  std::string key;
-  const std::vector<int64_t> &place = ranks[rank].place;
-  for (uint32_t axis = 0; axis < place.size(); ++axis)
-    key += (std::count(exchange.axes.begin(), exchange.axes.end(), axis)
-                ? "*"
-                : std::to_string(place[axis])) +
-           " ";
-  return key;
-}
-
-/// Whether the worker goes on; who comes last lets the others go on, too.
-bool Run::meet(size_t rank, uint32_t worker, uint32_t task) {
-  const Exchange &exchange = *runs[rank]->unrolled.phase(task).exchange;
-  const std::string key = group_of(rank, exchange);
-  keep_order(rank, task, key);
-  std::vector<Arrival> &group = groups[key];
-  int64_t size = 1;
-  for (uint32_t axis : exchange.axes)
-    size *= runs[rank]->unrolled.program->sizes[axis];
-  for (const Arrival &other : group)
-    if (other.rank == rank) {
-      findings.add("exchange", key,
-                   name(rank, task) + " and " + name(rank, other.task) +
-                       " meet the same ranks at the same time");
-      broken = true;
-      return false;
+  bool passes_waits(const Turn &turn) {
+    State &state = *runs[turn.rank];
+    const Unrolled &unrolled = state.unrolled;
+    Worker &at = state.workers[turn.worker];
+    if (!at.begun) {
+      at.begun = true;
+      at.wait = at.ordinal = 0;
+      if (at.next > 0)
+        state.clocks.join_end(turn.task,
+                              state.deal.lists[turn.worker][at.next - 1]);
     }
-  group.push_back({rank, worker, task});
-  if (int64_t(group.size()) < size)
-    return false;
-  const std::vector<Arrival> met = std::move(group);
-  group.clear();
-  for (const Arrival &other : met)
-    compare(met.front(), other);
-  for (const Arrival &other : met) {
-    const size_t number = numbers[other.rank];
-    finish(other.rank, other.worker, other.task);
-    // Its next program wakes all workers.
-    if (other.rank != rank && numbers[other.rank] == number)
-      ready.emplace_back(other.rank, other.worker);
-  }
-  return true;
-}
-
-void Run::compare(const Arrival &one, const Arrival &other) {
-  const Unrolled &a = runs[one.rank]->unrolled, &b = runs[other.rank]->unrolled;
-  const Exchange &x = *a.phase(one.task).exchange,
-                 &y = *b.phase(other.task).exchange;
-  bool same = x.gathers == y.gathers && x.axes == y.axes &&
-              x.transfers.size() == y.transfers.size();
-  // Stages run other programs, in which the same goes by another name.
-  if (a.program == b.program)
-    same = same && a.tasks[one.task].phase == b.tasks[other.task].phase &&
-           a.tasks[one.task].iteration == b.tasks[other.task].iteration;
-  for (size_t i = 0; same && i < x.transfers.size(); ++i) {
-    const Transfer &s = x.transfers[i], &t = y.transfers[i];
-    same = s.elements.evaluate(nullptr, a.symbols) ==
-               t.elements.evaluate(nullptr, b.symbols) &&
-           s.part.evaluate(nullptr, a.symbols) ==
-               t.part.evaluate(nullptr, b.symbols) &&
-           a.program->buffers[s.send].element_bytes ==
-               b.program->buffers[t.send].element_bytes;
-  }
-  if (!same)
-    findings.add("exchange", a.phase(one.task).name + b.phase(other.task).name,
-                 name(one.rank, one.task) + " meets " +
-                     name(other.rank, other.task) +
-                     ", which exchanges something else");
-}
-
-/// Whether the worker goes on.
-bool Run::pass_message(size_t rank, uint32_t worker, uint32_t task) {
-  ProgramRun &run = *runs[rank];
-  const Message &message = *run.unrolled.phase(task).message;
-  const int64_t size = run.unrolled.program->sizes[message.axis];
-  std::vector<int64_t> from = ranks[rank].place, to = from;
-  int64_t &moved = (message.sends ? to : from)[message.axis];
-  moved = (moved + message.direction + size) % size;
-  std::string key = message.channel + " from";
-  for (int64_t place : from)
-    key += " " + std::to_string(place);
-  key += " to";
-  for (int64_t place : to)
-    key += " " + std::to_string(place);
-  Channel &channel = channels[key];
-  Parcel parcel{name(rank, task), {}, run.unrolled.call.microbatch};
-  for (uint32_t tensor : message.tensors) {
-    const Buffer &buffer = run.unrolled.program->buffers[tensor];
-    std::vector<int64_t> &shape = parcel.shapes.emplace_back();
-    for (const Expression &extent : buffer.extents)
-      shape.push_back(extent.evaluate(nullptr, run.unrolled.symbols));
-    shape.push_back(buffer.element_bytes);
-  }
-  if (message.sends) {
-    keep_order(rank, task, "send " + key);
-    channel.parcels.push_back(std::move(parcel));
-    if (channel.waiting)
-      ready.emplace_back(channel.waiting->rank, channel.waiting->worker);
-    channel.waiting = {};
+    const Phase &phase = state.phase(turn.task);
+    const Index here = unrolled.coordinates(turn.task);
+    for (; at.wait < phase.waits.size(); ++at.wait, at.ordinal = 0) {
+      const Wait &wait = phase.waits[at.wait];
+      const Counters &of = unrolled.counters[wait.event];
+      const bool same = of.segment == phase.segment;
+      const int64_t seen =
+          same ? unrolled.tasks[turn.task].iteration + 1 - wait.distance
+               : of.repeat;
+      if (seen * of.count <= 0)
+        continue;
+      const Bounds box(wait.low, wait.high, of.shape.data(), here,
+                       unrolled.symbols);
+      for (; at.ordinal < box.count; ++at.ordinal) {
+        at.word = of.first + box.flatten(at.ordinal, of.shape);
+        if (state.counts[at.word] < seen * of.count) {
+          at.other = std::exchange(state.waiting[at.word], turn.worker);
+          return false;
+        }
+        state.clocks.join(
+            turn.task,
+            state.clock(of.iteration(at.word, same ? seen - 1 : of.repeat)));
+      }
+    }
     return true;
   }
-  if (channel.parcels.empty()) {
-    channel.waiting = Arrival{rank, worker, task};
-    return false;
-  }
-  keep_order(rank, task, "receive " + key);
-  const Parcel &sent = channel.parcels.front();
-  if (sent.shapes != parcel.shapes)
-    findings.add("message", key,
-                 parcel.name +
-                     " receives tensors of other number or shape "
-                     "than " +
-                     sent.name + " sends");
-  if (sent.microbatch != parcel.microbatch)
-    findings.add("message", key + " microbatch",
-                 parcel.name + " receives for microbatch " +
-                     std::to_string(parcel.microbatch) + " what " + sent.name +
-                     " sends for microbatch " +
-                     std::to_string(sent.microbatch));
-  channel.parcels.pop_front();
-  return true;
-}
 
-/// Names the task of least rank that does not go on.
-void Run::report_deadlock() {
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (numbers[rank] >= ranks[rank].programs.size())
-      continue;
-    const ProgramRun &run = *runs[rank];
-    uint32_t least = nobody;
-    for (size_t worker = 0; worker < run.next.size(); ++worker)
-      if (run.next[worker] < run.deal.lists[worker].size())
-        least = std::min(least, run.deal.lists[worker][run.next[worker]]);
-    const Phase &phase = run.unrolled.phase(least);
-    const ProgramRun::Waiting &waiting = run.waiting[run.deal.worker[least]];
-    std::string what = phase.exchange ? " for ranks that do not come"
-                                      : " for a message that nobody sends";
-    if (waiting.wait < phase.waits.size()) {
-      const Wait &wait = phase.waits[waiting.wait];
-      int64_t at[max_dimensions];
-      run.unrolled.coordinates(least, at);
-      run.unrolled.visit_words(
-          wait, at, waiting.word, [&](size_t word, size_t) {
-            const size_t number =
-                run.unrolled.counters[wait.event].first + word;
-            what = " for word " + run.unrolled.word_name(number) +
-                   ", which has " + std::to_string(run.counts[number]) +
-                   " notifications";
-            return false;
-          });
-    }
-    findings.add("deadlock", phase.name,
-                 name(rank, least) + " waits for ever" + what);
+  void finish(const Turn &turn) {
+    State &state = *runs[turn.rank];
+    Worker &worker = state.workers[turn.worker];
+    worker.begun = false;
+    ++worker.next;
+    if (state.unrolled.tasks[turn.task].word != Unrolled::no_word)
+      notify(turn);
+    if (--state.left > 0)
+      return;
+    ranks[turn.rank].ended(state);
+    begin(turn.rank, state.number + 1);
   }
+
+  void notify(const Turn &turn) {
+    State &state = *runs[turn.rank];
+    const auto &[phase, iteration, tile, word, touches] =
+        state.unrolled.tasks[turn.task];
+    const Counters &of =
+        state.unrolled.counters[*state.phase(turn.task).notifies];
+    const size_t own = of.iteration(word, iteration);
+    // Who waits for so many of an iteration means all of those before it.
+    if (of.partial && iteration > 0 &&
+        (state.iteration_counts[own - 1] < of.count ||
+         !state.clocks.covers(state.clock(own - 1), turn.task)))
+      findings.add("count", "early " + state.phase(turn.task).name,
+                   state.name(turn.task), " may notify ",
+                   state.unrolled.word_name(word),
+                   " before all of the iteration before have");
+    ++state.iteration_counts[own];
+    state.clocks.join_end(state.clock(own), turn.task);
+    state.clocks.join_end(state.clock(of.iteration(word, of.repeat)),
+                          turn.task);
+    ++state.counts[word];
+    for (uint32_t worker = std::exchange(state.waiting[word], nobody);
+         worker != nobody; worker = state.workers[worker].other)
+      ready.emplace_back(turn.rank, worker);
+  }
+
+  /// Exchanges of a group, and messages of a channel, have one order in every
+  /// run.
+  void keep_order(const Turn &turn, const std::string &with) {
+    State &state = *runs[turn.rank];
+    auto [last, is_new] = state.last_meeting.emplace(with, turn.task);
+    if (!is_new && !state.clocks.before(last->second, turn.task))
+      findings.add("exchange", with + state.phase(turn.task).name,
+                   state.name(turn.task), " and ", state.name(last->second),
+                   " meet the same ranks, and nothing orders them");
+    last->second = turn.task;
+  }
+
+  /// Whether the worker goes on; who comes last lets the others go on, too.
+  bool meet(const Turn &turn) {
+    const State &state = *runs[turn.rank];
+    const Exchange &exchange = *state.phase(turn.task).exchange;
+    std::vector<int64_t> others = state.rank.place;
+    size_t size = 1;
+    for (uint32_t axis : exchange.axes) {
+      others[axis] = -1;
+      size *= state.unrolled.program->sizes[axis];
+    }
+    const std::string key = listed(others.data(), others.size());
+    keep_order(turn, key);
+    std::vector<Turn> &group = groups[key];
+    for (const Turn &other : group)
+      if (other.rank == turn.rank) {
+        findings.add("exchange", key, state.name(turn.task), " and ",
+                     state.name(other.task),
+                     " meet the same ranks at the same time");
+        broken = true;
+        return false;
+      }
+    group.push_back(turn);
+    if (group.size() < size)
+      return false;
+    const std::vector<Turn> met = std::exchange(group, {});
+    for (const Turn &other : met)
+      compare(met.front(), other);
+    for (const Turn &other : met) {
+      const size_t before = running(other.rank);
+      finish(other);
+      // Its next program wakes all workers.
+      if (other.rank != turn.rank && running(other.rank) == before)
+        ready.emplace_back(other.rank, other.worker);
+    }
+    return true;
+  }
+
+  void compare(const Turn &one, const Turn &other) {
+    const State &mine = *runs[one.rank], &others = *runs[other.rank];
+    const Unrolled &a = mine.unrolled, &b = others.unrolled;
+    const Exchange &x = *mine.phase(one.task).exchange,
+                   &y = *others.phase(other.task).exchange;
+    bool same = x.gathers == y.gathers && x.axes == y.axes &&
+                x.transfers.size() == y.transfers.size();
+    // Stages run other programs, in which the same goes by another name.
+    if (a.program == b.program)
+      same &= a.tasks[one.task].phase == b.tasks[other.task].phase &&
+              a.tasks[one.task].iteration == b.tasks[other.task].iteration;
+    for (size_t i = 0; same && i < x.transfers.size(); ++i) {
+      const Transfer &s = x.transfers[i], &t = y.transfers[i];
+      same = s.elements.evaluate(nullptr, a.symbols) ==
+                 t.elements.evaluate(nullptr, b.symbols) &&
+             s.part.evaluate(nullptr, a.symbols) ==
+                 t.part.evaluate(nullptr, b.symbols) &&
+             a.program->buffers[s.send].element_bytes ==
+                 b.program->buffers[t.send].element_bytes;
+    }
+    if (!same)
+      findings.add("exchange",
+                   mine.phase(one.task).name + others.phase(other.task).name,
+                   mine.name(one.task), " meets ", others.name(other.task),
+                   ", which exchanges something else");
+  }
+
+  /// Whether the worker goes on.
+  bool pass_message(const Turn &turn) {
+    const State &state = *runs[turn.rank];
+    const Unrolled &unrolled = state.unrolled;
+    const Message &message = *state.phase(turn.task).message;
+    const int64_t size = unrolled.program->sizes[message.axis];
+    std::vector<int64_t> from = state.rank.place, to = from;
+    int64_t &moved = (message.sends ? to : from)[message.axis];
+    moved = (moved + message.direction + size) % size;
+    const std::string key = message.channel + " from " +
+                            listed(from.data(), from.size()) + " to " +
+                            listed(to.data(), to.size());
+    Channel &channel = channels[key];
+    Parcel own{state.name(turn.task), "", unrolled.call.microbatch};
+    for (uint32_t tensor : message.tensors) {
+      const Buffer &buffer = unrolled.program->buffers[tensor];
+      own.tensors +=
+          text(listed(unrolled.extents[tensor].data(), buffer.extents.size()),
+               " of ", buffer.element_bytes, " bytes, ");
+    }
+    if (message.sends) {
+      keep_order(turn, "send " + key);
+      channel.parcels.push_back(std::move(own));
+      if (auto waits = std::exchange(channel.waiting, {}))
+        ready.emplace_back(waits->rank, waits->worker);
+      return true;
+    }
+    if (channel.parcels.empty()) {
+      channel.waiting = turn;
+      return false;
+    }
+    keep_order(turn, "receive " + key);
+    const Parcel sent = std::move(channel.parcels.front());
+    channel.parcels.pop_front();
+    if (sent.tensors != own.tensors)
+      findings.add("message", key, own.name,
+                   " receives tensors of other number or shape than ",
+                   sent.name, " sends");
+    if (sent.microbatch != own.microbatch)
+      findings.add("message", key + " microbatch", own.name,
+                   " receives for microbatch ", own.microbatch, " what ",
+                   sent.name, " sends for microbatch ", sent.microbatch);
+    return true;
+  }
+
+  /// Names the task of least rank that does not go on.
+  void report_deadlock(const State &state) {
+    uint32_t least = nobody;
+    for (size_t i = 0; i < state.workers.size(); ++i)
+      if (state.workers[i].next < state.deal.lists[i].size())
+        least = std::min(least, state.deal.lists[i][state.workers[i].next]);
+    const Phase &phase = state.phase(least);
+    const Worker &at = state.workers[state.deal.worker[least]];
+    const std::string what =
+        at.wait < phase.waits.size()
+            ? text("word ", state.unrolled.word_name(at.word), ", which has ",
+                   state.counts[at.word], " notifications")
+        : phase.exchange ? "ranks that do not come"
+                         : "a message that nobody sends";
+    findings.add("deadlock", phase.name, state.name(least),
+                 " waits for ever for ", what);
+  }
+
+  const std::vector<Rank> &ranks;
+  const bool each;
+  Findings &findings;
+  /// Of each rank, while it runs.
+  std::vector<std::unique_ptr<State>> runs;
+  std::deque<std::pair<size_t, uint32_t>> ready;
+  std::map<std::string, std::vector<Turn>> groups;
+  std::map<std::string, Channel> channels;
+  bool broken = false;
+};
+} // namespace
+
+void baton::check::run_ranks(const std::vector<Rank> &ranks, bool each,
+                             Findings &findings) {
+  Runner(ranks, each, findings).run();
 }

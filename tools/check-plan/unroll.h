@@ -3,22 +3,26 @@
 #ifndef BATON_TOOLS_CHECK_PLAN_UNROLL_H
 #define BATON_TOOLS_CHECK_PLAN_UNROLL_H
 
-#include "tools/check-plan/findings.h"
+#include "tools/check-plan/judge.h"
 #include "tools/check-plan/regions.h"
+
+#include <span>
 
 namespace baton::check {
 
 struct Task {
   uint32_t phase, iteration, tile;
+  /// The word that it counts up, and where its touches begin.
+  uint32_t word;
+  size_t touches;
 };
 
 /// What a task touches.
 struct Touch {
-  uint32_t box;
-  uint32_t buffer;
+  uint32_t box, buffer;
   /// Which of the layers whose values take turns in a ring, or the copy.
   int64_t layer;
-  bool write, may, conditional = false;
+  bool write = false, may = false, conditional = false;
 };
 
 /// What an exchange sends or leaves in the memory of the rank at a place of
@@ -34,10 +38,15 @@ struct Counters {
   std::vector<int64_t> shape;
   int64_t count = 0, repeat = 1, words = 0;
   uint32_t segment = 0;
-  /// Number of the first word, and of its first iteration.
+  /// Number of the first word, and of its first iteration; behind a word's
+  /// iterations stands all of the step.
   size_t first = 0, first_iteration = 0;
   /// Whether somebody waits for less than all of a step.
   bool partial = false;
+
+  size_t iteration(size_t word, int64_t number) const {
+    return first_iteration + (word - first) * (repeat + 1) + number;
+  }
 };
 
 /// The tasks of a program in order of rank, and what they touch and count up.
@@ -47,17 +56,14 @@ struct Unrolled {
   const Program *program;
   Call call;
   Symbols symbols;
-  std::vector<std::vector<int64_t>> grids;
+  std::vector<Index> grids, extents;
   std::vector<Task> tasks;
   /// Of each phase, the first task of iteration 0.
   std::vector<size_t> first_tasks;
-  std::vector<size_t> first_touches;
   std::vector<Touch> touches;
   std::vector<Moved> moved;
   std::vector<Counters> counters;
   size_t words = 0, iterations = 0;
-  /// The word that a task counts up.
-  std::vector<uint32_t> notified;
   /// Of all persistent buffers whose values live from step to step; those that
   /// no task writes, and those that tasks of the program write again.
   std::vector<Touch> carried, kept, renewed;
@@ -67,63 +73,49 @@ struct Unrolled {
   std::vector<Touch> advance;
 
   std::span<const Touch> touched(size_t task) const {
-    return {touches.data() + first_touches[task],
-            first_touches[task + 1] - first_touches[task]};
+    const size_t end =
+        task + 1 < tasks.size() ? tasks[task + 1].touches : touches.size();
+    return {touches.data() + tasks[task].touches, touches.data() + end};
   }
   const Phase &phase(size_t task) const {
     return program->phases[tasks[task].phase];
   }
-  void coordinates(size_t task, int64_t *result) const;
+  const Buffer &buffer(const Touch &touch) const {
+    return program->buffers[touch.buffer];
+  }
+  const Storage &storage(const Touch &touch) const {
+    return program->storages[buffer(touch).storage];
+  }
+  /// How many tiles a phase has.
+  int64_t tiles(uint32_t phase) const;
+  Index coordinates(size_t task) const;
   /// Whether it is of the iteration that has none ahead of it.
   bool is_idle(size_t task) const {
-    const Phase &of = phase(task);
-    return of.ahead &&
-           tasks[task].iteration + 1 == program->segments[of.segment].repeat;
+    return phase(task).ahead &&
+           tasks[task].iteration + 1 ==
+               program->segments[phase(task).segment].repeat;
   }
   /// "phase 'x' [1, 0] in iteration 2"
   std::string name(size_t task) const;
   std::string word_name(size_t word) const;
-  /// Calls with the number of each word of a wait's box, from one on; stops
-  /// where that returns false.
-  template <typename Visitor>
-  bool visit_words(const Wait &wait, const int64_t *at, size_t from,
-                   Visitor &&visit) const;
 };
+
+/// Product of extents; nothing is less than none.
+int64_t volume(const int64_t *extents, size_t count);
+/// Index of a number in their order.
+Index unflatten(int64_t number, const int64_t *extents, size_t count);
 
 /// A box cut to a shape.
 struct Bounds {
-  int64_t low[max_dimensions], high[max_dimensions];
-  size_t count = 1;
+  Index low, high;
+  int64_t count = 1;
 
-  Bounds(const Expressions &from, const Expressions &to,
-         const std::vector<int64_t> &shape, const int64_t *at,
-         const Symbols &symbols) {
-    for (size_t d = 0; d < shape.size(); ++d) {
-      low[d] = std::max<int64_t>(0, from[d].evaluate(at, symbols));
-      high[d] = std::min(shape[d], to[d].evaluate(at, symbols));
-      count *= std::max<int64_t>(0, high[d] - low[d]);
-    }
-  }
+  Bounds(const Expressions &from, const Expressions &to, const int64_t *shape,
+         const Index &at, const Symbols &symbols);
+
+  /// Number in the shape of one of its elements.
+  int64_t flatten(int64_t element, const std::vector<int64_t> &shape) const;
 };
-
-template <typename Visitor>
-bool Unrolled::visit_words(const Wait &wait, const int64_t *at, size_t from,
-                           Visitor &&visit) const {
-  const Counters &of = counters[wait.event];
-  const Bounds box(wait.low, wait.high, of.shape, at, symbols);
-  for (size_t ordinal = from; ordinal < box.count; ++ordinal) {
-    size_t rest = ordinal, word = 0, scale = 1;
-    for (size_t d = of.shape.size(); d-- > 0;) {
-      const size_t extent = box.high[d] - box.low[d];
-      word += (box.low[d] + rest % extent) * scale;
-      rest /= extent;
-      scale *= of.shape[d];
-    }
-    if (!visit(word, ordinal))
-      return false;
-  }
-  return true;
-}
 
 /// Unrolls one program; reports what of it lies outside of what it names, and
 /// words that get another number of notifications than their event says.
@@ -131,7 +123,10 @@ Unrolled unroll(const Program &program, const Call &call,
                 const Symbols &symbols, Regions &regions, Findings &findings);
 
 /// Which worker runs which tasks.
-struct Deal {
+class Deal {
+public:
+  static constexpr uint32_t nobody = ~0u;
+
   /// 0 workers: each task has one of its own, but for those that meet other
   /// ranks.
   Deal(const Unrolled &unrolled, uint32_t workers, Findings &findings);
@@ -141,10 +136,14 @@ struct Deal {
   std::vector<uint32_t> worker, position;
 
 private:
-  void deal(const Unrolled &unrolled, uint32_t workers, Findings &findings);
-  void take(const Unrolled &unrolled, const Schedule &schedule,
-            Findings &findings);
-  void give(uint32_t task, uint32_t worker);
+  void give_each();
+  void deal(size_t first, int64_t tiles);
+  void take(const Schedule &schedule);
+  bool give(size_t task, uint32_t worker);
+  void give_rest(size_t begin, size_t end, const std::string &workers);
+
+  const Unrolled &unrolled;
+  Findings &findings;
 };
 
 } // namespace baton::check
