@@ -5,22 +5,20 @@
 #include <algorithm>
 #include <charconv>
 
-static constexpr unsigned max_depth = 48;
-
 namespace baton::check {
+
+static constexpr unsigned max_depth = 48;
 
 class ExpressionParser {
 public:
   ExpressionParser(const std::string &text, Expression &result)
       : text(text), result(result) {
     parse(false);
-    if (take(""), at != text.size())
+    if (!take("") || at != text.size())
       fail();
   }
 
 private:
-  using Op = Expression::Op;
-
   [[noreturn]] void fail() const {
     throw Error("'" + text +
                 "' is no expression of d0, d1, ..., rows, past, outputs");
@@ -31,50 +29,53 @@ private:
     at += found ? word.size() : 0;
     return found;
   }
-  Op take_operator(bool in_product) {
-    if (!in_product)
-      return take("+") ? Op::Add : take("-") ? Op::Subtract : Op::Constant;
-    return take("*")          ? Op::Multiply
-           : take("floordiv") ? Op::FloorDivide
-           : take("ceildiv")  ? Op::CeilDivide
-           : take("mod")      ? Op::Modulo
-                              : Op::Constant;
+  void add(char op, int64_t value = 0) { result.steps.push_back({op, value}); }
+
+  char take_operator(bool of_product) {
+    if (!of_product)
+      return take("+") ? '+' : take("-") ? '-' : 0;
+    return take("*")          ? '*'
+           : take("floordiv") ? '/'
+           : take("ceildiv")  ? '^'
+           : take("mod")      ? '%'
+                              : 0;
   }
-  void add(Op op, int64_t value = 0) { result.steps.push_back({op, value}); }
 
   /// A sum of products, or a product of factors.
   void parse(bool product) {
     auto operand = [&] { product ? factor() : parse(true); };
     operand();
-    for (Op op; (op = take_operator(product)) != Op::Constant; add(op))
+    while (const char op = take_operator(product)) {
       operand();
+      add(op);
+    }
   }
   void factor() {
     if (++depth > max_depth)
       fail();
     if (take("-")) {
-      add(Op::Constant);
+      add('c');
       factor();
-      add(Op::Subtract);
+      add('-');
     } else if (take("(")) {
       parse(false);
       if (!take(")"))
         fail();
     } else if (take("rows")) {
-      add(Op::Symbol, 0);
+      add('s', 0);
     } else if (take("past")) {
       result.names_past = true;
-      add(Op::Symbol, 1);
+      add('s', 1);
     } else if (take("outputs")) {
-      add(Op::Symbol, 2);
+      add('s', 2);
     } else if (take("d")) {
       const int64_t index = number();
-      if (index >= max_dimensions)
+      if (index >= int64_t(max_dimensions))
         fail();
-      result.dimensions = std::max(result.dimensions, unsigned(index) + 1);
-      add(Op::Coordinate, index);
+      result.dimensions = std::max(result.dimensions, size_t(index) + 1);
+      add('d', index);
     } else {
-      add(Op::Constant, number());
+      add('c', number());
     }
     --depth;
   }
@@ -98,39 +99,79 @@ Expression::Expression(const std::string &text) {
   ExpressionParser(text, *this);
 }
 
-int64_t Expression::evaluate(const int64_t *coordinates,
-                             const Symbols &symbols) const {
+/// Leaves it in `a`.
+static void apply(char op, int64_t &a, int64_t b) {
+  if ((op == '+' && __builtin_add_overflow(a, b, &a)) ||
+      (op == '-' && __builtin_sub_overflow(a, b, &a)) ||
+      (op == '*' && __builtin_mul_overflow(a, b, &a)))
+    throw Error("an expression exceeds 64 bits");
+  if (op == '+' || op == '-' || op == '*')
+    return;
+  if (b <= 0)
+    throw Error(text("an expression divides by ", b));
+  const int64_t quotient = a / b, rest = a % b;
+  a = op == '/'   ? quotient - (rest < 0)
+      : op == '^' ? quotient + (rest > 0)
+                  : rest + (rest < 0 ? b : 0);
+}
+
+int64_t Expression::evaluate(const Symbols &symbols,
+                             const Index &coordinates) const {
   const int64_t known[] = {symbols.rows, symbols.past, symbols.outputs};
   int64_t stack[2 * max_depth + 8];
   unsigned top = 0;
-  for (const Step &step : steps) {
-    if (step.op <= Op::Symbol) {
-      stack[top++] = step.op == Op::Constant     ? step.value
-                     : step.op == Op::Coordinate ? coordinates[step.value]
-                                                 : known[step.value];
-      continue;
-    }
-    const int64_t b = stack[--top];
-    int64_t &a = stack[top - 1];
-    bool wrong = false;
-    if (step.op >= Op::FloorDivide && b <= 0)
-      throw Error(text("an expression divides by ", b));
-    if (step.op == Op::Add)
-      wrong = __builtin_add_overflow(a, b, &a);
-    else if (step.op == Op::Subtract)
-      wrong = __builtin_sub_overflow(a, b, &a);
-    else if (step.op == Op::Multiply)
-      wrong = __builtin_mul_overflow(a, b, &a);
-    else if (step.op == Op::FloorDivide)
-      a = a / b - (a % b < 0);
-    else if (step.op == Op::CeilDivide)
-      a = a / b + (a % b > 0);
+  for (const auto &[op, value] : steps)
+    if (op == 'c' || op == 'd' || op == 's')
+      stack[top++] = op == 'c'   ? value
+                     : op == 'd' ? coordinates[value]
+                                 : known[value];
     else
-      a = a % b + (a % b < 0 ? b : 0);
-    if (wrong)
-      throw Error("an expression exceeds 64 bits");
-  }
+      --top, apply(op, stack[top - 1], stack[top]);
   return stack[0];
+}
+
+Index evaluate(const Expressions &expressions, const Symbols &symbols,
+               const Index &coordinates) {
+  Index result{{}, expressions.size()};
+  for (size_t d = 0; d < result.rank; ++d)
+    result[d] = expressions[d].evaluate(symbols, coordinates);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+std::ostream &operator<<(std::ostream &stream, const Index &index) {
+  stream << "[";
+  for (size_t d = 0; d < index.rank; ++d)
+    stream << (d ? ", " : "") << index[d];
+  return stream << "]";
+}
+
+int64_t volume(const Index &extents, size_t from) {
+  __int128 result = 1;
+  for (size_t d = from; d < extents.rank; ++d)
+    result = std::min<__int128>(result * std::max<int64_t>(0, extents[d]),
+                                int64_t(1) << 60);
+  return int64_t(result);
+}
+
+Index unflatten(int64_t number, const Index &extents) {
+  Index index{{}, extents.rank};
+  for (size_t d = index.rank; d-- > 0; number /= extents[d])
+    index[d] = number % extents[d];
+  return index;
+}
+
+bool step(Index &index, const Index &low, const Index &high, size_t rank,
+          size_t along, int64_t by) {
+  while (rank-- > 0) {
+    if ((index[rank] += rank == along ? by : 1) < high[rank])
+      return true;
+    index[rank] = low[rank];
+  }
+  return false;
 }
 
 } // namespace baton::check

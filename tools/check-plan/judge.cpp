@@ -1,7 +1,7 @@
 //===- judge.cpp - judges a plan by running it in thought -----------------===//
 
 #include "tools/check-plan/judge.h"
-#include "tools/check-plan/memory.h"
+#include "tools/check-plan/run.h"
 
 #include <map>
 
@@ -23,11 +23,11 @@ public:
       : plan(plan), instance(instance), first(plan.programs[program]),
         program(program), regions(plan) {
     findings.context = named(instance.symbols) + ": ";
-    Index place{}, sizes{};
-    std::copy(first.sizes.begin(), first.sizes.end(), sizes.begin());
+    const Index zero{{}, first.sizes.rank};
+    Index place = zero;
     do
-      add_rank({place.begin(), place.begin() + first.sizes.size()});
-    while (step(place, {}, sizes, first.sizes.size()));
+      add_rank(place);
+    while (step(place, zero, first.sizes, place.rank));
     regions.finish();
     for (uint32_t workers : instance.workers)
       if (all || findings.list.empty())
@@ -38,12 +38,12 @@ public:
   uint64_t tasks = 0;
 
 private:
-  void add_rank(const std::vector<int64_t> &place) {
+  void add_rank(const Index &place) {
     Rank &rank = ranks.emplace_back();
     rank.place = place;
     Symbols symbols = instance.symbols;
     std::vector<Call> calls = {{program, 0, 0, 0}};
-    for (size_t axis = 0; axis < place.size(); ++axis) {
+    for (size_t axis = 0; axis < place.rank; ++axis) {
       // Ranks of batch axes have rows of their own.
       if (first.batch[axis])
         symbols.rows =

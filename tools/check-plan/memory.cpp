@@ -1,8 +1,9 @@
 //===- memory.cpp - what a rank's bytes hold, and who touches them --------===//
 
-#include "tools/check-plan/memory.h"
+#include "tools/check-plan/run.h"
 
 #include <map>
+#include <memory>
 
 using namespace baton::check;
 
@@ -50,7 +51,8 @@ public:
     // What the runtime writes at the border before a program.
     const Unrolled &before =
         *rank.programs[run->number == first ? last : run->number - 1];
-    hold(before, before.advance);
+    for (const Touch &touch : before.advance)
+      hold(before, touch);
     run_tasks();
     if (run->number == last)
       end_step(step);
@@ -84,11 +86,13 @@ private:
     return storage(touch) == of && regions.has(touch.box, region);
   }
 
-  void hold(const Unrolled &in, const std::vector<Touch> &touches) {
-    for (const Touch &touch : touches)
-      for (Contents &of = contents(in, touch.buffer);
-           uint32_t region : regions.of(touch.box))
-        of[region].owner = owner(in, touch);
+  void hold(const Unrolled &in, const Touch &touch) {
+    Contents &of = contents(in, touch.buffer);
+    for (uint32_t region : regions.of(touch.box)) {
+      of[region].owner = owner(in, touch);
+      of[region].kept |= is_carried(in.buffer(touch)) &&
+                         in.buffer(touch).carry == Buffer::Carry::Kept;
+    }
   }
 
   /// Forgets what does not live from step to step.
@@ -96,12 +100,16 @@ private:
     memory.clear();
     slots.clear();
     for (const Unrolled *in : programs) {
-      hold(*in, in->carried);
-      hold(*in, in->past);
-      for (const Touch &touch : in->kept)
-        for (uint32_t region : regions.of(touch.box))
-          contents(*in, touch.buffer)[region].kept = true;
+      for (const Touch &touch : in->whole)
+        if (is_carried(in->buffer(touch)))
+          hold(*in, touch);
+      for (const Touch &touch : in->past)
+        hold(*in, touch);
     }
+  }
+  static bool is_carried(const Buffer &buffer) {
+    return buffer.kind == Buffer::Kind::Persistent &&
+           buffer.carry != Buffer::Carry::Step;
   }
 
   /// Memory that is free between programs holds nothing yet, nor does that of a
@@ -318,27 +326,32 @@ private:
       leave(moved, true);
   }
 
+  void expect(const Unrolled &in, const Touch &touch, bool renewed,
+              const std::string &otherwise) {
+    const Contents &of = contents(in, touch.buffer);
+    for (uint32_t region : regions.of(touch.box))
+      if (of[region].owner != owner(in, touch) ||
+          (renewed && !of[region].renewed))
+        return findings.add("value", otherwise + in.buffer(touch).name,
+                            run->rank.name, regions.element(touch.box, region),
+                            otherwise);
+  }
+
   void end_step(std::span<const Unrolled *const> programs) {
     for (const Unrolled *in : programs) {
-      auto expect = [&](const std::vector<Touch> &touches, bool renewed,
-                        const char *what) {
-        for (const Touch &touch : touches)
-          for (const Contents &of = contents(*in, touch.buffer);
-               uint32_t region : regions.of(touch.box))
-            if (of[region].owner != owner(*in, touch) ||
-                (renewed && !of[region].renewed)) {
-              findings.add("value", what + in->buffer(touch).name,
-                           run->rank.name, regions.element(touch.box, region),
-                           what);
-              break;
-            }
-      };
-      expect(in->gained, true, ", a row that a state gains, is not written");
-      expect(in->past, false, ", a row of an earlier step, is overwritten");
-      expect(in->carried, false,
-             ", which later steps read, does not hold what it held");
-      if (in->symbols.outputs > 0)
-        expect(in->renewed, true, " is not renewed by a step that has outputs");
+      for (const Touch &touch : in->gained)
+        expect(*in, touch, true, ", a row that a state gains, is not written");
+      for (const Touch &touch : in->past)
+        expect(*in, touch, false, ", a row of an earlier step, is overwritten");
+      for (const Touch &touch : in->whole)
+        if (is_carried(in->buffer(touch)))
+          expect(*in, touch, false,
+                 ", which later steps read, does not hold what it held");
+      for (const Touch &touch : in->whole)
+        if (in->symbols.outputs > 0 && is_carried(in->buffer(touch)) &&
+            in->buffer(touch).carry == Buffer::Carry::Renewed)
+          expect(*in, touch, true,
+                 " is not renewed by a step that has outputs");
     }
   }
 

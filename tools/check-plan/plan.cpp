@@ -10,10 +10,10 @@
 using namespace baton::check;
 using nlohmann::json;
 
-int64_t Buffer::address(const int64_t *index, int64_t copy) const {
-  const size_t last = strides.size() - 1;
+int64_t Buffer::address(const Index &index, int64_t copy) const {
+  const size_t last = strides.rank - 1;
   int64_t result = offset + copy * layer_stride;
-  for (size_t d = 0; d < strides.size(); ++d)
+  for (size_t d = 0; d < strides.rank; ++d)
     if (interleave == 1 || (d > 0 && (d < last || interleave_columns == 1)))
       result += index[d] * strides[d];
   if (interleave == 1)
@@ -88,6 +88,16 @@ private:
     return int(found - names.begin());
   }
 
+  Index index(const std::vector<int64_t> &from) const {
+    Index index{{}, from.size()};
+    if (index.rank > max_dimensions)
+      fail(" has more than 8 dimensions");
+    std::copy(from.begin(), from.end(), index.at.begin());
+    return index;
+  }
+  Index capacity(const json &from) const {
+    return index(from.value("capacity", std::vector<int64_t>()));
+  }
   Expression expression(const json &from, size_t dimensions = 0) {
     Expression read(from.is_number() ? std::to_string(from.get<int64_t>())
                                      : from.get<std::string>());
@@ -105,7 +115,7 @@ private:
     return all;
   }
   /// As many as what they are an index or bound of has dimensions.
-  Expressions index(const json &list, size_t dimensions, size_t count) {
+  Expressions expressions(const json &list, size_t dimensions, size_t count) {
     Expressions all = expressions(list, dimensions);
     if (all.size() != count)
       fail(text(" has ", all.size(), " numbers, expected ", count));
@@ -114,19 +124,17 @@ private:
 
   void read_mesh(const json &mesh) {
     result.axes = mesh.at("names");
-    result.sizes = mesh.at("sizes").get<std::vector<int64_t>>();
+    result.sizes = index(mesh.at("sizes"));
     const std::vector<std::string> batch = mesh.at("batch");
-    int64_t ranks = 1;
-    for (int64_t size : result.sizes)
-      if (size < 1 || (ranks *= size) > 1024)
+    if (result.axes.size() != result.sizes.rank)
+      fail("has a mesh of other names than sizes");
+    for (size_t axis = 0; axis < result.axes.size(); ++axis) {
+      const std::string &name = result.axes[axis];
+      if (result.sizes[axis] < 1 || volume(result.sizes) > 1024)
         fail("has a mesh of no rank, or of more than 1024");
-    if (result.axes.size() != result.sizes.size() ||
-        result.axes.size() > max_dimensions)
-      fail("has a mesh of other names than sizes, or of too many");
-    for (const std::string &axis : result.axes)
-      result.batch.push_back(std::count(batch.begin(), batch.end(), axis) > 0);
-    for (size_t axis = 0; axis < result.axes.size(); ++axis)
-      numbers.emplace("axis " + result.axes[axis], uint32_t(axis));
+      result.batch.push_back(std::count(batch.begin(), batch.end(), name) > 0);
+      numbers.emplace("axis " + name, uint32_t(axis));
+    }
   }
 
   void read_storage(const std::string &name, const json &value) {
@@ -153,14 +161,12 @@ private:
           Buffer::Carry(pick(*carry, {"", "kept", "renewed", "shared"}));
     buffer.element_bytes = from.at("element_bytes");
     buffer.extents = expressions(from.at("extents"));
-    buffer.capacity = from.at("capacity").get<std::vector<int64_t>>();
-    const size_t rank = buffer.extents.size();
-    if (rank == 0 || buffer.capacity.size() != rank)
-      fail(" has a shape that none can have");
-    std::vector<int64_t> dense(rank, 1);
-    for (size_t d = rank; d-- > 1;)
-      dense[d - 1] = dense[d] * buffer.capacity[d];
-    buffer.strides = from.value("strides", dense);
+    buffer.capacity = index(from.at("capacity"));
+    buffer.strides.rank = buffer.capacity.rank;
+    for (size_t d = 0; d < buffer.strides.rank; ++d)
+      buffer.strides[d] = volume(buffer.capacity, d + 1);
+    if (auto strides = from.find("strides"); strides != from.end())
+      buffer.strides = index(*strides);
     buffer.offset = from.value("offset", int64_t(0));
     buffer.layers = from.value("layers", int64_t(1));
     buffer.layer_stride = from.value("layer_stride", int64_t(0));
@@ -175,22 +181,25 @@ private:
   }
 
   void check_shape(const Buffer &buffer) const {
-    std::vector<int64_t> all = {buffer.element_bytes, buffer.layers,
-                                buffer.interleave, buffer.interleave_columns};
-    all.insert(all.end(), buffer.capacity.begin(), buffer.capacity.end());
-    all.insert(all.end(), buffer.strides.begin(), buffer.strides.end());
-    if (buffer.strides.size() != buffer.capacity.size() || buffer.offset < 0 ||
-        buffer.layer_stride < 0 ||
-        std::any_of(
-            all.begin(), all.end(),
-            [](int64_t number) {
-              return number < 1 || number > int64_t(1) << 40;
-            }))
-      fail(" has a shape that none can have");
+    const size_t rank = buffer.capacity.rank;
+    bool possible = rank > 0 && buffer.extents.size() == rank &&
+                    buffer.strides.rank == rank && buffer.offset >= 0 &&
+                    buffer.layer_stride >= 0;
+    auto demand = [&](int64_t number) {
+      possible &= number >= 1 && number <= int64_t(1) << 40;
+    };
     __int128 end =
         buffer.offset + __int128(buffer.layers) * buffer.layer_stride;
-    for (size_t d = 0; d < buffer.strides.size(); ++d)
+    for (size_t d = 0; d < rank; ++d) {
+      demand(buffer.capacity[d]);
+      demand(buffer.strides[d]);
       end += __int128(buffer.capacity[d]) * buffer.strides[d];
+    }
+    for (int64_t number : {buffer.element_bytes, buffer.layers,
+                           buffer.interleave, buffer.interleave_columns})
+      demand(number);
+    if (!possible)
+      fail(" has a shape that none can have");
     if (end * buffer.element_bytes > int64_t(1) << 50 ||
         buffer.layers > 1 << 20)
       fail(" is larger than any memory");
@@ -198,10 +207,8 @@ private:
 
   /// Of a buffer that nobody has given memory yet.
   uint32_t own_storage(const Buffer &buffer) {
-    std::vector<int64_t> last = buffer.capacity;
-    for (int64_t &extent : last)
-      --extent;
-    const int64_t end = buffer.address(last.data(), buffer.layers - 1) + 1;
+    const Index last = unflatten(volume(buffer.capacity) - 1, buffer.capacity);
+    const int64_t end = buffer.address(last, buffer.layers - 1) + 1;
     result.storages.push_back({"@" + buffer.name, end * buffer.element_bytes,
                                buffer.kind == Buffer::Kind::Transient
                                    ? Storage::Scope::Transient
@@ -215,8 +222,8 @@ private:
     event.name = from.at("name");
     begin("event ", event.name, result.events.size());
     event.shape = expressions(from.at("shape"));
-    event.capacity = from.value("capacity", event.capacity);
-    if (!event.capacity.empty() && event.capacity.size() != event.shape.size())
+    event.capacity = capacity(from);
+    if (event.capacity.rank && event.capacity.rank != event.shape.size())
       fail(" has another capacity than shape");
     event.count = expression(from.at("count"));
     event.system =
@@ -245,7 +252,7 @@ private:
     phase.segment = uint32_t(result.segments.size() - 1);
     phase.grid = expressions(from.at("grid"));
     const size_t rank = phase.grid.size();
-    phase.capacity = from.value("capacity", phase.capacity);
+    phase.capacity = capacity(from);
     phase.cyclic =
         pick(from.value("distribution", "blocked"), {"blocked", "cyclic"}) == 1;
     phase.tile_rows = rank ? phase.grid[0] : Expression("1");
@@ -266,7 +273,7 @@ private:
       if (event.notifier)
         fail(" notifies @" + event.name + ", which another phase does");
       event.notifier = uint32_t(result.phases.size());
-      phase.word = index(notify->at("index"), rank, event.shape.size());
+      phase.word = expressions(notify->at("index"), rank, event.shape.size());
     }
     if (const json *body = find(from, "body"))
       read_body(*body, phase);
@@ -283,8 +290,8 @@ private:
     }
     access.buffer = number("buffer ", from.at("buffer"));
     const size_t count = result.buffers[access.buffer].extents.size();
-    access.low = index(from.at("low"), rank, count);
-    access.high = index(from.at("high"), rank, count);
+    access.low = expressions(from.at("low"), rank, count);
+    access.high = expressions(from.at("high"), rank, count);
     return access;
   }
 
@@ -295,8 +302,8 @@ private:
     if (wait.distance < 0 || wait.distance > 1)
       fail(" waits at another distance than 0 or 1");
     const size_t count = result.events[wait.event].shape.size();
-    wait.low = index(from.at("low"), rank, count);
-    wait.high = index(from.at("high"), rank, count);
+    wait.low = expressions(from.at("low"), rank, count);
+    wait.high = expressions(from.at("high"), rank, count);
     return wait;
   }
 
@@ -333,7 +340,7 @@ private:
       auto &tasks = schedule.workers.emplace_back();
       for (const json &task : list)
         tasks.push_back({number("phase ", task.at("phase")),
-                         task.at("iteration"), task.at("coordinates")});
+                         task.at("iteration"), index(task.at("coordinates"))});
     }
     if (schedule.workers.empty())
       fail(" has no worker");

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <sstream>
@@ -30,6 +31,28 @@ template <typename... Parts> std::string text(const Parts &...parts) {
   return stream.str();
 }
 
+constexpr size_t max_dimensions = 8;
+
+/// A number for each dimension of a buffer, an event, a grid or a mesh.
+struct Index {
+  std::array<int64_t, max_dimensions> at{};
+  size_t rank = 0;
+
+  int64_t &operator[](size_t d) { return at[d]; }
+  int64_t operator[](size_t d) const { return at[d]; }
+  auto operator<=>(const Index &) const = default;
+};
+/// "[3, 5]"
+std::ostream &operator<<(std::ostream &stream, const Index &index);
+/// Product of extents from a dimension on; nothing is less than none.
+int64_t volume(const Index &extents, size_t from = 0);
+/// The index of an element, by its number in their order.
+Index unflatten(int64_t number, const Index &extents);
+/// To the next index of a box, `by` further along one dimension; at the end
+/// back to the first, and false. Dimensions from `rank` on stay.
+bool step(Index &index, const Index &low, const Index &high, size_t rank,
+          size_t along = max_dimensions, int64_t by = 1);
+
 /// What is known of a step before it runs.
 struct Symbols {
   int64_t rows = 1, past = 0, outputs = 1;
@@ -37,41 +60,31 @@ struct Symbols {
   auto operator<=>(const Symbols &) const = default;
 };
 
-constexpr unsigned max_dimensions = 8;
-
 /// `d0 * 16 + past`, `(rows - 1) floordiv 4`, of d0, d1, ..., rows, past,
 /// outputs, whole numbers, + - * floordiv ceildiv mod and parentheses.
 class Expression {
 public:
   explicit Expression(const std::string &text = "0");
 
-  int64_t evaluate(const int64_t *coordinates, const Symbols &symbols) const;
+  int64_t evaluate(const Symbols &symbols, const Index &coordinates = {}) const;
 
   /// One more than the greatest coordinate that it names.
-  unsigned dimensions = 0;
+  size_t dimensions = 0;
   bool names_past = false;
 
 private:
   friend class ExpressionParser;
-  enum class Op : uint8_t {
-    Constant,
-    Coordinate,
-    Symbol,
-    Add,
-    Subtract,
-    Multiply,
-    FloorDivide,
-    CeilDivide,
-    Modulo
-  };
+  /// Operands before operators: +, -, *, / and ^ for floordiv and ceildiv, and
+  /// %. A constant is c, a coordinate d, and what is known of a step s.
   struct Step {
-    Op op;
+    char op;
     int64_t value;
   };
-  /// Operands before operators.
   std::vector<Step> steps;
 };
 using Expressions = std::vector<Expression>;
+Index evaluate(const Expressions &expressions, const Symbols &symbols,
+               const Index &coordinates = {});
 
 struct Access {
   bool write = false;
@@ -116,7 +129,7 @@ struct Phase {
   std::string name;
   uint32_t segment = 0;
   Expressions grid;
-  std::vector<int64_t> capacity;
+  Index capacity;
   bool cyclic = false;
   Expression tile_rows;
   int64_t tile_size = 1;
@@ -157,20 +170,20 @@ struct Buffer {
   Carry carry = Carry::Step;
   int64_t element_bytes = 4;
   Expressions extents;
-  std::vector<int64_t> capacity, strides;
+  Index capacity, strides;
   uint32_t storage = 0;
   int64_t offset = 0, layers = 1, layer_stride = 0;
   bool ring = false;
   int64_t interleave = 1, interleave_columns = 1;
 
   /// Where an element lies in its storage, in elements.
-  int64_t address(const int64_t *index, int64_t copy) const;
+  int64_t address(const Index &index, int64_t copy) const;
 };
 
 struct Event {
   std::string name;
   Expressions shape;
-  std::vector<int64_t> capacity;
+  Index capacity;
   Expression count;
   bool system = false;
   /// The phase that notifies it.
@@ -182,7 +195,7 @@ struct Schedule {
   struct Task {
     uint32_t phase;
     int64_t iteration;
-    std::vector<int64_t> coordinates;
+    Index coordinates;
   };
   Symbols symbols;
   std::vector<std::vector<Task>> workers;
@@ -191,8 +204,9 @@ struct Schedule {
 struct Program {
   std::string name;
   int64_t max_rows = 1, max_seq = 1, max_outputs = 1;
+  /// Of the mesh; ranks of batch axes have rows of their own.
   std::vector<std::string> axes;
-  std::vector<int64_t> sizes;
+  Index sizes;
   std::vector<bool> batch;
   std::vector<Storage> storages;
   std::vector<Buffer> buffers;

@@ -1,6 +1,6 @@
 //===- regions.cpp - which boxes of buffers have bytes in common ----------===//
 
-#include "tools/check-plan/regions.h"
+#include "tools/check-plan/unroll.h"
 
 #include <algorithm>
 #include <map>
@@ -8,23 +8,6 @@
 #include <unordered_set>
 
 using namespace baton::check;
-
-bool baton::check::step(Index &index, const Index &low, const Index &high,
-                        size_t rank, size_t along, int64_t by) {
-  while (rank-- > 0) {
-    if ((index[rank] += rank == along ? by : 1) < high[rank])
-      return true;
-    index[rank] = low[rank];
-  }
-  return false;
-}
-
-std::string baton::check::listed(const int64_t *numbers, size_t count) {
-  std::string list;
-  for (size_t i = 0; i < count; ++i)
-    list += (i ? ", " : "") + std::to_string(numbers[i]);
-  return "[" + list + "]";
-}
 
 /// Memory that is free between programs is each program's own.
 Regions::Regions(const Plan &plan) : plan(plan) {
@@ -55,13 +38,10 @@ uint32_t Regions::add(const Call &call, uint32_t number, int64_t copy,
   const int64_t place = storage.slot == "microbatch" ? call.microbatch
                         : storage.slot == "chunk"    ? call.chunk
                                                      : 0;
-  Box box{call.program, number, copy, place * storage.bytes};
-  for (size_t d = 0; d < buffer.strides.size(); ++d) {
+  for (size_t d = 0; d < buffer.strides.rank; ++d)
     if (low[d] >= high[d])
       return none;
-    box.low[d] = low[d];
-    box.high[d] = high[d];
-  }
+  const Box box{call.program, number, copy, place * storage.bytes, low, high};
   auto [found, is_new] = known.try_emplace(box, uint32_t(boxes.size()));
   if (is_new) {
     storages[this->storage(call.program, number)].boxes.push_back(
@@ -80,7 +60,7 @@ void Regions::visit_runs(const Box &box, Visitor &&visit) const {
   const bool interleaved = of.interleave > 1;
   const int64_t group =
       of.interleave_columns > 1 ? of.interleave_columns : of.interleave;
-  size_t rank = of.strides.size(), along = max_dimensions;
+  size_t rank = of.strides.rank, along = max_dimensions;
   int64_t length = 1;
   if (interleaved)
     along = of.interleave_columns > 1 ? rank - 1 : 0;
@@ -95,7 +75,7 @@ void Regions::visit_runs(const Box &box, Visitor &&visit) const {
       length = std::min((index[along] / group + 1) * group, box.high[along]) -
                index[along];
     const int64_t at =
-        of.address(index.data(), box.copy) * of.element_bytes + box.shift;
+        of.address(index, box.copy) * of.element_bytes + box.shift;
     if (at != end) {
       if (end >= 0)
         visit(begin, end);
@@ -189,16 +169,15 @@ bool Regions::has(uint32_t box, uint32_t region) const {
 std::string Regions::element(uint32_t number, uint32_t region) const {
   const Box &box = *boxes[number];
   const Buffer &in = buffer(box);
-  const size_t rank = in.strides.size();
+  const size_t rank = in.strides.rank;
   const int64_t byte =
       storages[storage(box.program, box.buffer)].bytes[region] - box.shift;
   Index index = box.low;
   for (bool more = true; more; more = step(index, box.low, box.high, rank)) {
-    const int64_t past =
-        byte - in.address(index.data(), box.copy) * in.element_bytes;
+    const int64_t past = byte - in.address(index, box.copy) * in.element_bytes;
     if (past >= 0 && past < in.element_bytes)
       break;
   }
-  std::string text = "@" + in.name + listed(index.data(), rank);
-  return in.layers > 1 ? text + " of copy " + std::to_string(box.copy) : text;
+  return in.layers > 1 ? text("@", in.name, index, " of copy ", box.copy)
+                       : text("@", in.name, index);
 }

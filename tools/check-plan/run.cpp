@@ -152,8 +152,7 @@ private:
                : of.repeat;
       if (seen * of.count <= 0)
         continue;
-      const Bounds box(wait.low, wait.high, of.shape.data(), here,
-                       unrolled.symbols);
+      const Bounds box(wait.low, wait.high, of.shape, here, unrolled.symbols);
       for (; at.ordinal < box.count; ++at.ordinal) {
         at.word = of.first + box.flatten(at.ordinal, of.shape);
         if (state.counts[at.word] < seen * of.count) {
@@ -222,13 +221,13 @@ private:
   bool meet(const Turn &turn) {
     const State &state = *runs[turn.rank];
     const Exchange &exchange = *state.phase(turn.task).exchange;
-    std::vector<int64_t> others = state.rank.place;
+    Index others = state.rank.place;
     size_t size = 1;
     for (uint32_t axis : exchange.axes) {
       others[axis] = -1;
       size *= state.unrolled.program->sizes[axis];
     }
-    const std::string key = listed(others.data(), others.size());
+    const std::string key = text(others);
     keep_order(turn, key);
     std::vector<Turn> &group = groups[key];
     for (const Turn &other : group)
@@ -268,10 +267,8 @@ private:
               a.tasks[one.task].iteration == b.tasks[other.task].iteration;
     for (size_t i = 0; same && i < x.transfers.size(); ++i) {
       const Transfer &s = x.transfers[i], &t = y.transfers[i];
-      same = s.elements.evaluate(nullptr, a.symbols) ==
-                 t.elements.evaluate(nullptr, b.symbols) &&
-             s.part.evaluate(nullptr, a.symbols) ==
-                 t.part.evaluate(nullptr, b.symbols) &&
+      same = s.elements.evaluate(a.symbols) == t.elements.evaluate(b.symbols) &&
+             s.part.evaluate(a.symbols) == t.part.evaluate(b.symbols) &&
              a.program->buffers[s.send].element_bytes ==
                  b.program->buffers[t.send].element_bytes;
     }
@@ -288,20 +285,16 @@ private:
     const Unrolled &unrolled = state.unrolled;
     const Message &message = *state.phase(turn.task).message;
     const int64_t size = unrolled.program->sizes[message.axis];
-    std::vector<int64_t> from = state.rank.place, to = from;
+    Index from = state.rank.place, to = from;
     int64_t &moved = (message.sends ? to : from)[message.axis];
     moved = (moved + message.direction + size) % size;
-    const std::string key = message.channel + " from " +
-                            listed(from.data(), from.size()) + " to " +
-                            listed(to.data(), to.size());
+    const std::string key = text(message.channel, " from ", from, " to ", to);
     Channel &channel = channels[key];
     Parcel own{state.name(turn.task), "", unrolled.call.microbatch};
-    for (uint32_t tensor : message.tensors) {
-      const Buffer &buffer = unrolled.program->buffers[tensor];
+    for (uint32_t tensor : message.tensors)
       own.tensors +=
-          text(listed(unrolled.extents[tensor].data(), buffer.extents.size()),
-               " of ", buffer.element_bytes, " bytes, ");
-    }
+          text(unrolled.extents[tensor], " of ",
+               unrolled.program->buffers[tensor].element_bytes, " bytes, ");
     if (message.sends) {
       keep_order(turn, "send " + key);
       channel.parcels.push_back(std::move(own));

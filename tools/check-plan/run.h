@@ -72,7 +72,7 @@ struct ProgramRun;
 struct Rank {
   /// "rank 1 ", where there are several.
   std::string name;
-  std::vector<int64_t> place;
+  Index place;
   std::vector<const Unrolled *> programs;
   std::vector<const Deal *> deals;
   /// Programs between which no message is under way: a step ends.
@@ -103,6 +103,12 @@ struct ProgramRun {
     return each ? name : text(name, " (worker ", deal.worker[task], ")");
   }
 };
+
+/// Looks at a rank's programs, one after the other as they end, in its memory.
+/// Tasks are looked at in order of rank, which is what a plan means: each reads
+/// what it finds then, and who touches a region later has to come later.
+std::function<void(const ProgramRun &)> follow_memory(const Regions &regions,
+                                                      Findings &findings);
 
 void run_ranks(const std::vector<Rank> &ranks, bool each, Findings &findings);
 

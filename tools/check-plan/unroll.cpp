@@ -3,40 +3,25 @@
 #include "tools/check-plan/unroll.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace baton::check;
 
 static constexpr int64_t max_tasks = 1 << 26, max_words = 1 << 25;
 
-int64_t baton::check::volume(const int64_t *extents, size_t count) {
-  __int128 result = 1;
-  for (size_t d = 0; d < count; ++d)
-    result = std::min<__int128>(result * std::max<int64_t>(0, extents[d]),
-                                int64_t(1) << 60);
-  return int64_t(result);
-}
-
-Index baton::check::unflatten(int64_t number, const int64_t *extents,
-                              size_t count) {
-  Index index{};
-  for (size_t d = count; d-- > 0; number /= extents[d])
-    index[d] = number % extents[d];
-  return index;
-}
-
 Bounds::Bounds(const Expressions &from, const Expressions &to,
-               const int64_t *shape, const Index &at, const Symbols &symbols) {
-  for (size_t d = 0; d < from.size(); ++d) {
-    low[d] = std::max<int64_t>(0, from[d].evaluate(at.data(), symbols));
-    high[d] = std::min(shape[d], to[d].evaluate(at.data(), symbols));
+               const Index &shape, const Index &at, const Symbols &symbols)
+    : low(evaluate(from, symbols, at)), high(evaluate(to, symbols, at)) {
+  for (size_t d = 0; d < shape.rank; ++d) {
+    low[d] = std::max<int64_t>(0, low[d]);
+    high[d] = std::min(shape[d], high[d]);
     count *= std::max<int64_t>(0, high[d] - low[d]);
   }
 }
 
-int64_t Bounds::flatten(int64_t element,
-                        const std::vector<int64_t> &shape) const {
+int64_t Bounds::flatten(int64_t element, const Index &shape) const {
   int64_t number = 0, scale = 1;
-  for (size_t d = shape.size(); d-- > 0; scale *= shape[d]) {
+  for (size_t d = shape.rank; d-- > 0; scale *= shape[d]) {
     const int64_t extent = high[d] - low[d];
     number += (low[d] + element % extent) * scale;
     element /= extent;
@@ -44,20 +29,9 @@ int64_t Bounds::flatten(int64_t element,
   return number;
 }
 
-int64_t Unrolled::tiles(uint32_t phase) const {
-  return volume(grids[phase].data(), program->phases[phase].grid.size());
-}
-
-Index Unrolled::coordinates(size_t task) const {
-  const uint32_t number = tasks[task].phase;
-  return unflatten(tasks[task].tile, grids[number].data(),
-                   program->phases[number].grid.size());
-}
-
 std::string Unrolled::name(size_t task) const {
   const Phase &of = phase(task);
-  std::string name = "phase '" + of.name + "' " +
-                     listed(coordinates(task).data(), of.grid.size());
+  std::string name = text("phase '", of.name, "' ", coordinates(task));
   if (program->segments[of.segment].repeat > 1)
     name += text(" in iteration ", tasks[task].iteration);
   return name;
@@ -67,11 +41,8 @@ std::string Unrolled::word_name(size_t word) const {
   size_t event = 0;
   while (word >= counters[event].first + counters[event].words)
     ++event;
-  const auto &[shape, count, repeat, words, segment, first, rest, partial] =
-      counters[event];
-  return "@" + program->events[event].name +
-         listed(unflatten(word - first, shape.data(), shape.size()).data(),
-                shape.size());
+  return text("@", program->events[event].name,
+              unflatten(word - counters[event].first, counters[event].shape));
 }
 
 namespace {
@@ -107,34 +78,28 @@ public:
 
 private:
   int64_t value(const Expression &expression) const {
-    return expression.evaluate(nullptr, result.symbols);
+    return expression.evaluate(result.symbols);
   }
   Index values(const std::string &what, const Expressions &expressions,
-               const std::vector<int64_t> &capacity) {
-    Index numbers{};
-    for (size_t d = 0; d < expressions.size(); ++d)
-      numbers[d] = value(expressions[d]);
-    for (size_t d = 0; d < capacity.size() && d < expressions.size(); ++d)
+               const Index &capacity) {
+    const Index numbers = evaluate(expressions, result.symbols);
+    for (size_t d = 0; d < std::min(capacity.rank, numbers.rank); ++d)
       if (numbers[d] > capacity[d])
-        findings.add("bounds", program.name + what, what, " has ",
-                     listed(numbers.data(), expressions.size()),
-                     ", more than its capacity ",
-                     listed(capacity.data(), capacity.size()));
+        findings.add("bounds", program.name + what, what, " has ", numbers,
+                     ", more than its capacity ", capacity);
     return numbers;
   }
 
   void number_words() {
     for (const Event &event : program.events) {
       Counters &of = result.counters.emplace_back();
-      const Index shape =
-          values("event @" + event.name, event.shape, event.capacity);
-      of.shape.assign(shape.begin(), shape.begin() + event.shape.size());
+      of.shape = values("event @" + event.name, event.shape, event.capacity);
       of.count = value(event.count);
       if (event.notifier) {
         of.segment = program.phases[*event.notifier].segment;
         of.repeat = program.segments[of.segment].repeat;
       }
-      of.words = volume(of.shape.data(), of.shape.size());
+      of.words = volume(of.shape);
       of.first = result.words;
       of.first_iteration = result.iterations;
       result.words += of.words;
@@ -167,7 +132,7 @@ private:
 
   void add_tasks(uint32_t number, uint32_t iteration) {
     const Phase &phase = program.phases[number];
-    const int64_t count = result.tiles(number);
+    const int64_t count = volume(result.grids[number]);
     if (count + int64_t(result.tasks.size()) > max_tasks)
       throw Error("program @" + program.name + " has too many tasks");
     if (iteration == 0)
@@ -196,20 +161,17 @@ private:
 
   void notify(const Phase &phase, const Index &at) {
     const Counters &of = result.counters[*phase.notifies];
-    Index index{};
+    const Index index = evaluate(phase.word, result.symbols, at);
     int64_t word = 0;
     bool inside = true;
-    for (size_t d = 0; d < of.shape.size(); ++d) {
-      index[d] = phase.word[d].evaluate(at.data(), result.symbols);
+    for (size_t d = 0; d < index.rank; ++d) {
       inside &= index[d] >= 0 && index[d] < of.shape[d];
       word = inside ? word * of.shape[d] + index[d] : 0;
     }
     if (!inside)
       return findings.add("count", phase.name, result.name(task), " notifies @",
-                          program.events[*phase.notifies].name,
-                          listed(index.data(), of.shape.size()),
-                          ", outside of its shape ",
-                          listed(of.shape.data(), of.shape.size()));
+                          program.events[*phase.notifies].name, index,
+                          ", outside of its shape ", of.shape);
     result.tasks[task].word = uint32_t(of.first + word);
     ++notifications[of.iteration(of.first + word,
                                  result.tasks[task].iteration)];
@@ -236,8 +198,7 @@ private:
   /// Whether there is such a box; it becomes the touch's.
   bool take_box(Touch &touch, const Index &low, const Index &high) {
     const Buffer &buffer = result.buffer(touch);
-    const size_t rank = buffer.strides.size();
-    for (size_t d = 0; d < rank; ++d)
+    for (size_t d = 0; d < high.rank; ++d)
       if (high[d] > buffer.capacity[d]) // Reported already.
         return false;
     const size_t before = regions.count_boxes();
@@ -247,8 +208,7 @@ private:
     if (regions.count_boxes() > before)
       if (const int64_t end = regions.end(touch.box); end > storage.bytes)
         findings.add("bounds", program.name + buffer.name, "@", buffer.name,
-                     listed(low.data(), rank), " to ",
-                     listed(high.data(), rank), " ends ", end,
+                     low, " to ", high, " ends ", end,
                      " bytes into its storage @", storage.name, ", which has ",
                      storage.bytes);
     return touch.box != Regions::none;
@@ -266,8 +226,8 @@ private:
     std::optional<Touch> touch = copy_of(access.buffer);
     if (!touch)
       return;
-    const Bounds box(access.low, access.high,
-                     result.extents[access.buffer].data(), at, result.symbols);
+    const Bounds box(access.low, access.high, result.extents[access.buffer], at,
+                     result.symbols);
     if (!take_box(*touch, box.low, box.high))
       return;
     touch->write = access.write;
@@ -289,8 +249,9 @@ private:
   }
 
   void add_tensor(uint32_t tensor, bool write) {
+    const Index &high = result.extents[tensor];
     if (std::optional<Touch> touch = copy_of(tensor))
-      add_moved(-1, *touch, write, {}, result.extents[tensor]);
+      add_moved(-1, *touch, write, {{}, high.rank}, high);
   }
 
   void add_transfer(const Exchange &exchange, const Transfer &transfer) {
@@ -302,9 +263,7 @@ private:
                                receive = copy_of(transfer.receive);
     if (!send || !receive)
       return;
-    const size_t rank = result.buffer(*receive).strides.size();
-    const int64_t row =
-        volume(result.extents[transfer.receive].data() + 1, rank - 1);
+    const int64_t row = volume(result.extents[transfer.receive], 1);
     for (int64_t place = 0; place < ranks; ++place) {
       const int64_t own = std::clamp<int64_t>(whole - place * part, 0, part);
       add_run(place, *send, false, 0, exchange.gathers ? own : whole);
@@ -325,31 +284,27 @@ private:
   void add_run(int64_t place, const Touch &touch, bool write, int64_t begin,
                int64_t end) {
     const Buffer &buffer = result.buffer(touch);
-    const size_t rank = buffer.strides.size();
-    const int64_t *shape = result.extents[touch.buffer].data();
+    const Index &shape = result.extents[touch.buffer];
     const std::string fault = result.phase(task).name + buffer.name;
-    int64_t dense = 1;
-    for (size_t d = rank; d-- > 0; dense *= buffer.capacity[d])
-      if (shape[d] > 1 && buffer.strides[d] != dense)
+    for (size_t d = 0; d < shape.rank; ++d)
+      if (shape[d] > 1 && buffer.strides[d] != volume(buffer.capacity, d + 1))
         return findings.add("exchange", fault, result.name(task),
                             " exchanges @", buffer.name,
                             ", whose elements do not lie behind one another");
-    if (end > volume(shape, rank))
+    if (end > volume(shape))
       return findings.add("exchange", fault, result.name(task),
                           write ? " receives " : " sends ", end,
                           " elements of @", buffer.name, ", which has ",
-                          volume(shape, rank));
+                          volume(shape));
     while (begin < end) {
-      Index low = unflatten(begin, shape, rank), high = low;
-      for (size_t d = 0; d < rank; ++d)
-        ++high[d];
       // All of the dimensions behind d, as far as they begin here and fit.
-      int64_t inner = 1;
-      size_t d = rank - 1;
-      for (; d > 0 && low[d] == 0 && inner * shape[d] <= end - begin; --d) {
-        high[d] = shape[d];
-        inner *= shape[d];
-      }
+      Index low = unflatten(begin, shape), high = low;
+      size_t d = shape.rank - 1;
+      while (d > 0 && low[d] == 0 && volume(shape, d) <= end - begin)
+        high[d] = shape[d], --d;
+      for (size_t outer = 0; outer < d; ++outer)
+        ++high[outer];
+      const int64_t inner = volume(shape, d + 1);
       high[d] = std::min(shape[d], low[d] + (end - begin) / inner);
       add_moved(place, touch, write, low, high);
       begin += (high[d] - low[d]) * inner;
@@ -375,39 +330,28 @@ private:
   /// What there is when a step begins, and has to be when it ends.
   void keep_values(uint32_t number) {
     const Buffer &buffer = program.buffers[number];
-    auto copies = [&](const Index &low, const Index &high) {
-      std::vector<Touch> all;
+    auto add_copies = [&](std::vector<Touch> &to, const Index &low,
+                          const Index &high) {
+      std::vector<uint32_t> boxes;
       for (Touch touch{Regions::none, number, 0, true};
            touch.layer < buffer.layers; ++touch.layer)
-        if (take_box(touch, low, high))
-          all.push_back(touch);
-      return all;
+        if (take_box(touch, low, high)) {
+          to.push_back(touch);
+          boxes.push_back(touch.box);
+        }
+      return boxes;
     };
-    auto add = [](std::vector<Touch> &to, const std::vector<Touch> &list) {
-      to.insert(to.end(), list.begin(), list.end());
-    };
-    Index high = result.extents[number], low{};
-    const std::vector<Touch> all = copies(low, high);
-    std::vector<uint32_t> boxes;
-    for (const Touch &touch : all)
-      boxes.push_back(touch.box);
-    if (regions.overlap(boxes))
+    const Index high = result.extents[number];
+    Index low{{}, high.rank}, past = high;
+    if (regions.overlap(add_copies(result.whole, low, high)))
       findings.add("bounds", "overlap " + buffer.name, "two elements of @",
                    buffer.name, " share bytes");
-    if (buffer.kind == Buffer::Kind::State) {
-      low[0] = std::min(result.symbols.past, high[0]);
-      add(result.gained, copies(low, high));
-      high[0] = low[0];
-      add(result.past, copies({}, high));
-    }
-    if (buffer.kind != Buffer::Kind::Persistent)
+    if (buffer.kind != Buffer::Kind::State)
       return;
-    if (buffer.carry != Buffer::Carry::Step)
-      add(result.carried, all);
-    if (buffer.carry == Buffer::Carry::Kept)
-      add(result.kept, all);
-    if (buffer.carry == Buffer::Carry::Renewed)
-      add(result.renewed, all);
+    past[0] = std::min(result.symbols.past, high[0]);
+    add_copies(result.past, low, past);
+    low[0] = past[0];
+    add_copies(result.gained, low, high);
   }
 
   const Program &program;
@@ -459,7 +403,7 @@ Deal::Deal(const Unrolled &unrolled, uint32_t workers, Findings &findings)
   if (workers == 0)
     give_each();
   for (size_t task = 0; workers > 0 && task < worker.size();) {
-    const int64_t tiles = unrolled.tiles(unrolled.tasks[task].phase);
+    const int64_t tiles = volume(unrolled.grids[unrolled.tasks[task].phase]);
     deal(task, tiles);
     task += tiles;
   }
@@ -482,11 +426,9 @@ void Deal::deal(size_t first, int64_t tiles) {
   const int64_t workers = lists.size();
   const Phase &phase = unrolled.phase(first);
   const Index &grid = unrolled.grids[unrolled.tasks[first].phase];
-  const int64_t columns =
-      phase.grid.empty() ? 1 : volume(grid.data() + 1, phase.grid.size() - 1);
-  const int64_t size = phase.tile_size,
+  const int64_t columns = volume(grid, 1), size = phase.tile_size,
                 rows = std::max<int64_t>(
-                    0, phase.tile_rows.evaluate(nullptr, unrolled.symbols));
+                    0, phase.tile_rows.evaluate(unrolled.symbols));
   // The tile nearest to where a worker's share of all rows begins.
   auto begin = [&](int64_t index) {
     const int64_t share = int64_t(__int128(index) * rows * columns / workers);
@@ -514,15 +456,15 @@ void Deal::take(const Schedule &schedule) {
   // Of each segment, how many tasks an iteration has.
   std::vector<size_t> strides(program.segments.size());
   for (uint32_t phase = 0; phase < program.phases.size(); ++phase)
-    strides[program.phases[phase].segment] += unrolled.tiles(phase);
+    strides[program.phases[phase].segment] += volume(unrolled.grids[phase]);
   for (uint32_t to = 0; to < lists.size(); ++to)
     for (const auto &[number, iteration, coordinates] : schedule.workers[to]) {
       const Phase &phase = program.phases[number];
       const Index &grid = unrolled.grids[number];
-      bool inside = coordinates.size() == phase.grid.size() && iteration >= 0 &&
+      bool inside = coordinates.rank == grid.rank && iteration >= 0 &&
                     iteration < program.segments[phase.segment].repeat;
       int64_t tile = 0;
-      for (size_t d = 0; inside && d < coordinates.size(); ++d) {
+      for (size_t d = 0; inside && d < grid.rank; ++d) {
         inside = coordinates[d] >= 0 && coordinates[d] < grid[d];
         tile = tile * grid[d] + coordinates[d];
       }

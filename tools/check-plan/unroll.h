@@ -1,14 +1,91 @@
 //===- unroll.h - the tasks of one program in one step --------------------===//
+//
+// All boxes that tasks of an instance touch are known before it is judged. They
+// cut a storage into pieces, and pieces that lie in the same boxes are one
+// region. A box is then a list of regions, and two boxes have bytes in common
+// exactly if they have a region in common.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BATON_TOOLS_CHECK_PLAN_UNROLL_H
 #define BATON_TOOLS_CHECK_PLAN_UNROLL_H
 
 #include "tools/check-plan/judge.h"
-#include "tools/check-plan/regions.h"
 
 #include <span>
+#include <unordered_map>
 
 namespace baton::check {
+
+/// Of a copy of a buffer, as a call uses it: so many bytes further on.
+struct Box {
+  int64_t program, buffer, copy, shift;
+  Index low, high;
+
+  bool operator==(const Box &) const = default;
+};
+
+class Regions {
+public:
+  static constexpr uint32_t none = ~0u;
+
+  explicit Regions(const Plan &plan);
+
+  /// The number of a box, whose bounds lie within the capacity. None when it is
+  /// empty.
+  uint32_t add(const Call &call, uint32_t buffer, int64_t copy,
+               const Index &low, const Index &high);
+  size_t count_boxes() const { return boxes.size(); }
+  /// Behind the last byte of a box, in its buffer's storage.
+  int64_t end(uint32_t box) const;
+  /// Whether two elements of the boxes, which are of one buffer, have a byte in
+  /// common.
+  bool overlap(const std::vector<uint32_t> &boxes) const;
+  /// Behind all boxes: finds the regions.
+  void finish();
+
+  /// Storages of one number are cut alike; their memory need not be the same.
+  uint32_t storage(uint32_t program, uint32_t buffer) const {
+    return numbers[program][plan.programs[program].buffers[buffer].storage];
+  }
+  size_t count_regions(uint32_t storage) const {
+    return storages[storage].bytes.size();
+  }
+  /// Of a box, in a storage.
+  const std::vector<uint32_t> &of(uint32_t box) const { return regions[box]; }
+  bool has(uint32_t box, uint32_t region) const;
+  /// "@x[3, 5]": an element of the box in the region.
+  std::string element(uint32_t box, uint32_t region) const;
+
+private:
+  struct Storage {
+    std::vector<uint32_t> boxes;
+    /// Of each region, the first byte.
+    std::vector<int64_t> bytes;
+  };
+  struct Hash {
+    size_t operator()(const Box &box) const;
+  };
+
+  const Buffer &buffer(const Box &box) const {
+    return plan.programs[box.program].buffers[box.buffer];
+  }
+  template <typename Visitor>
+  void visit_runs(const Box &box, Visitor &&visit) const;
+  void cut(Storage &storage);
+
+  const Plan &plan;
+  /// Of each program's storages.
+  std::vector<std::vector<uint32_t>> numbers;
+  std::vector<Storage> storages;
+  std::unordered_map<Box, uint32_t, Hash> known;
+  std::vector<const Box *> boxes;
+  std::vector<std::vector<uint32_t>> regions;
+  /// While a storage is cut, of each box: how often it has the piece, and
+  /// whether it is among those that may.
+  std::vector<uint32_t> depths;
+  std::vector<bool> is_open;
+};
 
 struct Task {
   uint32_t phase, iteration, tile;
@@ -35,7 +112,7 @@ struct Moved {
 
 /// An event's counters in a step.
 struct Counters {
-  std::vector<int64_t> shape;
+  Index shape;
   int64_t count = 0, repeat = 1, words = 0;
   uint32_t segment = 0;
   /// Number of the first word, and of its first iteration; behind a word's
@@ -64,11 +141,9 @@ struct Unrolled {
   std::vector<Moved> moved;
   std::vector<Counters> counters;
   size_t words = 0, iterations = 0;
-  /// Of all persistent buffers whose values live from step to step; those that
-  /// no task writes, and those that tasks of the program write again.
-  std::vector<Touch> carried, kept, renewed;
-  /// Rows of states: of earlier steps, and what this step adds.
-  std::vector<Touch> past, gained;
+  /// All of each copy of a buffer. Rows of states: of earlier steps, and what
+  /// this step adds.
+  std::vector<Touch> whole, past, gained;
   /// What the runtime writes behind it.
   std::vector<Touch> advance;
 
@@ -86,9 +161,9 @@ struct Unrolled {
   const Storage &storage(const Touch &touch) const {
     return program->storages[buffer(touch).storage];
   }
-  /// How many tiles a phase has.
-  int64_t tiles(uint32_t phase) const;
-  Index coordinates(size_t task) const;
+  Index coordinates(size_t task) const {
+    return unflatten(tasks[task].tile, grids[tasks[task].phase]);
+  }
   /// Whether it is of the iteration that has none ahead of it.
   bool is_idle(size_t task) const {
     return phase(task).ahead &&
@@ -100,21 +175,16 @@ struct Unrolled {
   std::string word_name(size_t word) const;
 };
 
-/// Product of extents; nothing is less than none.
-int64_t volume(const int64_t *extents, size_t count);
-/// Index of a number in their order.
-Index unflatten(int64_t number, const int64_t *extents, size_t count);
-
 /// A box cut to a shape.
 struct Bounds {
   Index low, high;
   int64_t count = 1;
 
-  Bounds(const Expressions &from, const Expressions &to, const int64_t *shape,
+  Bounds(const Expressions &from, const Expressions &to, const Index &shape,
          const Index &at, const Symbols &symbols);
 
   /// Number in the shape of one of its elements.
-  int64_t flatten(int64_t element, const std::vector<int64_t> &shape) const;
+  int64_t flatten(int64_t element, const Index &shape) const;
 };
 
 /// Unrolls one program; reports what of it lies outside of what it names, and

@@ -815,8 +815,7 @@ TEST(JudgeTest, SaysWhatIsNoPlan) {
 
 TEST(ExpressionTest, ComputesAsMlirDoes) {
   auto value = [](const char *text) {
-    const int64_t at[] = {-7, 3};
-    return Expression(text).evaluate(at, {10, 20, 2});
+    return Expression(text).evaluate({10, 20, 2}, {{-7, 3}, 2});
   };
   EXPECT_EQ(value("d0 floordiv 2"), -4);
   EXPECT_EQ(value("d0 ceildiv 2"), -3);
