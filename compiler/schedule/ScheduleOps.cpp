@@ -6,7 +6,7 @@
 #include "dialects/Model/Model.h"
 #include "passes/fusion/Rewrites.h"
 #include "passes/plan/PlanRewrites.h"
-#include "passes/tiling/TilingRules.h"
+#include "passes/tiling/Tiler.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/GlobPattern.h"

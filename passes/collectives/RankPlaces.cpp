@@ -2,7 +2,7 @@
 
 #include "passes/collectives/RankPlaces.h"
 
-#include "passes/tiling/TilingRules.h"
+#include "passes/tiling/Tiler.h"
 
 using namespace mlir;
 using namespace baton;

@@ -26,7 +26,7 @@
 #define BATON_PASSES_COLLECTIVES_STEPSUMS_H
 
 #include "passes/collectives/RankPlaces.h"
-#include "passes/tiling/TilingRules.h"
+#include "passes/tiling/Tiler.h"
 
 #include <map>
 

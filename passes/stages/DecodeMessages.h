@@ -3,7 +3,7 @@
 #ifndef BATON_PASSES_STAGES_DECODEMESSAGES_H
 #define BATON_PASSES_STAGES_DECODEMESSAGES_H
 
-#include "passes/tiling/TilingRules.h"
+#include "passes/tiling/Tiler.h"
 
 #include "dialects/Dist/Dist.h"
 

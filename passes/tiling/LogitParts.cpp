@@ -112,14 +112,16 @@ void LogitParts::tileLogits(const LogitPart &part) {
   phase.reads(x, phase.whole(x));
   Matrix b = readMatrix(phase, weight, panel).transposed();
   phase.writes(logits, out);
-  phase.needsScratch(productScratch(tileTokens));
-  phase.call(bodies::functionName("product", productFormat),
-             {phase.address(logits, out), phase.stride(logits, 0),
-              phase.address(x, in), phase.stride(x, 0), phase.integer(1),
-              b.pointer, b.first, b.second, phase.null(), phase.null(),
-              phase.integer(0), countOf(phase, part),
-              tasks::countOf(phase, 0, tileTokens, tokens),
-              phase.integer(width), phase.scratch(0)});
+  callProduct(
+      phase, productFormat,
+      {.out = phase.address(logits, out),
+       .outStride = phase.stride(logits, 0),
+       .a = {phase.address(x, in), phase.stride(x, 0), phase.integer(1)},
+       .b = b,
+       .rows = countOf(phase, part),
+       .columns = tasks::countOf(phase, 0, tileTokens, tokens),
+       .depth = phase.integer(width),
+       .width = tileTokens});
 }
 
 void LogitParts::tileRows(
@@ -168,16 +170,18 @@ void LogitParts::tileInputGradient(const LogitPart &part, const View &dx) {
   phase.reads(logits, all);
   Matrix b = readMatrix(phase, weight, panel);
   phase.writes(dx, out);
-  phase.needsScratch(productScratch(tileTokens));
-  phase.call(bodies::functionName("product", productFormat),
-             {phase.address(dx, out), phase.stride(dx, 0),
-              phase.address(logits, in), phase.stride(logits, 0),
-              phase.integer(1), b.pointer, b.first, b.second, phase.null(),
-              phase.null(), phase.integer(0),
-              phase.count({phase.constant(tileHeight), part.rows - first,
-                           part.end - part.first - first}),
-              tasks::countOf(phase, 1, tileTokens, width),
-              phase.integer(tokens), phase.scratch(0)});
+  callProduct(
+      phase, productFormat,
+      {.out = phase.address(dx, out),
+       .outStride = phase.stride(dx, 0),
+       .a = {phase.address(logits, in), phase.stride(logits, 0),
+             phase.integer(1)},
+       .b = b,
+       .rows = phase.count({phase.constant(tileHeight), part.rows - first,
+                            part.end - part.first - first}),
+       .columns = tasks::countOf(phase, 1, tileTokens, width),
+       .depth = phase.integer(tokens),
+       .width = tileTokens});
 }
 
 void LogitParts::tileWeightGradient(const LogitPart &part, Trainable &target) {

@@ -21,6 +21,33 @@ struct Matrix {
 /// A tile of a value of two dimensions, which the task reads.
 Matrix readMatrix(PhaseBuilder &phase, const View &view, const Box &tile);
 
+/// A grid over tiles of rows by columns.
+struct ProductTiles {
+  RowTiles rows;
+  int64_t width, columns;
+
+  PhaseBuilder phase(PlanBuilder &plan, const std::string &name,
+                     mlir::Location location) const;
+  /// The task's rows and columns of the product.
+  Box tile(PhaseBuilder &phase, const View &out) const;
+  /// How many columns the task has.
+  mlir::Attribute count(PhaseBuilder &phase) const;
+};
+
+/// What a product's task computes: out = a b, with terms where there are any.
+struct ProductCall {
+  mlir::Attribute out, outStride;
+  /// Of rows by depth, and of depth by columns.
+  Matrix a, b;
+  mlir::Attribute rows, columns, depth;
+  /// The most columns that a task has.
+  int64_t width;
+  /// A number for each column, and one for each element; null for none.
+  mlir::Attribute bias = {}, residual = {}, residualStride = {};
+};
+void callProduct(PhaseBuilder &phase, llvm::StringRef format,
+                 const ProductCall &call);
+
 } // namespace baton::tasks
 
 #endif // BATON_PASSES_TILING_PRODUCTS_H

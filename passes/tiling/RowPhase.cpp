@@ -11,8 +11,7 @@ LogicalResult tasks::expectRows(Operation *op, Tiler &tiler,
   for (auto [i, value] : llvm::enumerate(values)) {
     View view = tiler.viewOf(value);
     std::string what = "operand " + std::to_string(i);
-    if (failed(expectContiguous(op, what, view)) ||
-        failed(expectStride(op, what, view, 0)))
+    if (failed(tasks::expectRows(op, what, view)))
       return failure();
     if (view.type.getRank() == 3 &&
         failed(expectAdjacentHeads(op, what, view, view.type.getDimension(1))))

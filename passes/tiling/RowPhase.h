@@ -3,8 +3,7 @@
 #ifndef BATON_PASSES_TILING_ROWPHASE_H
 #define BATON_PASSES_TILING_ROWPHASE_H
 
-#include "passes/tiling/TilingPieces.h"
-#include "passes/tiling/Training.h"
+#include "passes/tiling/Weights.h"
 
 namespace baton::tasks {
 
@@ -34,17 +33,12 @@ public:
   }
   /// All of a parameter, row-major.
   void parameter(mlir::Value value, llvm::StringRef what) {
-    if (tiler.training) {
-      operands.push_back(
-          readAll(phase, tiler.training->trainable(value).weight));
-      return;
-    }
     std::string called = name + "." + what.str();
     bool isVector =
         mlir::cast<model::StepTensorType>(value.getType()).getRank() == 1;
-    operands.push_back(phase.weight(isVector ? tiler.vector(called, value)
-                                             : tiler.table(called, value),
-                                    phase.constant(0)));
+    Weight weight = isVector ? vectorWeight(called, value, tiler)
+                             : tableWeight(called, value, tiler);
+    operands.push_back(weight.all(phase));
   }
   /// In the place of a tensor that there is not.
   void nothing() {

@@ -7,8 +7,8 @@
 #include "passes/stages/StagePrograms.h"
 #include "passes/tiling/DoublePrecision.h"
 #include "passes/tiling/Passes.h"
-#include "passes/tiling/TilingRules.h"
-#include "passes/tiling/TrainingRules.h"
+#include "passes/tiling/TilingPieces.h"
+#include "passes/tiling/Training.h"
 
 #include "dialects/Update/Update.h"
 
@@ -191,28 +191,6 @@ LogicalResult tasks::tileOps(ArrayRef<Operation *> ops, Tiler &tiler) {
       gatherForNext(ops.drop_front(index + 1));
       continue;
     }
-    if (isa<dist::ReceiveOp, dist::SendOp>(op)) {
-      if (failed(tileMessage(op, tiler)))
-        return failure();
-      continue;
-    }
-    if (isa<dist::AllReduceOp, dist::ReduceScatterOp, dist::AllGatherOp,
-            dist::SliceOp>(op)) {
-      if (failed(tiler.sums->tile(op)))
-        return failure();
-      continue;
-    }
-    if (auto term = dyn_cast<dist::FirstRankOp>(op)) {
-      if (failed(tiler.sums->tile(term)))
-        return failure();
-      continue;
-    }
-    if (tiler.training)
-      if (auto tiled = tileTrainingOp(op, tiler, *tiler.training)) {
-        if (failed(*tiled))
-          return failure();
-        continue;
-      }
     if (failed(tileOp(op, tiler)))
       return failure();
   }

@@ -28,6 +28,12 @@ LogicalResult tasks::expectStride(Operation *op, StringRef what,
                            << " of " << what << " has no fixed stride";
 }
 
+LogicalResult tasks::expectRows(Operation *op, StringRef what,
+                                const View &view) {
+  return success(succeeded(expectContiguous(op, what, view)) &&
+                 succeeded(expectStride(op, what, view, 0)));
+}
+
 LogicalResult tasks::expectAdjacentHeads(Operation *op, StringRef what,
                                          const View &view, int64_t together) {
   int64_t width = view.type.getRank() == 3 ? view.type.getDimension(2) : 1;
@@ -140,34 +146,9 @@ LogicalResult tasks::tileElementwise(model::Elementwise op, Tiler &tiler,
                   });
 }
 
-LogicalResult tasks::tileRotation(Operation *op, Value rotated, Value angles,
-                                  StringRef callee, Tiler &tiler) {
-  View x = tiler.viewOf(rotated), table = tiler.viewOf(angles);
-  int64_t heads = x.type.getDimension(1), width = x.type.getDimension(2);
-  if (failed(expectContiguous(op, "x", x)) ||
-      failed(expectStride(op, "x", x, 0)))
-    return failure();
-  if (failed(expectAdjacentHeads(op, "x", x, heads)))
-    return failure();
-  std::string name = tiler.plan.uniqueName(nameOf(op));
-  View out = tiler.resultFor(op, name);
-  RowTiles tiles(tiler, out.type,
-                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
-  PhaseBuilder phase =
-      tiler.plan.phase(name, op->getLoc(), {tiles.extent}, {tiles.capacity});
-  Box box = phase.whole(out), tile = phase.whole(table);
-  narrow(box, 0, phase.coordinate(0), tiles.size);
-  narrow(tile, 0, phase.coordinate(0), tiles.size);
-  phase.reads(x, box);
-  phase.reads(table, tile);
-  phase.writes(out, box);
-  phase.call(callee,
-             {phase.address(out, box), phase.stride(out, 0),
-              phase.address(x, box), phase.stride(x, 0),
-              phase.address(table, tile), phase.stride(table, 0),
-              tiles.count(phase), phase.integer(heads), phase.integer(width),
-              phase.integer(table.type.getDimension(1) / 2)});
-  return success();
+LogicalResult tasks::tileCopy(Operation *at, const std::string &name,
+                              const View &from, const View &to, Tiler &tiler) {
+  return tileRows(at, name, "copy", from, to, tiler);
 }
 
 int64_t tasks::attentionScratch(int64_t rows, int64_t group, int64_t width,

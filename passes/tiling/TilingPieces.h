@@ -3,7 +3,7 @@
 #ifndef BATON_PASSES_TILING_TILINGPIECES_H
 #define BATON_PASSES_TILING_TILINGPIECES_H
 
-#include "passes/tiling/TilingRules.h"
+#include "passes/tiling/Tiler.h"
 
 namespace baton::tasks {
 
@@ -20,6 +20,10 @@ mlir::LogicalResult expectContiguous(mlir::Operation *op, llvm::StringRef what,
                                      const View &view);
 mlir::LogicalResult expectStride(mlir::Operation *op, llvm::StringRef what,
                                  const View &view, unsigned dimension);
+/// Elements of a row are contiguous, and rows, the first dimension, have a
+/// fixed stride.
+mlir::LogicalResult expectRows(mlir::Operation *op, llvm::StringRef what,
+                               const View &view);
 /// [rows, heads, dim], or [rows, heads]; a body walks over `together` heads.
 mlir::LogicalResult expectAdjacentHeads(mlir::Operation *op,
                                         llvm::StringRef what, const View &view,
@@ -47,6 +51,9 @@ private:
 
 /// States that every task reads all of a value; its pointer.
 mlir::Attribute readAll(PhaseBuilder &phase, const View &view);
+
+/// Columns of a sum over all rows, for one task.
+constexpr int64_t kSummedColumns = 64;
 
 /// How many of `all` a tile of `size` at coordinate `d` has.
 mlir::Attribute countOf(PhaseBuilder &phase, unsigned d, int64_t size,
@@ -84,10 +91,9 @@ mlir::LogicalResult tileRowsOf(mlir::Operation *op, llvm::StringRef callee,
 mlir::LogicalResult tileElementwise(model::Elementwise op, Tiler &tiler,
                                     llvm::StringRef suffix = "");
 
-/// Rotates heads by a table's angles.
-mlir::LogicalResult tileRotation(mlir::Operation *op, mlir::Value x,
-                                 mlir::Value table, llvm::StringRef callee,
-                                 Tiler &tiler);
+/// Adds a phase of this name that copies a value into a view of its type.
+mlir::LogicalResult tileCopy(mlir::Operation *at, const std::string &name,
+                             const View &from, const View &to, Tiler &tiler);
 
 } // namespace baton::tasks
 

@@ -209,6 +209,31 @@ void Training::keep(model::SaveOp save) {
     tiler.destinations.try_emplace(x, view);
 }
 
+Trainable *tasks::targetOf(Operation *op, Training &training) {
+  for (Operation *user : op->getUsers())
+    if (auto gradient = dyn_cast<model::GradientOp>(user))
+      return &training.trainable(gradient.getParameter());
+  op->emitOpError() << "cannot be tiled: its result is no parameter's gradient";
+  return nullptr;
+}
+
+Attribute tasks::contribute(Trainable &target, PhaseBuilder &phase,
+                            const Box &tile, Training &training) {
+  bool adds = std::exchange(target.hasGradient, true);
+  const View &says = target.isFresh ? training.never() : training.accumulate;
+  // A fresh gradient is begun anew by whoever comes first.
+  if (adds)
+    phase.reads(target.gradient, tile);
+  else if (!target.isFresh)
+    phase.reads(target.gradient, tile, {.condition = &says});
+  phase.writes(target.gradient, tile);
+  if (adds)
+    return phase.null();
+  Box all = phase.whole(says);
+  phase.reads(says, all);
+  return phase.address(says, all);
+}
+
 //===----------------------------------------------------------------------===//
 // The update
 //===----------------------------------------------------------------------===//

@@ -9,7 +9,7 @@
 #ifndef BATON_PASSES_TILING_TRAINING_H
 #define BATON_PASSES_TILING_TRAINING_H
 
-#include "passes/tiling/TilingRules.h"
+#include "passes/tiling/Tiler.h"
 
 #include "dialects/Dist/Dist.h"
 #include "dialects/Update/Update.h"

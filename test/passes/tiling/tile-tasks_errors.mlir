@@ -137,6 +137,43 @@ model.program @no_gradients max_seq 8 training {
 
 // -----
 
+model.program @only_trains max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : !model.tensor<16 x 8 x f32>
+  %v = model.parameter ["v"] : !model.tensor<8 x 8 x f32>
+  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  // expected-error @+1 {{cannot be tiled: its program does not train}}
+  %d = model.linear_input_gradient %e, %v : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %l = model.last_rows %d : (!model.tensor<rows x 8 x f32>) -> !model.tensor<outputs x 8 x f32>
+  model.return %l : !model.tensor<outputs x 8 x f32>
+}
+
+// -----
+
+model.program @fused_activation max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<16 x 8 x f32>
+  %v = model.parameter ["v"] : !model.tensor<8 x 8 x f32>
+  %x = model.embedding %tokens, %w : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  // expected-error @+1 {{cannot be tiled: where weights train, norms and activations are ops of their own}}
+  %y = model.linear %x, %v {activation = #model.activation<silu>} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  model.return %weights : !model.tensor<rows x f32>
+}
+
+// -----
+
+model.program @fused_gate max_seq 8 training {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %targets: !model.tensor<rows x i32>, %weights: !model.tensor<rows x f32>):
+  %w = model.parameter ["w"] : !model.tensor<16 x 8 x f32>
+  %v = model.parameter ["v"] : !model.tensor<8 x 8 x f32>
+  %x = model.embedding %tokens, %w : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  // expected-error @+1 {{cannot be tiled: where weights train, it is two linears and what comes behind them}}
+  %y = model.gated_linear %x, %v, %v {activation = #model.activation<silu>} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x 8 x f32>, !model.tensor<8 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  model.return %weights : !model.tensor<rows x f32>
+}
+
+// -----
+
 dist.mesh [dp = 2] batch [dp]
 // expected-error @+1 {{cannot be tiled: it is a program of all ranks; localize comes before tile-tasks}}
 model.program @of_all_ranks max_seq 8 training attributes {dist.arguments = [#dist.placement<[shard(dp)]>, #dist.placement<[shard(dp)]>, #dist.placement<[shard(dp)]>, #dist.placement<[shard(dp)]>]} {

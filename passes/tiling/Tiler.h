@@ -1,14 +1,7 @@
-//===- TilingRules.h - how each model op becomes a task grid -------------===//
-//
-// One rule per op: the grid of its tiles, what a tile reads and writes, and the
-// library body that computes it. To add an op, add its rule here, its body to
-// the task libraries, and nothing else: order, memory and proof are derived
-// from the accesses.
-//
-//===----------------------------------------------------------------------===//
+//===- Tiler.h - what rules see while a program is tiled ------------------===//
 
-#ifndef BATON_PASSES_TILING_TILINGRULES_H
-#define BATON_PASSES_TILING_TILINGRULES_H
+#ifndef BATON_PASSES_TILING_TILER_H
+#define BATON_PASSES_TILING_TILER_H
 
 #include "passes/tiling/PlanBuilder.h"
 
@@ -86,7 +79,7 @@ private:
       made;
 };
 
-/// Adds the phases of one op and the view of its result.
+/// Adds the phases of one op and the views of its results, by its rule.
 mlir::LogicalResult tileOp(mlir::Operation *op, Tiler &tiler);
 
 /// The same for several ops, one behind the other, stacks among them.
@@ -95,10 +88,6 @@ mlir::LogicalResult tileOps(llvm::ArrayRef<mlir::Operation *> ops,
 
 /// The same for an op with a body of the user's.
 mlir::LogicalResult tileCustom(model::CustomOp op, Tiler &tiler);
-
-/// Adds a phase of this name that copies a value into a view of its type.
-mlir::LogicalResult tileCopy(mlir::Operation *at, const std::string &name,
-                             const View &from, const View &to, Tiler &tiler);
 
 /// Whether a tile of the op may be written over `operand`: every task reads
 /// of it what the same task writes, at most.
@@ -118,4 +107,4 @@ llvm::StringRef elementName(mlir::Type type);
 
 } // namespace baton::tasks
 
-#endif // BATON_PASSES_TILING_TILINGRULES_H
+#endif // BATON_PASSES_TILING_TILER_H

@@ -1,6 +1,6 @@
-//===- LossRules.cpp - task grids of the loss and its gradients -----------===//
+//===- cross_entropy.cpp - the loss and its gradients --------------------===//
 
-#include "passes/tiling/LossRules.h"
+#include "passes/tiling/rules/Rules.h"
 
 #include "passes/tiling/LogitParts.h"
 #include "passes/tiling/TilingPieces.h"
@@ -9,8 +9,8 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
 
-LogicalResult tasks::tileLoss(model::CrossEntropyOp op, Tiler &tiler,
-                              Training &training) {
+static LogicalResult tile(model::CrossEntropyOp op, Tiler &tiler,
+                          Training &training) {
   LogitParts logits(op, op.getX(), op.getWeight(), op.getWeights(), tiler,
                     training);
   Trainable *target = nullptr;
@@ -43,4 +43,8 @@ LogicalResult tasks::tileLoss(model::CrossEntropyOp op, Tiler &tiler,
     logits.next();
   }
   return success();
+}
+
+void tasks::addCrossEntropy(TilingRules &rules) {
+  rules.add<model::CrossEntropyOp>(tile);
 }

@@ -1,4 +1,4 @@
-//===- VocabularyRules.cpp - task grids over a part of the vocabulary -----===//
+//===- vocabulary_parts.cpp - the loss over parts of the vocabulary ------===//
 //
 // A rank's logits are made twice: for their maximum and, at the same time, the
 // sum of their exponentials relative to it, and again for their gradients. So
@@ -6,35 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tiling/VocabularyRules.h"
+#include "passes/tiling/rules/Rules.h"
 
 #include "passes/collectives/RankPlaces.h"
 #include "passes/tiling/LogitParts.h"
 #include "passes/tiling/TilingPieces.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
-
-namespace {
-class VocabularyRules {
-public:
-  VocabularyRules(Tiler &tiler, Training &training)
-      : tiler(tiler), training(training), plan(tiler.plan) {}
-
-  LogicalResult tile(dist::LogitMaximumOp op);
-  LogicalResult tile(dist::LogitSumsOp op);
-  LogicalResult tile(dist::LossesOp op);
-  LogicalResult tile(dist::LossGradientsOp op);
-
-private:
-  Tiler &tiler;
-  Training &training;
-  PlanBuilder &plan;
-};
-} // namespace
 
 /// The sums of the same logits, which are made where their maximum is.
 static dist::LogitSumsOp sumsOf(dist::LogitMaximumOp op) {
@@ -45,7 +25,9 @@ static dist::LogitSumsOp sumsOf(dist::LogitMaximumOp op) {
   return {};
 }
 
-LogicalResult VocabularyRules::tile(dist::LogitMaximumOp op) {
+static LogicalResult tile(dist::LogitMaximumOp op, Tiler &tiler,
+                          Training &training) {
+  PlanBuilder &plan = tiler.plan;
   dist::LogitSumsOp sums = sumsOf(op);
   if (!sums)
     return op.emitOpError() << "cannot be tiled: nothing sums its logits";
@@ -99,7 +81,9 @@ static LogicalResult tileNumbers(Operation *op, const std::string &name,
   return success();
 }
 
-LogicalResult VocabularyRules::tile(dist::LogitSumsOp op) {
+static LogicalResult tile(dist::LogitSumsOp op, Tiler &tiler,
+                          Training &training) {
+  PlanBuilder &plan = tiler.plan;
   auto found = training.logits.find(op);
   if (found == training.logits.end())
     return op.emitOpError() << "cannot be tiled: nothing makes its logits";
@@ -109,7 +93,8 @@ LogicalResult VocabularyRules::tile(dist::LogitSumsOp op) {
                      {largest, own, tiler.viewOf(op.getMaximum())}, tiler);
 }
 
-LogicalResult VocabularyRules::tile(dist::LossesOp op) {
+static LogicalResult tile(dist::LossesOp op, Tiler &tiler) {
+  PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
   return tileNumbers(op, name, "losses",
                      {tiler.viewOf(op.getMaximum()), tiler.viewOf(op.getSums()),
@@ -117,7 +102,9 @@ LogicalResult VocabularyRules::tile(dist::LossesOp op) {
                      tiler);
 }
 
-LogicalResult VocabularyRules::tile(dist::LossGradientsOp op) {
+static LogicalResult tile(dist::LossGradientsOp op, Tiler &tiler,
+                          Training &training) {
+  PlanBuilder &plan = tiler.plan;
   model::ShardAttr shard = RankPlaces::tokensOf(op.getWeight());
   if (!shard)
     return op.emitOpError() << "cannot be tiled: its weight is no part of one";
@@ -157,12 +144,9 @@ LogicalResult VocabularyRules::tile(dist::LossGradientsOp op) {
   return success();
 }
 
-std::optional<LogicalResult>
-tasks::tileVocabularyOp(Operation *op, Tiler &tiler, Training &training) {
-  VocabularyRules rules(tiler, training);
-  return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
-      .Case<dist::LogitMaximumOp, dist::LogitSumsOp, dist::LossesOp,
-            dist::LossGradientsOp>(
-          [&](auto typed) { return rules.tile(typed); })
-      .Default([](Operation *) { return std::nullopt; });
+void tasks::addVocabularyParts(TilingRules &rules) {
+  rules.add<dist::LogitMaximumOp>(tile);
+  rules.add<dist::LogitSumsOp>(tile);
+  rules.add<dist::LossesOp>(tile);
+  rules.add<dist::LossGradientsOp>(tile);
 }

@@ -1,0 +1,200 @@
+//===- Tiler.cpp - what rules see while a program is tiled ----------------===//
+
+#include "passes/tiling/Tiler.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+using model::typeOf;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+static StringAttr firstName(Location location) {
+  if (auto named = dyn_cast<NameLoc>(location))
+    return named.getName();
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (StringAttr name = firstName(part))
+        return name;
+  return {};
+}
+
+std::string tasks::nameOf(Operation *op) {
+  if (StringAttr name = firstName(op->getLoc()))
+    return name.str();
+  return op->getName().stripDialect().str();
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+StringRef tasks::elementName(Type type) {
+  return type.isBF16()  ? "bf16"
+         : type.isF16() ? "f16"
+         : type.isF64() ? "f64"
+                        : "f32";
+}
+
+/// Parameters behind a weight operand: itself, or the parts of a concat.
+static SmallVector<model::ParameterOp> partsOf(Value weight) {
+  SmallVector<model::ParameterOp> parts;
+  if (auto concat = weight.getDefiningOp<model::ConcatOp>())
+    for (Value part : concat.getParts())
+      parts.push_back(part.getDefiningOp<model::ParameterOp>());
+  else if (auto parameter = weight.getDefiningOp<model::ParameterOp>())
+    parts.push_back(parameter);
+  return parts;
+}
+
+/// Parameters that name a layer differ from iteration to iteration.
+int64_t Tiler::layersOf(ValueRange weights) const {
+  model::StackOp op = stack;
+  for (Value weight : weights)
+    for (model::ParameterOp part : partsOf(weight))
+      for (auto source : part.getSources().getAsRange<StringAttr>())
+        if (source.getValue().contains("{layer"))
+          return op.getRepeat();
+  return 1;
+}
+
+event::ShardAttr tasks::describeShard(model::ShardAttr shard, int64_t more) {
+  Builder builder(shard.getContext());
+  IntegerAttr granularity;
+  ArrayAttr units;
+  if (!shard.getUnits().empty()) {
+    granularity = builder.getI64IntegerAttr(shard.getGranularity());
+    units = builder.getI64ArrayAttr(shard.getUnits());
+  }
+  return event::ShardAttr::get(shard.getContext(), shard.getDimension() + more,
+                               shard.getExtent(), shard.getAxes(), granularity,
+                               units);
+}
+
+ArrayAttr tasks::describeShards(model::ParameterOp parameter, int64_t more) {
+  SmallVector<Attribute> shards;
+  for (auto shard : parameter.getShardsAttr().getAsRange<model::ShardAttr>())
+    shards.push_back(describeShard(shard, more));
+  return ArrayAttr::get(parameter.getContext(), shards);
+}
+
+WeightSources Tiler::sourcesOf(ValueRange weights) const {
+  Builder builder(plan.context());
+  SmallVector<Attribute> parts;
+  for (Value weight : weights)
+    for (model::ParameterOp part : partsOf(weight))
+      parts.push_back(event::SourceAttr::get(
+          plan.context(), part.getSources(), part.getStoredShape(),
+          part.getTransposed(), part.getBlocksAttr(),
+          part.getPlus().isZero() ? FloatAttr() : part.getPlusAttr(),
+          part.getShards() ? describeShards(part) : ArrayAttr()));
+  WeightSources sources{builder.getArrayAttr(parts), {}, {}};
+  if (model::StackOp op = stack) {
+    sources.firstLayer = builder.getI64IntegerAttr(op.getFirstLayer());
+    sources.layerStep = builder.getI64IntegerAttr(op.getLayersPerIteration());
+  }
+  return sources;
+}
+
+DictionaryAttr Tiler::describe(ValueRange weights) const {
+  Builder builder(plan.context());
+  WeightSources sources = sourcesOf(weights);
+  SmallVector<NamedAttribute> entries = {
+      builder.getNamedAttr("parts", sources.parts)};
+  if (sources.firstLayer) {
+    entries.push_back(builder.getNamedAttr("first_layer", sources.firstLayer));
+    entries.push_back(builder.getNamedAttr("layer_step", sources.layerStep));
+  }
+  return builder.getDictionaryAttr(entries);
+}
+
+event::ParameterOp Tiler::make(StringRef name, ValueRange weights, Type element,
+                               event::WeightForm form) {
+  auto content = ArrayAttr::get(plan.context(),
+                                {TypeAttr::get(element), describe(weights)});
+  event::ParameterOp &parameter = made[{form.getAsOpaquePointer(), content}];
+  if (!parameter)
+    parameter =
+        plan.parameter(plan.uniqueName(name), element, layersOf(weights), form,
+                       sourcesOf(weights), weights.front().getLoc());
+  return parameter;
+}
+
+event::ParameterOp Tiler::panels(StringRef name, ValueRange weights,
+                                 bool alternating) {
+  model::StepTensorType type = typeOf(weights.front());
+  int64_t outputs = 0;
+  for (Value weight : weights)
+    outputs += typeOf(weight).getDimension(0);
+  return make(name, weights, type.getElementType(),
+              event::PanelsAttr::get(plan.context(), outputs,
+                                     type.getDimension(1), alternating));
+}
+
+event::ParameterOp Tiler::table(StringRef name, Value weight) {
+  model::StepTensorType type = typeOf(weight);
+  return make(name, weight, type.getElementType(),
+              event::TableAttr::get(plan.context(), type.getDimension(0),
+                                    type.getDimension(1)));
+}
+
+event::ParameterOp Tiler::vector(StringRef name, Value weight) {
+  return make(
+      name, weight, Float32Type::get(plan.context()),
+      event::VectorAttr::get(plan.context(), typeOf(weight).getDimension(0)));
+}
+
+event::ParameterOp Tiler::constants(StringRef name, ArrayRef<float> values,
+                                    Location location) {
+  auto numbers = DenseF32ArrayAttr::get(plan.context(), values);
+  return plan.parameter(plan.uniqueName(name), Float32Type::get(plan.context()),
+                        1, event::ConstantAttr::get(plan.context(), numbers),
+                        {}, location);
+}
+
+std::string tasks::checkTileSizes(ArrayRef<int64_t> sizes) {
+  if (sizes.empty() || sizes.size() > 2)
+    return "has " + std::to_string(sizes.size()) +
+           " sizes, expected rows, rows and columns, or rows and positions";
+  if (sizes[0] < 1 || sizes[0] > 4096)
+    return "has " + std::to_string(sizes[0]) + " rows, expected 1 to 4096";
+  if (sizes.size() == 2 &&
+      (sizes[1] < 0 || sizes[1] % kPanel || sizes[1] > 65536))
+    return "has " + std::to_string(sizes[1]) +
+           " columns, expected a multiple of 16 up to 65536";
+  return "";
+}
+
+std::string tasks::checkTileSizes(Operation *op, ArrayRef<int64_t> sizes) {
+  if (sizes.size() == 2 && isa<model::AttentionOp>(op) &&
+      (sizes[1] < 0 || sizes[1] % kAttentionBlock || sizes[1] > 65536))
+    return "has " + std::to_string(sizes[1]) +
+           " positions, expected 0 for all or a multiple of 64 up to 65536";
+  if (sizes.size() == 2 && sizes[1] == 0 && !isa<model::AttentionOp>(op))
+    return "has 0 columns, expected a multiple of 16 up to 65536";
+  return checkTileSizes(sizes);
+}
+
+/// Entry `i` of an op's tile sizes.
+static int64_t tileSize(Operation *op, unsigned i, int64_t otherwise) {
+  auto sizes = op->getAttrOfType<DenseI64ArrayAttr>(kTileAttribute);
+  return sizes && i < sizes.size() ? sizes[i] : otherwise;
+}
+
+int64_t Tiler::rowsOf(Operation *op, int64_t otherwise) const {
+  return tileSize(op, 0, otherwise);
+}
+
+int64_t Tiler::columnsOf(Operation *op, int64_t otherwise) const {
+  return tileSize(op, 1, otherwise);
+}
+
+View Tiler::bufferFor(Value result, StringRef name) {
+  View view = destinations.lookup(result);
+  if (!view.buffer)
+    view = plan.transient(name, typeOf(result), result.getLoc());
+  views[result] = view;
+  return view;
+}

@@ -1,0 +1,129 @@
+//===- linear.cpp - linear maps of rows -----------------------------------===//
+
+#include "passes/tiling/rules/Rules.h"
+
+#include "passes/tiling/Linears.h"
+#include "passes/tiling/Products.h"
+#include "passes/tiling/Training.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+
+namespace {
+/// What a task of a linear takes beside its weight.
+struct LinearTask {
+  Attribute out, outStride;
+  LinearInput input;
+  Attribute bias, residual, residualStride;
+  Attribute rows, columns, depth;
+};
+} // namespace
+
+/// By panels, which have a body for each format.
+static void callForPanels(model::LinearOp op, PhaseBuilder &phase,
+                          event::ParameterOp panels, int64_t width,
+                          const LinearTask &task) {
+  Attribute weight = phase.weight(
+      panels, panels.getFormAttr().getOffset(phase.coordinate(1) * width));
+  phase.call(Weight(panels).bodyFor("linear"),
+             {task.out, task.outStride, task.input.pointer, task.input.stride,
+              weight, task.bias, task.residual, task.residualStride, task.rows,
+              task.depth, task.columns,
+              phase.integer32(static_cast<int32_t>(op.getActivation()))});
+}
+
+/// By the transpose of the rows that training updates.
+static void callForRows(PhaseBuilder &phase, const Trainable &weight,
+                        const Matrix &rows, int64_t width,
+                        const LinearTask &task) {
+  callProduct(phase, weight.productFormat,
+              {.out = task.out,
+               .outStride = task.outStride,
+               .a = {task.input.pointer, task.input.stride, phase.integer(1)},
+               .b = rows.transposed(),
+               .rows = task.rows,
+               .columns = task.columns,
+               .depth = task.depth,
+               .width = width,
+               .bias = task.bias,
+               .residual = task.residual,
+               .residualStride = task.residualStride});
+}
+
+/// Adjoints are of linears without.
+static LogicalResult expectPlain(model::LinearOp op) {
+  if (op.getNorm() == model::Norm::identity &&
+      op.getActivation() == model::Activation::identity)
+    return success();
+  return op.emitOpError() << "cannot be tiled: where weights train, norms and "
+                             "activations are ops of their own";
+}
+
+static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
+  View x = tiler.viewOf(op.getX()), residual;
+  if (failed(expectRows(op, "x", x)))
+    return failure();
+  if (op.getResidual()) {
+    residual = tiler.viewOf(op.getResidual());
+    if (failed(expectRows(op, "the residual", residual)))
+      return failure();
+  }
+  if (tiler.training && failed(expectPlain(op)))
+    return failure();
+  PlanBuilder &plan = tiler.plan;
+  std::string name = plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  ProductTiles tiles{
+      RowTiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().linearRows)),
+      tiler.columnsOf(op, plan.tiles().linearColumns),
+      out.type.getDimension(1)};
+  Trainable *trained = nullptr;
+  event::ParameterOp panels;
+  if (tiler.training)
+    trained = &tiler.training->trainable(op.getWeight());
+  else
+    panels =
+        tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
+
+  PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
+  Box box = tiles.tile(phase, out);
+  LinearTask task;
+  task.input = readLinearInput(op, phase, x, tiles.rows, name, tiler);
+  Matrix rows;
+  if (trained) {
+    Box panel = phase.whole(trained->weight);
+    narrow(panel, 0, phase.coordinate(1), tiles.width);
+    rows = readMatrix(phase, trained->weight, panel);
+  }
+  task.bias = vectorWeight(name + ".bias", op.getBias(), tiler)
+                  .tile(phase, 1, tiles.width);
+  task.residual = phase.null();
+  task.residualStride = phase.integer(0);
+  if (residual.buffer) {
+    phase.reads(residual, box);
+    task.residual = phase.address(residual, box);
+    task.residualStride = phase.stride(residual, 0);
+  }
+  phase.writes(out, box);
+  task.out = phase.address(out, box);
+  task.outStride = phase.stride(out, 0);
+  task.rows = tiles.rows.count(phase);
+  task.columns = tiles.count(phase);
+  task.depth = phase.integer(x.type.getDimension(1));
+  if (trained)
+    callForRows(phase, *trained, rows, tiles.width, task);
+  else
+    callForPanels(op, phase, panels, tiles.width, task);
+  return success();
+}
+
+/// A tile reads whole rows of x, but of the residual its own tile.
+static bool isResidualAlone(model::LinearOp op, OpOperand &operand) {
+  return op.getResidual() == operand.get() && op.getX() != operand.get();
+}
+
+void tasks::addLinear(TilingRules &rules) {
+  rules.add<model::LinearOp>(tile);
+  rules.mayWriteOver<model::LinearOp>(isResidualAlone);
+}
