@@ -7,6 +7,10 @@
 // name, the table that plans are checked against, the operations that explain
 // counts, and docs/reference/bodies.md.
 //
+// An operator also has a tiling rule and a sharding rule, in files of its name
+// in passes/tiling/rules and passes/sharding/rules. One that has none says why in
+// its file here: "No tiling rule: ...".
+//
 // Formulas (`shape`, `elements`, `flops`, ...) are C++ expressions of operands'
 // names, numbers, + - * / and the functions of codegen/bodies/Formulas.h;
 // `overhead()` is what the form of the body's matrix has for each output besides
@@ -204,7 +208,8 @@ class Body<string theName, dag theOperands> {
   /// Inputs that the first operand may be: with the same pointer and stride.
   list<string> inPlace = [];
   /// Additions, multiplications and comparisons; a fused multiply-add is two,
-  /// and a transcendental function one. Unset where operands do not say.
+  /// and a transcendental function one. Every body states it, also that there
+  /// are none; `?` where operands do not say.
   string flops = "0";
   /// The first row of a state that is read.
   string firstStateRow = "0";

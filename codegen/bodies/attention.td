@@ -11,6 +11,7 @@ def AppendKeysBody : Body<"append_keys",
     behind `panels` has element `d` at `panels[(p / 16 * width + d) * 16 + p %
     16]`. The first row is at `position`.
   }];
+  let flops = "0";
 }
 
 def AppendValuesBody : Body<"append_values",
@@ -22,6 +23,7 @@ def AppendValuesBody : Body<"append_values",
     + d / 16 * 256 + p % 16 * w + d % 16]`, where `w` is 16, or what is left of
     `width` for the last elements.
   }];
+  let flops = "0";
 }
 
 def AttentionBody : Body<"attention",

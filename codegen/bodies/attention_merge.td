@@ -1,4 +1,10 @@
 //===- attention_merge.td - the merge of attention's parts -----------------===//
+//
+// No tiling rule: it is the second phase of model.attention, which
+// passes/tiling/rules/attention.cpp tiles.
+// No sharding rule: it is no op of a model.
+//
+//===----------------------------------------------------------------------===//
 
 include "codegen/bodies/Body.td"
 

@@ -1,4 +1,10 @@
 //===- attention_partial.td - attention to some of the positions -----------===//
+//
+// No tiling rule: it is the first phase of model.attention, which
+// passes/tiling/rules/attention.cpp tiles where it spreads positions over tasks.
+// No sharding rule: it is no op of a model.
+//
+//===----------------------------------------------------------------------===//
 
 include "codegen/bodies/Body.td"
 

@@ -36,6 +36,7 @@ def PositionEmbeddingBody : Body<"position_embedding",
     `out[r] = table[position + r]`; `table` has at least position + rows rows.
   }];
   let variants = WeightVariants;
+  let flops = "0";
 }
 
 // A rank has the tokens from place[0] on, place[1] of them, and room for more.

@@ -1,4 +1,10 @@
 //===- step_summary.td - the end of a training step ------------------------===//
+//
+// No tiling rule: it is no op of a model; passes/tiling/Training.cpp adds it
+// behind all gradients.
+// No sharding rule: it is no op of a model.
+//
+//===----------------------------------------------------------------------===//
 
 include "codegen/bodies/Body.td"
 

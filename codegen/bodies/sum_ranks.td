@@ -1,4 +1,11 @@
 //===- sum_ranks.td - what ranks have parts of -----------------------------===//
+//
+// No tiling rule: ops of the dist dialect are exchanges and what each rank adds
+// to them; passes/collectives/StepSums.cpp tiles them, and
+// passes/collectives/RankSums.cpp the sums of gradients.
+// No sharding rule: these ops state where their operands and results lie.
+//
+//===----------------------------------------------------------------------===//
 
 include "codegen/bodies/Body.td"
 
@@ -63,6 +70,7 @@ def TakePartBody : Body<"take_part",
     rank at `*place` has, of `part` elements; 0 behind the end of `whole`, which has
     `elements`.
   }];
+  let flops = "0";
 }
 
 def TakeColumnsBody : Body<"take_columns",
@@ -72,6 +80,7 @@ def TakeColumnsBody : Body<"take_columns",
   let description = [{
     `out` = the columns of `x` from `place[0] * width` on.
   }];
+  let flops = "0";
 }
 
 def KeepFirstBody : Body<"keep_first",
@@ -82,10 +91,12 @@ def KeepFirstBody : Body<"keep_first",
     `out = x` on the first of some ranks, `place[0] == 0`, and zeros on others.
   }];
   let inPlace = ["x"];
+  let flops = "0";
 }
 
 def ClearBody : Body<"clear", (takes Writes<["columns"]>:$out, Count:$columns)> {
   let description = [{
     `out[c] = 0`.
   }];
+  let flops = "0";
 }

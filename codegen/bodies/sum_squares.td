@@ -1,4 +1,10 @@
 //===- sum_squares.td - sums of squares ------------------------------------===//
+//
+// No tiling rule: it is no op of a model; passes/tiling/Training.cpp adds it
+// behind all gradients.
+// No sharding rule: it is no op of a model.
+//
+//===----------------------------------------------------------------------===//
 
 include "codegen/bodies/Body.td"
 
