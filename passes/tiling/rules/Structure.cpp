@@ -1,4 +1,4 @@
-//===- Structure.cpp - what moves or names values ------------------------===//
+//===- Structure.cpp - what moves or names values -------------------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

@@ -1,4 +1,4 @@
-//===- attention.cpp - attention to a cache, and what fills that ---------===//
+//===- attention.cpp - attention to a cache, and what fills that ----------===//
 
 #include "passes/tiling/rules/Rules.h"
 

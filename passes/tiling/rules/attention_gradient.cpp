@@ -1,4 +1,4 @@
-//===- attention_gradient.cpp - adjoints of attention --------------------===//
+//===- attention_gradient.cpp - adjoints of attention ---------------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

@@ -1,4 +1,4 @@
-//===- cross_entropy.cpp - the loss and its gradients --------------------===//
+//===- cross_entropy.cpp - the loss and its gradients ---------------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

@@ -1,4 +1,4 @@
-//===- deferred_norm.cpp - norms in two halves ---------------------------===//
+//===- deferred_norm.cpp - norms in two halves ----------------------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

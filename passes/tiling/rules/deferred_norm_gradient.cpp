@@ -1,4 +1,4 @@
-//===- deferred_norm_gradient.cpp - adjoints of norms in two halves ------===//
+//===- deferred_norm_gradient.cpp - adjoints of norms in two halves -------===//
 
 #include "passes/tiling/rules/Rules.h"
 

@@ -1,4 +1,4 @@
-//===- elementwise_gradient.cpp - adjoints of what is element-wise -------===//
+//===- elementwise_gradient.cpp - adjoints of what is element-wise --------===//
 
 #include "passes/tiling/rules/Rules.h"
 

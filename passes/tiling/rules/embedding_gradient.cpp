@@ -1,4 +1,4 @@
-//===- embedding_gradient.cpp - the adjoint of an embedding --------------===//
+//===- embedding_gradient.cpp - the adjoint of an embedding ---------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

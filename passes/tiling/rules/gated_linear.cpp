@@ -1,4 +1,4 @@
-//===- gated_linear.cpp - gated linears ----------------------------------===//
+//===- gated_linear.cpp - gated linears -----------------------------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

@@ -1,4 +1,4 @@
-//===- hyper.cpp - hyper-connections -------------------------------------===//
+//===- hyper.cpp - hyper-connections --------------------------------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

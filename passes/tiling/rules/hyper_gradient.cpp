@@ -1,4 +1,4 @@
-//===- hyper_gradient.cpp - adjoints of hyper-connections ----------------===//
+//===- hyper_gradient.cpp - adjoints of hyper-connections -----------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

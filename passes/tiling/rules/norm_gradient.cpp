@@ -1,4 +1,4 @@
-//===- norm_gradient.cpp - adjoints of norms -----------------------------===//
+//===- norm_gradient.cpp - adjoints of norms ------------------------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

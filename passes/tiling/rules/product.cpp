@@ -1,4 +1,4 @@
-//===- product.cpp - products of trained weights: adjoints of linears ----===//
+//===- product.cpp - products of trained weights: adjoints of linears -----===//
 
 #include "passes/tiling/rules/Rules.h"
 

@@ -1,4 +1,4 @@
-//===- sequence_attention.cpp - attention within sequences ---------------===//
+//===- sequence_attention.cpp - attention within sequences ----------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

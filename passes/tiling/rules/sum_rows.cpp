@@ -1,4 +1,4 @@
-//===- sum_rows.cpp - sums over rows, the adjoint of a bias --------------===//
+//===- sum_rows.cpp - sums over rows, the adjoint of a bias ---------------===//
 
 #include "passes/tiling/rules/Rules.h"
 

@@ -1,4 +1,4 @@
-//===- vocabulary_parts.cpp - the loss over parts of the vocabulary ------===//
+//===- vocabulary_parts.cpp - the loss over parts of the vocabulary -------===//
 //
 // A rank's logits are made twice: for their maximum and, at the same time, the
 // sum of their exponentials relative to it, and again for their gradients. So
