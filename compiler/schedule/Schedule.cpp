@@ -225,6 +225,22 @@ static OwningOpRef<ModuleOp> parseOne(MLIRContext *context, StringRef text,
   return module;
 }
 
+/// What a schedule decides about a program holds for that of few rows, too,
+/// unless it has a sequence of its own: both compute the same ops. Only sizes
+/// of tiles do not: those of many rows would leave one row without parallelism.
+static void decideForFewRows(ModuleOp schedule) {
+  for (StringRef kind : {"model", "plan"}) {
+    auto decided = sequenceOf(schedule, kind);
+    std::string name = (schedule::sequencePrefix(1) + kind).str();
+    if (!decided || sequenceOf(schedule, name))
+      continue;
+    auto few = decided.clone();
+    few.setSymName(name);
+    few.walk([](transform::TileOp tile) { tile.erase(); });
+    schedule.push_back(few);
+  }
+}
+
 FailureOr<schedule::Schedule>
 schedule::Schedule::parse(MLIRContext *context, const std::string &defaultText,
                           StringRef text, StringRef name) {
@@ -237,6 +253,7 @@ schedule::Schedule::parse(MLIRContext *context, const std::string &defaultText,
   schedule.given = parseOne(context, text, name);
   if (!schedule.given)
     return failure();
+  decideForFewRows(*schedule.given);
   return schedule;
 }
 

@@ -3,9 +3,10 @@
 // A schedule is a module of the transform dialect with two named sequences:
 // @model runs on the model, before tile-tasks, and @plan on the plan, before
 // derive-events; two more, @few_rows_model and @few_rows_plan, do the same for
-// a second program, for steps of few rows, where the target has one. Where one
-// is missing, the default schedule's is used. Beside them may stand bodies of
-// tasks (event.body) that they use.
+// a second program, for steps of few rows, where the target has one. Without
+// them @model and @plan decide about that program, too, but for sizes of tiles.
+// Where those are missing, the default schedule's are used. Beside them may
+// stand bodies of tasks (event.body) that they use.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 """Task bodies of users on CUDA: the CPU's bits, by all threads of a block.
 
 Each body stands in the place of a feed-forward layer's activation and product. Its
-program for the emulation gives the CPU program's logits bit for bit, for any number of
-workers and order of threads, and is clean under the thread sanitizer; where NVRTC is,
+program for the emulation gives the CPU program's logits bit for bit, in prompts and row by
+row, for any number of workers and order of threads, and is clean under the thread sanitizer; where NVRTC is,
 two of them compile for a GPU without spilling. An op for which there is no C++ is refused in one
 line that names it.
 """
@@ -160,8 +160,10 @@ def test(arguments, scratch):
         flag = schedule(name, custom(code)) if code else schedule(name, schedules.body(), "silu_times")
         host = Program(arguments.batonc, folder, path("host"), flag)
         device = Program(arguments.batonc, folder, path("device"), flag, "--target=cuda:emulated")
-        expected = host.logits(tokens, path("host.npy"))
-        for workers, chunk, seed in ((1, 64, 0), (3, 17, 1)):
+        # Rows one by one are another program's, which decodes. A body may ask which row of
+        # its tile one is, and so see how a prompt is divided.
+        for workers, chunk, seed in ((1, 64, 0), (3, 17, 1), (2, 1, 0)):
+            expected = host.logits(tokens, path("host.npy"), "--prefill-chunk", 1 if chunk == 1 else 64)
             bits = device.logits(tokens, path("device.npy"), "--workers", workers, "--prefill-chunk", chunk,
                                  environment=dict(os.environ, BATON_EMULATION_SEED=str(seed)))
             expect(bits == expected, f"{name}, {workers} workers: the logits are not the CPU's")
@@ -188,9 +190,12 @@ def test(arguments, scratch):
 
     example = os.path.join(arguments.examples, "schedules", "own-body.mlir")
     both = [Program(arguments.batonc, folder, path(f"example{i}"), f"--schedule={example}", *flags)
-            .logits(tokens, path("example.npy"))
             for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
-    expect(both[0] == both[1], "own-body.mlir: the logits are not the CPU's")
+    logits = [program.logits(tokens, path("example.npy")) for program in both]
+    expect(logits[0] == logits[1], "own-body.mlir: the logits are not the CPU's")
+    texts = [program.generate(tokens[:3], 12)["tokens"] for program in both]
+    plain = Program(arguments.batonc, folder, path("plain")).generate(tokens[:3], 12)["tokens"]
+    expect(texts[0] == texts[1] != plain, f"own-body.mlir: tokens {texts}, without the body {plain}")
 
     count = elementwise(["%x", "%y"], """      %bits = arith.bitcast %a : f32 to i32
       %set = math.ctpop %bits : i32
