@@ -41,6 +41,7 @@ def write_weights(folder, shapes):
 class SquaredRelu:
     """docs/adding-an-op.md: logits of a token follow from it alone."""
 
+    FLAGS = []
     SHAPES = {"embedding": [11, 12], "up": [20, 12], "down": [12, 20], "head": [11, 12]}
     PROGRAM = """
 !embedded = !model.tensor<rows x 12 x f32>
@@ -106,6 +107,7 @@ model.program @guide max_seq 64 {
 class Olmo2:
     """docs/adding-a-model.md, after transformers' Olmo2ForCausalLM."""
 
+    FLAGS = []
     CONFIG = {"architectures": ["Olmo2ForCausalLM"], "model_type": "olmo2", "hidden_size": 20,
               "intermediate_size": 28, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
               "head_dim": 6, "vocab_size": 13, "max_position_embeddings": 64, "rms_norm_eps": 1e-3,
@@ -121,15 +123,18 @@ class Olmo2:
             for name, shape in {
                     "self_attn.q_proj": [queries, width], "self_attn.k_proj": [keys, width],
                     "self_attn.v_proj": [keys, width], "self_attn.o_proj": [width, queries],
-                    "self_attn.q_norm": [queries], "self_attn.k_norm": [keys],
-                    "post_attention_layernorm": [width], "post_feedforward_layernorm": [width],
                     "mlp.gate_proj": [inside, width], "mlp.up_proj": [inside, width],
-                    "mlp.down_proj": [width, inside]}.items():
+                    "mlp.down_proj": [width, inside], **self.norms(width, queries, keys)}.items():
                 shapes[f"model.layers.{layer}.{name}.weight"] = shape
         shapes |= {"model.norm.weight": [width], "lm_head.weight": [vocabulary, width]}
         self.weights = write_weights(folder, shapes)
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
             json.dump(self.CONFIG, file)
+
+    def norms(self, width, queries, keys):
+        """Those of a layer, with their shapes."""
+        return {"self_attn.q_norm": [queries], "self_attn.k_norm": [keys],
+                "post_attention_layernorm": [width], "post_feedforward_layernorm": [width]}
 
     def linear(self, module, x):
         return product(self.weights[f"model.{module}.weight"], x)
@@ -150,11 +155,15 @@ class Olmo2:
             head[i] * math.cos(angles[i - half]) + head[i - half] * math.sin(angles[i - half]))
         return [[turn(head, i) for i in range(self.DIMENSION)] for head in heads]
 
+    def projection(self, module, which, x):
+        """Queries or keys, before they are rotated."""
+        return self.norm(f"{module}.{which}_norm", self.linear(f"{module}.{which}_proj", x))
+
     def attention(self, module, rows):
         keys, values, results = [], [], []
         for position, x in enumerate(rows):
-            queries = self.heads(self.norm(module + ".q_norm", self.linear(module + ".q_proj", x)), position)
-            keys.append(self.heads(self.norm(module + ".k_norm", self.linear(module + ".k_proj", x)), position))
+            queries = self.heads(self.projection(module, "q", x), position)
+            keys.append(self.heads(self.projection(module, "k", x), position))
             values.append(self.heads(self.linear(module + ".v_proj", x)))
             mixed = []
             for head, query in enumerate(queries):
@@ -172,12 +181,45 @@ class Olmo2:
         inner = [gate * up for gate, up in zip(gates, self.linear(module + ".up_proj", x))]
         return self.linear(module + ".down_proj", inner)
 
+    def block(self, layer, rows):
+        rows = [added(x, self.norm(layer + ".post_attention_layernorm", y))
+                for x, y in zip(rows, self.attention(layer + ".self_attn", rows))]
+        return [added(x, self.norm(layer + ".post_feedforward_layernorm", self.feed_forward(layer + ".mlp", x)))
+                for x in rows]
+
     def logits(self, tokens):
         rows = [self.weights["model.embed_tokens.weight"][token] for token in tokens]
         for i in range(self.CONFIG["num_hidden_layers"]):
-            layer = f"layers.{i}"
-            rows = [added(x, self.norm(layer + ".post_attention_layernorm", y))
-                    for x, y in zip(rows, self.attention(layer + ".self_attn", rows))]
-            rows = [added(x, self.norm(layer + ".post_feedforward_layernorm", self.feed_forward(layer + ".mlp", x)))
-                    for x in rows]
+            rows = self.block(f"layers.{i}", rows)
         return [product(self.weights["lm_head.weight"], self.norm("norm", x)) for x in rows]
+
+
+class RoundedLlama(Olmo2):
+    """docs/adding-a-weight-format.md: transformers' LlamaForCausalLM with rounded linears."""
+
+    FLAGS = ["--dtype=i8"]
+    CONFIG = Olmo2.CONFIG | {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        for name, rows in self.weights.items():
+            if "_proj." in name or "lm_head." in name:
+                self.weights[name] = [self.rounded(row) for row in rows]
+
+    @staticmethod
+    def rounded(row):
+        """As whole numbers of a step, an F32, of which the largest weight is 127."""
+        (step,) = struct.unpack("<f", struct.pack("<f", max(map(abs, row)) / 127))
+        return [round(weight / step) * step for weight in row]
+
+    def norms(self, width, queries, keys):
+        return {"input_layernorm": [width], "post_attention_layernorm": [width]}
+
+    def projection(self, module, which, x):
+        return self.linear(f"{module}.{which}_proj", x)
+
+    def block(self, layer, rows):
+        normed = [self.norm(layer + ".input_layernorm", x) for x in rows]
+        rows = [added(x, y) for x, y in zip(rows, self.attention(layer + ".self_attn", normed))]
+        return [added(x, self.feed_forward(layer + ".mlp", self.norm(layer + ".post_attention_layernorm", x)))
+                for x in rows]

@@ -1,10 +1,12 @@
 """Executes the steps of a page of docs: they are a patch, applied to a copy of the tree.
 
     guides.py --build build --folder build/test/guides adding-an-op
+    guides.py --pages
 
 The copy is built, and what the page adds is run, on the CPU and in emulation. The page
 shows the patch's lines and nothing else as code, and says how many files they touch. The
-copy stays, so that the next run compiles only what has changed since.
+copy stays, so that the next run compiles only what has changed since. --pages builds no
+copy: of all pages, it holds the code against the patches, and these against the tree.
 """
 
 import argparse
@@ -20,7 +22,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 sys.path.insert(0, os.path.join(ROOT, "test/e2e"))
 from checks.tree import Tree  # noqa: E402
-from guide_models import Olmo2, SquaredRelu  # noqa: E402
+from guide_models import Olmo2, RoundedLlama, SquaredRelu  # noqa: E402
 from programs import Program, expect, main, run  # noqa: E402
 from training import lines_of, read_tensors, write_tokens  # noqa: E402
 
@@ -135,18 +137,13 @@ def touched_files(copy, digests):
 
 
 class Guide:
-    """A page: what the copy builds of it, unit tests with their filter, and a model."""
+    """A page: what the copy builds of it, unit tests with their filter, and what is checked of
+    its batonc."""
 
-    def __init__(self, targets, unit_tests, model):
-        self.targets, self.unit_tests, self.model = targets, unit_tests, model
+    def __init__(self, targets, unit_tests, check):
+        self.targets, self.unit_tests, self.check = targets, unit_tests, check
 
 
-GUIDES = {
-    "adding-an-op": Guide(["update-reference"],
-                          {"codegen/cpu/library/CpuLibraryTest": "Elementwise*",
-                           "passes/training/BatonTrainingPassesTests": "Elementwise*"}, SquaredRelu),
-    "adding-a-model": Guide([], {"models/BatonModelsTests": "*"}, Olmo2),
-}
 TARGETS = ("cpu", "cuda:emulated")
 
 
@@ -156,7 +153,8 @@ def expect_close(found, expected, what):
     expect(error <= 2e-5 * largest, f"{what} differ by {error:.2e}, the largest is {largest:.2e}")
 
 
-def check_decoding(batonc, reference, scratch):
+def check_decoding(batonc, model, scratch):
+    reference = model(os.path.join(scratch, "model"))
     prompt = [3, 1, 4, 1, 5, 9, 2, 6, 5]
     rows = reference.logits(prompt)
     text = prompt + [rows[-1].index(max(rows[-1]))]
@@ -165,7 +163,8 @@ def check_decoding(batonc, reference, scratch):
         text.append(last.index(max(last)))
     files = []
     for target in TARGETS:
-        program = Program(batonc, reference.model, os.path.join(scratch, "decode"), f"--target={target}")
+        program = Program(batonc, reference.model, os.path.join(scratch, "decode"), f"--target={target}",
+                          *reference.FLAGS)
         program.weights = reference.folder
         file = program.logits(prompt, os.path.join(scratch, "logits.npy"))
         numbers = file[file.index(b"\n") + 1:]
@@ -177,7 +176,8 @@ def check_decoding(batonc, reference, scratch):
     print(f"decodes: {len(rows)} rows of logits and {len(text) - len(prompt)} tokens, on the CPU and in emulation")
 
 
-def check_training(batonc, reference, scratch):
+def check_training(batonc, model, scratch):
+    reference = model(os.path.join(scratch, "model"))
     tokens = [3, 1, 4, 1, 5, 9, 2, 6, 5]
     path = lambda name: os.path.join(scratch, name)
     write_tokens(path("tokens.u16"), tokens)
@@ -196,31 +196,76 @@ def check_training(batonc, reference, scratch):
     print(f"trains: gradients of {len(gradients)} tensors, on the CPU and in emulation")
 
 
-def test(arguments, scratch):
-    name, guide = arguments.page, GUIDES[arguments.page]
+def check_op(batonc, scratch):
+    check_decoding(batonc, SquaredRelu, scratch)
+    check_training(batonc, SquaredRelu, scratch)
+
+
+def check_target(batonc, scratch):
+    """The new target's plan is another one, and its programs' tokens are the CPU's."""
+    plans, tokens = [], []
+    for target in ("cpu", "cpu-small"):
+        flag, model = f"--target={target}", os.path.join(ROOT, "test/golden/llama-gqa")
+        plans.append(run([batonc, model, "--emit=event", flag, "--quiet"]).stdout)
+        program = Program(batonc, model, os.path.join(scratch, "decode"), flag)
+        tokens.append(program.generate([3, 1, 4, 1, 5, 9, 2, 6], 12)["tokens"])
+    expect(plans[0] != plans[1], "both targets have the same plan")
+    expect(tokens[0] == tokens[1] and len(tokens[0]) == 12, f"tokens are {tokens[1]}, of the CPU {tokens[0]}")
+    print("decodes: 12 tokens, of another plan than the CPU's")
+
+
+GUIDES = {
+    "adding-an-op": Guide(["update-reference"],
+                          {"codegen/cpu/library/CpuLibraryTest": "Elementwise*",
+                           "passes/training/BatonTrainingPassesTests": "Elementwise*"}, check_op),
+    "adding-a-model": Guide([], {"models/BatonModelsTests": "*"},
+                            lambda batonc, scratch: check_decoding(batonc, Olmo2, scratch)),
+    "adding-a-target": Guide([], {"compiler/BatonCompilerTests": "ThirdTarget.*"}, check_target),
+    "adding-a-weight-format": Guide(["update-reference"], {"codegen/cuda/library/CudaLibraryTest": "*linear_i8*"},
+                                    lambda batonc, scratch: check_decoding(batonc, RoundedLlama, scratch)),
+}
+
+
+def check_against_tree(name, scratch):
+    """Holds a page against its patch, and that against the tree. Files that it changes, as
+    they are with it, and how many the page states."""
     page, patch = read(ROOT, "docs", name + ".md"), read(ROOT, "test/every/guides", name + ".patch")
     check_page(name, page, patch)
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        return patched(patch, folder), stated_files(page)
+
+
+def check_pages(scratch):
+    for name, guide in GUIDES.items():
+        changes, stated = check_against_tree(name, scratch)
+        # What a command writes of the patch is stated, too.
+        expect(len(changes) == stated or (len(changes) < stated and guide.targets),
+               f"docs/{name}.md states {stated} files, its patch has {len(changes)}")
+        print(f"docs/{name}.md: {len(changes)} files")
+
+
+def test(arguments, scratch):
+    name, guide = arguments.page, GUIDES[arguments.page]
+    changes, stated = check_against_tree(name, scratch)
     copy = os.path.join(os.path.abspath(arguments.folder), name)
-    with tempfile.TemporaryDirectory() as folder:
-        digests = copy_tree(copy, patched(patch, folder))
+    digests = copy_tree(copy, changes)
     folder = build(arguments, copy, "batonc", *guide.targets, *map(os.path.basename, guide.unit_tests))
     touched = touched_files(copy, digests)
-    expect(len(touched) == stated_files(page),
-           f"docs/{name}.md states {stated_files(page)} files, these are touched: {' '.join(touched)}")
+    expect(len(touched) == stated,
+           f"docs/{name}.md states {stated} files, these are touched: {' '.join(touched)}")
     print(f"{len(touched)} files: {' '.join(touched)}")
     for executable, cases in guide.unit_tests.items():
         run([os.path.join(folder, "test", executable), "--gtest_brief=1", f"--gtest_filter={cases}"])
-    batonc = os.path.join(folder, "bin/batonc")
-    reference = guide.model(os.path.join(scratch, "model"))
-    check_decoding(batonc, reference, scratch)
-    if hasattr(reference, "train"):
-        check_training(batonc, reference, scratch)
+    guide.check(os.path.join(folder, "bin/batonc"), scratch)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True, help="whose settings the copy's build takes")
-    parser.add_argument("--folder", required=True, help="where copies go")
-    parser.add_argument("page", choices=GUIDES)
+    parser.add_argument("--build", help="whose settings the copy's build takes")
+    parser.add_argument("--folder", help="where copies go")
+    parser.add_argument("--pages", action="store_true", help="hold all pages against patches and tree")
+    parser.add_argument("page", nargs="?", choices=GUIDES)
     arguments = parser.parse_args()
-    main(lambda scratch: test(arguments, scratch))
+    if not arguments.pages and not (arguments.page and arguments.build and arguments.folder):
+        parser.error("expected a page, --build and --folder, or --pages")
+    main(check_pages if arguments.pages else lambda scratch: test(arguments, scratch))

@@ -229,6 +229,7 @@ PLANTED = [
     ("test/e2e/programs.py", ["e2e.decode.", "e2e.train", "e2e.errors.", "e2e.every_mesh."], ["unit.", "lit.", "docs.reference."]),
     ("test/e2e/training.py", ["e2e.train_gradients.", "e2e.zero.", "e2e.mesh_parallel."], ["e2e.decode.llama-gqa", "lit."]),
     ("docs/optimizers.md", ["e2e.train_optimizers.signs"], ["e2e.decode.", "unit.", "lit.", "docs.reference."]),
+    ("docs/adding-a-target.md", ["guides.pages"], ["e2e.", "unit.", "lit.", "fuzz.", "docs."]),
     ("docs/sharding.md", [], ["e2e.", "unit.", "lit.", "fuzz.", "docs.", "check."]),
     ("docs/reference/model.md", ["docs.reference.model"], ["docs.reference.event", "e2e.", "lit."]),
     ("test/passes/fusion/norms.mlir", ["lit.passes.fusion"], ["lit.passes.tiling", "e2e.decode.", "unit."]),

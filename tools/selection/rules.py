@@ -75,6 +75,10 @@ DECLARED = {
     "docs.commands": ["tools/check", "tools/checks/*", "build/bin/batonc", "build/bin/baton-opt",
                       "build/bin/check-plan", "build/bin/diff-run",
                       "build/test/runtime/main/baton-toy-program"],
+    # It builds nothing.
+    "guides.pages": ["docs/adding-a*.md", "test/every/*.py", "test/every/guides/*", "codegen/*", "compiler/*",
+                     "dialects/*", "models/*", "passes/*", "runtime/*", "tools/batonc/*", "test/codegen/*",
+                     "test/compiler/*", "test/dialects/*", "test/models/*"],
     # ctest knows no command of it before it is built.
     "CudaLibraryOracle.relocated": ["build/test/codegen/cuda/library/CudaLibraryOracleTest"],
 }
