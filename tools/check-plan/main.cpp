@@ -11,43 +11,42 @@
 #include <charconv>
 #include <cstdio>
 #include <fstream>
+#include <map>
 
 using namespace baton::check;
 using nlohmann::json;
 
 static const char help[] =
-    "check-plan judges a plan (batonc MODEL --emit=plan-json) by unrolling "
-    "steps of it:\n"
-    "every task, event, message and byte, for some numbers of workers. It "
-    "shares no\ncode with the proof that batonc makes of plans.\n\n"
-    "Usage: check-plan PLAN.json [OPTIONS]\n\n"
-    "  --rows N      rows of the step to judge; several usual ones without it\n"
-    "  --past N      positions before them\n"
-    "  --outputs N   rows that get logits; in training 1 when the step "
-    "updates\n"
-    "  --workers W   1 to 1024 workers; all: one for each task, so that only "
-    "events\n                order tasks (small steps); 1, 2, 3, 8 and all "
-    "without it\n"
-    "  --all         go on behind a fault, to find others\n"
-    "  --json        print one JSON object, with all faults that were found\n"
-    "  --help        print this help\n\n"
-    "Found are: races and pairs of tasks in the wrong order; values that "
-    "nobody "
-    "has\nwritten, or somebody has overwritten; deadlocks; words that get "
-    "another number of\nnotifications than their event counts; exchanges and "
-    "messages that do not match;\nelements outside of their storage; tasks "
-    "that "
-    "nobody runs.\n\n"
-    "Example:\n"
-    "  batonc ./llama --emit=plan-json -o plan.json\n"
-    "  check-plan plan.json\n"
-    "  check-plan plan.json --rows 17 --past 5 --workers all\n";
+    R"(check-plan judges a plan (batonc MODEL --emit=plan-json) by unrolling steps of it:
+every task, event, message and byte, for some numbers of workers. It shares no
+code with the proof that batonc makes of plans.
+
+Usage: check-plan PLAN.json [OPTIONS]
+
+  --rows N      rows of the step to judge; several usual ones without it
+  --past N      positions before them
+  --outputs N   rows that get logits; in training 1 when the step updates
+  --workers W   1 to 1024 workers; all: one for each task, so that only events
+                order tasks (small steps); 1, 2, 3, 8 and all without it
+  --all         go on behind a fault, to find others
+  --json        print one JSON object, with all faults that were found
+  --help        print this help
+
+Found are: races and pairs of tasks in the wrong order; values that nobody has
+written, or somebody has overwritten; deadlocks; words that get another number of
+notifications than their event counts; exchanges and messages that do not match;
+elements outside of their storage; tasks that nobody runs.
+
+Example:
+  batonc ./llama --emit=plan-json -o plan.json
+  check-plan plan.json
+  check-plan plan.json --rows 17 --past 5 --workers all
+)";
 
 namespace {
 struct Options {
   std::string file;
-  std::optional<int64_t> rows, past, outputs;
-  std::vector<uint32_t> workers;
+  std::optional<int64_t> rows, past, outputs, workers;
   bool as_json = false, all = false, wants_help = false;
 };
 } // namespace
@@ -61,51 +60,46 @@ static int64_t number(const std::string &flag, const std::string &text) {
   return value;
 }
 
-static Options parse(int argc, char **argv) {
+static Options parse(const std::vector<std::string> &arguments) {
   Options options;
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string flag = arguments[i], value;
-    if (flag == "--help" || flag == "-h") {
-      options.wants_help = true;
-      return options;
-    }
-    if (flag == "--json") {
-      options.as_json = true;
+  const std::map<std::string, bool *> switches = {
+      {"--json", &options.as_json},
+      {"--all", &options.all},
+      {"--help", &options.wants_help},
+      {"-h", &options.wants_help}};
+  const std::map<std::string, std::optional<int64_t> *> numbers = {
+      {"--rows", &options.rows},
+      {"--past", &options.past},
+      {"--outputs", &options.outputs},
+      {"--workers", &options.workers}};
+  for (size_t i = 0; i < arguments.size() && !options.wants_help; ++i) {
+    const std::string &argument = arguments[i];
+    if (auto found = switches.find(argument); found != switches.end()) {
+      *found->second = true;
       continue;
     }
-    if (flag == "--all") {
-      options.all = true;
-      continue;
-    }
-    if (flag.empty() || flag[0] != '-') {
+    if (argument.empty() || argument[0] != '-') {
       if (!options.file.empty())
-        throw Error(flag + ": there is a plan already, " + options.file);
-      options.file = flag;
+        throw Error(argument + ": there is a plan already, " + options.file);
+      options.file = argument;
       continue;
     }
-    if (size_t equals = flag.find('='); equals != std::string::npos) {
-      value = flag.substr(equals + 1);
-      flag.resize(equals);
-    } else if (i + 1 < arguments.size()) {
-      value = arguments[++i];
-    }
-    if (flag == "--rows")
-      options.rows = number(flag, value);
-    else if (flag == "--past")
-      options.past = number(flag, value);
-    else if (flag == "--outputs")
-      options.outputs = number(flag, value);
-    else if (flag == "--workers")
-      options.workers = {value == "all" ? 0 : uint32_t(number(flag, value))};
-    else
+    const size_t equals = argument.find('=');
+    const std::string flag = argument.substr(0, equals);
+    auto found = numbers.find(flag);
+    if (found == numbers.end())
       throw Error(flag + " is unknown; see check-plan --help");
-    if (flag == "--workers" && options.workers[0] > 1024)
+    const std::string value = equals != std::string::npos
+                                  ? argument.substr(equals + 1)
+                              : ++i < arguments.size() ? arguments[i]
+                                                       : "";
+    const bool all = flag == "--workers" && value == "all";
+    *found->second = all ? 0 : number(flag, value);
+    if (options.workers > 1024)
       throw Error("--workers: " + value +
-                  " is out of range, expected 1 to "
-                  "1024, or all");
+                  " is out of range, expected 1 to 1024, or all");
   }
-  if (options.file.empty())
+  if (options.file.empty() && !options.wants_help)
     throw Error("which plan? see check-plan --help");
   return options;
 }
@@ -123,8 +117,11 @@ static json read(const std::string &path) {
 
 static int check(const Options &options) {
   const Plan plan = parse_plan(read(options.file));
+  std::vector<uint32_t> workers;
+  if (options.workers)
+    workers = {uint32_t(*options.workers)};
   const std::vector<Instance> instances = choose_instances(
-      plan, options.rows, options.past, options.outputs, options.workers);
+      plan, options.rows, options.past, options.outputs, workers);
   if (instances.empty())
     throw Error(options.file + ": no program takes such a step");
   Verdict verdict;
@@ -145,22 +142,21 @@ static int check(const Options &options) {
     for (const Finding &finding : verdict.findings)
       findings.push_back(
           {{"kind", finding.kind}, {"message", finding.message}});
-    std::printf("%s\n", json{{"accepted", verdict.accepted()},
-                             {"steps", judged},
-                             {"tasks", verdict.tasks},
-                             {"findings", std::move(findings)}}
-                            .dump()
-                            .c_str());
+    const json all = {{"accepted", verdict.accepted()},
+                      {"steps", judged},
+                      {"tasks", verdict.tasks},
+                      {"findings", std::move(findings)}};
+    std::puts(all.dump().c_str());
   } else if (verdict.accepted()) {
-    std::printf("accepted: %zu steps, %llu tasks\n", judged,
-                static_cast<unsigned long long>(verdict.tasks));
+    std::puts(text("accepted: ", judged, " steps, ", verdict.tasks, " tasks")
+                  .c_str());
   } else {
     const Finding &first = verdict.findings.front();
-    std::fprintf(stderr, "rejected: %s: %s", first.kind.c_str(),
-                 first.message.c_str());
-    if (size_t more = verdict.findings.size() - 1)
-      std::fprintf(stderr, " (and %zu more; --json lists them)", more);
-    std::fprintf(stderr, "\n");
+    const size_t more = verdict.findings.size() - 1;
+    const std::string rest =
+        more ? text(" (and ", more, " more; --json lists them)") : "";
+    std::fprintf(stderr, "rejected: %s: %s%s\n", first.kind.c_str(),
+                 first.message.c_str(), rest.c_str());
   }
   if (std::fflush(stdout) != 0)
     throw Error("standard output cannot be written");
@@ -169,7 +165,7 @@ static int check(const Options &options) {
 
 int main(int argc, char **argv) {
   try {
-    const Options options = parse(argc, argv);
+    const Options options = parse({argv + 1, argv + argc});
     if (options.wants_help) {
       std::fputs(help, stdout);
       return 0;

@@ -177,8 +177,10 @@ private:
   /// Of two tasks that touch the same bytes, one of which writes, the one that
   /// means to be first has to be over when the other begins.
   void check_order(uint32_t first, const Touch &touch, uint32_t region) {
-    if (first == nobody || first == task || run->clocks.before(first, task))
-      return;
+    if (first != nobody && first != task && !run->clocks.before(first, task))
+      report_order(first, touch, region);
+  }
+  void report_order(uint32_t first, const Touch &touch, uint32_t region) {
     const Unrolled &in = run->unrolled;
     const bool turned = run->clocks.before(task, first);
     const std::string kind = turned ? "order" : "race",
@@ -230,8 +232,9 @@ private:
     // the segment that turns the ring.
     const bool takes_first =
         buffer.ring && in.tasks[task].iteration == 0 && !in.phase(task).ahead;
+    Contents &of = *held[touch.buffer];
     for (uint32_t number : regions.of(touch.box)) {
-      Region &region = (*held[touch.buffer])[number];
+      Region &region = of[number];
       check_order(region.writer, touch, number);
       note_reader(region.readers);
       // Who may read what is there uses only what was written.
@@ -273,8 +276,9 @@ private:
 
   void write(const Touch &touch) {
     check_itself(touch);
+    Contents &of = *held[touch.buffer];
     for (uint32_t number : regions.of(touch.box)) {
-      Region &region = (*held[touch.buffer])[number];
+      Region &region = of[number];
       // What the phase that advances states, the runtime does.
       if (region.kept && !run->unrolled.phase(task).advances)
         findings.add("value", run->unrolled.buffer(touch).name + " is kept",
@@ -293,8 +297,9 @@ private:
   /// A write that need not happen leaves what was the same buffer's before.
   void leave(const Touch &touch, bool happens) {
     const Owner who = owner(run->unrolled, touch);
+    Contents &of = *held[touch.buffer];
     for (uint32_t number : regions.of(touch.box)) {
-      Region &region = (*held[touch.buffer])[number];
+      Region &region = of[number];
       region.renewed |= happens;
       if (happens)
         region.owner = who;

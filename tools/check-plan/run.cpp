@@ -29,12 +29,11 @@ struct State : ProgramRun {
 
   size_t left = unrolled.tasks.size();
   std::vector<Worker> workers = std::vector<Worker>(deal.lists.size());
-  /// Of each word: notifications, and the first worker that waits for it.
-  std::vector<int64_t> counts = std::vector<int64_t>(unrolled.words);
-  std::vector<uint32_t> waiting = std::vector<uint32_t>(unrolled.words, nobody);
-  /// Notifications of each iteration of a word.
-  std::vector<int64_t> iteration_counts =
-      std::vector<int64_t>(unrolled.iterations);
+  /// Of each iteration of a word, and of all: notifications, and the first
+  /// worker that waits for the word.
+  std::vector<int64_t> counts = std::vector<int64_t>(unrolled.iterations);
+  std::vector<uint32_t> waiting =
+      std::vector<uint32_t>(unrolled.iterations, nobody);
   /// The last exchange of a group, or message of a channel.
   std::map<std::string, uint32_t> last_meeting;
 
@@ -74,11 +73,16 @@ public:
       ready.pop_front();
       advance(rank, worker);
     }
-    for (size_t rank = 0; rank < ranks.size() && !broken; ++rank)
-      if (runs[rank])
-        return report_deadlock(*runs[rank]);
+    if (broken)
+      return;
+    bool complete = true;
+    for (const auto &state : runs)
+      if (state) {
+        report_deadlock(*state);
+        complete = false;
+      }
     for (const auto &[key, channel] : channels)
-      if (!channel.parcels.empty() && !broken)
+      if (complete && !channel.parcels.empty())
         findings.add("message", key, "nobody receives what ",
                      channel.parcels.front().name, " sends");
   }
@@ -154,14 +158,13 @@ private:
         continue;
       const Bounds box(wait.low, wait.high, of.shape, here, unrolled.symbols);
       for (; at.ordinal < box.count; ++at.ordinal) {
-        at.word = of.first + box.flatten(at.ordinal, of.shape);
-        if (state.counts[at.word] < seen * of.count) {
+        at.word = of.word(box.flatten(at.ordinal, of.shape));
+        if (state.counts[at.word + of.repeat] < seen * of.count) {
           at.other = std::exchange(state.waiting[at.word], turn.worker);
           return false;
         }
-        state.clocks.join(
-            turn.task,
-            state.clock(of.iteration(at.word, same ? seen - 1 : of.repeat)));
+        state.clocks.join(turn.task,
+                          state.clock(at.word + (same ? seen - 1 : of.repeat)));
       }
     }
     return true;
@@ -186,20 +189,19 @@ private:
         state.unrolled.tasks[turn.task];
     const Counters &of =
         state.unrolled.counters[*state.phase(turn.task).notifies];
-    const size_t own = of.iteration(word, iteration);
+    const size_t own = word + iteration, all = word + of.repeat;
     // Who waits for so many of an iteration means all of those before it.
     if (of.partial && iteration > 0 &&
-        (state.iteration_counts[own - 1] < of.count ||
+        (state.counts[own - 1] < of.count ||
          !state.clocks.covers(state.clock(own - 1), turn.task)))
       findings.add("count", "early " + state.phase(turn.task).name,
                    state.name(turn.task), " may notify ",
                    state.unrolled.word_name(word),
                    " before all of the iteration before have");
-    ++state.iteration_counts[own];
-    state.clocks.join_end(state.clock(own), turn.task);
-    state.clocks.join_end(state.clock(of.iteration(word, of.repeat)),
-                          turn.task);
-    ++state.counts[word];
+    for (size_t counted : {own, all}) {
+      ++state.counts[counted];
+      state.clocks.join_end(state.clock(counted), turn.task);
+    }
     for (uint32_t worker = std::exchange(state.waiting[word], nobody);
          worker != nobody; worker = state.workers[worker].other)
       ready.emplace_back(turn.rank, worker);
@@ -254,29 +256,29 @@ private:
     return true;
   }
 
+  /// What ranks have to have in common.
+  static std::string terms(const Exchange &exchange, const Unrolled &in) {
+    std::string terms(exchange.gathers ? "gathers" : "sends");
+    for (uint32_t axis : exchange.axes)
+      terms += text(" over ", axis);
+    for (const Transfer &transfer : exchange.transfers)
+      terms += text(", ", transfer.elements.evaluate(in.symbols), " by ",
+                    transfer.part.evaluate(in.symbols), " of ",
+                    in.program->buffers[transfer.send].element_bytes);
+    return terms;
+  }
+
   void compare(const Turn &one, const Turn &other) {
-    const State &mine = *runs[one.rank], &others = *runs[other.rank];
-    const Unrolled &a = mine.unrolled, &b = others.unrolled;
-    const Exchange &x = *mine.phase(one.task).exchange,
-                   &y = *others.phase(other.task).exchange;
-    bool same = x.gathers == y.gathers && x.axes == y.axes &&
-                x.transfers.size() == y.transfers.size();
+    const State &a = *runs[one.rank], &b = *runs[other.rank];
+    const Phase &x = a.phase(one.task), &y = b.phase(other.task);
     // Stages run other programs, in which the same goes by another name.
-    if (a.program == b.program)
-      same &= a.tasks[one.task].phase == b.tasks[other.task].phase &&
-              a.tasks[one.task].iteration == b.tasks[other.task].iteration;
-    for (size_t i = 0; same && i < x.transfers.size(); ++i) {
-      const Transfer &s = x.transfers[i], &t = y.transfers[i];
-      same = s.elements.evaluate(a.symbols) == t.elements.evaluate(b.symbols) &&
-             s.part.evaluate(a.symbols) == t.part.evaluate(b.symbols) &&
-             a.program->buffers[s.send].element_bytes ==
-                 b.program->buffers[t.send].element_bytes;
-    }
-    if (!same)
-      findings.add("exchange",
-                   mine.phase(one.task).name + others.phase(other.task).name,
-                   mine.name(one.task), " meets ", others.name(other.task),
-                   ", which exchanges something else");
+    const bool alike = a.unrolled.program != b.unrolled.program ||
+                       (&x == &y && a.unrolled.tasks[one.task].iteration ==
+                                        b.unrolled.tasks[other.task].iteration);
+    if (!alike ||
+        terms(*x.exchange, a.unrolled) != terms(*y.exchange, b.unrolled))
+      findings.add("exchange", x.name + y.name, a.name(one.task), " meets ",
+                   b.name(other.task), ", which exchanges something else");
   }
 
   /// Whether the worker goes on.
@@ -328,12 +330,13 @@ private:
         least = std::min(least, state.deal.lists[i][state.workers[i].next]);
     const Phase &phase = state.phase(least);
     const Worker &at = state.workers[state.deal.worker[least]];
-    const std::string what =
-        at.wait < phase.waits.size()
-            ? text("word ", state.unrolled.word_name(at.word), ", which has ",
-                   state.counts[at.word], " notifications")
-        : phase.exchange ? "ranks that do not come"
-                         : "a message that nobody sends";
+    std::string what = phase.exchange ? "ranks that do not come"
+                                      : "a message that nobody sends";
+    if (at.wait < phase.waits.size()) {
+      const Counters &of = state.unrolled.counters[phase.waits[at.wait].event];
+      what = text("word ", state.unrolled.word_name(at.word), ", which has ",
+                  state.counts[at.word + of.repeat], " notifications");
+    }
     findings.add("deadlock", phase.name, state.name(least),
                  " waits for ever for ", what);
   }

@@ -39,10 +39,11 @@ std::string Unrolled::name(size_t task) const {
 
 std::string Unrolled::word_name(size_t word) const {
   size_t event = 0;
-  while (word >= counters[event].first + counters[event].words)
+  while (word >= counters[event].word(counters[event].words))
     ++event;
-  return text("@", program->events[event].name,
-              unflatten(word - counters[event].first, counters[event].shape));
+  const Counters &of = counters[event];
+  const int64_t number = (word - of.first) / (of.repeat + 1);
+  return text("@", program->events[event].name, unflatten(number, of.shape));
 }
 
 namespace {
@@ -100,10 +101,8 @@ private:
         of.repeat = program.segments[of.segment].repeat;
       }
       of.words = volume(of.shape);
-      of.first = result.words;
-      of.first_iteration = result.iterations;
-      result.words += of.words;
-      result.iterations += of.words * (of.repeat + 1);
+      of.first = result.iterations;
+      result.iterations = of.word(of.words);
       if (of.words > max_words || result.iterations > size_t(max_words))
         throw Error("program @" + program.name + " has too many events");
     }
@@ -172,9 +171,8 @@ private:
       return findings.add("count", phase.name, result.name(task), " notifies @",
                           program.events[*phase.notifies].name, index,
                           ", outside of its shape ", of.shape);
-    result.tasks[task].word = uint32_t(of.first + word);
-    ++notifications[of.iteration(of.first + word,
-                                 result.tasks[task].iteration)];
+    result.tasks[task].word = uint32_t(of.word(word));
+    ++notifications[of.word(word) + result.tasks[task].iteration];
   }
 
   /// Of the layer that the task works on; nothing when there is no such copy.
@@ -315,13 +313,13 @@ private:
     for (size_t event = 0; event < program.events.size(); ++event) {
       const Event &in = program.events[event];
       const Counters &of = result.counters[event];
-      for (size_t word = of.first; in.notifier && word < of.first + of.words;
-           ++word)
+      for (int64_t word = 0; in.notifier && word < of.words; ++word)
         for (int64_t i = 0; i < of.repeat; ++i)
-          if (const int64_t count = notifications[of.iteration(word, i)];
+          if (const int64_t count = notifications[of.word(word) + i];
               count != of.count)
-            findings.add("count", in.name, "word ", result.word_name(word),
-                         " gets ", count, " notifications of phase '",
+            findings.add("count", in.name, "word ",
+                         result.word_name(of.word(word)), " gets ", count,
+                         " notifications of phase '",
                          program.phases[*in.notifier].name, "' in iteration ",
                          i, ", its event counts ", of.count);
     }

@@ -115,15 +115,13 @@ struct Counters {
   Index shape;
   int64_t count = 0, repeat = 1, words = 0;
   uint32_t segment = 0;
-  /// Number of the first word, and of its first iteration; behind a word's
-  /// iterations stands all of the step.
-  size_t first = 0, first_iteration = 0;
+  size_t first = 0;
   /// Whether somebody waits for less than all of a step.
   bool partial = false;
 
-  size_t iteration(size_t word, int64_t number) const {
-    return first_iteration + (word - first) * (repeat + 1) + number;
-  }
+  /// A word is known by the number of its first iteration, behind all of which
+  /// stands the step.
+  size_t word(int64_t number) const { return first + number * (repeat + 1); }
 };
 
 /// The tasks of a program in order of rank, and what they touch and count up.
@@ -140,7 +138,8 @@ struct Unrolled {
   std::vector<Touch> touches;
   std::vector<Moved> moved;
   std::vector<Counters> counters;
-  size_t words = 0, iterations = 0;
+  /// Of all words.
+  size_t iterations = 0;
   /// All of each copy of a buffer. Rows of states: of earlier steps, and what
   /// this step adds.
   std::vector<Touch> whole, past, gained;
