@@ -57,13 +57,10 @@ private:
     if (plan.training && plan.places.empty() && symbols.outputs > 0 &&
         first.schedules.empty())
       steps.insert(steps.begin(), {symbols.rows, symbols.past, 0});
-    for (const Symbols &step : steps) {
-      for (const Call &call : calls) {
+    rank.calls = calls.size();
+    for (const Symbols &step : steps)
+      for (const Call &call : calls)
         rank.programs.push_back(&unrolled(call, step));
-        rank.ends_step.push_back(false);
-      }
-      rank.ends_step.back() = true;
-    }
   }
 
   const Unrolled &unrolled(const Call &call, const Symbols &symbols) {

@@ -39,23 +39,17 @@ public:
   void look_at(const ProgramRun &program_run) {
     run = &program_run;
     const Rank &rank = run->rank;
-    size_t first = run->number, last = run->number;
-    while (first > 0 && !rank.ends_step[first - 1])
-      --first;
-    while (!rank.ends_step[last])
-      ++last;
-    const std::span<const Unrolled *const> step(
-        rank.programs.data() + first, rank.programs.data() + last + 1);
-    if (run->number == first)
-      begin_step(step);
+    const size_t calls = rank.calls, number = run->number % calls;
+    const Unrolled *const *step = &rank.programs[run->number - number];
+    if (number == 0)
+      begin_step({step, calls});
     // What the runtime writes at the border before a program.
-    const Unrolled &before =
-        *rank.programs[run->number == first ? last : run->number - 1];
+    const Unrolled &before = *step[number == 0 ? calls - 1 : number - 1];
     for (const Touch &touch : before.advance)
       hold(before, touch);
     run_tasks();
-    if (run->number == last)
-      end_step(step);
+    if (number + 1 == calls)
+      end_step({step, calls});
   }
 
 private:
@@ -78,12 +72,10 @@ private:
       return carried;
     return {in.call.program, touch.buffer, touch.layer};
   }
-  uint32_t storage(const Touch &touch) const {
-    return regions.storage(run->unrolled.call.program, touch.buffer);
-  }
-  /// Whether a touch has a region of a storage.
-  bool has(const Touch &touch, uint32_t of, uint32_t region) const {
-    return storage(touch) == of && regions.has(touch.box, region);
+  /// Whether a region of one touch is another's, too.
+  bool has(const Touch &other, const Touch &one, uint32_t region) const {
+    return held[other.buffer] == held[one.buffer] &&
+           regions.has(other.box, region);
   }
 
   void hold(const Unrolled &in, const Touch &touch) {
@@ -123,7 +115,7 @@ private:
     std::set<uint32_t> transient;
     for (const Touch &touch : in.touches)
       if (in.storage(touch).scope == Storage::Scope::Transient)
-        transient.insert(storage(touch));
+        transient.insert(regions.storage(in.call.program, touch.buffer));
     std::erase_if(memory, [&](const auto &entry) {
       const auto &[number, chunk, of_slot] = entry.first;
       return transient.count(number) || (is_taken && of_slot == in.call.slot);
@@ -165,10 +157,10 @@ private:
   }
 
   /// "writes @x[3, 5]": how a task touches a region.
-  std::string touched(uint32_t by, uint32_t of, uint32_t region,
+  std::string touched(uint32_t by, const Touch &like, uint32_t region,
                       bool writes) const {
     for (const Touch &touch : run->unrolled.touched(by))
-      if (touch.write == writes && has(touch, of, region))
+      if (touch.write == writes && has(touch, like, region))
         return (writes ? " writes " : " reads ") +
                regions.element(touch.box, region);
     return "";
@@ -193,7 +185,7 @@ private:
     findings.add(kind, fault, run->name(task),
                  touch.write ? " writes " : " reads ",
                  regions.element(touch.box, region), ", and ", run->name(first),
-                 touched(first, storage(touch), region, wrote), ": ",
+                 touched(first, touch, region, wrote), ": ",
                  turned ? "the former comes first, the latter should"
                         : "nothing orders them");
   }
@@ -220,7 +212,7 @@ private:
       return false;
     const std::span<const Touch> all = run->unrolled.touched(task);
     return std::any_of(all.begin(), all.end(), [&](const Touch &other) {
-      return other.write && !other.may && has(other, storage(touch), region);
+      return other.write && !other.may && has(other, touch, region);
     });
   }
 
@@ -249,7 +241,7 @@ private:
       std::string why = "nobody has written in this step";
       if (region.owner != nothing && region.writer != nobody)
         why = run->name(region.writer) + " has overwritten: it" +
-              touched(region.writer, storage(touch), number, true);
+              touched(region.writer, touch, number, true);
       findings.add("value", fault, run->name(task), " reads ",
                    regions.element(touch.box, number), ", which ", why);
     }
@@ -263,7 +255,7 @@ private:
       if (owner(in, other) == owner(in, touch))
         continue;
       for (uint32_t region : regions.of(touch.box))
-        if (has(other, storage(touch), region))
+        if (has(other, touch, region))
           return findings.add(
               "race",
               in.phase(task).name + '\n' + in.buffer(touch).name + '\n' +
@@ -312,13 +304,11 @@ private:
   /// that it touches.
   void deliver(const Touch &moved) {
     const Unrolled &in = run->unrolled;
-    std::set<uint32_t> stated;
-    for (const Touch &touch : in.touched(task))
-      if (touch.write == moved.write && storage(touch) == storage(moved))
-        stated.insert(regions.of(touch.box).begin(),
-                      regions.of(touch.box).end());
+    const std::span<const Touch> all = in.touched(task);
     for (uint32_t region : regions.of(moved.box))
-      if (!stated.count(region))
+      if (std::none_of(all.begin(), all.end(), [&](const Touch &touch) {
+            return touch.write == moved.write && has(touch, moved, region);
+          }))
         return findings.add("exchange",
                             in.phase(task).name + in.buffer(moved).name,
                             run->name(task),

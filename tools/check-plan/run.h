@@ -75,8 +75,8 @@ struct Rank {
   Index place;
   std::vector<const Unrolled *> programs;
   std::vector<const Deal *> deals;
-  /// Programs between which no message is under way: a step ends.
-  std::vector<bool> ends_step;
+  /// So many programs are a step.
+  size_t calls = 1;
   /// Looks at a program when it has run.
   std::function<void(const ProgramRun &)> ended;
 };
