@@ -48,6 +48,8 @@ std::ostream &operator<<(std::ostream &stream, const Index &index);
 int64_t volume(const Index &extents, size_t from = 0);
 /// The index of an element, by its number in their order.
 Index unflatten(int64_t number, const Index &extents);
+/// The number of an element; nothing outside of the extents.
+std::optional<int64_t> flatten(const Index &index, const Index &extents);
 /// To the next index of a box, `by` further along one dimension; at the end
 /// back to the first, and false. Dimensions from `rank` on stay.
 bool step(Index &index, const Index &low, const Index &high, size_t rank,

@@ -3,6 +3,7 @@
 #include "tools/check-plan/unroll.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 using namespace baton::check;
@@ -64,7 +65,6 @@ public:
     number_words();
     check_scopes();
     notifications.resize(result.iterations);
-    result.first_tasks.resize(program.phases.size());
     for (const Segment &segment : program.segments)
       for (int64_t i = 0; i < segment.repeat; ++i)
         for (uint32_t phase : segment.phases)
@@ -134,8 +134,6 @@ private:
     const int64_t count = volume(result.grids[number]);
     if (count + int64_t(result.tasks.size()) > max_tasks)
       throw Error("program @" + program.name + " has too many tasks");
-    if (iteration == 0)
-      result.first_tasks[number] = result.tasks.size();
     for (int64_t tile = 0; tile < count; ++tile) {
       task = uint32_t(result.tasks.size());
       result.tasks.push_back({number, iteration, uint32_t(tile),
@@ -161,18 +159,13 @@ private:
   void notify(const Phase &phase, const Index &at) {
     const Counters &of = result.counters[*phase.notifies];
     const Index index = evaluate(phase.word, result.symbols, at);
-    int64_t word = 0;
-    bool inside = true;
-    for (size_t d = 0; d < index.rank; ++d) {
-      inside &= index[d] >= 0 && index[d] < of.shape[d];
-      word = inside ? word * of.shape[d] + index[d] : 0;
-    }
-    if (!inside)
+    const std::optional<int64_t> word = flatten(index, of.shape);
+    if (!word)
       return findings.add("count", phase.name, result.name(task), " notifies @",
                           program.events[*phase.notifies].name, index,
                           ", outside of its shape ", of.shape);
-    result.tasks[task].word = uint32_t(of.word(word));
-    ++notifications[of.word(word) + result.tasks[task].iteration];
+    result.tasks[task].word = uint32_t(of.word(*word));
+    ++notifications[of.word(*word) + result.tasks[task].iteration];
   }
 
   /// Of the layer that the task works on; nothing when there is no such copy.
@@ -450,25 +443,19 @@ void Deal::deal(size_t first, int64_t tiles) {
 
 void Deal::take(const Schedule &schedule) {
   lists.resize(schedule.workers.size());
-  const Program &program = *unrolled.program;
-  // Of each segment, how many tasks an iteration has.
-  std::vector<size_t> strides(program.segments.size());
-  for (uint32_t phase = 0; phase < program.phases.size(); ++phase)
-    strides[program.phases[phase].segment] += volume(unrolled.grids[phase]);
+  // Where tasks of each iteration of a phase begin.
+  std::map<std::pair<uint32_t, int64_t>, size_t> firsts;
+  for (size_t task = 0; task < worker.size(); ++task)
+    if (const auto &[phase, iteration, tile, word, touches] =
+            unrolled.tasks[task];
+        tile == 0)
+      firsts[{phase, iteration}] = task;
   for (uint32_t to = 0; to < lists.size(); ++to)
     for (const auto &[number, iteration, coordinates] : schedule.workers[to]) {
-      const Phase &phase = program.phases[number];
-      const Index &grid = unrolled.grids[number];
-      bool inside = coordinates.rank == grid.rank && iteration >= 0 &&
-                    iteration < program.segments[phase.segment].repeat;
-      int64_t tile = 0;
-      for (size_t d = 0; inside && d < grid.rank; ++d) {
-        inside = coordinates[d] >= 0 && coordinates[d] < grid[d];
-        tile = tile * grid[d] + coordinates[d];
-      }
-      if (!inside || !give(unrolled.first_tasks[number] +
-                               iteration * strides[phase.segment] + tile,
-                           to))
+      const Phase &phase = unrolled.program->phases[number];
+      const auto first = firsts.find({number, iteration});
+      const auto tile = flatten(coordinates, unrolled.grids[number]);
+      if (first == firsts.end() || !tile || !give(first->second + *tile, to))
         findings.add("schedule", phase.name,
                      "the schedule has a task of phase '", phase.name,
                      "' twice, or one that is not there");

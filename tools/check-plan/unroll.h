@@ -133,8 +133,6 @@ struct Unrolled {
   Symbols symbols;
   std::vector<Index> grids, extents;
   std::vector<Task> tasks;
-  /// Of each phase, the first task of iteration 0.
-  std::vector<size_t> first_tasks;
   std::vector<Touch> touches;
   std::vector<Moved> moved;
   std::vector<Counters> counters;

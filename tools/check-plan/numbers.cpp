@@ -1,4 +1,4 @@
-//===- expression.cpp - quasi-affine numbers of a task's coordinates ------===//
+//===- numbers.cpp - indices, and numbers of a task's coordinates ---------===//
 
 #include "tools/check-plan/plan.h"
 
@@ -162,6 +162,18 @@ Index unflatten(int64_t number, const Index &extents) {
   for (size_t d = index.rank; d-- > 0; number /= extents[d])
     index[d] = number % extents[d];
   return index;
+}
+
+std::optional<int64_t> flatten(const Index &index, const Index &extents) {
+  if (index.rank != extents.rank)
+    return {};
+  int64_t number = 0;
+  for (size_t d = 0; d < extents.rank; ++d) {
+    if (index[d] < 0 || index[d] >= extents[d])
+      return {};
+    number = number * extents[d] + index[d];
+  }
+  return number;
 }
 
 bool step(Index &index, const Index &low, const Index &high, size_t rank,
