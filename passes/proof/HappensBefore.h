@@ -70,7 +70,8 @@ struct Overlap {
 };
 
 /// How closely to look at which elements of two buffers in one storage share
-/// bytes.
+/// bytes, and at which tasks chains of waits order. What the first look shows
+/// holds, and the second shows more; it is for what the first leaves open.
 ///
 /// Of rows, those whose numbers are as far apart as Overlap says. That is soon
 /// answered, and for most plans enough.
@@ -79,7 +80,8 @@ struct Overlap {
 /// conflict: a task touches the elements that its phase states, of an element
 /// the bytes that its index says, and no others (PlanCalls.cpp). Which copy of
 /// a buffer with layers is meant is left open, and so are the addresses of one
-/// that is interleaved: any of them may be the one.
+/// that is interleaved: any of them may be the one. Chains are followed case by
+/// case, as far as there are few.
 enum class Detail { rows, bytes };
 
 /// What two buffers share. Buffers without storage share nothing with others.
@@ -150,15 +152,17 @@ public:
                          Detail detail = Detail::rows);
 
   /// Pairs (earlier, later) that the waits order; for chains over tiles of
-  /// heights that do not divide one another, some of them. Sound for pairs in
-  /// `tasks` only: what the grids and the symbols' ranges imply is left out.
+  /// heights that do not divide one another, some of them: those of tiles that
+  /// overlap or, of bytes, more. Sound for pairs in `tasks` only: what the
+  /// grids and the symbols' ranges imply is left out.
   KnownRelation order(event::PhaseOp earlier, event::PhaseOp later,
-                      Distance distance);
+                      Distance distance, Detail detail = Detail::rows);
 
   /// True when the waits order all pairs in `conflict`, at exactly this
   /// distance.
   bool ordered(event::PhaseOp earlier, KnownRelation conflict,
-               event::PhaseOp later, Distance distance);
+               event::PhaseOp later, Distance distance,
+               Detail detail = Detail::rows);
 
   /// Pairs of tasks of a phase that notify one word.
   KnownRelation sameWord(event::PhaseOp phase);
@@ -182,7 +186,7 @@ private:
   KnownRelation edge(event::PhaseOp notifier, event::PhaseOp waiter,
                      event::WaitAttr wait);
   KnownRelation computeOrder(event::PhaseOp earlier, event::PhaseOp later,
-                             Distance distance);
+                             Distance distance, Detail detail);
 
   event::ProgramOp program;
   llvm::SmallVector<event::PhaseOp> phaseList;
@@ -196,9 +200,9 @@ private:
   std::map<std::tuple<unsigned, unsigned, const void *, const void *>,
            KnownRelation>
       edges;
-  /// For each later phase and distance, by the earlier phase.
-  llvm::SmallVector<std::array<llvm::DenseMap<unsigned, KnownRelation>, 3>>
-      orders;
+  /// For each later phase, distance and detail, by the earlier phase.
+  using Orders = std::array<llvm::DenseMap<unsigned, KnownRelation>, 2>;
+  llvm::SmallVector<std::array<Orders, 3>> orders;
   std::map<std::tuple<unsigned, unsigned, const void *, const void *, Overlap,
                       Detail>,
            KnownRelation>

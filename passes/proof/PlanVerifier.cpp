@@ -191,6 +191,19 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
   return success();
 }
 
+/// Two tasks of a conflict that no waits order, as far as that is easily said:
+/// one of those that overlapping tiles do not order, and no closer look either.
+RelationPoint PlanVerifier::exampleOf(PhaseOp earlier, KnownRelation conflict,
+                                      PhaseOp later, Distance distance) {
+  Relation open = conflict->subtract(plan.order(earlier, later, distance));
+  KnownRelation known = plan.order(earlier, later, distance, detail);
+  for (size_t i = 0; i < open.size(); ++i)
+    if (auto point = open.disjunct(i).sample();
+        point && !known->contains(point->domain, point->range, point->symbols))
+      return *point;
+  return *open.sample();
+}
+
 LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
                                        AccessAttr earlierAccess, PhaseOp later,
                                        AccessAttr laterAccess,
@@ -205,13 +218,13 @@ LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
   if (detail == Detail::bytes) {
     conflict =
         plan.conflict(earlier, earlierAccess, later, laterAccess, detail);
-    if (plan.ordered(earlier, conflict, later, distance))
+    if (plan.ordered(earlier, conflict, later, distance) ||
+        plan.ordered(earlier, conflict, later, distance, detail))
       return success();
   }
   if (!reports)
     return failure();
-  auto point =
-      conflict->subtract(plan.order(earlier, later, distance)).sample();
+  RelationPoint point = exampleOf(earlier, conflict, later, distance);
   StringRef when = distance == Distance::sameIteration ? "in the same iteration"
                    : distance == Distance::nextIteration
                        ? "in the next iteration"
@@ -223,9 +236,9 @@ LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
          << " of "
          << sharing(plan.lookUpBuffer(laterAccess.getBuffer()),
                     plan.lookUpBuffer(earlierAccess.getBuffer()))
-         << ' ' << when << "; for example " << taskName(later, point->range)
-         << " before " << taskName(earlier, point->domain) << " with "
-         << symbolNames(point->symbols);
+         << ' ' << when << "; for example " << taskName(later, point.range)
+         << " before " << taskName(earlier, point.domain) << " with "
+         << symbolNames(point.symbols);
 }
 
 /// Two accesses, the earlier phase's first; in all iterations.

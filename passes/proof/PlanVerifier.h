@@ -175,6 +175,8 @@ private:
                                   llvm::ArrayRef<mlir::AffineExpr> positive);
   mlir::LogicalResult verifyWithinPhase(PhaseOp phase, AccessAttr one,
                                         AccessAttr other);
+  RelationPoint exampleOf(PhaseOp earlier, KnownRelation conflict,
+                          PhaseOp later, Distance distance);
   mlir::LogicalResult verifyPair(PhaseOp earlier, AccessAttr earlierAccess,
                                  PhaseOp later, AccessAttr laterAccess,
                                  Distance distance);

@@ -99,14 +99,14 @@ KnownRelation RelationMemo::unite(KnownRelation one, KnownRelation other) {
 }
 
 KnownRelation RelationMemo::composeWithin(KnownRelation first,
-                                          KnownRelation next) {
-  return remember(compositions, first, next, [&] {
+                                          KnownRelation next, unsigned cases) {
+  return remember(compositions[cases], first, next, [&] {
     if (first->size() == 1 && next->size() == 1)
-      return known(first->composeWithin(*next));
+      return known(first->composeWithin(*next, cases));
     Parts parts;
     for (Entry *left : first.entry->parts)
       for (Entry *right : next.entry->parts)
-        for (Entry *part : composeWithin(left, right).entry->parts)
+        for (Entry *part : composeWithin(left, right, cases).entry->parts)
           add(parts, part);
     return join(first->domainRank(), next->rangeRank(), parts);
   });

@@ -18,6 +18,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -56,7 +57,8 @@ public:
   KnownRelation unite(KnownRelation one, KnownRelation other);
   KnownRelation intersect(KnownRelation one, KnownRelation other);
   KnownRelation subtract(KnownRelation whole, KnownRelation part);
-  KnownRelation composeWithin(KnownRelation first, KnownRelation next);
+  KnownRelation composeWithin(KnownRelation first, KnownRelation next,
+                              unsigned cases = 0);
   KnownRelation simplifiedIn(KnownRelation relation, KnownRelation context);
   bool isEmpty(KnownRelation relation);
   /// Some point, if there is one. The relation has to be bounded.
@@ -84,7 +86,9 @@ private:
   /// By their hash.
   std::unordered_map<size_t, std::vector<std::unique_ptr<Entry>>> entries;
   std::unordered_map<Conjunction, Entry *, ConjunctionHash> projections;
-  Results unions, intersections, differences, compositions, simplifications;
+  Results unions, intersections, differences, simplifications;
+  /// By the number of cases.
+  std::map<unsigned, Results> compositions;
   llvm::DenseMap<Operands, bool> inclusions, implications;
 };
 

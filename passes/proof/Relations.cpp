@@ -261,9 +261,9 @@ namespace baton::tasks {
 class Projection {
 public:
   /// Conjunctions whose union holds the same points, or some of them when
-  /// cases are not to be told apart.
-  static llvm::SmallVector<Conjunction, 1> run(const Conjunction &input,
-                                               bool cases = true);
+  /// only so many cases are to be told apart.
+  static llvm::SmallVector<Conjunction, 1>
+  run(const Conjunction &input, std::optional<unsigned> cases = {});
 
   static IntegerRelation toLibrary(const Conjunction &conjunction);
   static Relation fromLibrary(const IntegerRelation &from);
@@ -283,7 +283,7 @@ public:
   static void tidy(Conjunction &conjunction);
 
 private:
-  Projection(const Conjunction &input, bool cases)
+  Projection(const Conjunction &input, std::optional<unsigned> cases)
       : current(input), cases(cases) {}
 
   enum class Progress { none, some, empty };
@@ -293,7 +293,9 @@ private:
   bool defineDivision();
   bool reduceEquality();
   void takeDarkShadow();
-  void split(llvm::SmallVectorImpl<Conjunction> &result);
+  /// Which local to split at, and how many cases that makes.
+  std::pair<unsigned, int64_t> findSplit() const;
+  void split(unsigned local, llvm::SmallVectorImpl<Conjunction> &result);
   void eliminate(unsigned column, const Row *skipLower, const Row *skipUpper);
   bool usesOtherUnknown(const Row &row, unsigned column) const;
   bool isUnknown(unsigned column) const {
@@ -305,7 +307,8 @@ private:
   void solve(llvm::SmallVectorImpl<Conjunction> &result);
 
   Conjunction current;
-  bool cases;
+  /// How many may come of it; any number without one.
+  std::optional<unsigned> cases;
   /// Locals that are neither eliminated nor defined as a division.
   llvm::SmallVector<bool, 8> unknown;
   /// Divisions in the order of their definition.
@@ -688,7 +691,7 @@ void Projection::takeDarkShadow() {
 /// If there is a value for an unknown, then a least one, which meets one of the
 /// lower bounds `c v >= e` up to a remainder below c: a case for each bound, or
 /// for each remainder when e has other unknowns.
-void Projection::split(llvm::SmallVectorImpl<Conjunction> &result) {
+std::pair<unsigned, int64_t> Projection::findSplit() const {
   unsigned best = ~0u;
   int64_t bestCases = std::numeric_limits<int64_t>::max();
   for (unsigned i = 0; i < unknown.size(); ++i) {
@@ -704,7 +707,12 @@ void Projection::split(llvm::SmallVectorImpl<Conjunction> &result) {
       bestCases = cases;
     }
   }
-  unsigned column = current.localColumn() + best;
+  return {best, bestCases};
+}
+
+void Projection::split(unsigned local,
+                       llvm::SmallVectorImpl<Conjunction> &result) {
+  unsigned column = current.localColumn() + local;
   for (unsigned k = 0; k < current.inequalities.size(); ++k) {
     Row bound = current.inequalities[k];
     int64_t factor = at(bound, column);
@@ -774,16 +782,20 @@ void Projection::solve(llvm::SmallVectorImpl<Conjunction> &result) {
     if (substituteEquality() || eliminateExactly() || defineDivision() ||
         reduceEquality())
       continue;
-    if (cases) {
-      split(result);
-      return;
+    auto [local, count] = findSplit();
+    if (cases && count > *cases) {
+      takeDarkShadow();
+      continue;
     }
-    takeDarkShadow();
+    if (cases)
+      *cases /= count;
+    split(local, result);
+    return;
   }
 }
 
-llvm::SmallVector<Conjunction, 1> Projection::run(const Conjunction &input,
-                                                  bool cases) {
+llvm::SmallVector<Conjunction, 1>
+Projection::run(const Conjunction &input, std::optional<unsigned> cases) {
   Projection projection(input, cases);
   // Divisions become unknowns with their two bounds, so that those that need
   // not stay are eliminated like any other.
@@ -988,6 +1000,10 @@ bool Cover::run(llvm::ArrayRef<llvm::SmallVector<LibraryRow>> disjuncts) {
 }
 
 bool Projection::covers(const Relation &whole, const Conjunction &conjunction) {
+  if (llvm::any_of(whole.disjuncts, [&](const Conjunction &disjunct) {
+        return implies(conjunction, disjunct);
+      }))
+    return true;
   Conjunction all = conjunction;
   llvm::SmallVector<llvm::SmallVector<Row>> disjuncts;
   for (const Conjunction &disjunct : whole.disjuncts)
@@ -1070,14 +1086,15 @@ Relation Relation::intersect(const Relation &other) const {
 }
 
 Relation Relation::compose(const Relation &next) const {
-  return compose(next, Precision::exact);
+  return compose(next, std::nullopt);
 }
 
-Relation Relation::composeWithin(const Relation &next) const {
-  return compose(next, Precision::within);
+Relation Relation::composeWithin(const Relation &next, unsigned cases) const {
+  return compose(next, std::optional(cases));
 }
 
-Relation Relation::compose(const Relation &next, Precision precision) const {
+Relation Relation::compose(const Relation &next,
+                           std::optional<unsigned> cases) const {
   Relation result(domain, next.range);
   for (const Conjunction &left : disjuncts)
     for (const Conjunction &right : next.disjuncts) {
@@ -1120,8 +1137,7 @@ Relation Relation::compose(const Relation &next, Precision precision) const {
       };
       append(left, true);
       append(right, false);
-      for (Conjunction &disjunct :
-           Projection::run(chain, precision == Precision::exact))
+      for (Conjunction &disjunct : Projection::run(chain, cases))
         result.add(std::move(disjunct));
     }
   return result;
@@ -1255,14 +1271,16 @@ bool Relation::implies(const Relation &other,
                              &found);
 }
 
+bool Relation::isWithin(const Relation &other) const {
+  return llvm::all_of(disjuncts, [&](const Conjunction &disjunct) {
+    return Projection::covers(other, disjunct);
+  });
+}
+
 bool Relation::isSubsetOf(const Relation &other) const {
   std::optional<PresburgerRelation> whole;
   for (const Conjunction &disjunct : disjuncts) {
-    if (llvm::any_of(other.disjuncts,
-                     [&](const Conjunction &candidate) {
-                       return Projection::implies(disjunct, candidate);
-                     }) ||
-        Projection::covers(other, disjunct))
+    if (Projection::covers(other, disjunct))
       continue;
     if (!whole)
       whole = Projection::toLibrary(other);
@@ -1278,11 +1296,7 @@ Relation Relation::subtract(const Relation &other) const {
   Relation result(domain, range);
   std::optional<PresburgerRelation> whole;
   for (const Conjunction &disjunct : disjuncts) {
-    if (llvm::any_of(other.disjuncts,
-                     [&](const Conjunction &candidate) {
-                       return Projection::implies(disjunct, candidate);
-                     }) ||
-        Projection::covers(other, disjunct))
+    if (Projection::covers(other, disjunct))
       continue;
     if (!whole)
       whole = Projection::toLibrary(other);

@@ -137,8 +137,10 @@ public:
   /// coordinate in between cannot be projected away exactly, it takes Pugh's
   /// dark shadow, pairs whose bounds leave room for a value wherever it lies.
   /// Of tiles that overlap in rows, through tiles of any height, that is all
-  /// pairs that overlap one another, and the chain does not grow.
-  Relation composeWithin(const Relation &next) const;
+  /// pairs that overlap one another, and the chain does not grow. With `cases`
+  /// it makes distinctions as long as there are no more than so many, for each
+  /// two disjuncts, and finds the more.
+  Relation composeWithin(const Relation &next, unsigned cases = 0) const;
   Relation inverse() const;
   Relation subtract(const Relation &other) const;
   /// The range tuples, as a relation with `newDomain` free domain variables.
@@ -149,6 +151,9 @@ public:
 
   bool isEmpty() const;
   bool isSubsetOf(const Relation &other) const;
+  /// True only if it is a subset, and quick to tell, however many disjuncts
+  /// there are.
+  bool isWithin(const Relation &other) const;
   /// Whether all rational points are points of `other`, where both have one
   /// disjunct. If not, and one is at hand, `found` becomes an integer point of
   /// this relation.
@@ -167,8 +172,8 @@ public:
 
 private:
   friend class Projection;
-  enum class Precision { exact, within };
-  Relation compose(const Relation &next, Precision precision) const;
+  /// All pairs, or those that so many cases show.
+  Relation compose(const Relation &next, std::optional<unsigned> cases) const;
   void add(Conjunction conjunction);
 
   unsigned domain, range;

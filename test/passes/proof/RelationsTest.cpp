@@ -203,7 +203,8 @@ TEST_P(RelationsTest, ComposeIsExactAndComposeWithinIsPartOfIt) {
   unsigned outer = pick(1, 2), middle = pick(1, 2), inner = pick(1, 2);
   Relation first = relation(outer, middle), second = relation(middle, inner);
   Relation chain = first.compose(second);
-  Relation within = first.composeWithin(second);
+  Relation within = first.composeWithin(second),
+           closer = first.composeWithin(second, /*cases=*/pick(1, 8));
   Point s = symbols(pick(0, kSymbol - 1), pick(0, kSymbol - 1));
   forEach(outer, kSide, [&](const Point &a) {
     forEach(inner, kSide, [&](const Point &c) {
@@ -212,7 +213,7 @@ TEST_P(RelationsTest, ComposeIsExactAndComposeWithinIsPartOfIt) {
         expected |= first.contains(a, b, s) && second.contains(b, c, s);
       });
       EXPECT_EQ(chain.contains(a, c, s), expected);
-      if (within.contains(a, c, s))
+      if (within.contains(a, c, s) || closer.contains(a, c, s))
         EXPECT_TRUE(expected);
     });
   });
@@ -254,6 +255,9 @@ TEST_P(RelationsTest, SetOperationsMatchEnumeration) {
   EXPECT_EQ(left.isEmpty(), isEmpty);
   EXPECT_EQ(rest.isEmpty(), isSubset);
   EXPECT_EQ(left.isSubsetOf(right), isSubset);
+  EXPECT_TRUE(left.isWithin(all));
+  if (left.isWithin(right))
+    EXPECT_TRUE(isSubset);
   std::optional<RelationPoint> point = left.sample();
   EXPECT_EQ(point.has_value(), !isEmpty);
   if (point)
@@ -304,6 +308,10 @@ TEST_P(RelationsTest, AMemoHasTheSameRelations) {
         EXPECT_EQ(*memo.intersect(one, other), left.intersect(right));
         EXPECT_EQ(*memo.subtract(one, other), left.subtract(right));
         EXPECT_EQ(*memo.composeWithin(one, other), left.composeWithin(right));
+        // Of disjuncts that imply one another either may stay.
+        Relation closer = left.composeWithin(right, /*cases=*/4);
+        EXPECT_TRUE(memo.composeWithin(one, other, 4)->isSubsetOf(closer));
+        EXPECT_TRUE(closer.isSubsetOf(memo.composeWithin(one, other, 4)));
         EXPECT_EQ(*memo.simplifiedIn(memo.known(all), memo.known(context)),
                   all.simplifiedIn(context));
         EXPECT_EQ(memo.isSubsetOf(one, other), left.isSubsetOf(right));
@@ -418,6 +426,17 @@ TEST(Relations, ChainsOfOverlappingTilesKeepWhatOverlaps) {
     EXPECT_EQ(chain.size(), 1u);
     EXPECT_TRUE(overlapping(heights[0], heights[i + 1]).isSubsetOf(chain));
   }
+}
+
+TEST(Relations, CasesShowMoreOfAChain) {
+  // Of tiles of 3 rows on both sides of tiles of 5.
+  Relation there = overlapping(3, 5), back = overlapping(5, 3);
+  Relation all = there.compose(back);
+  EXPECT_FALSE(all.isSubsetOf(there.composeWithin(back)));
+  // Whichever of the two bounds a tile of 5 meets.
+  EXPECT_EQ(there.composeWithin(back, 1).size(), 1u);
+  EXPECT_EQ(there.composeWithin(back, 2).size(), 2u);
+  EXPECT_TRUE(all.isSubsetOf(there.composeWithin(back, 2)));
 }
 
 } // namespace
