@@ -167,3 +167,38 @@ event.program @gaps max_rows 4 max_seq 8 max_outputs 1 {
     }
   }
 }
+
+// -----
+
+// Strides that are no multiples of one another: 3 i + 2 j takes nine values.
+event.program @strides max_rows 3 max_seq 8 max_outputs 1 {
+  event.storage @memory bytes 44
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 3)> capacity [3, 3] strides [3, 2] in @memory
+}
+
+// -----
+
+// With a fourth column two rows further is three columns further.
+event.program @strides max_rows 3 max_seq 8 max_outputs 1 {
+  event.storage @memory bytes 52
+  // expected-error @+1 {{the strides let two elements of @x share bytes}}
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 4)> capacity [3, 4] strides [3, 2] in @memory
+}
+
+// -----
+
+// Of one row, nobody sees where the next would lie.
+event.program @one_row max_rows 4 max_seq 8 max_outputs 1 {
+  event.mesh ["dp"] sizes [2] batch ["dp"]
+  event.storage @gs bytes 160
+  event.storage @rs bytes 256
+  event.buffer @g persistent : f32 extents affine_map<()[r, p, o] -> (1, 40)> capacity [1, 40] strides [48, 1] in @gs {carry = #event<carry kept>}
+  event.buffer @r transient : f32 extents affine_map<()[r, p, o] -> (2, 32)> capacity [2, 32] strides [32, 1] in @rs
+  event.segment "s" repeat 1 {
+    event.phase "exchange" grid affine_map<()[r, p, o] -> (o)> capacity [1]
+      accesses [#event.access<read @g, (t)[r, p, o] -> (0, 0) to (t)[r, p, o] -> (1, 40)>,
+                #event.access<write @r, (t)[r, p, o] -> (0, 0) to (t)[r, p, o] -> (2, 32)>] {
+      event.exchange all_to_all over ["dp"] for "all_reduce" [#event.transfer<@g to @r, 40 by 32>]
+    }
+  }
+}
