@@ -114,6 +114,8 @@ static LogicalResult tileStack(model::StackOp stack, Tiler &tiler,
     name += "." + std::to_string(number + 1);
   if (tiler.training && tiler.training->rankSums)
     tiler.training->rankSums->flush();
+  if (tiler.training)
+    tiler.training->beginShared(stack);
   plan.beginSegment(name, stack.getRepeat(), stack.getLoc(),
                     stack.getReverse());
   tiler.stack = stack;

@@ -6,6 +6,8 @@
 #include "passes/tiling/TilingPieces.h"
 #include "passes/updates/Updates.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
@@ -182,6 +184,40 @@ Trainable &Training::trainable(Value value) {
     rankSums->split(made, *parts);
   }
   return made;
+}
+
+// A gradient begins as the sum of no rows: as zeros, or as what the
+// microbatches before have left. There are no rows to read; the weight stands
+// for them.
+static void begin(Trainable &target, PlanBuilder &plan, Training &training) {
+  const View &gradient = target.gradient, &weight = target.weight;
+  int64_t rows =
+              gradient.type.getRank() > 1 ? gradient.type.getDimension(0) : 1,
+          columns = gradient.type.getShape().back();
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName(target.name + ".begin"), target.location,
+                 {plan.constant(rows)}, {rows});
+  Box box = phase.whole(gradient), none = phase.whole(weight);
+  if (gradient.type.getRank() > 1)
+    for (Box *tile : {&box, &none})
+      narrow(*tile, 0, phase.coordinate(0), 1);
+  phase.reads(weight, none);
+  Attribute adds = contribute(target, phase, box, training);
+  phase.call("sum_rows", {phase.address(gradient, box),
+                          phase.address(weight, none), phase.integer(columns),
+                          phase.integer(0), phase.integer(columns), adds});
+}
+
+void Training::beginShared(model::StackOp stack) {
+  if (stack.getRepeat() < 2 || rankSums)
+    return;
+  llvm::SaveAndRestore inStack(tiler.stack, stack);
+  for (auto op : stack.getBody().front().getOps<model::GradientOp>()) {
+    if (tiler.layersOf(op.getParameter()) > 1)
+      continue;
+    if (Trainable &target = trainable(op.getParameter()); !target.hasGradient)
+      begin(target, tiler.plan, *this);
+  }
 }
 
 View Training::never() {

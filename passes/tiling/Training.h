@@ -100,6 +100,11 @@ public:
   /// The buffers of a parameter, made when it is first asked for.
   Trainable &trainable(mlir::Value parameter);
 
+  /// Begins the gradients that all iterations of a stack add to, in the present
+  /// segment: the stack's own phases, run again and again, cannot tell which
+  /// iteration comes first. For one rank.
+  void beginShared(model::StackOp stack);
+
   /// Values that stacks have saved, by name.
   llvm::StringMap<View> saved;
   /// Makes room for one of the stack that is being tiled, if there is none yet;
