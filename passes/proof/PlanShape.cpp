@@ -353,12 +353,8 @@ static bool isInjective(BufferOp buffer) {
     bool isOutermost = llvm::all_of(dimensions, [&](auto dimension) {
       return dimension.first < int64_t(buffer.getLayerStride());
     });
-    if (isOutermost) {
-      if (int64_t(buffer.getLayerStride()) < spanOf(buffer))
-        return false;
-    } else {
+    if (!isOutermost || int64_t(buffer.getLayerStride()) < spanOf(buffer))
       dimensions.push_back({buffer.getLayerStride(), buffer.getLayers()});
-    }
   }
   return areNested(dimensions) || haveOneIndexEach(dimensions);
 }

@@ -202,3 +202,20 @@ event.program @one_row max_rows 4 max_seq 8 max_outputs 1 {
     }
   }
 }
+
+// -----
+
+// The second layer's elements lie between those of the first.
+event.program @layers max_rows 4 max_seq 8 max_outputs 1 {
+  event.storage @memory bytes 56
+  event.buffer @w persistent : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [3] in @memory {layers = 2 : i64, layer_stride = 4 : i64, carry = #event<carry kept>}
+}
+
+// -----
+
+// Its first one lies on the first layer's third.
+event.program @layers max_rows 4 max_seq 8 max_outputs 1 {
+  event.storage @memory bytes 64
+  // expected-error @+1 {{the strides let two elements of @w share bytes}}
+  event.buffer @w persistent : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [3] in @memory {layers = 2 : i64, layer_stride = 6 : i64, carry = #event<carry kept>}
+}
