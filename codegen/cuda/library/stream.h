@@ -201,7 +201,8 @@ BATON_DEVICE void add_stages(float (&sum)[8], Ring &ring, const float *x,
 
 /// finish(column, sums) for `columns` columns of the product of one row of k
 /// elements with the ring's next panels, of which those of `Sides` alternate.
-template <int Sides, typename Ring, typename Finish>
+/// `Unrolled` sides have code of their own.
+template <int Sides, int Unrolled, typename Ring, typename Finish>
 BATON_DEVICE void stream_panels(Ring &ring, const float *x, int64_t k,
                                 int64_t columns, Finish finish) {
   // Written for one panel while the one before may still be read.
@@ -212,7 +213,7 @@ BATON_DEVICE void stream_panels(Ring &ring, const float *x, int64_t k,
   baton_touch(x, k);
   int turn = 0;
   for (int64_t first = 0; first < columns; first += 16, turn ^= 1) {
-#pragma unroll 1
+#pragma unroll(Unrolled)
     for (int side = 0; side < Sides; ++side) {
       float sum[8] = {};
       int64_t depth = threadIdx.x / 2;
@@ -261,7 +262,7 @@ baton_stream_linear_bf16(Ring &ring, float *out, int64_t, const float *x,
                          int64_t, const uint16_t *, const float *bias,
                          const float *residual, int64_t, int64_t, int64_t k,
                          int64_t columns, int32_t activation) {
-  baton::cuda::stream_panels<1>(
+  baton::cuda::stream_panels<1, 1>(
       ring, x, k, columns, [&](int64_t column, const float(&sum)[1]) {
         float value = bias ? sum[0] + bias[column] : sum[0];
         value = baton::cuda::activate(value, activation);
@@ -269,12 +270,12 @@ baton_stream_linear_bf16(Ring &ring, float *out, int64_t, const float *x,
       });
 }
 
-template <typename Ring>
+template <int Unrolled = 2, typename Ring>
 BATON_DEVICE void baton_stream_gated_linear_bf16(
     Ring &ring, float *out, int64_t, const float *x, int64_t, const uint16_t *,
     const float *bias_gate, const float *bias_up, int64_t, int64_t k,
     int64_t columns, int32_t activation) {
-  baton::cuda::stream_panels<2>(
+  baton::cuda::stream_panels<2, Unrolled>(
       ring, x, k, columns, [&](int64_t column, const float(&sum)[2]) {
         const float gate = bias_gate ? sum[0] + bias_gate[column] : sum[0];
         const float up = bias_up ? sum[1] + bias_up[column] : sum[1];
@@ -306,9 +307,9 @@ BATON_CALLED void baton_called_stream_gated_linear_bf16(
     const float *bias_up, int64_t rows, int64_t k, int64_t columns,
     int32_t activation) {
   Ring own = ring;
-  baton_stream_gated_linear_bf16(own, out, out_stride, x, x_stride, panels,
-                                 bias_gate, bias_up, rows, k, columns,
-                                 activation);
+  baton_stream_gated_linear_bf16<1>(own, out, out_stride, x, x_stride, panels,
+                                    bias_gate, bias_up, rows, k, columns,
+                                    activation);
   ring = own;
 }
 
