@@ -44,18 +44,18 @@ private:
     Symbols symbols = instance.symbols;
     std::vector<Call> calls = {{program, 0, 0, 0}};
     for (size_t axis = 0; axis < place.rank; ++axis) {
-      // Ranks of batch axes have rows of their own.
-      if (first.batch[axis])
+      // Ranks of batch axes have rows of their own, but for explicit schedules,
+      // which are for the steps that they name.
+      if (first.batch[axis] && !has_schedules)
         symbols.rows =
             std::max<int64_t>({1, symbols.outputs, symbols.rows - place[axis]});
       if (!plan.places.empty() && first.axes[axis] == plan.axis)
         calls = plan.places[place[axis]];
     }
-    // A program that trains adds to gradients, and then updates. Explicit
-    // schedules are for the steps that they name.
+    // A program that trains adds to gradients, and then updates.
     std::vector<Symbols> steps = {symbols};
     if (plan.training && plan.places.empty() && symbols.outputs > 0 &&
-        first.schedules.empty())
+        !has_schedules)
       steps.insert(steps.begin(), {symbols.rows, symbols.past, 0});
     rank.calls = calls.size();
     for (const Symbols &step : steps)
@@ -113,6 +113,9 @@ private:
   /// Which has the mesh.
   const Program &first;
   const uint32_t program;
+  const bool has_schedules =
+      std::any_of(plan.programs.begin(), plan.programs.end(),
+                  [](const Program &one) { return !one.schedules.empty(); });
   Regions regions;
   std::map<std::pair<Call, Symbols>, Unrolled> programs;
   std::vector<Rank> ranks;

@@ -328,6 +328,10 @@ TEST(JudgeTest, RunsOfAScheduleTheStepThatItNames) {
              {"outputs", 1},
              {"workers", list({{task("a"), task("b"), task("c")}})}}});
   EXPECT_ACCEPTED(plan, {4, 0, 1});
+  // Nor have ranks rows of their own, which the schedule does not name.
+  plan["programs"][0]["mesh"] = {
+      {"names", list({"dp"})}, {"sizes", list({2})}, {"batch", list({"dp"})}};
+  EXPECT_ACCEPTED(plan, {4, 0, 1});
 }
 
 TEST(JudgeTest, SeesAScheduleThatBlocks) {
