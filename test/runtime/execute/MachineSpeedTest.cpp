@@ -1,0 +1,26 @@
+//===- MachineSpeedTest.cpp - the limits of the machine ------------------===//
+
+#include "runtime/execute/machine_speed.h"
+
+#include <gtest/gtest.h>
+
+namespace baton {
+namespace {
+
+// No machine that runs the tests is outside these bounds; a loop that the
+// compiler has removed, or a clock that was started twice, is.
+
+TEST(MachineSpeed, ReadBandwidthIsThatOfMemory) {
+  double bandwidth = measure_read_bandwidth(1);
+  EXPECT_GT(bandwidth, 1e8);
+  EXPECT_LT(bandwidth, 1e12);
+}
+
+TEST(MachineSpeed, ArithmeticPeakIsThatOfACore) {
+  double peak = measure_arithmetic_peak(1);
+  EXPECT_GT(peak, 1e8);
+  EXPECT_LT(peak, 1e12);
+}
+
+} // namespace
+} // namespace baton
