@@ -9,45 +9,9 @@
 #ifndef BATON_TOOLS_CHECK_PLAN_JUDGE_H
 #define BATON_TOOLS_CHECK_PLAN_JUDGE_H
 
-#include "tools/check-plan/plan.h"
-
-#include <set>
+#include "tools/check-plan/findings.h"
 
 namespace baton::check {
-
-struct Finding {
-  /// "race", "value", "deadlock", "count", "exchange", "message", "bounds",
-  /// "schedule", "scope", "order"
-  std::string kind;
-  std::string message;
-  /// Tells it from others of its kind.
-  std::string fault;
-};
-
-/// Each fault once, however many tasks show it.
-class Findings {
-public:
-  static constexpr size_t limit = 1000;
-
-  template <typename... Parts>
-  void add(const std::string &kind, const std::string &fault,
-           const Parts &...message) {
-    if (has(kind, fault))
-      return;
-    seen.insert(kind + '\n' + fault);
-    list.push_back({kind, text(context, message...), fault});
-  }
-  bool has(const std::string &kind, const std::string &fault) const {
-    return list.size() >= limit || seen.count(kind + '\n' + fault) > 0;
-  }
-
-  /// Begins each message: where it is found.
-  std::string context;
-  std::vector<Finding> list;
-
-private:
-  std::set<std::string> seen;
-};
 
 /// A step, and how many workers run it: 0 for one to each task, which is what
 /// events alone order. Among other numbers that is left out of a large step.

@@ -10,7 +10,7 @@
 #ifndef BATON_TOOLS_CHECK_PLAN_UNROLL_H
 #define BATON_TOOLS_CHECK_PLAN_UNROLL_H
 
-#include "tools/check-plan/judge.h"
+#include "tools/check-plan/findings.h"
 
 #include <span>
 #include <unordered_map>

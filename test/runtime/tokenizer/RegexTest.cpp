@@ -1,7 +1,7 @@
 //===- RegexTest.cpp - Unicode regular expressions over UTF-8 ------------===//
 
-#include "runtime/error.h"
 #include "runtime/tokenizer/regex.h"
+#include "runtime/error.h"
 
 #include <gtest/gtest.h>
 
