@@ -35,7 +35,8 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
                            const SourceOptions &options, bool onTensorCores,
                            const char *operandType, raw_ostream &os)
     : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
-      rank(rank), layout(layout), bodies(bodies), os(os) {
+      rank(rank), layout(layout), bodies(bodies), os(os),
+      ringIsShared(!options.asGraph) {
   mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
   overlapped = options.overlapsExchanges &&
                !phase.getBody().getOps<ExchangeOp>().empty();
@@ -194,7 +195,6 @@ std::string PhaseEmitter::share() {
     std::string tiles = phase.getRank() ? "extent0" : "1";
     return "worker.cyclic(" + tiles + (columns.empty() ? "" : " * " + columns) +
            ")";
-    ;
   }
   auto [rows, size] = phase.getRowTiles();
   return ("worker.blocked(" + spell(rows) + ", " + Twine(size) + ", " +
@@ -348,7 +348,6 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
 }
 
 void PhaseEmitter::emitTiles(bool withEvents) {
-  ringIsShared = withEvents;
   if (hasInvariant())
     os << "  int64_t previous = -1;\n";
   if (withEvents && waitsOnce())
@@ -375,7 +374,6 @@ void PhaseEmitter::emitTiles(bool withEvents) {
 
 void PhaseEmitter::emitTilesFromPlace(bool withEvents,
                                       const KernelBodies &kernelBodies) {
-  ringIsShared = withEvents;
   os << "  int32_t part = place.part;\n"
         "  int64_t tile = place.begins() ? tiles.first : place.tile;\n"
         "  int64_t previous = place.previous;\n"

@@ -133,10 +133,10 @@ private:
   int64_t mostRows;
   const PrintedBodies &bodies;
   llvm::raw_ostream &os;
+  /// Whether other phases of the kernel compute with the ring, too.
+  bool ringIsShared;
   /// The call whose weights flow through the ring when a step has one row.
   event::CallOp streaming;
-  /// Whether other phases of the kernel compute with the ring, too.
-  bool ringIsShared = false;
   /// Calls whose bodies take shared memory, on tensor cores when a step has
   /// more rows.
   llvm::DenseMap<mlir::Operation *, MatrixBody> matrices;

@@ -260,8 +260,10 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         wide.push_back(parameter);
       else if (!element.isF32()) {
         narrow.push_back(parameter);
-        if (type != "f16")
-          type = elementName(element);
+        if (element.isF16())
+          type = "f16";
+        else if (element.isBF16() && type != "f16")
+          type = "bf16";
       }
     });
     if (wide.empty())

@@ -31,13 +31,6 @@ std::string tasks::nameOf(Operation *op) {
 // Parameters
 //===----------------------------------------------------------------------===//
 
-StringRef tasks::elementName(Type type) {
-  return type.isBF16()  ? "bf16"
-         : type.isF16() ? "f16"
-         : type.isF64() ? "f64"
-                        : "f32";
-}
-
 /// Parameters behind a weight operand: itself, or the parts of a concat.
 static SmallVector<model::ParameterOp> partsOf(Value weight) {
   SmallVector<model::ParameterOp> parts;

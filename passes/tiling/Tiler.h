@@ -102,9 +102,6 @@ std::string nameOf(mlir::Operation *op);
 event::ShardAttr describeShard(model::ShardAttr shard, int64_t more = 0);
 mlir::ArrayAttr describeShards(model::ParameterOp parameter, int64_t more = 0);
 
-/// f32, bf16, f16 or f64.
-llvm::StringRef elementName(mlir::Type type);
-
 } // namespace baton::tasks
 
 #endif // BATON_PASSES_TILING_TILER_H

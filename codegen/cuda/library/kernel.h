@@ -8,9 +8,9 @@
 // A wait polls words in parallel, one per thread, with acquires, and ends with
 // a barrier of the block: what the notifying blocks wrote before their releases
 // is then visible to every thread of this one. A notification is a barrier and
-// one thread's release. Both are at the
-// event's scope, as the plan states it. Nothing is reset: words count up, and a
-// worker keeps what they had counted up to before the step.
+// one thread's release. Both are at the event's scope, as the plan states it.
+// Nothing is reset: words count up, and a worker keeps what they had counted up
+// to before the step.
 //
 // Kernels of a graph, one for each phase of a step, have the same frame without
 // waits, notifications and the border: their order is that of the phases.

@@ -284,8 +284,7 @@ BATON_DEVICE void baton_stream_gated_linear_bf16(
 }
 
 // The same, called, for kernels with several products: their code is in the
-// kernel once, so that instruction caches have it when the next one comes. The
-// ring is in registers meanwhile.
+// kernel once. The ring is in registers meanwhile.
 
 template <typename Ring>
 BATON_CALLED void baton_called_stream_linear_bf16(
