@@ -30,6 +30,38 @@ static std::string print(mlir::ModuleOp module) {
   return text;
 }
 
+/// The names in a location, without lines of files.
+static mlir::LocationAttr namesIn(mlir::LocationAttr location) {
+  auto *context = location.getContext();
+  if (auto name = llvm::dyn_cast<mlir::NameLoc>(location))
+    return mlir::NameLoc::get(name.getName());
+  llvm::SmallVector<mlir::Location> names;
+  if (auto fused = llvm::dyn_cast<mlir::FusedLoc>(location))
+    for (mlir::Location part : fused.getLocations())
+      if (mlir::LocationAttr name = namesIn(part);
+          !llvm::isa<mlir::UnknownLoc>(name))
+        names.push_back(name);
+  return mlir::FusedLoc::get(context, names);
+}
+
+/// A model with the names of its ops, which schedules find them by.
+static std::string printNamed(mlir::ModuleOp module) {
+  module->walk([](mlir::Operation *op) { op->setLoc(namesIn(op->getLoc())); });
+  module->walk([](mlir::Block *block) {
+    for (mlir::BlockArgument argument : block->getArguments())
+      argument.setLoc(mlir::UnknownLoc::get(argument.getContext()));
+  });
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream,
+                mlir::OpPrintingFlags().useLocalScope().enableDebugInfo());
+  stream << '\n';
+  constexpr llvm::StringLiteral nameless = " loc(unknown)";
+  for (size_t at = 0; (at = text.find(nameless, at)) != std::string::npos;)
+    text.erase(at, nameless.size());
+  return text;
+}
+
 /// The machine that runs an executable, but for kernels on devices.
 static Expected<cpu::Target> resolveHost(const CompileOptions &options) {
   cpu::TargetOptions host;
@@ -132,8 +164,10 @@ Error compiler::compile(const CompileOptions &given,
   auto plan = Plan::build(options, *descriptions);
   if (!plan)
     return plan.takeError();
-  if (options.stage == Stage::model || options.stage == Stage::dist ||
-      options.stage == Stage::event)
+  if (options.stage == Stage::primitive || options.stage == Stage::model ||
+      options.stage == Stage::dist)
+    return writeOutput(options.output, printNamed(plan->module()));
+  if (options.stage == Stage::phases || options.stage == Stage::event)
     return writeOutput(options.output, print(plan->module()));
   if (options.stage == Stage::planJson)
     return writeOutput(options.output,

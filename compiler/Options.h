@@ -19,11 +19,14 @@ namespace baton::compiler {
 struct Installation;
 
 /// What --emit names: the default schedule, or a stage, in the order in which
-/// a model goes through them.
+/// a model goes through them. What a schedule's @model starts from is
+/// `primitive`, what its @plan starts from is `phases`.
 enum class Stage {
   schedule,
+  primitive,
   model,
   dist,
+  phases,
   event,
   planJson,
   llvm,

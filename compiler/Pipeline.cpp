@@ -28,11 +28,15 @@ std::vector<std::string> compiler::allPasses() {
           "defer-norms",      "join-collectives"};
 }
 
+void compiler::addImportPasses(mlir::PassManager &manager) {
+  manager.addPass(mlir::createCanonicalizerPass());
+  manager.addPass(mlir::createCSEPass());
+}
+
 void compiler::addModelPasses(mlir::PassManager &manager,
                               const schedule::Schedule &schedule,
                               size_t program) {
-  manager.addPass(mlir::createCanonicalizerPass());
-  manager.addPass(mlir::createCSEPass());
+  addImportPasses(manager);
   manager.addPass(schedule.createPass("model", program));
   manager.addPass(mlir::createCanonicalizerPass());
 }
@@ -148,6 +152,8 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.gatheredLayers = options.gatheredLayers;
   manager.addPass(tasks::createTileTasks(tiles));
   manager.addPass(tasks::createScheduleStatic());
+  if (options.stage == Stage::phases)
+    return;
   manager.addPass(schedule.createPass("plan", program));
   manager.addPass(tasks::createDeriveEvents());
   manager.addPass(tasks::createPlanMemory());

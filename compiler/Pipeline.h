@@ -17,6 +17,9 @@ namespace baton::compiler {
 /// All passes by name, in order.
 std::vector<std::string> allPasses();
 
+/// An imported model's own clean-up.
+void addImportPasses(mlir::PassManager &manager);
+
 /// Model to model: what the schedule says of one of an executable's programs,
 /// and its clean-up.
 void addModelPasses(mlir::PassManager &manager,
@@ -37,7 +40,7 @@ void addShardingPasses(mlir::PassManager &manager,
 /// A plan that is there already: only its proof.
 void addVerification(mlir::PassManager &manager, const CompileOptions &options);
 
-/// Model to a proved plan. The schedule outlives the manager.
+/// Model to a proved plan, or to its phases. The schedule outlives the manager.
 void addTaskPasses(mlir::PassManager &manager, const CompileOptions &options,
                    const TargetDescription &target,
                    const schedule::Schedule &schedule, size_t program);

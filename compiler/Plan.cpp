@@ -232,26 +232,29 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && !options.mesh.empty())
       return createStringError("--mesh: " + options.model +
                                " holds a plan, of which all is decided");
-    bool asModel =
-        options.stage == Stage::model || options.stage == Stage::dist;
-    if (!plan.tiled && asModel)
-      return createStringError(llvm::Twine(options.stage == Stage::model
-                                               ? "--emit=model: "
-                                               : "--emit=dist: ") +
-                               options.model + " holds a plan already");
+    const bool primitive = options.stage == Stage::primitive;
+    const bool asModel = primitive || options.stage == Stage::model ||
+                         options.stage == Stage::dist;
+    if (!plan.tiled && (asModel || options.stage == Stage::phases))
+      return createStringError("--emit: " + options.model +
+                               " holds a plan already, which is after this "
+                               "stage");
     if (Error error = addMesh(**module, options))
       return error;
-    if (plan.tiled && options.training)
+    if (plan.tiled && options.training && !primitive)
       if (Error error = addOptimizer(**module, options, *plan.diagnostics))
         return error;
     mlir::PassManager manager(plan.context.get());
-    const bool shards = options.stage != Stage::model && !options.mesh.empty();
+    const bool shards =
+        options.stage != Stage::model && !primitive && !options.mesh.empty();
     // What a schedule fuses of a program that decodes is one rank's.
     if (shards && !options.training)
       addShardingPasses(manager, options,
                         /*localizes=*/options.stage != Stage::dist,
                         !options.disabledPasses.count("attention-fusion"));
-    if (plan.tiled && options.training)
+    if (primitive)
+      addImportPasses(manager);
+    else if (plan.tiled && options.training)
       addTrainingPasses(manager, options);
     else if (plan.tiled && options.stage != Stage::dist)
       addModelPasses(manager, *schedule, i);

@@ -19,9 +19,10 @@ namespace baton::compiler {
 /// A module on its way from model to plan, with the context that it lives in.
 class Plan {
 public:
-  /// Reads the model and takes it to the stage: `model` (after the first
-  /// description's fusion), or any other (a proved plan, of a program for each
-  /// description, or of those that the module had, when it is a plan already).
+  /// Reads the model and takes it to the stage: `primitive`, `model` (after the
+  /// first description's fusion), `dist`, `phases` (of a plan for each
+  /// description), or any other (the same, proved, or the plan that the module
+  /// had).
   static llvm::Expected<Plan> build(const CompileOptions &options,
                                     llvm::ArrayRef<TargetDescription> targets);
 

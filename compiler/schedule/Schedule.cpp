@@ -55,8 +55,9 @@ static void print(llvm::raw_ostream &stream, const Statement &statement,
     });
     stream << "] ";
   }
-  stream << "in %" << program << "\n    transform.baton." << statement.action
-         << "\n";
+  // Few models have all of these ops.
+  stream << "in %" << program << " optional\n    transform.baton."
+         << statement.action << "\n";
 }
 
 llvm::StringRef schedule::sequencePrefix(size_t program) {
@@ -77,30 +78,38 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
        "From scores to weighted values, attention is one task.",
        "softmaxes",
        {"model.softmax"},
-       "fuse %softmaxes"},
-      {kAttentionFusion, nullptr, "gates", {"model.gate"}, "fuse %gates"},
+       "fuse %softmaxes optional"},
+      {kAttentionFusion,
+       nullptr,
+       "gates",
+       {"model.gate"},
+       "fuse %gates optional"},
       {kHyperFusion,
        "Streams are read once between two sublayers.",
        "streams",
        {"model.hyper_pre"},
-       "fuse %streams"},
+       "fuse %streams optional"},
       {kLinearGrouping,
        "Linears of the same rows are one.",
        "products",
        {"model.mul"},
-       "fuse %products"},
-      {kLinearGrouping, nullptr, "linears", {"model.linear"}, "group %linears"},
+       "fuse %products optional"},
+      {kLinearGrouping,
+       nullptr,
+       "linears",
+       {"model.linear"},
+       "group %linears optional"},
       {kNormRewrites,
        "Who reads a norm computes it.",
        kNorms,
        {"model.rms_norm", "model.layer_norm"},
-       "recompute %norms"},
+       "recompute %norms optional"},
       {kNormRewrites,
        "Activations and sums are applied before storing.",
        "activations",
        {"model.activate"},
-       "fuse %activations"},
-      {kNormRewrites, nullptr, "sums", {"model.add"}, "fuse %sums"},
+       "fuse %activations optional"},
+      {kNormRewrites, nullptr, "sums", {"model.add"}, "fuse %sums optional"},
       {nullptr,
        "Tiles: rows, and columns of linears.",
        "plain",
@@ -108,7 +117,7 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
         "model.kv_append", "model.layer_norm", "model.mask", "model.matmul",
         "model.mul", "model.position_embedding", "model.rms_norm", "model.rope",
         "model.rope_table", "model.scale", "model.softmax", "model.tanh"},
-       "tile %plain " + sizes({target.plainRows})},
+       "tile %plain " + sizes({target.plainRows}) + " optional"},
       {nullptr,
        nullptr,
        "attentions",
@@ -116,18 +125,22 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
        "tile %attentions " +
            (target.attentionSplit
                 ? sizes({target.attentionRows, target.attentionSplit})
-                : sizes({target.attentionRows}))},
+                : sizes({target.attentionRows})) +
+           " optional"},
       {nullptr,
        nullptr,
        "wide",
        {"model.linear"},
-       "tile %wide " + sizes({target.linearRows, target.linearColumns})},
+       "tile %wide " + sizes({target.linearRows, target.linearColumns}) +
+           " optional"},
       {nullptr,
        "These read two weights a column.",
        "gated",
        {"model.gated_linear"},
-       "tile %gated " + sizes({target.linearRows,
-                               bodies::gatedColumns(target.linearColumns)})},
+       "tile %gated " +
+           sizes({target.linearRows,
+                  bodies::gatedColumns(target.linearColumns)}) +
+           " optional"},
   };
   stream << "  transform.named_sequence @" << prefix
          << "model(%program: !transform.any_op {transform.readonly}) {\n";
@@ -147,7 +160,7 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
          "distribute %phases \"by_work\""},
         "plan");
   stream << "    transform.baton.events %phases \"per_tile\"\n"
-            "    transform.baton.prefetch %phases 4096\n"
+            "    transform.baton.prefetch %phases 4096 optional\n"
             "    transform.yield\n  }\n";
 }
 

@@ -75,16 +75,61 @@ static bool becomesTasks(Operation *op) {
                model::ReturnOp, model::ParameterOp, model::ConcatOp>(op));
 }
 
+namespace {
+/// The ops of a model that have sizes of tiles from a decision before. A later
+/// decision that makes something else of one would leave its sizes without
+/// effect.
+class TiledOps {
+public:
+  explicit TiledOps(ArrayRef<Operation *> ops) {
+    if (ops.empty())
+      return;
+    module = ops.front()->getParentOfType<ModuleOp>();
+    module->walk([&](Operation *op) {
+      if (mustBeTiled(op))
+        names.try_emplace(op, describe(op));
+    });
+  }
+
+  /// Fails if one of them is gone.
+  DiagnosedSilenceableFailure expectAll(TransformOpInterface transform) {
+    if (names.empty())
+      return DiagnosedSilenceableFailure::success();
+    module->walk([&](Operation *op) {
+      if (mustBeTiled(op))
+        names.erase(op);
+    });
+    if (names.empty())
+      return DiagnosedSilenceableFailure::success();
+    return emitDefiniteFailure(transform)
+           << "makes something else of " << names.front().second
+           << ", which a transform.baton.tile before sized; tile what this "
+              "makes, or say 'optional' there";
+  }
+
+private:
+  static bool mustBeTiled(Operation *op) {
+    return op->hasAttr(tasks::kRequiredTileAttribute);
+  }
+
+  ModuleOp module;
+  llvm::MapVector<Operation *, std::string> names;
+};
+} // namespace
+
 /// Says what became of rules, and makes their ops the result.
 static DiagnosedSilenceableFailure conclude(TransformOpInterface transform,
                                             ArrayRef<fusion::Outcome> outcomes,
-                                            bool required,
+                                            bool optional, TiledOps &tiled,
                                             TransformResults &results) {
+  if (auto failure = tiled.expectAll(transform); !failure.succeeded())
+    return failure;
   llvm::SetVector<Operation *> ops;
   for (const fusion::Outcome &outcome : outcomes) {
-    if (required && !outcome.done)
+    if (!optional && !outcome.done)
       return emitDefiniteFailure(transform)
-             << describe(outcome.op) << ": " << outcome.why;
+             << describe(outcome.op) << ": " << outcome.why
+             << "; with 'optional' it stays as it is";
     outcome.remark();
     ops.insert(outcome.op);
   }
@@ -151,12 +196,63 @@ static void collectNames(Location location, SmallVectorImpl<StringRef> &names) {
       collectNames(part, names);
 }
 
+/// The names nearest to `wanted`, quoted, at most three: those that differ in a
+/// third of its characters or less.
+static std::string nearestNames(StringRef wanted,
+                                const llvm::SetVector<StringRef> &names) {
+  unsigned most = std::max<unsigned>(wanted.size() / 3, 1);
+  SmallVector<std::pair<unsigned, StringRef>> near;
+  for (StringRef name : names)
+    if (unsigned distance = wanted.edit_distance(name, true, most);
+        distance <= most)
+      near.push_back({distance, name});
+  llvm::sort(near);
+  std::string text;
+  for (auto [i, entry] : llvm::enumerate(ArrayRef(near).take_front(3)))
+    text += (i ? ", '" : "'") + entry.second.str() + "'";
+  return text;
+}
+
+/// `names` are those of the ops that are of the kinds asked for.
+static DiagnosedSilenceableFailure
+matchesNothing(MatchOp match, const llvm::SetVector<StringRef> &names) {
+  auto failure = emitDefiniteFailure(match) << "matches nothing";
+  if (!match.getNamed())
+    failure << ": the program has none of these ops";
+  else if (std::string near = nearestNames(*match.getNamed(), names);
+           !near.empty())
+    failure << ": no name fits '" << *match.getNamed() << "', there is "
+            << near;
+  else
+    failure << ": no name fits '" << *match.getNamed()
+            << "' ('batonc names' lists all)";
+  return failure << "; with 'optional' nothing is done";
+}
+
+static SmallVector<StringRef> namesOf(Operation *op) {
+  SmallVector<StringRef> names;
+  collectNames(op->getLoc(), names);
+  if (auto phase = dyn_cast<event::PhaseOp>(op))
+    names.push_back(phase.getName());
+  return names;
+}
+
+std::vector<schedule::Matchable> schedule::matchables(Operation *root) {
+  std::vector<Matchable> found;
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (becomesTasks(op))
+      found.push_back({op, namesOf(op)});
+  });
+  return found;
+}
+
 DiagnosedSilenceableFailure MatchOp::apply(TransformRewriter &,
                                            TransformResults &results,
                                            TransformState &state) {
   std::optional<llvm::GlobPattern> pattern;
   if (std::optional<StringRef> named = getNamed())
     pattern = cantFail(patternOf(*named));
+  llvm::SetVector<StringRef> all;
   auto fits = [&](Operation *op) {
     if (getKindsAttr()
             ? !llvm::is_contained(getKindsAttr(),
@@ -165,10 +261,8 @@ DiagnosedSilenceableFailure MatchOp::apply(TransformRewriter &,
       return false;
     if (!pattern)
       return true;
-    SmallVector<StringRef> names;
-    collectNames(op->getLoc(), names);
-    if (auto phase = dyn_cast<event::PhaseOp>(op))
-      names.push_back(phase.getName());
+    SmallVector<StringRef> names = namesOf(op);
+    all.insert(names.begin(), names.end());
     return llvm::any_of(names,
                         [&](StringRef name) { return pattern->match(name); });
   };
@@ -178,10 +272,8 @@ DiagnosedSilenceableFailure MatchOp::apply(TransformRewriter &,
       if (fits(op))
         found.push_back(op);
     });
-  if (found.empty() && getRequired())
-    return emitDefiniteFailure()
-           << "matches nothing" << (getNamed() ? ": no name fits '" : "")
-           << getNamed().value_or("") << (getNamed() ? "'" : "");
+  if (found.empty() && !getOptional())
+    return matchesNothing(*this, all);
   results.set(cast<OpResult>(getOps()), found);
   return DiagnosedSilenceableFailure::success();
 }
@@ -199,6 +291,7 @@ DiagnosedSilenceableFailure FuseOp::apply(TransformRewriter &rewriter,
                                           TransformResults &results,
                                           TransformState &state) {
   SmallVector<Operation *> ops(state.getPayloadOps(getOps()));
+  TiledOps tiled(ops);
   SmallVector<fusion::Outcome> outcomes;
   for (Operation *op : ops) {
     if (auto softmax = dyn_cast<model::SoftmaxOp>(op))
@@ -219,7 +312,7 @@ DiagnosedSilenceableFailure FuseOp::apply(TransformRewriter &rewriter,
                 "model.add and model.hyper_pre, not "
              << describe(op);
   }
-  return conclude(*this, outcomes, getRequired(), results);
+  return conclude(*this, outcomes, getOptional(), tiled, results);
 }
 
 void GroupOp::getEffects(
@@ -234,8 +327,9 @@ DiagnosedSilenceableFailure GroupOp::apply(TransformRewriter &rewriter,
   if (auto failure = payload(*this, state, getLinears(), linears);
       !failure.succeeded())
     return failure;
-  return conclude(*this, fusion::groupLinears(rewriter, linears), getRequired(),
-                  results);
+  TiledOps tiled(SmallVector<Operation *>(linears.begin(), linears.end()));
+  return conclude(*this, fusion::groupLinears(rewriter, linears), getOptional(),
+                  tiled, results);
 }
 
 void RecomputeOp::getEffects(
@@ -247,6 +341,7 @@ DiagnosedSilenceableFailure RecomputeOp::apply(TransformRewriter &rewriter,
                                                TransformResults &results,
                                                TransformState &state) {
   SmallVector<Operation *> norms(state.getPayloadOps(getNorms()));
+  TiledOps tiled(norms);
   SmallVector<fusion::Outcome> outcomes;
   for (Operation *norm : norms) {
     if (!isa<model::RmsNormOp, model::LayerNormOp>(norm))
@@ -255,7 +350,7 @@ DiagnosedSilenceableFailure RecomputeOp::apply(TransformRewriter &rewriter,
              << describe(norm);
     outcomes.push_back(fusion::recomputeNorm(rewriter, norm));
   }
-  return conclude(*this, outcomes, getRequired(), results);
+  return conclude(*this, outcomes, getOptional(), tiled, results);
 }
 
 void TileOp::getEffects(
@@ -274,8 +369,14 @@ TileOp::apply(TransformRewriter &, TransformResults &, TransformState &state) {
     if (!isa<model::ModelDialect>(op->getDialect()))
       return emitDefiniteFailure()
              << "takes ops of a model, not " << describe(op);
-    if (!becomesTasks(op) || isa<model::CustomOp>(op))
-      continue;
+    if (!becomesTasks(op) || isa<model::CustomOp>(op)) {
+      if (getOptional())
+        continue;
+      return emitDefiniteFailure()
+             << "has no effect on " << describe(op) << ", "
+             << (becomesTasks(op) ? "whose body states its grid"
+                                  : "which becomes no tasks");
+    }
     bool columns = isa<model::LinearOp, model::GatedLinearOp>(op);
     if (columns != (getSizes().size() == 2) && !isa<model::AttentionOp>(op))
       return emitDefiniteFailure()
@@ -285,6 +386,10 @@ TileOp::apply(TransformRewriter &, TransformResults &, TransformState &state) {
         !problem.empty())
       return emitDefiniteFailure() << describe(op) << " " << problem;
     op->setAttr(tasks::kTileAttribute, getSizesAttr());
+    if (getOptional())
+      op->removeAttr(tasks::kRequiredTileAttribute);
+    else
+      op->setAttr(tasks::kRequiredTileAttribute, UnitAttr::get(getContext()));
   }
   return DiagnosedSilenceableFailure::success();
 }
@@ -360,6 +465,7 @@ DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
              << describe(op) << " cannot be part of a body";
     byBlock[op->getBlock()].push_back(op);
   }
+  TiledOps tiled(SmallVector<Operation *>(state.getPayloadOps(getOps())));
   SmallVector<Operation *> made;
   for (auto &[block, ops] : byBlock) {
     llvm::sort(
@@ -379,6 +485,8 @@ DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
       rewriter.clone(*body);
     }
   }
+  if (auto failure = tiled.expectAll(*this); !failure.succeeded())
+    return failure;
   results.set(cast<OpResult>(getCustom()), made);
   return DiagnosedSilenceableFailure::success();
 }
@@ -529,6 +637,13 @@ LogicalResult PrefetchOp::verify() {
   return success();
 }
 
+static bool readsWeights(event::PhaseOp phase) {
+  for (auto call : phase.getBody().getOps<event::CallOp>())
+    if (llvm::any_of(call.getOperands_(), llvm::IsaPred<event::WeightAttr>))
+      return true;
+  return false;
+}
+
 DiagnosedSilenceableFailure PrefetchOp::apply(TransformRewriter &,
                                               TransformResults &,
                                               TransformState &state) {
@@ -537,6 +652,10 @@ DiagnosedSilenceableFailure PrefetchOp::apply(TransformRewriter &,
       !failure.succeeded())
     return failure;
   for (event::PhaseOp phase : phases) {
+    if (!getOptional() && !readsWeights(phase))
+      return emitDefiniteFailure()
+             << "has no effect on " << describe(phase)
+             << ", which reads no weights; with 'optional' it is left";
     if (getBytes() == event::PhaseOp::kUsualPrefetch)
       phase.removePrefetchAttr();
     else

@@ -10,10 +10,22 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 
+#include <vector>
+
 #define GET_OP_CLASSES
 #include "compiler/schedule/ScheduleOps.h.inc"
 
 namespace baton::schedule {
+
+/// An op or a phase that a `transform.baton.match` without kinds can find.
+struct Matchable {
+  mlir::Operation *op;
+  /// Any of them fits its pattern.
+  llvm::SmallVector<llvm::StringRef> names;
+};
+
+/// In the order of the program.
+std::vector<Matchable> matchables(mlir::Operation *root);
 
 /// Adds the transform dialect with Baton's own ops to a registry.
 void registerScheduleOps(mlir::DialectRegistry &registry);

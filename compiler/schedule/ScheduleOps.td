@@ -30,13 +30,13 @@ def Schedule_MatchOp : Schedule_Op<"match"> {
 
     **Constraints:**
     - kinds are names of ops in the model dialect, or `event.phase`
-    - with `required`, something matches
+    - something matches, or `optional` is said
   }];
   let arguments = (ins Transform_AnyOpType:$program, OptionalAttr<StrArrayAttr>:$kinds,
-                       OptionalAttr<StrAttr>:$named, UnitAttr:$required);
+                       OptionalAttr<StrAttr>:$named, UnitAttr:$optional);
   let results = (outs Transform_AnyOpType:$ops);
   let assemblyFormat = [{
-    ($kinds^)? (`named` $named^)? `in` $program (`required` $required^)? attr-dict
+    ($kinds^)? (`named` $named^)? `in` $program (`optional` $optional^)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -52,12 +52,12 @@ def Schedule_FuseOp : Schedule_Op<"fuse"> {
     | `model.activate`, `model.add` | are applied by the linear that makes their input |
     | `model.hyper_pre` | with what makes its weights, and the `model.hyper_post` before, becomes `model.hyper_enter` or `model.hyper_turn` |
 
-    The result are the ops that now do the work. An op that cannot be fused
-    stays as it is and a remark says why; with `required` that is an error.
+    The result are the ops that now do the work. An op that cannot be fused is
+    an error; with `optional` it stays as it is, and `explain` says why.
   }];
-  let arguments = (ins Transform_AnyOpType:$ops, UnitAttr:$required);
+  let arguments = (ins Transform_AnyOpType:$ops, UnitAttr:$optional);
   let results = (outs Transform_AnyOpType:$fused);
-  let assemblyFormat = "$ops (`required` $required^)? attr-dict";
+  let assemblyFormat = "$ops (`optional` $optional^)? attr-dict";
 }
 
 def Schedule_GroupOp : Schedule_Op<"group"> {
@@ -65,11 +65,12 @@ def Schedule_GroupOp : Schedule_Op<"group"> {
   let description = [{
     Of the given `model.linear` ops, those of one block and one input, equally
     stored, become one, whose tiles run over the columns of all. The result are
-    the linears made. With `required`, none may be left alone.
+    the linears made. A linear that is left alone is an error, unless `optional`
+    is said.
   }];
-  let arguments = (ins Transform_AnyOpType:$linears, UnitAttr:$required);
+  let arguments = (ins Transform_AnyOpType:$linears, UnitAttr:$optional);
   let results = (outs Transform_AnyOpType:$groups);
-  let assemblyFormat = "$linears (`required` $required^)? attr-dict";
+  let assemblyFormat = "$linears (`optional` $optional^)? attr-dict";
 }
 
 def Schedule_RecomputeOp : Schedule_Op<"recompute"> {
@@ -77,12 +78,12 @@ def Schedule_RecomputeOp : Schedule_Op<"recompute"> {
   let description = [{
     Moves `model.rms_norm` and `model.layer_norm` into the linears that read
     them: a phase and an event less. The result are those linears (one of each
-    norm's). A norm that anything else reads stays; with `required` that is an
-    error.
+    norm's). A norm that anything else reads stays, which is an error unless
+    `optional` is said.
   }];
-  let arguments = (ins Transform_AnyOpType:$norms, UnitAttr:$required);
+  let arguments = (ins Transform_AnyOpType:$norms, UnitAttr:$optional);
   let results = (outs Transform_AnyOpType:$readers);
-  let assemblyFormat = "$norms (`required` $required^)? attr-dict";
+  let assemblyFormat = "$norms (`optional` $optional^)? attr-dict";
 }
 
 def Schedule_ReplaceOp : Schedule_Op<"replace"> {
@@ -109,17 +110,20 @@ def Schedule_TileOp : Schedule_Op<"tile"> {
     `[rows]`, or `[rows, columns]` for linears. Of an attention, rows are of
     queries; a task has one key/value head's. `[rows, positions]` spreads the
     positions over tasks, too, in programs whose steps have no more rows than a
-    tile; what their tasks compute, others merge. Ops that become no tasks of
-    rows are left.
+    tile; what their tasks compute, others merge.
 
     **Constraints:**
+    - every op becomes tasks of rows, and positions are spread if they are given,
+      or `optional` is said
+    - no later op of the sequence makes something else of the op
     - rows are 1 to 4096, columns a multiple of 16 up to 65536, positions a
       multiple of 64 up to 65536, or 0 for all in one task
     - columns are given for `model.linear` and `model.gated_linear`, and only for
       them; positions may be given for `model.attention`
   }];
-  let arguments = (ins Transform_AnyOpType:$ops, DenseI64ArrayAttr:$sizes);
-  let assemblyFormat = "$ops $sizes attr-dict";
+  let arguments = (ins Transform_AnyOpType:$ops, DenseI64ArrayAttr:$sizes,
+                       UnitAttr:$optional);
+  let assemblyFormat = "$ops $sizes (`optional` $optional^)? attr-dict";
   let hasVerifier = 1;
 }
 
@@ -186,10 +190,11 @@ def Schedule_PrefetchOp : Schedule_Op<"prefetch"> {
     From the start of each weight that a task reads. 0 asks for nothing.
 
     **Constraints:**
+    - every phase reads a weight, or `optional` is said
     - `bytes` is 0 to 1048576
   }];
-  let arguments = (ins Transform_AnyOpType:$phases, I64Attr:$bytes);
-  let assemblyFormat = "$phases $bytes attr-dict";
+  let arguments = (ins Transform_AnyOpType:$phases, I64Attr:$bytes, UnitAttr:$optional);
+  let assemblyFormat = "$phases $bytes (`optional` $optional^)? attr-dict";
   let hasVerifier = 1;
 }
 

@@ -14,6 +14,9 @@ namespace baton::tasks {
 /// without it.
 constexpr llvm::StringLiteral kTileAttribute = "event.tile";
 
+/// Attribute of an op with sizes of tiles, of which each has to have an effect.
+constexpr llvm::StringLiteral kRequiredTileAttribute = "event.required_tile";
+
 /// What is wrong with these tile sizes for any op, or nothing: one or two, rows
 /// 1 to 4096, and a multiple of a panel's columns, or 0, up to 65536.
 std::string checkTileSizes(llvm::ArrayRef<int64_t> sizes);

@@ -52,7 +52,7 @@ class Script:
         if self.pick.random() < 0.1:
             patterns = PATTERNS
         named = "" if self.pick.random() < everything else f' named "{self.pick.choice(patterns)}"'
-        self.lines.append(f"{name} = transform.baton.match {kinds}{named} in %root")
+        self.lines.append(f"{name} = transform.baton.match {kinds}{named} in %root optional")
         return name
 
     def model(self):
@@ -67,9 +67,9 @@ class Script:
                 decisions.append(lambda kind=kind: self.fuse(kind))
         if pick.random() < 0.7:
             decisions.append(lambda: self.lines.append(
-                f'transform.baton.group {self.match(chr(91) + chr(34) + "model.linear" + chr(34) + chr(93))}'))
+                f'transform.baton.group {self.match(chr(91) + chr(34) + "model.linear" + chr(34) + chr(93))} optional'))
         if pick.random() < 0.7:
-            decisions.append(lambda: self.lines.append(f"transform.baton.recompute {self.match(NORMS)}"))
+            decisions.append(lambda: self.lines.append(f"transform.baton.recompute {self.match(NORMS)} optional"))
         pick.shuffle(decisions)
         for decide in decisions:
             decide()
@@ -80,11 +80,11 @@ class Script:
             else:
                 kind, sizes = pick.choice(ROWS), [pick.choice([1, 2, 3, 7, 16, 33, 4096])]
             tiled = self.match(f'["model.{kind}"]')
-            self.lines.append(f"transform.baton.tile {tiled} {sizes}")
+            self.lines.append(f"transform.baton.tile {tiled} {sizes} optional")
 
     def fuse(self, kind, everything=0.6):
         ops = self.match(f'["model.{kind}"]', everything)
-        self.lines.append(f"transform.baton.fuse {ops}")
+        self.lines.append(f"transform.baton.fuse {ops} optional")
 
     def plan(self):
         pick = self.pick
@@ -106,7 +106,7 @@ class Script:
             elif kind == "distribute":
                 self.lines.append(f'transform.baton.distribute {phases} "{pick.choice(["blocked", "cyclic", "by_work"])}"')
             elif kind == "prefetch":
-                self.lines.append(f"transform.baton.prefetch {phases} {pick.choice([0, 64, 100, 4096, 1 << 20])}")
+                self.lines.append(f"transform.baton.prefetch {phases} {pick.choice([0, 64, 100, 4096, 1 << 20])} optional")
             else:
                 self.lines.append(f"transform.baton.events {phases} {granularity}")
 

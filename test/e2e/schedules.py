@@ -21,28 +21,28 @@ END = "    transform.yield\n  }\n}\n"
 
 PLANS = {
     "merged": """
-    %ropes = transform.baton.match named "layers.self_attn.{q,k}_rope" in %plan required
+    %ropes = transform.baton.match named "layers.self_attn.{q,k}_rope" in %plan
     transform.baton.merge %ropes
-    %states = transform.baton.match named "layers.self_attn.{k,v}_state" in %plan required
+    %states = transform.baton.match named "layers.self_attn.{k,v}_state" in %plan
     transform.baton.merge %states
 """,
     # All of a row's projections in three parts: what attention waits for differs.
     "split": """
-    %qkv = transform.baton.match named "layers.self_attn.q_proj*" in %plan required
+    %qkv = transform.baton.match named "layers.self_attn.q_proj*" in %plan
     %front, %rest = transform.baton.split %qkv dimension 1 at 1
     transform.baton.split %rest dimension 1 at 1
 """,
     "cyclic": """
     %phases = transform.baton.match in %plan
     transform.baton.distribute %phases "cyclic"
-    transform.baton.prefetch %phases 0
+    transform.baton.prefetch %phases 0 optional
 """,
     "coarse": """
     %phases = transform.baton.match in %plan
     transform.baton.events %phases "per_phase"
 """,
     "rows": """
-    %linears = transform.baton.match named "layers.*_proj*" in %plan required
+    %linears = transform.baton.match named "layers.*_proj*" in %plan
     transform.baton.events %linears coordinates [0]
     transform.baton.prefetch %linears 65536
 """,
@@ -52,13 +52,13 @@ MODELS = {
     "unfused": "    %all = transform.baton.match in %program\n",
     "tiles": """
     %linears = transform.baton.match ["model.linear"] in %program
-    transform.baton.group %linears
+    transform.baton.group %linears optional
     %wide = transform.baton.match ["model.linear"] in %program
     transform.baton.tile %wide [5, 16]
     %sums = transform.baton.match ["model.add"] in %program
     transform.baton.tile %sums [3]
     %softmaxes = transform.baton.match ["model.softmax"] in %program
-    %attentions = transform.baton.fuse %softmaxes required
+    %attentions = transform.baton.fuse %softmaxes
     transform.baton.tile %attentions [7]
 """,
 }
@@ -96,7 +96,7 @@ def body(name="silu_times", columns=100, low="t * 16", row="%i", element="f32"):
 
 def replacing(text, name="silu_times", ops='["model.activate", "model.mul"] named "layers.mlp.*"'):
     return (HEADER + text + MODEL + f"""
-    %mine = transform.baton.match {ops} in %program required
+    %mine = transform.baton.match {ops} in %program
     transform.baton.replace %mine with @{name}
     %softmaxes = transform.baton.match ["model.softmax"] in %program
     transform.baton.fuse %softmaxes

@@ -10,6 +10,7 @@
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"
 #include "tools/batonc/explain.h"
+#include "tools/batonc/names.h"
 #include "tools/batonc/pipeline.h"
 
 #include <cstdio>
@@ -26,6 +27,7 @@ static int compileCommand(int argc, char **argv) {
       "why "
       "it is as it is;\nsee batonc explain --help. (A folder of that name is "
       "./explain.)\n"
+      "batonc names MODEL lists the ops and phases that a schedule can name.\n"
       "batonc pipeline says what a pipeline schedule costs; see batonc "
       "pipeline "
       "--help."};
@@ -53,8 +55,8 @@ static int compileCommand(int argc, char **argv) {
   CompileFlags flags;
   Choice emit{"--emit",
               "exe",
-              {"schedule", "model", "dist", "event", "plan-json", "llvm",
-               "cuda", "object", "exe"},
+              {"schedule", "primitive", "model", "dist", "phases", "event",
+               "plan-json", "llvm", "cuda", "object", "exe"},
               {}};
   flags.addTo(app);
   app.add_option("-o", options.output,
@@ -63,8 +65,10 @@ static int compileCommand(int argc, char **argv) {
   app.add_option(
       "--emit", emit.value,
       "print the default schedule, or stop at a stage: schedule, "
-      "model, dist (as --mesh cuts it), event, plan-json (the plan, not "
-      "proved, as check-plan reads it), llvm, cuda, object, exe");
+      "primitive (as imported: the form to write variants of a model in), "
+      "model (as the schedule fuses it), dist (as --mesh cuts it), phases "
+      "(the plan before events), event (the proved plan), plan-json (the "
+      "plan, not proved, as check-plan reads it), llvm, cuda, object, exe");
   bool noCache = false;
   app.add_flag("--no-cache", noCache,
                "neither look for code among what was compiled before, in "
@@ -79,7 +83,7 @@ static int compileCommand(int argc, char **argv) {
     std::printf("batonc 0.1.0\n");
     return 0;
   } catch (const CLI::ParseError &error) {
-    return fail(std::string(error.what()) + "; see batonc --help");
+    return fail(parseProblem(app, error, "batonc"));
   }
 
   if (std::string error = flags.finish(options); !error.empty())
@@ -87,8 +91,9 @@ static int compileCommand(int argc, char **argv) {
   if (std::string error = emit.check(); !error.empty())
     return fail(error);
   const std::pair<const char *, Stage> stages[] = {
-      {"schedule", Stage::schedule},  {"model", Stage::model},
-      {"dist", Stage::dist},          {"event", Stage::event},
+      {"schedule", Stage::schedule},  {"primitive", Stage::primitive},
+      {"model", Stage::model},        {"dist", Stage::dist},
+      {"phases", Stage::phases},      {"event", Stage::event},
       {"plan-json", Stage::planJson}, {"llvm", Stage::llvm},
       {"cuda", Stage::cuda},          {"object", Stage::object},
       {"exe", Stage::executable}};
@@ -110,6 +115,8 @@ int main(int argc, char **argv) {
   baton::prepareProcess();
   if (argc > 1 && std::strcmp(argv[1], "explain") == 0)
     return explainCommand(argc - 1, argv + 1, argv[0]);
+  if (argc > 1 && std::strcmp(argv[1], "names") == 0)
+    return namesCommand(argc - 1, argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "pipeline") == 0)
     return pipelineCommand(argc - 1, argv + 1);
   return compileCommand(argc, argv);

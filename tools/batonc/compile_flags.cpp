@@ -61,7 +61,7 @@ static std::string parseMesh(const std::string &text,
     if (!isDataAxis(name.str()) && !isTensorAxis(name.str()) &&
         name != kPipelineAxis)
       return fail("axis '" + name +
-                  "' is unknown; there is dp, fsdp, tp, tq, pp");
+                  "' is unknown; there is dp, fsdp, tp, tq, pp, as in tp=2");
     if (llvm::is_contained(seen, name))
       return fail("axis " + name + " occurs twice");
     seen.push_back(name);

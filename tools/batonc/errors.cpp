@@ -2,6 +2,7 @@
 
 #include "tools/batonc/errors.h"
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 
 #include <cstdio>
@@ -17,6 +18,34 @@ int tools::fail(const std::string &message) {
       c = ' ';
   std::fprintf(stderr, "error: %s\n", line.c_str());
   return 1;
+}
+
+/// The flag of `app` that differs least from `given`, if not by much.
+static std::string nearestFlag(const CLI::App &app, llvm::StringRef given) {
+  std::string nearest;
+  unsigned least = given.size() / 3 + 1;
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &name : option->get_lnames())
+      if (unsigned distance = given.edit_distance(name, true, least);
+          distance < least) {
+        least = distance;
+        nearest = "--" + name;
+      }
+  return nearest;
+}
+
+std::string tools::parseProblem(const CLI::App &app,
+                                const CLI::ParseError &error,
+                                const std::string &command) {
+  std::string text = error.what();
+  for (llvm::StringRef unknown : app.remaining())
+    if (unknown.consume_front("--"))
+      if (std::string flag = nearestFlag(app, unknown.split('=').first);
+          !flag.empty()) {
+        text += "; did you mean " + flag + "?";
+        break;
+      }
+  return text + "; see " + command + " --help";
 }
 
 void tools::reportFatalErrors(const std::string &model) {

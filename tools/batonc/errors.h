@@ -3,12 +3,19 @@
 #ifndef BATON_TOOLS_BATONC_ERRORS_H
 #define BATON_TOOLS_BATONC_ERRORS_H
 
+#include <CLI/CLI.hpp>
+
 #include <string>
 
 namespace baton::tools {
 
 /// Prints "error: " and the message as one line; returns the exit status.
 int fail(const std::string &message);
+
+/// What is wrong with a command line, the flag that was meant if one is near,
+/// and where to read more.
+std::string parseProblem(const CLI::App &app, const CLI::ParseError &error,
+                         const std::string &command);
 
 /// Says in one line what the libraries cannot go on from, such as numbers past
 /// 64 bits. The name is kept by reference.

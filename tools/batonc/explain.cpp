@@ -322,7 +322,7 @@ int tools::explainCommand(int argc, char **argv, const char *tool) {
     std::printf("%s", app.help().c_str());
     return 0;
   } catch (const CLI::ParseError &error) {
-    return fail(std::string(error.what()) + "; see batonc explain --help");
+    return fail(parseProblem(app, error, "batonc explain"));
   }
   if (std::string error = flags.finish(options.compile); !error.empty())
     return fail(error);

@@ -143,7 +143,7 @@ int tools::pipelineCommand(int argc, char **argv) {
     std::printf("%s", app.help().c_str());
     return 0;
   } catch (const CLI::ParseError &error) {
-    return fail(std::string(error.what()) + "; see batonc pipeline --help");
+    return fail(parseProblem(app, error, "batonc pipeline"));
   }
   std::string error;
   std::optional<Schedule> schedule = makeSchedule(

@@ -10,11 +10,11 @@ module attributes {transform.with_named_sequence} {
     %products = transform.baton.match ["model.mul"] in %program
     transform.baton.fuse %products
     %linears = transform.baton.match ["model.linear"] in %program
-    transform.baton.group %linears
+    transform.baton.group %linears optional
     %norms = transform.baton.match ["model.rms_norm", "model.layer_norm"] in %program
-    transform.baton.recompute %norms
+    transform.baton.recompute %norms optional
     %sums = transform.baton.match ["model.add"] in %program
-    transform.baton.fuse %sums
+    transform.baton.fuse %sums optional
 
     %wide = transform.baton.match ["model.linear", "model.gated_linear"] in %program
     transform.baton.tile %wide [48, 65536]

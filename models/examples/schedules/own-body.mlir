@@ -33,16 +33,16 @@ module attributes {transform.with_named_sequence} {
   }
 
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
-    %mine = transform.baton.match ["model.activate", "model.mul"] named "layers.mlp.*" in %program required
+    %mine = transform.baton.match ["model.activate", "model.mul"] named "layers.mlp.*" in %program
     transform.baton.replace %mine with @relu_squared_times
     %softmaxes = transform.baton.match ["model.softmax"] in %program
     transform.baton.fuse %softmaxes
     %linears = transform.baton.match ["model.linear"] in %program
-    transform.baton.group %linears
+    transform.baton.group %linears optional
     %norms = transform.baton.match ["model.rms_norm"] in %program
-    transform.baton.recompute %norms
+    transform.baton.recompute %norms optional
     %sums = transform.baton.match ["model.add"] in %program
-    transform.baton.fuse %sums
+    transform.baton.fuse %sums optional
     transform.yield
   }
 }

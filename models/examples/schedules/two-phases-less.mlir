@@ -6,9 +6,9 @@
 //     batonc ./llama -o llama --schedule=two-phases-less.mlir
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @plan(%plan: !transform.any_op {transform.readonly}) {
-    %ropes = transform.baton.match named "layers.self_attn.{q,k}_rope" in %plan required
+    %ropes = transform.baton.match named "layers.self_attn.{q,k}_rope" in %plan
     transform.baton.merge %ropes
-    %states = transform.baton.match named "layers.self_attn.{k,v}_state" in %plan required
+    %states = transform.baton.match named "layers.self_attn.{k,v}_state" in %plan
     transform.baton.merge %states
     transform.yield
   }

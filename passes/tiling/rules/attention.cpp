@@ -253,11 +253,28 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
   // Several row tiles are work enough without the blocks' memory, which grows
   // with rows times positions.
   int64_t split = tiler.columnsOf(op, sizes.attentionSplit);
-  if (split && tiles.capacity == 1 && split < tiler.plan.bound(model::kKv))
+  int64_t positions = tiler.plan.bound(model::kKv);
+  if (split && tiles.capacity == 1 && split < positions) {
     tileSplit(op, name, views, tiles, split, tiler);
-  else
-    tileWhole(op, name, views, tiles, tiler);
-  return success();
+    return success();
+  }
+  tileWhole(op, name, views, tiles, tiler);
+  if (!split || !op->hasAttr(kTileAttribute))
+    return success();
+  std::string why = tiles.capacity > 1
+                        ? "a step has up to " +
+                              std::to_string(tiler.plan.bound(model::kRows)) +
+                              " rows, more than a tile's " +
+                              std::to_string(tiles.size)
+                        : "there are " + std::to_string(positions) +
+                              " at most, which a task has alone";
+  if (!op->hasAttr(kRequiredTileAttribute)) {
+    op.emitRemark() << "positions are not spread over tasks: " << why;
+    return success();
+  }
+  return op.emitOpError() << "has a tile of " << split
+                          << " positions without effect: " << why
+                          << "; the schedule may say 'optional'";
 }
 
 static LogicalResult tile(model::GateOp op, Tiler &tiler) {

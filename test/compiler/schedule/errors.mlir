@@ -25,7 +25,7 @@ module attributes {transform.with_named_sequence} {
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
     // expected-error @below {{matches nothing: no name fits 'layers.*'}}
-    %x = transform.baton.match named "layers.*" in %program required
+    %x = transform.baton.match named "layers.*" in %program
     transform.yield
   }
 }
@@ -34,7 +34,7 @@ module attributes {transform.with_named_sequence} {
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
-    %x = transform.baton.match in %program
+    %x = transform.baton.match in %program optional
     // expected-error @below {{has 0 rows, expected 1 to 4096}}
     transform.baton.tile %x [0]
     transform.yield
@@ -45,7 +45,7 @@ module attributes {transform.with_named_sequence} {
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
-    %x = transform.baton.match in %program
+    %x = transform.baton.match in %program optional
     // expected-error @below {{has 24 columns, expected a multiple of 16 up to 65536}}
     transform.baton.tile %x [16, 24]
     transform.yield
@@ -56,7 +56,7 @@ module attributes {transform.with_named_sequence} {
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
-    %x = transform.baton.match in %program
+    %x = transform.baton.match in %program optional
     // expected-error @below {{'random' is no worker map: there is blocked, cyclic, by_work}}
     transform.baton.distribute %x "random"
     transform.yield
@@ -67,7 +67,7 @@ module attributes {transform.with_named_sequence} {
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
-    %x = transform.baton.match in %program
+    %x = transform.baton.match in %program optional
     // expected-error @below {{'per_row' is no granularity: there is per_tile, per_phase}}
     transform.baton.events %x "per_row"
     transform.yield
@@ -78,7 +78,7 @@ module attributes {transform.with_named_sequence} {
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
-    %x = transform.baton.match in %program
+    %x = transform.baton.match in %program optional
     // expected-error @below {{takes a granularity or coordinates}}
     transform.baton.events %x
     transform.yield
@@ -89,7 +89,7 @@ module attributes {transform.with_named_sequence} {
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
-    %x = transform.baton.match in %program
+    %x = transform.baton.match in %program optional
     // expected-error @below {{asks for 2097152 bytes, expected 0 to 1048576}}
     transform.baton.prefetch %x 2097152
     transform.yield
@@ -122,7 +122,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
     %x = transform.baton.match ["model.add"] in %program
     // expected-error @below {{'add' (model.add): the sum stays a phase: no term is made for it alone}}
-    transform.baton.fuse %x required
+    transform.baton.fuse %x
     transform.yield
   }
   model.program @m max_seq 8 {
@@ -180,7 +180,7 @@ module attributes {transform.with_named_sequence} {
 !x = !model.tensor<rows x 32 x f32>
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
-    %x = transform.baton.match ["model.add"] in %program
+    %x = transform.baton.match ["model.add"] in %program optional
     // expected-error @below {{there is no event.body @nobody in the schedule}}
     transform.baton.replace %x with @nobody
     transform.yield
@@ -212,6 +212,114 @@ module attributes {transform.with_named_sequence} {
     %z = model.add %y, %x : (!x, !x) -> !x
     %m = model.mul %y, %z : (!x, !x) -> !x
     %last = model.last_rows %m : (!x) -> !model.tensor<outputs x 32 x f32>
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    // expected-error @below {{matches nothing: no name fits 'input_nrm', there is 'input_norm'; with 'optional' nothing is done}}
+    %x = transform.baton.match named "input_nrm" in %program
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %g = model.parameter ["g"] : !model.tensor<32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x loc("embed_tokens")
+    %n = model.rms_norm %x, %g {epsilon = 1.0e-5 : f32} : (!x, !model.tensor<32 x f32>) -> !x loc("input_norm")
+    %y = model.linear %n, %table : (!x, !model.tensor<32 x 32 x f32>) -> !x loc("up_proj")
+    %last = model.last_rows %y : (!x) -> !model.tensor<outputs x 32 x f32> loc("last")
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    // expected-error @below {{matches nothing: no name fits 'layers.*.gate' ('batonc names' lists all)}}
+    %x = transform.baton.match named "layers.*.gate" in %program
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %g = model.parameter ["g"] : !model.tensor<32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x loc("embed_tokens")
+    %n = model.rms_norm %x, %g {epsilon = 1.0e-5 : f32} : (!x, !model.tensor<32 x f32>) -> !x loc("input_norm")
+    %y = model.linear %n, %table : (!x, !model.tensor<32 x 32 x f32>) -> !x loc("up_proj")
+    %last = model.last_rows %y : (!x) -> !model.tensor<outputs x 32 x f32> loc("last")
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    // expected-error @below {{matches nothing: the program has none of these ops}}
+    %x = transform.baton.match ["model.rope"] in %program
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %g = model.parameter ["g"] : !model.tensor<32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x loc("embed_tokens")
+    %n = model.rms_norm %x, %g {epsilon = 1.0e-5 : f32} : (!x, !model.tensor<32 x f32>) -> !x loc("input_norm")
+    %y = model.linear %n, %table : (!x, !model.tensor<32 x 32 x f32>) -> !x loc("up_proj")
+    %last = model.last_rows %y : (!x) -> !model.tensor<outputs x 32 x f32> loc("last")
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match ["model.last_rows"] in %program
+    // expected-error @below {{has no effect on 'last' (model.last_rows), which becomes no tasks}}
+    transform.baton.tile %x [16]
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %g = model.parameter ["g"] : !model.tensor<32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x loc("embed_tokens")
+    %n = model.rms_norm %x, %g {epsilon = 1.0e-5 : f32} : (!x, !model.tensor<32 x f32>) -> !x loc("input_norm")
+    %y = model.linear %n, %table : (!x, !model.tensor<32 x 32 x f32>) -> !x loc("up_proj")
+    %last = model.last_rows %y : (!x) -> !model.tensor<outputs x 32 x f32> loc("last")
+    model.return %last : !model.tensor<outputs x 32 x f32>
+  }
+}
+
+// -----
+
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match ["model.rms_norm"] in %program
+    transform.baton.tile %x [16]
+    // expected-error @below {{makes something else of 'input_norm' (model.rms_norm), which a transform.baton.tile before sized; tile what this makes, or say 'optional' there}}
+    transform.baton.recompute %x
+    transform.yield
+  }
+  model.program @m max_seq 8 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["table"] : !model.tensor<32 x 32 x f32>
+    %g = model.parameter ["g"] : !model.tensor<32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<32 x 32 x f32>) -> !x loc("embed_tokens")
+    %n = model.rms_norm %x, %g {epsilon = 1.0e-5 : f32} : (!x, !model.tensor<32 x f32>) -> !x loc("input_norm")
+    %y = model.linear %n, %table : (!x, !model.tensor<32 x 32 x f32>) -> !x loc("up_proj")
+    %last = model.last_rows %y : (!x) -> !model.tensor<outputs x 32 x f32> loc("last")
     model.return %last : !model.tensor<outputs x 32 x f32>
   }
 }

@@ -21,7 +21,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence @plan(%plan: !transform.any_op {transform.readonly}) {
-    %both = transform.baton.match named "layers.self_attn.{k,v}_proj" in %plan required
+    %both = transform.baton.match named "layers.self_attn.{k,v}_proj" in %plan
     transform.baton.merge %both
     transform.yield
   }

@@ -14,19 +14,22 @@
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
     // One of the norms, by name.
-    %first = transform.baton.match ["model.rms_norm"] named "first.*" in %program required
-    %reader = transform.baton.recompute %first required
+    %first = transform.baton.match ["model.rms_norm"] named "first.*" in %program
+    transform.baton.tile %first [16] optional
+    %reader = transform.baton.recompute %first
     transform.baton.tile %reader [8, 16]
     // One that cannot be: it stays.
     %third = transform.baton.match named "third.norm" in %program
-    transform.baton.recompute %third
+    transform.baton.recompute %third optional
     // By the name of an op that another one has taken over.
     %sums = transform.baton.match ["model.add"] in %program
-    transform.baton.fuse %sums
+    transform.baton.fuse %sums optional
     %second = transform.baton.match named "second.{up,down}" in %program
     transform.baton.tile %second [4, 32]
     // Nothing, and nobody minds.
-    %none = transform.baton.match ["model.softmax"] named "no such name" in %program
+    %view = transform.baton.match ["model.last_rows"] in %program
+    transform.baton.tile %view [16] optional
+    %none = transform.baton.match ["model.softmax"] named "no such name" in %program optional
     transform.baton.fuse %none
     transform.yield
   }
@@ -40,12 +43,12 @@ module attributes {transform.with_named_sequence} {
     %g = model.parameter ["g"] : !v
     %w = model.parameter ["w"] : !w
     %u = model.parameter ["u"] : !w
-    // CHECK: %[[FIRST:.+]] = model.linear %[[X]], %{{.+}} norm_weight %{{.+}} {epsilon = {{.*}}, event.tile = array<i64: 8, 16>, norm = #model.norm<rms>}
+    // CHECK: %[[FIRST:.+]] = model.linear %[[X]], %{{.+}} norm_weight %{{.+}} {epsilon = {{.*}}, event.required_tile, event.tile = array<i64: 8, 16>, norm = #model.norm<rms>}
     %n = model.rms_norm %x, %g {epsilon = 1.0e-5 : f32} : (!x, !v) -> !x loc("first.norm")
     %a = model.linear %n, %w : (!x, !w) -> !x loc("first.up")
     // CHECK: %[[NORM:.+]] = model.rms_norm %[[FIRST]]
     %m = model.rms_norm %a, %g {epsilon = 1.0e-5 : f32} : (!x, !v) -> !x loc("second.norm")
-    // CHECK: model.linear %[[NORM]], %{{.+}} residual %[[FIRST]] {event.tile = array<i64: 4, 32>}
+    // CHECK: model.linear %[[NORM]], %{{.+}} residual %[[FIRST]] {event.required_tile, event.tile = array<i64: 4, 32>}
     %l = model.linear %m, %u : (!x, !w) -> !x loc("second.up")
     %y = model.add %a, %l : (!x, !x) -> !x loc("second.sum")
     // CHECK: model.rms_norm

@@ -25,15 +25,15 @@
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @plan(%plan: !transform.any_op {transform.readonly}) {
-    %ropes = transform.baton.match named "layers.self_attn.{q,k}_rope" in %plan required
+    %ropes = transform.baton.match named "layers.self_attn.{q,k}_rope" in %plan
     transform.baton.merge %ropes
-    %up = transform.baton.match named "layers.mlp.gate_up" in %plan required
+    %up = transform.baton.match named "layers.mlp.gate_up" in %plan
     transform.baton.events %up "per_phase"
     transform.baton.distribute %up "cyclic"
     transform.baton.prefetch %up 65536
-    %qkv = transform.baton.match named "layers.self_attn.q_proj*" in %plan required
+    %qkv = transform.baton.match named "layers.self_attn.q_proj*" in %plan
     transform.baton.events %qkv coordinates [0]
-    %head = transform.baton.match named "lm_head" in %plan required
+    %head = transform.baton.match named "lm_head" in %plan
     %front, %back = transform.baton.split %head dimension 1 at 1
     transform.yield
   }

@@ -13,6 +13,11 @@
 // RUN: baton-opt %t.model --tile-tasks="max-rows=4 attention-rows=4 attention-split=256" | FileCheck %s --check-prefix=WHOLE
 // RUN: baton-opt %t.model --tile-tasks="max-rows=4 attention-rows=4" | FileCheck %s --check-prefix=WHOLE
 // RUN: not baton-opt %t.model --tile-tasks="attention-split=96" 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: sed 's/model.attention .* {/&event.required_tile, event.tile = array<i64: 4, 128>, /' %t.model > %t.decided
+// RUN: baton-opt %t.decided --tile-tasks="max-rows=4" | FileCheck %s --check-prefix=DECIDED
+// RUN: not baton-opt %t.decided --tile-tasks="max-rows=5" 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: sed 's/max_seq 200/max_seq 128/' %t.decided | not baton-opt --tile-tasks="max-rows=4" 2>&1 | FileCheck %s --check-prefix=POSITIONS
+// RUN: sed 's/event.required_tile, //' %t.decided | baton-opt --tile-tasks="max-rows=5" 2>&1 | FileCheck %s --check-prefix=OPTIONAL
 
 // Attention in two phases: 128 positions a task, and the merge.
 
@@ -60,3 +65,11 @@
 // WHOLE-NOT: attention.partial
 
 // REFUSED: attention-split is 96, neither 0 nor a multiple of 64
+
+// A tile of positions that the op itself has is an error where it has no effect,
+// unless it is optional.
+// DECIDED: event.phase "attention.partial"
+// ROWS: error: 'model.attention' op has a tile of 128 positions without effect: a step has up to 5 rows, more than a tile's 4; the schedule may say 'optional'
+// POSITIONS: error: 'model.attention' op has a tile of 128 positions without effect: there are 128 at most, which a task has alone; the schedule may say 'optional'
+// OPTIONAL: remark: positions are not spread over tasks: a step has up to 5 rows, more than a tile's 4
+// OPTIONAL-NOT: attention.partial

@@ -1,0 +1,14 @@
+//===- names.h - batonc names ---------------------------------------------===//
+
+#ifndef BATON_TOOLS_BATONC_NAMES_H
+#define BATON_TOOLS_BATONC_NAMES_H
+
+namespace baton::tools {
+
+/// Takes the arguments from the command's name on; returns the exit status.
+/// The tool is what batonc was called as.
+int namesCommand(int argc, char **argv, const char *tool);
+
+} // namespace baton::tools
+
+#endif // BATON_TOOLS_BATONC_NAMES_H
