@@ -4,6 +4,7 @@
 
 #include "codegen/bodies/BodyCosts.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -65,6 +66,13 @@ static OpT lookup(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol) {
   return mlir::SymbolTable::lookupNearestSymbolFrom<OpT>(from, symbol);
 }
 
+bool explain::isTrained(event::BufferOp buffer) {
+  std::optional<mlir::DictionaryAttr> description = buffer.getDescription();
+  auto role = description ? description->getAs<mlir::StringAttr>("role")
+                          : mlir::StringAttr();
+  return role && role.getValue() == "parameter";
+}
+
 namespace {
 
 /// [low, high) in each dimension of a buffer.
@@ -93,6 +101,9 @@ public:
 private:
   Cost task(ArrayRef<int64_t> coordinates);
   void addCalls(ArrayRef<int64_t> coordinates, Cost &cost);
+  /// Adds what a body of the user's reads of weights, by the memrefs it gets.
+  void addStatedWeights(event::CallOp call, ArrayRef<int64_t> coordinates,
+                        Cost &cost);
   void addWeight(event::CallOp call, event::WeightAttr weight, int64_t elements,
                  bool gathered, ArrayRef<int64_t> coordinates, Cost &cost);
   void addAccess(unsigned index, event::AccessAttr access,
@@ -140,21 +151,38 @@ static bool mayUseTensorCores(event::CallOp call) {
   return isProduct(call) && bodies::isTuned(call.getCallee(), "cuda", "matrix");
 }
 
+void PhaseSum::addStatedWeights(event::CallOp call,
+                                ArrayRef<int64_t> coordinates, Cost &cost) {
+  auto module = call->getParentOfType<mlir::ModuleOp>();
+  auto body = module ? module.lookupSymbol<event::BodyOp>(call.getCallee())
+                     : event::BodyOp();
+  if (!body)
+    return;
+  ArrayRef<mlir::Attribute> operands = call.getOperands_().getValue();
+  for (mlir::Type type : body.getBody().getArgumentTypes()) {
+    const auto rank =
+        static_cast<size_t>(mlir::cast<mlir::MemRefType>(type).getRank());
+    // Two pointers and an offset, sizes, strides.
+    const size_t words = 3 + 2 * rank;
+    if (operands.size() < words)
+      return;
+    if (auto weight = mlir::dyn_cast<event::WeightAttr>(operands.front())) {
+      int64_t elements = 1;
+      for (mlir::Attribute size : operands.slice(3, rank))
+        elements *= valueAt(size, coordinates, symbols);
+      addWeight(call, weight, elements, /*gathered=*/false, coordinates, cost);
+    }
+    operands = operands.drop_front(words);
+  }
+}
+
 void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
   for (auto call : phase.getBody().getOps<event::CallOp>()) {
     std::optional<bodies::BodyCost> body =
         costOfTask(call, coordinates, symbols);
     if (!body) {
       cost.flopsKnown = false;
-      // What the body reads of a weight is not stated: at most all of it.
-      for (mlir::Attribute operand : call.getOperands_())
-        if (auto weight = mlir::dyn_cast<event::WeightAttr>(operand)) {
-          auto parameter =
-              lookup<event::ParameterOp>(call, weight.getParameter());
-          if (std::optional<int64_t> all = parameter.countElements())
-            addWeight(call, weight, *all, /*gathered=*/false, coordinates,
-                      cost);
-        }
+      addStatedWeights(call, coordinates, cost);
       continue;
     }
     firstStateRow = std::max(firstStateRow, body->firstStateRow);
@@ -172,19 +200,11 @@ void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
   }
 }
 
-/// A parameter of a program that trains.
-static bool isKeptWeight(event::BufferOp buffer) {
-  std::optional<mlir::DictionaryAttr> description = buffer.getDescription();
-  auto role = description ? description->getAs<mlir::StringAttr>("role")
-                          : mlir::StringAttr();
-  return role && role.getValue() == "parameter";
-}
-
 void PhaseSum::addAccess(unsigned index, event::AccessAttr access,
                          ArrayRef<int64_t> coordinates, Cost &cost) {
   auto buffer = lookup<event::BufferOp>(phase, access.getBuffer());
   bool isState = buffer.getKind() == event::BufferKind::state;
-  bool isWeight = isKeptWeight(buffer) && !access.getWrite();
+  bool isWeight = isTrained(buffer) && !access.getWrite();
   Box box;
   SmallVector<int64_t> low =
       event::evaluate(access.getLow(), coordinates, symbols);
@@ -250,7 +270,7 @@ PhaseCost PhaseSum::run(const std::vector<SmallVector<int64_t, 3>> &tasks) {
     auto buffer = lookup<event::BufferOp>(phase, access.getBuffer());
     double bytes = hulls[index]->elements() * bytesOf(buffer.getElement());
     bool isState = buffer.getKind() == event::BufferKind::state;
-    if (isKeptWeight(buffer) && !access.getWrite()) {
+    if (isTrained(buffer) && !access.getWrite()) {
       result.once.weightBytes += bytes;
       continue;
     }

@@ -60,6 +60,9 @@ struct PhaseCost {
   double weightReads = 0;
 };
 
+/// Whether a buffer is a parameter of a program that trains.
+bool isTrained(event::BufferOp buffer);
+
 PhaseCost phaseCost(event::PhaseOp phase, const Step &step);
 
 /// All coordinates of a phase's grid at a step, row-major.

@@ -215,6 +215,7 @@ std::string explain::explanationJson(const Explanation &explanation) {
                   {{"weights", explanation.memory.weights},
                    {"states", explanation.memory.states},
                    {"kept", explanation.memory.kept},
+                   {"exchanges", explanation.memory.exchanges},
                    {"transients", explanation.memory.transients},
                    {"scratch", explanation.memory.scratch}}},
                  {"phases", std::move(phases)},

@@ -18,14 +18,17 @@ MemoryUse explain::memoryUse(event::ProgramOp program) {
                      static_cast<double>(parameter.getLayers()) * bytes;
     }
   llvm::StringSet<> states, kept;
+  bool trains = false;
   for (auto buffer : program.getBody().getOps<event::BufferOp>())
     if (buffer.getKind() == event::BufferKind::state && buffer.getStorage())
       states.insert(*buffer.getStorage());
     else if (buffer.getKind() == event::BufferKind::persistent &&
-             buffer.getStorage())
+             buffer.getStorage()) {
       kept.insert(*buffer.getStorage());
+      trains |= isTrained(buffer);
+    }
   for (auto storage : program.getBody().getOps<event::StorageOp>())
-    (kept.contains(storage.getSymName())     ? use.kept
+    (kept.contains(storage.getSymName())     ? (trains ? use.kept : use.exchanges)
      : states.contains(storage.getSymName()) ? use.states
                                              : use.transients) +=
         static_cast<double>(storage.getBytes());

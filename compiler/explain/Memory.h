@@ -15,6 +15,8 @@ struct MemoryUse {
   double weights = 0, states = 0, transients = 0;
   /// Of a program that trains: weights, gradients, the optimizer's states.
   double kept = 0;
+  /// Of one that decodes on several ranks: what exchanges keep.
+  double exchanges = 0;
   /// Of one worker.
   double scratch = 0;
 };

@@ -247,6 +247,9 @@ std::string explain::explanationText(const Explanation &explanation) {
                                                   "the optimizer's states, "
                        : bytesText(memory.weights) + " weights, " +
                              bytesText(memory.states) + " keys and values, ") +
+          (memory.exchanges > 0
+               ? bytesText(memory.exchanges) + " for exchanges, "
+               : "") +
           bytesText(memory.transients) + " activations, " +
           bytesText(memory.scratch) + " scratch for each worker",
       10);

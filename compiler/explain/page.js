@@ -545,6 +545,7 @@ function memory(step) {
     element("h2", {}, "Memory"),
     element("p", { class: "hint" }, (sum.kept ? `${bytesText(sum.kept)} for weights, gradients and the optimizer's states, `
       : `${bytesText(sum.weights)} of weights, ${bytesText(sum.states)} for keys and values of ${data.max_seq} positions, `) +
+      (sum.exchanges ? `${bytesText(sum.exchanges)} for exchanges, ` : "") +
       `${bytesText(sum.transients)} for activations of ${data.max_rows} rows, ${bytesText(sum.scratch)} of scratch for each worker. ` +
       "Below, the activations of this step: buffers of one colour share a storage, where the proof allows it row by row."),
     element("div", { class: "scroll" }, svg));

@@ -412,6 +412,68 @@ def check_page(explainer, folder, path):
     check_browser(path("page.html"), len(embedded["phases"]), path)
 
 
+# relu(gate)^2 * up, times the down projection: 16 columns a task.
+FUSED_DOWN = """module attributes {transform.with_named_sequence} {
+  event.body @down grid ()[rows, past, outputs] -> (rows ceildiv 16, 4)
+      accesses [#event.access<read @gate, (t, c)[rows, past, outputs] -> (t * 16, 0) to (t, c)[rows, past, outputs] -> (t * 16 + 16, 100)>,
+                #event.access<read @up, (t, c)[rows, past, outputs] -> (t * 16, 0) to (t, c)[rows, past, outputs] -> (t * 16 + 16, 100)>,
+                #event.access<read @w, (t, c)[rows, past, outputs] -> (c * 16, 0) to (t, c)[rows, past, outputs] -> (c * 16 + 16, 100)>,
+                #event.access<write @y, (t, c)[rows, past, outputs] -> (t * 16, c * 16) to (t, c)[rows, past, outputs] -> (t * 16 + 16, c * 16 + 16)>] {
+  ^bb0(%gate: memref<?x?xf32, strided<[?, ?]>>, %up: memref<?x?xf32, strided<[?, ?]>>,
+       %w: memref<?x?xf32, strided<[?, ?]>>, %y: memref<?x?xf32, strided<[?, ?]>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%y : memref<?x?xf32, strided<[?, ?]>>)
+    linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (i, k)>,
+                                     affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>],
+                    iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%gate, %up, %w : memref<?x?xf32, strided<[?, ?]>>, memref<?x?xf32, strided<[?, ?]>>, memref<?x?xf32, strided<[?, ?]>>)
+        outs(%y : memref<?x?xf32, strided<[?, ?]>>) {
+    ^bb0(%g: f32, %u: f32, %weight: f32, %sum: f32):
+      %positive = arith.maximumf %g, %zero : f32
+      %square = arith.mulf %positive, %positive : f32
+      %product = arith.mulf %square, %u : f32
+      %term = arith.mulf %product, %weight : f32
+      %next = arith.addf %sum, %term : f32
+      linalg.yield %next : f32
+    }
+  }
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %ops = transform.baton.match ["model.activate", "model.mul", "model.linear"] named "layers.mlp.{act_fn,gate_up,down_proj}" in %program
+    transform.baton.replace %ops with @down
+    %softmaxes = transform.baton.match ["model.softmax"] in %program
+    transform.baton.fuse %softmaxes
+    transform.yield
+  }
+}
+"""
+
+
+def check_own_body(explainer, folder, path):
+    """A body of the user's reads of a weight what it states: all tasks together read it once."""
+    with open(path("down.mlir"), "w") as file:
+        file.write(FUSED_DOWN)
+    explained = explainer.json(folder, f"--schedule={path('down.mlir')}", "--prefill", 100)
+    (step,) = explained["steps"]
+    ((phase, at),) = [(phase, at) for phase, at in zip(explained["phases"], step["phases"])
+                      if phase["name"] == "layers.mlp.down_proj"]
+    close(at["bytes"]["weights"], LAYERS * HIDDEN * INNER * FLOAT, "weights of a body")
+    # Each of seven tiles of rows reads them.
+    text = explainer.text(folder, f"--schedule={path('down.mlir')}", "--prefill", 100)
+    expect(re.search(r"a task reads 6.25 KiB of weights; all tiles together read each byte 7\s+times", text),
+           "what a task of an own body reads")
+
+
+def check_ranks(explainer, folder):
+    """A rank has a half of the weights; what exchanges keep is no weight."""
+    one, half = explainer.json(folder)["memory"], explainer.json(folder, "--mesh=tp=2")["memory"]
+    expect(one["exchanges"] == one["kept"] == half["kept"] == 0 < half["exchanges"], f"{half}")
+    expect(0.45 < half["weights"] / one["weights"] < 0.75 and 2 * half["states"] == one["states"], f"{one} {half}")
+    explained = explainer.json(folder, "--mesh=tp=2", "--context", 9)
+    expect(all(at["flops_known"] for at in explained["steps"][0]["phases"]), "operations of a rank")
+    text = explainer.text(folder, "--mesh=tp=2")
+    expect(re.search(r"\nmemory .* weights, .* keys and values, .* for exchanges, ", text), text[:300])
+
+
 def check_plans(explainer, folder, path):
     """A plan as IR; a body that the task library does not have."""
     plan = run([explainer.batonc, folder, "--emit=event"]).stdout
@@ -430,7 +492,7 @@ def check_plans(explainer, folder, path):
     with open(path("unmasked.mlir"), "w") as file:
         file.write(re.sub(rf"{masked}\b", scores, model.replace(line, "")))
     text = explainer.text(path("unmasked.mlir"))
-    expect(re.search(r"\nmatmul\.2  .*\n  fusion  .*mask", text), f"no remark at the product: {text}")
+    expect(re.search(r"\nlayers\.self_attn\.weighted_values  .*\n  fusion  .*mask", text), f"no remark at the product: {text}")
 
 
 def check_errors(explainer, program, folder, path):
@@ -511,6 +573,8 @@ def test(arguments, scratch):
     check_windows(explainer, os.path.join(arguments.golden, "mistral-window"))
     for case in ("llama-gqa", "mistral-window"):
         check_split(explainer, os.path.join(arguments.golden, case), path)
+    check_own_body(explainer, folder, path)
+    check_ranks(explainer, folder)
     check_plans(explainer, folder, path)
     for case in sorted(os.listdir(arguments.golden)):
         if os.path.exists(os.path.join(arguments.golden, case, "logits.npy")):
