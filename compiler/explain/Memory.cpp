@@ -28,7 +28,7 @@ MemoryUse explain::memoryUse(event::ProgramOp program) {
       trains |= isTrained(buffer);
     }
   for (auto storage : program.getBody().getOps<event::StorageOp>())
-    (kept.contains(storage.getSymName())     ? (trains ? use.kept : use.exchanges)
+    (kept.contains(storage.getSymName()) ? (trains ? use.kept : use.exchanges)
      : states.contains(storage.getSymName()) ? use.states
                                              : use.transients) +=
         static_cast<double>(storage.getBytes());

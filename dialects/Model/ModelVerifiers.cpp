@@ -56,7 +56,9 @@ LogicalResult ProgramOp::verifyRegions() {
                          << "', which another op appends to already";
     return WalkResult::interrupt();
   });
-  return failure(result.wasInterrupted());
+  if (result.wasInterrupted())
+    return failure();
+  return getTraining() ? success() : verifyCausality(*this);
 }
 
 LogicalResult ReturnOp::verify() {

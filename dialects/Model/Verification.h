@@ -211,6 +211,10 @@ inline LogicalResult verifyGated(Operation *op, Value x, Value gate) {
   return verifyGate(op, gate, shape);
 }
 
+/// That no result of a program that decodes depends on how a prompt is cut into
+/// steps.
+LogicalResult verifyCausality(ProgramOp program);
+
 } // namespace baton::model
 
 #endif // BATON_DIALECTS_MODEL_VERIFICATION_H

@@ -485,14 +485,15 @@ def check_plans(explainer, folder, path):
     text = explainer.text(path("plan.mlir"))
     expect("unknown" in text and "linear_rows" not in text, "a given plan's tiles come from no description")
 
-    # What a pass remarks of an op stands under the op's phase. Without its mask,
-    # attention is not fused.
-    model = run([explainer.batonc, folder, "--emit=model", "--disable-pass=attention-fusion"]).stdout
-    line, masked, scores = re.search(r"\n *(%\S+) = model\.mask (%\S+) .*", model).group(0, 1, 2)
-    with open(path("unmasked.mlir"), "w") as file:
-        file.write(re.sub(rf"{masked}\b", scores, model.replace(line, "")))
-    text = explainer.text(path("unmasked.mlir"))
-    expect(re.search(r"\nlayers\.self_attn\.weighted_values  .*\n  fusion  .*mask", text), f"no remark at the product: {text}")
+    # What a pass remarks of an op stands under the op's phase. Attention with another
+    # function of its scores is not fused.
+    model = run([explainer.batonc, folder, "--emit=primitive"]).stdout
+    line, scores, kind = re.search(r"\n.* = model\.mask (%\S+) .* : \((\S+ x \S+ x \S+ x \S+)\).*", model).group(0, 1, 2)
+    with open(path("capped.mlir"), "w") as file:
+        file.write(model.replace(line, f"\n%capped = model.tanh {scores} : ({kind}) -> {kind}"
+                                       + line.replace(scores, "%capped", 1)))
+    text = explainer.text(path("capped.mlir"))
+    expect(re.search(r"\nlayers\.self_attn\.weighted_values  .*\n  fusion  .*the scores are no product", text), f"no remark at the product: {text}")
 
 
 def check_errors(explainer, program, folder, path):
