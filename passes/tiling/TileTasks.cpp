@@ -168,6 +168,20 @@ static LogicalResult checkTile(Operation &op) {
                           << problem;
 }
 
+/// Gives each contribution an op of its own: one that CSE has left of equal
+/// ones would be added to the gradient of one parameter only. Biases whose
+/// linears are added have equal gradients.
+static void separateContributions(model::ProgramOp model) {
+  llvm::SmallPtrSet<Operation *, 8> taken;
+  model.walk([&](model::GradientOp op) {
+    auto sum = dyn_cast_or_null<OpResult>(op.getGradient());
+    if (!sum || taken.insert(sum.getOwner()).second)
+      return;
+    Operation *copy = OpBuilder(op).clone(*sum.getOwner());
+    op.getGradientMutable().assign(copy->getResult(sum.getResultNumber()));
+  });
+}
+
 LogicalResult tasks::tileOps(ArrayRef<Operation *> ops, Tiler &tiler) {
   unsigned stacks = 0;
   // While what comes before a stack computes, weights of its first layer come.
@@ -353,6 +367,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     if (*compute == "f64" && !model.getTraining())
       return model.emitOpError() << "cannot be tiled: parameters are f64, in "
                                     "which only training programs compute";
+    separateContributions(model);
     TileSizes sizes = {linearRows,     linearColumns, attentionRows,
                        attentionSplit, plainRows,     logitsBytes,
                        bucket,         gatheredLayers};
