@@ -36,8 +36,14 @@ parseFile(mlir::MLIRContext &context, const CompileOptions &options,
     return buffer.takeError();
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  if (!module)
-    return diagnostics.take(options.model + ": cannot be parsed");
+  if (!module) {
+    // An op that has a name in the file is known by it, and not by its line.
+    std::string what =
+        llvm::toString(diagnostics.take(options.model + ": cannot be parsed"));
+    if (!llvm::StringRef(what).starts_with(options.model + ":"))
+      what = options.model + ": " + what;
+    return createStringError(what);
+  }
   auto count = [](auto ops) { return std::distance(ops.begin(), ops.end()); };
   size_t models = count(module->getOps<model::ProgramOp>());
   size_t plans = count(module->getOps<event::ProgramOp>());
