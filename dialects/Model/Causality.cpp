@@ -14,8 +14,6 @@
 using namespace mlir;
 using namespace baton::model;
 
-static bool isZeroBehind(Value value);
-
 /// Whether elements at positions behind a row's own are minus infinity.
 static bool isMasked(Value value) {
   Operation *op = value.getDefiningOp();

@@ -74,17 +74,8 @@ static int compileCommand(int argc, char **argv) {
                "neither look for code among what was compiled before, in "
                "BATON_CACHE_DIR or ~/.cache/baton, nor keep it there");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &) {
-    std::printf("%s", app.help().c_str());
-    return 0;
-  } catch (const CLI::CallForVersion &) {
-    std::printf("batonc 0.1.0\n");
-    return 0;
-  } catch (const CLI::ParseError &error) {
-    return fail(parseProblem(app, error, "batonc"));
-  }
+  if (auto status = parse(app, argc, argv, "batonc"))
+    return *status;
 
   if (std::string error = flags.finish(options); !error.empty())
     return fail(error);

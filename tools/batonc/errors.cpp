@@ -34,18 +34,31 @@ static std::string nearestFlag(const CLI::App &app, llvm::StringRef given) {
   return nearest;
 }
 
-std::string tools::parseProblem(const CLI::App &app,
-                                const CLI::ParseError &error,
-                                const std::string &command) {
+static std::string problemOf(const CLI::App &app,
+                             const CLI::ParseError &error) {
   std::string text = error.what();
   for (llvm::StringRef unknown : app.remaining())
     if (unknown.consume_front("--"))
       if (std::string flag = nearestFlag(app, unknown.split('=').first);
-          !flag.empty()) {
-        text += "; did you mean " + flag + "?";
-        break;
-      }
-  return text + "; see " + command + " --help";
+          !flag.empty())
+        return text + "; did you mean " + flag + "?";
+  return text;
+}
+
+std::optional<int> tools::parse(CLI::App &app, int argc, char **argv,
+                                const std::string &command) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    std::printf("%s", app.help().c_str());
+    return 0;
+  } catch (const CLI::CallForVersion &version) {
+    std::printf("%s\n", version.what());
+    return 0;
+  } catch (const CLI::ParseError &error) {
+    return fail(problemOf(app, error) + "; see " + command + " --help");
+  }
+  return std::nullopt;
 }
 
 void tools::reportFatalErrors(const std::string &model) {

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
 #include <string>
 
 namespace baton::tools {
@@ -12,9 +13,10 @@ namespace baton::tools {
 /// Prints "error: " and the message as one line; returns the exit status.
 int fail(const std::string &message);
 
-/// What is wrong with a command line, the flag that was meant if one is near,
-/// and where to read more.
-std::string parseProblem(const CLI::App &app, const CLI::ParseError &error,
+/// Parses a command line. If there is nothing more to do, the exit status: help
+/// or the version was printed, or what is wrong, with the flag that was meant
+/// if one is near, and where to read more.
+std::optional<int> parse(CLI::App &app, int argc, char **argv,
                          const std::string &command);
 
 /// Says in one line what the libraries cannot go on from, such as numbers past

@@ -316,14 +316,8 @@ int tools::explainCommand(int argc, char **argv, const char *tool) {
   CompileFlags flags;
   flags.addTo(app);
   addFlags(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &) {
-    std::printf("%s", app.help().c_str());
-    return 0;
-  } catch (const CLI::ParseError &error) {
-    return fail(parseProblem(app, error, "batonc explain"));
-  }
+  if (auto status = parse(app, argc, argv, "batonc explain"))
+    return *status;
   if (std::string error = flags.finish(options.compile); !error.empty())
     return fail(error);
   if (std::string error = checkFlags(options); !error.empty())

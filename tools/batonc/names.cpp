@@ -39,7 +39,7 @@ static int64_t layersOf(mlir::Operation *op) {
   return 1;
 }
 
-/// Names without repetitions, those that say most first.
+/// Names without repetitions, in order.
 static std::vector<std::string>
 distinct(llvm::ArrayRef<llvm::StringRef> names) {
   std::vector<std::string> result;
@@ -126,14 +126,8 @@ int tools::namesCommand(int argc, char **argv, const char *tool) {
   flags.addTo(app);
   bool json = false;
   app.add_flag("--json", json, "print JSON");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &) {
-    std::printf("%s", app.help().c_str());
-    return 0;
-  } catch (const CLI::ParseError &error) {
-    return fail(parseProblem(app, error, "batonc names"));
-  }
+  if (auto status = parse(app, argc, argv, "batonc names"))
+    return *status;
   if (std::string error = flags.finish(options); !error.empty())
     return fail(error);
   reportFatalErrors(options.model);

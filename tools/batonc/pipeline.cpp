@@ -137,14 +137,8 @@ int tools::pipelineCommand(int argc, char **argv) {
       "batonc pipeline"};
   Options options;
   addFlags(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &) {
-    std::printf("%s", app.help().c_str());
-    return 0;
-  } catch (const CLI::ParseError &error) {
-    return fail(parseProblem(app, error, "batonc pipeline"));
-  }
+  if (auto status = parse(app, argc, argv, "batonc pipeline"))
+    return *status;
   std::string error;
   std::optional<Schedule> schedule = makeSchedule(
       options.schedule, options.stages, options.microbatches, error);
