@@ -151,7 +151,9 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.bucket = target.bucketBytes;
   tiles.gatheredLayers = options.gatheredLayers;
   manager.addPass(tasks::createTileTasks(tiles));
-  manager.addPass(tasks::createScheduleStatic());
+  tasks::ScheduleStaticOptions deal;
+  deal.fewTasks = target.fewTasks;
+  manager.addPass(tasks::createScheduleStatic(deal));
   if (options.stage == Stage::phases)
     return;
   manager.addPass(schedule.createPass("plan", program));

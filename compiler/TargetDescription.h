@@ -30,6 +30,9 @@ struct TargetDescription {
   /// Whether a norm is computed again by each linear that reads it, instead of
   /// by tasks of its own. Optional in the file.
   int64_t recomputeNorms = 1;
+  /// Phases of at most so many tasks have far fewer than there are workers.
+  /// Optional in the file: 0 where workers may be few.
+  int64_t fewTasks = 0;
   /// Of a block on a device: its threads, the bytes of shared memory that it
   /// may have, and the stages of the ring of weights. Optional in the file.
   int64_t threads = 256, sharedBytes = 1, ringStages = 1;

@@ -157,7 +157,9 @@ static void printSequences(llvm::raw_ostream &stream, StringRef prefix,
          "do meanwhile.",
          "phases",
          {},
-         "distribute %phases \"by_work\""},
+         "distribute %phases \"by_work\"" +
+             (target.fewTasks ? " few_tasks " + std::to_string(target.fewTasks)
+                              : std::string())},
         "plan");
   stream << "    transform.baton.events %phases \"per_tile\"\n"
             "    transform.baton.prefetch %phases 4096 optional\n"

@@ -566,6 +566,8 @@ void DistributeOp::getEffects(
 }
 
 LogicalResult DistributeOp::verify() {
+  if (getFewTasks() && getMap() != "by_work")
+    return emitOpError() << "has few_tasks, which only by_work takes";
   if (getMap() == "by_work" || event::symbolizeDistribution(getMap()))
     return success();
   return emitOpError() << "'" << getMap()
@@ -580,10 +582,11 @@ DiagnosedSilenceableFailure DistributeOp::apply(TransformRewriter &,
   if (auto failure = payload(*this, state, getPhases(), phases);
       !failure.succeeded())
     return failure;
-  for (event::PhaseOp phase : phases)
-    phase.setDistribution(getMap() == "by_work"
-                              ? tasks::distributionByWork(phase)
-                              : *event::symbolizeDistribution(getMap()));
+  if (getMap() == "by_work")
+    tasks::dealOutByWork(phases, getFewTasks().value_or(0));
+  else
+    for (event::PhaseOp phase : phases)
+      phase.setDistribution(*event::symbolizeDistribution(getMap()));
   return DiagnosedSilenceableFailure::success();
 }
 

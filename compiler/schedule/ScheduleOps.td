@@ -158,13 +158,18 @@ def Schedule_DistributeOp : Schedule_Op<"distribute"> {
     `blocked` gives each worker a run of neighbouring tiles with an equal share
     of the rows, `cyclic` deals them
     out in turn, `by_work` is cyclic where tiles differ in work and blocked
-    elsewhere.
+    elsewhere. With `few_tasks`, phases of at most so many tasks that follow one
+    another, none of which touches what the one before writes, are `blocked` and
+    `cyclic` by turns. So the last worker has the only task of one phase and the
+    first that of the next, and they run side by side.
 
     **Constraints:**
     - `map` is one of the three
+    - only `by_work` has `few_tasks`
   }];
-  let arguments = (ins Transform_AnyOpType:$phases, StrAttr:$map);
-  let assemblyFormat = "$phases $map attr-dict";
+  let arguments = (ins Transform_AnyOpType:$phases, StrAttr:$map,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$few_tasks);
+  let assemblyFormat = "$phases $map (`few_tasks` $few_tasks^)? attr-dict";
   let hasVerifier = 1;
 }
 

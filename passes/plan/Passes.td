@@ -28,6 +28,9 @@ def ScheduleStatic : Pass<"schedule-static", "::mlir::ModuleOp"> {
     Sets every phase's distribution. Order is by rank, so no list of tasks is
     stored; a program that has an `event.schedule` keeps it.
   }];
+  let options = [
+    Option<"fewTasks", "few-tasks", "int64_t", "0", "As of transform.baton.distribute">,
+  ];
 }
 
 def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {

@@ -10,6 +10,20 @@ using namespace baton::event;
 using llvm::createStringError;
 using llvm::Expected;
 
+//===----------------------------------------------------------------------===//
+// Dealt out
+//===----------------------------------------------------------------------===//
+
+// Tiles of equal work are dealt out in blocks: a worker's tiles lie side by
+// side, and share what they read. Where work grows with a coordinate, as the
+// part of the past that an attention tile reads does, blocks would leave the
+// last workers with most of it, and tiles are dealt out in turn.
+//
+// Both deals have a worker that gets the first task, or the last one, of any
+// phase: with one task each, phases that could run side by side would be one
+// worker's. Where workers are known to be more, such phases get the two deals
+// by turns.
+
 /// True when tiles of the phase read boxes of different sizes, the cut at a
 /// buffer's end aside.
 static bool isUneven(PhaseOp phase) {
@@ -30,8 +44,46 @@ static bool isUneven(PhaseOp phase) {
   });
 }
 
-Distribution tasks::distributionByWork(PhaseOp phase) {
+static Distribution distributionByWork(PhaseOp phase) {
   return isUneven(phase) ? Distribution::cyclic : Distribution::blocked;
+}
+
+/// Whether a phase that calls bodies has at most `most` tasks, in any step. In
+/// others ranks may meet, in an order that follows from their workers.
+static bool hasFewTasks(PhaseOp phase, int64_t most) {
+  int64_t tasks = 1;
+  for (int64_t extent : phase.getCapacity())
+    if (llvm::MulOverflow(tasks, extent, tasks))
+      return false;
+  return tasks <= most &&
+         llvm::all_of(phase.getBody().front(),
+                      [](Operation &op) { return isa<CallOp>(op); });
+}
+
+/// Whether one of two phases writes what the other reads or writes.
+static bool areInOrder(PhaseOp one, PhaseOp other) {
+  return llvm::any_of(one.getAccessAttrs(), [&](AccessAttr access) {
+    return llvm::any_of(other.getAccessAttrs(), [&](AccessAttr another) {
+      return access.getBuffer() == another.getBuffer() &&
+             (access.getWrite() || another.getWrite());
+    });
+  });
+}
+
+static Distribution otherThan(Distribution deal) {
+  return deal == Distribution::cyclic ? Distribution::blocked
+                                      : Distribution::cyclic;
+}
+
+void tasks::dealOutByWork(llvm::ArrayRef<PhaseOp> phases, int64_t fewTasks) {
+  PhaseOp before;
+  for (PhaseOp phase : phases) {
+    phase.setDistribution(distributionByWork(phase));
+    const bool isSmall = hasFewTasks(phase, fewTasks);
+    if (isSmall && before && !areInOrder(before, phase))
+      phase.setDistribution(otherThan(before.getDistribution()));
+    before = isSmall ? phase : PhaseOp();
+  }
 }
 
 //===----------------------------------------------------------------------===//

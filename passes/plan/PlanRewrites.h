@@ -20,9 +20,10 @@ namespace baton::tasks {
 /// outlives the program.
 void stateWriters(event::ProgramOp program);
 
-/// How schedule-static deals out a phase's tiles: in turn where their work
-/// grows with a coordinate, else in blocks.
-event::Distribution distributionByWork(event::PhaseOp phase);
+/// Decides which worker runs which tile of phases: in turn where their work
+/// grows with a coordinate, else in blocks; and the two by turns where
+/// neighbours of at most `fewTasks` tasks each do not depend on one another.
+void dealOutByWork(llvm::ArrayRef<event::PhaseOp> phases, int64_t fewTasks);
 
 /// Cuts a phase in two along one coordinate, before tile `at`: the earlier
 /// tiles become a phase of their own in front of the others. The extent along

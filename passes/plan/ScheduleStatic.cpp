@@ -1,9 +1,6 @@
 //===- ScheduleStatic.cpp - which worker runs which tile -----------------===//
 //
-// Tiles of equal work are dealt out in blocks: a worker's tiles lie side by
-// side, and share what they read. Where work grows with a coordinate, as the
-// part of the past that an attention tile reads does, blocks would leave the
-// last workers with most of it, and tiles are dealt out in turn.
+// For each phase by itself, and for neighbours together where tasks are few.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +22,11 @@ namespace {
 
 struct ScheduleStatic
     : public baton::tasks::impl::ScheduleStaticBase<ScheduleStatic> {
+  using ScheduleStaticBase::ScheduleStaticBase;
+
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>())
-      for (PhaseOp phase : phasesOf(program))
-        phase.setDistribution(baton::tasks::distributionByWork(phase));
+      baton::tasks::dealOutByWork(phasesOf(program), fewTasks);
   }
 };
 

@@ -68,6 +68,17 @@ module attributes {transform.with_named_sequence} {
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
     %x = transform.baton.match in %program optional
+    // expected-error @below {{has few_tasks, which only by_work takes}}
+    transform.baton.distribute %x "cyclic" few_tasks 8
+    transform.yield
+  }
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match in %program optional
     // expected-error @below {{'per_row' is no granularity: there is per_tile, per_phase}}
     transform.baton.events %x "per_row"
     transform.yield
