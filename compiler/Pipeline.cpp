@@ -48,13 +48,17 @@ static bool splitsBackward(const CompileOptions &options) {
 }
 
 void compiler::addTrainingPasses(mlir::PassManager &manager,
-                                 const CompileOptions &options) {
+                                 const CompileOptions &options,
+                                 const schedule::Schedule &schedule) {
   // On any mesh, so that parameters are the same on all: what a seed draws,
   // what an optimizer keeps, and what Muon takes for one matrix.
   manager.addPass(sharding::createSplitLinears());
   manager.addPass(mlir::createCanonicalizerPass());
   manager.addPass(mlir::createCSEPass());
-  if (!options.disabledPasses.count("attention-fusion"))
+  if (schedule.isGiven("model"))
+    manager.addPass(
+        schedule.createPass("model", /*program=*/0, /*trains=*/true));
+  else if (!options.disabledPasses.count("attention-fusion"))
     manager.addPass(fusion::createAttentionFusion());
   if (options.shardsBottlenecks)
     manager.addPass(fusion::createDeferNorms());

@@ -26,9 +26,10 @@ void addModelPasses(mlir::PassManager &manager,
                     const schedule::Schedule &schedule, size_t program);
 
 /// The same for a program that trains: its loss, the gradients, and what is
-/// kept for them.
+/// kept for them. Of the schedule what somebody gave for the model.
 void addTrainingPasses(mlir::PassManager &manager,
-                       const CompileOptions &options);
+                       const CompileOptions &options,
+                       const schedule::Schedule &schedule);
 
 /// Finds where every value lies over the axes of a mesh, which the module has,
 /// cuts the step into stages, where there are some, and makes the program that

@@ -261,7 +261,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (primitive)
       addImportPasses(manager);
     else if (plan.tiled && options.training)
-      addTrainingPasses(manager, options);
+      addTrainingPasses(manager, options, *schedule);
     else if (plan.tiled && options.stage != Stage::dist)
       addModelPasses(manager, *schedule, i);
     else if (!plan.tiled)

@@ -277,8 +277,8 @@ struct ApplySchedule
     : public PassWrapper<ApplySchedule, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApplySchedule)
 
-  explicit ApplySchedule(transform::NamedSequenceOp sequence)
-      : sequence(sequence) {}
+  ApplySchedule(transform::NamedSequenceOp sequence, bool trains)
+      : sequence(sequence), trains(trains) {}
 
   StringRef getArgument() const override { return "apply-schedule"; }
   StringRef getDescription() const override {
@@ -288,22 +288,32 @@ struct ApplySchedule
   void runOnOperation() override {
     // Handles of ops that are gone are then errors, and nothing worse.
     auto options = transform::TransformOptions().enableExpensiveChecks(true);
+    if (trains)
+      getOperation()->setAttr(schedule::kTrainsAttribute,
+                              UnitAttr::get(&getContext()));
     if (failed(transform::applyTransformNamedSequence(getOperation(), sequence,
                                                       ModuleOp(), options)) ||
         failed(verify(getOperation())))
       signalPassFailure();
+    getOperation()->removeAttr(schedule::kTrainsAttribute);
   }
 
   transform::NamedSequenceOp sequence;
+  bool trains;
 };
 } // namespace
 
 std::unique_ptr<Pass> schedule::Schedule::createPass(StringRef kind,
-                                                     size_t program) const {
+                                                     size_t program,
+                                                     bool trains) const {
   std::string sequence = (sequencePrefix(program) + kind).str();
   transform::NamedSequenceOp op;
   if (given)
     op = sequenceOf(*given, sequence);
-  return std::make_unique<ApplySchedule>(op ? op
-                                            : sequenceOf(*usual, sequence));
+  return std::make_unique<ApplySchedule>(op ? op : sequenceOf(*usual, sequence),
+                                         trains);
+}
+
+bool schedule::Schedule::isGiven(StringRef sequence) const {
+  return given && sequenceOf(*given, sequence);
 }

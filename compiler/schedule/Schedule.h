@@ -25,6 +25,9 @@
 
 namespace baton::schedule {
 
+/// Attribute of a module whose program is going to be differentiated.
+constexpr llvm::StringLiteral kTrainsAttribute = "schedule.trains";
+
 /// The passes of which the default schedule has a part each.
 const std::set<std::string> &optionalParts();
 
@@ -50,9 +53,13 @@ public:
                                          llvm::StringRef name);
 
   /// A pass that runs a sequence, "model" or "plan", of one of an executable's
-  /// programs on a module. The schedule outlives it.
+  /// programs on a module, which `trains` or decodes. The schedule outlives it.
   std::unique_ptr<mlir::Pass> createPass(llvm::StringRef sequence,
-                                         size_t program = 0) const;
+                                         size_t program = 0,
+                                         bool trains = false) const;
+
+  /// Whether somebody gave a schedule that has this sequence.
+  bool isGiven(llvm::StringRef sequence) const;
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> usual, given;

@@ -137,6 +137,17 @@ static DiagnosedSilenceableFailure conclude(TransformOpInterface transform,
   return DiagnosedSilenceableFailure::success();
 }
 
+/// Why an op stays as it is in a program that trains: what such rewrites make
+/// has no adjoint.
+static std::optional<fusion::Outcome> refuseIfTrains(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  if (!module->hasAttr(schedule::kTrainsAttribute))
+    return std::nullopt;
+  return fusion::Outcome{false, op,
+                         "stays apart in training: gradients go through it "
+                         "and what it reads one by one"};
+}
+
 /// Ops read the payload, and only set attributes of it.
 static void
 annotateEffects(Operation *op,
@@ -294,6 +305,11 @@ DiagnosedSilenceableFailure FuseOp::apply(TransformRewriter &rewriter,
   TiledOps tiled(ops);
   SmallVector<fusion::Outcome> outcomes;
   for (Operation *op : ops) {
+    if (isa<model::MulOp, model::ActivateOp, model::AddOp>(op))
+      if (auto refused = refuseIfTrains(op)) {
+        outcomes.push_back(*refused);
+        continue;
+      }
     if (auto softmax = dyn_cast<model::SoftmaxOp>(op))
       outcomes.push_back(fusion::fuseAttention(rewriter, softmax));
     else if (auto gate = dyn_cast<model::GateOp>(op))
@@ -328,8 +344,13 @@ DiagnosedSilenceableFailure GroupOp::apply(TransformRewriter &rewriter,
       !failure.succeeded())
     return failure;
   TiledOps tiled(SmallVector<Operation *>(linears.begin(), linears.end()));
-  return conclude(*this, fusion::groupLinears(rewriter, linears), getOptional(),
-                  tiled, results);
+  SmallVector<fusion::Outcome> outcomes;
+  for (model::LinearOp linear : linears)
+    if (auto refused = refuseIfTrains(linear))
+      outcomes.push_back(*refused);
+  if (outcomes.empty())
+    outcomes = fusion::groupLinears(rewriter, linears);
+  return conclude(*this, outcomes, getOptional(), tiled, results);
 }
 
 void RecomputeOp::getEffects(
@@ -348,7 +369,9 @@ DiagnosedSilenceableFailure RecomputeOp::apply(TransformRewriter &rewriter,
       return emitDefiniteFailure()
              << "takes model.rms_norm and model.layer_norm, not "
              << describe(norm);
-    outcomes.push_back(fusion::recomputeNorm(rewriter, norm));
+    auto refused = refuseIfTrains(norm);
+    outcomes.push_back(refused ? *refused
+                               : fusion::recomputeNorm(rewriter, norm));
   }
   return conclude(*this, outcomes, getOptional(), tiled, results);
 }
@@ -413,49 +436,95 @@ static DiagnosedSilenceableFailure replaceCluster(ReplaceOp transform,
   SmallVector<Location> locations;
   Operation *last = ops.back();
   for (Operation *op : ops) {
-    if (op->getNumResults() != 1 || !isMemoryEffectFree(op) ||
-        isa<model::KvAppendOp>(op))
+    const bool isState = isa<model::KvAppendOp>(op);
+    if (op->getNumResults() != 1 || (!isMemoryEffectFree(op) && !isState))
       return transform.emitDefiniteFailure()
              << describe(op) << " cannot be part of a body";
     locations.push_back(op->getLoc());
     for (Value operand : op->getOperands())
       if (!cluster.contains(operand.getDefiningOp()))
         inputs.insert(operand);
-    for (Operation *user : op->getUsers())
+    for (Operation *user : op->getUsers()) {
       if (!cluster.contains(user))
         outputs.insert(op->getResult(0));
+      else if (isState)
+        return transform.emitDefiniteFailure()
+               << describe(user) << " reads the state of " << describe(op)
+               << ", which the same body writes: tasks would read what others "
+                  "have not written";
+    }
   }
-  if (outputs.size() != 1)
+  if (outputs.empty())
+    return transform.emitDefiniteFailure()
+           << "nobody reads what the ops from " << describe(ops.front())
+           << " to " << describe(last) << " make";
+  auto body = SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(
+      transform, transform.getBodyAttr());
+  if (body.getStatedArguments().size() != inputs.size() + outputs.size())
     return transform.emitDefiniteFailure()
            << "the ops from " << describe(ops.front()) << " to "
-           << describe(last) << " make " << outputs.size()
-           << " values that others read, a body makes one";
-  // It stands where the last op stood: nothing may need the value before.
-  for (Operation *user : outputs.front().getUsers())
-    if (!cluster.contains(user) && user->getBlock() == last->getBlock() &&
-        user->isBeforeInBlock(last))
-      return transform.emitDefiniteFailure()
-             << describe(user) << " stands between ops of one body and reads "
-             << "what it makes";
-  Value output = outputs.front();
+           << describe(last) << " read " << inputs.size()
+           << " values that others make, and make " << outputs.size()
+           << " that others read; " << transform.getBodyAttr() << " takes "
+           << body.getStatedArguments().size() << " arguments";
+  // It stands where the last op stood: nothing may need the values before.
+  SmallVector<Type> types;
+  SmallVector<Attribute> states;
+  Builder builder(transform.getContext());
+  for (Value output : outputs) {
+    for (Operation *user : output.getUsers())
+      if (!cluster.contains(user) && user->getBlock() == last->getBlock() &&
+          user->isBeforeInBlock(last))
+        return transform.emitDefiniteFailure()
+               << describe(user) << " stands between ops of one body and "
+               << "reads what it makes";
+    types.push_back(output.getType());
+    auto append = output.getDefiningOp<model::KvAppendOp>();
+    states.push_back(
+        builder.getStringAttr(append ? append.getState() : StringRef()));
+  }
+  const bool hasStates = llvm::any_of(
+      states, [](Attribute state) { return !cast<StringAttr>(state).empty(); });
   rewriter.setInsertionPoint(last);
   // The name of the value that remains comes first.
-  locations.insert(locations.begin(), output.getLoc());
+  locations.insert(locations.begin(), outputs.front().getLoc());
   custom = rewriter.create<model::CustomOp>(
-      FusedLoc::get(last->getContext(), locations), output.getType(),
-      transform.getBodyAttr(), inputs.getArrayRef());
-  rewriter.replaceAllUsesExcept(output, custom->getResult(0), custom);
+      FusedLoc::get(last->getContext(), locations), types,
+      transform.getBodyAttr(), inputs.getArrayRef(),
+      hasStates ? builder.getArrayAttr(states) : ArrayAttr());
+  for (auto [output, result] : llvm::zip(outputs, custom->getResults()))
+    rewriter.replaceAllUsesExcept(output, result, custom);
   for (Operation *op : llvm::reverse(ops))
     rewriter.eraseOp(op);
   return DiagnosedSilenceableFailure::success();
 }
 
+/// Copies a body of the schedule, and those that are its adjoints, to a module
+/// that does not have them.
+static LogicalResult copyBody(Operation *schedule, FlatSymbolRefAttr name,
+                              ModuleOp module, RewriterBase &rewriter) {
+  if (module.lookupSymbol(name))
+    return success();
+  auto body =
+      SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(schedule, name);
+  if (!body)
+    return failure();
+  rewriter.setInsertionPointToStart(module.getBody());
+  rewriter.clone(*body);
+  for (auto adjoint :
+       {body.getAdjointInputsAttr(), body.getAdjointWeightsAttr()})
+    if (adjoint && failed(copyBody(schedule, adjoint, module, rewriter)))
+      return body.emitOpError() << "names " << adjoint
+                                << " as an adjoint, and the schedule has no "
+                                   "event.body of that name";
+  return success();
+}
+
 DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
                                              TransformResults &results,
                                              TransformState &state) {
-  auto body = SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(
-      getOperation(), getBodyAttr());
-  if (!body)
+  if (!SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(getOperation(),
+                                                           getBodyAttr()))
     return emitDefiniteFailure()
            << "there is no event.body " << getBodyAttr() << " in the schedule";
   llvm::MapVector<Block *, SmallVector<Operation *>> byBlock;
@@ -480,10 +549,8 @@ DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
         << "is computed by the body " << getBodyAttr()
         << ", as the schedule says";
     made.push_back(custom);
-    if (!module.lookupSymbol(getBodyAttr())) {
-      rewriter.setInsertionPointToStart(module.getBody());
-      rewriter.clone(*body);
-    }
+    if (failed(copyBody(*this, getBodyAttr(), module, rewriter)))
+      return DiagnosedSilenceableFailure::definiteFailure();
   }
   if (auto failure = tiled.expectAll(*this); !failure.succeeded())
     return failure;

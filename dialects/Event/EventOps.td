@@ -642,6 +642,10 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
     A call of it passes for each argument what a memref holds: the pointer
     twice, 0, the sizes, the strides.
 
+    `adjoint_inputs` and `adjoint_weights` name bodies of the module that take
+    gradients of what this one makes to what it reads (`model.custom` says in
+    which order).
+
     **Constraints:**
     - `grid` has the symbols rows, past, outputs and no dimensions, at least one result
     - there are at least two accesses, one of which writes, and as many arguments as names of them
@@ -649,7 +653,9 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
     - the access's maps have the grid's coordinates
     - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, no atomics and no scalable vectors, allocates nothing but on the stack, and writes to no argument that no access writes
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, AffineMapAttr:$grid, ArrayAttr:$accesses);
+  let arguments = (ins SymbolNameAttr:$sym_name, AffineMapAttr:$grid, ArrayAttr:$accesses,
+                       OptionalAttr<FlatSymbolRefAttr>:$adjoint_inputs,
+                       OptionalAttr<FlatSymbolRefAttr>:$adjoint_weights);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `grid` custom<BareMap>($grid) `accesses` $accesses attr-dict-with-keyword $body

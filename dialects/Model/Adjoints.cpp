@@ -376,3 +376,56 @@ void BroadcastOp::differentiateInputs(Adjoint &adjoint) {
                     : create<JoinOp>(adjoint, type, parts, axis).getResult();
   adjoint.add(getX(), isTurned ? turned(adjoint, whole, /*back=*/true) : whole);
 }
+
+//===----------------------------------------------------------------------===//
+// Bodies of the user's
+//===----------------------------------------------------------------------===//
+
+bool CustomOp::hasGradient(Value operand) {
+  return isa<FloatType>(typeOf(operand).getElementType()) &&
+         !isa_and_nonnull<ParameterOp, RopeTableOp>(operand.getDefiningOp());
+}
+
+/// The values that a body of an adjoint makes, of these operands' types.
+static ResultRange callAdjoint(CustomOp op, StringRef attribute,
+                               ArrayRef<Value> operands, Adjoint &adjoint) {
+  SmallVector<Value> inputs;
+  for (Value operand : op.getInputs())
+    inputs.push_back(adjoint.value(operand));
+  for (Value result : op.getResults())
+    inputs.push_back(adjoint.gradient(result));
+  SmallVector<Type> types;
+  for (Value operand : operands)
+    types.push_back(gradientType(operand));
+  Operation *body = SymbolTable::lookupNearestSymbolFrom(op, op.getBodyAttr());
+  return create<CustomOp>(adjoint, types,
+                          body->getAttrOfType<FlatSymbolRefAttr>(attribute),
+                          inputs, ArrayAttr())
+      .getResults();
+}
+
+void CustomOp::differentiateInputs(Adjoint &adjoint) {
+  SmallVector<Value> operands;
+  for (Value operand : getInputs())
+    if (hasGradient(operand))
+      operands.push_back(operand);
+  if (operands.empty())
+    return;
+  for (auto [operand, gradient] :
+       llvm::zip(operands,
+                 callAdjoint(*this, kInputAdjointAttribute, operands, adjoint)))
+    adjoint.add(operand, gradient);
+}
+
+void CustomOp::differentiateParameters(Adjoint &adjoint) {
+  SmallVector<Value> parameters;
+  for (Value operand : getInputs())
+    if (operand.getDefiningOp<ParameterOp>())
+      parameters.push_back(operand);
+  if (parameters.empty())
+    return;
+  for (auto [parameter, gradient] :
+       llvm::zip(parameters, callAdjoint(*this, kWeightAdjointAttribute,
+                                         parameters, adjoint)))
+    contribute(adjoint, parameter, gradient);
+}

@@ -73,6 +73,11 @@ protected:
 
 namespace baton::model {
 
+/// Attributes of an event.body: the bodies that are its adjoint for inputs, and
+/// for weights.
+constexpr llvm::StringLiteral kInputAdjointAttribute = "adjoint_inputs";
+constexpr llvm::StringLiteral kWeightAdjointAttribute = "adjoint_weights";
+
 /// Parts of the maps of hyper-connections, and how many numbers all have.
 int64_t countParts(Mixing mixing);
 int64_t countMaps(int64_t streams, Mixing mixing);

@@ -23,6 +23,18 @@ StringRef ActivateOp::getBody() {
              : stringifyActivation(getActivation());
 }
 
+StringRef CustomOp::getState(unsigned result) {
+  return getStates() ? cast<StringAttr>((*getStates())[result]).getValue()
+                     : StringRef();
+}
+
+void CustomOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  for (unsigned i = 0; i < getNumResults(); ++i)
+    if (!getState(i).empty())
+      effects.emplace_back(MemoryEffects::Write::get());
+}
+
 SmallVector<Attribute> ScaleOp::getBodyNumbers() { return {getFactorAttr()}; }
 
 SmallVector<Attribute> ActivateGradientOp::getBodyNumbers() {

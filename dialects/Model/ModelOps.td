@@ -555,21 +555,40 @@ def Model_GateOp : Model_PlainOp<"gate", [Pure, Model_Adjoint]> {
   let hasVerifier = 1;
 }
 
-def Model_CustomOp : Model_Op<"custom", [Pure]> {
-  let summary = "a value that a body of the user's computes";
+def Model_CustomOp : Model_Op<"custom", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, AlwaysSpeculatable, Model_ParameterAdjoint]> {
+  let summary = "values that a body of the user's computes";
   let description = [{
     `body` names an `event.body` of the module, which states the grid of tasks,
-    what of the operands and of the result a task touches, and the code. The
-    operands come first in its list, the result last.
+    what of the operands and of the results a task touches, and the code. The
+    operands come first in its list, then the results.
+
+    With `states` there is a name for each result. One that is not empty is a
+    state, as of `model.kv_append`: the body writes the positions from `past`
+    on, and the result is all of the state. Others are empty.
+
+    Its adjoints are bodies that the body names: `adjoint_inputs` takes the
+    operands and the gradients of the results, in this order, and makes the
+    gradients of the operands that have one. Those are floating-point numbers,
+    no parameters and no table of rotary positions. `adjoint_weights` takes the
+    same and makes the gradients of the parameters among the operands, of the
+    parameters' shapes.
 
     **Constraints:**
-    - there is at least one operand
-    - the result has exactly one dimension of rows or outputs
+    - there is at least one operand, and one result
+    - a result has at most one dimension of rows or outputs
+    - there are as many states as results, and a state is `kv x heads x dim x f32`
   }];
-  let arguments = (ins FlatSymbolRefAttr:$body, Variadic<Model_TensorType>:$inputs);
-  let results = (outs Model_TensorType:$result);
-  let assemblyFormat = "$body `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let arguments = (ins FlatSymbolRefAttr:$body, Variadic<Model_TensorType>:$inputs,
+                       OptionalAttr<StrArrayAttr>:$states);
+  let results = (outs Variadic<Model_TensorType>:$results);
+  let assemblyFormat = "$body `(` $inputs `)` (`states` $states^)? attr-dict `:` functional-type($inputs, $results)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The state that a result is; empty if it is none.
+    ::llvm::StringRef getState(unsigned result);
+    /// Whether an operand has a gradient of its own.
+    static bool hasGradient(::mlir::Value operand);
+  }];
 }
 
 def Model_MatmulOp : Model_PlainOp<"matmul", [Pure, Model_ProductAdjoint]> {

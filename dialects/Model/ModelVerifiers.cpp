@@ -45,16 +45,24 @@ LogicalResult ProgramOp::verify() {
 
 LogicalResult ProgramOp::verifyRegions() {
   llvm::StringSet<> states;
-  WalkResult result = walk([&](KvAppendOp append) {
-    if (getTraining()) {
-      append.emitOpError() << "appends to a state, which training has none of";
-      return WalkResult::interrupt();
-    }
-    if (states.insert(append.getState()).second)
-      return WalkResult::advance();
-    append.emitOpError() << "appends to state '" << append.getState()
-                         << "', which another op appends to already";
-    return WalkResult::interrupt();
+  auto append = [&](Operation *op, StringRef state) -> LogicalResult {
+    if (getTraining())
+      return op->emitOpError()
+             << "appends to a state, which training has none of";
+    if (states.insert(state).second)
+      return success();
+    return op->emitOpError() << "appends to state '" << state
+                             << "', which another op appends to already";
+  };
+  WalkResult result = walk([&](Operation *op) {
+    if (auto kv = dyn_cast<KvAppendOp>(op))
+      return WalkResult(append(op, kv.getState()));
+    if (auto custom = dyn_cast<CustomOp>(op))
+      for (unsigned i = 0; i < custom.getNumResults(); ++i)
+        if (StringRef state = custom.getState(i); !state.empty())
+          if (failed(append(op, state)))
+            return WalkResult::interrupt();
+    return WalkResult::advance();
   });
   if (result.wasInterrupted())
     return failure();
@@ -597,11 +605,27 @@ LogicalResult BroadcastOp::verify() {
 LogicalResult CustomOp::verify() {
   if (getInputs().empty())
     return emitOpError() << "has no operands";
-  unsigned rows = 0;
-  for (int64_t dimension : cast<StepTensorType>(getType()).getShape())
-    rows += dimension == kRows || dimension == kOutputs;
-  if (rows != 1)
-    return emitOpError() << "makes " << getType() << ", expected one dimension "
-                         << "of rows or outputs";
+  if (getResults().empty())
+    return emitOpError() << "has no results";
+  if (getStates() && getStates()->size() != getNumResults())
+    return emitOpError() << "names " << getStates()->size() << " states for "
+                         << getNumResults() << " results";
+  for (OpResult result : getResults()) {
+    StepTensorType type = typeOf(result);
+    ArrayRef<int64_t> shape = type.getShape();
+    if (!getState(result.getResultNumber()).empty()) {
+      if (shape.size() != 3 || shape[0] != kKv || isSymbol(shape[1]) ||
+          isSymbol(shape[2]) || !type.getElementType().isF32())
+        return emitOpError() << "makes a state of " << type
+                             << ", expected kv x heads x dim x f32";
+      continue;
+    }
+    if (llvm::count_if(shape, [](int64_t dimension) {
+          return dimension == kRows || dimension == kOutputs;
+        }) > 1)
+      return emitOpError() << "makes " << type
+                           << ", expected at most one dimension of rows or "
+                              "outputs";
+  }
   return success();
 }

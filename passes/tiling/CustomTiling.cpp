@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/tiling/TilingPieces.h"
+#include "passes/tiling/Training.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -125,26 +126,68 @@ static LogicalResult passParameter(model::CustomOp op, const Argument &argument,
   return success();
 }
 
+/// Where a result is: of a state the positions that the step adds, behind
+/// which the body counts; else all of it.
+static View placeOf(model::CustomOp op, OpResult result,
+                    const std::string &name, Tiler &tiler) {
+  StringRef state = op.getState(result.getResultNumber());
+  if (state.empty()) {
+    unsigned number = result.getResultNumber();
+    return tiler.bufferFor(
+        result, number
+                    ? tiler.plan.uniqueName(name + "." + std::to_string(number))
+                    : name);
+  }
+  model::StackOp stack = tiler.stack;
+  View whole = tiler.plan.state(
+      tiler.plan.uniqueName(state), model::typeOf(result),
+      stack ? static_cast<int64_t>(stack.getRepeat()) : 1, /*interleave=*/1,
+      /*columns=*/1, op.getLoc());
+  tiler.views[result] = whole;
+  View rows = whole;
+  SmallVector<int64_t> shape(whole.type.getShape());
+  shape[0] = model::kRows;
+  rows.type = whole.type.withShape(shape);
+  SmallVector<AffineExpr> index;
+  for (unsigned d = 0; d < shape.size(); ++d)
+    index.push_back(getAffineDimExpr(d, op.getContext()));
+  index[0] = index[0] + getAffineSymbolExpr(1, op.getContext());
+  rows.map = AffineMap::get(shape.size(), event::kStepSymbols,
+                            whole.indexOf(index), op.getContext());
+  return rows;
+}
+
+static LogicalResult expectAccesses(model::CustomOp op, event::BodyOp body) {
+  size_t inputs = op.getInputs().size(), results = op.getNumResults();
+  if (body.getAccesses().size() != inputs + results)
+    return op.emitOpError()
+           << "has " << inputs << " operands and "
+           << (results == 1 ? "a result" : std::to_string(results) + " results")
+           << ", " << op.getBodyAttr() << " takes " << body.getAccesses().size()
+           << " arguments";
+  for (auto [i, access] : llvm::enumerate(body.getAccessAttrs()))
+    if (access.getWrite() != (i >= inputs))
+      return op.emitOpError()
+             << op.getBodyAttr() << " states to "
+             << (access.getWrite() ? "write " : "read ") << access.getBuffer()
+             << ": of a model's op it writes the "
+             << (results == 1 ? "result, which comes" : "results, which come")
+             << " last, and reads the others";
+  return success();
+}
+
 LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
   auto module = op->getParentOfType<ModuleOp>();
   auto body = module.lookupSymbol<event::BodyOp>(op.getBodyAttr());
   if (!body)
     return op.emitOpError() << "names " << op.getBodyAttr()
                             << ", and there is no event.body of that name";
-  if (body.getAccesses().size() != op.getInputs().size() + 1)
-    return op.emitOpError()
-           << "has " << op.getInputs().size() << " operands and a result, "
-           << op.getBodyAttr() << " takes " << body.getAccesses().size()
-           << " arguments";
-  for (auto [i, access] : llvm::enumerate(body.getAccessAttrs()))
-    if (access.getWrite() != (i == op.getInputs().size()))
-      return op.emitOpError()
-             << op.getBodyAttr() << " states to "
-             << (access.getWrite() ? "write " : "read ") << access.getBuffer()
-             << ": of a model's op it writes the result, which comes last, and "
-                "reads the others";
+  if (failed(expectAccesses(op, body)))
+    return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
-  View out = tiler.resultFor(op, name);
+  SmallVector<View> places;
+  for (OpResult result : op.getResults())
+    places.push_back(placeOf(op, result, name, tiler));
   SmallVector<int64_t> capacity =
       capacityOf(body.getGrid(), tiler.plan.program);
   if (llvm::any_of(capacity, [](int64_t most) { return most < 1; }))
@@ -154,11 +197,16 @@ LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
                                         body.getGrid().getResults(), capacity);
   SmallVector<Attribute> operands;
   Block &block = body.getBody().front();
+  size_t inputs = op.getInputs().size();
   for (auto [i, access] : llvm::enumerate(body.getAccessAttrs())) {
     Argument argument{unsigned(i), access,
                       cast<MemRefType>(block.getArgument(i).getType())};
-    bool result = i == op.getInputs().size();
-    View view = result ? out : tiler.viewOf(op.getInputs()[i]);
+    View view =
+        i < inputs ? tiler.viewOf(op.getInputs()[i]) : places[i - inputs];
+    // What trains is a buffer like any other.
+    if (i < inputs && tiler.training &&
+        op.getInputs()[i].getDefiningOp<model::ParameterOp>())
+      view = tiler.training->trainable(op.getInputs()[i]).weight;
     LogicalResult passed =
         view.buffer
             ? passValue(op, argument, view, phase, tiler, operands)
@@ -169,5 +217,30 @@ LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
       return failure();
   }
   phase.call(body.getSymName(), operands);
+  return success();
+}
+
+LogicalResult tasks::tileCustomGradient(model::GradientOp op, Tiler &tiler,
+                                        Training &training) {
+  PlanBuilder &plan = tiler.plan;
+  View made = tiler.viewOf(op.getGradient());
+  Trainable &target = training.trainable(op.getParameter());
+  // A row of numbers is a sum of one.
+  const int64_t rank = made.type.getRank();
+  const int64_t rows = rank > 1 ? made.type.getDimension(0) : 1,
+                columns = made.type.getDimension(rank - 1);
+  PhaseBuilder phase =
+      plan.phase(plan.uniqueName(target.name + ".weight_gradient"), op.getLoc(),
+                 {plan.constant(rows)}, {rows});
+  Box box = phase.whole(target.gradient), in = phase.whole(made);
+  if (rank > 1) {
+    narrow(box, 0, phase.coordinate(0), 1);
+    narrow(in, 0, phase.coordinate(0), 1);
+  }
+  phase.reads(made, in);
+  Attribute adds = contribute(target, phase, box, training);
+  phase.call("sum_rows", {phase.address(target.gradient, box),
+                          phase.address(made, in), phase.integer(0),
+                          phase.integer(1), phase.integer(columns), adds});
   return success();
 }

@@ -92,6 +92,10 @@ mlir::LogicalResult tileOps(llvm::ArrayRef<mlir::Operation *> ops,
 /// The same for an op with a body of the user's.
 mlir::LogicalResult tileCustom(model::CustomOp op, Tiler &tiler);
 
+/// Adds what such an op makes of a parameter's gradient to that gradient.
+mlir::LogicalResult tileCustomGradient(model::GradientOp op, Tiler &tiler,
+                                       Training &training);
+
 /// Whether a tile of the op may be written over `operand`: every task reads
 /// of it what the same task writes, at most.
 bool mayWriteOver(mlir::Operation *op, mlir::OpOperand &operand);

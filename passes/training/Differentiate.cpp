@@ -201,6 +201,44 @@ static bool hasGradient(Walk &walk, Operation *op) {
   return any;
 }
 
+/// Whether a body of the user's names the adjoints that are wanted of it.
+static LogicalResult checkAdjoints(CustomOp op, Walk &walk) {
+  Operation *body = SymbolTable::lookupNearestSymbolFrom(op, op.getBodyAttr());
+  if (!body)
+    return op.emitOpError() << "names " << op.getBodyAttr()
+                            << ", and there is no event.body of that name";
+  auto check = [&](StringRef attribute, const char *what) -> LogicalResult {
+    auto adjoint = body->getAttrOfType<FlatSymbolRefAttr>(attribute);
+    if (!adjoint)
+      return op.emitOpError()
+             << "cannot be differentiated: the body " << op.getBodyAttr()
+             << " reads " << what << ", and has no " << attribute
+             << "; name the body that makes their gradients";
+    if (!SymbolTable::lookupNearestSymbolFrom(op, adjoint))
+      return op.emitOpError()
+             << "cannot be differentiated: " << op.getBodyAttr() << " names "
+             << adjoint << " as its " << attribute
+             << ", and there is no event.body of that name";
+    return success();
+  };
+  for (OpResult result : op.getResults())
+    if (!walk.gradient(result))
+      return op.emitOpError()
+             << "cannot be differentiated: no loss depends on its result "
+             << result.getResultNumber()
+             << ", and its adjoint takes the gradients of all";
+  if (llvm::any_of(op.getInputs(), CustomOp::hasGradient) &&
+      failed(check(kInputAdjointAttribute, "values")))
+    return failure();
+  if (llvm::any_of(op.getInputs(),
+                   [](Value operand) {
+                     return bool(operand.getDefiningOp<ParameterOp>());
+                   }) &&
+      failed(check(kWeightAdjointAttribute, "parameters")))
+    return failure();
+  return success();
+}
+
 LogicalResult Differentiator::walkBack(Walk &walk,
                                        SmallVectorImpl<Pending> &pending) {
   SmallVector<Operation *> ops;
@@ -220,14 +258,9 @@ LogicalResult Differentiator::walkBack(Walk &walk,
         return failure();
       continue;
     }
-    if (auto custom = dyn_cast<CustomOp>(op))
-      return custom.emitOpError()
-             << "cannot be differentiated: nobody knows the adjoint of the "
-                "body "
-                "@"
-             << custom.getBody()
-             << "; say what it computes in ops that have one (the interface "
-                "Differentiable), or leave it out of what is trained";
+    if (auto custom = dyn_cast<CustomOp>(op);
+        custom && failed(checkAdjoints(custom, walk)))
+      return failure();
     if (auto linear = dyn_cast<LinearOp>(op);
         linear && (linear.getNorm() != Norm::identity ||
                    linear.getActivation() != Activation::identity))

@@ -378,6 +378,8 @@ void UpdateBody::finish(StringRef name, AffineMap grid,
   OpBuilder at(program);
   auto op = at.create<event::BodyOp>(location, at.getStringAttr(name),
                                      AffineMapAttr::get(grid),
-                                     at.getArrayAttr(accesses));
+                                     at.getArrayAttr(accesses),
+                                     /*adjoint_inputs=*/FlatSymbolRefAttr(),
+                                     /*adjoint_weights=*/FlatSymbolRefAttr());
   op.getBody().takeBody(*body);
 }

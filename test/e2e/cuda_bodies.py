@@ -197,6 +197,20 @@ def test(arguments, scratch):
     plain = Program(arguments.batonc, folder, path("plain")).generate(tokens[:3], 12)["tokens"]
     expect(texts[0] == texts[1] != plain, f"own-body.mlir: tokens {texts}, without the body {plain}")
 
+    # Rotation and both states by one body: the library's numbers but for roundings.
+    example = os.path.join(arguments.examples, "schedules", "rope-append.mlir")
+    host, device = [Program(arguments.batonc, folder, path(f"states{i}"), f"--schedule={example}", *flags)
+                    for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
+    expected = host.logits(tokens, path("states.npy"))
+    for chunk in (1, 17):
+        for program in (host, device):
+            expect(program.logits(tokens, path("states.npy"), "--prefill-chunk", chunk) == expected,
+                   f"rope-append.mlir, chunks of {chunk}: other logits")
+    host.logits(case["tokens"], path("states.npy"))
+    programs.check(path("states.npy"), folder)
+    expect(host.generate(tokens[:3], 12)["tokens"] == device.generate(tokens[:3], 12)["tokens"] == plain,
+           "rope-append.mlir: other tokens than without it")
+
     count = elementwise(["%x", "%y"], """      %bits = arith.bitcast %a : f32 to i32
       %set = math.ctpop %bits : i32
       %real = arith.sitofp %set : i32 to f32

@@ -153,7 +153,7 @@ def test(arguments, scratch):
                  check=False)
     expect(result.returncode == 1 and "compile one with --mode=train" in result.stderr,
            f"a program that decodes trains: {result}")
-    for flag, problem in (("--schedule=order.mlir", "with --mode=train is not built yet"),
+    for flag, problem in (("--schedule=order.mlir", "cannot read order.mlir"),
                           ("--disable-pass=norm-rewrites", "--mode=train runs no such pass")):
         result = run([arguments.batonc, arguments.folder, "--mode=train", flag, "-o",
                       path("none")], check=False)

@@ -403,8 +403,6 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
            "--mode=train does";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
-  if (mode.value == "train" && schedules())
-    return "--schedule=" + order.value + " with --mode=train is not built yet";
   if (maxBatch != 1)
     return "--max-batch=" + std::to_string(maxBatch) +
            (maxBatch < 1 ? " is less than 1" : " is not built yet; there is 1");

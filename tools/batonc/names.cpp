@@ -80,9 +80,6 @@ static std::string jsonOf(llvm::ArrayRef<Listing> listings) {
 
 static Error list(CompileOptions options, bool json,
                   const Installation &installation) {
-  if (options.training)
-    return createStringError("--mode=train: schedules are of programs that "
-                             "decode");
   auto target = findTarget(options.target);
   if (!target)
     return target.takeError();
@@ -101,9 +98,11 @@ static Error list(CompileOptions options, bool json,
   for (size_t i = 0; i < descriptions->size(); ++i)
     listings.push_back({schedule::sequencePrefix(i).str() + "model",
                         schedule::matchables(plans[0].module())});
+  // All programs of a step that trains are one sequence's.
   for (auto [i, program] : llvm::enumerate(plans[1].programs()))
-    listings.push_back({schedule::sequencePrefix(i).str() + "plan",
-                        schedule::matchables(program)});
+    listings.push_back(
+        {schedule::sequencePrefix(options.training ? 0 : i).str() + "plan",
+         schedule::matchables(program)});
   return writeOutput("", json ? jsonOf(listings) : textOf(listings));
 }
 

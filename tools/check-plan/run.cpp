@@ -63,7 +63,8 @@ struct Channel {
 class Runner {
 public:
   Runner(const std::vector<Rank> &ranks, bool each, Findings &findings)
-      : ranks(ranks), each(each), findings(findings), runs(ranks.size()) {}
+      : ranks(ranks), each(each), findings(findings), runs(ranks.size()),
+        woken(ranks.size()) {}
 
   void run() {
     for (size_t rank = 0; rank < ranks.size(); ++rank)
@@ -71,6 +72,7 @@ public:
     while (!ready.empty() && !broken) {
       auto [rank, worker] = ready.front();
       ready.pop_front();
+      woken[rank][worker] = false;
       advance(rank, worker);
     }
     if (broken)
@@ -101,7 +103,7 @@ private:
       runs[rank] = std::make_unique<State>(ranks[rank], number, each);
       for (uint32_t i = 0; runs[rank]->left && i < runs[rank]->workers.size();
            ++i)
-        ready.emplace_back(rank, i);
+        wake(rank, i);
       if (runs[rank]->left)
         return;
       ranks[rank].ended(*runs[rank]);
@@ -109,9 +111,22 @@ private:
     runs[rank] = nullptr;
   }
 
+  /// Gives a worker a turn; one that has one already gets no other, also if its
+  /// turn is left from a program that ended without it.
+  void wake(size_t rank, uint32_t worker) {
+    std::vector<bool> &of_rank = woken[rank];
+    if (of_rank.size() <= worker)
+      of_rank.resize(worker + 1);
+    if (!of_rank[worker])
+      ready.emplace_back(rank, worker);
+    of_rank[worker] = true;
+  }
+
   /// A worker goes on until something is not there yet.
   void advance(size_t rank, uint32_t worker) {
     const size_t number = running(rank);
+    if (number != none && worker >= runs[rank]->workers.size())
+      return;
     while (!broken && number != none && running(rank) == number) {
       const State *state = runs[rank].get();
       const std::vector<uint32_t> &list = state->deal.lists[worker];
@@ -204,7 +219,7 @@ private:
     }
     for (uint32_t worker = std::exchange(state.waiting[word], nobody);
          worker != nobody; worker = state.workers[worker].other)
-      ready.emplace_back(turn.rank, worker);
+      wake(turn.rank, worker);
   }
 
   /// Exchanges of a group, and messages of a channel, have one order in every
@@ -251,7 +266,7 @@ private:
       finish(other);
       // Its next program wakes all workers.
       if (other.rank != turn.rank && running(other.rank) == before)
-        ready.emplace_back(other.rank, other.worker);
+        wake(other.rank, other.worker);
     }
     return true;
   }
@@ -301,7 +316,7 @@ private:
       keep_order(turn, "send " + key);
       channel.parcels.push_back(std::move(own));
       if (auto waits = std::exchange(channel.waiting, {}))
-        ready.emplace_back(waits->rank, waits->worker);
+        wake(waits->rank, waits->worker);
       return true;
     }
     if (channel.parcels.empty()) {
@@ -347,6 +362,8 @@ private:
   /// Of each rank, while it runs.
   std::vector<std::unique_ptr<State>> runs;
   std::deque<std::pair<size_t, uint32_t>> ready;
+  /// Which workers of each rank are there.
+  std::vector<std::vector<bool>> woken;
   std::map<std::string, std::vector<Turn>> groups;
   std::map<std::string, Channel> channels;
   bool broken = false;

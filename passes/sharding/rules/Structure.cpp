@@ -2,6 +2,10 @@
 
 #include "passes/sharding/rules/RuleTable.h"
 
+#include "dialects/Event/Event.h"
+
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace baton;
 using namespace baton::model;
@@ -62,13 +66,84 @@ static void writeJoin(Operation *op, int64_t axis, RuleWriter &writer) {
   writer.equation(text + " -> " + spaced(tensor)).replicated(whole);
 }
 
+namespace {
+/// Bounds of a body's tile along its argument's dimension of rows.
+struct RowBounds {
+  AffineExpr low, high;
+  bool operator==(const RowBounds &other) const {
+    return low == other.low && high == other.high;
+  }
+};
+} // namespace
+
+/// Whether each task makes rows of operands' same rows alone, so that ranks can
+/// have some of the rows each.
+static bool isByRows(CustomOp op) {
+  auto body =
+      SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(op, op.getBodyAttr());
+  SmallVector<Value> values(op->getOperands());
+  llvm::append_range(values, op->getResults());
+  if (!body || body.getAccesses().size() != values.size())
+    return false;
+  std::optional<RowBounds> all;
+  for (auto [value, access] : llvm::zip(values, body.getAccessAttrs())) {
+    auto rows = llvm::find_if(typeOf(value).getShape(), isSymbol);
+    if (rows == typeOf(value).getShape().end())
+      continue;
+    unsigned d = rows - typeOf(value).getShape().begin();
+    if (d >= access.getLow().getNumResults())
+      return false;
+    RowBounds bounds{access.getLow().getResult(d),
+                     access.getHigh().getResult(d)};
+    if (all && !(*all == bounds))
+      return false;
+    all = bounds;
+  }
+  return true;
+}
+
+/// Only the body knows what a task reads: a rank needs all of every operand but
+/// for rows, which may be its own. What has none is a parameter's gradient, a
+/// sum over them.
+static void writeCustom(CustomOp op, RuleWriter &writer) {
+  // Dimensions of a size have one letter; none of those of rows and positions.
+  StringRef names = "ABCDEFGHIJKLMNOPQUVWXYZacdefghijklmnpqruvwxyz";
+  SmallVector<int64_t> sizes;
+  auto spell = [&](ValueRange values) {
+    SmallVector<std::string> tensors;
+    for (Value value : values) {
+      SmallVector<std::string> dimensions;
+      for (int64_t size : typeOf(value).getShape()) {
+        if (isSymbol(size)) {
+          dimensions.push_back("R");
+          continue;
+        }
+        auto found = llvm::find(sizes, size);
+        dimensions.push_back({names[(found - sizes.begin()) % names.size()]});
+        if (found == sizes.end())
+          sizes.push_back(size);
+      }
+      tensors.push_back(spaced(dimensions));
+    }
+    return llvm::join(tensors, ", ");
+  };
+  std::string text = spell(op->getOperands()) + " -> ";
+  text += spell(op->getResults());
+  writer.equation(text).replicated(names);
+  auto hasRows = [](Value value) {
+    return llvm::any_of(typeOf(value).getShape(), isSymbol);
+  };
+  if (llvm::none_of(op->getResults(), hasRows))
+    writer.sum("R");
+  else if (!isByRows(op))
+    writer.replicated("R");
+}
+
 void sharding::addStructure(RuleTable &rules) {
   rules.without<ProgramOp>("its arguments lie where dist.arguments says");
   rules.without<StackOp>("what it carries lies in one place in all iterations");
   rules.without<YieldOp>("it reads what the stack carries, where that lies");
-  rules.without<CustomOp>(
-      "only its body knows what a task reads, so a rank needs "
-      "all of every operand");
+  rules.add<CustomOp>(writeCustom);
   rules.add<ReturnOp>([](ReturnOp op, RuleWriter &writer) {
     bool loss = rankOf(op.getOperand(0)) == 1;
     writer.equation(loss ? "R ->" : "R v ->").replicated(loss ? "" : "Rv");

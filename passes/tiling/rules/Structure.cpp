@@ -54,15 +54,20 @@ static LogicalResult tile(model::SavedOp op, Tiler &tiler, Training &training) {
 
 static LogicalResult tile(model::GradientOp op, Tiler &tiler,
                           Training &training) {
-  if (isa_and_nonnull<model::LinearWeightGradientOp, model::BiasGradientOp,
-                      model::EmbeddingGradientOp, model::NormWeightGradientOp,
-                      model::CrossEntropyOp, model::HyperScaleGradientOp,
-                      dist::LossGradientsOp>(op.getGradient().getDefiningOp()))
-    return training.rankSums ? training.rankSums->contributed(
-                                   op, training.trainable(op.getParameter()))
-                             : success();
-  return op.emitOpError() << "cannot be tiled: no op that sums over rows makes "
-                             "it";
+  if (op.getGradient().getDefiningOp<model::CustomOp>()) {
+    if (failed(tileCustomGradient(op, tiler, training)))
+      return failure();
+  } else if (!isa_and_nonnull<
+                 model::LinearWeightGradientOp, model::BiasGradientOp,
+                 model::EmbeddingGradientOp, model::NormWeightGradientOp,
+                 model::CrossEntropyOp, model::HyperScaleGradientOp,
+                 dist::LossGradientsOp>(op.getGradient().getDefiningOp())) {
+    return op.emitOpError() << "cannot be tiled: no op that sums over rows "
+                               "makes it";
+  }
+  return training.rankSums ? training.rankSums->contributed(
+                                 op, training.trainable(op.getParameter()))
+                           : success();
 }
 
 static LogicalResult tile(model::JoinOp op, Tiler &tiler) {

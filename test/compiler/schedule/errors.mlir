@@ -211,7 +211,7 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
     %x = transform.baton.match ["model.add"] in %program
-    // expected-error @below {{the ops from 'add' (model.add) to 'add' (model.add) make 2 values that others read, a body makes one}}
+    // expected-error @below {{the ops from 'add' (model.add) to 'add' (model.add) read 1 values that others make, and make 2 that others read; @copy takes 2 arguments}}
     transform.baton.replace %x with @copy
     transform.yield
   }

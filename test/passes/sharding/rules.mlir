@@ -102,7 +102,7 @@
 %r17 = model.gate %q, %q : (!q, !q) -> !q
 // expected-remark @+1 {{rule: bs h e, bs h -> bs h e; h=4 e=6}}
 %r18 = model.gate %q, %dl : (!q, !dl) -> !q
-// expected-remark @+1 {{no rule: only its body knows what a task reads, so a rank needs all of every operand}}
+// expected-remark @+1 {{rule: bs A, B A -> bs B; replicated b s A B; A=8 B=12}}
 %r19 = model.custom @body(%x, %w) : (!x, !w) -> !n
 // expected-remark @+1 {{rule: h bs k, h k t -> h bs t; sum k; replicated t; h=4 k=6}}
 %r20 = model.matmul %qh, %kh : (!qh, !kh) -> !sc

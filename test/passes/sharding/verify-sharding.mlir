@@ -579,7 +579,7 @@ model.program @p max_seq 64 training {
   %x = dist.reshard %e : !x from #part to #whole
   %down = model.parameter ["down"] {dist.placements = [#columns]} : !down
   %h = dist.reshard %x : !x from #whole to #rows
-  // expected-error @+1 {{'model.custom' op has no rule, but reads or makes the result of 'dist.reshard' placed #dist.placement<[shard(tensor), replicate]>, expected #dist.placement<[replicate, replicate]>}}
+  // expected-error @+1 {{'model.custom' op operand 0 shards dimension 0, which the op needs whole}}
   %c = model.custom @body(%h) : (!x) -> !x
   model.return %weights : !rows
 }

@@ -777,6 +777,32 @@ TEST(JudgeTest, HandsValuesOn) {
                                          call(0, 0, 0), call(0, 1, 0)));
 }
 
+// The first program ends while two workers have not looked at it. In the second
+// one the first worker's task lets the third one's begin, and that one's the
+// second one's.
+TEST(JudgeTest, GivesAWorkerOneTurnAtATime) {
+  json first = program({persistent("p", nullptr)}, {single_event("a")},
+                       {segment({single("a", {whole(true, "p")})})});
+  first["segments"][0]["phases"][0]["distribution"] = "cyclic";
+  json second = first;
+  second["events"] =
+      list({single_event("a"),
+            single_event("b"),
+            {{"name", "c"}, {"shape", json::array()}, {"count", 3}}});
+  json c = single("c", {whole(false, "p")},
+                  {wait("b", json::array(), json::array())});
+  c["grid"] = list({3});
+  second["segments"][0]["phases"].push_back(
+      single("b", {}, {wait("a", json::array(), json::array())}));
+  second["segments"][0]["phases"].push_back(c);
+  json plan = two_places(first, second);
+  json call = {{"program", 0}, {"chunk", 0}, {"microbatch", 0}, {"slot", 0}};
+  json next = call;
+  next["program"] = 1;
+  plan["step"]["places"] = {{call, next}, {call, next}};
+  EXPECT_ACCEPTED(plan, {18, 5, 1}, {3});
+}
+
 TEST(JudgeTest, TakesTwoStepsOfTraining) {
   // Only a step with outputs notifies.
   json plan = chain();
