@@ -80,6 +80,8 @@ static std::string jsonOf(llvm::ArrayRef<Listing> listings) {
 
 static Error list(CompileOptions options, bool json,
                   const Installation &installation) {
+  if (Error error = findOptimizer(options, installation))
+    return error;
   auto target = findTarget(options.target);
   if (!target)
     return target.takeError();
