@@ -8,7 +8,9 @@
 #include "passes/plan/PlanRewrites.h"
 #include "passes/tiling/Tiler.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/GlobPattern.h"
 
 #define GET_OP_CLASSES
@@ -353,6 +355,72 @@ DiagnosedSilenceableFailure GroupOp::apply(TransformRewriter &rewriter,
   return conclude(*this, outcomes, getOptional(), tiled, results);
 }
 
+/// Why a body cannot be called for other rows than those of its own tiles;
+/// empty if it can.
+static std::string findObstacle(model::CustomOp op) {
+  auto body =
+      SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(op, op.getBodyAttr());
+  if (!body || body.getAccesses().size() != op->getNumOperands() + 1 ||
+      op->getNumResults() != 1 || op.getStates())
+    return "its body does not make one value, and no state";
+  model::StepTensorType type = model::typeOf(op.getResult(0));
+  if (type.getRank() != 2 || type.getShape()[0] != model::kRows)
+    return "its value is no matrix with a row for each of the step's";
+  SmallVector<Value> values(op->getOperands());
+  values.push_back(op.getResult(0));
+  std::optional<std::pair<AffineExpr, AffineExpr>> rows;
+  for (auto [value, access] : llvm::zip(values, body.getAccessAttrs())) {
+    ArrayRef<int64_t> shape = model::typeOf(value).getShape();
+    for (unsigned d = 0; d < access.getLow().getNumResults(); ++d) {
+      AffineExpr low = access.getLow().getResult(d),
+                 high = access.getHigh().getResult(d);
+      if (d < shape.size() && model::isSymbol(shape[d])) {
+        if (rows && *rows != std::pair(low, high))
+          return "its tasks read other rows than they make";
+        rows = {low, high};
+      } else if (!isa<AffineConstantExpr>(low) ||
+                 !isa<AffineConstantExpr>(high)) {
+        return "its tasks have parts of rows";
+      }
+    }
+  }
+  const bool hasMemory = body.getBody()
+                             .walk([](memref::AllocaOp op) {
+                               return op.getDynamicSizes().empty()
+                                          ? WalkResult::interrupt()
+                                          : WalkResult::advance();
+                             })
+                             .wasInterrupted();
+  if (hasMemory)
+    return "it has memory of its own of a fixed size, for its own rows";
+  return "";
+}
+
+/// The body moves into the linears that read what it makes.
+static fusion::Outcome recomputeBody(model::CustomOp op) {
+  std::string obstacle = findObstacle(op);
+  for (OpOperand &use : op->getUses()) {
+    Operation *user = use.getOwner();
+    auto isPlain = [](auto linear) {
+      return linear.getNorm() == model::Norm::identity;
+    };
+    const bool isInput =
+        use.getOperandNumber() == 0 && user->getBlock() == op->getBlock() &&
+        llvm::TypeSwitch<Operation *, bool>(user)
+            .Case<model::LinearOp, model::GatedLinearOp>(isPlain)
+            .Default(false);
+    if (obstacle.empty() && !isInput)
+      obstacle = user->getName().getStringRef().str() +
+                 " reads it, not only linears of its block as their input";
+  }
+  if (!obstacle.empty())
+    return {false, op, "the body stays a phase: " + obstacle};
+  op->setAttr(tasks::kRecomputeAttribute, UnitAttr::get(op->getContext()));
+  return {true, op,
+          "is computed by each worker that reads it, into scratch: a phase "
+          "and an event less"};
+}
+
 void RecomputeOp::getEffects(
     SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
   rewriteEffects(getOperation(), effects);
@@ -365,9 +433,14 @@ DiagnosedSilenceableFailure RecomputeOp::apply(TransformRewriter &rewriter,
   TiledOps tiled(norms);
   SmallVector<fusion::Outcome> outcomes;
   for (Operation *norm : norms) {
+    if (auto custom = dyn_cast<model::CustomOp>(norm)) {
+      auto refused = refuseIfTrains(norm);
+      outcomes.push_back(refused ? *refused : recomputeBody(custom));
+      continue;
+    }
     if (!isa<model::RmsNormOp, model::LayerNormOp>(norm))
       return emitDefiniteFailure()
-             << "takes model.rms_norm and model.layer_norm, not "
+             << "takes model.rms_norm, model.layer_norm and model.custom, not "
              << describe(norm);
     auto refused = refuseIfTrains(norm);
     outcomes.push_back(refused ? *refused

@@ -74,12 +74,17 @@ def Schedule_GroupOp : Schedule_Op<"group"> {
 }
 
 def Schedule_RecomputeOp : Schedule_Op<"recompute"> {
-  let summary = "let each reader compute a norm again, instead of waiting for it";
+  let summary = "let each reader compute a norm, or what a body makes, again, instead of waiting for it";
   let description = [{
     Moves `model.rms_norm` and `model.layer_norm` into the linears that read
     them: a phase and an event less. The result are those linears (one of each
     norm's). A norm that anything else reads stays, which is an error unless
     `optional` is said.
+
+    The same of a `model.custom`, which is the result itself: each task of the
+    linears calls its body for its own rows, which may be more than a tile of
+    the body's has. So its tasks have whole rows, of all operands the same, and
+    no memory of a fixed size.
   }];
   let arguments = (ins Transform_AnyOpType:$norms, UnitAttr:$optional);
   let results = (outs Transform_AnyOpType:$readers);

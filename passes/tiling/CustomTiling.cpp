@@ -65,14 +65,13 @@ static LogicalResult expectFit(model::CustomOp op, const Argument &argument,
   return success();
 }
 
-/// A value of the step.
+/// A value of the step, of which the task has a box.
 static LogicalResult passValue(model::CustomOp op, const Argument &argument,
-                               const View &view, PhaseBuilder &phase,
-                               Tiler &tiler,
+                               const Box &box, const View &view,
+                               PhaseBuilder &phase,
                                SmallVectorImpl<Attribute> &operands) {
   if (failed(expectFit(op, argument, view.type, view.buffer.getElement())))
     return failure();
-  Box box = argument.box();
   for (unsigned d = 0; d < box.low.size(); ++d)
     if (!view.stepsOf(d))
       return complain(op, argument)
@@ -90,8 +89,9 @@ static LogicalResult passValue(model::CustomOp op, const Argument &argument,
 
 /// A parameter: a vector in F32, or a matrix as the checkpoint stores it.
 static LogicalResult passParameter(model::CustomOp op, const Argument &argument,
-                                   Value value, const std::string &name,
-                                   PhaseBuilder &phase, Tiler &tiler,
+                                   const Box &box, Value value,
+                                   const std::string &name, PhaseBuilder &phase,
+                                   Tiler &tiler,
                                    SmallVectorImpl<Attribute> &operands) {
   auto type = cast<model::StepTensorType>(value.getType());
   auto parameter = value.getDefiningOp<model::ParameterOp>();
@@ -108,7 +108,6 @@ static LogicalResult passParameter(model::CustomOp op, const Argument &argument,
     return failure();
   event::ParameterOp stored =
       matrix ? tiler.table(name, value) : tiler.vector(name, value);
-  Box box = argument.box();
   AffineExpr offset = tiler.plan.constant(0);
   SmallVector<Attribute> sizes, strides;
   for (unsigned d = 0; d < box.low.size(); ++d) {
@@ -176,7 +175,34 @@ static LogicalResult expectAccesses(model::CustomOp op, event::BodyOp body) {
   return success();
 }
 
-LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
+/// Passes operand `i` of the op, of which the task has a box.
+static LogicalResult passOperand(model::CustomOp op, const Argument &argument,
+                                 const Box &box, const std::string &name,
+                                 PhaseBuilder &phase, Tiler &tiler,
+                                 SmallVectorImpl<Attribute> &operands) {
+  Value value = op.getInputs()[argument.number];
+  View view = tiler.viewOf(value);
+  // What trains is a buffer like any other.
+  if (tiler.training && value.getDefiningOp<model::ParameterOp>())
+    view = tiler.training->trainable(value).weight;
+  if (view.buffer)
+    return passValue(op, argument, box, view, phase, operands);
+  return passParameter(op, argument, box, value,
+                       name + "." +
+                           argument.access.getBuffer().getValue().str(),
+                       phase, tiler, operands);
+}
+
+static SmallVector<Argument> argumentsOf(event::BodyOp body) {
+  SmallVector<Argument> arguments;
+  Block &block = body.getBody().front();
+  for (auto [i, access] : llvm::enumerate(body.getAccessAttrs()))
+    arguments.push_back({unsigned(i), access,
+                         cast<MemRefType>(block.getArgument(i).getType())});
+  return arguments;
+}
+
+static FailureOr<event::BodyOp> bodyOf(model::CustomOp op) {
   auto module = op->getParentOfType<ModuleOp>();
   auto body = module.lookupSymbol<event::BodyOp>(op.getBodyAttr());
   if (!body)
@@ -184,39 +210,73 @@ LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
                             << ", and there is no event.body of that name";
   if (failed(expectAccesses(op, body)))
     return failure();
+  return body;
+}
+
+LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
+  auto body = bodyOf(op);
+  if (failed(body))
+    return failure();
+  // Whoever reads it calls the body.
+  if (isRecomputed(op.getResult(0)))
+    return success();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   SmallVector<View> places;
   for (OpResult result : op.getResults())
     places.push_back(placeOf(op, result, name, tiler));
   SmallVector<int64_t> capacity =
-      capacityOf(body.getGrid(), tiler.plan.program);
+      capacityOf(body->getGrid(), tiler.plan.program);
   if (llvm::any_of(capacity, [](int64_t most) { return most < 1; }))
     return op.emitOpError() << "never runs: the grid of " << op.getBodyAttr()
                             << " is empty in every step";
   PhaseBuilder phase = tiler.plan.phase(name, op.getLoc(),
-                                        body.getGrid().getResults(), capacity);
+                                        body->getGrid().getResults(), capacity);
   SmallVector<Attribute> operands;
-  Block &block = body.getBody().front();
   size_t inputs = op.getInputs().size();
-  for (auto [i, access] : llvm::enumerate(body.getAccessAttrs())) {
-    Argument argument{unsigned(i), access,
-                      cast<MemRefType>(block.getArgument(i).getType())};
-    View view =
-        i < inputs ? tiler.viewOf(op.getInputs()[i]) : places[i - inputs];
-    // What trains is a buffer like any other.
-    if (i < inputs && tiler.training &&
-        op.getInputs()[i].getDefiningOp<model::ParameterOp>())
-      view = tiler.training->trainable(op.getInputs()[i]).weight;
-    LogicalResult passed =
-        view.buffer
-            ? passValue(op, argument, view, phase, tiler, operands)
-            : passParameter(op, argument, op.getInputs()[i],
-                            name + "." + access.getBuffer().getValue().str(),
-                            phase, tiler, operands);
-    if (failed(passed))
+  for (const Argument &argument : argumentsOf(*body))
+    if (failed(argument.number < inputs
+                   ? passOperand(op, argument, argument.box(), name, phase,
+                                 tiler, operands)
+                   : passValue(op, argument, argument.box(),
+                               places[argument.number - inputs], phase,
+                               operands)))
+      return failure();
+  phase.call(body->getSymName(), operands);
+  return success();
+}
+
+bool tasks::isRecomputed(Value value) {
+  auto custom = value.getDefiningOp<model::CustomOp>();
+  return custom && custom->hasAttr(kRecomputeAttribute);
+}
+
+LogicalResult tasks::callRecomputed(model::CustomOp op, PhaseBuilder &phase,
+                                    const RowTiles &rows, int64_t stride,
+                                    Tiler &tiler) {
+  auto body = bodyOf(op);
+  if (failed(body))
+    return failure();
+  SmallVector<Argument> arguments = argumentsOf(*body);
+  model::StepTensorType type = model::typeOf(op.getResult(0));
+  if (failed(expectFit(op, arguments.back(), type, type.getElementType())))
+    return failure();
+  SmallVector<Attribute> operands;
+  for (const Argument &argument : ArrayRef(arguments).drop_back()) {
+    // The task's rows, instead of those of the body's own tile.
+    Box box = argument.box();
+    ArrayRef<int64_t> shape =
+        model::typeOf(op.getInputs()[argument.number]).getShape();
+    for (auto [d, size] : llvm::enumerate(shape))
+      if (model::isSymbol(size) && d < box.low.size())
+        narrow(box, d, phase.coordinate(0), rows.size);
+    if (failed(
+            passOperand(op, argument, box, nameOf(op), phase, tiler, operands)))
       return failure();
   }
-  phase.call(body.getSymName(), operands);
+  operands.append({phase.scratch(0), phase.scratch(0), phase.integer(0),
+                   rows.count(phase), phase.integer(type.getDimension(1)),
+                   phase.integer(stride), phase.integer(1)});
+  phase.call(body->getSymName(), operands, /*invariant=*/true);
   return success();
 }
 

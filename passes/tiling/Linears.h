@@ -13,27 +13,45 @@ struct LinearInput {
   mlir::Attribute pointer, stride;
 };
 
-/// Reads a tile of rows of x, through the linear's norm if it has one. The norm
-/// is computed again by every worker: that costs less than handing it on.
+/// What is wrong with x as a linear's input, if it is there at all: what each
+/// reader computes is not.
 template <typename OpT>
-LinearInput readLinearInput(OpT op, PhaseBuilder &phase, const View &x,
-                            const RowTiles &tiles, const std::string &name,
-                            Tiler &tiler) {
+mlir::LogicalResult expectLinearInput(OpT op, const View &x) {
+  return isRecomputed(op.getX()) ? mlir::success() : expectRows(op, "x", x);
+}
+
+/// Reads a tile of rows of x, through the linear's norm if it has one, or
+/// through the body that makes it. That is computed again by every worker: it
+/// costs less than handing it on.
+template <typename OpT>
+mlir::FailureOr<LinearInput>
+readLinearInput(OpT op, PhaseBuilder &phase, const View &x,
+                const RowTiles &tiles, const std::string &name, Tiler &tiler) {
+  int64_t stride =
+      ceilDiv(model::typeOf(op.getX()).getDimension(1), kPanel) * kPanel;
+  LinearInput made{phase.scratch(0), phase.integer(stride)};
+  if (isRecomputed(op.getX())) {
+    phase.needsScratch(tiles.size * stride * sizeof(float));
+    if (failed(
+            callRecomputed(op.getX().template getDefiningOp<model::CustomOp>(),
+                           phase, tiles, stride, tiler)))
+      return mlir::failure();
+    return made;
+  }
   Box in = rowsOfTask(phase, x, tiles.size);
   phase.reads(x, in);
   if (op.getNorm() == model::Norm::identity)
-    return {phase.address(x, in), phase.stride(x, 0)};
-  int64_t stride = ceilDiv(x.type.getDimension(1), kPanel) * kPanel;
+    return LinearInput{phase.address(x, in), phase.stride(x, 0)};
   phase.needsScratch(tiles.size * stride * sizeof(float));
   Weight weight =
              vectorWeight(name + ".norm_weight", op.getNormWeight(), tiler),
          bias = vectorWeight(name + ".norm_bias", op.getNormBias(), tiler);
   llvm::APFloat epsilon = op.getEpsilon();
   callNorm(phase, op.getNorm(), x, in,
-           {phase.scratch(0), phase.integer(stride), tiles.count(phase),
-            weight.all(phase), bias.all(phase), epsilon},
+           {made.pointer, made.stride, tiles.count(phase), weight.all(phase),
+            bias.all(phase), epsilon},
            /*invariant=*/true);
-  return {phase.scratch(0), phase.integer(stride)};
+  return made;
 }
 
 } // namespace baton::tasks

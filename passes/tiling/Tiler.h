@@ -25,8 +25,15 @@ std::string checkTileSizes(llvm::ArrayRef<int64_t> sizes);
 /// a block's.
 std::string checkTileSizes(mlir::Operation *op, llvm::ArrayRef<int64_t> sizes);
 
+/// Attribute of a `model.custom` that each linear that reads it computes again.
+constexpr llvm::StringLiteral kRecomputeAttribute = "event.recompute";
+
+/// Whether a value is made by such an op.
+bool isRecomputed(mlir::Value value);
+
 class RankPlaces;
 class StepSums;
+struct RowTiles;
 class Training;
 
 /// What rules see while a program is tiled in order.
@@ -91,6 +98,12 @@ mlir::LogicalResult tileOps(llvm::ArrayRef<mlir::Operation *> ops,
 
 /// The same for an op with a body of the user's.
 mlir::LogicalResult tileCustom(model::CustomOp op, Tiler &tiler);
+
+/// Calls the body of such an op, of whole rows, for a task's rows, into scratch
+/// with `stride` elements a row.
+mlir::LogicalResult callRecomputed(model::CustomOp op, PhaseBuilder &phase,
+                                   const RowTiles &rows, int64_t stride,
+                                   Tiler &tiler);
 
 /// Adds what such an op makes of a parameter's gradient to that gradient.
 mlir::LogicalResult tileCustomGradient(model::GradientOp op, Tiler &tiler,

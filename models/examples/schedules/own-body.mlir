@@ -74,7 +74,9 @@ module attributes {transform.with_named_sequence} {
 
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
     %mine = transform.baton.match ["model.activate", "model.mul"] named "layers.mlp.*" in %program
-    transform.baton.replace %mine with @relu_squared_times
+    %made = transform.baton.replace %mine with @relu_squared_times
+    // Each task of the down projection computes it for its rows, into scratch.
+    transform.baton.recompute %made optional
     %softmaxes = transform.baton.match ["model.softmax"] in %program
     transform.baton.fuse %softmaxes
     %linears = transform.baton.match ["model.linear"] in %program

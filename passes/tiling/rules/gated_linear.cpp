@@ -9,10 +9,11 @@
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
+using model::typeOf;
 
 static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
   View x = tiler.viewOf(op.getX());
-  if (failed(expectRows(op, "x", x)))
+  if (failed(expectLinearInput(op, x)))
     return failure();
   if (tiler.training)
     return op.emitOpError() << "cannot be tiled: where weights train, it is "
@@ -28,19 +29,22 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
       name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
 
   PhaseBuilder phase = tiles.phase(tiler.plan, name, op.getLoc());
-  LinearInput input = readLinearInput(op, phase, x, tiles.rows, name, tiler);
+  auto input = readLinearInput(op, phase, x, tiles.rows, name, tiler);
+  if (failed(input))
+    return failure();
   Box box = tiles.tile(phase, out);
   phase.writes(out, box);
   Weight gateBias = vectorWeight(name + ".gate_bias", op.getGateBias(), tiler),
          upBias = vectorWeight(name + ".up_bias", op.getUpBias(), tiler);
   AffineExpr column = phase.coordinate(1) * tiles.width;
   phase.call(Weight(panels).bodyFor("gated_linear"),
-             {phase.address(out, box), phase.stride(out, 0), input.pointer,
-              input.stride,
+             {phase.address(out, box), phase.stride(out, 0), input->pointer,
+              input->stride,
               phase.weight(panels, panels.getFormAttr().getOffset(column)),
               gateBias.tile(phase, 1, tiles.width),
               upBias.tile(phase, 1, tiles.width), tiles.rows.count(phase),
-              phase.integer(x.type.getDimension(1)), tiles.count(phase),
+              phase.integer(typeOf(op.getX()).getDimension(1)),
+              tiles.count(phase),
               phase.integer32(static_cast<int32_t>(op.getActivation()))});
   return success();
 }

@@ -9,6 +9,7 @@
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
+using model::typeOf;
 
 namespace {
 /// What a task of a linear takes beside its weight.
@@ -62,7 +63,7 @@ static LogicalResult expectPlain(model::LinearOp op) {
 
 static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   View x = tiler.viewOf(op.getX()), residual;
-  if (failed(expectRows(op, "x", x)))
+  if (failed(expectLinearInput(op, x)))
     return failure();
   if (op.getResidual()) {
     residual = tiler.viewOf(op.getResidual());
@@ -89,7 +90,10 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
   Box box = tiles.tile(phase, out);
   LinearTask task;
-  task.input = readLinearInput(op, phase, x, tiles.rows, name, tiler);
+  auto input = readLinearInput(op, phase, x, tiles.rows, name, tiler);
+  if (failed(input))
+    return failure();
+  task.input = *input;
   Matrix rows;
   if (trained) {
     Box panel = phase.whole(trained->weight);
@@ -110,7 +114,7 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   task.outStride = phase.stride(out, 0);
   task.rows = tiles.rows.count(phase);
   task.columns = tiles.count(phase);
-  task.depth = phase.integer(x.type.getDimension(1));
+  task.depth = phase.integer(typeOf(op.getX()).getDimension(1));
   if (trained)
     callForRows(phase, *trained, rows, tiles.width, task);
   else

@@ -200,6 +200,37 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
+// What else than linears reads has a phase of its own.
+!x = !model.tensor<rows x 32 x f32>
+module attributes {transform.with_named_sequence} {
+  event.body @copy grid ()[rows, past, outputs] -> (rows)
+      accesses [#event.access<read @x, (t)[rows, past, outputs] -> (t, 0) to (t)[rows, past, outputs] -> (t + 1, 32)>,
+                #event.access<write @y, (t)[rows, past, outputs] -> (t, 0) to (t)[rows, past, outputs] -> (t + 1, 32)>] {
+  ^bb0(%x: memref<?x?xf32, strided<[?, ?]>>, %y: memref<?x?xf32, strided<[?, ?]>>):
+    memref.copy %x, %y : memref<?x?xf32, strided<[?, ?]>> to memref<?x?xf32, strided<[?, ?]>>
+  }
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match ["model.scale"] in %program
+    %made = transform.baton.replace %x with @copy
+    // expected-error @below {{the body stays a phase: model.mul reads it, not only linears of its block as their input; with 'optional' it stays as it is}}
+    transform.baton.recompute %made
+    transform.yield
+  }
+  model.program @p max_seq 64 {
+  ^bb0(%tokens: !model.tensor<rows x i32>):
+    %table = model.parameter ["w"] : !model.tensor<64 x 32 x f32>
+    %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<64 x 32 x f32>) -> !x
+    // expected-remark @below {{is computed by the body @copy, as the schedule says}}
+    %s = model.scale %x {factor = 2.0 : f32} : (!x) -> !x
+    %m = model.mul %s, %x : (!x, !x) -> !x
+    %last = model.last_rows %m : (!x) -> !model.tensor<outputs x 32 x f32>
+    %l = model.linear %last, %table : (!model.tensor<outputs x 32 x f32>, !model.tensor<64 x 32 x f32>) -> !model.tensor<outputs x 64 x f32>
+    model.return %l : !model.tensor<outputs x 64 x f32>
+  }
+}
+
+// -----
+
 // The first sum is read by the second one and by the mean of both.
 !x = !model.tensor<rows x 32 x f32>
 module attributes {transform.with_named_sequence} {
