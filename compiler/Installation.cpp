@@ -32,6 +32,10 @@ std::string Installation::headers() const { return join(root, "include"); }
 
 std::string Installation::cuda() const { return join(root, "cuda"); }
 
+std::string Installation::machineSpeed() const {
+  return join(root, "machine-speed");
+}
+
 std::string Installation::cpuLibrary() const {
   return join(root, "cpu-library.bc");
 }

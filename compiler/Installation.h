@@ -25,6 +25,8 @@ struct Installation {
   std::string headers() const;
   /// Where tools/install-cuda puts NVRTC when the machine has none.
   std::string cuda() const;
+  /// The program that measures the machine at hand.
+  std::string machineSpeed() const;
   /// Bitcode of the CPU task library.
   std::string cpuLibrary() const;
   std::string cpuLibraryInF64() const;

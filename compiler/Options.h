@@ -134,7 +134,8 @@ struct CompileOptions {
   std::string pipeline;
   /// Microbatches of a step, where there are stages.
   int64_t microbatches = 1;
-  /// Folder that compiled kernels and objects are kept in; empty: none are.
+  /// Folder that compiled kernels and objects, and what was measured of this
+  /// machine, are kept in; empty: none are.
   std::string cache;
   bool quiet = false;
 };

@@ -78,6 +78,9 @@ public:
   virtual llvm::Expected<std::vector<TargetDescription>>
   describe(const CompileOptions &options,
            const Installation &installation) const;
+  /// Whether programs run on the cores of the machine that compiles, so that
+  /// it can be measured.
+  virtual bool runsOnHost() const { return false; }
   /// Whether an executable may have programs for steps of few rows besides.
   virtual bool choosesByRows() const { return false; }
 

@@ -41,7 +41,8 @@ struct TargetDescription {
   int64_t instructions = 80;
 
   /// Figures of a machine of this kind, which explain's predictions take when
-  /// it is given no others. Optional in the file.
+  /// it is given no others. Optional in the file; of a target that runs on the
+  /// host, what the file leaves out is measured.
   std::optional<double> workers, readBandwidthGigabytes, workerGigaflops,
       eventMicroseconds;
   /// Of a machine with tensor cores, for products with BF16 weights.

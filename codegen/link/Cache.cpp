@@ -19,7 +19,7 @@
 using namespace llvm;
 using baton::link::Cache;
 
-static constexpr StringRef kSuffixes[] = {".cubin", ".object"};
+static constexpr StringRef kSuffixes[] = {".cubin", ".object", ".figures"};
 /// Begins every entry; a change of the format is a change of this.
 static constexpr StringRef kMagic = "baton entry 3 ";
 

@@ -1,8 +1,9 @@
 //===- Cache.h - what was compiled, kept between compilations -------------===//
 //
-// A folder of files, named by a hash of all that their bytes depend on. The
-// cache is never a reason to fail: what cannot be read, or is not what was
-// written, is not there, and what cannot be written is left out.
+// And what was measured of the machine. A folder of files, named by a hash of
+// all that their bytes depend on. The cache is never a reason to fail: what
+// cannot be read, or is not what was written, is not there, and what cannot be
+// written is left out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ public:
 
   /// What an entry holds, which its file's suffix says: only files of these
   /// suffixes are ever removed.
-  enum class Kind { cubin, object };
+  enum class Kind { cubin, object, figures };
 
   /// The user's folder: BATON_CACHE_DIR, else XDG_CACHE_HOME/baton, else
   /// HOME/.cache/baton, as the environment says; empty when it says nothing.

@@ -5,6 +5,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
@@ -125,6 +126,25 @@ int baton::link::execute(ArrayRef<std::string> arguments,
   std::lock_guard lock(unfinished().mutex);
   unfinished().programs.erase(process.Pid);
   return status;
+}
+
+static std::string contents(const std::string &path) {
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/true);
+  return buffer ? (*buffer)->getBuffer().trim().str() : std::string();
+}
+
+Expected<std::string> baton::link::outputOf(const Scratch &scratch,
+                                            ArrayRef<std::string> arguments) {
+  std::string output = scratch.path("output"), errors = scratch.path("errors"),
+              problem;
+  int status = execute(
+      arguments, {StringRef(), StringRef(output), StringRef(errors)}, problem);
+  if (status == 0)
+    return contents(output);
+  std::string said = contents(errors);
+  if (said.empty())
+    said = problem.empty() ? "exit status " + std::to_string(status) : problem;
+  return createStringError(said);
 }
 
 void baton::link::endOnSignals() {

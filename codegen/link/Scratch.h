@@ -49,6 +49,12 @@ int execute(llvm::ArrayRef<std::string> arguments,
             llvm::ArrayRef<std::optional<llvm::StringRef>> redirects,
             std::string &message);
 
+/// Runs a program that reads nothing, and returns what it prints, without the
+/// last line's end. Fails with what it says on standard error. Its output goes
+/// through the folder.
+llvm::Expected<std::string> outputOf(const Scratch &scratch,
+                                     llvm::ArrayRef<std::string> arguments);
+
 /// From here on SIGINT, SIGTERM and SIGHUP end the process with one line and
 /// status 1, without scratch folders and programs that still run. Called before
 /// there are threads.

@@ -8,45 +8,82 @@ using namespace baton;
 using namespace baton::explain;
 using llvm::createStringError;
 
-llvm::Expected<Machine>
-explain::chooseMachine(llvm::ArrayRef<MachineFigures> stated,
-                       const compiler::TargetDescription &target,
-                       const std::string &path) {
-  const std::string file = llvm::sys::path::filename(path).str();
-  auto choose = [&](std::optional<double> MachineFigures::*figure,
-                    std::optional<double> otherwise) -> Figure {
+MachineFigures explain::figuresOf(const compiler::TargetDescription &target,
+                                  const std::string &path) {
+  MachineFigures figures;
+  figures.from = llvm::sys::path::filename(path).str();
+  figures.workers = target.workers;
+  figures.bandwidthGigabytes = target.readBandwidthGigabytes;
+  figures.workerGigaflops = target.workerGigaflops;
+  figures.workerTensorGigaflops = target.workerTensorGigaflops;
+  figures.eventMicroseconds = target.eventMicroseconds;
+  return figures;
+}
+
+namespace {
+struct Need {
+  const Figure &figure;
+  const char *flag, *entry;
+};
+} // namespace
+
+/// What nobody states is 0.
+static Machine combine(llvm::ArrayRef<MachineFigures> stated) {
+  auto choose = [&](auto statedBy) -> Figure {
     for (const MachineFigures &figures : stated)
-      if (figures.*figure)
-        return {*(figures.*figure), figures.from};
-    return {otherwise.value_or(0), file};
+      if (std::optional<double> figure = statedBy(figures))
+        return {*figure, figures.from};
+    return {0, ""};
   };
   Machine machine;
-  machine.workers = choose(&MachineFigures::workers, target.workers);
-  machine.bandwidthGigabytes = choose(&MachineFigures::bandwidthGigabytes,
-                                      target.readBandwidthGigabytes);
-  // A description states what one worker can do.
-  auto together = [&](std::optional<double> one) {
-    return one ? std::optional(*one * machine.workers.value) : std::nullopt;
+  machine.workers =
+      choose([](const MachineFigures &figures) { return figures.workers; });
+  machine.bandwidthGigabytes = choose(
+      [](const MachineFigures &figures) { return figures.bandwidthGigabytes; });
+  auto peak = [&](std::optional<double> MachineFigures::*all,
+                  std::optional<double> MachineFigures::*one) {
+    return choose([&](const MachineFigures &figures) {
+      if (figures.*all || !(figures.*one))
+        return figures.*all;
+      return std::optional(*(figures.*one) * machine.workers.value);
+    });
   };
   machine.peakGigaflops =
-      choose(&MachineFigures::peakGigaflops, together(target.workerGigaflops));
-  if (Figure tensor = choose(&MachineFigures::tensorGigaflops,
-                             together(target.workerTensorGigaflops));
+      peak(&MachineFigures::peakGigaflops, &MachineFigures::workerGigaflops);
+  if (Figure tensor = peak(&MachineFigures::tensorGigaflops,
+                           &MachineFigures::workerTensorGigaflops);
       tensor.value > 0)
     machine.tensorGigaflops = tensor;
-  machine.eventMicroseconds =
-      choose(&MachineFigures::eventMicroseconds, target.eventMicroseconds);
-  struct Need {
-    const Figure &figure;
-    const char *flag, *entry;
-  } needs[] = {
-      {machine.workers, "--workers", "workers"},
-      {machine.bandwidthGigabytes, "--bandwidth", "read_bandwidth_gb_s"},
-      {machine.peakGigaflops, "--peak", "fma_gflop_s_per_worker"},
-      {machine.eventMicroseconds, "--event-us", "event_us"}};
-  for (const Need &need : needs)
+  machine.eventMicroseconds = choose(
+      [](const MachineFigures &figures) { return figures.eventMicroseconds; });
+  return machine;
+}
+
+/// The first figure that nobody states.
+static std::optional<Need> missingOf(const Machine &machine) {
+  for (const Need &need :
+       {Need{machine.workers, "--workers", "workers"},
+        Need{machine.bandwidthGigabytes, "--bandwidth", "read_bandwidth_gb_s"},
+        Need{machine.peakGigaflops, "--peak", "fma_gflop_s_per_worker"},
+        Need{machine.eventMicroseconds, "--event-us", "event_us"}})
     if (!(need.figure.value > 0))
-      return createStringError(llvm::Twine(need.flag) + " is missing, and " +
-                               path + " states no '" + need.entry + "'");
+      return need;
+  return std::nullopt;
+}
+
+llvm::Expected<Machine> explain::chooseMachine(
+    std::vector<MachineFigures> stated, const std::string &path,
+    llvm::function_ref<llvm::Expected<MachineFigures>()> measure) {
+  Machine machine = combine(stated);
+  if (missingOf(machine) && measure) {
+    auto measured = measure();
+    if (!measured)
+      return measured.takeError();
+    stated.push_back(*measured);
+    machine = combine(stated);
+  }
+  if (std::optional<Need> need = missingOf(machine))
+    return createStringError(llvm::Twine(need->flag) + " is missing, and " +
+                             path + " states no '" + need->entry + "'");
   return machine;
 }

@@ -5,8 +5,11 @@
 
 #include "compiler/TargetDescription.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace baton::explain {
 
@@ -43,14 +46,20 @@ struct MachineFigures {
   std::string from;
   std::optional<double> workers, bandwidthGigabytes, peakGigaflops,
       tensorGigaflops, eventMicroseconds;
+  /// The peaks of one worker, which count where those of all are not stated.
+  std::optional<double> workerGigaflops, workerTensorGigaflops;
 };
 
-/// Takes each figure from the first that states it: `stated` in their order,
-/// then the target's description at `path`. Errors name the figure that nobody
-/// states.
-llvm::Expected<Machine> chooseMachine(llvm::ArrayRef<MachineFigures> stated,
-                                      const compiler::TargetDescription &target,
-                                      const std::string &path);
+/// What a target's description at `path` states.
+MachineFigures figuresOf(const compiler::TargetDescription &target,
+                         const std::string &path);
+
+/// Takes each figure from the first of `stated` that states it. Where nobody
+/// states one that is needed, asks `measure`, if there is one. Errors name the
+/// figure that nobody states, and the description at `path`.
+llvm::Expected<Machine> chooseMachine(
+    std::vector<MachineFigures> stated, const std::string &path,
+    llvm::function_ref<llvm::Expected<MachineFigures>()> measure = nullptr);
 
 } // namespace baton::explain
 

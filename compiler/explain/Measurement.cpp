@@ -7,7 +7,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 #include <nlohmann/json.hpp>
@@ -66,19 +65,12 @@ chooseRuns(llvm::ArrayRef<event::ProgramOp> programs,
   return runs;
 }
 
-static std::string contents(const std::string &path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  return buffer ? (*buffer)->getBuffer().trim().str() : std::string();
-}
-
 static Error runBench(const link::Scratch &scratch, const BenchRun &run,
                       std::optional<unsigned> workers, Measurement &result,
                       llvm::ArrayRef<event::ProgramOp> programs) {
-  std::string executable = scratch.path("program"),
-              trace = scratch.path("trace.json"),
-              output = scratch.path("output"), errors = scratch.path("errors");
+  std::string trace = scratch.path("trace.json");
   std::vector<std::string> arguments = {
-      executable,
+      scratch.path("program"),
       "bench",
       "--json",
       "--quiet",
@@ -88,17 +80,11 @@ static Error runBench(const link::Scratch &scratch, const BenchRun &run,
       "--decode=" + std::to_string(run.decode)};
   if (workers)
     arguments.push_back("--workers=" + std::to_string(*workers));
-  std::string problem;
-  int status = link::execute(
-      arguments,
-      {llvm::StringRef(), llvm::StringRef(output), llvm::StringRef(errors)},
-      problem);
-  if (status != 0) {
-    if (std::string said = contents(errors); !said.empty())
-      problem = said;
-    return createStringError("--measure: the program failed: " + problem);
-  }
-  auto bench = nlohmann::json::parse(contents(output), nullptr,
+  auto output = link::outputOf(scratch, arguments);
+  if (!output)
+    return createStringError("--measure: the program failed: " +
+                             llvm::toString(output.takeError()));
+  auto bench = nlohmann::json::parse(*output, nullptr,
                                      /*allow_exceptions=*/false);
   auto stated = [&](const char *name) -> std::optional<double> {
     if (!bench.is_object() || !bench.contains(name) || !bench[name].is_number())

@@ -199,6 +199,19 @@ uint64_t memory_to_read() {
   return std::max(16 * mebibyte, std::min(bytes, memory / 8));
 }
 
+/// As a task waits in a compiled program: codegen/cpu/library.
+void wait_for(const std::atomic<uint32_t> &word, uint32_t target) {
+  constexpr int polls_before_yield = 1024;
+  for (int poll = 0; word.load(std::memory_order_acquire) < target; ++poll)
+    if (poll >= polls_before_yield)
+      std::this_thread::yield();
+    else {
+#if defined(__x86_64__)
+      _mm_pause();
+#endif
+    }
+}
+
 } // namespace
 
 bool can_measure_bandwidth(std::span<const std::byte> memory) {
@@ -245,6 +258,33 @@ double measure_arithmetic_peak(unsigned threads) {
   for (double count : operations)
     total += count;
   return total / seconds;
+}
+
+double measure_hand_over(unsigned threads) {
+  const unsigned partners = std::min(threads, 2u);
+  // About a tenth of a millisecond.
+  constexpr uint32_t rounds = 512;
+  // On lines of their own, as the words of two phases are.
+  struct alignas(128) Word {
+    std::atomic<uint32_t> count = 0;
+  };
+  Word words[2];
+  uint32_t done[2] = {};
+  double seconds =
+      best_window(partners, measuring_seconds, [&](unsigned thread) {
+        Word &own = words[thread];
+        Word &other = words[partners - 1 - thread];
+        uint32_t &count = done[thread];
+        for (uint32_t round = 0; round < rounds; ++round) {
+          // The first thread begins, and the second one answers.
+          if (thread == 0)
+            own.count.fetch_add(1, std::memory_order_release);
+          wait_for(other.count, ++count);
+          if (thread == 1)
+            own.count.fetch_add(1, std::memory_order_release);
+        }
+      });
+  return seconds / (rounds * partners);
 }
 
 } // namespace baton

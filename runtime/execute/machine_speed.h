@@ -1,9 +1,10 @@
 //===- machine_speed.h - what this machine can do at best ----------------===//
 //
-// The two limits that a transformer runs into: reading weights from memory, and
-// multiplying and adding. Both are measured with as many threads as the program
-// has workers and taken as the best of many short windows, because on shared
-// machines a core may be away for most of any longer one.
+// The limits that a transformer runs into: reading weights from memory,
+// multiplying and adding, and handing work from one worker to another. The
+// first two are measured with as many threads as the program has workers; all
+// are the best of many short windows, because on shared machines a core may be
+// away for most of any longer one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,10 @@ double measure_read_bandwidth(unsigned threads,
 /// Single-precision floating-point operations per second of the widest fused
 /// multiply-add that the processor has, two operations each.
 double measure_arithmetic_peak(unsigned threads);
+
+/// Seconds from a notification until the worker that waits for it goes on: two
+/// threads that wake each other, or, with one, its own notification.
+double measure_hand_over(unsigned threads);
 
 } // namespace baton
 

@@ -22,6 +22,15 @@ HIDDEN, INNER, HEADS, GROUPS, WIDTH, VOCABULARY, LAYERS = 60, 100, 6, 2, 16, 131
 FLOAT = 4
 
 
+# A server with 16 cores.
+FIGURES = {"workers": 16, "read_bandwidth_gb_s": 100, "fma_gflop_s_per_worker": 80, "event_us": 0.5}
+
+
+def json_of(path):
+    with open(path) as file:
+        return json.load(file)
+
+
 def padded(columns):
     return -(-columns // 16) * 16
 
@@ -58,14 +67,24 @@ def expected_costs(rows, past):
 
 
 class Explainer:
-    def __init__(self, batonc):
+    """Of one machine, whatever runs the test: the CPU's description with figures."""
+
+    def __init__(self, batonc, path):
         self.batonc = os.path.abspath(batonc)
+        self.usual = json_of(os.path.join(os.path.dirname(self.batonc), "../lib/baton/targets/cpu.json"))
+        self.target = path("cpu.json")
+        with open(self.target, "w") as file:
+            json.dump(self.usual | FIGURES, file)
+
+    def flags(self, flags):
+        own = any(str(flag).startswith(("--target=", "--target-file=")) for flag in flags)
+        return [*flags] if own else [f"--target-file={self.target}", *flags]
 
     def json(self, model, *flags):
-        return json.loads(run([self.batonc, "explain", model, "--json", *flags]).stdout)
+        return json.loads(run([self.batonc, "explain", model, "--json", *self.flags(flags)]).stdout)
 
     def text(self, model, *flags):
-        return run([self.batonc, "explain", model, *flags]).stdout
+        return run([self.batonc, "explain", model, *self.flags(flags)]).stdout
 
 
 def close(found, expected, what):
@@ -327,6 +346,87 @@ def check_devices(explainer, folder, bf16, path):
            and measured["steps"][0]["measured_us"] > 0, f"{sources}")
 
 
+# What a machine says of itself, and how often it was asked.
+STAND_IN = """#!/bin/sh
+echo asked >> %s
+echo '{"workers": 4, "read_bandwidth_gb_s": 20, "fma_gflop_s_per_worker": 30, "event_us": 0.25}'
+"""
+
+
+def check_host(explainer, folder, path):
+    """What nobody states of the machine at hand is measured, once."""
+    os.makedirs(path("baton/bin"))
+    os.makedirs(path("baton/lib/baton"))
+    batonc = shutil.copy(explainer.batonc, path("baton/bin/batonc"))
+    installed = os.path.join(os.path.dirname(explainer.batonc), "../lib/baton")
+    for name in os.listdir(installed):
+        if name != "machine-speed":
+            os.symlink(os.path.abspath(os.path.join(installed, name)), os.path.join(path("baton/lib/baton"), name))
+    program = path("baton/lib/baton/machine-speed")
+
+    def stand_in(text):
+        with open(program, "w") as file:
+            file.write(text)
+        os.chmod(program, 0o755)
+
+    stand_in(STAND_IN % path("asked"))
+    cache = dict(os.environ, BATON_CACHE_DIR=path("figures"))
+
+    def ask(*flags, environment=cache, check=True):
+        """The machine, as value and source; what was said; how often was measured by now."""
+        result = run([batonc, "explain", folder, "--json", *flags], env=environment, check=check)
+        asked = open(path("asked")).read().count("asked") if os.path.exists(path("asked")) else 0
+        machine = json.loads(result.stdout)["machine"] if result.stdout else {}
+        return {name: (figure["value"], figure["from"]) for name, figure in machine.items()}, result.stderr, asked
+
+    machine, said, asked = ask()
+    source = machine["workers"][1]
+    expect(re.fullmatch(r"measured here on \d{4}-\d\d-\d\d", source) and asked == 1, f"{machine}")
+    expect(machine == {"workers": (4, source), "read_bandwidth_gb_s": (20, source), "fma_gflop_s": (120, source),
+                       "event_us": (.25, source)}, f"{machine}")
+    expect(re.fullmatch(r"measuring this machine, \d+ cores? of .+: about two seconds\n"
+                        rf"its figures are kept in {re.escape(path('figures'))}\n", said), said)
+    (kept,) = os.listdir(path("figures"))
+    expect(ask() == (machine, "", 1), "what was kept is measured again")
+    again, said, asked = ask("--no-cache")
+    expect(again == machine and asked == 2 and "kept" not in said, f"--no-cache: {said}")
+    # Stated by flags and by the file: only the rest is the machine's.
+    with open(path("stated.json"), "w") as file:
+        json.dump(explainer.usual | {"read_bandwidth_gb_s": 77, "workers": 3}, file)
+    stated, said, asked = ask(f"--target-file={path('stated.json')}", "--event-us", 2)
+    expect(stated == {"workers": (3, "stated.json"), "read_bandwidth_gb_s": (77, "stated.json"),
+                      "fma_gflop_s": (90, source), "event_us": (2, "flag")} and asked == 2 and not said, f"{stated}")
+    # All of it stated: nothing is looked for.
+    os.remove(os.path.join(path("figures"), kept))
+    _, said, asked = ask(f"--target-file={explainer.target}")
+    expect(asked == 2 and not said and not os.listdir(path("figures")), "a machine is measured that nobody asks for")
+    # Damaged, and without a place to write.
+    ask("--quiet")
+    with open(os.path.join(path("figures"), kept), "r+") as file:
+        file.truncate(90)
+    again, said, asked = ask("--quiet")
+    expect(again == machine and asked == 4 and not said, f"a damaged entry: {again}, {said}")
+    _, said, _ = ask(environment=dict(os.environ, BATON_CACHE_DIR="/dev/null"))
+    expect("not kept: cannot write to /dev/null" in said, said)
+    # No plan depends on the machine, and no compilation asks for it.
+    plans = []
+    for figures in ({}, FIGURES):
+        with open(path("figured.json"), "w") as file:
+            json.dump(explainer.usual | figures, file)
+        plans.append(run([batonc, folder, "--emit=event", f"--target-file={path('figured.json')}"],
+                         env=dict(cache, BATON_CACHE_DIR=path("plans"))).stdout)
+    expect(plans[0] == plans[1] and not os.path.exists(path("plans")), "a plan depends on the machine's figures")
+    for text, pattern in [("#!/bin/sh\necho '{}'\n", "states no figures"),
+                          ("#!/bin/sh\necho error: no memory >&2\nexit 1\n", "error: no memory")]:
+        stand_in(text)
+        _, said, _ = ask("--no-cache", "--quiet", check=False)
+        expect(re.fullmatch(rf"error: cannot measure this machine: .*machine-speed: {pattern}; --workers, --bandwidth, "
+                            r"--peak and --event-us state it\n", said), said)
+    # The program itself: figures that are positive numbers.
+    found = json.loads(run([os.path.join(installed, "machine-speed")]).stdout)
+    expect(list(found) == list(FIGURES) and all(value > 0 for value in found.values()), f"{found}")
+
+
 def check_measure(explainer, folder):
     explained = explainer.json(folder, "--measure", "--workers", 2)
     for step in explained["steps"]:
@@ -399,7 +499,7 @@ def check_page(explainer, folder, path):
     model = path("a & b<")
     shutil.copytree(folder, os.path.join(model, "script><!--"), ignore=shutil.ignore_patterns(".baton"))
     model = os.path.join(model, "script><!--")
-    result = run([explainer.batonc, "explain", model, "--html", path("page.html"), "--trace", path("trace.json")])
+    result = run([explainer.batonc, "explain", model, *explainer.flags(["--html", path("page.html"), "--trace", path("trace.json")])])
     expect(result.stdout == "", "--html prints to standard output too")
     with open(path("page.html")) as file:
         text = file.read()
@@ -547,11 +647,10 @@ def check_errors(explainer, program, folder, path):
     with open(path("target.json"), "w") as file:
         json.dump({name: 16 for name in ("max_rows", "max_outputs", "linear_rows", "linear_columns",
                                          "attention_rows", "plain_rows")}, file)
-    refuses("--workers is missing.*target.json", f"--target-file={path('target.json')}")
-    flags = ["--workers", 2, "--bandwidth", 10, "--peak", 50, "--event-us", 2]
-    run([explainer.batonc, "explain", folder, f"--target-file={path('target.json')}", *flags])
+    refuses("--event-us is missing.*target.json", f"--target-file={path('target.json')}", "--target=cuda:sm_90a",
+            "--workers", 2, "--bandwidth", 10, "--peak", 50)
     with open("/dev/full", "w") as full:
-        result = subprocess.run([explainer.batonc, "explain", folder], stdout=full, stderr=subprocess.PIPE, text=True)
+        result = subprocess.run([explainer.batonc, "explain", folder, *explainer.flags([])], stdout=full, stderr=subprocess.PIPE, text=True)
     expect(result.returncode == 1 and "standard output" in result.stderr, f"full disk: {result}")
     result = run([explainer.batonc, "explain", "--help"])
     for word in ("--context", "--trace", "--measure", "--html", "--bandwidth", "--max-seq", "Examples:"):
@@ -566,7 +665,7 @@ def check_errors(explainer, program, folder, path):
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     folder = os.path.abspath(os.path.join(arguments.golden, "llama-gqa"))
-    explainer = Explainer(arguments.batonc)
+    explainer = Explainer(arguments.batonc, path)
     check_costs(explainer, folder)
     check_streams(explainer, os.path.join(arguments.golden, "llama-hyper-sinkhorn"))
     check_predictions(explainer, folder)
@@ -587,6 +686,7 @@ def test(arguments, scratch):
     check_page(explainer, folder, path)
     check_errors(explainer, program, folder, path)
     check_measure(explainer, folder)
+    check_host(explainer, folder, path)
     check_devices(explainer, folder, os.path.join(arguments.golden, "gpt2-bf16"), path)
 
 

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/link/Cache.h"
 #include "compiler/Compile.h"
 #include "tools/batonc/Process.h"
 #include "tools/batonc/compile_flags.h"
@@ -69,10 +68,6 @@ static int compileCommand(int argc, char **argv) {
       "model (as the schedule fuses it), dist (as --mesh cuts it), phases "
       "(the plan before events), event (the proved plan), plan-json (the "
       "plan, not proved, as check-plan reads it), llvm, cuda, object, exe");
-  bool noCache = false;
-  app.add_flag("--no-cache", noCache,
-               "neither look for code among what was compiled before, in "
-               "BATON_CACHE_DIR or ~/.cache/baton, nor keep it there");
 
   if (auto status = parse(app, argc, argv, "batonc"))
     return *status;
@@ -94,8 +89,6 @@ static int compileCommand(int argc, char **argv) {
   if (options.output.empty() && options.stage == Stage::executable)
     return fail("-o is missing: where should the executable go?");
 
-  if (!noCache)
-    options.cache = baton::link::Cache::userFolder();
   reportFatalErrors(options.model);
   if (llvm::Error error = compile(options, Installation::ofTool(argv[0])))
     return fail(llvm::toString(std::move(error)));

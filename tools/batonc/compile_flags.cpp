@@ -7,6 +7,7 @@
 
 #include "tools/batonc/compile_flags.h"
 
+#include "codegen/link/Cache.h"
 #include "compiler/Pipeline.h"
 #include "compiler/schedule/Schedule.h"
 #include "compiler/targets/Targets.h"
@@ -143,6 +144,10 @@ void tools::CompileFlags::addCodeFlags(CLI::App &app) {
   ncclOption = app.add_option("--nccl-sms", ncclMultiprocessors,
                               "--exchanges=overlapped: multiprocessors that "
                               "the kernel leaves to NCCL: 8");
+  app.add_flag("--no-cache", noCache,
+               "neither look among what was compiled, and measured of this "
+               "machine, before, in BATON_CACHE_DIR or ~/.cache/baton, nor "
+               "keep anything there");
   app.add_flag("--quiet", quiet, "say nothing but errors");
 }
 
@@ -457,6 +462,8 @@ void tools::CompileFlags::fill(CompileOptions &options) const {
                                                  : CublasLt::automatic;
   options.batchInvariant = batchInvariant;
   options.quiet = quiet;
+  if (!noCache)
+    options.cache = link::Cache::userFolder();
 }
 
 std::string tools::CompileFlags::finish(CompileOptions &options) const {

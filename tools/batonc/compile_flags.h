@@ -81,6 +81,7 @@ private:
   std::string mesh, sharding, pipeline, optimizer;
   std::vector<std::string> disabled;
   bool batchInvariant = false;
+  bool noCache = false;
   bool quiet = false;
 };
 

@@ -2,10 +2,10 @@
 
 #include "tools/batonc/explain.h"
 
-#include "codegen/link/Cache.h"
 #include "compiler/Outputs.h"
 #include "compiler/Plan.h"
 #include "compiler/explain/Explanation.h"
+#include "compiler/explain/HostFigures.h"
 #include "compiler/explain/Measurement.h"
 #include "compiler/targets/Targets.h"
 #include "tools/batonc/compile_flags.h"
@@ -40,7 +40,8 @@ static const char *const kFooter =
     "chunk of a prompt.\n"
     "Predicted is the greater of memory and compute time, what uneven shares "
     "of workers add, and\nevents. Figures of the machine come from flags, from "
-    "--measure, or from the target's description.\n\n"
+    "--measure, from --target-file, or, of this\nmachine, from a measurement "
+    "of two seconds that is kept.\n\n"
     "Examples:\n"
     "  batonc explain ./llama                           costs and reasons, "
     "phase by phase\n"
@@ -231,7 +232,6 @@ static Error explainModel(ExplainOptions &options,
   if (Error error = findOptimizer(options.compile, installation))
     return error;
   options.compile.stage = Stage::event;
-  options.compile.cache = link::Cache::userFolder();
   auto plan = Plan::build(options.compile, *targets);
   if (!plan)
     return plan.takeError();
@@ -284,7 +284,14 @@ static Error explainModel(ExplainOptions &options,
     figures.push_back(trace);
     measuredFrom = options.trace;
   }
-  auto machine = chooseMachine(figures, *target, targetFile);
+  figures.push_back(figuresOf(*target, targetFile));
+  auto measureHost = [&] {
+    return hostFigures(installation, options.compile.cache,
+                       options.compile.quiet);
+  };
+  auto machine = found->runsOnHost()
+                     ? chooseMachine(figures, targetFile, measureHost)
+                     : chooseMachine(figures, targetFile);
   if (!machine)
     return machine.takeError();
 

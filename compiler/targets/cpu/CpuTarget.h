@@ -12,6 +12,7 @@ class CpuTarget : public Target {
 public:
   std::string name() const override { return "cpu"; }
   std::string description() const override { return "cpu"; }
+  bool runsOnHost() const override { return true; }
   bool has(Feature feature) const override;
   llvm::Error check(const CompileOptions &options) const override;
   llvm::Expected<Code> emit(llvm::ArrayRef<plan::ProgramLayout> layouts,

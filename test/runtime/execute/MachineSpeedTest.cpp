@@ -22,5 +22,13 @@ TEST(MachineSpeed, ArithmeticPeakIsThatOfACore) {
   EXPECT_LT(peak, 1e12);
 }
 
+TEST(MachineSpeed, HandOverIsThatOfThreads) {
+  for (unsigned threads : {1u, 2u, 5u}) {
+    double seconds = measure_hand_over(threads);
+    EXPECT_GT(seconds, 1e-10);
+    EXPECT_LT(seconds, 1);
+  }
+}
+
 } // namespace
 } // namespace baton
