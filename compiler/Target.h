@@ -81,6 +81,10 @@ public:
   /// Whether programs run on the cores of the machine that compiles, so that
   /// it can be measured.
   virtual bool runsOnHost() const { return false; }
+  /// An error unless this machine can say how fast programs are.
+  virtual llvm::Error checkMeasurable(const CompileOptions &options) const {
+    return llvm::Error::success();
+  }
   /// Whether an executable may have programs for steps of few rows besides.
   virtual bool choosesByRows() const { return false; }
 

@@ -135,6 +135,9 @@ static std::string contents(const std::string &path) {
 
 Expected<std::string> baton::link::outputOf(const Scratch &scratch,
                                             ArrayRef<std::string> arguments) {
+  // A file that is there would not be emptied first.
+  for (const char *name : {"output", "errors"})
+    (void)sys::fs::remove(scratch.path(name));
   std::string output = scratch.path("output"), errors = scratch.path("errors"),
               problem;
   int status = execute(

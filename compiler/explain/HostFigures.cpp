@@ -61,7 +61,7 @@ std::string Host::text() const {
          model;
 }
 
-static std::string today() {
+std::string explain::today() {
   char text[16];
   std::time_t now = std::time(nullptr);
   std::tm parts;

@@ -19,6 +19,9 @@ struct Host {
   std::string text() const;
 };
 
+/// "2026-11-26", in UTC.
+std::string today();
+
 /// Workers, read bandwidth, peak and hand-over time of this machine, as they
 /// are kept in `cache`, a folder of link::Cache; else measured, which takes
 /// about two seconds, and kept there. An empty folder keeps nothing. Says on

@@ -3,6 +3,7 @@
 #include "compiler/schedule/Schedule.h"
 
 #include "codegen/bodies/TaskCalls.h"
+#include "compiler/schedule/Alternatives.h"
 #include "compiler/schedule/ScheduleOps.h"
 
 #include "mlir/Dialect/Transform/IR/TransformOps.h"
@@ -212,8 +213,19 @@ static LogicalResult checkOps(ModuleOp schedule) {
   return failure(result.wasInterrupted());
 }
 
-static OwningOpRef<ModuleOp> parseOne(MLIRContext *context, StringRef text,
-                                      StringRef name) {
+static LogicalResult checkDecided(ModuleOp schedule) {
+  WalkResult result = schedule.walk([](Operation *op) {
+    if (!schedule::hasAlternatives(op))
+      return WalkResult::advance();
+    op->emitOpError() << "has alternatives ('or'), among which only batonc "
+                         "tune chooses; keep one of them";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+OwningOpRef<ModuleOp> schedule::parseOpen(MLIRContext *context, StringRef text,
+                                          StringRef name) {
   // Nested sequences would take for ever to verify.
   ParserConfig config(context, /*verifyAfterParse=*/false);
   auto module = parseSourceString<ModuleOp>(text, config, name);
@@ -237,6 +249,14 @@ static OwningOpRef<ModuleOp> parseOne(MLIRContext *context, StringRef text,
                        << " takes one !transform.any_op and has no results";
         return {};
       }
+  return module;
+}
+
+static OwningOpRef<ModuleOp> parseOne(MLIRContext *context, StringRef text,
+                                      StringRef name) {
+  OwningOpRef<ModuleOp> module = schedule::parseOpen(context, text, name);
+  if (!module || failed(checkDecided(*module)))
+    return {};
   return module;
 }
 

@@ -41,12 +41,19 @@ std::string
 defaultSchedule(llvm::ArrayRef<compiler::TargetDescription> programs,
                 const std::set<std::string> &without);
 
+/// Parses a schedule of which decisions may have alternatives. Fails after
+/// saying why to the context's diagnostics.
+mlir::OwningOpRef<mlir::ModuleOp> parseOpen(mlir::MLIRContext *context,
+                                            llvm::StringRef text,
+                                            llvm::StringRef name);
+
 /// What decides about a compilation: the default schedule, or the sequences of
 /// another one in its place.
 class Schedule {
 public:
   /// Parses the schedules; `text` may be empty, `name` is for errors. Fails
-  /// after saying why to the context's diagnostics.
+  /// after saying why to the context's diagnostics, also where a decision has
+  /// alternatives.
   static mlir::FailureOr<Schedule> parse(mlir::MLIRContext *context,
                                          const std::string &defaultText,
                                          llvm::StringRef text,

@@ -13,10 +13,85 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/GlobPattern.h"
 
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Alternatives
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseValue(OpAsmParser &parser, DenseI64ArrayAttr &value) {
+  value = dyn_cast_or_null<DenseI64ArrayAttr>(
+      DenseI64ArrayAttr::parse(parser, Type()));
+  return success(bool(value));
+}
+
+static ParseResult parseValue(OpAsmParser &parser, StringAttr &value) {
+  return parser.parseAttribute(value);
+}
+
+static ParseResult parseValue(OpAsmParser &parser, IntegerAttr &value) {
+  return parser.parseAttribute(value, parser.getBuilder().getI64Type());
+}
+
+/// What follows the first value: `or` another one, as often as there is one.
+template <typename Value>
+static ParseResult parseOthers(OpAsmParser &parser, ArrayAttr &alternatives) {
+  SmallVector<Attribute> others;
+  while (succeeded(parser.parseOptionalKeyword("or"))) {
+    Value value;
+    if (failed(parseValue(parser, value)))
+      return failure();
+    others.push_back(value);
+  }
+  if (!others.empty())
+    alternatives = parser.getBuilder().getArrayAttr(others);
+  return success();
+}
+
+template <typename Value>
+static ParseResult parseAlternatives(OpAsmParser &parser, Value &value,
+                                     ArrayAttr &alternatives) {
+  return failure(failed(parseValue(parser, value)) ||
+                 failed(parseOthers<Value>(parser, alternatives)));
+}
+
+static ParseResult parseOptionalAlternatives(OpAsmParser &parser,
+                                             StringAttr &value,
+                                             ArrayAttr &alternatives) {
+  OptionalParseResult parsed = parser.parseOptionalAttribute(value);
+  if (!parsed.has_value())
+    return success();
+  return failure(failed(*parsed) ||
+                 failed(parseOthers<StringAttr>(parser, alternatives)));
+}
+
+static void printValue(OpAsmPrinter &printer, Attribute value) {
+  if (auto sizes = dyn_cast<DenseI64ArrayAttr>(value))
+    sizes.print(printer);
+  else
+    printer.printAttributeWithoutType(value);
+}
+
+static void printAlternatives(OpAsmPrinter &printer, Operation *,
+                              Attribute value, ArrayAttr alternatives) {
+  printValue(printer, value);
+  if (alternatives)
+    for (Attribute other : alternatives) {
+      printer << " or ";
+      printValue(printer, other);
+    }
+}
+
+static void printOptionalAlternatives(OpAsmPrinter &printer, Operation *op,
+                                      StringAttr value,
+                                      ArrayAttr alternatives) {
+  if (value)
+    printAlternatives(printer, op, value, alternatives);
+}
+
 #define GET_OP_CLASSES
 #include "compiler/schedule/ScheduleOps.cpp.inc"
 
-using namespace mlir;
 using namespace baton;
 using namespace mlir::transform;
 
@@ -44,6 +119,25 @@ void schedule::registerScheduleOps(DialectRegistry &registry) {
 //===----------------------------------------------------------------------===//
 // Helpers
 //===----------------------------------------------------------------------===//
+
+/// Checks a decision and its alternatives, which are as many different ones.
+template <typename Op, typename Value, typename Check>
+static LogicalResult verifyAll(Op op, Value value, Check problemOf) {
+  llvm::SmallSetVector<Attribute, 8> values;
+  values.insert(value);
+  for (Attribute other :
+       op.getAlternatives().value_or(ArrayAttr::get(op.getContext(), {}))) {
+    if (!isa<Value>(other))
+      return op.emitOpError()
+             << "has an alternative of another kind: " << other;
+    if (!values.insert(other))
+      return op.emitOpError() << "has one alternative twice: " << other;
+  }
+  for (Attribute each : values)
+    if (std::string problem = problemOf(cast<Value>(each)); !problem.empty())
+      return op.emitOpError() << problem;
+  return success();
+}
 
 /// An op with all its names, as a person would call it.
 static std::string describe(Operation *op) {
@@ -455,8 +549,9 @@ void TileOp::getEffects(
 }
 
 LogicalResult TileOp::verify() {
-  std::string problem = tasks::checkTileSizes(getSizes());
-  return problem.empty() ? success() : emitOpError() << problem;
+  return verifyAll(*this, getSizesAttr(), [](DenseI64ArrayAttr sizes) {
+    return tasks::checkTileSizes(sizes);
+  });
 }
 
 DiagnosedSilenceableFailure
@@ -708,11 +803,13 @@ void DistributeOp::getEffects(
 LogicalResult DistributeOp::verify() {
   if (getFewTasks() && getMap() != "by_work")
     return emitOpError() << "has few_tasks, which only by_work takes";
-  if (getMap() == "by_work" || event::symbolizeDistribution(getMap()))
-    return success();
-  return emitOpError() << "'" << getMap()
-                       << "' is no worker map: there is blocked, cyclic, "
-                          "by_work";
+  return verifyAll(*this, getMapAttr(), [](StringAttr map) -> std::string {
+    if (map == "by_work" || event::symbolizeDistribution(map))
+      return "";
+    return ("'" + map.getValue() +
+            "' is no worker map: there is blocked, cyclic, by_work")
+        .str();
+  });
 }
 
 DiagnosedSilenceableFailure DistributeOp::apply(TransformRewriter &,
@@ -738,12 +835,16 @@ void EventsOp::getEffects(
 LogicalResult EventsOp::verify() {
   if (getGranularity().has_value() == getCoordinates().has_value())
     return emitOpError() << "takes a granularity or coordinates";
-  if (std::optional<StringRef> granularity = getGranularity();
-      granularity && *granularity != "per_tile" && *granularity != "per_phase")
-    return emitOpError() << "'" << *granularity
-                         << "' is no granularity: there is per_tile, "
-                            "per_phase";
-  return success();
+  if (!getGranularity())
+    return success();
+  return verifyAll(
+      *this, getGranularityAttr(), [](StringAttr granularity) -> std::string {
+        if (granularity == "per_tile" || granularity == "per_phase")
+          return "";
+        return ("'" + granularity.getValue() +
+                "' is no granularity: there is per_tile, per_phase")
+            .str();
+      });
 }
 
 DiagnosedSilenceableFailure EventsOp::apply(TransformRewriter &,
@@ -774,10 +875,17 @@ void PrefetchOp::getEffects(
 }
 
 LogicalResult PrefetchOp::verify() {
-  if (int64_t bytes = getBytes(); bytes < 0 || bytes > (1 << 20))
-    return emitOpError() << "asks for " << bytes
-                         << " bytes, expected 0 to 1048576";
-  return success();
+  return verifyAll(*this, getBytesAttr(), [](IntegerAttr bytes) -> std::string {
+    if (bytes.getInt() >= 0 && bytes.getInt() <= (1 << 20))
+      return "";
+    return "asks for " + std::to_string(bytes.getInt()) +
+           " bytes, expected 0 to 1048576";
+  });
+}
+
+LogicalResult SplitOp::verify() {
+  // Which tiles there are, the phases say.
+  return verifyAll(*this, getAtAttr(), [](IntegerAttr) { return ""; });
 }
 
 static bool readsWeights(event::PhaseOp phase) {

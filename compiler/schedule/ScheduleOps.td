@@ -13,6 +13,9 @@ class Schedule_Op<string mnemonic> : Op<Transform_Dialect, "baton." # mnemonic, 
     DeclareOpInterfaceMethods<TransformOpInterface>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]>;
 
+// Alternatives of a decision ("or"): batonc tune tries them, and puts one in
+// their place; no other command takes a schedule that has some.
+
 def Schedule_MatchOp : Schedule_Op<"match"> {
   let summary = "the ops of a program, or the phases of a plan";
   let description = [{
@@ -54,10 +57,11 @@ def Schedule_FuseOp : Schedule_Op<"fuse"> {
 
     The result are the ops that now do the work. An op that cannot be fused is
     an error; with `optional` it stays as it is, and `explain` says why.
+    `or not` lets `batonc tune` try to leave all of them as they are.
   }];
-  let arguments = (ins Transform_AnyOpType:$ops, UnitAttr:$optional);
+  let arguments = (ins Transform_AnyOpType:$ops, UnitAttr:$orNot, UnitAttr:$optional);
   let results = (outs Transform_AnyOpType:$fused);
-  let assemblyFormat = "$ops (`optional` $optional^)? attr-dict";
+  let assemblyFormat = "$ops (`or` `not` $orNot^)? (`optional` $optional^)? attr-dict";
 }
 
 def Schedule_GroupOp : Schedule_Op<"group"> {
@@ -66,11 +70,11 @@ def Schedule_GroupOp : Schedule_Op<"group"> {
     Of the given `model.linear` ops, those of one block and one input, equally
     stored, become one, whose tiles run over the columns of all. The result are
     the linears made. A linear that is left alone is an error, unless `optional`
-    is said.
+    is said. `or not` lets `batonc tune` try without.
   }];
-  let arguments = (ins Transform_AnyOpType:$linears, UnitAttr:$optional);
+  let arguments = (ins Transform_AnyOpType:$linears, UnitAttr:$orNot, UnitAttr:$optional);
   let results = (outs Transform_AnyOpType:$groups);
-  let assemblyFormat = "$linears (`optional` $optional^)? attr-dict";
+  let assemblyFormat = "$linears (`or` `not` $orNot^)? (`optional` $optional^)? attr-dict";
 }
 
 def Schedule_RecomputeOp : Schedule_Op<"recompute"> {
@@ -79,16 +83,16 @@ def Schedule_RecomputeOp : Schedule_Op<"recompute"> {
     Moves `model.rms_norm` and `model.layer_norm` into the linears that read
     them: a phase and an event less. The result are those linears (one of each
     norm's). A norm that anything else reads stays, which is an error unless
-    `optional` is said.
+    `optional` is said. `or not` lets `batonc tune` try without.
 
     The same of a `model.custom`, which is the result itself: each task of the
     linears calls its body for its own rows, which may be more than a tile of
     the body's has. So its tasks have whole rows, of all operands the same, and
     no memory of a fixed size.
   }];
-  let arguments = (ins Transform_AnyOpType:$norms, UnitAttr:$optional);
+  let arguments = (ins Transform_AnyOpType:$norms, UnitAttr:$orNot, UnitAttr:$optional);
   let results = (outs Transform_AnyOpType:$readers);
-  let assemblyFormat = "$norms (`optional` $optional^)? attr-dict";
+  let assemblyFormat = "$norms (`or` `not` $orNot^)? (`optional` $optional^)? attr-dict";
 }
 
 def Schedule_ReplaceOp : Schedule_Op<"replace"> {
@@ -98,15 +102,17 @@ def Schedule_ReplaceOp : Schedule_Op<"replace"> {
     `event.body` beside the schedule's sequences. Its operands are the values
     that the ops read and do not make, in the order in which they are first
     read; its result is the one value that others read. Ops of different blocks
-    are replaced block by block. The result are the ops made.
+    are replaced block by block. The result are the ops made. `or not` lets
+    `batonc tune` try the body beside the ops, whose bits it has to have.
 
     **Constraints:**
     - the ops of a block make exactly one value that others read
     - nothing between them needs a value of theirs and makes one for them
   }];
-  let arguments = (ins Transform_AnyOpType:$ops, FlatSymbolRefAttr:$body);
+  let arguments = (ins Transform_AnyOpType:$ops, FlatSymbolRefAttr:$body,
+                       UnitAttr:$orNot);
   let results = (outs Transform_AnyOpType:$custom);
-  let assemblyFormat = "$ops `with` $body attr-dict";
+  let assemblyFormat = "$ops `with` $body (`or` `not` $orNot^)? attr-dict";
 }
 
 def Schedule_TileOp : Schedule_Op<"tile"> {
@@ -115,7 +121,12 @@ def Schedule_TileOp : Schedule_Op<"tile"> {
     `[rows]`, or `[rows, columns]` for linears. Of an attention, rows are of
     queries; a task has one key/value head's. `[rows, positions]` spreads the
     positions over tasks, too, in programs whose steps have no more rows than a
-    tile; what their tasks compute, others merge.
+    tile; what their tasks compute, others merge. `batonc tune` chooses among
+    several sizes:
+
+    ```mlir
+    transform.baton.tile %wide [48, 64] or [24, 64] or [48, 128] optional
+    ```
 
     **Constraints:**
     - every op becomes tasks of rows, and positions are spread if they are given,
@@ -127,8 +138,10 @@ def Schedule_TileOp : Schedule_Op<"tile"> {
       them; positions may be given for `model.attention`
   }];
   let arguments = (ins Transform_AnyOpType:$ops, DenseI64ArrayAttr:$sizes,
-                       UnitAttr:$optional);
-  let assemblyFormat = "$ops $sizes (`optional` $optional^)? attr-dict";
+                       OptionalAttr<ArrayAttr>:$alternatives, UnitAttr:$optional);
+  let assemblyFormat = [{
+    $ops custom<Alternatives>($sizes, $alternatives) (`optional` $optional^)? attr-dict
+  }];
   let hasVerifier = 1;
 }
 
@@ -137,11 +150,16 @@ def Schedule_SplitOp : Schedule_Op<"split"> {
   let description = [{
     The tasks before tile `at` become a phase of their own in front of the
     others. Who waits for what follows, so that readers of the first part need
-    not wait for the second. The results are the parts.
+    not wait for the second. The results are the parts. `batonc tune` chooses
+    among several cuts: `at 1 or 2`.
   }];
-  let arguments = (ins Transform_AnyOpType:$phases, I64Attr:$dimension, I64Attr:$at);
+  let arguments = (ins Transform_AnyOpType:$phases, I64Attr:$dimension, I64Attr:$at,
+                       OptionalAttr<ArrayAttr>:$alternatives);
   let results = (outs Transform_AnyOpType:$front, Transform_AnyOpType:$back);
-  let assemblyFormat = "$phases `dimension` $dimension `at` $at attr-dict";
+  let assemblyFormat = [{
+    $phases `dimension` $dimension `at` custom<Alternatives>($at, $alternatives) attr-dict
+  }];
+  let hasVerifier = 1;
 }
 
 def Schedule_MergeOp : Schedule_Op<"merge"> {
@@ -150,11 +168,12 @@ def Schedule_MergeOp : Schedule_Op<"merge"> {
     A task does the work of all their tasks at its coordinates, in order. The
     phases follow one another in one segment; several runs of neighbours are
     merged one by one. If a task then needed what another one of the same phase
-    makes, event-verify rejects the plan.
+    makes, event-verify rejects the plan. `or not` lets `batonc tune` try
+    without.
   }];
-  let arguments = (ins Transform_AnyOpType:$phases);
+  let arguments = (ins Transform_AnyOpType:$phases, UnitAttr:$orNot);
   let results = (outs Transform_AnyOpType:$merged);
-  let assemblyFormat = "$phases attr-dict";
+  let assemblyFormat = "$phases (`or` `not` $orNot^)? attr-dict";
 }
 
 def Schedule_DistributeOp : Schedule_Op<"distribute"> {
@@ -166,15 +185,19 @@ def Schedule_DistributeOp : Schedule_Op<"distribute"> {
     elsewhere. With `few_tasks`, phases of at most so many tasks that follow one
     another, none of which touches what the one before writes, are `blocked` and
     `cyclic` by turns. So the last worker has the only task of one phase and the
-    first that of the next, and they run side by side.
+    first that of the next, and they run side by side. `batonc tune` chooses
+    among several: `"by_work" or "cyclic"`.
 
     **Constraints:**
     - `map` is one of the three
     - only `by_work` has `few_tasks`
   }];
   let arguments = (ins Transform_AnyOpType:$phases, StrAttr:$map,
+                       OptionalAttr<ArrayAttr>:$alternatives,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$few_tasks);
-  let assemblyFormat = "$phases $map (`few_tasks` $few_tasks^)? attr-dict";
+  let assemblyFormat = [{
+    $phases custom<Alternatives>($map, $alternatives) (`few_tasks` $few_tasks^)? attr-dict
+  }];
   let hasVerifier = 1;
 }
 
@@ -183,14 +206,19 @@ def Schedule_EventsOp : Schedule_Op<"events"> {
   let description = [{
     `per_tile` lets derive-events tell apart as many coordinates as readers
     can use, `per_phase` none: every reader waits for the whole phase.
-    `coordinates [0]` names those that may be told apart.
+    `coordinates [0]` names those that may be told apart. `batonc tune` chooses
+    among granularities: `"per_tile" or "per_phase"`.
 
     **Constraints:**
     - `granularity` is one of the two, or coordinates are given
   }];
   let arguments = (ins Transform_AnyOpType:$phases, OptionalAttr<StrAttr>:$granularity,
+                       OptionalAttr<ArrayAttr>:$alternatives,
                        OptionalAttr<DenseI64ArrayAttr>:$coordinates);
-  let assemblyFormat = "$phases ($granularity^)? (`coordinates` $coordinates^)? attr-dict";
+  let assemblyFormat = [{
+    $phases custom<OptionalAlternatives>($granularity, $alternatives)
+    (`coordinates` $coordinates^)? attr-dict
+  }];
   let hasVerifier = 1;
 }
 
@@ -198,13 +226,17 @@ def Schedule_PrefetchOp : Schedule_Op<"prefetch"> {
   let summary = "choose how many bytes of its weights a waiting task asks for";
   let description = [{
     From the start of each weight that a task reads. 0 asks for nothing.
+    `batonc tune` chooses among several: `4096 or 16384`.
 
     **Constraints:**
     - every phase reads a weight, or `optional` is said
     - `bytes` is 0 to 1048576
   }];
-  let arguments = (ins Transform_AnyOpType:$phases, I64Attr:$bytes, UnitAttr:$optional);
-  let assemblyFormat = "$phases $bytes (`optional` $optional^)? attr-dict";
+  let arguments = (ins Transform_AnyOpType:$phases, I64Attr:$bytes,
+                       OptionalAttr<ArrayAttr>:$alternatives, UnitAttr:$optional);
+  let assemblyFormat = [{
+    $phases custom<Alternatives>($bytes, $alternatives) (`optional` $optional^)? attr-dict
+  }];
   let hasVerifier = 1;
 }
 

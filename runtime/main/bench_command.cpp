@@ -17,6 +17,7 @@
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
 #include "runtime/execute/machine_speed.h"
+#include "runtime/execute/npy.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/output.h"
 #include "runtime/main/ranks.h"
@@ -166,6 +167,16 @@ std::string verdict(Execution &execution, Execution &single,
                                   : "bit-identical with 1 worker";
 }
 
+/// Of the prompt's last position and of each token decoded, in order.
+void write_logits(const std::string &path, const Metadata &metadata,
+                  Execution &execution, const GenerationRequest &request) {
+  Outcome outcome = outcome_of(execution, request);
+  NpyWriter array(path, NpyType::F32, {metadata.vocabulary});
+  array.append(outcome.logits.data(),
+               outcome.logits.size() / metadata.vocabulary);
+  array.publish();
+}
+
 /// Each phase's segment, numbered in the program's order.
 std::vector<uint32_t> segments_of_phases(const Metadata &metadata) {
   std::map<std::string, uint32_t> numbers;
@@ -300,12 +311,13 @@ struct MachineLimits {
 };
 
 struct Measurements {
-  bool on_device = false;
+  /// Whether `machine` is measured.
+  bool has_limits = false;
   unsigned workers = 0;
   uint64_t peak_bytes = 0, weights_bytes = 0;
   Speed speed;
   UndisturbedTimes layers;
-  /// Of the host, if it is what computes.
+  /// Of the host, if it is what computes, and not only times are asked for.
   MachineLimits machine;
   std::string verdict;
   std::optional<PhaseTimes> profile;
@@ -315,7 +327,8 @@ Measurements measure_all(const Metadata &metadata,
                          const BenchOptions &options) {
   const DecodeRanks ranks(metadata, options);
   Measurements measured;
-  measured.on_device = !metadata.device.is_null();
+  const bool on_device = !metadata.device.is_null();
+  measured.has_limits = !on_device && !options.brief;
   unsigned cores = chosen_workers(options.run);
   uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   RankParameters parameters = options.run.weights
@@ -337,7 +350,7 @@ Measurements measure_all(const Metadata &metadata,
   note("measuring the program");
   std::span<const std::byte> memory = parameters.front().packed();
   auto measure_machine = [&] {
-    if (!measured.on_device)
+    if (measured.has_limits)
       measured.machine.measure(measured.workers, memory);
   };
   auto measure_machine_between = [&] {
@@ -349,11 +362,13 @@ Measurements measure_all(const Metadata &metadata,
   // Before memory is taken for anything that is not the program's.
   measured.peak_bytes = peak_resident_bytes();
 
-  note("timing layers");
-  measured.layers =
-      undisturbed_times(traced_run(execution, request),
-                        segments_of_phases(metadata), request.prompt.size());
-  measure_machine_between();
+  if (!options.brief) {
+    note("timing layers");
+    measured.layers =
+        undisturbed_times(traced_run(execution, request),
+                          segments_of_phases(metadata), request.prompt.size());
+    measure_machine_between();
+  }
 
   note("comparing with one worker");
   std::unique_ptr<Execution> single =
@@ -374,7 +389,10 @@ Measurements measure_all(const Metadata &metadata,
     note("timing phases");
     measured.profile = measure_phases(metadata, execution, *single, request);
   }
-  note("measuring the machine");
+  if (options.logits)
+    write_logits(*options.logits, metadata, execution, request);
+  if (measured.has_limits)
+    note("measuring the machine");
   measure_machine();
   return measured;
 }
@@ -402,7 +420,7 @@ struct Rates {
           double(options.prefill) / layers.prefill;
     if (layers.decode > 0)
       decode_by_layers.tokens_per_second = 1 / layers.decode;
-    if (!metadata.costs || measured.on_device)
+    if (!metadata.costs || !measured.has_limits)
       return;
     const Costs &costs = *metadata.costs;
     auto limit = [](Rate &rate, double cost_per_token, double most) {
@@ -432,8 +450,8 @@ nlohmann::ordered_json result_json(const Metadata &metadata,
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
   };
   auto limit = [&](double rate) {
-    return optional_json(measured.on_device ? std::nullopt
-                                            : std::optional(rate));
+    return optional_json(measured.has_limits ? std::optional(rate)
+                                             : std::nullopt);
   };
   nlohmann::ordered_json result;
   result["prefill_tokens_per_s"] = speed.prefill_tokens_per_second;
@@ -503,7 +521,7 @@ std::string result_text(const Metadata &metadata, const BenchOptions &options,
                  runs + " runs of " + std::to_string(options.decode) +
                  "; mean " + per_second(speed.decode_mean_tokens_per_second)});
   add_by_layers(rates.decode_by_layers, of_bandwidth(rates.decode_by_layers));
-  if (!measured.on_device)
+  if (measured.has_limits)
     table.add({"machine",
                fixed_text(measured.machine.arithmetic / 1e9, 1) + " GFLOP/s",
                fixed_text(measured.machine.bandwidth / 1e9, 1) + " GB/s read",
@@ -526,7 +544,7 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   print(result_text(metadata, options, measured));
   if (measured.profile)
     print(profile_text(metadata, *measured.profile,
-                       measured.on_device ? measured.workers : 1));
+                       metadata.device.is_null() ? 1 : measured.workers));
 }
 
 } // namespace baton

@@ -439,6 +439,14 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
                    "Also show where the time goes, phase by phase, in a run "
                    "with one worker; on a device, with all workers, from a "
                    "trace");
+  command.add_flag("--brief", options.brief,
+                   "Only times and the verdict: neither layers nor the "
+                   "machine's limits");
+  command
+      .add_option("--logits", options.logits,
+                  "Also write the logits of the run that is measured: float32 "
+                  "[1 + tokens decoded, vocabulary]")
+      ->type_name("OUT.npy");
   command.add_flag("--json", options.json, "Print one JSON object");
   command.footer("Examples:\n  " + program + " bench\n  " + program +
                  " bench --weights DIR --prefill 128 --decode 32 "

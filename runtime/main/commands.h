@@ -45,6 +45,10 @@ struct BenchOptions : RankOptions {
   /// 0: a few, as time allows.
   uint64_t repeat = 0;
   bool profile = false;
+  /// Times and the verdict only.
+  bool brief = false;
+  /// Where the logits of the run that is measured go.
+  std::optional<std::string> logits;
   bool json = false;
 };
 void bench_command(const Metadata &metadata, const BenchOptions &options);

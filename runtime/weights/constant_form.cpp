@@ -20,7 +20,7 @@ public:
             std::byte *layer) const override {
     conversion(DataType::F32, type)(values.data(), layer, values.size());
   }
-  void fill_randomly(uint64_t first, uint64_t last, uint64_t,
+  void fill_randomly(uint64_t first, uint64_t last, std::span<const uint64_t>,
                      std::byte *layer) const override {
     pack({}, first, last, layer);
   }

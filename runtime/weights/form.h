@@ -104,8 +104,10 @@ public:
   /// at `layer`.
   virtual void pack(const std::vector<StoredTensor> &tensors, uint64_t first,
                     uint64_t last, std::byte *layer) const = 0;
-  /// The same of random numbers, for timing without a checkpoint.
-  virtual void fill_randomly(uint64_t first, uint64_t last, uint64_t seed,
+  /// The same of random numbers, for timing without a checkpoint; `seeds` are
+  /// one a part.
+  virtual void fill_randomly(uint64_t first, uint64_t last,
+                             std::span<const uint64_t> seeds,
                              std::byte *layer) const = 0;
 };
 

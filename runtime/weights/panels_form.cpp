@@ -29,11 +29,13 @@ public:
   uint64_t units() const override { return panel_count(n, interleave); }
   void pack(const std::vector<StoredTensor> &tensors, uint64_t first,
             uint64_t last, std::byte *layer) const override;
-  void fill_randomly(uint64_t first, uint64_t last, uint64_t seed,
+  void fill_randomly(uint64_t first, uint64_t last,
+                     std::span<const uint64_t> seeds,
                      std::byte *layer) const override;
 
 private:
   void check(const FormDescription &description) const;
+  std::vector<PanelSegment> segments(uint64_t panel) const;
   void clear_padding(uint64_t panel, std::byte *panel_base) const;
   bool is_bias() const {
     return std::any_of(parts.begin(), parts.end(),
@@ -99,13 +101,17 @@ void PanelsForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
   pack_panels(layout, first, last, layer);
 }
 
-/// Zeroes the lanes of a panel that belong to no output.
-void PanelsForm::clear_padding(uint64_t panel, std::byte *panel_base) const {
+std::vector<PanelSegment> PanelsForm::segments(uint64_t panel) const {
   std::vector<uint64_t> outputs;
   for (const ParameterPart &part : parts)
     outputs.push_back(part.outputs());
+  return panel_segments(outputs, interleave, panel);
+}
+
+/// Zeroes the lanes of a panel that belong to no output.
+void PanelsForm::clear_padding(uint64_t panel, std::byte *panel_base) const {
   uint64_t used = 0;
-  for (const PanelSegment &segment : panel_segments(outputs, interleave, panel))
+  for (const PanelSegment &segment : segments(panel))
     used += segment.count;
   uint64_t bytes = bytes_of(type);
   if (used < panel_lanes)
@@ -114,15 +120,24 @@ void PanelsForm::clear_padding(uint64_t panel, std::byte *panel_base) const {
                   (panel_lanes - used) * bytes);
 }
 
-void PanelsForm::fill_randomly(uint64_t first, uint64_t last, uint64_t seed,
+void PanelsForm::fill_randomly(uint64_t first, uint64_t last,
+                               std::span<const uint64_t> seeds,
                                std::byte *layer) const {
   float mean = is_vector && !is_bias() ? 1.0f : 0.0f;
   float deviation = is_vector ? 0.02f : 1.0f / std::sqrt(static_cast<float>(k));
   uint64_t panel_elements = panel_lanes * k;
   for (uint64_t panel = first; panel < last; ++panel) {
     std::byte *panel_base = layer + panel * panel_elements * bytes_of(type);
-    fill_random(type, panel_base, panel_elements, mean, deviation,
-                mix(seed + panel));
+    // An output has the same numbers wherever it lies: linears that share a
+    // parameter in one program and not in another compute the same.
+    RandomSeeds lanes = {};
+    static_assert(std::tuple_size_v<RandomSeeds> == panel_lanes);
+    for (const PanelSegment &segment : segments(panel))
+      for (uint64_t i = 0; i < segment.count; ++i)
+        lanes[segment.lane + i] =
+            mix(seeds[segment.part] + parts[segment.part].own_outputs.begin +
+                segment.output + i);
+    fill_random(type, panel_base, panel_elements, mean, deviation, lanes);
     clear_padding(panel, panel_base);
   }
 }

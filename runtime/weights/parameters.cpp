@@ -24,6 +24,8 @@ namespace {
 /// One layer of one parameter.
 struct Slot {
   const ParameterDescription *parameter;
+  /// As tensors' names count it.
+  uint64_t layer = 0;
   /// Its tensors, one per part; empty for constants and random weights.
   std::vector<StoredTensor> tensors;
   /// The program reads the checkpoint's own bytes.
@@ -51,7 +53,8 @@ make_slots(const std::vector<ParameterDescription> &parameters,
   std::vector<Slot> slots;
   for (const ParameterDescription &parameter : parameters)
     for (uint64_t layer = 0; layer < parameter.layers; ++layer) {
-      Slot slot{&parameter, {}};
+      Slot slot{
+          &parameter, parameter.first_layer + layer * parameter.layer_step, {}};
       slot.elsewhere = parameter.is_elsewhere;
       if (slot.elsewhere) {
         slots.push_back(std::move(slot));
@@ -59,9 +62,7 @@ make_slots(const std::vector<ParameterDescription> &parameters,
       }
       if (checkpoint)
         for (const ParameterPart &part : parameter.parts)
-          slot.tensors.push_back(find_stored(
-              part, parameter.first_layer + layer * parameter.layer_step,
-              *checkpoint));
+          slot.tensors.push_back(find_stored(part, slot.layer, *checkpoint));
       slot.in_place =
           checkpoint && parameter.form->reads_in_place(slot.tensors);
       slots.push_back(std::move(slot));
@@ -266,6 +267,16 @@ Parameters Parameters::load(const nlohmann::json &description,
   return result;
 }
 
+/// By its parts' names: what else the program has does not matter.
+static std::vector<uint64_t> random_seeds(const Slot &slot, uint64_t seed) {
+  std::vector<uint64_t> seeds;
+  for (const ParameterPart &part : slot.parameter->parts) {
+    const std::string name = part.names(slot.layer).front();
+    seeds.push_back(hash_bytes(name.data(), name.size(), seed));
+  }
+  return seeds;
+}
+
 Parameters Parameters::random(const nlohmann::json &description, uint64_t seed,
                               unsigned threads, uint32_t rank) {
   std::vector<ParameterDescription> parameters =
@@ -279,7 +290,7 @@ Parameters Parameters::random(const nlohmann::json &description, uint64_t seed,
   parallel_for(jobs.size(), threads, [&](size_t i) {
     const Slot &slot = slots[jobs[i].slot];
     slot.parameter->form->fill_randomly(jobs[i].first, jobs[i].last,
-                                        mix(seed + mix(jobs[i].slot + 1)),
+                                        random_seeds(slot, seed),
                                         base + slot.offset);
   });
   forbid_gaps(slots, result.region);

@@ -9,15 +9,22 @@
 
 namespace baton {
 
+RandomSeeds seeds_of(uint64_t seed) {
+  RandomSeeds seeds;
+  for (uint64_t lane = 0; lane < seeds.size(); ++lane)
+    seeds[lane] = seed * seeds.size() + lane + 1;
+  return seeds;
+}
+
 void fill_random(DataType type, std::byte *destination, uint64_t count,
-                 float mean, float deviation, uint64_t seed) {
+                 float mean, float deviation, const RandomSeeds &seeds) {
   // Sixteen generators side by side fill vector registers; a piece of so many
   // lines stays in the first-level cache until it is converted.
-  constexpr uint64_t lanes = 16, lines = 64;
+  constexpr uint64_t lanes = std::tuple_size_v<RandomSeeds>, lines = 64;
   uint32_t state[lanes];
   for (uint64_t lane = 0; lane < lanes; ++lane)
     // Zero is the one state that a xorshift generator never leaves.
-    state[lane] = static_cast<uint32_t>(mix(seed * lanes + lane + 1)) | 1;
+    state[lane] = static_cast<uint32_t>(mix(seeds[lane])) | 1;
 
   // A uniform value in [-1, 1) has the standard deviation 1 / sqrt(3).
   float scale = deviation * 1.7320508f / 32768.0f;

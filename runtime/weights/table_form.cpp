@@ -28,7 +28,8 @@ public:
   bytes_in_place(const std::vector<StoredTensor> &tensors) const override;
   void pack(const std::vector<StoredTensor> &tensors, uint64_t first,
             uint64_t last, std::byte *layer) const override;
-  void fill_randomly(uint64_t first, uint64_t last, uint64_t seed,
+  void fill_randomly(uint64_t first, uint64_t last,
+                     std::span<const uint64_t> seeds,
                      std::byte *layer) const override;
 
 private:
@@ -82,11 +83,13 @@ void TableForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
             layer + row * columns * bytes_of(type), part.own_inputs.count);
 }
 
-void TableForm::fill_randomly(uint64_t first, uint64_t last, uint64_t seed,
+void TableForm::fill_randomly(uint64_t first, uint64_t last,
+                              std::span<const uint64_t> seeds,
                               std::byte *layer) const {
   fill_random(type, layer + first * columns * bytes_of(type),
               (last - first) * columns, 0.0f,
-              1.0f / std::sqrt(static_cast<float>(columns)), mix(seed + first));
+              1.0f / std::sqrt(static_cast<float>(columns)),
+              seeds_of(mix(seeds[0] + first)));
 }
 
 std::shared_ptr<const WeightForm>

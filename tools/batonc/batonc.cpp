@@ -11,6 +11,7 @@
 #include "tools/batonc/explain.h"
 #include "tools/batonc/names.h"
 #include "tools/batonc/pipeline.h"
+#include "tools/batonc/tune.h"
 
 #include <cstdio>
 #include <cstring>
@@ -29,7 +30,9 @@ static int compileCommand(int argc, char **argv) {
       "batonc names MODEL lists the ops and phases that a schedule can name.\n"
       "batonc pipeline says what a pipeline schedule costs; see batonc "
       "pipeline "
-      "--help."};
+      "--help.\n"
+      "batonc tune MODEL measures schedules on this machine, and writes the "
+      "fastest; see batonc tune --help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -103,5 +106,7 @@ int main(int argc, char **argv) {
     return namesCommand(argc - 1, argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "pipeline") == 0)
     return pipelineCommand(argc - 1, argv + 1);
+  if (argc > 1 && std::strcmp(argv[1], "tune") == 0)
+    return tuneCommand(argc - 1, argv + 1, argv[0]);
   return compileCommand(argc, argv);
 }

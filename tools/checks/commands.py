@@ -16,6 +16,8 @@ SHARED = "tools/batonc/compile_flags.cpp"
 SOURCES = {
     "batonc": ["tools/batonc/batonc.cpp", SHARED],
     "batonc explain": ["tools/batonc/explain.cpp", SHARED],
+    "batonc names": ["tools/batonc/names.cpp", SHARED],
+    "batonc tune": ["tools/batonc/tune.cpp", SHARED],
     "batonc pipeline": ["tools/batonc/pipeline.cpp"],
     "diff-run": ["tools/diff-run/diff-run.cpp"],
     "check-plan": ["tools/check-plan/main.cpp"],
@@ -73,7 +75,7 @@ class Commands:
 
     def _ask_tools(self):
         self.flags["batonc"] = flags_of_help(self._ask("batonc"))
-        for name in ("explain", "pipeline"):
+        for name in ("explain", "names", "pipeline", "tune"):
             self.flags[f"batonc {name}"] = flags_of_help(self._ask("batonc", name))
         for name in ("diff-run", "check-plan"):
             self.flags[name] = flags_of_help(self._ask(name))
@@ -186,7 +188,7 @@ class Judge:
         if first in TOOLS or first.startswith(("build/bin/", "./build/bin/")):
             if name not in TOOLS:
                 return None, f"there is no {first}"
-            if name == "batonc" and rest and rest[0] in ("explain", "pipeline"):
+            if name == "batonc" and rest and rest[0] in ("explain", "names", "pipeline", "tune"):
                 return f"batonc {rest[0]}", rest[1:]
             return name, rest
         if first.removeprefix("./") in self.commands.scripts:

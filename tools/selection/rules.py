@@ -21,6 +21,8 @@ ONLY_WITH = (
     ("compiler/explain/Costs.*", None),
     ("compiler/explain/*", "explain"),
     ("tools/batonc/explain.*", "explain"),
+    ("compiler/tuning/*", "tune"),
+    ("tools/batonc/tune.*", "tune"),
     ("codegen/cuda/*", "cuda"),
     ("runtime/cuda/*", "cuda"),
     ("runtime/train/*", "train"),
@@ -48,6 +50,7 @@ FEATURES = {
     "queries": r"\btq\b",
     "text": r"--prompt|[Tt]okeniz|\.txt\b|\btexts\b",
     "explain": r"explain",
+    "tune": r"\btun(e|ing)\b",
 }
 FEATURES = {name: re.compile(pattern) for name, pattern in FEATURES.items()}
 

@@ -10,6 +10,7 @@
 #include "compiler/targets/cuda/KernelSources.h"
 
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/DynamicLibrary.h"
 
 using namespace baton;
 using namespace baton::compiler;
@@ -59,6 +60,37 @@ CudaTarget::describe(const CompileOptions &options,
     for (TargetDescription &description : *descriptions)
       description.threads = 32;
   return descriptions;
+}
+
+/// What keeps programs from running on a GPU of this machine, or nothing.
+static std::string missingDevice() {
+  std::string problem;
+  auto driver = llvm::sys::DynamicLibrary::getLibrary("libcuda.so.1", &problem);
+  auto find = [&](const char *name) {
+    return driver.isValid() ? driver.getAddressOfSymbol(name) : nullptr;
+  };
+  auto initialize = reinterpret_cast<int (*)(unsigned)>(find("cuInit"));
+  auto count = reinterpret_cast<int (*)(int *)>(find("cuDeviceGetCount"));
+  if (!initialize || !count)
+    return "the CUDA driver (libcuda.so.1) was not found";
+  int devices = 0;
+  return initialize(0) != 0 || count(&devices) != 0 || devices == 0
+             ? "the CUDA driver finds no GPU"
+             : "";
+}
+
+Error CudaTarget::checkMeasurable(const CompileOptions &options) const {
+  const std::string flag = "--target=" + options.target + ": ";
+  if (isEmulated(options))
+    return createStringError(flag + "times of the emulation say nothing about "
+                                    "a GPU; measure there, for its "
+                                    "architecture");
+  if (std::string missing = missingDevice(); !missing.empty())
+    return createStringError(flag +
+                             "measuring takes a machine with a GPU, and "
+                             "here " +
+                             missing);
+  return Error::success();
 }
 
 bool CudaTarget::has(Feature feature) const {

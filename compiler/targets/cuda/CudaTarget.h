@@ -19,6 +19,7 @@ public:
   describe(const CompileOptions &options,
            const Installation &installation) const override;
   bool choosesByRows() const override { return true; }
+  llvm::Error checkMeasurable(const CompileOptions &options) const override;
   bool has(Feature feature) const override;
   llvm::Error check(const CompileOptions &options) const override;
   llvm::Expected<Code> emit(llvm::ArrayRef<plan::ProgramLayout> layouts,

@@ -427,6 +427,42 @@ TEST_F(ParametersTest, EveryNumberOfThreadsGivesTheSameBytes) {
   EXPECT_EQ(std::memcmp(a.table()[1], b.table()[1], 600 * 1000 * 2), 0);
 }
 
+TEST(RandomParameters, AreTheTensorsWhereverTheyLie) {
+  auto description = [](const char *parameters) {
+    return json{{"parameters", json::parse(parameters)}};
+  };
+  // One parameter of two tensors, of which the second begins within a panel.
+  Parameters grouped = Parameters::random(description(R"([
+    {"name":"qk","kind":"panels","dtype":"f32","layers":2,"k":30,"n":40,
+     "parts":[{"sources":["q.{layer}"],"shape":[24,30]},
+              {"sources":["k.{layer}"],"shape":[16,30]}]}])"),
+                                          7);
+  Parameters apart = Parameters::random(description(R"([
+    {"name":"other","kind":"vector","dtype":"f32","n":5,
+     "parts":[{"sources":["other"],"shape":[5]}]},
+    {"name":"k","kind":"panels","dtype":"f32","layers":2,"k":30,"n":16,
+     "parts":[{"sources":["k.{layer}"],"shape":[16,30]}]},
+    {"name":"q","kind":"panels","dtype":"f32","layers":2,"k":30,"n":24,
+     "parts":[{"sources":["q.{layer}"],"shape":[24,30]}]}])"),
+                                        7);
+  auto at = [](const Parameters &parameters, size_t slot, size_t output,
+               size_t depth) {
+    return floats(parameters.table()[slot])[output / 16 * 16 * 30 + depth * 16 +
+                                            output % 16];
+  };
+  for (size_t layer : {0, 1})
+    for (size_t depth = 0; depth < 30; ++depth) {
+      for (size_t output = 0; output < 24; ++output)
+        EXPECT_EQ(at(grouped, layer, output, depth),
+                  at(apart, 3 + layer, output, depth));
+      for (size_t output = 0; output < 16; ++output)
+        EXPECT_EQ(at(grouped, layer, 24 + output, depth),
+                  at(apart, 1 + layer, output, depth));
+    }
+  EXPECT_NE(at(grouped, 0, 0, 0), at(grouped, 1, 0, 0));
+  EXPECT_NE(at(grouped, 0, 0, 0), at(grouped, 0, 24, 0));
+}
+
 TEST(RandomParameters, AreDeterministicAndOfPlausibleSize) {
   json description = {{"parameters", json::parse(R"([
     {"name":"p","kind":"panels","dtype":"bf16","layers":2,"k":400,"n":1000,

@@ -1,0 +1,14 @@
+//===- tune.h - batonc tune -----------------------------------------------===//
+
+#ifndef BATON_TOOLS_BATONC_TUNE_H
+#define BATON_TOOLS_BATONC_TUNE_H
+
+namespace baton::tools {
+
+/// Takes the arguments from the command's name on, and what the tool was called
+/// as; returns the exit status.
+int tuneCommand(int argc, char **argv, const char *tool);
+
+} // namespace baton::tools
+
+#endif // BATON_TOOLS_BATONC_TUNE_H
