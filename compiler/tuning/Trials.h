@@ -32,7 +32,7 @@ struct TrialsOptions {
   Workload workload;
   /// A candidate whose prediction is so many times the best one's is not
   /// compiled.
-  double prune = 1.5;
+  double prune = 1.25;
   std::chrono::steady_clock::time_point deadline;
   /// What errors call the schedule with alternatives.
   std::string name;

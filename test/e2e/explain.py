@@ -18,6 +18,9 @@ import zlib
 import programs
 from programs import expect, run
 
+# For tools/test --changed: what batonc runs.
+INPUTS = ["build/lib/baton/machine-speed"]
+
 HIDDEN, INNER, HEADS, GROUPS, WIDTH, VOCABULARY, LAYERS = 60, 100, 6, 2, 16, 131, 3
 FLOAT = 4
 

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -154,7 +155,7 @@ def check_wrong(tuner, usual, tokens):
 def check_interruption(tuner):
     """The journal stays; a second run goes on, of the same search only."""
     schedule = tuner.write("plans.mlir", PLANS)
-    flags = [f"--schedule={schedule}", "--prune=1000", "--rounds=20"]
+    flags = [f"--schedule={schedule}", "--prune=1000", "--rounds=10"]
     process = subprocess.Popen(tuner.command(*flags), stderr=subprocess.PIPE, text=True)
     journal = tuner.path("work/fast.mlir.tune")
     while not os.path.exists(journal) and process.poll() is None:
@@ -168,7 +169,7 @@ def check_interruption(tuner):
            f"{said}, {tuner.left()}")
     races = len(json_of(journal)["races"])
     expect(races >= 1, "an empty journal")
-    for other in (["--decode=5"], ["--rounds=21"], ["--batch-invariant", "--prune=2"]):
+    for other in (["--decode=5"], ["--rounds=11"], ["--batch-invariant", "--prune=2"]):
         result = tuner.tune(*flags, *other, check=False)
         expect(result.returncode == 1 and "fast.mlir.tune, in which a search is kept that was not finished, is of another "
                "model, schedule, machine, or workload; remove it, or name another -o" in result.stderr
@@ -195,11 +196,12 @@ def check_derived(tuner, usual, tokens):
     few = cuda[cuda.index("@few_rows_model"):]
     expect("%wide [1, 16] or " in few and "%attentions [1, 128] or " in few and "or not or" not in cuda, few)
     expect(not tuner.left(), f"--print leaves {tuner.left()}")
-    done = tuner.tune("--minutes=.02", "--json", f"--weights={tuner.folder}", "--no-cache")
+    weights = shutil.copytree(tuner.folder, tuner.path("weights"), ignore=shutil.ignore_patterns(".baton"))
+    done = tuner.tune("--minutes=.02", "--json", f"--weights={weights}", "--no-cache")
     result = json.loads(done.stdout)
     expect(not result["complete"] and "the time was over before all decisions were looked at" in done.stderr, f"{result}")
     check_result(tuner, usual, tokens, result)
-    expect(not os.path.exists(os.path.join(tuner.folder, ".baton")), "--no-cache packs weights")
+    expect(not os.path.exists(os.path.join(weights, ".baton")), "--no-cache packs weights")
     if "fast.mlir.tune" in tuner.left():
         expect("the same command goes on from" in done.stderr, done.stderr)
 
@@ -249,12 +251,26 @@ def check_refusals(tuner, scratch):
     expect(not [name for name in os.listdir(scratch) if name.startswith(("x.mlir", "none"))], "something is left")
 
 
+def check_bench(program, path):
+    """What it is measured by: times alone, and logits that are the program's."""
+    texts = []
+    for workers in (1, 3):
+        result = json.loads(run([program.path, "bench", "--brief", "--json", "--quiet", "--repeat=1", "--prefill=5",
+                                 "--decode=3", f"--workers={workers}", f"--logits={path('bench.npy')}"]).stdout)
+        expect(result["read_bandwidth"] is None and result["decode_by_layers_tokens_per_s"] is None
+               and len(result["decode_seconds"]) == 3 and result["verdict"].startswith("bit-identical"), f"{result}")
+        with open(path("bench.npy"), "rb") as file:
+            texts.append(file.read())
+    expect(texts[0] == texts[1] and b"'shape': (4, 131" in texts[0], "the logits of bench")
+
+
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     tuner = Tuner(arguments.batonc, arguments.folder, path)
     tokens = programs.golden(arguments.folder)["tokens"][:60]
     default = Program(arguments.batonc, tuner.folder, path("default"), "--max-seq=64")
     usual = default.logits(tokens, path("logits.npy"))
+    check_bench(default, path)
     check_refusals(tuner, scratch)
     check_plans(tuner, usual, tokens)
     check_wrong(tuner, usual, tokens)

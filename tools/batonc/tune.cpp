@@ -38,7 +38,7 @@ struct TuneOptions {
   std::string schedule;
   Workload workload;
   bool hasPrefill = false, hasDecode = false;
-  double minutes = 10, prune = 1.5;
+  double minutes = 10, prune = 1.25;
   int64_t rounds = kFewestRounds;
   /// Only print the schedule with alternatives.
   bool prints = false;
@@ -121,7 +121,7 @@ static void addFlags(CLI::App &app, TuneOptions &options) {
       ->type_name("N");
   app.add_option("--prune", options.prune,
                  "alternatives are left out that are predicted to take so many "
-                 "times as long as the best so far: 1.5")
+                 "times as long as the best so far: 1.25")
       ->type_name("X");
   app.add_flag("--json", options.json,
                "print one JSON object at the end: what was tried, and why what "
@@ -448,8 +448,8 @@ static std::vector<std::string> summary(const TuneOptions &options,
                         ? "that is no faster for sure: the default stays"
                         : "nothing was faster than the default");
   lines.push_back("for " + options.workload.text() + ", on " +
-                  std::to_string(setting.machine.workerCount()) + " workers; " +
-                  countsText(outcome.result.races) +
+                  explain::plural(setting.machine.workerCount(), "worker") +
+                  "; " + countsText(outcome.result.races) +
                   (outcome.result.complete ? ""
                                            : "; the time was over before all "
                                              "decisions were looked at"));
