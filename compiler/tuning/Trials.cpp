@@ -151,7 +151,7 @@ std::string ScheduleTrials::compareLogits() const {
   auto usual = readLogits(scratch.path("default.npy")),
        found = readLogits(scratch.path("candidate.npy"));
   if (!usual || !found || usual->size() != found->size())
-    return "it writes no logits as the default does";
+    return "writes no logits as the default does";
   size_t differ = 0, first = 0;
   for (size_t i = usual->size(); i-- > 0;)
     if (std::memcmp(&(*usual)[i], &(*found)[i], sizeof(float)) != 0) {
@@ -208,7 +208,7 @@ std::string ScheduleTrials::admit(const std::string &schedule,
   auto ran = runProgram(name, scratch.path("candidate.npy"));
   std::string problem =
       ran ? compareLogits()
-          : "its program failed: " + llvm::toString(ran.takeError());
+          : "makes a program that fails: " + llvm::toString(ran.takeError());
   (void)llvm::sys::fs::remove(scratch.path("candidate.npy"));
   if (!problem.empty())
     (void)llvm::sys::fs::remove(scratch.path(name));
@@ -270,7 +270,13 @@ Expected<Judgement> ScheduleTrials::judge(const Chosen &candidate,
     return judgement;
   if (std::string problem = admit(scheduleFile(), nameOf(candidate));
       !problem.empty())
-    return refuse(problem);
+    return refuse(candidate != best
+                      ? problem
+                      : options.name +
+                            ": the schedule that the search begins with " +
+                            problem +
+                            "; begin with alternatives that do as the default "
+                            "does, or say 'or not'");
   ready.insert(candidate);
   return judgement;
 }

@@ -77,10 +77,11 @@ def check_result(tuner, usual, tokens, result):
     comments = [line for line in text.splitlines() if line.startswith("// - ")]
     expect(re.match(r"// Found by batonc tune on \d{4}-\d\d-\d\d, on \d+ cores? of ", text)
            and any("for a prompt of 24 tokens and 4 decoded after it, on 2 workers" in line for line in comments), text)
+    expect(any(line.startswith("// - noise: the default beside itself ") for line in comments)
+           and result["noise"]["rounds"] == 12, text)
     if result["speedup"]:
         expect(any(re.fullmatch(r"// - \d+\.\d{3} times as fast \(\d+\.\d{3} to \d+\.\d{3}, 12 rounds\) as the default, "
                                 r"with 95 % confidence", line) for line in comments), text)
-        expect(any(line.startswith("// - noise: the default beside itself ") for line in comments), text)
         speedup = result["speedup"]
         expect(speedup["low"] <= speedup["median"] <= speedup["high"] and speedup["rounds"] == 12
                and result["faster"] == (speedup["low"] > 1), f"{speedup}")
@@ -148,7 +149,9 @@ def check_wrong(tuner, usual, tokens):
     # Where all candidates are wrong there is nothing to begin with.
     schedule = tuner.write("all-wrong.mlir", wrong(""))
     result = tuner.tune(f"--schedule={schedule}", check=False)
-    expect(result.returncode == 1 and re.search(r"^error: computes other bits than the default", result.stderr, re.M)
+    expect(result.returncode == 1 and re.search(r"^error: .*all-wrong.mlir: the schedule that the search begins with "
+                                                r"computes other bits than the default: .*; begin with alternatives that do as "
+                                                r"the default does, or say 'or not'$", result.stderr, re.M)
            and not tuner.left(), f"{result}, {tuner.left()}")
 
 

@@ -361,8 +361,9 @@ namespace {
 /// What a search ends with.
 struct Outcome {
   SearchResult result;
-  /// Of the best, where it is another plan than the default's.
-  std::optional<Confirmation> confirmation;
+  /// Of the best; where that is the default's plan, only the noise counts.
+  Confirmation confirmation;
+  bool isDefault = false;
   /// What -o gets: the best, or the default.
   bool isFaster = false;
   std::string schedule;
@@ -410,14 +411,14 @@ static Json jsonOf(const TuneOptions &options, const Setting &setting,
                {"decisions", std::move(decisions)},
                {"candidates", std::move(candidates)},
                {"faster", outcome.isFaster}};
-  const auto &confirmation = outcome.confirmation;
-  auto figure = [&](Estimate Confirmation::*estimate) {
-    return confirmation ? jsonOf((*confirmation).*estimate) : Json();
+  const Confirmation &confirmation = outcome.confirmation;
+  auto figure = [&](const Estimate &estimate) {
+    return outcome.isDefault ? Json() : jsonOf(estimate);
   };
-  json["speedup"] = figure(&Confirmation::total);
-  json["prefill_speedup"] = figure(&Confirmation::prefill);
-  json["decode_speedup"] = figure(&Confirmation::decode);
-  json["noise"] = figure(&Confirmation::noise);
+  json["speedup"] = figure(confirmation.total);
+  json["prefill_speedup"] = figure(confirmation.prefill);
+  json["decode_speedup"] = figure(confirmation.decode);
+  json["noise"] = jsonOf(confirmation.noise);
   json["output"] = options.compile.output;
   return json;
 }
@@ -427,26 +428,26 @@ static std::vector<std::string> summary(const TuneOptions &options,
                                         const Setting &setting,
                                         const Outcome &outcome) {
   std::vector<std::string> lines;
-  const auto &confirmation = outcome.confirmation;
-  if (confirmation) {
-    lines.push_back(timesText(confirmation->total) +
+  const Confirmation &confirmation = outcome.confirmation;
+  char text[160];
+  if (!outcome.isDefault) {
+    lines.push_back(timesText(confirmation.total) +
                     " as the default, with 95 % confidence");
-    char text[160];
     std::snprintf(
         text, sizeof(text),
         "the prompt %.3f times (%s), decoding %.3f times (%s)",
-        confirmation->prefill.median, rangeText(confirmation->prefill).c_str(),
-        confirmation->decode.median, rangeText(confirmation->decode).c_str());
-    lines.push_back(text);
-    std::snprintf(
-        text, sizeof(text), "noise: the default beside itself %.3f (%s)",
-        confirmation->noise.median, rangeText(confirmation->noise).c_str());
+        confirmation.prefill.median, rangeText(confirmation.prefill).c_str(),
+        confirmation.decode.median, rangeText(confirmation.decode).c_str());
     lines.push_back(text);
   }
   if (!outcome.isFaster)
-    lines.push_back(confirmation
-                        ? "that is no faster for sure: the default stays"
-                        : "nothing was faster than the default");
+    lines.push_back(outcome.isDefault
+                        ? "nothing was faster than the default"
+                        : "that is no faster for sure: the default stays");
+  std::snprintf(
+      text, sizeof(text), "noise: the default beside itself %.3f (%s)",
+      confirmation.noise.median, rangeText(confirmation.noise).c_str());
+  lines.push_back(text);
   lines.push_back("for " + options.workload.text() + ", on " +
                   explain::plural(setting.machine.workerCount(), "worker") +
                   "; " + countsText(outcome.result.races) +
@@ -558,16 +559,15 @@ static Error tune(TuneOptions &options, const Installation &installation) {
     return judgement.takeError();
   if (judgement->kind == Kind::refused)
     return createStringError(judgement->why);
-  if (!trials.isDefault(best)) {
-    if (talks)
-      llvm::errs() << "comparing the best with the default\n";
-    auto confirmation =
-        confirm(trials, best, 2 * static_cast<size_t>(options.rounds));
-    if (!confirmation)
-      return confirmation.takeError();
-    outcome.confirmation = *confirmation;
-    outcome.isFaster = confirmation->total.low > 1;
-  }
+  if (talks)
+    llvm::errs() << "comparing the best with the default\n";
+  auto confirmation =
+      confirm(trials, best, 2 * static_cast<size_t>(options.rounds));
+  if (!confirmation)
+    return confirmation.takeError();
+  outcome.confirmation = *confirmation;
+  outcome.isDefault = trials.isDefault(best);
+  outcome.isFaster = !outcome.isDefault && confirmation->total.low > 1;
   trials.release(best);
   if (Error error = writeOutput(options.compile.output,
                                 scheduleText(options, *setting, outcome)))
