@@ -377,9 +377,9 @@ std::function<void()> add_generate_options(CLI::App &command,
   command.add_flag("--json", options.json,
                    "Print one JSON object at the end instead of the text");
   command.footer(
-      "The text is printed as it is generated. Without a tokenizer.json in "
-      "the folder, or with one\nthat is not supported, --tokens prints token "
-      "ids.\n\nExamples:\n  " +
+      "The text is printed as it is generated. Without a tokenizer in the "
+      "folder each byte of a prompt\nis a token. Without one, or with one that "
+      "is not supported, --tokens prints token ids.\n\nExamples:\n  " +
       program +
       " generate --weights DIR --prompt \"Once upon a time\" "
       "--max-new-tokens 64\n  " +

@@ -13,6 +13,7 @@
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/run_trace.h"
+#include "runtime/main/text_tokens.h"
 #include "runtime/main/weights.h"
 #include "runtime/tokenizer/stream_decoder.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -26,26 +27,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The folder's tokenizer. One that is not understood is none, but for those
-/// who need one.
-std::optional<Tokenizer> find_tokenizer(const std::filesystem::path &folder,
-                                        bool needed, bool quiet) {
+/// What makes tokens of the prompt, or text of tokens that the user gave: then
+/// one that is not there, or not understood, is none.
+std::optional<TextTokens> find_tokens(const std::filesystem::path &folder,
+                                      const Metadata &metadata,
+                                      const GenerateOptions &options) {
+  if (options.prompt)
+    return find_text_tokens(folder, metadata.vocabulary,
+                            {"--prompt", "--tokens instead of --prompt"},
+                            !options.run.quiet);
   std::filesystem::path file = folder / "tokenizer.json";
   std::error_code failure;
-  if (!std::filesystem::exists(file, failure)) {
-    if (needed)
-      throw Error(file.string() +
-                  ": no such file; without it, give --tokens instead of "
-                  "--prompt");
+  if (!std::filesystem::exists(file, failure))
     return std::nullopt;
-  }
   try {
-    return Tokenizer::load(file);
+    return TextTokens{Tokenizer::load(file), false};
   } catch (const Error &error) {
-    if (needed)
-      throw Error(std::string(error.what()) +
-                  "; give --tokens instead of --prompt");
-    if (!quiet)
+    if (!options.run.quiet)
       std::fprintf(stderr, "note: %s; tokens are printed, not text\n",
                    error.what());
     return std::nullopt;
@@ -54,10 +52,10 @@ std::optional<Tokenizer> find_tokenizer(const std::filesystem::path &folder,
 
 std::vector<int32_t> prompt_tokens(const GenerateOptions &options,
                                    const Metadata &metadata,
-                                   const std::optional<Tokenizer> &tokenizer) {
+                                   const std::optional<TextTokens> &text) {
   std::string flag = options.prompt ? "--prompt" : "--tokens";
   std::vector<int32_t> tokens = options.prompt
-                                    ? tokenizer->encode(*options.prompt)
+                                    ? text->encode(*options.prompt)
                                     : parse_token_list(flag, *options.tokens);
   check_tokens(flag, tokens, metadata);
   if (tokens.size() == metadata.max_seq)
@@ -71,9 +69,9 @@ std::vector<int32_t> prompt_tokens(const GenerateOptions &options,
 /// commas when there is no tokenizer.
 class StreamPrinter {
 public:
-  explicit StreamPrinter(const std::optional<Tokenizer> &tokenizer) {
-    if (tokenizer)
-      decoder.emplace(*tokenizer, /*skip_special_tokens=*/true);
+  explicit StreamPrinter(const std::optional<TextTokens> &text) {
+    if (text)
+      decoder.emplace(text->tokenizer, /*skip_special_tokens=*/true);
   }
 
   void tokens(const std::vector<int32_t> &tokens) {
@@ -129,15 +127,15 @@ void run_and_print(Execution &execution, Generation &generation,
 
 void print_json(const Generation &generation,
                 const std::vector<int32_t> &prompt,
-                const std::optional<Tokenizer> &tokenizer, unsigned workers) {
+                const std::optional<TextTokens> &text, unsigned workers) {
   nlohmann::ordered_json result;
   result["prompt_tokens"] = prompt;
   result["tokens"] = generation.new_tokens();
   result["text"] = nullptr;
-  if (tokenizer)
-    result["text"] =
-        tokenizer->decode(generation.new_tokens(), /*skip_special_tokens=*/true,
-                          /*at_start=*/false);
+  if (text)
+    result["text"] = text->tokenizer.decode(generation.new_tokens(),
+                                            /*skip_special_tokens=*/true,
+                                            /*at_start=*/false);
   result["finish_reason"] = finish_reason_name(generation.finish_reason());
   result["prefill_s"] = generation.prefill_seconds();
   result["decode_s"] = generation.decode_seconds();
@@ -164,11 +162,10 @@ static void generate(const Metadata &metadata, const GenerateOptions &options,
     throw Error("generate: give either --prompt TEXT or --tokens 1,2,3");
   unsigned workers = program_workers(options.run, metadata);
   std::filesystem::path folder = weights_folder(options.run);
-  std::optional<Tokenizer> tokenizer = find_tokenizer(
-      folder, /*needed=*/options.prompt.has_value(), options.run.quiet);
+  std::optional<TextTokens> text = find_tokens(folder, metadata, options);
 
   GenerationRequest request;
-  request.prompt = prompt_tokens(options, metadata, tokenizer);
+  request.prompt = prompt_tokens(options, metadata, text);
   request.max_new_tokens = std::min<uint64_t>(
       options.max_new_tokens, metadata.max_seq - request.prompt.size());
   request.stop_tokens = read_stop_tokens(folder);
@@ -187,13 +184,13 @@ static void generate(const Metadata &metadata, const GenerateOptions &options,
   MemoryCheck memory(metadata, options.run, *execution);
   std::optional<StreamPrinter> printer;
   if (!options.json)
-    printer.emplace(tokenizer);
+    printer.emplace(text);
   run_and_print(*execution, generation, queue, printer ? &*printer : nullptr,
                 prompt.size(), options.run.quiet);
   trace.publish();
   memory.publish();
   if (options.json)
-    print_json(generation, prompt, tokenizer, execution->workers());
+    print_json(generation, prompt, text, execution->workers());
   if (!options.run.quiet)
     print_summary(generation, prompt.size(), execution->workers());
 }

@@ -7,6 +7,7 @@
 #include "runtime/main/model_config.h"
 #include "runtime/main/ranks.h"
 #include "runtime/main/run_settings.h"
+#include "runtime/main/text_tokens.h"
 #include "runtime/main/training_steps.h"
 #include "runtime/main/weights.h"
 #include "runtime/train/dataset.h"
@@ -43,20 +44,6 @@ std::optional<std::filesystem::path> model_folder(const TrainOptions &options) {
   if (!std::filesystem::is_directory(*options.model, failure))
     throw Error("--model: " + *options.model + ": no such folder");
   return *options.model;
-}
-
-/// The folder's tokenizer, if there is one, for data that is text.
-std::optional<Tokenizer> find_tokenizer(const std::filesystem::path &folder) {
-  std::filesystem::path file = folder / "tokenizer.json";
-  std::error_code failure;
-  if (!std::filesystem::exists(file, failure))
-    return std::nullopt;
-  try {
-    return Tokenizer::load(file);
-  } catch (const Error &error) {
-    throw Error(std::string(error.what()) +
-                "; give --data a token file (.u16, .u32) instead of text");
-  }
 }
 
 /// Those of a step, which the schedule of a pipeline says.
@@ -163,15 +150,18 @@ void train(const Metadata &metadata, const TrainOptions &options,
     optimizer.set(assignment);
   LossScale scale = loss_scale(metadata, options);
 
-  std::optional<Tokenizer> tokenizer;
+  std::optional<TextTokens> text;
   DatasetOptions dataset_options;
   dataset_options.vocabulary = metadata.vocabulary;
   if (!Dataset::is_token_file(options.data))
-    tokenizer = find_tokenizer(folder);
-  if (tokenizer) {
-    dataset_options.tokenizer = &*tokenizer;
+    text = find_text_tokens(
+        folder, metadata.vocabulary,
+        {"--data", "--data a token file (.u16, .u32) instead of text"},
+        !options.run.quiet && ranks.speak());
+  if (text && !text->bytes) {
+    dataset_options.tokenizer = &text->tokenizer;
     dataset_options.end_of_text =
-        end_of_text_token(*tokenizer, read_stop_tokens(folder));
+        end_of_text_token(text->tokenizer, read_stop_tokens(folder));
   }
   Dataset dataset = Dataset::open(options.data, dataset_options);
 

@@ -4,6 +4,7 @@
 
 #include "runtime/error.h"
 #include "runtime/tokenizer/added_tokens.h"
+#include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/byte_pair_encoding.h"
 #include "runtime/tokenizer/decoder.h"
 #include "runtime/tokenizer/json_view.h"
@@ -185,6 +186,22 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string &name) {
     throw Error(name + ": malformed JSON: " + error.what());
   }
   return Tokenizer(std::make_shared<Tables>(JsonView(document, name)));
+}
+
+Tokenizer Tokenizer::of_bytes() {
+  const nlohmann::json level = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  nlohmann::json vocabulary;
+  for (uint64_t byte = 0; byte < bytes_as_tokens; ++byte)
+    vocabulary[spell_byte(static_cast<uint8_t>(byte))] = byte;
+  const nlohmann::json model = {{"type", "BPE"},
+                                {"vocab", vocabulary},
+                                {"merges", nlohmann::json::array()}};
+  return parse(nlohmann::json{{"pre_tokenizer", level},
+                              {"decoder", level},
+                              {"model", model}}
+                   .dump(),
+               "bytes");
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view utf8,

@@ -35,6 +35,9 @@
 
 namespace baton {
 
+/// How many tokens there are where each byte is one.
+inline constexpr uint64_t bytes_as_tokens = 256;
+
 /// Immutable; copies share their tables, and threads may use one at once.
 class Tokenizer {
 public:
@@ -43,6 +46,8 @@ public:
   static Tokenizer load(const std::filesystem::path &file);
   /// The same for the text of such a file; `name` stands for it in errors.
   static Tokenizer parse(std::string_view json, const std::string &name);
+  /// Each byte is the token of its number.
+  static Tokenizer of_bytes();
 
   /// The tokens of a text. Ill-formed UTF-8 is read as U+FFFD (see utf8.h).
   /// With `add_special_tokens`, those that the post-processor puts around a

@@ -26,8 +26,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr uint64_t bytes_as_tokens = 256;
-
 uint64_t load(const std::byte *data, unsigned width) {
   // Of another file's text, it need not be aligned.
   uint32_t token = 0;

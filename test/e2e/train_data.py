@@ -3,7 +3,8 @@
 - The order of sequences, over several epochs, with microbatches and other seeds: at a
   learning rate too small to change a weight, a step's loss is the mean of those of its
   sequences, each of which a run of its own has told.
-- Which texts a folder has, in which order.
+- Which texts a folder has, in which order, and that without a tokenizer bytes are the
+  tokens of data and of prompts.
 - With --torch, all of it: the losses that PyTorch computes with the page's loop are those
   that the trainer prints, of text by a tokenizer and of tokens. Skipped (77) where torch,
   transformers or tokenizers cannot be imported; by hand:
@@ -15,6 +16,7 @@
 import argparse
 import importlib
 import itertools
+import json
 import math
 import os
 import re
@@ -103,6 +105,34 @@ def check_texts(arguments, trainer, page, scratch):
     flags = ["--batch", 4, "--lr", 1e-3]
     by_text, by_tokens = (trainer.losses(data, 6, *flags) for data in (texts, os.path.join(scratch, "same.u16")))
     expect(by_text == by_tokens, f"texts have other losses than their bytes: {by_text}, {by_tokens}")
+
+    # A prompt's tokens are made in the same way; both commands say so, or refuse alike.
+    program = programs.Program(arguments.batonc, model, os.path.join(scratch, "program"))
+    commands = {"--data": [trainer.path, "train", "--data", texts, "--steps", 1, "--seq", LENGTH, "--weights", model],
+                "--prompt": [program.path, "generate", "--prompt", "ä?", "--max-new-tokens", 4, "--json", "--no-cache",
+                             "--weights", model]}
+
+    def called(flag):
+        trainer.runs += 1
+        out = ["--out", os.path.join(scratch, f"run-{trainer.runs}")] if flag == "--data" else []
+        return run(commands[flag] + out, check=False)
+
+    for flag in commands:
+        result = called(flag)
+        expect(result.returncode == 0 and f"tokenizer.json: no such file; each byte of {flag} is a token\n" in result.stderr,
+               f"{flag}: {result}")
+    asked = json.loads(result.stdout)
+    expect(asked["prompt_tokens"] == list("ä?".encode()), f"a prompt is not its bytes: {asked}")
+    expect(asked["text"] == bytes(token for token in asked["tokens"] if token < 256).decode(errors="replace")
+           or "\ufffd" in asked["text"], f"tokens are no bytes: {asked}")
+    for name, content in (("vocab.json", "{}"), ("tokenizer.json", "{}")):
+        with open(os.path.join(model, name), "w") as file:
+            file.write(content)
+        for flag, instead in (("--data", "a token file"), ("--prompt", "--tokens instead")):
+            result = called(flag)
+            expect(result.returncode == 1 and result.stderr.count("error: ") == 1 and name in result.stderr
+                   and f"; give {instead if flag == '--prompt' else '--data ' + instead}" in result.stderr,
+                   f"{flag}, {name}: {result}")
     print(f"{len(tokens)} bytes of texts")
 
 

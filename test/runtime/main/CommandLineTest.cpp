@@ -127,6 +127,33 @@ TEST_F(CommandLineTest, GeneratesIdsWithoutATokenizer) {
   EXPECT_NE(result.errors.find("11 tokens at "), std::string::npos);
 }
 
+TEST_F(CommandLineTest, BytesOfAPromptAreTokensWithoutATokenizer) {
+  std::vector<std::string> arguments = {"generate", "--prompt", "\xFF?a",
+                                        "--max-new-tokens=3"};
+  Result text = run_weights(arguments);
+  EXPECT_EQ(text.status, 0) << text.errors;
+  const std::string printed = text.output;
+  EXPECT_EQ(text.errors.find("note: " + weights() +
+                             "/tokenizer.json: no such file; each byte of "
+                             "--prompt is a token\n"),
+            0)
+      << text.errors;
+  arguments.insert(arguments.end(), {"--json", "--quiet"});
+  text = run_weights(arguments);
+  EXPECT_EQ(text.errors, "");
+  Json json = Json::parse(text.output);
+  EXPECT_EQ(json["prompt_tokens"], Json({255, '?', 'a'}));
+  EXPECT_EQ(json["text"],
+            Tokenizer::of_bytes().decode(
+                json["tokens"].get<std::vector<int32_t>>(), true, false));
+  EXPECT_EQ(printed, json["text"].get<std::string>() + "\n");
+  // Whoever has another tokenizer does not mean bytes.
+  test::write_file(std::filesystem::path(weights()) / "tokenizer.model", "x");
+  expect_error(run_weights(arguments),
+               "tokenizer.json: no such file, and tokenizer.model beside it "
+               "cannot be read; give --tokens instead of --prompt");
+}
+
 TEST_F(CommandLineTest, QuietSaysNothing) {
   Result result = run_weights(
       {"generate", "--tokens", "240", "--max-new-tokens=3", "--quiet"});
@@ -276,7 +303,6 @@ TEST_F(CommandLineTest, GenerateNamesWhatIsWrong) {
   refused({"--tokens", ""}, "--tokens: there is no token");
   refused({}, "either --prompt TEXT or --tokens");
   refused({"--tokens=1", "--prompt=a"}, "either --prompt TEXT or --tokens");
-  refused({"--prompt=a"}, "tokenizer.json: no such file");
   refused({"--tokens=1", "--workers=0"}, "--workers");
   refused({"--tokens=1", "--workers=257"}, "--workers: 257 is not between");
   refused({"--tokens=1", "--workers=two"}, "--workers");

@@ -80,6 +80,20 @@ TEST(Tokenizer, RandomTextComesBack) {
   }
 }
 
+TEST(Tokenizer, OfBytesHasNothingElse) {
+  const Tokenizer tokenizer = Tokenizer::of_bytes();
+  const std::string text = "a <s>\n\xC3\xA9\xF0\x9F\x99\x82";
+  std::vector<int32_t> bytes;
+  for (unsigned char byte : text)
+    bytes.push_back(byte);
+  EXPECT_EQ(tokenizer.encode(text), bytes);
+  EXPECT_EQ(tokenizer.decode(bytes), text);
+  for (int32_t token = 0; token < 256; ++token)
+    EXPECT_EQ(tokenizer.token_bytes(token),
+              std::string(1, static_cast<char>(token)));
+  EXPECT_EQ(tokenizer.token_bytes(256), "");
+}
+
 // Quadratic merging or splitting would need hours here.
 TEST(Tokenizer, EncodesLongTexts) {
   const Tokenizer tokenizer = load("llama3-560");

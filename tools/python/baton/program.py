@@ -165,8 +165,8 @@ class Program:
         return self._generate("--tokens", _tokens(tokens), count, flags)["tokens"]
 
     def continue_text(self, text, count, **flags):
-        """The text that continues `text`, of up to `count` tokens. The folder of weights has
-        to have a tokenizer.json."""
+        """The text that continues `text`, of up to `count` tokens. Without a tokenizer.json
+        in the folder of weights, bytes are tokens."""
         return self._generate("--prompt", text, count, flags)["text"]
 
     def _generate(self, flag, prompt, count, flags):
