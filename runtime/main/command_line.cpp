@@ -7,6 +7,7 @@
 #include "runtime/main/commands.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
+#include "runtime/weights/message.h"
 
 #include <CLI/CLI.hpp>
 
@@ -523,22 +524,72 @@ private:
   std::function<void()> command;
 };
 
+/// The long names of a command's flags, but for those that help does not show.
+std::vector<std::string> flags_of(const CLI::App &command) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    if (!option->get_group().empty())
+      for (const std::string &name : option->get_lnames())
+        names.push_back(name);
+  return names;
+}
+
+/// The first flag of what CLI11 has left. One dash is too few, and taken for
+/// two.
+const std::string *first_flag(const std::vector<std::string> &left) {
+  for (const std::string &argument : left)
+    if (size_t dashes = argument.find_first_not_of('-');
+        dashes == 1 || dashes == 2)
+      return &argument;
+  return nullptr;
+}
+
+/// What a wrong command line has to be told: of a command or a flag that there
+/// is not, before what is missing because of it. `named` is the command, or
+/// the application where there is none.
+std::string problem_of(const CLI::App &application, const CLI::App &named,
+                       const CLI::ParseError &failure) {
+  const bool has_command = &named != &application;
+  const std::vector<std::string> outside = application.remaining();
+  if (const std::string *flag = first_flag(outside); flag && has_command)
+    return quote_name(*flag) + ": flags stand behind the command " +
+           named.get_name();
+  if (!has_command && !outside.empty() && !outside.front().starts_with('-')) {
+    std::vector<std::string> names;
+    for (const CLI::App *command : application.get_subcommands({}))
+      names.push_back(command->get_name());
+    return "there is no command " + quote_name(outside.front()) +
+           nearest_text(outside.front(), names);
+  }
+  const std::vector<std::string> unknown = named.remaining();
+  if (const std::string *flag = first_flag(unknown)) {
+    const std::string name = flag->substr(0, flag->find('='));
+    return "there is no flag " + quote_name(name) +
+           nearest_text(name.substr(name.find_first_not_of('-')),
+                        flags_of(named), "--");
+  }
+  return one_line(failure.what());
+}
+
 /// False when help was asked for, which is printed then.
 bool parse(CLI::App &application, std::vector<std::string> arguments) {
   const std::string program = application.get_name();
+  // The command that was named.
+  auto named = [&]() -> const CLI::App & {
+    const std::vector<CLI::App *> parsed = application.get_subcommands();
+    return parsed.empty() ? application : *parsed.back();
+  };
   try {
     // CLI11 takes them last one first.
     std::reverse(arguments.begin(), arguments.end());
     application.parse(std::move(arguments));
   } catch (const CLI::CallForHelp &) {
-    // The help of the command that was named.
-    CLI::App *named = &application;
-    for (CLI::App *parsed : application.get_subcommands())
-      named = parsed;
-    print(named->help(named == &application ? "" : program));
+    print(named().help(&named() == &application ? "" : program));
     return false;
   } catch (const CLI::ParseError &failure) {
-    throw Error(one_line(failure.what()) + "; try " + program + " --help");
+    throw Error(
+        problem_of(application, named(), failure) + "; try " + program + " " +
+        (&named() == &application ? "" : named().get_name() + " ") + "--help");
   }
   return true;
 }

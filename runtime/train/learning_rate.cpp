@@ -20,7 +20,8 @@ ScheduleKind parse_schedule(std::string_view name) {
   if (name == "cosine")
     return ScheduleKind::Cosine;
   throw Error("--lr-schedule: " + quote_name(name) +
-              " is none; expected constant, linear or cosine");
+              " is none; expected constant, linear or cosine" +
+              nearest_text(name, {"constant", "linear", "cosine"}));
 }
 
 double usual_final_fraction(ScheduleKind kind) {

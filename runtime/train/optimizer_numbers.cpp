@@ -3,6 +3,7 @@
 #include "runtime/train/optimizer_numbers.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/message.h"
 
 #include <charconv>
 #include <cmath>
@@ -64,17 +65,22 @@ void OptimizerNumbers::set(const std::string &assignment) {
     throw Error("--set " + assignment + ": \"" + assignment.substr(equals + 1) +
                 "\" is no finite number");
   bool found = false;
-  for (Number &number : numbers)
-    if (number.value &&
-        (number.name == name || number.name.ends_with("." + name))) {
+  std::vector<std::string> names;
+  for (Number &number : numbers) {
+    if (!number.value)
+      continue;
+    names.push_back(number.name);
+    names.push_back(number.name.substr(number.name.find('.') + 1));
+    if (number.name == name || number.name.ends_with("." + name)) {
       number.value = value;
       found = true;
     }
+  }
   if (!found)
     throw Error("--set " + assignment +
                 ": no rule of the program has the "
                 "number " +
-                name + "; there is " + text());
+                name + "; there is " + text() + nearest_text(name, names));
 }
 
 std::vector<double> OptimizerNumbers::values(const OfStep &step) const {

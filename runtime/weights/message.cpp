@@ -4,7 +4,43 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace baton {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  // One row of the table of all prefixes.
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replace = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest_text(std::string_view given,
+                         const std::vector<std::string> &names,
+                         std::string_view dashes) {
+  // The distance is quadratic.
+  constexpr size_t longest = 64;
+  size_t least = given.size() / 3 + 1;
+  std::string text;
+  if (given.size() > longest)
+    return text;
+  for (const std::string &name : names)
+    if (size_t distance = edit_distance(given, name); distance < least) {
+      least = distance;
+      text = "; did you mean " + std::string(dashes) + name + "?";
+    }
+  return text;
+}
 
 std::string quote_name(std::string_view name) {
   constexpr size_t longest = 200;

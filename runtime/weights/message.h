@@ -3,12 +3,23 @@
 #ifndef BATON_RUNTIME_WEIGHTS_MESSAGE_H
 #define BATON_RUNTIME_WEIGHTS_MESSAGE_H
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace baton {
+
+/// Levenshtein's.
+size_t edit_distance(std::string_view a, std::string_view b);
+
+/// "; did you mean NAME?" with the name that differs least from `given`, if it
+/// does in no more than a third of its letters; else empty. `dashes` stand
+/// before the name.
+std::string nearest_text(std::string_view given,
+                         const std::vector<std::string> &names,
+                         std::string_view dashes = "");
 
 /// In double quotes, control characters escaped, shortened when long, so that a
 /// name from a hostile file cannot break or flood the line.

@@ -348,6 +348,34 @@ TEST_F(CommandLineTest, OtherErrorsNameWhatIsWrong) {
                weights());
 }
 
+TEST_F(CommandLineTest, WhatThereIsNotHasTheNearestName) {
+  auto refused = [&](std::vector<std::string> arguments,
+                     const std::string &text) {
+    expect_error(run(arguments), text);
+  };
+  refused({"generate", "--wieghts=x", "--tokens=1", "--max-new-tokens=1"},
+          "there is no flag \"--wieghts\"; did you mean --weights?; try ");
+  // Not that --tokens is missing.
+  refused({"logits", "--token", "1", "--out=x"},
+          "there is no flag \"--token\"; did you mean --tokens?; try ");
+  refused({"generate", "-prompt", "x"},
+          "there is no flag \"-prompt\"; did you mean --prompt?; try ");
+  refused({"train", "--validate-evry=3"}, "did you mean --validate-every?");
+  refused({"bench", "--bogus"}, "there is no flag \"--bogus\"; try ");
+  // One that help does not show.
+  refused({"bench", "--event-orign=1"},
+          "there is no flag \"--event-orign\"; try ");
+  refused({"tran", "--data=x"},
+          "there is no command \"tran\"; did you mean train?; try ");
+  refused({"dance"}, "there is no command \"dance\"; try ");
+  refused({"--hlp"}, "did you mean --help?");
+  refused({"--json", "info"},
+          "\"--json\": flags stand behind the command info; try ");
+  refused({"info", "x"}, "not expected: x; try ");
+  refused({"generate", "--tokens"}, "--tokens: 1 required");
+  refused({std::string(100, 'x')}, "there is no command \"xxx");
+}
+
 TEST_F(CommandLineTest, HelpTeaches) {
   for (const char *command : {"", "generate", "logits", "bench", "info"}) {
     std::vector<std::string> arguments = {"--help"};

@@ -61,6 +61,8 @@ TEST(LearningRate, Names) {
   EXPECT_EQ(parse_schedule("cosine"), ScheduleKind::Cosine);
   expect_contains(error_of([] { parse_schedule("Cosine"); }),
                   "--lr-schedule: \"Cosine\"");
+  expect_contains(error_of([] { parse_schedule("constat"); }),
+                  "linear or cosine; did you mean constant?");
 }
 
 TEST(LearningRate, Refuses) {

@@ -49,6 +49,13 @@ TEST(OptimizerNumbers, RefuseWhatIsNoneOfTheirs) {
     EXPECT_THROW(numbers.set(text), Error) << text;
   EXPECT_EQ(written(numbers),
             (std::vector<double>{7, 0.125, 2, 1, 0.5, 0.25, 0.75}));
+  try {
+    numbers.set("momentun=1");
+  } catch (const Error &error) {
+    EXPECT_TRUE(
+        std::string_view(error.what()).ends_with("; did you mean momentum?"))
+        << error.what();
+  }
 }
 
 TEST(OptimizerNumbers, StandWhereTheirNamesDo) {
