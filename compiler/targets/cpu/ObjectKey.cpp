@@ -48,6 +48,11 @@ compiler::objectKey(ArrayRef<plan::ProgramLayout> layouts, StringRef metadata,
       module->print(stream);
     stream << "\n@" << program.getSymName() << '\n';
   }
+  // Checks in these say where they stand.
+  if (!options.sanitize.empty())
+    for (mlir::Operation *module : printed)
+      for (event::BodyOp body : module->getRegion(0).getOps<event::BodyOp>())
+        body->print(stream, mlir::OpPrintingFlags().enableDebugInfo());
   std::string level = std::to_string(options.optimization);
   return link::Cache::key({kCodeGenerator, *llvm, (*library)->getBuffer(),
                            (*libraryInF64)->getBuffer(), target.triple,
