@@ -271,8 +271,12 @@ Expected<Plan> Plan::build(const CompileOptions &options,
                         /*localizes=*/options.stage != Stage::dist);
     if (plan.tiled && !asModel)
       addTaskPasses(manager, options, target, *schedule, i);
-    if (Error error = run(manager, **module, *plan.diagnostics))
-      return error;
+    if (Error error = run(manager, **module, *plan.diagnostics)) {
+      if (i == 0)
+        return error;
+      return createStringError(toString(std::move(error)) +
+                               " (in the program for steps of few rows)");
+    }
     if (i == 0)
       plan.owned = std::move(*module);
     else

@@ -5,7 +5,9 @@
 #include "dialects/Event/Event.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -32,6 +34,16 @@ std::unique_ptr<Pass> baton::plan::createApproximateFunctionsPass() {
   return std::make_unique<ApproximateFunctions>();
 }
 
+/// A copy as loops; lowered by itself it calls a library that programs lack.
+static void makeLoopsOfCopies(Operation *function) {
+  function->walk([](memref::CopyOp copy) {
+    OpBuilder builder(copy);
+    builder.create<linalg::CopyOp>(copy.getLoc(), ValueRange{copy.getSource()},
+                                   ValueRange{copy.getTarget()});
+    copy.erase();
+  });
+}
+
 /// A function that does what a body does.
 static void addFunction(ModuleOp module, BodyOp body) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
@@ -43,13 +55,14 @@ static void addFunction(ModuleOp module, BodyOp body) {
   body.getBody().cloneInto(&function.getBody(), mapping);
   builder.setInsertionPointToEnd(&function.getBody().front());
   builder.create<func::ReturnOp>(body.getLoc());
+  makeLoopsOfCopies(function);
 }
 
 OwningOpRef<ModuleOp> baton::plan::makeBodyFunctions(ProgramOp program) {
   auto source = program->getParentOfType<ModuleOp>();
   if (!source || source.getOps<BodyOp>().empty())
     return nullptr;
-  program.getContext()->loadDialect<func::FuncDialect>();
+  program.getContext()->loadDialect<func::FuncDialect, linalg::LinalgDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(source.getLoc());
   for (auto body : source.getOps<BodyOp>())
     addFunction(*module, body);

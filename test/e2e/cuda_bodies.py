@@ -142,6 +142,7 @@ BODIES = {
 """,
     # Every element of a row is written to its first column: the last one stays.
     "overwriting": PRODUCT + elementwise(["%y"], "", "%a", output_map="affine_map<(i, j) -> (i, 0)>"),
+    "copy": f"    memref.copy %y, %z : {MEMREF} to {MEMREF}\n",
     "loops": None,
 }
 

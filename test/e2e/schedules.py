@@ -5,7 +5,8 @@
   the bits of the default schedule, for several numbers of workers;
 - a body of the user's computes what the ops did that it replaces, clean under
   the sanitizers; one that leaves its tile is reported there;
-- schedules and bodies that do not fit are refused in one line.
+- schedules and bodies that do not fit are refused in one line, and so is what the page
+  about schedules says cannot be replaced.
 """
 
 import argparse
@@ -148,6 +149,57 @@ def test(arguments, scratch):
     expect(result.returncode and "out-of-bounds" in result.stdout + result.stderr,
            f"a body that leaves its tile goes on: {result}")
 
+    def whole(name, rank):
+        """All of an operand."""
+        return name, rank, f"({', '.join('0' * rank)})", f"({', '.join(['65536'] * rank)})"
+
+    def one(number, ops, others=(), before="", rank=2):
+        """Puts a body in the place of ops: of the rows of x it makes those of y, and reads others."""
+        low = ", ".join("t * 16" if d == rank - 2 else "0" for d in range(rank))
+        high = ", ".join("t * 16 + 16" if d == rank - 2 else "65536" for d in range(rank))
+        boxes = [("x", rank, f"({low})", f"({high})"), *others, ("y", rank, f"({low})", f"({high})")]
+        accesses = ", ".join(f"#event.access<{'write' if name == 'y' else 'read'} @{name}, "
+                             f"(t)[rows, past, outputs] -> {low} to (t)[rows, past, outputs] -> {high}>"
+                             for name, _, low, high in boxes)
+        memrefs = ", ".join(f"%{name}: memref<{'?x' * rank}f32, strided<[{', '.join('?' * rank)}]>>"
+                            for name, rank, *_ in boxes)
+        text = (f"  event.body @mine grid ()[rows, past, outputs] -> (rows ceildiv 16) accesses [{accesses}] {{\n"
+                f"  ^bb0({memrefs}):\n  }}\n")
+        return write(f"one-{number}.mlir", HEADER + text + MODEL + before +
+                     f"    %ops = transform.baton.match {ops} in %program\n"
+                     "    transform.baton.replace %ops with @mine\n" + END)
+
+    # What docs/schedules.md says cannot be replaced.
+    with open(arguments.page) as file:
+        page = file.read()
+    grouped = ('    %all = transform.baton.match ["model.linear"] in %program\n'
+               "    transform.baton.group %all optional\n")
+    unreplaced = [
+        (folder, one(1, '["model.kv_append", "model.transpose", "model.broadcast", "model.reshape"] named "layers.self_attn.*"'),
+         "tasks would read what others have not written"),
+        (folder, one(2, '["model.parameter"]'), "cannot be part of a body"),
+        (folder, one(3, '["model.stack"]'), "cannot be part of a body"),
+        (folder, one(4, '["model.return"]'), "cannot be part of a body"),
+        (folder, one(5, 'named "layers.mlp.{gate,up}_proj"'), "takes 2 arguments"),
+        (folder, one(6, '["model.rope_table"]'), "read 0 values that others make"),
+        (arguments.transposed, one(7, 'named "h.mlp.c_fc"', [whole("w", 2), whole("b", 1)]),
+         "cannot be passed: the checkpoint stores it transposed"),
+        (folder, one(8, '["model.linear"] named "layers.*q_proj*"', [whole("w", 2)], grouped),
+         "cannot be passed: parameters side by side are no one matrix"),
+        (folder, one(9, 'named "layers.self_attn.scores"', [whole("k", 3)], rank=3), "has no fixed stride"),
+    ]
+    for _, _, message in unreplaced:
+        expect(f"`{message}`" in page, f"{arguments.page} does not say '{message}'")
+    # With the views of its operands, attention can: the cache is an operand.
+    heads = lambda name: (name, 3, "(0, 0, 0)", "(past + t * 16 + 16, 65536, 65536)")
+    attention = one(10, '["model.matmul", "model.scale", "model.mask", "model.softmax", "model.transpose", '
+                    '"model.broadcast"] named "layers.self_attn.*"', [heads("k"), heads("v")], rank=3)
+    with open(attention) as file:
+        text = file.read().replace("-> (0, t * 16, 0)", "-> (t * 16, 0, 0)").replace(
+            "-> (65536, t * 16 + 16, 65536)", "-> (t * 16 + 16, 65536, 65536)")
+    plans = run([arguments.batonc, folder, "--schedule", write("attention.mlir", text), "--emit=event"]).stdout
+    expect('event.call "mine"' in plans, "attention is not replaced")
+
     plan = path("plan.mlir")
     run([arguments.batonc, folder, "--emit=event", "-o", plan])
     one_plan = PLANS["merged"]
@@ -181,7 +233,7 @@ def test(arguments, scratch):
             "%y: memref", "%w: memref<?x?xf32, strided<[?, ?]>>, %y: memref")), "takes 4 arguments"),
         (plan, path("default.mlir"), "holds a plan, of which all is decided"),
     ]
-    for model, schedule, message in refusals:
+    for model, schedule, message in refusals + unreplaced:
         result = run([arguments.batonc, model, f"--schedule={schedule}", "-o", path("none")], check=False)
         expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1
                and result.stderr.startswith("error: "),
@@ -190,12 +242,14 @@ def test(arguments, scratch):
     result = run([arguments.batonc, folder, f"--schedule={path('default.mlir')}",
                   "--disable-pass=norm-rewrites", "-o", path("none")], check=False)
     expect(result.returncode == 1 and "change it there" in result.stderr, result.stderr)
-    print(f"{len(schedules)} schedules, 1 body, {len(refusals) + 1} refusals")
+    print(f"{len(schedules)} schedules, 1 body, {len(refusals + unreplaced) + 1} refusals")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--page", required=True, help="docs/schedules.md")
+    parser.add_argument("--transposed", required=True, help="a checkpoint of GPT-2")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))
