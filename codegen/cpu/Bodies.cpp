@@ -2,6 +2,7 @@
 
 #include "codegen/cpu/Bodies.h"
 
+#include "codegen/cpu/Contractions.h"
 #include "codegen/plan/BodyFunctions.h"
 #include "dialects/Event/Event.h"
 
@@ -37,8 +38,13 @@ using namespace baton;
 using namespace baton::event;
 using llvm::Expected;
 
+/// Passes from the ops of bodies to LLVM's.
 static void addLowering(PassManager &manager, bool checked) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
+  // Checks are of the plain loops.
+  if (!checked)
+    cpu::addContractions(functions);
+  functions.addPass(plan::createFuseProductsPass());
   functions.addPass(createConvertLinalgToLoopsPass());
   functions.addPass(createConvertVectorToSCFPass());
   functions.addPass(createLowerAffinePass());

@@ -90,6 +90,7 @@ struct LinalgToProvedLoops
 /// As for the CPU (codegen/cpu/Bodies.cpp), as far as loops and arithmetic.
 void cuda::addBodyLowering(PassManager &manager) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
+  functions.addPass(plan::createFuseProductsPass());
   functions.addPass(std::make_unique<LinalgToProvedLoops>());
   functions.addPass(createConvertVectorToSCFPass());
   functions.addPass(createLowerAffinePass());

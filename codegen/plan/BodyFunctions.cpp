@@ -4,8 +4,11 @@
 
 #include "dialects/Event/Event.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
@@ -28,7 +31,66 @@ struct ApproximateFunctions
       signalPassFailure();
   }
 };
+
+/// Sums of products in structured ops become fused multiply-adds, whichever
+/// target vectorises them.
+struct FuseProducts
+    : public PassWrapper<FuseProducts, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseProducts)
+  StringRef getArgument() const override { return "fuse-products"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<math::MathDialect>();
+  }
+
+  void runOnOperation() override {
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (op.getNumReductionLoops() > 0)
+        ops.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : ops) {
+      rewriter.setInsertionPoint(op);
+      auto general = dyn_cast<linalg::GenericOp>(*op);
+      if (!general) {
+        auto made = linalg::generalizeNamedOp(rewriter, op);
+        if (failed(made))
+          continue;
+        general = *made;
+      }
+      fuse(general);
+    }
+  }
+
+private:
+  static void fuse(linalg::GenericOp op) {
+    for (auto sum :
+         llvm::make_early_inc_range(op.getBody()->getOps<arith::AddFOp>()))
+      for (bool isLeft : {true, false}) {
+        auto product = (isLeft ? sum.getLhs() : sum.getRhs())
+                           .getDefiningOp<arith::MulFOp>();
+        Value other = isLeft ? sum.getRhs() : sum.getLhs();
+        auto old = dyn_cast<BlockArgument>(other);
+        if (!product || !product->hasOneUse() || !old ||
+            old.getArgNumber() < op.getNumDpsInputs())
+          continue;
+        OpBuilder builder(sum);
+        sum.replaceAllUsesWith(builder
+                                   .create<math::FmaOp>(sum.getLoc(),
+                                                        product.getLhs(),
+                                                        product.getRhs(), other)
+                                   .getResult());
+        sum.erase();
+        product.erase();
+        break;
+      }
+  }
+};
 } // namespace
+
+std::unique_ptr<Pass> baton::plan::createFuseProductsPass() {
+  return std::make_unique<FuseProducts>();
+}
 
 std::unique_ptr<Pass> baton::plan::createApproximateFunctionsPass() {
   return std::make_unique<ApproximateFunctions>();

@@ -26,6 +26,11 @@ namespace baton::plan {
 /// `program`, in their order; null when there is none.
 mlir::OwningOpRef<mlir::ModuleOp> makeBodyFunctions(event::ProgramOp program);
 
+/// Sums of products in structured ops as chains of fused multiply-adds: of all
+/// targets, so that those that vectorise them have the others' bits. Named ops
+/// that add something up become general ones.
+std::unique_ptr<mlir::Pass> createFuseProductsPass();
+
 /// Functions such as exp as arithmetic, which loops of vectors can hold, and
 /// which has the same bits on all targets; a call of a library per element has
 /// neither.

@@ -1,0 +1,332 @@
+//===- Contractions.cpp - products of matrices in task bodies, vectorised -===//
+//
+// A tile of eight rows by sixteen columns stays in registers for sixteen steps
+// of depth; what is left of the rows goes one by one. Of the other dimensions
+// what is no multiple of sixteen stays with plain loops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/Contractions.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+
+static constexpr int64_t kRows = 8, kLanes = 16;
+
+/// Dimensions of an op that multiplies two matrices: its rows, columns, depth.
+struct Product {
+  unsigned row, column, depth;
+};
+
+/// Marks the inputs that a value of an op's region is computed of.
+static void markInputs(Value value, llvm::SmallBitVector &inputs) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    inputs.set(argument.getArgNumber());
+    return;
+  }
+  for (Value operand : value.getDefiningOp()->getOperands())
+    markInputs(operand, inputs);
+}
+
+/// The factors of the product that the region adds to the element; null where
+/// it does anything else.
+static std::pair<Value, Value> factorsOf(linalg::LinalgOp op) {
+  Block &block = op->getRegion(0).front();
+  Value old = block.getArguments().back();
+  auto sum =
+      block.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum || (sum.getLhs() != old && sum.getRhs() != old))
+    return {};
+  auto product = (sum.getLhs() == old ? sum.getRhs() : sum.getLhs())
+                     .getDefiningOp<arith::MulFOp>();
+  if (!product)
+    return {};
+  return {product.getLhs(), product.getRhs()};
+}
+
+/// Whether one factor is made of inputs that have rows, the other one of inputs
+/// that have columns, and both element by element.
+static bool hasTwoSides(linalg::LinalgOp op,
+                        const llvm::SmallBitVector &haveRows) {
+  for (Operation &inside : op->getRegion(0).front().without_terminator())
+    if (!OpTrait::hasElementwiseMappableTraits(&inside) &&
+        !inside.hasTrait<OpTrait::ConstantLike>())
+      return false;
+  auto [left, right] = factorsOf(op);
+  if (!left)
+    return false;
+  auto isOf = [&](Value side, bool rows) {
+    llvm::SmallBitVector inputs(haveRows.size() + 1);
+    markInputs(side, inputs);
+    return inputs.any() && llvm::all_of(inputs.set_bits(), [&](unsigned i) {
+             return i < haveRows.size() && haveRows.test(i) == rows;
+           });
+  };
+  return (isOf(left, true) && isOf(right, false)) ||
+         (isOf(left, false) && isOf(right, true));
+}
+
+/// Whether the elements of a row are known to lie side by side: vectors of
+/// others would be read one by one.
+static bool isContiguous(Value value) {
+  auto type = dyn_cast<MemRefType>(value.getType());
+  if (!type)
+    return false;
+  auto [strides, offset] = getStridesAndOffset(type);
+  return !strides.empty() && strides.back() == 1;
+}
+
+static std::optional<Product> productOf(linalg::LinalgOp op) {
+  if (!op.hasPureBufferSemantics() ||
+      !llvm::all_of(op->getOperands(), isContiguous) ||
+      op.getNumDpsInits() != 1 || op.getNumLoops() != 3 ||
+      op.getNumReductionLoops() != 1)
+    return std::nullopt;
+  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (out.getNumResults() != 2 || !out.isProjectedPermutation())
+    return std::nullopt;
+  SmallVector<unsigned> depths;
+  op.getReductionDims(depths);
+  Product product{out.getDimPosition(0), out.getDimPosition(1), depths[0]};
+  llvm::SmallBitVector haveRows(op.getNumDpsInputs());
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    const bool row = map.isFunctionOfDim(product.row);
+    if (map.getNumResults() != 2 || !map.isProjectedPermutation() ||
+        !map.isFunctionOfDim(product.depth) ||
+        row == map.isFunctionOfDim(product.column))
+      return std::nullopt;
+    haveRows[input->getOperandNumber()] = row;
+  }
+  if (!hasTwoSides(op, haveRows))
+    return std::nullopt;
+  return product;
+}
+
+/// Whether a dimension is a tile's.
+static bool isSmall(int64_t extent) {
+  return !ShapedType::isDynamic(extent) && extent <= kLanes;
+}
+
+namespace {
+
+template <typename Derived>
+class FunctionPass : public PassWrapper<Derived, OperationPass<func::FuncOp>> {
+public:
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<affine::AffineDialect, linalg::LinalgDialect,
+                    math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                    vector::VectorDialect>();
+  }
+
+protected:
+  SmallVector<linalg::LinalgOp> products() {
+    SmallVector<linalg::LinalgOp> ops;
+    this->getOperation().walk([&](linalg::LinalgOp op) {
+      if (productOf(op))
+        ops.push_back(op);
+    });
+    return ops;
+  }
+};
+
+/// Cuts products into tiles of so many rows, columns, and depth, and peels what
+/// is left. 0 leaves a dimension as it is; small ones stay in any case.
+struct TileProducts : FunctionPass<TileProducts> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TileProducts)
+  StringRef getArgument() const override { return "tile-products"; }
+
+  TileProducts(int64_t rows, int64_t columns, int64_t depth)
+      : rows(rows), columns(columns), depth(depth) {}
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : products()) {
+      Product product = *productOf(op);
+      SmallVector<int64_t> extents = op.getStaticLoopRanges(), sizes(3, 0);
+      for (auto [dimension, size] : {std::pair(product.row, rows),
+                                     {product.column, columns},
+                                     {product.depth, depth}})
+        if (!isSmall(extents[dimension]))
+          sizes[dimension] = size;
+      if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
+        continue;
+      rewriter.setInsertionPoint(op);
+      auto tiled = linalg::tileLinalgOp(
+          rewriter, op, linalg::LinalgTilingOptions().setTileSizes(sizes));
+      if (failed(tiled))
+        continue;
+      rewriter.eraseOp(op);
+      SmallVector<scf::ForOp> loops;
+      for (Operation *loop : tiled->loops)
+        loops.push_back(cast<scf::ForOp>(loop));
+      linalg::peelLoops(rewriter, loops);
+    }
+  }
+
+  int64_t rows, columns, depth;
+};
+
+/// One tile of fixed sizes, as vectors.
+class VectorTile {
+public:
+  VectorTile(RewriterBase &rewriter, linalg::LinalgOp op)
+      : rewriter(rewriter), op(op), product(*productOf(op)),
+        extents(op.getStaticLoopRanges()) {}
+
+  void emit();
+
+private:
+  Value index(int64_t value) {
+    return rewriter.create<arith::ConstantIndexOp>(op.getLoc(), value);
+  }
+  Value transposed(Value matrix) {
+    return rewriter.create<vector::TransposeOp>(op.getLoc(), matrix,
+                                                ArrayRef<int64_t>{1, 0});
+  }
+  Type elementOf(Value value) const {
+    return getElementTypeOrSelf(value.getType());
+  }
+  Value read(OpOperand *operand, unsigned first);
+  Value compute(Value value, unsigned first);
+
+  RewriterBase &rewriter;
+  linalg::LinalgOp op;
+  Product product;
+  SmallVector<int64_t> extents;
+  llvm::DenseMap<Value, Value> computed;
+};
+
+/// Vectorises products of fixed sizes.
+struct VectoriseProducts : FunctionPass<VectoriseProducts> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VectoriseProducts)
+  StringRef getArgument() const override { return "vectorise-products"; }
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : products()) {
+      SmallVector<int64_t> extents = op.getStaticLoopRanges();
+      if (!llvm::all_of(extents, isSmall))
+        continue;
+      rewriter.setInsertionPoint(op);
+      VectorTile(rewriter, op).emit();
+      rewriter.eraseOp(op);
+    }
+    RewritePatternSet patterns(&getContext());
+    vector::populateVectorTransposeLoweringPatterns(
+        patterns, vector::VectorTransformsOptions().setVectorTransposeLowering(
+                      vector::VectorTransposeLowering::Shuffle16x16));
+    if (failed(
+            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+  }
+};
+
+} // namespace
+
+/// An operand as a matrix of dimension `first` by depth, whichever comes first
+/// in memory.
+Value VectorTile::read(OpOperand *operand, unsigned first) {
+  Location location = op.getLoc();
+  const bool isSwapped =
+      op.getMatchingIndexingMap(operand).getDimPosition(0) != first;
+  SmallVector<int64_t> shape = {extents[first], extents[product.depth]};
+  if (isSwapped)
+    std::swap(shape[0], shape[1]);
+  Type element = elementOf(operand->get());
+  Value matrix = rewriter.create<arith::ConstantOp>(
+      location, rewriter.getZeroAttr(VectorType::get(shape, element)));
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    Value line = rewriter.create<vector::LoadOp>(
+        location, VectorType::get({shape[1]}, element), operand->get(),
+        ValueRange{index(i), index(0)});
+    matrix = rewriter.create<vector::InsertOp>(location, line, matrix, i);
+  }
+  return isSwapped ? transposed(matrix) : matrix;
+}
+
+/// What the region computes of inputs that have dimension `first`.
+Value VectorTile::compute(Value value, unsigned first) {
+  if (Value result = computed.lookup(value))
+    return result;
+  Value result;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    result = read(op.getDpsInputOperand(argument.getArgNumber()), first);
+  } else {
+    Operation *maker = value.getDefiningOp();
+    auto type = VectorType::get({extents[first], extents[product.depth]},
+                                value.getType());
+    SmallVector<Value> operands;
+    for (Value operand : maker->getOperands())
+      operands.push_back(compute(operand, first));
+    if (matchPattern(maker, m_Constant()))
+      result = rewriter.create<vector::BroadcastOp>(
+          op.getLoc(), type, rewriter.clone(*maker)->getResult(0));
+    else
+      result = rewriter
+                   .create(maker->getLoc(), maker->getName().getIdentifier(),
+                           operands, {type}, maker->getAttrs())
+                   ->getResult(0);
+  }
+  return computed[value] = result;
+}
+
+void VectorTile::emit() {
+  Location location = op.getLoc();
+  auto [left, right] = factorsOf(op);
+  llvm::SmallBitVector inputs(op.getNumDpsInputs() + 1);
+  markInputs(left, inputs);
+  if (!op.getMatchingIndexingMap(op.getDpsInputOperand(inputs.find_first()))
+           .isFunctionOfDim(product.row))
+    std::swap(left, right);
+  Value rows = compute(left, product.row);
+  computed.clear();
+  Value columns = transposed(compute(right, product.column));
+  Value out = op.getDpsInitOperand(0)->get();
+  auto lanes = VectorType::get({extents[product.column]}, elementOf(out));
+  SmallVector<Value> sums;
+  for (int64_t row = 0; row < extents[product.row]; ++row)
+    sums.push_back(rewriter.create<vector::LoadOp>(
+        location, lanes, out, ValueRange{index(row), index(0)}));
+  for (int64_t depth = 0; depth < extents[product.depth]; ++depth) {
+    Value column = rewriter.create<vector::ExtractOp>(location, columns, depth);
+    for (auto [row, chain] : llvm::enumerate(sums)) {
+      Value element = rewriter.create<vector::ExtractOp>(
+          location, rows, ArrayRef<int64_t>{int64_t(row), depth});
+      chain = rewriter.create<math::FmaOp>(
+          location,
+          rewriter.create<vector::BroadcastOp>(location, lanes, element),
+          column, chain);
+    }
+  }
+  for (auto [row, chain] : llvm::enumerate(sums))
+    rewriter.create<vector::StoreOp>(location, chain, out,
+                                     ValueRange{index(int64_t(row)), index(0)});
+}
+
+void baton::cpu::addContractions(OpPassManager &functions) {
+  functions.addPass(std::make_unique<TileProducts>(kRows, kLanes, kLanes));
+  functions.addPass(createCanonicalizerPass());
+  // What peeling left of the rows.
+  functions.addPass(std::make_unique<TileProducts>(1, 0, 0));
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  functions.addPass(std::make_unique<VectoriseProducts>());
+}
