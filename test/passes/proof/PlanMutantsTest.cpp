@@ -258,7 +258,7 @@ protected:
       training.training = true;
       if (model.recomputes)
         training.recompute = training::RecomputeMode::full;
-      compiler::addTrainingPasses(manager, training);
+      compiler::addTrainingPasses(manager, training, schedule::Schedule());
       if (model.ranks > 1) {
         training.mesh = {{compiler::kDataAxis, model.ranks}};
         training.zero = 3;
