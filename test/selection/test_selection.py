@@ -4,6 +4,7 @@
   what must be there when a test runs;
 - scripts: modules, files and declared inputs of scripts;
 - plans: which tests a changed plan reaches, and which a body that plans call;
+- judges: when what judges plans by the proof runs;
 - every: parts are all, and none twice; what passed is known again until an input changes;
 - long: what each run leaves out, and what stands for it there, are as test/long.txt says;
 - build: this build, and a change in each of many files of different kinds: the tests that
@@ -177,6 +178,30 @@ def test_plans(_):
            made.selected("runtime/train/batches.cpp"))
 
 
+def test_judges(_):
+    """What judges plans by the proof runs where a plan or the proof changes."""
+    made = MadeUp()
+    judge = Test(0, "fuzz.proof", ["fuzz-proof"])
+    judge.nodes = {"/b/fuzz-proof"}
+    other = Test(0, "unit.Other", ["other"])
+    other.nodes = {"/b/other"}
+
+    def selected(name, changed):
+        now = {key: {"plan": "other" if changed else value["plan"], "calls": []} for key, value in made.before.items()}
+        with tempfile.TemporaryDirectory() as root:
+            root = os.path.realpath(root)
+            write(root, {name: ""})
+            graph = Graph("/b", f"rule X\nbuild fuzz-proof other: X {root}/{name}\n")
+            selector = Selector(root, "/b", graph, [judge, other], [name], probes.Plans(made.probes, now, made.before))
+            return {test.name for test, _, _ in selector.selected()}
+
+    both = {"fuzz.proof", "unit.Other"}
+    expect(selected("passes/fusion/One.cpp", changed=False) == {"unit.Other"}, "a judge runs for plans that did not change")
+    expect(selected("passes/fusion/One.cpp", changed=True) == both, "a judge does not run for plans that changed")
+    expect(selected("passes/proof/One.cpp", changed=False) == both, "a judge does not run for another proof")
+    expect(selected("dialects/Event/One.cpp", changed=False) == both, "what shows in no plan")
+
+
 def test_every(_):
     tests = [Test(i, f"every.{i}", ["true"]) for i in range(7)]
     parts = [every.part_of(tests, f"{k}/3") for k in (1, 2, 3)]
@@ -244,6 +269,20 @@ PLANTED = [
 ]
 
 
+# The same where no probe's plan changed: what sees more of batonc than plans and programs runs.
+UNCHANGED = [
+    ("passes/fusion/NormRewrites.cpp",
+     ["lit.passes.fusion", "lit.codegen.cpu", "e2e.errors.", "e2e.explain", "e2e.schedules", "e2e.random_schedules.",
+      "e2e.debugging", "unit.BatonCompilerTests", "fuzz.accepted.", "docs.commands"],
+     ["e2e.decode.", "e2e.decode_ranks.", "e2e.zero.", "e2e.pipeline_parallel.", "e2e.demo", "e2e.bench_scripts",
+      "e2e.gpu_scripts.", "e2e.cuda_bodies", "e2e.exported.", "e2e.endings.", "e2e.deferred_norms",
+      "unit.BatonProofTests", "fuzz.proof", "e2e.python_program"]),
+    ("passes/proof/PlanVerifier.cpp", ["unit.BatonProofTests", "fuzz.proof", "lit.passes.proof"], ["e2e.zero.", "e2e.demo"]),
+    ("compiler/schedule/ScheduleOps.cpp", ["lit.compiler.schedule", "e2e.schedules", "e2e.random_schedules."],
+     ["e2e.decode.", "e2e.demo", "fuzz.proof"]),
+]
+
+
 def test_build(arguments):
     graph = Graph.of(arguments.build)
     entries = listed(arguments.build, "-C", "every")
@@ -272,8 +311,10 @@ def test_build(arguments):
     # What was never built, such as that of the long tests, any source reaches.
     unbuilt = graph.unrecorded | set(graph.reach(graph.unrecorded))
     blurred = {test.name for test in tests if test.nodes & unbuilt}
-    for name, must, must_not in PLANTED:
-        selector = Selector(ROOT, arguments.build, graph, tests, [name])
+    same = {probe.name: {"plan": probe.name, "calls": []} for probe in asked}
+    unchanged = probes.Plans(asked, same, same)
+    for (name, must, must_not), plans in [*((case, None) for case in PLANTED), *((case, unchanged) for case in UNCHANGED)]:
+        selector = Selector(ROOT, arguments.build, graph, tests, [name], plans)
         found = {test.name for test, _, _ in selector.selected()}
         matching = lambda wanted: {test for test in names if test == wanted or wanted.endswith(".") and test.startswith(wanted)}
         for wanted in must:
@@ -311,7 +352,7 @@ def sources():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True)
-    parser.add_argument("test", choices=("graph", "scripts", "plans", "every", "long", "build"))
+    parser.add_argument("test", choices=("graph", "scripts", "plans", "judges", "every", "long", "build"))
     arguments = parser.parse_args()
     globals()[f"test_{arguments.test}"](arguments)
 

@@ -51,26 +51,39 @@ FEATURES = {
     "text": r"--prompt|[Tt]okeniz|\.txt\b|\btexts\b",
     "explain": r"explain",
     "tune": r"\btun(e|ing)\b",
+    "bodies": r"event\.body",
 }
 FEATURES = {name: re.compile(pattern) for name, pattern in FEATURES.items()}
 
 # Scripts that see of batonc the programs that it writes, and their plans: where no plan
 # changes, nothing does. Of models that their command names; of others, too.
 GIVEN, OTHERS = "given", "others"
+# What batonc refuses of their flags is asked of it too (probes.py). Where they look at its
+# other ends, such as signals, full disks and its cache, no pass has a part in them.
 SEES_PROGRAMS = {
-    "cublaslt": GIVEN, "cublaslt_driver": GIVEN, "cuda": GIVEN, "cuda_compile": GIVEN,
+    # Steps of few rows, of which CUDA's plans have one each, spread positions.
+    "attention_split": GIVEN,
+    "bench_scripts": OTHERS, "bottleneck_parallel": OTHERS,
+    "cublaslt": GIVEN, "cublaslt_driver": GIVEN, "cuda": GIVEN, "cuda_bodies": OTHERS, "cuda_compile": GIVEN,
     "cuda_compile_large": OTHERS, "cuda_driver_faults": GIVEN, "cuda_graph": GIVEN,
     "cuda_graph_driver": GIVEN, "cuda_progress": GIVEN, "cuda_ranks": GIVEN, "cuda_sanitize": GIVEN,
     "cuda_stop": OTHERS, "cuda_train": GIVEN, "cuda_train_tuned": GIVEN, "data_parallel": GIVEN,
-    "decode": GIVEN, "deferred_norms": OTHERS, "diff_run": GIVEN, "generate": GIVEN, "hyper": OTHERS,
+    "decode": GIVEN, "decode_ranks": GIVEN, "deferred_norms": OTHERS, "demo": OTHERS, "diff_run": GIVEN,
+    "endings": OTHERS, "exported": OTHERS, "gathered_layers": GIVEN, "generate": GIVEN, "gpu_scripts": OTHERS,
+    "hybrid_sharding": GIVEN, "hyper": OTHERS,
     "installed": OTHERS, "kernel_cache": OTHERS, "layouts": OTHERS, "loss_parts": GIVEN,
-    "mesh_parallel": OTHERS, "nccl_driver": GIVEN,
-    "perfetto": GIVEN, "planted": OTHERS, "recompute": OTHERS, "rolled": OTHERS, "sanitize": OTHERS, "soak": GIVEN,
+    "mesh_parallel": OTHERS, "nccl_driver": GIVEN, "object_cache": OTHERS,
+    "perfetto": GIVEN, "pipeline_parallel": GIVEN, "planted": OTHERS, "python_program": OTHERS, "recompute": OTHERS, "rolled": OTHERS, "sanitize": OTHERS, "soak": GIVEN,
     "targets": GIVEN, "tensor_parallel": GIVEN, "touched_memory": OTHERS, "trace": GIVEN,
-    "train_16bit": GIVEN, "train_endings": GIVEN, "train_f64": OTHERS, "train_gradients": GIVEN,
+    "train": GIVEN, "train_16bit": GIVEN, "train_data": OTHERS, "train_endings": GIVEN, "train_f64": OTHERS, "train_gradients": GIVEN,
     "train_optimizers": OTHERS, "train_progress": GIVEN, "train_ranks": GIVEN, "train_sanitize": OTHERS,
-    "train_text": GIVEN, "train_transformers": GIVEN,
+    "train_text": GIVEN, "train_transformers": GIVEN, "zero": GIVEN,
 }
+
+# These judge small plans, and mutants of them, by the proof: what else makes plans shows there
+# in plans. What shows in plans and is the proof's own, they see as it is.
+JUDGE_PLANS = ("unit.BatonProofTests", "fuzz.proof")
+PROOF = ("passes/proof/*",)
 
 # Of tests whose script does more than they do: what INPUTS would say in one of their own.
 # What pages and sources say to docs.commands, tools/check has held before.

@@ -86,9 +86,15 @@ class Selector:
             return None
         by = {node for node in nodes if node not in self.compilers
               and not node.startswith(os.path.join(self.build, INSTALLED))}
+        if by and test.name in rules.JUDGE_PLANS and self._shows_only_in_plans(change):
+            changed = self.plans.changed
+            return f"a plan changed: {changed[0].name}" if changed else None
         if by:
             return f"runs {os.path.relpath(sorted(by)[0], self.build)}"
         return self._through_compiler(change, test)
+
+    def _shows_only_in_plans(self, change):
+        return change.shown and self.plans is not None and not rules.matches(change.name, rules.PROOF)
 
     def _through_compiler(self, change, test):
         """What is left where the only way to a test is batonc and what it links."""
