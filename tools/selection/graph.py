@@ -101,8 +101,9 @@ class Graph:
     def knows(self, path):
         return path in self.users or path in self.outputs
 
-    def reach(self, paths):
-        """What is made of files, directly or not: output -> what it is made of there."""
+    def reach(self, paths, is_last=lambda output: False):
+        """What is made of files, directly or not: output -> what it is made of there. What
+        is made of an output that is a last one is not looked for."""
         reached, waiting = {}, list(paths)
         starts = set(waiting)
         if any(COMPILED.search(path) for path in starts):
@@ -115,7 +116,8 @@ class Graph:
             for output in self.users.get(path, ()):
                 if output not in reached and output not in starts:
                     reached[output] = path
-                    waiting.append(output)
+                    if not is_last(output):
+                        waiting.append(output)
         return reached
 
     def closure(self, path):

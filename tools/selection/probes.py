@@ -25,7 +25,7 @@ OF_EVERY_MODEL = (
     ("train ranks tensor stages", (TRAIN, *MESH)),
 )
 # What one model stands for.
-ONE_MODEL = "llama-gqa"
+ONE_MODEL = rules.ONE_MODEL
 OF_ONE_MODEL = (
     ("train ranks", (TRAIN, "--mesh=dp=2")),
     ("train lion", (TRAIN, "--optimizer=lion")),

@@ -3,6 +3,8 @@ of the runtime only some programs run, and which tests see nothing of batonc but
 programs that it writes. What is not here reaches everything that the graph says."""
 
 import fnmatch
+import json
+import os
 import re
 
 # A plan says all that code generation reads (compiler/targets/cpu/ObjectKey.cpp keeps objects under
@@ -27,7 +29,34 @@ ONLY_WITH = (
     ("runtime/cuda/*", "cuda"),
     ("runtime/train/*", "train"),
     ("runtime/tokenizer/*", "text"),
+    ("runtime/trace/*", "trace"),
+    ("runtime/main/run_trace.*", "trace"),
+    ("runtime/main/train_command.*", "train"), ("runtime/main/trainer.*", "train"),
+    ("runtime/main/training_*", "train"), ("runtime/main/validation.*", "train"),
+    ("runtime/main/non_finite.*", "train"), ("runtime/main/run_settings.*", "train"),
+    ("runtime/main/generate_command.*", "generate"),
+    ("runtime/decode/sampler.*", "generate"), ("runtime/decode/token_queue.*", "generate"),
+    ("runtime/main/logits_command.*", "logits"), ("runtime/decode/scoring.*", "logits"),
+    ("runtime/main/bench_command.*", "bench"), ("runtime/execute/machine_speed.*", "bench"),
+    ("runtime/main/info_command.*", "info"),
+    ("runtime/main/memory_check.*", "touches"), ("runtime/execute/task_touches.*", "touches"),
+    ("runtime/execute/value_dump.*", "dump"),
 )
+# What batonc links into programs: a test that runs none does not see it, but where a tool or
+# a unit test is made of it. Bodies it prints, too (--emit=llvm).
+IN_PROGRAMS = ("runtime/*", BODIES)
+WRITES_NO_PROGRAMS = ("test/tools/check-plan/plans.py",)
+# Scripts that are about other scripts see the commands of programs, which are these sources;
+# what runs behind them other tests judge.
+SEE_COMMANDS = ("bench_scripts.py", "gpu_scripts.py", "python_*.py")
+COMMANDS_OF_PROGRAMS = ("runtime/main/*",)
+# Tests that differ in their model alone stand for one another where these change: their code
+# does not ask which model it is, and unit tests know its cases. Weights and text differ from
+# model to model. Of bodies, whose cases models have, every model is judged against PyTorch.
+MODELS_ALIKE = ("runtime/comm/*", "runtime/cuda/*", "runtime/decode/*", "runtime/execute/*", "runtime/main/*",
+                "runtime/trace/*", "runtime/train/*", BODIES)
+AGAINST_PYTORCH = ("decode.py", "train_gradients.py")
+ONE_MODEL = "llama-gqa"
 
 # What a test does, by the words of its command and its scripts (comments aside): rather
 # too much than too little.
@@ -51,8 +80,14 @@ FEATURES = {
     "text": r"--prompt|[Tt]okeniz|\.txt\b|\btexts\b",
     "explain": r"explain",
     "tune": r"\btun(e|ing)\b",
+    # Of a program: bench measures what generates.
+    "generate": r"\b(generate|bench)\b", "logits": r"\blogits\b", "bench": r"\bbench\b", "info": r"\binfo\b",
+    "trace": r"trace|perfetto", "touches": r"check.memory", "dump": r"--dump|diff.run",
     "bodies": r"event\.body",
 }
+# Of scripts that start others, or a page's commands, nobody reads which of these those run.
+COMMANDS = ("generate", "logits", "bench", "info", "trace", "touches", "dump")
+RUNS_SCRIPTS = ("bench_scripts.py", "debugging.py", "demo.py", "gpu_scripts.py", "python_*.py")
 FEATURES = {name: re.compile(pattern) for name, pattern in FEATURES.items()}
 
 # Scripts that see of batonc the programs that it writes, and their plans: where no plan
@@ -121,6 +156,16 @@ def feature_of(name):
 def features_in(words):
     text = " ".join(sorted(words))
     return {name for name, pattern in FEATURES.items() if pattern.search(text)}
+
+
+def type_of(root, model):
+    """Of a golden checkpoint's weights; None where there is no such checkpoint."""
+    try:
+        with open(os.path.join(root, "test/golden", model, "config.json"), encoding="utf-8") as file:
+            config = json.load(file)
+    except FileNotFoundError:
+        return None
+    return config.get("dtype") or config.get("torch_dtype")
 
 
 def sees_of(test):

@@ -6,6 +6,8 @@ from . import rules
 
 COMPILERS = ("bin/batonc", "test/e2e/emit-unproved")
 INSTALLED = "lib/baton/"
+# All of that, for who has it beside itself.
+INSTALLATION = "baton-installation"
 
 
 class Change:
@@ -34,6 +36,14 @@ class Change:
                     self.reached.update(graph.reach([copy]))
                 for tool in COMPILERS:
                     self.reached.setdefault(os.path.join(build, tool), copies[0])
+        # What batonc links into programs, and nothing else does but unit tests.
+        self.in_programs = None
+        if rules.matches(name, rules.IN_PROGRAMS):
+            installed = os.path.join(build, INSTALLED)
+            is_installed = lambda output: (output.startswith(installed)
+                                           or os.path.basename(output) == INSTALLATION)
+            self.in_programs = {output for output in graph.reach([self.path], is_installed)
+                                if not is_installed(output)}
         self.everything = rules.matches(name, rules.ALL_TESTS)
         if self.path in graph.configured and not self.copied and not graph.knows(self.path):
             self.everything = True
@@ -82,6 +92,11 @@ class Selector:
         nodes = {node for node in test.nodes if node in change.reached}
         for folder in test.folders:
             nodes |= {node for node in change.reached if node.startswith(folder + "/")}
+        if change.in_programs is not None and not test.runs_programs and not (change.bodies and test.prints_bodies):
+            nodes &= change.in_programs
+        if (rules.matches(os.path.basename(test.script or ""), rules.SEE_COMMANDS) and change.name.startswith("runtime/")
+                and not rules.matches(change.name, rules.COMMANDS_OF_PROGRAMS)):
+            return None
         if not nodes:
             return None
         by = {node for node in nodes if node not in self.compilers
@@ -127,11 +142,31 @@ class Selector:
         probe = self.plans.reaches(test, self.plans.changed, sees)
         return f"a plan like its own changed since tests passed last: {probe.name}" if probe else None
 
+    def _stand_ins(self, change):
+        """Of the tests that a change reaches by programs, those that one of them stands for:
+        they differ from it in their model alone, of the same type."""
+        if not rules.matches(change.name, rules.MODELS_ALIKE) or change.everything:
+            return set()
+        groups = {}
+        for test in self.tests:
+            if change.bodies and rules.matches(os.path.basename(test.script or ""), rules.AGAINST_PYTORCH):
+                continue
+            if len(test.models) == 1 and rules.sees_of(test) == rules.GIVEN and not self._names(test, change.name):
+                (model,) = test.models
+                words = tuple(word.replace(f"test/golden/{model}", "") for word in test.command)
+                alike = test.script, words, rules.type_of(self.root, model)
+                if self.reason(change, test):
+                    groups.setdefault(alike, []).append((model != rules.ONE_MODEL, test.name))
+        return {name for group in groups.values() for _, name in sorted(group)[1:]}
+
     def selected(self):
         """(test, what changed, reason) of what must run."""
         found = []
+        stood_for = {change: self._stand_ins(change) for change in self.changes}
         for test in self.tests:
             for change in self.changes:
+                if test.name in stood_for[change]:
+                    continue
                 if reason := self.reason(change, test):
                     found.append((test, change.name, reason))
                     break

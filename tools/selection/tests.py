@@ -22,6 +22,9 @@ class Test:
         self.script = None
         self.features = None     # None: nobody knows
         self.models = set()
+        # Whether it runs programs that batonc writes.
+        self.runs_programs = name not in rules.JUDGE_PLANS
+        self.prints_bodies = False
 
 
 def listed(build, *words):
@@ -69,6 +72,7 @@ class Reader:
                 self._use_built(test, node)
             return test
         if any(word.endswith("/lit.py") for word in command):
+            test.runs_programs = False
             self._use_lit(test, command[-1])
             return test
         words = set()
@@ -85,11 +89,14 @@ class Reader:
             if word.startswith("-I") or word.startswith("-artifact_prefix="):
                 continue
             self._use_word(test, word.partition("=")[2] if word.startswith("-") else word, declared)
+        test.runs_programs &= test.script not in rules.WRITES_NO_PROGRAMS
         given = {word for word in command[1:] if word != test.script}
         if test.script and test.script.startswith("test/e2e/"):
             # The script's own name says nothing: it is a path.
             own = {os.path.basename(word) if "/" in word else word for word in given} | {name}
             test.features = rules.features_in(words | own)
+            if rules.matches(os.path.basename(test.script), rules.RUNS_SCRIPTS):
+                test.features |= set(rules.COMMANDS)
         test.models = {model for model in self.golden for word in given if f"test/golden/{model}" in word}
         return test
 
@@ -178,7 +185,10 @@ class Reader:
                 if not name.endswith((".mlir", ".test")):
                     continue
                 with open(os.path.join(path, name), encoding="utf-8", errors="replace") as file:
-                    runs = " ".join(re.findall(r"RUN:(.*)", file.read()))
+                    lines = re.findall(r"RUN:(.*)", file.read())
+                runs = " ".join(lines)
+                test.prints_bodies |= "--emit=llvm" in runs
+                test.runs_programs |= any(re.search(r"(^|[;&|(]|\bnot\b|\benv\b.*)\s*%t\S*(\s|$)", line) for line in lines)
                 for tool in TOOLS:
                     if re.search(rf"(^|[\s|(]){tool}\b", runs):
                         self._use_built(test, os.path.join(self.build, "bin", tool))
