@@ -594,6 +594,13 @@ void ReplaceOp::getEffects(
   rewriteEffects(getOperation(), effects);
 }
 
+LogicalResult ReplaceOp::verify() {
+  if (getParts() && !isa<model::StepTensorType>(*getParts()))
+    return emitOpError() << "makes parts of type " << *getParts()
+                         << ", expected a !model.tensor";
+  return success();
+}
+
 /// Makes one op of `ops`, which stand in one block in this order.
 static DiagnosedSilenceableFailure replaceCluster(ReplaceOp transform,
                                                   TransformRewriter &rewriter,
@@ -626,15 +633,30 @@ static DiagnosedSilenceableFailure replaceCluster(ReplaceOp transform,
     return transform.emitDefiniteFailure()
            << "nobody reads what the ops from " << describe(ops.front())
            << " to " << describe(last) << " make";
-  auto body = SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(
-      transform, transform.getBodyAttr());
-  if (body.getStatedArguments().size() != inputs.size() + outputs.size())
+  const bool hasParts = bool(transform.getPartsAttr());
+  auto check = [&](FlatSymbolRefAttr name, size_t reads,
+                   size_t makes) -> DiagnosedSilenceableFailure {
+    auto body =
+        SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(transform, name);
+    if (body.getStatedArguments().size() == reads + makes)
+      return DiagnosedSilenceableFailure::success();
     return transform.emitDefiniteFailure()
            << "the ops from " << describe(ops.front()) << " to "
            << describe(last) << " read " << inputs.size()
            << " values that others make, and make " << outputs.size()
-           << " that others read; " << transform.getBodyAttr() << " takes "
-           << body.getStatedArguments().size() << " arguments";
+           << " that others read; " << name << " takes "
+           << body.getStatedArguments().size() << " arguments"
+           << (hasParts ? ", with the parts" : "");
+  };
+  if (auto failure = check(transform.getBodyAttr(), inputs.size(),
+                           hasParts ? 1 : outputs.size());
+      !failure.succeeded())
+    return failure;
+  if (hasParts)
+    if (auto failure =
+            check(transform.getMergeAttr(), inputs.size() + 1, outputs.size());
+        !failure.succeeded())
+      return failure;
   // It stands where the last op stood: nothing may need the values before.
   SmallVector<Type> types;
   SmallVector<Attribute> states;
@@ -656,9 +678,19 @@ static DiagnosedSilenceableFailure replaceCluster(ReplaceOp transform,
   rewriter.setInsertionPoint(last);
   // The name of the value that remains comes first.
   locations.insert(locations.begin(), outputs.front().getLoc());
+  FlatSymbolRefAttr maker = transform.getBodyAttr();
+  if (hasParts) {
+    std::string name = tasks::nameOf(outputs.front().getDefiningOp());
+    auto parts = rewriter.create<model::CustomOp>(
+        NameLoc::get(builder.getStringAttr(name + ".parts")),
+        transform.getPartsAttr().getValue(), maker, inputs.getArrayRef(),
+        ArrayAttr());
+    inputs.insert(parts.getResult(0));
+    maker = transform.getMergeAttr();
+  }
   custom = rewriter.create<model::CustomOp>(
-      FusedLoc::get(last->getContext(), locations), types,
-      transform.getBodyAttr(), inputs.getArrayRef(),
+      FusedLoc::get(last->getContext(), locations), types, maker,
+      inputs.getArrayRef(),
       hasStates ? builder.getArrayAttr(states) : ArrayAttr());
   for (auto [output, result] : llvm::zip(outputs, custom->getResults()))
     rewriter.replaceAllUsesExcept(output, result, custom);
@@ -691,10 +723,14 @@ static LogicalResult copyBody(Operation *schedule, FlatSymbolRefAttr name,
 DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
                                              TransformResults &results,
                                              TransformState &state) {
-  if (!SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(getOperation(),
-                                                           getBodyAttr()))
-    return emitDefiniteFailure()
-           << "there is no event.body " << getBodyAttr() << " in the schedule";
+  SmallVector<FlatSymbolRefAttr> bodies = {getBodyAttr()};
+  if (getMergeAttr())
+    bodies.push_back(getMergeAttr());
+  for (FlatSymbolRefAttr name : bodies)
+    if (!SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(getOperation(),
+                                                             name))
+      return emitDefiniteFailure()
+             << "there is no event.body " << name << " in the schedule";
   llvm::MapVector<Block *, SmallVector<Operation *>> byBlock;
   for (Operation *op : state.getPayloadOps(getOps())) {
     if (!becomesTasks(op) && !tasks::isViewOp(op))
@@ -717,8 +753,9 @@ DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
         << "is computed by the body " << getBodyAttr()
         << ", as the schedule says";
     made.push_back(custom);
-    if (failed(copyBody(*this, getBodyAttr(), module, rewriter)))
-      return DiagnosedSilenceableFailure::definiteFailure();
+    for (FlatSymbolRefAttr name : bodies)
+      if (failed(copyBody(*this, name, module, rewriter)))
+        return DiagnosedSilenceableFailure::definiteFailure();
   }
   if (auto failure = tiled.expectAll(*this); !failure.succeeded())
     return failure;

@@ -101,18 +101,32 @@ def Schedule_ReplaceOp : Schedule_Op<"replace"> {
     The given ops, of one block, become one `model.custom` of `body`, an
     `event.body` beside the schedule's sequences. Its operands are the values
     that the ops read and do not make, in the order in which they are first
-    read; its result is the one value that others read. Ops of different blocks
+    read; its results are the values that others read, in the order in which
+    the ops make them. Ops of different blocks
     are replaced block by block. The result are the ops made. `or not` lets
     `batonc tune` try the body beside the ops, whose bits it has to have.
 
+    ```mlir
+    transform.baton.replace %norms with @squares through !model.tensor<rows x 4 x f32> then @normalise
+    ```
+
+    `through` and `then` split the work of a row over several tasks, and hence
+    workers: the first body makes parts, one value of that type, and the second
+    one merges them. It reads what the first reads, then the parts, and makes
+    what the ops made.
+
     **Constraints:**
-    - the ops of a block make exactly one value that others read
-    - nothing between them needs a value of theirs and makes one for them
+    - a body has as many arguments as it reads and makes values
+    - nothing between the ops needs a value of theirs and makes one for them
   }];
   let arguments = (ins Transform_AnyOpType:$ops, FlatSymbolRefAttr:$body,
-                       UnitAttr:$orNot);
+                       OptionalAttr<TypeAttr>:$parts,
+                       OptionalAttr<FlatSymbolRefAttr>:$merge, UnitAttr:$orNot);
   let results = (outs Transform_AnyOpType:$custom);
-  let assemblyFormat = "$ops `with` $body (`or` `not` $orNot^)? attr-dict";
+  let assemblyFormat = [{
+    $ops `with` $body (`through` $parts^ `then` $merge)? (`or` `not` $orNot^)? attr-dict
+  }];
+  let hasVerifier = 1;
 }
 
 def Schedule_TileOp : Schedule_Op<"tile"> {

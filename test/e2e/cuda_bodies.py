@@ -239,19 +239,22 @@ def test(arguments, scratch):
     host.logits(case["tokens"], path("projection.npy"))
     programs.check(path("projection.npy"), folder)
 
-    # Rotation and both states by one body: the library's numbers but for roundings.
-    example = os.path.join(arguments.examples, "schedules", "rope-append.mlir")
-    host, device = [Program(arguments.batonc, folder, path(f"states{i}"), f"--schedule={example}", *flags)
-                    for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
-    expected = host.logits(tokens, path("states.npy"))
-    for chunk in (1, 17):
-        for program in (host, device):
-            expect(program.logits(tokens, path("states.npy"), "--prefill-chunk", chunk) == expected,
-                   f"rope-append.mlir, chunks of {chunk}: other logits")
-    host.logits(case["tokens"], path("states.npy"))
-    programs.check(path("states.npy"), folder)
-    expect(host.generate(tokens[:3], 12)["tokens"] == device.generate(tokens[:3], 12)["tokens"] == plain,
-           "rope-append.mlir: other tokens than without it")
+    # Rotation and both states by one body; a norm by parts of rows: the library's numbers but
+    # for roundings.
+    here = os.path.dirname(os.path.abspath(__file__))
+    for name, file in (("rope-append", os.path.join(arguments.examples, "schedules", "rope-append.mlir")),
+                       ("norm_of_parts", os.path.join(here, "inputs", "norm_of_parts.mlir"))):
+        host, device = [Program(arguments.batonc, folder, path(f"{name}{i}"), f"--schedule={file}", *flags)
+                        for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
+        expected = host.logits(tokens, path("logits.npy"))
+        for chunk in (1, 17):
+            for program in (host, device):
+                expect(program.logits(tokens, path("logits.npy"), "--prefill-chunk", chunk) == expected,
+                       f"{name}, chunks of {chunk}: other logits")
+        host.logits(case["tokens"], path("logits.npy"))
+        programs.check(path("logits.npy"), folder)
+        expect(host.generate(tokens[:3], 12)["tokens"] == device.generate(tokens[:3], 12)["tokens"] == plain,
+               f"{name}: other tokens than without it")
 
     count = elementwise(["%x", "%y"], """      %bits = arith.bitcast %a : f32 to i32
       %set = math.ctpop %bits : i32

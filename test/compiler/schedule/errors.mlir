@@ -200,6 +200,17 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
+    %x = transform.baton.match in %program optional
+    // expected-error @below {{makes parts of type 'f32', expected a !model.tensor}}
+    transform.baton.replace %x with @parts through f32 then @whole
+    transform.yield
+  }
+}
+
+// -----
+
 // What else than linears reads has a phase of its own.
 !x = !model.tensor<rows x 32 x f32>
 module attributes {transform.with_named_sequence} {
