@@ -311,11 +311,15 @@ def test_build(arguments):
     unknown = [test.name for test in tests if test.everything]
     expect(all(name.startswith("check.every") for name in unknown),
            f"what do these read? {unknown}; see INPUTS in docs/testing.md")
-    fuzz = [test for test in tests if os.path.join(os.path.realpath(arguments.build), "test/fuzz") in test.folders]
-    targets = targets_of(fuzz, graph, os.path.realpath(arguments.build))
-    expect(fuzz and any(os.path.basename(target) == "fuzz-plan" for target in targets)
-           and not any(os.path.basename(target) in ("install", "test") for target in targets),
-           f"fuzz targets are built by {targets}")
+    # The compiler with all of it instrumented is built for long tests only.
+    accepted = [test for test in tests if test.name == "fuzz.accepted.plan"]
+    targets = targets_of(accepted, graph, os.path.realpath(arguments.build))
+    expect("test/fuzz/fuzz-plan" in targets and "bin/batonc" in targets
+           and not any("every" in target or "Fuzzed" in target for target in targets),
+           f"for fuzz.accepted.plan {targets} are built")
+    runtime = [test for test in tests if os.path.join(os.path.realpath(arguments.build), "lib/baton") in test.folders]
+    targets = targets_of(runtime, graph, os.path.realpath(arguments.build))
+    expect(runtime and not any(os.path.basename(target) in ("install", "test") for target in targets), targets)
     sees = {name for name in rules.SEES_PROGRAMS if not os.path.isfile(os.path.join(ROOT, f"test/e2e/{name}.py"))}
     expect(not sees, f"there are no scripts {sees}")
     expect(set(rules.DECLARED) <= names, f"there is no test of {set(rules.DECLARED) - names}")

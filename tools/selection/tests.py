@@ -86,7 +86,8 @@ class Reader:
                 self._use_input(test, path)
         declared = test.script is not None and self.scripts.declares(test.script)
         for word in command:
-            if word.startswith("-I") or word.startswith("-artifact_prefix="):
+            # Where headers are, and where a test writes.
+            if word.startswith(("-I", "-artifact_prefix=", "--artifacts=")):
                 continue
             self._use_word(test, word.partition("=")[2] if word.startswith("-") else word, declared)
         test.runs_programs &= test.script not in rules.WRITES_NO_PROGRAMS
