@@ -131,3 +131,4 @@ int32_t Sampler::sample_candidates(std::span<const float> logits, float largest,
 }
 
 } // namespace baton
+// Measured.
