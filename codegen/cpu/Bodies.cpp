@@ -90,12 +90,12 @@ static void reportUnbuffered(llvm::Module &module) {
 }
 
 Expected<std::unique_ptr<llvm::Module>>
-baton::cpu::lowerBodies(ProgramOp program, bool checked,
+baton::cpu::lowerBodies(ModuleOp source, bool checked,
                         llvm::LLVMContext &llvmContext) {
-  OwningOpRef<ModuleOp> module = plan::makeBodyFunctions(program);
+  OwningOpRef<ModuleOp> module = plan::makeBodyFunctions(source);
   if (!module)
     return nullptr;
-  MLIRContext *context = program.getContext();
+  MLIRContext *context = source.getContext();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
@@ -104,7 +104,7 @@ baton::cpu::lowerBodies(ProgramOp program, bool checked,
   context->appendDialectRegistry(registry);
 
   std::unique_ptr<llvm::Module> code;
-  if (llvm::Error error = plan::compileBodies(program, [&] {
+  if (llvm::Error error = plan::compileBodies(source, [&] {
         PassManager manager(context);
         addLowering(manager, checked);
         if (succeeded(manager.run(*module)))

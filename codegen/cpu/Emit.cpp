@@ -57,7 +57,8 @@ emit(ArrayRef<plan::ProgramLayout> layouts, bool isTable, StringRef metadata,
     if (Error error = library->addInF64(options.libraryInF64, *module))
       return error;
 
-  auto bodies = lowerBodies(first, !options.sanitize.empty(), context);
+  auto bodies = lowerBodies(first->getParentOfType<mlir::ModuleOp>(),
+                            !options.sanitize.empty(), context);
   if (!bodies)
     return bodies.takeError();
   if (*bodies)

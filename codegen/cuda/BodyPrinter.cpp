@@ -531,20 +531,20 @@ Error FunctionPrinter::takeError(StringRef body) const {
                            "--target=cpu");
 }
 
-Expected<cuda::PrintedBodies> cuda::printBodies(event::ProgramOp program) {
+Expected<cuda::PrintedBodies> cuda::printBodies(ModuleOp source) {
   PrintedBodies printed;
-  OwningOpRef<ModuleOp> module = plan::makeBodyFunctions(program);
+  OwningOpRef<ModuleOp> module = plan::makeBodyFunctions(source);
   if (!module)
     return printed;
-  if (Error error = plan::compileBodies(program, [&] {
-        PassManager manager(program.getContext());
+  if (Error error = plan::compileBodies(source, [&] {
+        PassManager manager(source.getContext());
         addBodyLowering(manager);
         return manager.run(*module);
       }))
     return std::move(error);
   llvm::raw_string_ostream os(printed.text);
   os << "#include \"codegen/cuda/library/body.h\"\n";
-  auto bodies = program->getParentOfType<ModuleOp>().getOps<event::BodyOp>();
+  auto bodies = source.getOps<event::BodyOp>();
   for (auto [body, function] :
        llvm::zip(bodies, module->getOps<func::FuncOp>())) {
     std::string name = "baton_body_" + std::to_string(printed.functions.size());

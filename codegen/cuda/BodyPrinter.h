@@ -24,6 +24,7 @@
 
 #include "dialects/Event/Event.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
@@ -38,9 +39,9 @@ struct PrintedBodies {
   llvm::StringMap<std::string> functions;
 };
 
-/// The bodies beside `program`. Fails in one line that names the body, and the
+/// The bodies of `source`. Fails in one line that names the body, and the
 /// op with its location for which there is no C++.
-llvm::Expected<PrintedBodies> printBodies(event::ProgramOp program);
+llvm::Expected<PrintedBodies> printBodies(mlir::ModuleOp source);
 
 } // namespace baton::cuda
 

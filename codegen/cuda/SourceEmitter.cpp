@@ -65,7 +65,8 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   ProgramOp program = layout.program;
   if (Error error = plan::checkProgram(program))
     return std::move(error);
-  Expected<PrintedBodies> bodies = printBodies(program);
+  Expected<PrintedBodies> bodies =
+      printBodies(program->getParentOfType<mlir::ModuleOp>());
   if (!bodies)
     return bodies.takeError();
   for (PhaseOp phase : phasesOf(program))

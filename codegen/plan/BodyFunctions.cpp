@@ -120,11 +120,10 @@ static void addFunction(ModuleOp module, BodyOp body) {
   makeLoopsOfCopies(function);
 }
 
-OwningOpRef<ModuleOp> baton::plan::makeBodyFunctions(ProgramOp program) {
-  auto source = program->getParentOfType<ModuleOp>();
+OwningOpRef<ModuleOp> baton::plan::makeBodyFunctions(ModuleOp source) {
   if (!source || source.getOps<BodyOp>().empty())
     return nullptr;
-  program.getContext()->loadDialect<func::FuncDialect, linalg::LinalgDialect>();
+  source.getContext()->loadDialect<func::FuncDialect, linalg::LinalgDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(source.getLoc());
   for (auto body : source.getOps<BodyOp>())
     addFunction(*module, body);
@@ -132,11 +131,11 @@ OwningOpRef<ModuleOp> baton::plan::makeBodyFunctions(ProgramOp program) {
 }
 
 llvm::Error
-baton::plan::compileBodies(ProgramOp program,
+baton::plan::compileBodies(ModuleOp source,
                            llvm::function_ref<LogicalResult()> compile) {
   std::string problem;
   ScopedDiagnosticHandler handler(
-      program.getContext(), [&](Diagnostic &diagnostic) {
+      source.getContext(), [&](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
             problem.empty())
           problem = diagnostic.str();
@@ -144,7 +143,9 @@ baton::plan::compileBodies(ProgramOp program,
       });
   if (succeeded(compile()))
     return llvm::Error::success();
-  return llvm::createStringError("the bodies beside program @" +
-                                 program.getSymName() +
-                                 " cannot be compiled: " + problem);
+  std::string names;
+  for (auto body : source.getOps<BodyOp>())
+    names += (names.empty() ? "@" : ", @") + body.getSymName().str();
+  return llvm::createStringError("task bodies (" + names +
+                                 ") cannot be compiled: " + problem);
 }

@@ -16,15 +16,11 @@
 
 #include <memory>
 
-namespace baton::event {
-class ProgramOp;
-}
-
 namespace baton::plan {
 
-/// A module with a function baton_task_<name> for each event.body beside
-/// `program`, in their order; null when there is none.
-mlir::OwningOpRef<mlir::ModuleOp> makeBodyFunctions(event::ProgramOp program);
+/// A module with a function baton_task_<name> for each event.body of `source`,
+/// in their order; null when there is none, or no source.
+mlir::OwningOpRef<mlir::ModuleOp> makeBodyFunctions(mlir::ModuleOp source);
 
 /// Sums of products in structured ops as chains of fused multiply-adds: of all
 /// targets, so that those that vectorise them have the others' bits. Named ops
@@ -36,9 +32,9 @@ std::unique_ptr<mlir::Pass> createFuseProductsPass();
 /// neither.
 std::unique_ptr<mlir::Pass> createApproximateFunctionsPass();
 
-/// Runs `compile` on the bodies beside `program`. Where it fails, the first
-/// error that it emitted says why, in one line.
-llvm::Error compileBodies(event::ProgramOp program,
+/// Runs `compile` on the bodies of `source`. Where it fails, the first error
+/// that it emitted says why, in one line.
+llvm::Error compileBodies(mlir::ModuleOp source,
                           llvm::function_ref<mlir::LogicalResult()> compile);
 
 } // namespace baton::plan

@@ -98,6 +98,11 @@ static void makeDouble(CallOp call, bool isLibrary) {
   call.setOperands_Attr(builder.getArrayAttr(operands));
 }
 
+LogicalResult tasks::makeDouble(BodyOp body) {
+  AttrTypeReplacer replacer = makeReplacer();
+  return ::makeDouble(body, replacer);
+}
+
 LogicalResult tasks::makeDouble(ProgramOp program) {
   Builder builder(program.getContext());
   Type f64 = builder.getF64Type();

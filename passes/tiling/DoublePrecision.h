@@ -14,6 +14,9 @@ namespace baton::tasks {
 /// op of a body that looks at the bits of an F32.
 mlir::LogicalResult makeDouble(event::ProgramOp program);
 
+/// The same of a task body alone.
+mlir::LogicalResult makeDouble(event::BodyOp body);
+
 } // namespace baton::tasks
 
 #endif // BATON_PASSES_TILING_DOUBLEPRECISION_H

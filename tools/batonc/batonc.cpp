@@ -6,6 +6,7 @@
 
 #include "compiler/Compile.h"
 #include "tools/batonc/Process.h"
+#include "tools/batonc/check_body.h"
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"
 #include "tools/batonc/explain.h"
@@ -28,6 +29,7 @@ static int compileCommand(int argc, char **argv) {
       "it is as it is;\nsee batonc explain --help. (A folder of that name is "
       "./explain.)\n"
       "batonc names MODEL lists the ops and phases that a schedule can name.\n"
+      "batonc check-body FILE.mlir runs task bodies against what they state.\n"
       "batonc pipeline says what a pipeline schedule costs; see batonc "
       "pipeline "
       "--help.\n"
@@ -104,6 +106,8 @@ int main(int argc, char **argv) {
     return explainCommand(argc - 1, argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "names") == 0)
     return namesCommand(argc - 1, argv + 1, argv[0]);
+  if (argc > 1 && std::strcmp(argv[1], "check-body") == 0)
+    return checkBodyCommand(argc - 1, argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "pipeline") == 0)
     return pipelineCommand(argc - 1, argv + 1);
   if (argc > 1 && std::strcmp(argv[1], "tune") == 0)

@@ -40,8 +40,9 @@ Expected<std::vector<cuda::Source>> compiler::emitKernelSources(
   if (!library)
     return library.takeError();
   // What the CPU would refuse of them, and how they are called.
-  auto bodies =
-      cpu::lowerBodies(layouts.front().program, /*checked=*/false, context);
+  auto bodies = cpu::lowerBodies(
+      layouts.front().program->getParentOfType<mlir::ModuleOp>(),
+      /*checked=*/false, context);
   if (!bodies)
     return bodies.takeError();
   if (*bodies)

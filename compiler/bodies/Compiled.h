@@ -1,0 +1,30 @@
+//===- Compiled.h - a task body that can be called
+//-------------------------===//
+//
+// The code is the one that programs have: the body is compiled by the CPU's
+// code generator, and its object is loaded by LLVM's JIT, which is in the
+// library that batonc is linked with anyway. A shared object would need a
+// linker and a temporary file.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_COMPILER_BODIES_COMPILED_H
+#define BATON_COMPILER_BODIES_COMPILED_H
+
+#include "compiler/bodies/Body.h"
+
+#include "llvm/ADT/FunctionExtras.h"
+#include "llvm/Support/Error.h"
+
+namespace baton::checks {
+
+/// Runs one task. Takes what a call passes, argument by argument
+/// (Memory::append).
+using Call = llvm::unique_function<void(const std::vector<int64_t> &words)>;
+
+/// The CPU's code of a body.
+llvm::Expected<Call> compileForCpu(const Body &body);
+
+} // namespace baton::checks
+
+#endif // BATON_COMPILER_BODIES_COMPILED_H
