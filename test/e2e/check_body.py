@@ -16,7 +16,7 @@ LOOP = "      scf.for %c = %c0 to %columns step %c1 {\n"
 STORE = "        memref.store %out, %y[%r, %c] : !matrix\n"
 LOAD = "        %v = memref.load %x[%r, %c] : !matrix\n        %weight = memref.load %w[%c] : !vector\n        %normal"
 
-# What is changed in bodies_that_train.mlir, once; the body that is at fault, and what is said of it.
+# What is changed in inputs/bodies_that_train.mlir, once; the body that is at fault, and what is said of it.
 REGIONS = {
     "writes outside": (STORE, "        %next_row = arith.addi %r, %c1 : index\n"
                        "        memref.store %out, %y[%r, %c] : !matrix\n"
@@ -46,7 +46,7 @@ REGIONS = {
 class Bench:
     def __init__(self, arguments, scratch):
         self.batonc, self.scratch = arguments.batonc, scratch
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "bodies_that_train.mlir")) as file:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "inputs", "bodies_that_train.mlir")) as file:
             self.text = file.read()
 
     def check(self, path, *flags):
@@ -76,7 +76,7 @@ class Bench:
 def test(arguments, scratch):
     bench = Bench(arguments, scratch)
     here = os.path.dirname(os.path.abspath(__file__))
-    right = [os.path.join(here, "bodies_that_train.mlir"),
+    right = [os.path.join(here, "inputs", "bodies_that_train.mlir"),
              *(os.path.join(arguments.examples, "schedules", name) for name in ("own-body.mlir", "rope-append.mlir"))]
     for path in right:
         for seed in (1, 2):
