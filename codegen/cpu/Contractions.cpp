@@ -21,6 +21,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
@@ -30,19 +31,29 @@ using namespace mlir;
 
 static constexpr int64_t kRows = 8, kLanes = 16;
 
+namespace {
 /// Dimensions of an op that multiplies two matrices: its rows, columns, depth.
 struct Product {
   unsigned row, column, depth;
 };
+} // namespace
+
+/// Whether a value is one number for all elements.
+static bool isFromOutside(linalg::LinalgOp op, Value value) {
+  return value.getParentRegion() != &op->getRegion(0);
+}
 
 /// Marks the inputs that a value of an op's region is computed of.
-static void markInputs(Value value, llvm::SmallBitVector &inputs) {
+static void markInputs(linalg::LinalgOp op, Value value,
+                       llvm::SmallBitVector &inputs) {
+  if (isFromOutside(op, value))
+    return;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     inputs.set(argument.getArgNumber());
     return;
   }
   for (Value operand : value.getDefiningOp()->getOperands())
-    markInputs(operand, inputs);
+    markInputs(op, operand, inputs);
 }
 
 /// The factors of the product that the region adds to the element; null where
@@ -74,7 +85,7 @@ static bool hasTwoSides(linalg::LinalgOp op,
     return false;
   auto isOf = [&](Value side, bool rows) {
     llvm::SmallBitVector inputs(haveRows.size() + 1);
-    markInputs(side, inputs);
+    markInputs(op, side, inputs);
     return inputs.any() && llvm::all_of(inputs.set_bits(), [&](unsigned i) {
              return i < haveRows.size() && haveRows.test(i) == rows;
            });
@@ -93,6 +104,13 @@ static bool isContiguous(Value value) {
   return !strides.empty() && strides.back() == 1;
 }
 
+/// What a memref is a part of.
+static Value rootOf(Value value) {
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
 static std::optional<Product> productOf(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics() ||
       !llvm::all_of(op->getOperands(), isContiguous) ||
@@ -106,7 +124,11 @@ static std::optional<Product> productOf(linalg::LinalgOp op) {
   op.getReductionDims(depths);
   Product product{out.getDimPosition(0), out.getDimPosition(1), depths[0]};
   llvm::SmallBitVector haveRows(op.getNumDpsInputs());
+  Value written = rootOf(op.getDpsInitOperand(0)->get());
   for (OpOperand *input : op.getDpsInputOperands()) {
+    // What is written may not be read in another order.
+    if (rootOf(input->get()) == written)
+      return std::nullopt;
     AffineMap map = op.getMatchingIndexingMap(input);
     const bool row = map.isFunctionOfDim(product.row);
     if (map.getNumResults() != 2 || !map.isProjectedPermutation() ||
@@ -266,24 +288,27 @@ Value VectorTile::read(OpOperand *operand, unsigned first) {
 Value VectorTile::compute(Value value, unsigned first) {
   if (Value result = computed.lookup(value))
     return result;
+  auto type = VectorType::get({extents[first], extents[product.depth]},
+                              value.getType());
+  auto spread = [&](Value number) -> Value {
+    return rewriter.create<vector::BroadcastOp>(op.getLoc(), type, number);
+  };
   Value result;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
+  Operation *maker = value.getDefiningOp();
+  if (isFromOutside(op, value)) {
+    result = spread(value);
+  } else if (auto argument = dyn_cast<BlockArgument>(value)) {
     result = read(op.getDpsInputOperand(argument.getArgNumber()), first);
+  } else if (matchPattern(maker, m_Constant())) {
+    result = spread(rewriter.clone(*maker)->getResult(0));
   } else {
-    Operation *maker = value.getDefiningOp();
-    auto type = VectorType::get({extents[first], extents[product.depth]},
-                                value.getType());
     SmallVector<Value> operands;
     for (Value operand : maker->getOperands())
       operands.push_back(compute(operand, first));
-    if (matchPattern(maker, m_Constant()))
-      result = rewriter.create<vector::BroadcastOp>(
-          op.getLoc(), type, rewriter.clone(*maker)->getResult(0));
-    else
-      result = rewriter
-                   .create(maker->getLoc(), maker->getName().getIdentifier(),
-                           operands, {type}, maker->getAttrs())
-                   ->getResult(0);
+    result = rewriter
+                 .create(maker->getLoc(), maker->getName().getIdentifier(),
+                         operands, {type}, maker->getAttrs())
+                 ->getResult(0);
   }
   return computed[value] = result;
 }
@@ -292,7 +317,7 @@ void VectorTile::emit() {
   Location location = op.getLoc();
   auto [left, right] = factorsOf(op);
   llvm::SmallBitVector inputs(op.getNumDpsInputs() + 1);
-  markInputs(left, inputs);
+  markInputs(op, left, inputs);
   if (!op.getMatchingIndexingMap(op.getDpsInputOperand(inputs.find_first()))
            .isFunctionOfDim(product.row))
     std::swap(left, right);

@@ -59,6 +59,11 @@ PROJECTION = f"""  event.body @projection grid ()[rows, past, outputs] -> (rows 
                 #event.access<write @y, (t, c)[rows, past, outputs] -> (t * 20, c * 36) to (t, c)[rows, past, outputs] -> (t * 20 + 20, c * 36 + 36)>] {{
   ^bb0(%x: {DENSE}, %w: {DENSE}, %y: {DENSE}):
     %zero = arith.constant 0.0 : f32
+    %c0 = arith.constant 0 : index
+    %rows = memref.dim %x, %c0 : {DENSE}
+    %whole = arith.index_cast %rows : index to i32
+    %real = arith.sitofp %whole : i32 to f32
+    %one = arith.divf %real, %real : f32
     linalg.fill ins(%zero : f32) outs(%y : {DENSE})
     linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
                                      affine_map<(i, j, k) -> (i, j)>],
@@ -68,7 +73,8 @@ PROJECTION = f"""  event.body @projection grid ()[rows, past, outputs] -> (rows 
       %twice = arith.addf %a, %a : f32
       %half = arith.constant 0.5 : f32
       %once = arith.mulf %twice, %half : f32
-      %product = arith.mulf %once, %b : f32
+      %same = arith.mulf %once, %one : f32
+      %product = arith.mulf %same, %b : f32
       %next = arith.addf %sum, %product : f32
       linalg.yield %next : f32
     }}
