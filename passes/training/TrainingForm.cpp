@@ -106,12 +106,16 @@ LogicalResult Former::attendWithinSequences() {
   return attendInPrimitiveForm();
 }
 
-/// Whether no row of these weights is of another sequence's positions.
+/// Whether no row of these weights is of another sequence's positions. That a
+/// body of the user's makes zero of masked scores is the user's to know.
 static bool hidesOtherSequences(Value weights) {
   while (auto scale = weights.getDefiningOp<ScaleOp>())
     weights = scale.getX();
-  auto softmax = weights.getDefiningOp<SoftmaxOp>();
-  return softmax && softmax.getX().getDefiningOp<MaskOp>();
+  Operation *op = weights.getDefiningOp();
+  return isa_and_nonnull<SoftmaxOp, CustomOp>(op) &&
+         llvm::any_of(op->getOperands(), [](Value scores) {
+           return bool(scores.getDefiningOp<MaskOp>());
+         });
 }
 
 /// Attention that is written as products: positions are the step's rows, and
@@ -122,8 +126,8 @@ LogicalResult Former::attendInPrimitiveForm() {
         !hidesOtherSequences(op.getLhs()))
       return op.emitOpError()
              << "cannot be trained: it sums over positions, but its left-hand "
-                "side is no softmax of a model.mask, which would hide those of "
-                "other sequences";
+                "side is no softmax or body of a model.mask, which would hide "
+                "those of other sequences";
   for (auto op : all<MaskOp>(program))
     op.getPositionsMutable().assign(positions);
   for (auto op : all<KvAppendOp>(program)) {

@@ -17,7 +17,7 @@ model.program @unmasked max_seq 64 {
   %s = model.matmul %q, %t : (!model.tensor<2 x rows x 4 x f32>, !model.tensor<2 x 4 x kv x f32>) -> !model.tensor<2 x rows x kv x f32>
   %m = model.mask %s : (!model.tensor<2 x rows x kv x f32>) -> !model.tensor<2 x rows x kv x f32>
   %p = model.activate %m {activation = #model.activation<relu>} : (!model.tensor<2 x rows x kv x f32>) -> !model.tensor<2 x rows x kv x f32>
-  // expected-error @+1 {{cannot be trained: it sums over positions, but its left-hand side is no softmax of a model.mask, which would hide those of other sequences}}
+  // expected-error @+1 {{cannot be trained: it sums over positions, but its left-hand side is no softmax or body of a model.mask, which would hide those of other sequences}}
   %o = model.matmul %p, %v : (!model.tensor<2 x rows x kv x f32>, !model.tensor<2 x kv x 4 x f32>) -> !model.tensor<2 x rows x 4 x f32>
   %last = model.last_rows %e : (!x) -> !model.tensor<outputs x 8 x f32>
   %l = model.linear %last, %wte : (!model.tensor<outputs x 8 x f32>, !w) -> !model.tensor<outputs x 16 x f32>

@@ -281,10 +281,11 @@ class Model:
         return self._write("attention", [q, k, v] + ([gate] if gate else []),
                            [Type([*q.shape[:2], v.shape[2]])], name, attributes)
 
-    def attend(self, module, q, k, v, scale=None, softcap=0.0, window=0):
+    def attend(self, module, q, k, v, scale=None, softcap=0.0, window=0, weights=None):
         """Causal attention in primitive form, [rows, H, E]: appends k [rows, G, D] and
         v [rows, G, E] to states of their own, for q [rows, H, D], G a divisor of H.
-        Without `scale` scores stay as they are."""
+        Without `scale` scores stay as they are. `weights` is what makes weights of masked
+        scores [H, rows, kv], a function of them and a name; without it, `softmax`."""
         heads, groups = q.shape[1], k.shape[1]
         self._expect(heads % groups == 0, "attend", module,
                      f"{groups} key/value heads do not divide {heads} heads")
@@ -305,13 +306,14 @@ class Model:
             scores = self.scale(scores, scale, at + ".scale")
         if softcap:
             scores = self.softcap(scores, softcap, at + ".softcap")
-        weights = self.softmax(self.mask(scores, window, at + ".mask"), at + ".softmax")
-        result = self.matmul(weights, values, at + ".weighted_values")
+        scores = self.mask(scores, window, at + ".mask")
+        scores = weights(scores, at + ".weights") if weights else self.softmax(scores, at + ".softmax")
+        result = self.matmul(scores, values, at + ".weighted_values")
         return self.transpose(result, [1, 0, 2], at + ".attention")
 
-    def causal_attention(self, module, q, k, v, scale=None, softcap=0.0, window=0, gate=None):
+    def causal_attention(self, module, q, k, v, scale=None, softcap=0.0, window=0, gate=None, weights=None):
         """As `attend`, with its heads gated by `gate` and joined: [rows, H · E]."""
-        result = self.attend(module, q, k, v, scale, softcap, window)
+        result = self.attend(module, q, k, v, scale, softcap, window, weights)
         at = location(module)
         if gate is not None:
             result = self.gate(result, gate, at + ".gate")
@@ -347,12 +349,13 @@ class Model:
 
     def custom(self, body, *inputs, columns=None, name=None):
         """What a task body of one's own (`baton.body`) computes of values [R, N] and
-        vectors [N]: [R, columns], as wide as the first input without `columns`."""
+        vectors [N]: [R, columns], as wide as the first input without `columns`; or of
+        scores [H, rows, kv]."""
         known = self.bodies.setdefault(body.name, body)
         self._expect(known is body, "custom", name, f"another body is named {body.name!r}")
         body.check(inputs)
         shape = inputs[0].shape
-        return self._write("custom", inputs, [Type([shape[0], columns or shape[1]])], name or body.name,
+        return self._write("custom", inputs, [Type([*shape[:-1], columns or shape[-1]])], name or body.name,
                            lead=f"@{body.name}")
 
     def stack(self, x, repeat, pattern, first_layer=0, layers=1, name="layers"):
