@@ -24,7 +24,7 @@ static std::string findProgram(StringRef name) {
   return found ? *found : std::string();
 }
 
-static Expected<std::string> findDriver(StringRef wanted) {
+Expected<std::string> baton::link::findDriver(StringRef wanted) {
   std::string source = "the chosen linker driver";
   if (wanted.empty()) {
     source = "BATON_CLANGXX";
@@ -93,9 +93,13 @@ Error baton::link::linkExecutable(ArrayRef<StringRef> objects, StringRef output,
   std::vector<std::string> arguments = {*driver, "-fuse-ld=lld"};
   if (!options.sanitize.empty())
     arguments.push_back("-fsanitize=" + options.sanitize);
+  if (options.isShared)
+    arguments.push_back("-shared");
+  else
+    arguments.insert(arguments.end(),
+                     {"-static-libstdc++", "-static-libgcc", "-pie"});
   arguments.insert(arguments.end(),
-                   {"-static-libstdc++", "-static-libgcc", "-pthread", "-pie",
-                    "-Wl,--gc-sections", "-Wl,--build-id=none",
+                   {"-pthread", "-Wl,--gc-sections", "-Wl,--build-id=none",
                     "-Wl,--as-needed", "-o", scratch->path("executable")});
   for (auto [i, object] : enumerate(objects)) {
     std::string name = "object" + std::to_string(i) + ".o";

@@ -28,7 +28,13 @@ struct LinkOptions {
   /// the environment's BATON_CLANGXX, then the one that Baton was built with,
   /// then clang++-19 in PATH.
   std::string driver;
+  /// A shared object for this process instead of an executable: it has the
+  /// process's C++ library.
+  bool isShared = false;
 };
+
+/// The driver that LinkOptions::driver says; fails when there is none.
+llvm::Expected<std::string> findDriver(llvm::StringRef wanted = "");
 
 /// Writes the executable of `objects`, the bytes of object files, to `output`.
 /// It is written beside `output` and then renamed: `output` is either complete

@@ -11,6 +11,7 @@
 #define BATON_COMPILER_BODIES_CHECKS_H
 
 #include "compiler/bodies/Body.h"
+#include "compiler/bodies/Compiled.h"
 #include "compiler/bodies/Shapes.h"
 
 #include "llvm/Support/Error.h"
@@ -24,6 +25,8 @@ struct Options {
   unsigned shapes = 16;
   uint64_t seed = 1;
   std::vector<GivenSize> sizes;
+  /// Names of arguments that are parameters; empty where names of results tell.
+  std::vector<std::string> parameters;
 };
 
 struct Verdict {
@@ -38,6 +41,20 @@ struct Verdict {
 /// fault, or one that says ok. Fails where the body cannot be run at all.
 llvm::Expected<std::vector<Verdict>> checkRegions(const Body &body,
                                                   const Options &options);
+
+/// The gradients that a body's adjoint makes are those that differences of the
+/// body's results give. Results of the adjoint belong to the operands that
+/// their names say ("dx" to "x"); else in order, where there is one for each
+/// operand that may have one: `isOnlyOne` says that the body has no other
+/// adjoint, which the rest would be of.
+llvm::Expected<Verdict> checkAdjoint(const Body &body, const Body &adjoint,
+                                     bool ofWeights, bool isOnlyOne,
+                                     const Options &options);
+
+/// The body as CUDA C++, run by the emulation, makes the CPU's bits. Skipped
+/// where there is no compiler for that.
+llvm::Expected<Verdict> checkCuda(const Body &body, const Options &options,
+                                  const EmulationOptions &emulation);
 
 } // namespace baton::checks
 

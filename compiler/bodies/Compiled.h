@@ -25,6 +25,18 @@ using Call = llvm::unique_function<void(const std::vector<int64_t> &words)>;
 /// The CPU's code of a body.
 llvm::Expected<Call> compileForCpu(const Body &body);
 
+/// What an installation has for the emulation of devices, and a folder of
+/// what was compiled before, which may be empty.
+struct EmulationOptions {
+  std::string headers, archive, cache;
+};
+/// A body as CUDA C++ (cuda::printBodies), compiled for the emulation: by the
+/// same compiler with the same flags as kernels are, into a shared object.
+llvm::Expected<Call> compileForEmulation(const Body &body,
+                                         const std::string &text,
+                                         const std::string &function,
+                                         const EmulationOptions &options);
+
 } // namespace baton::checks
 
 #endif // BATON_COMPILER_BODIES_COMPILED_H

@@ -148,7 +148,8 @@ FAULTS = [
 # know of which command of a program a flag is.
 HELP = {
     "bin/batonc": {"--help": "  -o TEXT   where\n  --mode TEXT   what\n", "explain": "  --html OUT   a page\n",
-                   "names": "  --json   an array\n", "tune": "  --minutes M   how long\n", "pipeline": "  --stages INT   stages\n"},
+                   "names": "  --json   an array\n", "tune": "  --minutes M   how long\n",
+                   "check-body": "  --shapes N   shapes\n", "pipeline": "  --stages INT   stages\n"},
     "bin/diff-run": {"--help": "  --all   all\n"},
     "bin/check-plan": {"--help": "  --json  one object\n"},
     "bin/baton-opt": {"--help": "      --tile-tasks   -   tiles\n      --canonicalize   -   as it says\n"},

@@ -43,15 +43,96 @@ REGIONS = {
 }
 
 
+TWO = "      %twice = arith.mulf %positive, %two : f32\n"
+RESULTS = """write @{}, (t)[rows, past, outputs] -> (t * 16, 0)
+                                         to (t)[rows, past, outputs] -> (t * 16 + 16, 65536)>,
+                #event.access<write @{}, (t)"""
+NORMAL = "        %normal = arith.mulf %v, %scale : f32\n        %product = arith.mulf %normal, %d : f32\n"
+
+# The same of adjoints: the file, the change, the body, the check, what is said.
+ADJOINTS = {
+    "factor 2 missing": ("own-body.mlir", TWO, TWO.replace("%two :", "%one :").replace(
+        "      %twice", "      %one = arith.constant 1.0 : f32\n      %twice"), "relu_squared_times",
+                         "adjoint_inputs", r"@relu_squared_times_adjoint: argument 3, @dgate: the gradient of "
+                         r"@gate\(\d+, \d+\) is \S+, by differences \S+; rows .* @gate 0\.5, @up \S+e-"),
+    "weights": ("bodies_that_train.mlir", NORMAL, NORMAL.replace("%normal, %d", "%v, %d"), "rms", "adjoint_weights",
+                r"@rms_weights: argument 3, @dw: the gradient of @w\(\d+\) is"),
+    "order of results": ("own-body.mlir", RESULTS.format("dgate", "dup"), RESULTS.format("dup", "dgate"), "relu_squared_times", "adjoint_inputs",
+                         r"makes gradients in another order than its body reads the operands"),
+    "operands": ("bodies_that_train.mlir", "adjoint_inputs = @rms_adjoint", "adjoint_inputs = @silu_times", "rms",
+                 "adjoint_inputs", r"@silu_times: reads 2 values, expected 3: what @rms reads, then the gradient"),
+    "missing": ("bodies_that_train.mlir", "adjoint_weights = @rms_weights", "adjoint_weights = @rms_weight", "rms",
+                "adjoint_weights", r"there is no event.body @rms_weight$"),
+}
+
+# A triangle wave: kinks next to many elements.
+ELEMENTWISE = """    linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
+        ins({ins} : {types}) outs({out} : !matrix) {{
+    ^bb0({arguments}, %old: f32):
+      %steep = arith.constant 200.0 : f32
+      %half = arith.constant 0.5 : f32
+      %zero = arith.constant 0.0 : f32
+      %u = arith.mulf %x, %steep : f32
+      %low = math.floor %u : f32
+      %part = arith.subf %u, %low : f32
+      %middle = arith.subf %part, %half : f32
+{code}
+    }}
+"""
+WAVE = """!matrix = memref<?x?xf32, strided<[?, ?]>>
+#each = affine_map<(i, j) -> (i, j)>
+event.body @wave grid ()[rows, past, outputs] -> (rows)
+    accesses [BOX<read @a>, BOX<write @y>] attributes {adjoint_inputs = @back} {
+  ^bb0(%a: !matrix, %y: !matrix):
+""" + ELEMENTWISE.format(
+    maps="#each, #each", ins="%a", types="!matrix", out="%y", arguments="%x: f32",
+    code="      %r = math.absf %middle : f32\n      linalg.yield %r : f32") + """}
+event.body @back grid ()[rows, past, outputs] -> (rows)
+    accesses [BOX<read @a>, BOX<read @dy>, BOX<write @g>] {
+  ^bb0(%a: !matrix, %dy: !matrix, %g: !matrix):
+""" + ELEMENTWISE.format(
+    maps="#each, #each, #each", ins="%a, %dy", types="!matrix, !matrix", out="%g", arguments="%x: f32, %d: f32",
+    code="""      %up = arith.cmpf ogt, %middle, %zero : f32
+      %down = arith.negf %steep : f32
+      %slope = arith.select %up, %steep, %down : f32
+      %r = arith.mulf %slope, %d : f32
+      linalg.yield %r : f32""") + "}\n"
+
+
+# A loop that says to be parallel, and stores to one element of a row from all of its columns:
+# the CPU's last one stays, on a device any.
+RACE = """!matrix = memref<?x?xf32, strided<[?, ?]>>
+event.body @race grid ()[rows, past, outputs] -> (rows) accesses [BOX<read @a>, BOX<write @y>] {
+  ^bb0(%a: !matrix, %y: !matrix):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %columns = memref.dim %y, %c1 : !matrix
+    linalg.copy ins(%a : !matrix) outs(%y : !matrix)
+    scf.parallel (%c) = (%c0) to (%columns) step (%c1) {
+      %value = memref.load %a[%c0, %c] : !matrix
+      memref.store %value, %y[%c0, %c0] : !matrix
+    }
+}
+"""
+
+
+def boxes(text):
+    """BOX<read @a> as an access to a row."""
+    return re.sub(r"BOX<(\w+ @\w+)>", r"#event.access<\1, (t)[rows, past, outputs] -> (t, 0) to "
+                  "(t)[rows, past, outputs] -> (t + 1, 65536)>", text)
+
+
 class Bench:
     def __init__(self, arguments, scratch):
         self.batonc, self.scratch = arguments.batonc, scratch
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "inputs", "bodies_that_train.mlir")) as file:
-            self.text = file.read()
+        here = os.path.dirname(os.path.abspath(__file__))
+        self.right = {os.path.basename(path): path for path in (
+            os.path.join(here, "inputs", "bodies_that_train.mlir"), os.path.join(arguments.examples, "schedules", "own-body.mlir"),
+            os.path.join(arguments.examples, "schedules", "rope-append.mlir"))}
 
-    def check(self, path, *flags):
+    def check(self, path, *flags, environment=None):
         """The exit status, and what is said of each body by each check."""
-        result = run([self.batonc, "check-body", path, "--json", *flags], check=False)
+        result = run([self.batonc, "check-body", path, "--json", *flags], check=False, env=environment)
         expect(result.returncode in (0, 1) and result.stdout and not result.stderr, f"{path}: {result}")
         return result.returncode, json.loads(result.stdout)
 
@@ -60,11 +141,17 @@ class Bench:
         expect(status == 0 and all(verdict["verdict"] == "ok" for verdict in verdicts), f"{path}: {verdicts}")
         return verdicts
 
-    def finds(self, name, old, new, body, check, pattern, *flags):
-        expect(self.text.count(old) == 1, f"{name}: found {self.text.count(old)} times")
+    def write(self, text):
         path = os.path.join(self.scratch, "planted.mlir")
         with open(path, "w") as file:
-            file.write(self.text.replace(old, new))
+            file.write(text)
+        return path
+
+    def finds(self, name, file, old, new, body, check, pattern, *flags):
+        with open(self.right[file]) as right:
+            text = right.read()
+        expect(text.count(old) == 1, f"{name}: found {text.count(old)} times")
+        path = self.write(text.replace(old, new))
         status, verdicts = self.check(path, *flags)
         faults = [verdict for verdict in verdicts if verdict["verdict"] == "fault"]
         expect(status == 1 and any(fault["body"] == body and fault["check"] == check
@@ -75,15 +162,33 @@ class Bench:
 
 def test(arguments, scratch):
     bench = Bench(arguments, scratch)
-    here = os.path.dirname(os.path.abspath(__file__))
-    right = [os.path.join(here, "inputs", "bodies_that_train.mlir"),
-             *(os.path.join(arguments.examples, "schedules", name) for name in ("own-body.mlir", "rope-append.mlir"))]
-    for path in right:
+    for path in bench.right.values():
         for seed in (1, 2):
             bench.passes(path, "--seed", seed)
     for name, (old, new, body, pattern) in REGIONS.items():
-        bench.finds(name, old, new, body, "regions", pattern)
-    print(f"{len(REGIONS)} faults are found")
+        bench.finds(name, "bodies_that_train.mlir", old, new, body, "regions", pattern)
+    for name, planted in ADJOINTS.items():
+        bench.finds(name, *planted)
+
+    # Kinks are no faults. A gradient of another name is the one that there may be.
+    wave = bench.write(boxes(WAVE))
+    for seed in range(1, 9):
+        said = [verdict["text"] for verdict in bench.passes(wave, "--seed", seed) if "adjoint" in verdict["check"]]
+        expect(re.search(r"[1-9]\d* of \d+ elements left out, next to which the results have a kink", said[0]),
+               f"kinks: {said}")
+
+    for path in bench.right.values():
+        checks = [verdict["check"] for verdict in bench.passes(path, "--target=cuda:emulated")]
+        expect(checks.count("cuda") == checks.count("regions"), f"{path}: {checks}")
+    status, verdicts = bench.check(bench.write(boxes(RACE)), "--target=cuda:emulated")
+    expect(status == 1 and [verdict["verdict"] for verdict in verdicts] == ["ok", "fault"] and re.search(
+        r"argument 1, @y: @y\(\d+, 0\) is \S+ on the CPU, \S+ as CUDA C\+\+; task \(\d+\) with rows",
+        verdicts[1]["text"]), f"a race: {verdicts}")
+    status, verdicts = bench.check(bench.right["rope-append.mlir"], "--target=cuda:emulated",
+                                   environment=dict(os.environ, BATON_CLANGXX="/nowhere/clang++"))
+    expect(status == 0 and verdicts[1]["verdict"] == "skipped" and "/nowhere/clang++" in verdicts[1]["text"],
+           f"without a compiler: {verdicts}")
+    print(f"{1 + len(REGIONS) + len(ADJOINTS)} faults are found")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 #include "tools/batonc/check_body.h"
 
+#include "codegen/link/Cache.h"
 #include "compiler/Diagnostics.h"
 #include "compiler/Dialects.h"
+#include "compiler/Installation.h"
 #include "compiler/SourceFile.h"
 #include "compiler/bodies/Checks.h"
 #include "tools/batonc/errors.h"
@@ -30,7 +32,7 @@ using llvm::Expected;
 namespace {
 struct CheckFlags {
   std::string file, target = "cpu";
-  std::vector<std::string> bodies, sizes;
+  std::vector<std::string> bodies, sizes, parameters;
   unsigned shapes = 16;
   uint64_t seed = 1;
   bool json = false;
@@ -135,7 +137,47 @@ static Expected<std::vector<event::BodyOp>> choose(mlir::ModuleOp module,
   return chosen;
 }
 
-static Expected<bool> check(const CheckFlags &flags) {
+/// Checks the adjoints that a body names.
+static Error checkAdjoints(const Body &body, event::BodyOp op,
+                           const Options &options, Report &report) {
+  auto inputs = op.getAdjointInputsAttr(), weights = op.getAdjointWeightsAttr();
+  for (auto [name, check] : {std::pair(inputs, "adjoint_inputs"),
+                             std::pair(weights, "adjoint_weights")}) {
+    if (!name)
+      continue;
+    auto found =
+        mlir::SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(op, name);
+    if (!found) {
+      report.add(body.name, check,
+                 {{Verdict::fault,
+                   "there is no event.body @" + name.getValue().str()}});
+      continue;
+    }
+    auto verdict = checkAdjoint(body, Body(found), name == weights,
+                                !inputs || !weights, options);
+    if (!verdict)
+      return verdict.takeError();
+    report.add(body.name, check, *verdict);
+  }
+  return Error::success();
+}
+
+/// Whether each name is an argument of one of the bodies.
+static Error checkParameters(llvm::ArrayRef<event::BodyOp> bodies,
+                             llvm::ArrayRef<std::string> parameters) {
+  for (const std::string &name : parameters)
+    if (llvm::none_of(bodies, [&](event::BodyOp body) {
+          return llvm::any_of(Body(body).arguments, [&](const Argument &one) {
+            return one.name == name;
+          });
+        }))
+      return createStringError("--parameters=" + name +
+                               ": no body has an argument of that name");
+  return Error::success();
+}
+
+static Expected<bool> check(const CheckFlags &flags,
+                            const Installation &installation) {
   mlir::DialectRegistry registry;
   registerDialects(registry);
   // Code runs in a copy of the process, which has the thread that asks alone.
@@ -155,6 +197,10 @@ static Expected<bool> check(const CheckFlags &flags) {
       return size.takeError();
     options.sizes.push_back(*size);
   }
+  for (llvm::StringRef name : flags.parameters)
+    options.parameters.push_back(name.ltrim('@').str());
+  if (Error error = checkParameters(*bodies, options.parameters))
+    return std::move(error);
   Report report(flags.json);
   for (event::BodyOp op : *bodies) {
     Body body(op);
@@ -166,6 +212,16 @@ static Expected<bool> check(const CheckFlags &flags) {
     if (!regions)
       return of(regions.takeError());
     report.add(body.name, "regions", *regions);
+    if (Error error = checkAdjoints(body, op, options, report))
+      return of(std::move(error));
+    if (flags.target == "cpu")
+      continue;
+    auto bits = checkCuda(body, options,
+                          {installation.headers(), installation.emulation(),
+                           link::Cache::userFolder()});
+    if (!bits)
+      return of(bits.takeError());
+    report.add(body.name, "cuda", *bits);
   }
   return report.finish();
 }
@@ -178,7 +234,11 @@ int tools::checkBodyCommand(int argc, char **argv, const char *tool) {
       "  regions  a task writes what it states to write, all of it and nothing "
       "else; its results\n           depend on what it states to read alone; "
       "no "
-      "two tasks write one element",
+      "two tasks write one element\n"
+      "  adjoint_inputs, adjoint_weights\n           the gradients that they "
+      "make are those of central differences, in F64\n"
+      "  cuda     with --target=cuda:emulated: the body as CUDA C++ makes the "
+      "CPU's bits",
       "batonc check-body"};
   app.footer(
       "Extents that boxes do not state are found in the code; --size says them "
@@ -188,6 +248,7 @@ int tools::checkBodyCommand(int argc, char **argv, const char *tool) {
       "  batonc check-body mine.mlir --body rms --shapes 100 --seed 7\n"
       "  batonc check-body mine.mlir --size x.1=64,128   columns of @x: 64 or "
       "128\n"
+      "  batonc check-body mine.mlir --target=cuda:emulated\n"
       "  batonc check-body mine.mlir --json              for scripts\n");
   CheckFlags flags;
   app.add_option("FILE", flags.file, "a schedule or a model, with bodies")
@@ -195,6 +256,7 @@ int tools::checkBodyCommand(int argc, char **argv, const char *tool) {
       ->type_name("FILE.mlir");
   app.add_option("--body", flags.bodies,
                  "check this one (may be repeated; default: all)")
+      ->allow_extra_args(false)
       ->type_name("NAME");
   app.add_option("--shapes", flags.shapes, "how many shapes (default 16)")
       ->check(CLI::Range(1u, 100000u))
@@ -206,12 +268,21 @@ int tools::checkBodyCommand(int argc, char **argv, const char *tool) {
          "--size", flags.sizes,
          "sizes of a dimension of an argument, and of what has its size "
          "(may be repeated)")
+      ->allow_extra_args(false)
       ->type_name("ARGUMENT.DIMENSION=SIZE,...");
+  app.add_option("--parameters", flags.parameters,
+                 "arguments that adjoint_weights makes gradients of; without "
+                 "it, results named @dw are @w's")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  app.add_option("--target", flags.target,
+                 "cpu, or cuda:emulated, which compares with that")
+      ->check(CLI::IsMember({"cpu", "cuda:emulated"}));
   app.add_flag("--json", flags.json, "print JSON");
   if (auto status = parse(app, argc, argv, "batonc check-body"))
     return *status;
   reportFatalErrors(flags.file);
-  auto passed = check(flags);
+  auto passed = check(flags, Installation::ofTool(tool));
   if (!passed)
     return fail(llvm::toString(passed.takeError()));
   return *passed ? 0 : 1;

@@ -15,6 +15,7 @@ from .markdown import Page
 SHARED = "tools/batonc/compile_flags.cpp"
 SOURCES = {
     "batonc": ["tools/batonc/batonc.cpp", SHARED],
+    "batonc check-body": ["tools/batonc/check_body.cpp"],
     "batonc explain": ["tools/batonc/explain.cpp", SHARED],
     "batonc names": ["tools/batonc/names.cpp", SHARED],
     "batonc tune": ["tools/batonc/tune.cpp", SHARED],
@@ -75,7 +76,7 @@ class Commands:
 
     def _ask_tools(self):
         self.flags["batonc"] = flags_of_help(self._ask("batonc"))
-        for name in ("explain", "names", "pipeline", "tune"):
+        for name in ("check-body", "explain", "names", "pipeline", "tune"):
             self.flags[f"batonc {name}"] = flags_of_help(self._ask("batonc", name))
         for name in ("diff-run", "check-plan"):
             self.flags[name] = flags_of_help(self._ask(name))
@@ -188,7 +189,7 @@ class Judge:
         if first in TOOLS or first.startswith(("build/bin/", "./build/bin/")):
             if name not in TOOLS:
                 return None, f"there is no {first}"
-            if name == "batonc" and rest and rest[0] in ("explain", "names", "pipeline", "tune"):
+            if name == "batonc" and rest and rest[0] in ("check-body", "explain", "names", "pipeline", "tune"):
                 return f"batonc {rest[0]}", rest[1:]
             return name, rest
         if first.removeprefix("./") in self.commands.scripts:

@@ -17,20 +17,26 @@ using llvm::Expected;
 /// What is said of a compilation that found all kernels.
 static constexpr char kCached[] = "kernels";
 
+std::vector<std::string> compiler::emulationFlags(int architecture,
+                                                  int optimization,
+                                                  const std::string &cpu) {
+  return {"-std=c++20", optimization == 1 ? "-O1" : "-O2", "-DBATON_EMULATION",
+          "-DBATON_ARCHITECTURE=" + std::to_string(architecture),
+          // As in the task library of the CPU: nothing is fused but where
+          // written.
+          "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-w",
+          // Nor is anything inlined but what asks for it: phases apart take
+          // half the time to compile.
+          "-fno-inline-functions", "-march=" + cpu};
+}
+
 /// The kernel compiled for the emulation of a device on the host.
 static Expected<link::Object>
 compileForEmulation(const cuda::Source &source, const CompileOptions &options,
                     const cpu::Target &target,
                     const Installation &installation) {
-  std::vector<std::string> flags = {
-      "-std=c++20", options.optimization == 1 ? "-O1" : "-O2",
-      "-DBATON_EMULATION",
-      "-DBATON_ARCHITECTURE=" + std::to_string(source.architecture),
-      // As in the task library of the CPU: nothing is fused but where written.
-      "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-w",
-      // Nor is anything inlined but what asks for it: phases apart take half
-      // the time to compile.
-      "-fno-inline-functions", "-march=" + options.targetCpu};
+  std::vector<std::string> flags = emulationFlags(
+      source.architecture, options.optimization, options.targetCpu);
   if (!options.sanitize.empty())
     flags.insert(flags.end(), {"-fsanitize=" + options.sanitize, "-g",
                                "-fno-omit-frame-pointer"});

@@ -12,6 +12,10 @@
 
 namespace baton::compiler {
 
+/// How the source of a device is compiled for its emulation on the host.
+std::vector<std::string> emulationFlags(int architecture, int optimization,
+                                        const std::string &cpu);
+
 /// Adds an object of each kernel, for the emulation of a device on the host,
 /// and to `data` the table of them.
 llvm::Error addEmulatedKernels(llvm::ArrayRef<cuda::Source> sources,
