@@ -198,14 +198,17 @@ Error Shapes::give(const GivenSize &given) {
     return createStringError("--size=" + which + ": @" + given.argument +
                              " has dimensions 0 to " +
                              std::to_string(end - offsets[argument] - 1));
-  Part part = find(number(argument, given.dimension));
+  unsigned place = number(argument, given.dimension);
+  Part part = find(place);
   Dimension &root = dimensions[part.root];
   if (root.kind != Kind::free)
     return createStringError("--size=" + which +
                              ": the step says how large it is");
-  root.given.clear();
+  dimensions[place].given = given.sizes;
+  if (!root.givenOfAll.empty())
+    return Error::success();
   for (int64_t size : given.sizes)
-    root.given.push_back(
+    root.givenOfAll.push_back(
         std::max<int64_t>(1, size * part.denominator / part.numerator));
   return Error::success();
 }
@@ -260,8 +263,8 @@ Shape Shapes::draw(unsigned count, Random &random, bool small) const {
     case Kind::free:
       break;
     }
-    if (!root.given.empty()) {
-      size = root.given[count % root.given.size()];
+    if (!root.givenOfAll.empty()) {
+      size = root.givenOfAll[count % root.givenOfAll.size()];
       continue;
     }
     std::vector<int64_t> usual = {5, 1, 17, 16, 3, 33, 2, 48};
@@ -284,8 +287,12 @@ Shape Shapes::draw(unsigned count, Random &random, bool small) const {
     Index &extents = shape.extents.emplace_back();
     for (size_t i = offset; i < end; ++i) {
       Part part = find(i);
-      extents.push_back(std::max<int64_t>(1, sizes[part.root] * part.numerator /
-                                                 part.denominator));
+      const std::vector<int64_t> &given = dimensions[i].given;
+      extents.push_back(
+          !given.empty()
+              ? given[count % given.size()]
+              : std::max<int64_t>(1, sizes[part.root] * part.numerator /
+                                         part.denominator));
     }
   }
   return shape;

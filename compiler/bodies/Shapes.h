@@ -57,7 +57,9 @@ public:
   /// for each of its arguments the argument here that it is shaped like.
   llvm::Error learnFrom(const Body &other, llvm::ArrayRef<unsigned> like);
 
-  /// Fails for an argument or a dimension that there is not.
+  /// The size of a dimension, and, of the first one of its class, of all others
+  /// of which nobody says another. Fails for an argument or a dimension that
+  /// there is not.
   llvm::Error give(const GivenSize &given);
 
   /// The number-th shape; the first ones have what is most often forgotten:
@@ -76,7 +78,8 @@ private:
     int64_t divisor = 1;
     unsigned parent = 0;
     int64_t numerator = 1, denominator = 1;
-    std::vector<int64_t> given;
+    /// What the user says of it; of the root, what follows for the class.
+    std::vector<int64_t> given, givenOfAll;
   };
   struct Part {
     unsigned root;

@@ -162,18 +162,20 @@ static Error checkAdjoints(const Body &body, event::BodyOp op,
   return Error::success();
 }
 
-/// Whether each name is an argument of one of the bodies.
-static Error checkParameters(llvm::ArrayRef<event::BodyOp> bodies,
-                             llvm::ArrayRef<std::string> parameters) {
-  for (const std::string &name : parameters)
-    if (llvm::none_of(bodies, [&](event::BodyOp body) {
-          return llvm::any_of(Body(body).arguments, [&](const Argument &one) {
-            return one.name == name;
-          });
-        }))
-      return createStringError("--parameters=" + name +
-                               ": no body has an argument of that name");
-  return Error::success();
+static bool hasArgument(event::BodyOp body, llvm::StringRef name) {
+  return llvm::any_of(Body(body).arguments, [&](const Argument &argument) {
+    return argument.name == name;
+  });
+}
+
+/// Fails for a name that no body has an argument of.
+static Error expectArgument(llvm::ArrayRef<event::BodyOp> bodies,
+                            const std::string &name, const char *flag) {
+  if (llvm::any_of(bodies,
+                   [&](event::BodyOp body) { return hasArgument(body, name); }))
+    return Error::success();
+  return createStringError(flag + ("=" + name) +
+                           ": no body has an argument of that name");
 }
 
 static Expected<bool> check(const CheckFlags &flags,
@@ -191,19 +193,27 @@ static Expected<bool> check(const CheckFlags &flags,
   Options options;
   options.shapes = flags.shapes;
   options.seed = flags.seed;
+  std::vector<GivenSize> sizes;
   for (const std::string &text : flags.sizes) {
     auto size = parseGivenSize(text);
     if (!size)
       return size.takeError();
-    options.sizes.push_back(*size);
+    if (Error error = expectArgument(*bodies, size->argument, "--size"))
+      return std::move(error);
+    sizes.push_back(*size);
   }
   for (llvm::StringRef name : flags.parameters)
     options.parameters.push_back(name.ltrim('@').str());
-  if (Error error = checkParameters(*bodies, options.parameters))
-    return std::move(error);
+  for (const std::string &name : options.parameters)
+    if (Error error = expectArgument(*bodies, name, "--parameters"))
+      return std::move(error);
   Report report(flags.json);
   for (event::BodyOp op : *bodies) {
     Body body(op);
+    options.sizes.clear();
+    for (const GivenSize &size : sizes)
+      if (hasArgument(op, size.argument))
+        options.sizes.push_back(size);
     auto of = [&](Error error) {
       return createStringError(flags.file + ": @" + body.name + ": " +
                                llvm::toString(std::move(error)));
