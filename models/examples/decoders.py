@@ -4,10 +4,14 @@
     model = decoders.llama(json.load(open("DIR/config.json")))
     print(baton.compile(model, weights="DIR").logits([1, 2, 3]))
 
+The examples of docs/examples.md replace a part of them: `attend` or `block`.
+
 Their plans are the importers', byte for byte (test/e2e/python_models.py).
 """
 
+import json
 import math
+import sys
 
 import baton
 from baton.ir import single
@@ -15,31 +19,42 @@ from baton.ir import single
 
 def frequencies(config, head_dim):
     """Radians per position of each pair, in F32 as Transformers computes them."""
-    base = config["rope_parameters"]["rope_theta"]
+    base = config.get("rope_parameters", config)["rope_theta"]
     powers = [single(base ** single(2 * i / head_dim)) for i in range(head_dim // 2)]
     return [single(1 / power) for power in powers]
 
 
-def decoder(config, attention):
-    """Embedding, layers of `attention` and a gated feed-forward layer, and the head."""
+def feed_forward(model, config, x):
+    """down(act(gate(x)) * up(x))"""
+    at = "layers.{layer}.mlp"
+    gate = model.linear(at + ".gate_proj", x, config["intermediate_size"])
+    up = model.linear(at + ".up_proj", x, config["intermediate_size"])
+    product = model.mul(model.activate(gate, config["hidden_act"], name=at + ".act_fn"), up, name=at + ".gate_up")
+    return model.linear(at + ".down_proj", product, config["hidden_size"])
+
+
+def sequential(model, config, x, attention):
+    """A layer: attention, then the feed-forward layer, each behind a norm of its own."""
+    normed = model.rms_norm("layers.{layer}.input_layernorm", x, config["rms_norm_eps"])
+    x = model.add(x, attention(normed), name="layers.self_attn.o_proj.residual")
+    normed = model.rms_norm("layers.{layer}.post_attention_layernorm", x, config["rms_norm_eps"])
+    return model.add(x, feed_forward(model, config, normed), name="layers.mlp.down_proj.residual")
+
+
+def decoder(config, attention, block=sequential):
+    """Embedding, layers that `block` makes of `attention` and the feed-forward layer, and
+    the head."""
     width, epsilon = config["hidden_size"], config["rms_norm_eps"]
     model = baton.Model(config["model_type"], config["max_position_embeddings"],
                         family=config["model_type"], prefix="model.")
 
     def layer(x):
-        normed = model.rms_norm("layers.{layer}.input_layernorm", x, epsilon)
-        at = "layers.{layer}.self_attn"
-        attended = attention(model, at, normed, angles)
-        x = model.add(x, model.linear(at + ".o_proj", attended, width, config["attention_bias"]),
-                      name=at + ".o_proj.residual")
-        normed = model.rms_norm("layers.{layer}.post_attention_layernorm", x, epsilon)
-        at = "layers.{layer}.mlp"
-        gate = model.linear(at + ".gate_proj", normed, config["intermediate_size"])
-        up = model.linear(at + ".up_proj", normed, config["intermediate_size"])
-        product = model.mul(model.activate(gate, config["hidden_act"], name=at + ".act_fn"), up,
-                            name=at + ".gate_up")
-        return model.add(x, model.linear(at + ".down_proj", product, width),
-                         name=at + ".down_proj.residual")
+        def attended(normed):
+            at = "layers.{layer}.self_attn"
+            heads = attention(model, at, normed, angles)
+            return model.linear(at + ".o_proj", heads, width, config["attention_bias"])
+
+        return block(model, config, x, attended)
 
     table = model.weight("embed_tokens", [config["vocab_size"], width])
     x = model.embedding(model.tokens, table, name="embed_tokens")
@@ -51,8 +66,8 @@ def decoder(config, attention):
     return model.finish(model.linear("lm_head", x, config["vocab_size"]))
 
 
-def rotary_attention(config, norm=lambda model, module, x: x):
-    """Grouped-query attention whose heads turn, behind `norm`."""
+def rotary_attention(config, norm=lambda model, module, x: x, attend=baton.Model.causal_attention):
+    """Grouped-query attention, by `attend`, whose heads turn, behind `norm`."""
     heads, groups, dim = config["num_attention_heads"], config["num_key_value_heads"], config["head_dim"]
 
     def project(model, at, part, x, count):
@@ -67,7 +82,7 @@ def rotary_attention(config, norm=lambda model, module, x: x):
         k = norm(model, at + ".k_norm", k)
         q = model.rope(q, angles, name=at + ".q_rope")
         k = model.rope(k, angles, name=at + ".k_rope")
-        return model.causal_attention(at, q, k, v, scale=1 / math.sqrt(dim))
+        return attend(model, at, q, k, v, scale=1 / math.sqrt(dim))
 
     return attention
 
@@ -81,3 +96,9 @@ def qwen3(config):
     """transformers' Qwen3ForCausalLM: every head of queries and keys is normalised."""
     norm = lambda model, module, x: model.rms_norm(module, x, config["rms_norm_eps"])
     return decoder(config, rotary_attention(config, norm))
+
+
+def main(model):
+    """Prints what `model` makes of the configuration in the folder that the command line names."""
+    with open(sys.argv[1] + "/config.json") as file:
+        print(model(json.load(file)), end="")

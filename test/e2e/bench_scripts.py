@@ -14,6 +14,7 @@ import sys
 
 import programs
 from programs import expect, run
+from training import write_tokens
 
 BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench")
 BATCH, LENGTH = 2, 8
@@ -130,7 +131,18 @@ def test(arguments, scratch):
     output = run([sys.executable, os.path.join(BENCH, "schedules.py"), arguments.batonc, arguments.folder,
                   path("same.mlir"), "--rounds", 1, "--prefill", 8, "--decode", 4, "--workers", 1]).stdout
     expect("default" in output and "ratio" in output, f"schedules.py: {output}")
-    print("ranks.py, events.py and schedules.py run")
+    script = os.path.join(BENCH, "programs.py")
+    program = programs.Program(arguments.batonc, arguments.folder, path("program")).path
+    output = run([sys.executable, script, program, program, "--rounds", 1, "--prefill", 8, "--decode", 4,
+                  "--workers", 1]).stdout
+    expect("prefill/s" in output and " 1.000" in output, f"programs.py: {output}")
+    trainer = programs.Program(arguments.batonc, arguments.folder, path("trainer"), "--mode=train").path
+    tokens = path("tokens.u16")
+    write_tokens(tokens, [token % 131 for token in range(200)])
+    output = run([sys.executable, script, trainer, "--rounds", 1, "--model", arguments.folder, "--data",
+                  tokens, "--batch", 2, "--seq", 8, "--workers", 1]).stdout
+    expect("train/s" in output, f"programs.py: {output}")
+    print("ranks.py, events.py, schedules.py and programs.py run")
 
 
 if __name__ == "__main__":

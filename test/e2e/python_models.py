@@ -78,6 +78,13 @@ def check_refusals():
         return x + x
 
     refuses("takes 1 operands, not 2", lambda: model.custom(double, x, x))
+
+    @baton.body(scores=True)
+    def halved(x):
+        return x / 2
+
+    refuses("expected (H, rows, kv)", lambda: model.custom(halved, x))
+
     def body(function, **form):
         function.__name__ = "function"
         return lambda: baton.body(function, **form)
@@ -86,6 +93,7 @@ def check_refusals():
     refuses("expected an element or a number", body(lambda x: x + "y"))
     refuses("is not known before the task runs", body(lambda x: x if x else 0))
     refuses("at least one operand of rows", body(lambda x: x, vectors=["x"]))
+    refuses("do not go together", body(lambda x, y: x, vectors=["y"], scores=True))
     refuses("is no name", lambda: baton.body(lambda x: x))
     print("what does not fit is refused")
 
