@@ -169,14 +169,13 @@ protected:
   }
 };
 
-/// Cuts products into tiles of so many rows, columns, and depth, and peels what
-/// is left. 0 leaves a dimension as it is; small ones stay in any case.
+/// Cuts products into tiles of so many rows, kLanes columns, and kLanes of
+/// depth, and peels what is left. Dimensions that are small already stay.
 struct TileProducts : FunctionPass<TileProducts> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TileProducts)
   StringRef getArgument() const override { return "tile-products"; }
 
-  TileProducts(int64_t rows, int64_t columns, int64_t depth)
-      : rows(rows), columns(columns), depth(depth) {}
+  explicit TileProducts(int64_t rows) : rows(rows) {}
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
@@ -184,8 +183,8 @@ struct TileProducts : FunctionPass<TileProducts> {
       Product product = *productOf(op);
       SmallVector<int64_t> extents = op.getStaticLoopRanges(), sizes(3, 0);
       for (auto [dimension, size] : {std::pair(product.row, rows),
-                                     {product.column, columns},
-                                     {product.depth, depth}})
+                                     {product.column, kLanes},
+                                     {product.depth, kLanes}})
         if (!isSmall(extents[dimension]))
           sizes[dimension] = size;
       if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
@@ -203,7 +202,7 @@ struct TileProducts : FunctionPass<TileProducts> {
     }
   }
 
-  int64_t rows, columns, depth;
+  int64_t rows;
 };
 
 /// One tile of fixed sizes, as vectors.
@@ -347,10 +346,10 @@ void VectorTile::emit() {
 }
 
 void baton::cpu::addContractions(OpPassManager &functions) {
-  functions.addPass(std::make_unique<TileProducts>(kRows, kLanes, kLanes));
+  functions.addPass(std::make_unique<TileProducts>(kRows));
   functions.addPass(createCanonicalizerPass());
-  // What peeling left of the rows.
-  functions.addPass(std::make_unique<TileProducts>(1, 0, 0));
+  // What peeling left of the rows, with all of its columns and depth.
+  functions.addPass(std::make_unique<TileProducts>(1));
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   functions.addPass(std::make_unique<VectoriseProducts>());

@@ -50,37 +50,6 @@ def elementwise(inputs, code, result, outputs="%z", output_map=ROWS_AND_COLUMNS)
 """
 
 
-# The down projection, with something of its input computed on the way: a product whose tiles are vectors on the CPU, with rows,
-# columns and depth left over.
-DENSE = MEMREF.replace("[?, ?]", "[?, 1]")
-PROJECTION = f"""  event.body @projection grid ()[rows, past, outputs] -> (rows ceildiv 20, 2)
-      accesses [#event.access<read @x, (t, c)[rows, past, outputs] -> (t * 20, 0) to (t, c)[rows, past, outputs] -> (t * 20 + 20, 65536)>,
-                #event.access<read @w, (t, c)[rows, past, outputs] -> (c * 36, 0) to (t, c)[rows, past, outputs] -> (c * 36 + 36, 65536)>,
-                #event.access<write @y, (t, c)[rows, past, outputs] -> (t * 20, c * 36) to (t, c)[rows, past, outputs] -> (t * 20 + 20, c * 36 + 36)>] {{
-  ^bb0(%x: {DENSE}, %w: {DENSE}, %y: {DENSE}):
-    %zero = arith.constant 0.0 : f32
-    %c0 = arith.constant 0 : index
-    %rows = memref.dim %x, %c0 : {DENSE}
-    %whole = arith.index_cast %rows : index to i32
-    %real = arith.sitofp %whole : i32 to f32
-    %one = arith.divf %real, %real : f32
-    linalg.fill ins(%zero : f32) outs(%y : {DENSE})
-    linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
-                                     affine_map<(i, j, k) -> (i, j)>],
-                    iterator_types = ["parallel", "parallel", "reduction"]}}
-        ins(%x, %w : {DENSE}, {DENSE}) outs(%y : {DENSE}) {{
-    ^bb0(%a: f32, %b: f32, %sum: f32):
-      %twice = arith.addf %a, %a : f32
-      %half = arith.constant 0.5 : f32
-      %once = arith.mulf %twice, %half : f32
-      %same = arith.mulf %once, %one : f32
-      %product = arith.mulf %same, %b : f32
-      %next = arith.addf %sum, %product : f32
-      linalg.yield %next : f32
-    }}
-  }}
-"""
-
 PRODUCT = elementwise(["%x", "%y"], "      %p = arith.mulf %a, %b : f32", "%p")
 
 # z[i, j] += the sum over k of x[i, k] * y[i, k], in ascending k.
@@ -229,31 +198,16 @@ def test(arguments, scratch):
     plain = Program(arguments.batonc, folder, path("plain")).generate(tokens[:3], 12)["tokens"]
     expect(texts[0] == texts[1] != plain, f"own-body.mlir: tokens {texts}, without the body {plain}")
 
-    file = path("projection.mlir")
-    with open(file, "w") as out:
-        out.write(schedules.HEADER + PROJECTION + schedules.MODEL +
-                  '''    %ops = transform.baton.match ["model.linear"] named "layers.mlp.down_proj" in %program
-    transform.baton.replace %ops with @projection
-''' + schedules.END)
-    host, device = [Program(arguments.batonc, folder, path(f"projection{i}"), f"--schedule={file}", *flags)
-                    for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
-    expected = host.logits(tokens, path("projection.npy"))
-    for chunk in (1, 9, 64):
-        for program in (host, device):
-            expect(program.logits(tokens, path("projection.npy"), "--prefill-chunk", chunk) == expected,
-                   f"a product, chunks of {chunk}: other logits")
-    host.logits(case["tokens"], path("projection.npy"))
-    programs.check(path("projection.npy"), folder)
-
-    # Rotation and both states by one body; a norm by parts of rows: the library's numbers but
-    # for roundings.
+    # Rotation and both states by one body; a norm by parts of rows; a product: the library's
+    # numbers but for roundings.
     here = os.path.dirname(os.path.abspath(__file__))
     for name, file in (("rope-append", os.path.join(arguments.examples, "schedules", "rope-append.mlir")),
-                       ("norm_of_parts", os.path.join(here, "inputs", "norm_of_parts.mlir"))):
+                       *((name, os.path.join(here, "inputs", name + ".mlir"))
+                         for name in ("norm_of_parts", "projection"))):
         host, device = [Program(arguments.batonc, folder, path(f"{name}{i}"), f"--schedule={file}", *flags)
                         for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
         expected = host.logits(tokens, path("logits.npy"))
-        for chunk in (1, 17):
+        for chunk in (1, 9, 17):
             for program in (host, device):
                 expect(program.logits(tokens, path("logits.npy"), "--prefill-chunk", chunk) == expected,
                        f"{name}, chunks of {chunk}: other logits")

@@ -134,7 +134,7 @@ static std::string checkFlags(const TuneOptions &options) {
   if (compile.output.empty() && !options.prints)
     return "-o is missing: where should the best schedule go?";
   if (compile.training)
-    return "--mode=train: schedules are of programs that decode; \"training\" "
+    return "--mode=train: tune measures programs that decode; \"training\" "
            "in a --target-file sizes the tiles of those that train";
   if (countStages(compile) > 1)
     return "--mesh: stages of a pipeline (pp) have plans of their own, which "
