@@ -8,6 +8,8 @@
 
 #include "codegen/cpu/Contractions.h"
 
+#include "dialects/Event/Event.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,7 +23,6 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
@@ -104,13 +105,6 @@ static bool isContiguous(Value value) {
   return !strides.empty() && strides.back() == 1;
 }
 
-/// What a memref is a part of.
-static Value rootOf(Value value) {
-  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
-    value = view.getViewSource();
-  return value;
-}
-
 static std::optional<Product> productOf(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics() ||
       !llvm::all_of(op->getOperands(), isContiguous) ||
@@ -124,10 +118,10 @@ static std::optional<Product> productOf(linalg::LinalgOp op) {
   op.getReductionDims(depths);
   Product product{out.getDimPosition(0), out.getDimPosition(1), depths[0]};
   llvm::SmallBitVector haveRows(op.getNumDpsInputs());
-  Value written = rootOf(op.getDpsInitOperand(0)->get());
+  Value written = baton::event::rootOf(op.getDpsInitOperand(0)->get());
   for (OpOperand *input : op.getDpsInputOperands()) {
     // What is written may not be read in another order.
-    if (rootOf(input->get()) == written)
+    if (baton::event::rootOf(input->get()) == written)
       return std::nullopt;
     AffineMap map = op.getMatchingIndexingMap(input);
     const bool row = map.isFunctionOfDim(product.row);

@@ -3,6 +3,7 @@
 #include "codegen/cuda/BodyLowering.h"
 
 #include "codegen/plan/BodyFunctions.h"
+#include "dialects/Event/Event.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -14,18 +15,10 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace baton;
-
-/// What a memref is a part of.
-static Value rootOf(Value value) {
-  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
-    value = view.getViewSource();
-  return value;
-}
 
 /// Whether every element is written by one point of the parallel dimensions,
 /// and read by that point alone. Different arguments of a body are different
@@ -45,7 +38,7 @@ static bool isParallel(linalg::LinalgOp op) {
       return false;
     for (OpOperand &other : op->getOpOperands()) {
       if (&other == &output || !isa<MemRefType>(other.get().getType()) ||
-          rootOf(other.get()) != rootOf(output.get()))
+          event::rootOf(other.get()) != event::rootOf(output.get()))
         continue;
       if (other.get() != output.get() ||
           op.getMatchingIndexingMap(&other) != map)

@@ -384,9 +384,8 @@ Expected<Verdict> checks::checkAdjoint(const Body &body, const Body &adjoint,
     return shapes.takeError();
   if (Error error = shapes->learnFrom(wideAdjoint, roles->like))
     return std::move(error);
-  for (const GivenSize &size : options.sizes)
-    if (Error error = shapes->give(size))
-      return std::move(error);
+  if (Error error = shapes->give(options.sizes))
+    return std::move(error);
   auto call = compileForCpu(wide), adjointCall = compileForCpu(wideAdjoint);
   if (!call || !adjointCall)
     return llvm::joinErrors(call ? Error::success() : call.takeError(),

@@ -108,9 +108,8 @@ Expected<Verdict> checks::checkCuda(const Body &body, const Options &options,
   auto shapes = Shapes::of(body);
   if (!shapes)
     return shapes.takeError();
-  for (const GivenSize &size : options.sizes)
-    if (Error error = shapes->give(size))
-      return std::move(error);
+  if (Error error = shapes->give(options.sizes))
+    return std::move(error);
   auto host = compileForCpu(body);
   if (!host)
     return host.takeError();

@@ -373,9 +373,8 @@ Expected<std::vector<Verdict>> checks::checkRegions(const Body &body,
   auto shapes = Shapes::of(body);
   if (!shapes)
     return shapes.takeError();
-  for (const GivenSize &size : options.sizes)
-    if (Error error = shapes->give(size))
-      return std::move(error);
+  if (Error error = shapes->give(options.sizes))
+    return std::move(error);
   auto call = compileForCpu(body);
   if (!call)
     return call.takeError();

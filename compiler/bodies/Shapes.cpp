@@ -184,6 +184,13 @@ Expected<Shapes> Shapes::of(const Body &body) {
   return std::move(shapes);
 }
 
+Error Shapes::give(llvm::ArrayRef<GivenSize> sizes) {
+  for (const GivenSize &size : sizes)
+    if (Error error = give(size))
+      return error;
+  return Error::success();
+}
+
 Error Shapes::give(const GivenSize &given) {
   auto found = llvm::find(names, given.argument);
   std::string which = given.argument + "." + std::to_string(given.dimension);

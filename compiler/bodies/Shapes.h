@@ -57,16 +57,17 @@ public:
   /// for each of its arguments the argument here that it is shaped like.
   llvm::Error learnFrom(const Body &other, llvm::ArrayRef<unsigned> like);
 
-  /// The size of a dimension, and, of the first one of its class, of all others
-  /// of which nobody says another. Fails for an argument or a dimension that
-  /// there is not.
-  llvm::Error give(const GivenSize &given);
+  /// Sizes of dimensions. That of the first dimension of a class is also that
+  /// of all others of which nobody says another. Fails for an argument or a
+  /// dimension that there is not.
+  llvm::Error give(llvm::ArrayRef<GivenSize> sizes);
 
   /// The number-th shape; the first ones have what is most often forgotten:
   /// one row, borders of tiles, sizes of 1. Small ones have few elements.
   Shape draw(unsigned number, Random &random, bool small = false) const;
 
 private:
+  llvm::Error give(const GivenSize &given);
   enum class Kind { free, rows, outputs, positions };
   /// A dimension of an argument, as `numerator / denominator` of its class.
   struct Dimension {

@@ -77,11 +77,10 @@ SmallVector<BodyOp::Argument> BodyOp::getStatedArguments() {
   return arguments;
 }
 
-/// What a memref is a part of.
-static Value rootOf(Value value) {
-  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
-    value = view.getViewSource();
-  return value;
+Value baton::event::rootOf(Value memref) {
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
+    memref = view.getViewSource();
+  return memref;
 }
 
 /// Memory of the task's own: on its stack.

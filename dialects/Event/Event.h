@@ -52,6 +52,9 @@ struct StorageScope {
 };
 llvm::MapVector<mlir::StringAttr, StorageScope> scopesOf(ProgramOp program);
 
+/// What a memref in a task body is a part of.
+mlir::Value rootOf(mlir::Value memref);
+
 /// The phases of a program in order of rank.
 llvm::SmallVector<PhaseOp> phasesOf(ProgramOp program);
 

@@ -224,7 +224,7 @@ def check_refusals(tuner, scratch):
     refuses("output .* is a folder", tune("-o", "."))
     refuses("tune: --target=cuda:emulated: times of the emulation say nothing about a GPU",
             tune("-o", "x.mlir", "--target=cuda:emulated"))
-    refuses("--mode=train: schedules are of programs that decode", tune("-o", "x.mlir", "--mode=train"))
+    refuses("--mode=train: tune measures programs that decode", tune("-o", "x.mlir", "--mode=train"))
     refuses("--mesh: stages of a pipeline", tune("-o", "x.mlir", "--mesh=pp=2"))
     refuses("--sanitize=thread: times of programs that check themselves", tune("-o", "x.mlir", "--sanitize=thread"))
     refuses("--minutes 0 is out of range", tune(*output, "--minutes=0"))
