@@ -88,11 +88,11 @@ struct BatonContext {
   void (*observe)(BatonContext *context, uint32_t phase, uint32_t iteration,
                   const BatonStep *step);
   /// Called after each task when not null, on the worker that ran it, with the
-  /// task's place in the phase's grid (row-major) and the time-stamp counter
-  /// before and after its waits.
+  /// step (one of `steps`), the task's place in the phase's grid (row-major)
+  /// and the time-stamp counter before and after its waits.
   void (*trace)(BatonContext *context, const BatonWorker *worker,
-                uint32_t phase, uint32_t iteration, uint64_t task,
-                uint64_t begin, uint64_t ready);
+                const BatonStep *step, uint32_t phase, uint32_t iteration,
+                uint64_t task, uint64_t begin, uint64_t ready);
   /// Moves tensors between the ranks of a group; called by the one task of a
   /// collective's phase, in programs of several ranks only. `collective` is its
   /// place in the metadata's list, which says which ranks these are, and what

@@ -263,7 +263,8 @@ void PhaseEmitter::emitTile(Value *tile) {
                                            builder.getInt32Ty());
     builder.CreateCall(types.trace, trace,
                        {function->getArg(kPhaseContext),
-                        function->getArg(kPhaseWorker), builder.getInt32(rank),
+                        function->getArg(kPhaseWorker),
+                        function->getArg(kPhaseStep), builder.getInt32(rank),
                         iteration, tile, builder.CreateLoad(i64, beginSlot),
                         builder.CreateLoad(i64, readySlot)});
   });

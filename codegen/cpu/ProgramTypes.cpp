@@ -24,8 +24,8 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
   advance = FunctionType::get(
       nothing, {pointer, pointer, pointer, pointer, i64, i64}, false);
   observe = FunctionType::get(nothing, {pointer, i32, i32, pointer}, false);
-  trace = FunctionType::get(nothing,
-                            {pointer, pointer, i32, i32, i64, i64, i64}, false);
+  trace = FunctionType::get(
+      nothing, {pointer, pointer, pointer, i32, i32, i64, i64, i64}, false);
   exchange =
       FunctionType::get(nothing, {pointer, i32, i32, pointer, i32}, false);
   beginTask =

@@ -62,6 +62,8 @@ private:
   std::vector<TracedStep> steps;
   std::vector<double> begins;
   std::vector<TaskRun> runs;
+  /// Of each run, the number of its step.
+  std::vector<size_t> stepsOfRuns;
   unsigned workers = 0;
 };
 
@@ -80,6 +82,8 @@ Error TraceReader::readStep(const json &event) {
     return fail("is of another program: a step of " + llvm::Twine(step.rows) +
                 " rows after " + llvm::Twine(step.past) +
                 " does not fit into the plan");
+  if (arguments.at("step").get<size_t>() != steps.size())
+    return fail("is no trace of a Baton program: its steps are in disorder");
   steps.push_back({step, {}});
   begins.push_back(event.at("ts").get<double>());
   return Error::success();
@@ -97,6 +101,7 @@ Error TraceReader::readTask(const json &event) {
     return fail("is no trace of a Baton program: thread " +
                 llvm::Twine(worker));
   workers = std::max(workers, worker);
+  stepsOfRuns.push_back(arguments.at("step").get<size_t>());
   runs.push_back({worker - 1, found->second, arguments.value("iteration", 0u),
                   arguments.at("task").get<int64_t>(), begin,
                   begin + arguments.at("wait_us").get<double>(),
@@ -143,14 +148,11 @@ Error TraceReader::checkPhases(const TracedStep &step) const {
   return Error::success();
 }
 
-/// All workers meet between two steps: a task belongs to the last step that
-/// began before it.
 Error TraceReader::placeTasks() {
-  for (TaskRun run : runs) {
-    auto next = llvm::upper_bound(begins, run.begin);
-    if (next == begins.begin())
-      return fail("is no trace of a Baton program: a task before all steps");
-    size_t index = next - begins.begin() - 1;
+  for (auto [run, index] : llvm::zip_equal(runs, stepsOfRuns)) {
+    if (index >= steps.size())
+      return fail("is no trace of a Baton program: a task of step " +
+                  llvm::Twine(index) + ", which it does not have");
     if (!isOwn(steps[index].step))
       continue;
     if (Error error = checkTask(run, steps[index].step))
@@ -198,8 +200,6 @@ Expected<std::vector<TracedStep>> TraceReader::read() {
   if (runs.empty() || steps.empty())
     return fail("holds no steps and tasks of a Baton program; write it with "
                 "--trace of a program that this batonc compiled");
-  if (!llvm::is_sorted(begins))
-    return fail("is no trace of a Baton program: its steps are in disorder");
   if (Error error = placeTasks())
     return error;
   llvm::erase_if(steps,

@@ -30,7 +30,7 @@ BatonStep Execution::first_step(std::span<int32_t> tokens) {
   if (step.rows == 0)
     driver->finish();
   else if (recorder)
-    recorder->record_step(step.rows, step.past, step.outputs);
+    recorded = recorder->record_step(step.rows, step.past, step.outputs);
   return step;
 }
 
@@ -59,7 +59,7 @@ BatonStep Execution::next_step(const BatonStep &current,
   if (step.rows == 0)
     driver->finish();
   else if (recorder)
-    recorder->record_step(step.rows, step.past, step.outputs);
+    recorded = recorder->record_step(step.rows, step.past, step.outputs);
   return step;
 }
 

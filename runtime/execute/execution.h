@@ -116,6 +116,8 @@ protected:
   Communicator *communicator;
   StepDriver *driver = nullptr;
   TraceRecorder *recorder = nullptr;
+  /// The recorder's number of the step that began last; written as `failure`.
+  uint32_t recorded = 0;
   TaskTouches *touches = nullptr;
   /// Written and read by whoever calls next_step() and show(), one at a time,
   /// and by the main thread once the program has ended.

@@ -69,6 +69,7 @@ void HostExecution::start(StepDriver &next_driver, bool observed) {
     touches->enter(memory.storages(), used);
   }
   context.steps[0] = first_step(tokens);
+  numbers[0] = recorded;
   context.steps[1] = {};
   if (context.steps[0].rows != 0)
     team.start(
@@ -94,6 +95,7 @@ void HostExecution::advance(BatonContext *context, const BatonStep *current,
   if (self.touches && self.touches->has_failed() && !self.communicator)
     self.stop = true;
   *next = self.next_step(*current, {logits, stride, vocabulary});
+  self.numbers[next - context->steps] = self.recorded;
   if (!self.communicator || !self.failure)
     return;
   // Other ranks wait for this one, and nobody may look at it before they end.
@@ -112,11 +114,13 @@ void HostExecution::observe(BatonContext *context, uint32_t phase,
 }
 
 void HostExecution::trace(BatonContext *context, const BatonWorker *worker,
-                          uint32_t phase, uint32_t iteration, uint64_t task,
-                          uint64_t begin, uint64_t ready) {
+                          const BatonStep *step, uint32_t phase,
+                          uint32_t iteration, uint64_t task, uint64_t begin,
+                          uint64_t ready) {
   auto &self = *static_cast<HostExecution *>(context->host);
   auto index = static_cast<unsigned>(worker - context->workers);
-  self.recorder->record(index, phase, iteration, task, begin, ready);
+  self.recorder->record(index, self.numbers[step - context->steps], phase,
+                        iteration, task, begin, ready);
 }
 
 void HostExecution::exchange(BatonContext *context, uint32_t collective,

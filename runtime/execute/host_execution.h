@@ -44,8 +44,8 @@ private:
   static void observe(BatonContext *context, uint32_t phase, uint32_t iteration,
                       const BatonStep *step);
   static void trace(BatonContext *context, const BatonWorker *worker,
-                    uint32_t phase, uint32_t iteration, uint64_t task,
-                    uint64_t begin, uint64_t ready);
+                    const BatonStep *step, uint32_t phase, uint32_t iteration,
+                    uint64_t task, uint64_t begin, uint64_t ready);
   static void exchange(BatonContext *context, uint32_t collective,
                        uint32_t iteration, const BatonExchange *tensors,
                        uint32_t count);
@@ -60,6 +60,8 @@ private:
   std::vector<int32_t> tokens;
   uint32_t event_origin;
   BatonContext context = {};
+  /// The recorder's numbers of the context's steps.
+  uint32_t numbers[2] = {};
   Team team;
 };
 

@@ -120,6 +120,7 @@ void StageExecution::set(Turn &turn, const BatonStep &step) {
   turn.context.steps[0] = step;
   turn.context.steps[1] = {};
   turn.context.border = 0;
+  turn.number = recorded;
   turn.program = baton_programs[call.program];
   if (touches) {
     std::vector<TaskTouches::Used> used;
@@ -183,11 +184,13 @@ void StageExecution::observe(BatonContext *context, uint32_t phase,
 }
 
 void StageExecution::trace(BatonContext *context, const BatonWorker *worker,
-                           uint32_t phase, uint32_t iteration, uint64_t task,
-                           uint64_t begin, uint64_t ready) {
+                           const BatonStep *, uint32_t phase,
+                           uint32_t iteration, uint64_t task, uint64_t begin,
+                           uint64_t ready) {
   auto index = static_cast<unsigned>(worker - context->workers);
-  turn_of(context).self->recorder->record(index, phase, iteration, task, begin,
-                                          ready);
+  const Turn &turn = turn_of(context);
+  turn.self->recorder->record(index, turn.number, phase, iteration, task, begin,
+                              ready);
 }
 
 void StageExecution::exchange(BatonContext *context, uint32_t collective,

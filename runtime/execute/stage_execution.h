@@ -43,6 +43,8 @@ private:
     void (*program)(BatonContext *context, uint32_t worker, uint32_t workers);
     BatonContext context;
     std::vector<void *> storages;
+    /// The recorder's number of the turn's only step.
+    uint32_t number;
   };
 
   static void advance(BatonContext *context, const BatonStep *current,
@@ -51,8 +53,8 @@ private:
   static void observe(BatonContext *context, uint32_t phase, uint32_t iteration,
                       const BatonStep *step);
   static void trace(BatonContext *context, const BatonWorker *worker,
-                    uint32_t phase, uint32_t iteration, uint64_t task,
-                    uint64_t begin, uint64_t ready);
+                    const BatonStep *step, uint32_t phase, uint32_t iteration,
+                    uint64_t task, uint64_t begin, uint64_t ready);
   static void exchange(BatonContext *context, uint32_t collective,
                        uint32_t iteration, const BatonExchange *tensors,
                        uint32_t count);

@@ -55,7 +55,8 @@ void write_steps(const TraceRecorder &recorder, const TracedProgram &program,
                                         : std::max(last, record.begin);
     auto step =
         slice(program, "step", "step", row, time(record.begin), time(end));
-    step["args"] = {{"rows", record.rows},
+    step["args"] = {{"step", i},
+                    {"rows", record.rows},
                     {"past", record.past},
                     {"outputs", record.outputs}};
     event(step);
@@ -95,7 +96,8 @@ void write_perfetto_events(const TraceRecorder &recorder,
       const double begin = time(record.begin), ready = time(record.ready);
       auto task =
           slice(program, phase.name, "task", worker, begin, time(record.end));
-      task["args"] = {{"segment", phase.segment},
+      task["args"] = {{"step", record.step},
+                      {"segment", phase.segment},
                       {"task", record.task},
                       {"wait_us", rounded(ready - begin)}};
       if (!phase.layers.empty()) {

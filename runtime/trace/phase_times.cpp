@@ -17,12 +17,9 @@ PhaseTimes phase_times(const TraceRecorder &recorder,
   const std::vector<StepRecord> &steps = recorder.steps();
   std::vector<Ends> ends(steps.size());
   for (const std::vector<TaskRecord> &records : recorder.records()) {
-    size_t step = 0;
     for (const TaskRecord &task : records) {
-      while (step + 1 < steps.size() && steps[step + 1].begin <= task.begin)
-        ++step;
       uint64_t &end =
-          ends[step][{segments[task.phase], task.iteration, task.phase}];
+          ends[task.step][{segments[task.phase], task.iteration, task.phase}];
       end = std::max(end, task.end);
     }
   }

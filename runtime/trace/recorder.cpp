@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include <x86intrin.h>
 
@@ -28,14 +29,15 @@ TraceRecorder::TraceRecorder(unsigned workers, size_t capacity)
     records.reserve(capacity_of_worker);
 }
 
-void TraceRecorder::record(unsigned worker, uint32_t phase, uint32_t iteration,
-                           uint64_t task, uint64_t begin, uint64_t ready) {
+void TraceRecorder::record(unsigned worker, uint32_t step, uint32_t phase,
+                           uint32_t iteration, uint64_t task, uint64_t begin,
+                           uint64_t ready) {
   uint64_t end = __rdtsc();
   auto &records = by_worker[worker];
   if (records.size() == capacity_of_worker)
     ++counts[worker].dropped;
   else
-    records.push_back({begin, ready, end, task, phase, iteration});
+    records.push_back({begin, ready, end, task, phase, iteration, step});
 }
 
 void TraceRecorder::add(unsigned worker, const TaskRecord &times) {
@@ -49,13 +51,20 @@ void TraceRecorder::add(unsigned worker, const TaskRecord &times) {
     auto past = static_cast<int64_t>(nanoseconds) - first_nanoseconds;
     return first_stamp + static_cast<int64_t>(double(past) * rate);
   };
-  records.push_back({stamp(times.begin), stamp(times.ready), stamp(times.end),
-                     times.task, times.phase, times.iteration});
+  uint64_t begin = stamp(times.begin);
+  auto isBehind = [&](const StepRecord &step) { return step.begin > begin; };
+  auto step =
+      std::find_if(all_steps.rbegin(), all_steps.rend(), std::not_fn(isBehind));
+  auto number = std::max<ptrdiff_t>(1, all_steps.rend() - step) - 1;
+  records.push_back({begin, stamp(times.ready), stamp(times.end), times.task,
+                     times.phase, times.iteration,
+                     static_cast<uint32_t>(number)});
 }
 
-void TraceRecorder::record_step(uint32_t rows, uint32_t past,
-                                uint32_t outputs) {
+uint32_t TraceRecorder::record_step(uint32_t rows, uint32_t past,
+                                    uint32_t outputs) {
   all_steps.push_back({__rdtsc(), rows, past, outputs});
+  return static_cast<uint32_t>(all_steps.size() - 1);
 }
 
 uint64_t TraceRecorder::dropped() const {

@@ -22,9 +22,12 @@ struct TaskRecord {
   uint64_t task;
   uint32_t phase;
   uint32_t iteration;
+  /// The step's number among all that were recorded.
+  uint32_t step = 0;
 };
 
-/// A step's symbols, and the time stamp before its first task.
+/// A step's symbols, and the time stamp before its first task. Tasks of the
+/// step before, whose values the last one did not wait for, may still begin.
 struct StepRecord {
   uint64_t begin;
   uint32_t rows, past, outputs;
@@ -36,11 +39,13 @@ public:
   explicit TraceRecorder(unsigned workers, size_t capacity = 1 << 20);
 
   /// Called by the worker itself, at the end of a task.
-  void record(unsigned worker, uint32_t phase, uint32_t iteration,
-              uint64_t task, uint64_t begin, uint64_t ready);
+  void record(unsigned worker, uint32_t step, uint32_t phase,
+              uint32_t iteration, uint64_t task, uint64_t begin,
+              uint64_t ready);
 
   /// A task that ran elsewhere, by the system's steady clock in nanoseconds;
-  /// called by one thread while no worker runs.
+  /// its step is the last one that began before it. Called by one thread while
+  /// no worker runs, for each worker in the order in which tasks began.
   void add(unsigned worker, const TaskRecord &times_in_nanoseconds);
   /// Tasks that were not kept elsewhere.
   void drop(unsigned worker, uint64_t tasks) {
@@ -49,8 +54,8 @@ public:
   /// Most records that each worker may have.
   size_t capacity_by_worker() const { return capacity_of_worker; }
 
-  /// Called between two steps, by one thread.
-  void record_step(uint32_t rows, uint32_t past, uint32_t outputs);
+  /// Called between two steps, by one thread. Returns the step's number.
+  uint32_t record_step(uint32_t rows, uint32_t past, uint32_t outputs);
 
   /// The rest is for when no worker runs.
   const std::vector<std::vector<TaskRecord>> &records() const {

@@ -24,14 +24,10 @@ using Spans = std::map<std::pair<uint32_t, uint32_t>, Span>;
 
 std::vector<Spans> spans_of_steps(const TraceRecorder &recorder,
                                   const std::vector<uint32_t> &segments) {
-  const std::vector<StepRecord> &steps = recorder.steps();
-  std::vector<Spans> spans(steps.size());
+  std::vector<Spans> spans(recorder.steps().size());
   for (const std::vector<TaskRecord> &records : recorder.records()) {
-    size_t step = 0;
     for (const TaskRecord &task : records) {
-      while (step + 1 < steps.size() && steps[step + 1].begin <= task.begin)
-        ++step;
-      Span &span = spans[step][{segments[task.phase], task.iteration}];
+      Span &span = spans[task.step][{segments[task.phase], task.iteration}];
       span.begin = std::min(span.begin, task.ready);
       span.end = std::max(span.end, task.end);
     }

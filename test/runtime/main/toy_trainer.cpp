@@ -63,7 +63,8 @@ struct Step {
 
   void done(uint32_t phase, uint64_t begin) const {
     if (context->trace)
-      context->trace(context, context->workers, phase, 0, 0, begin, begin);
+      context->trace(context, context->workers, &step, phase, 0, 0, begin,
+                     begin);
     if (context->observe)
       context->observe(context, phase, 0, &step);
   }

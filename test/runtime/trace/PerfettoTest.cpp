@@ -22,7 +22,7 @@ TEST(Perfetto, TasksThatFollowAtOnceDoNotOverlap) {
   TraceRecorder recorder(1);
   uint64_t begin = recorder.start();
   for (unsigned task = 0; task < tasks; ++task) {
-    recorder.record(0, 0, 0, task, begin, begin);
+    recorder.record(0, 0, 0, 0, task, begin, begin);
     begin = recorder.records()[0].back().end;
   }
   std::string text;
@@ -45,7 +45,7 @@ TEST(Perfetto, TasksThatFollowAtOnceDoNotOverlap) {
 TEST(Perfetto, LayersOfIterations) {
   TraceRecorder recorder(1);
   for (uint32_t iteration : {0, 1})
-    recorder.record(0, 0, iteration, 0, recorder.start(), recorder.start());
+    recorder.record(0, 0, 0, iteration, 0, recorder.start(), recorder.start());
   std::string text;
   write_perfetto(recorder, {{"phase", "segment", {7, 3}}}, {"program"}, {},
                  [&](const std::string &piece) { text += piece; });

@@ -49,6 +49,17 @@ TEST(PhaseTimes, AddUpToTheStep) {
   EXPECT_NEAR(phase_times(recorder, {0, 1, 1}, 0).decode[1], 0.250, 0.005);
 }
 
+TEST(PhaseTimes, CountALateTaskInItsOwnStep) {
+  TraceRecorder recorder(1);
+  uint32_t prompt = recorder.record_step(4, 0, 0);
+  recorder.record_step(1, 4, 1);
+  uint64_t begin = recorder.steps().back().begin + 1;
+  recorder.record(0, prompt, 0, 0, 0, begin, begin);
+  PhaseTimes times = phase_times(recorder, {0}, 4);
+  EXPECT_GT(times.prefill[0], 0);
+  EXPECT_EQ(times.decode[0], 0);
+}
+
 TEST(PhaseTimes, AreNothingWithoutTasks) {
   TraceRecorder recorder(1);
   recorder.record_step(3, 0, 1);

@@ -18,13 +18,13 @@ TEST(UndisturbedTimes, LeaveOutWhatFewLayersSuffer) {
     recorder.record_step(is_prompt ? prompt : 1,
                          is_prompt ? 0 : prompt + step - 1, 1);
     uint64_t before = recorder.steps().back().begin;
-    recorder.record(0, 0, 0, 0, before, before);
+    recorder.record(0, step, 0, 0, 0, before, before);
     before = recorder.records()[0].back().end;
     for (uint32_t layer = 0; layer < layers; ++layer) {
       if (layer % 4 == 1)
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
       for (unsigned worker : {0, 1})
-        recorder.record(worker, 1, layer, worker, before, before);
+        recorder.record(worker, step, 1, layer, worker, before, before);
       before = recorder.records()[1].back().end;
     }
   }
