@@ -24,7 +24,8 @@ def Event_Dialect : Dialect {
 
     Every map takes a phase's coordinates as dimensions and the step's symbols
     as symbols, always these three: `s0` is `rows`, `s1` is `past`, `s2` is
-    `outputs`. Their ranges are `1 <= rows <= max_rows`, `0 <= past`,
+    `outputs`. In accesses and operands of calls, a phase's entries of tables are
+    further dimensions, behind the coordinates. The symbols' ranges are `1 <= rows <= max_rows`, `0 <= past`,
     `rows + past <= max_seq`, `0 <= outputs <= min(rows, max_outputs)`.
 
     **Order.** A task's rank is (step, segment, iteration, phase, coordinates in
@@ -286,6 +287,13 @@ def Event_Carry : I32EnumAttr<"Carry", "what becomes of a persistent buffer's va
 def Event_CarryAttr : EnumAttr<Event_Dialect, Event_Carry, "carry">;
 def Event_BufferKindAttr : EnumAttr<Event_Dialect, Event_BufferKind, "kind">;
 
+def Event_TableProperty : I32EnumAttr<"TableProperty", "what is known of a table's values, beside their range", [
+    I32EnumAttrCase<"any", 0>, I32EnumAttrCase<"distinct", 1>, I32EnumAttrCase<"partition", 2>]> {
+  let cppNamespace = "::baton::event";
+  let genSpecializedAttr = 0;
+}
+def Event_TablePropertyAttr : EnumAttr<Event_Dialect, Event_TableProperty, "table_property">;
+
 def Event_Distribution : I32EnumAttr<"Distribution", "which worker runs a tile of a phase", [
     I32EnumAttrCase<"blocked", 0>, I32EnumAttrCase<"cyclic", 1>]> {
   let cppNamespace = "::baton::event";
@@ -496,6 +504,35 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
   let hasVerifier = 1;
 }
 
+def Event_TableOp : Event_Op<"table", [HasParent<"ProgramOp">]> {
+  let summary = "what is known of integers that tasks index by";
+  let description = [{
+    ```mlir
+    event.table @bounds holds ()[rows, past, outputs] -> (0) to ()[rows, past, outputs] -> (rows + 1) partition
+    ```
+    The buffer's values, all that a step uses, lie in `[low, high)`. Phases name
+    elements of it as entries. Of values v(0), ..., v(n - 1)
+    - `any` says nothing more;
+    - `distinct`: no two are equal;
+    - `partition`: v(0) is low and v(n - 1) is high - 1, and none is less than the one
+      before it. The segments [v(i), v(i + 1)) are all of [low, high - 1).
+
+    The proof takes this for granted, and the runtime checks every instance before
+    a task uses it.
+
+    **Constraints:**
+    - the buffer has one dimension, of i32, stride 1, and no interleaving
+    - a buffer is one table
+    - low and high are one number each, of rows, past, outputs
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$buffer, AffineMapAttr:$low, AffineMapAttr:$high,
+                       Event_TablePropertyAttr:$property);
+  let assemblyFormat = [{
+    $buffer `holds` custom<BareMap>($low) `to` custom<BareMap>($high) $property attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
 def Event_TensorOp : Event_Op<"tensor", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "a tensor of counters";
   let description = [{
@@ -549,7 +586,7 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
   let description = [{
     **Constraints:**
     - `grid` has the symbols rows, past, outputs and no dimensions; `capacity` bounds it
-    - accesses name buffers, and their maps have the grid's coordinates and the buffer's dimensions
+    - accesses name buffers, and their maps have the grid's coordinates, then its entries, and the buffer's dimensions
     - an input is not written
     - only reads have a condition, a persistent buffer of integers that the phase reads; `beyond` is not negative
     - waits name event tensors of their rank, notified in this segment or an earlier one
@@ -559,6 +596,11 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     - `separate` names coordinates of the grid
     - `prefetch` is not negative and at most 1 MiB
     - only an exchange in a segment that repeats is `ahead`, and all that it accesses is persistent
+    - entries are elements of tables, of which the phase states a read
+
+    `entries` are elements of tables that a task reads when its waits are over, by
+    its coordinates. Maps of accesses and of calls have them as dimensions behind
+    the coordinates; grids, waits and notifications do not.
 
     What is `ahead` is one iteration ahead: its task works on what the next
     iteration has of parameters and buffers with layers. In the last iteration,
@@ -577,15 +619,20 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
                        OptionalAttr<Event_NotifyAttr>:$notify,
                        DefaultValuedAttr<Event_DistributionAttr, "::baton::event::Distribution::blocked">:$distribution,
                        OptionalAttr<DenseI64ArrayAttr>:$separate,
-                       OptionalAttr<I64Attr>:$prefetch, UnitAttr:$ahead);
+                       OptionalAttr<I64Attr>:$prefetch, UnitAttr:$ahead,
+                       DefaultValuedAttr<ArrayAttr, "{}">:$entries);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $name `grid` $grid `capacity` $capacity `accesses` $accesses (`waits` $waits^)?
+    $name `grid` $grid `capacity` $capacity (`entries` $entries^)? `accesses` $accesses (`waits` $waits^)?
     (`notifies` $notify^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     int64_t getRank() { return getGrid().getNumResults(); }
+    auto getEntryAttrs() { return getEntries().getAsRange<AddressAttr>(); }
+    bool hasEntries() { return !getEntries().empty(); }
+    /// Dimensions of the maps of accesses and calls: coordinates and entries.
+    int64_t getMapRank() { return getRank() + getEntries().size(); }
     /// The first extent as so many rows in tiles of `size`; one of another form
     /// is that many tiles of one row.
     struct RowTiles { ::mlir::AffineExpr rows; int64_t size; };
@@ -609,7 +656,7 @@ def Event_CallOp : Event_Op<"call", [HasParent<"PhaseOp">]> {
     coordinate changes.
 
     **Constraints:**
-    - every operand is of one of these kinds, its maps have the phase's coordinates
+    - every operand is of one of these kinds, its maps have the phase's coordinates and entries
     - address maps and strides have the buffer's rank, weight offsets one result, counts at least one
     - addresses in an interleaved buffer begin a run and interleaved columns, strides count whole ones
     - an invariant call's maps use no coordinate but the first

@@ -209,6 +209,33 @@ std::optional<int64_t> BufferOp::getSpan() {
   return total;
 }
 
+/// The table that a buffer is, or null.
+static TableOp findTable(ProgramOp program, FlatSymbolRefAttr buffer) {
+  for (auto table : program.getBody().getOps<TableOp>())
+    if (table.getBufferAttr() == buffer)
+      return table;
+  return {};
+}
+
+LogicalResult TableOp::verify() {
+  if (failed(expectMap(*this, "the least value", getLow(), 0, 1)) ||
+      failed(expectMap(*this, "the end of the values", getHigh(), 0, 1)))
+    return failure();
+  auto buffer = lookUp<BufferOp>(*this, getBufferAttr());
+  if (!buffer)
+    return emitOpError() << "there is no buffer " << getBufferAttr();
+  if (!buffer.getElement().isSignlessInteger(32) ||
+      buffer.getCapacity().size() != 1 || buffer.getStrides().front() != 1 ||
+      buffer.getInterleave() != 1)
+    return emitOpError() << getBufferAttr()
+                         << " is no table, expected one dimension of i32 with "
+                            "stride 1 and no interleaving";
+  if (findTable((*this)->getParentOfType<ProgramOp>(), getBufferAttr()) !=
+      *this)
+    return emitOpError() << getBufferAttr() << " is a table already";
+  return success();
+}
+
 LogicalResult TensorOp::verify() {
   unsigned rank = getShape().getNumResults();
   if (failed(expectMap(*this, "shape", getShape(), 0, rank)) ||
@@ -337,6 +364,29 @@ PhaseOp::RowTiles PhaseOp::getRowTiles() {
   return {extent, 1};
 }
 
+/// Elements of tables that the phase reads.
+static LogicalResult verifyEntry(PhaseOp phase, Attribute attribute) {
+  auto entry = dyn_cast<AddressAttr>(attribute);
+  if (!entry)
+    return phase.emitOpError()
+           << attribute << " is no entry, expected #event.address<@TABLE, "
+           << "(coordinates)[rows, past, outputs] -> (place)>";
+  FlatSymbolRefAttr buffer = entry.getBuffer();
+  if (!findTable(phase->getParentOfType<ProgramOp>(), buffer))
+    return phase.emitOpError()
+           << "has entries of " << buffer
+           << ", of which no event.table says what it holds";
+  if (failed(
+          expectMap(phase, "an entry", entry.getIndex(), phase.getRank(), 1)))
+    return failure();
+  if (llvm::none_of(phase.getAccessAttrs(), [&](AccessAttr access) {
+        return !access.getWrite() && access.getBuffer() == buffer;
+      }))
+    return phase.emitOpError()
+           << "has entries of " << buffer << ", but states no read of it";
+  return success();
+}
+
 LogicalResult PhaseOp::verify() {
   unsigned rank = getGrid().getNumResults();
   if (failed(expectMap(*this, "the grid", getGrid(), 0, rank)))
@@ -353,6 +403,11 @@ LogicalResult PhaseOp::verify() {
   if (int64_t bytes = getPrefetchBytes(); bytes < 0 || bytes > (1 << 20))
     return emitOpError() << "prefetches " << bytes
                          << " bytes, expected 0 to 1048576";
+  for (Attribute attribute : getEntries())
+    if (failed(verifyEntry(*this, attribute)))
+      return failure();
+  if (hasEntries() && getAhead())
+    return emitOpError() << "is ahead but has entries of tables";
   for (Attribute attribute : getAccesses()) {
     auto access = dyn_cast<AccessAttr>(attribute);
     if (!access)
@@ -366,10 +421,10 @@ LogicalResult PhaseOp::verify() {
     if (failed(verifyAccess(*this, access)))
       return failure();
     unsigned results = buffer.getExtents().getNumResults();
-    if (failed(expectMap(*this, "an access's corner", access.getLow(), rank,
-                         results)) ||
-        failed(expectMap(*this, "an access's corner", access.getHigh(), rank,
-                         results)))
+    if (failed(expectMap(*this, "an access's corner", access.getLow(),
+                         getMapRank(), results)) ||
+        failed(expectMap(*this, "an access's corner", access.getHigh(),
+                         getMapRank(), results)))
       return failure();
   }
   if (getAhead() && failed(verifyAhead(*this)))
@@ -403,7 +458,7 @@ LogicalResult PhaseOp::verify() {
 }
 
 LogicalResult CallOp::verify() {
-  unsigned rank = cast<PhaseOp>((*this)->getParentOp()).getRank();
+  unsigned rank = cast<PhaseOp>((*this)->getParentOp()).getMapRank();
   auto checkMap = [&](AffineMap map, unsigned results) -> LogicalResult {
     if (failed(expectMap(*this, "an operand's map", map, rank, results)))
       return failure();

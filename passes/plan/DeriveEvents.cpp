@@ -89,28 +89,32 @@ static std::optional<LinearForm> linearForm(AffineExpr expression,
 /// Which tasks of `earlier` may overlap a task of `later`: earlier.low <
 /// later.high and later.low < earlier.high, solved for each coordinate.
 static SmallVector<Range> overlap(PhaseOp earlier, AccessAttr first,
-                                  PhaseOp later, AccessAttr second) {
+                                  PhaseOp later, AccessAttr second,
+                                  const tasks::Tables &tables,
+                                  tasks::Distance distance) {
   MLIRContext *context = earlier.getContext();
   SmallVector<Range> ranges(earlier.getRank());
   auto simplify = [&](AffineExpr expression) {
     return simplifyAffineExpr(expression, later.getRank(), event::kStepSymbols);
   };
   for (unsigned j = 0; j < first.getLow().getNumResults(); ++j) {
+    auto intervals =
+        tables.withoutEntries(earlier, first, later, second, j, distance);
+    if (!intervals)
+      continue;
+    auto [written, touched] = *intervals;
     // The symbols mean the same in both phases, coordinates do not: `rest` has
     // none left of the earlier phase.
-    if (auto low = linearForm(first.getLow().getResult(j), earlier.getRank())) {
+    if (auto low = linearForm(written.low, earlier.getRank())) {
       Range &range = ranges[low->coordinate];
       if (!range.high)
-        range.high = simplify(
-            (second.getHigh().getResult(j) - low->rest).ceilDiv(low->factor));
+        range.high = simplify((touched.high - low->rest).ceilDiv(low->factor));
     }
-    if (auto high =
-            linearForm(first.getHigh().getResult(j), earlier.getRank())) {
+    if (auto high = linearForm(written.high, earlier.getRank())) {
       Range &range = ranges[high->coordinate];
       if (!range.low)
-        range.low = simplify(
-            (second.getLow().getResult(j) - high->rest).floorDiv(high->factor) +
-            getAffineConstantExpr(1, context));
+        range.low = simplify((touched.low - high->rest).floorDiv(high->factor) +
+                             getAffineConstantExpr(1, context));
     }
   }
   // Ends that reach the grid's own limit none.
@@ -152,9 +156,19 @@ static std::optional<int64_t> distanceBetween(PhaseOp earlier,
   return std::nullopt;
 }
 
+/// The same for the proof.
+static tasks::Distance distanceOf(PhaseOp earlier, PhaseOp later,
+                                  int64_t distance) {
+  if (earlier->getParentOp() != later->getParentOp())
+    return tasks::Distance::laterSegment;
+  return distance ? tasks::Distance::nextIteration
+                  : tasks::Distance::sameIteration;
+}
+
 static SmallVector<Dependence> findDependences(event::ProgramOp program,
                                                bool wholePhase) {
   SmallVector<Dependence> dependences;
+  tasks::Tables tables(program);
   SmallVector<PhaseOp> phases = event::phasesOf(program);
   llvm::DenseMap<Attribute, event::BufferOp> buffers;
   for (auto buffer : program.getBody().getOps<event::BufferOp>())
@@ -179,7 +193,8 @@ static SmallVector<Dependence> findDependences(event::ProgramOp program,
             continue;
           SmallVector<Range> ranges(earlier.getRank());
           if (!wholePhase && isSame)
-            ranges = overlap(earlier, first, later, second);
+            ranges = overlap(earlier, first, later, second, tables,
+                             distanceOf(earlier, later, *distance));
           if (auto separate = earlier.getSeparate())
             for (auto [d, range] : llvm::enumerate(ranges))
               if (!llvm::is_contained(*separate, int64_t(d)))
@@ -346,14 +361,6 @@ static void clearEvents(event::ProgramOp program) {
 // Choice
 //===----------------------------------------------------------------------===//
 
-static tasks::Distance distanceOf(const Dependence &dependence) {
-  PhaseOp earlier = dependence.earlier, later = dependence.later;
-  if (earlier->getParentOp() != later->getParentOp())
-    return tasks::Distance::laterSegment;
-  return dependence.distance ? tasks::Distance::nextIteration
-                             : tasks::Distance::sameIteration;
-}
-
 /// The dependences that need a wait of their own. Values read come first, from
 /// the nearest phase that writes them: their chains then order most of the
 /// writes over values that were read before.
@@ -370,11 +377,13 @@ static SmallVector<Dependence> choose(event::ProgramOp program,
   SmallVector<Dependence> chosen;
   for (const auto &key : keys) {
     const Dependence &dependence = dependences[std::get<4>(key)];
-    tasks::KnownRelation conflict =
-        order.conflict(dependence.earlier, dependence.first, dependence.later,
-                       dependence.second);
+    tasks::KnownRelation conflict = order.conflict(
+        dependence.earlier, dependence.first, dependence.later,
+        dependence.second,
+        distanceOf(dependence.earlier, dependence.later, dependence.distance));
     if (order.ordered(dependence.earlier, conflict, dependence.later,
-                      distanceOf(dependence)))
+                      distanceOf(dependence.earlier, dependence.later,
+                                 dependence.distance)))
       continue;
     addWait(dependence);
     order.refresh(dependence.later);

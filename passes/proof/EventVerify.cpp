@@ -112,6 +112,22 @@ std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
   if (hasShortParts)
     assumptions.push_back("behind the end of a tensor that ranks exchange "
                           "nobody uses what is received");
+  for (auto table : program.getBody().getOps<TableOp>()) {
+    auto bound = [](AffineMap map) {
+      std::string text = textOf(map.getResult(0));
+      for (auto [symbol, name] :
+           {std::pair("s0", "rows"), std::pair("s1", "past"),
+            std::pair("s2", "outputs")})
+        for (size_t at; (at = text.find(symbol)) != std::string::npos;)
+          text.replace(at, 2, name);
+      return text;
+    };
+    std::string text = "the table @" + table.getBuffer().str() + " holds " +
+                       bound(table.getLow()) + " to " + bound(table.getHigh());
+    if (table.getProperty() != TableProperty::any)
+      text += ", " + stringifyTableProperty(table.getProperty()).str();
+    assumptions.push_back(text);
+  }
   for (auto schedule : program.getBody().getOps<ScheduleOp>())
     assumptions.push_back(
         "steps have " +

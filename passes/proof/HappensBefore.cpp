@@ -173,9 +173,8 @@ llvm::SmallVector<unsigned> baton::tasks::columnsFrom(unsigned first,
   return llvm::to_vector(llvm::seq(first, first + count));
 }
 
-/// New locals.
-static llvm::SmallVector<unsigned> freshColumns(Conjunction &conjunction,
-                                                unsigned count) {
+llvm::SmallVector<unsigned> baton::tasks::freshColumns(Conjunction &conjunction,
+                                                       unsigned count) {
   llvm::SmallVector<unsigned> columns;
   for (unsigned i = 0; i < count; ++i)
     columns.push_back(conjunction.addLocal());
@@ -187,7 +186,7 @@ static llvm::SmallVector<unsigned> freshColumns(Conjunction &conjunction,
 //===----------------------------------------------------------------------===//
 
 HappensBefore::HappensBefore(ProgramOp program)
-    : program(program), phaseList(phasesOf(program)) {
+    : program(program), tables(program), phaseList(phasesOf(program)) {
   for (auto [index, phase] : llvm::enumerate(phaseList)) {
     indices[phase] = index;
     if (std::optional<NotifyAttr> notify = phase.getNotify())
@@ -231,6 +230,14 @@ void HappensBefore::refresh(PhaseOp phase) {
       if (distance == Distance::nextIteration || later >= changed)
         for (auto &found : of[unsigned(distance)])
           found.clear();
+}
+
+bool HappensBefore::requireTask(Conjunction &conjunction, PhaseOp phase,
+                                llvm::ArrayRef<unsigned> columns) const {
+  return requireInside(conjunction, phase.getGrid(),
+                       columns.take_front(phase.getRank())) &&
+         (!phase.hasEntries() ||
+          tables.requireEntries(conjunction, phase, columns));
 }
 
 KnownRelation HappensBefore::tasks(PhaseOp first, PhaseOp second) {
@@ -314,18 +321,22 @@ void baton::tasks::requireSameBytes(Conjunction &conjunction,
 
 KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
                                       PhaseOp second, AccessAttr secondAccess,
-                                      Detail detail) {
+                                      Distance distance, Detail detail) {
   BufferOp one = lookUpBuffer(firstAccess.getBuffer());
   BufferOp other = lookUpBuffer(secondAccess.getBuffer());
   Overlap overlap = overlapOf(one, other);
   if (overlap == Overlap::none)
     return memo.empty(first.getRank(), second.getRank());
-  std::tuple<unsigned, unsigned, const void *, const void *, Overlap, Detail>
+  // Distance matters to tables alone.
+  bool mayBeApart = tables.mayBeApart(first, second);
+  std::tuple<unsigned, unsigned, const void *, const void *, Overlap, Distance,
+             Detail>
       key{indexOf(first),
           indexOf(second),
           firstAccess.getAsOpaquePointer(),
           secondAccess.getAsOpaquePointer(),
           overlap,
+          mayBeApart ? distance : Distance::sameIteration,
           detail};
   if (auto found = conflicts.find(key); found != conflicts.end())
     return found->second;
@@ -334,6 +345,8 @@ KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
   llvm::SmallVector<unsigned> left = columnsFrom(0, first.getRank());
   llvm::SmallVector<unsigned> right =
       columnsFrom(pairs.rangeColumn(), second.getRank());
+  llvm::append_range(left, freshColumns(pairs, first.getEntries().size()));
+  llvm::append_range(right, freshColumns(pairs, second.getEntries().size()));
   llvm::SmallVector<unsigned> element =
       freshColumns(pairs, one.getExtents().getNumResults());
   llvm::SmallVector<unsigned> otherElement = element;
@@ -342,8 +355,8 @@ KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
     requireSameBytes(pairs, overlap, one, element, other, otherElement, detail);
   }
   requireSymbols(pairs, program);
-  bool described = requireInside(pairs, first.getGrid(), left) &&
-                   requireInside(pairs, second.getGrid(), right) &&
+  bool described = requireTask(pairs, first, left) &&
+                   requireTask(pairs, second, right) &&
                    requireInside(pairs, one.getExtents(), element) &&
                    requireInside(pairs, other.getExtents(), otherElement) &&
                    requireBox(pairs, firstAccess.getLow(),
@@ -351,7 +364,15 @@ KnownRelation HappensBefore::conflict(PhaseOp first, AccessAttr firstAccess,
                    requireBox(pairs, secondAccess.getLow(),
                               secondAccess.getHigh(), right, otherElement);
   // What cannot be described conflicts everywhere.
-  KnownRelation relation = described ? memo.known(pairs) : tasks(first, second);
+  KnownRelation relation = memo.empty(first.getRank(), second.getRank());
+  if (!described)
+    relation = tasks(first, second);
+  else if (!mayBeApart)
+    relation = memo.known(pairs);
+  else
+    for (const Conjunction &of :
+         tables.apart(pairs, first, left, second, right, distance))
+      relation = memo.unite(relation, memo.known(of));
   return conflicts.emplace(key, relation).first->second;
 }
 

@@ -33,6 +33,7 @@
 
 #include "dialects/Event/Event.h"
 #include "passes/proof/RelationMemo.h"
+#include "passes/proof/Tables.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -106,6 +107,9 @@ bool meetAcross(event::PhaseOp earlier, event::BufferOp first,
 
 /// `count` columns from `first` on.
 llvm::SmallVector<unsigned> columnsFrom(unsigned first, unsigned count);
+/// New locals.
+llvm::SmallVector<unsigned> freshColumns(Conjunction &conjunction,
+                                         unsigned count);
 /// The ranges of rows, past and outputs.
 void requireSymbols(Conjunction &conjunction, event::ProgramOp program);
 /// `0 <= column < extent` for each result of a map without dimensions.
@@ -145,11 +149,18 @@ public:
   KnownRelation tasks(event::PhaseOp first, event::PhaseOp second);
 
   /// Pairs of tasks that touch bytes in common, on the assumption that they
-  /// work on the same copies of layered buffers. Pairs of one phase include
-  /// each task with itself.
+  /// work on the same copies of layered buffers, for any values of tables,
+  /// which are the same for both where the distance says so. Pairs of one phase
+  /// include each task with itself.
   KnownRelation conflict(event::PhaseOp first, event::AccessAttr firstAccess,
                          event::PhaseOp second, event::AccessAttr secondAccess,
-                         Detail detail = Detail::rows);
+                         Distance distance, Detail detail = Detail::rows);
+
+  /// A task of the phase exists, with entries that tables allow: columns of its
+  /// coordinates, then of its entries.
+  [[nodiscard]] bool requireTask(Conjunction &conjunction, event::PhaseOp phase,
+                                 llvm::ArrayRef<unsigned> columns) const;
+  const Tables &tableFacts() const { return tables; }
 
   /// Pairs (earlier, later) that the waits order; for chains over tiles of
   /// heights that do not divide one another, some of them: those of tiles that
@@ -189,6 +200,7 @@ private:
                              Distance distance, Detail detail);
 
   event::ProgramOp program;
+  Tables tables;
   llvm::SmallVector<event::PhaseOp> phaseList;
   llvm::DenseMap<mlir::Operation *, unsigned> indices;
   llvm::DenseMap<mlir::Attribute, event::BufferOp> buffers;
@@ -204,7 +216,7 @@ private:
   using Orders = std::array<llvm::DenseMap<unsigned, KnownRelation>, 2>;
   llvm::SmallVector<std::array<Orders, 3>> orders;
   std::map<std::tuple<unsigned, unsigned, const void *, const void *, Overlap,
-                      Detail>,
+                      Distance, Detail>,
            KnownRelation>
       conflicts;
 };

@@ -254,13 +254,18 @@ std::optional<Touched> RegionWalk::run(const bodies::Region &region,
 // Proofs
 //===----------------------------------------------------------------------===//
 
+// A task of these relations is its coordinates and its entries: what a call
+// touches is held against what the phase states for each value of a table.
+
 /// Pairs of a task and an element that its call touches.
-static std::optional<Conjunction>
-relationOf(PhaseOp phase, const Touched &touched, ProgramOp program) {
-  Conjunction relation(phase.getRank(), touched.low.size());
+static std::optional<Conjunction> relationOf(PhaseOp phase,
+                                             const Touched &touched,
+                                             ProgramOp program,
+                                             const HappensBefore &plan) {
+  Conjunction relation(phase.getMapRank(), touched.low.size());
   requireSymbols(relation, program);
-  SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
-  if (!requireInside(relation, phase.getGrid(), task))
+  SmallVector<unsigned> task = columnsFrom(0, phase.getMapRank());
+  if (!plan.requireTask(relation, phase, task))
     return std::nullopt;
   for (auto [d, low] : llvm::enumerate(touched.low)) {
     Row element = relation.variable(relation.rangeColumn() + d);
@@ -291,13 +296,14 @@ enum class Cut {
 /// Pairs of a task and an element of an access.
 static std::optional<Conjunction> relationOf(PhaseOp phase, AccessAttr access,
                                              BufferOp buffer, Cut cut,
-                                             ProgramOp program) {
+                                             ProgramOp program,
+                                             const HappensBefore &plan) {
   unsigned rank = access.getLow().getNumResults();
-  Conjunction relation(phase.getRank(), rank);
+  Conjunction relation(phase.getMapRank(), rank);
   requireSymbols(relation, program);
-  SmallVector<unsigned> task = columnsFrom(0, phase.getRank()),
+  SmallVector<unsigned> task = columnsFrom(0, phase.getMapRank()),
                         element = columnsFrom(relation.rangeColumn(), rank);
-  if (!requireInside(relation, phase.getGrid(), task) ||
+  if (!plan.requireTask(relation, phase, task) ||
       !requireBox(relation, access.getLow(), access.getHigh(), task, element))
     return std::nullopt;
   if (cut == Cut::none)
@@ -375,7 +381,8 @@ PlanVerifier::touchedBy(PhaseOp phase, CallOp call,
            << "'" << call.getCallee() << "' is given " << address.getBuffer()
            << " as '" << operand.name
            << "' with strides that are not those of its dimensions";
-  std::optional<Conjunction> elements = relationOf(phase, *touched, program);
+  std::optional<Conjunction> elements =
+      relationOf(phase, *touched, program, plan);
   if (!elements)
     return call.emitError() << "operand '" << operand.name
                             << "' has counts that are not quasi-affine";
@@ -402,11 +409,11 @@ LogicalResult PlanVerifier::verifyRegion(PhaseOp phase, CallOp call,
               : operand.role == Role::Keys ? Cut::none
                                            : Cut::beyond;
     KnownRelation stated =
-        memo.empty(phase.getRank(), buffer.getExtents().getNumResults());
+        memo.empty(phase.getMapRank(), buffer.getExtents().getNumResults());
     for (AccessAttr access : phase.getAccessAttrs())
       if (access.getBuffer() == touched.buffer &&
           allows(access, operand.role, isWrite, flagOf(call) != nullptr))
-        if (auto box = relationOf(phase, access, buffer, cut, program))
+        if (auto box = relationOf(phase, access, buffer, cut, program, plan))
           stated = memo.unite(stated, memo.known(*box));
     if (memo.isSubsetOf(touched.elements, stated))
       continue;
@@ -481,12 +488,12 @@ LogicalResult PlanVerifier::verifyWeight(PhaseOp phase, CallOp call,
   std::optional<int64_t> all = parameter.countElements();
   if (!all)
     return success();
-  SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
-  Conjunction beyond(phase.getRank(), 0);
+  SmallVector<unsigned> task = columnsFrom(0, phase.getMapRank());
+  Conjunction beyond(phase.getMapRank(), 0);
   requireSymbols(beyond, program);
   std::optional<Row> offset =
       beyond.flatten(weight.getOffset().getResult(0), task);
-  if (!offset || !requireInside(beyond, phase.getGrid(), task))
+  if (!offset || !plan.requireTask(beyond, phase, task))
     return failure();
   for (AffineExpr bound : read.elements.bounds(call.getContext())) {
     std::optional<Row> elements = beyond.flatten(bound, task);
@@ -591,7 +598,8 @@ bool PlanVerifier::passes(PhaseOp phase, BufferOp buffer, PhaseOp later,
   for (const TouchedByCall &touched : calls.touched)
     if (calls.areDeclared && touched.isRead && touched.buffer == name &&
         !memo.isEmpty(memo.intersect(
-            open, memo.known(touched.elements->rangeUnder(phase.getRank())))))
+            open,
+            memo.known(touched.elements->rangeUnder(phase.getMapRank())))))
       return false;
   for (AccessAttr access : later.getAccessAttrs()) {
     if (access.getBuffer() != name)
@@ -599,7 +607,7 @@ bool PlanVerifier::passes(PhaseOp phase, BufferOp buffer, PhaseOp later,
     if (!access.getWrite() && !calls.areDeclared)
       return false;
     if (isSameCopy && access.getWrite() && !access.getMay())
-      open = memo.subtract(open, touched(later, access, phase.getRank()));
+      open = memo.subtract(open, touched(later, access, phase.getMapRank()));
   }
   return true;
 }
@@ -645,7 +653,7 @@ LogicalResult PlanVerifier::verifyOutputs(PhaseOp phase) {
     if (!access.getWrite() || access.getMay())
       continue;
     BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
-    auto box = relationOf(phase, access, buffer, Cut::extents, program);
+    auto box = relationOf(phase, access, buffer, Cut::extents, program, plan);
     if (!box)
       continue;
     KnownRelation open = memo.known(*box);

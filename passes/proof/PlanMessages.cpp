@@ -28,7 +28,12 @@ std::string baton::tasks::textOf(AffineExpr expression) {
 
 std::string baton::tasks::taskName(PhaseOp phase,
                                    ArrayRef<int64_t> coordinates) {
-  return phase.getName().str() + tupleText(coordinates);
+  std::string text = phase.getName().str() +
+                     tupleText(coordinates.take_front(phase.getRank()));
+  if (coordinates.size() > size_t(phase.getRank()))
+    text +=
+        " with entries " + tupleText(coordinates.drop_front(phase.getRank()));
+  return text;
 }
 
 std::string baton::tasks::symbolNames(ArrayRef<int64_t> symbols) {

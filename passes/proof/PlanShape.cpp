@@ -80,6 +80,10 @@ LogicalResult PlanVerifier::verifyMaps() {
   for (auto buffer : program.getBody().getOps<BufferOp>())
     if (failed(check(buffer, buffer.getExtents())))
       return failure();
+  for (auto table : program.getBody().getOps<TableOp>())
+    if (failed(check(table, table.getLow())) ||
+        failed(check(table, table.getHigh())))
+      return failure();
   for (auto tensor : program.getBody().getOps<TensorOp>())
     if (failed(check(tensor, tensor.getShape())) ||
         failed(check(tensor, tensor.getCount())))
@@ -87,6 +91,9 @@ LogicalResult PlanVerifier::verifyMaps() {
   for (PhaseOp phase : plan.phases()) {
     if (failed(check(phase, phase.getGrid())))
       return failure();
+    for (AddressAttr entry : phase.getEntryAttrs())
+      if (failed(check(phase, entry.getIndex())))
+        return failure();
     for (AccessAttr access : phase.getAccessAttrs())
       if (failed(check(phase, access.getLow())) ||
           failed(check(phase, access.getHigh())))
@@ -146,6 +153,102 @@ LogicalResult PlanVerifier::verifyCapacities() {
   return success();
 }
 
+/// A task's entry is an element that the phase states to read.
+LogicalResult PlanVerifier::verifyEntry(PhaseOp phase, AddressAttr entry) {
+  PhaseOp writer = plan.tableFacts().writerOf(entry.getBuffer());
+  if (writer && plan.indexOf(writer) >= plan.indexOf(phase))
+    return phase.emitError()
+           << "phase '" << phase.getName() << "' has entries of "
+           << entry.getBuffer() << " before phase '" << writer.getName()
+           << "' writes it";
+  unsigned rank = phase.getRank();
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  Conjunction place(rank, 1);
+  requireSymbols(place, program);
+  if (!requireInside(place, phase.getGrid(), task))
+    return failure();
+  place.equal(place.variable(place.rangeColumn()),
+              *place.flatten(entry.getIndex().getResult(0), task));
+  Relation open(place);
+  BufferOp buffer = plan.lookUpBuffer(entry.getBuffer());
+  for (AccessAttr access : phase.getAccessAttrs()) {
+    if (access.getWrite() || access.getBuffer() != entry.getBuffer())
+      continue;
+    // A read whose box takes entries says nothing of where entries are.
+    Conjunction stated(rank, 1);
+    bool isPlain = !llvm::any_of(llvm::seq(rank, unsigned(phase.getMapRank())),
+                                 [&](unsigned d) {
+                                   return access.getLow().isFunctionOfDim(d) ||
+                                          access.getHigh().isFunctionOfDim(d);
+                                 });
+    if (isPlain &&
+        requireInside(stated, buffer.getExtents(), columnsFrom(rank, 1)) &&
+        requireBox(stated, access.getLow(), access.getHigh(), task,
+                   columnsFrom(rank, 1)))
+      open = open.subtract(Relation(stated));
+  }
+  if (auto point = open.sample())
+    return phase.emitError()
+           << "phase '" << phase.getName() << "' has an entry "
+           << entry.getBuffer() << tupleText(point->range)
+           << ", of which it states no read; for example "
+           << taskName(phase, point->domain) << " with "
+           << symbolNames(point->symbols);
+  return success();
+}
+
+/// One task writes all of a table, or the runtime does.
+LogicalResult PlanVerifier::verifyTable(TableOp table) {
+  Conjunction none(0, 0);
+  requireSymbols(none, program);
+  none.less(*none.flatten(table.getHigh().getResult(0), {}),
+            *none.flatten(table.getLow().getResult(0), {}));
+  if (auto point = sampleOf(none))
+    return table.emitError() << "the values of " << table.getBufferAttr()
+                             << " end before they begin; for example with "
+                             << symbolNames(point->symbols);
+  BufferOp buffer = plan.lookUpBuffer(table.getBufferAttr());
+  PhaseOp writer;
+  for (auto [phase, access] : uses.lookup(buffer)) {
+    if (!access.getWrite() || !phase.getBody().getOps<AdvanceOp>().empty())
+      continue;
+    if (writer)
+      return phase.emitError()
+             << "phase '" << phase.getName() << "' writes the table "
+             << table.getBufferAttr() << ", which phase '" << writer.getName()
+             << "' writes, too";
+    writer = phase;
+    bool isOneTask = llvm::all_of(phase.getGrid().getResults(), [&](auto e) {
+      auto extent = dyn_cast<AffineConstantExpr>(e);
+      return extent && extent.getValue() == 1;
+    });
+    if (!isOneTask || access.getMay() || !covers(phase, access))
+      return phase.emitError()
+             << "phase '" << phase.getName() << "' writes a part of the table "
+             << table.getBufferAttr()
+             << ", expected one task that writes all of it, so that it can be "
+                "checked";
+  }
+  return success();
+}
+
+LogicalResult PlanVerifier::verifyTables() {
+  for (auto table : program.getBody().getOps<TableOp>())
+    if (failed(verifyTable(table)))
+      return failure();
+  for (PhaseOp phase : plan.phases()) {
+    if (phase.hasEntries() && !program.getBody().getOps<ScheduleOp>().empty())
+      return phase.emitError()
+             << "phase '" << phase.getName()
+             << "' has entries of tables, which an explicit schedule cannot "
+                "be proved with; use schedule-static";
+    for (AddressAttr entry : phase.getEntryAttrs())
+      if (failed(verifyEntry(phase, entry)))
+        return failure();
+  }
+  return success();
+}
+
 /// How many indices of dimension `d` a tile takes at least: the step of its end
 /// from one task to the next, or the height that all tiles have.
 static int64_t heightOf(AccessAttr access, unsigned d, unsigned rank) {
@@ -170,7 +273,7 @@ static int64_t heightOf(AccessAttr access, unsigned d, unsigned rank) {
 /// the end cuts it: it reaches beyond by less than its height.
 LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
   BufferOp buffer = plan.lookUpBuffer(access.getBuffer());
-  unsigned rank = phase.getRank();
+  unsigned rank = phase.getMapRank();
   SmallVector<unsigned> task = columnsFrom(0, rank);
   for (unsigned d = 0, e = access.getLow().getNumResults(); d < e; ++d) {
     AffineExpr low = access.getLow().getResult(d),
@@ -179,7 +282,7 @@ LogicalResult PlanVerifier::verifyReach(PhaseOp phase, AccessAttr access) {
     auto find = [&](bool above) -> std::optional<RelationPoint> {
       Conjunction outside(rank, 0);
       requireSymbols(outside, program);
-      if (!requireInside(outside, phase.getGrid(), task))
+      if (!plan.requireTask(outside, phase, task))
         return std::nullopt;
       Row from = *outside.flatten(low, task), to = *outside.flatten(high, task);
       // Tiles outside.
@@ -476,14 +579,14 @@ LogicalResult PlanVerifier::verifyMemory() {
 LogicalResult PlanVerifier::verifyPointer(PhaseOp phase, CallOp call,
                                           Attribute operand, AffineMap index,
                                           ArrayRef<int64_t> capacity) {
-  SmallVector<unsigned> task = columnsFrom(0, phase.getRank());
+  SmallVector<unsigned> task = columnsFrom(0, phase.getMapRank());
   for (auto [result, size] : llvm::zip(index.getResults(), capacity)) {
     if (failed(verifyExpression(call, result)))
       return failure();
     for (bool above : {true, false}) {
-      Conjunction outside(phase.getRank(), 0);
+      Conjunction outside(phase.getMapRank(), 0);
       requireSymbols(outside, program);
-      if (!requireInside(outside, phase.getGrid(), task))
+      if (!plan.requireTask(outside, phase, task))
         return failure();
       Row value = *outside.flatten(result, task);
       if (above)

@@ -17,14 +17,15 @@ KnownRelation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
   unsigned rank = buffer.getExtents().getNumResults();
   Conjunction elements(readerRank, rank);
   SmallVector<unsigned> element = columnsFrom(elements.rangeColumn(), rank);
-  SmallVector<unsigned> task;
-  for (unsigned i = 0, e = writer.getRank(); i < e; ++i)
-    task.push_back(elements.addLocal());
-  bool described =
-      requireInside(elements, writer.getGrid(), task) &&
-      requireInside(elements, buffer.getExtents(), element) &&
-      requireBox(elements, write.getLow(), write.getHigh(), task, element);
+  SmallVector<unsigned> task = freshColumns(elements, writer.getRank());
   RelationMemo &memo = plan.relations();
+  // One task's entries may be any; those of all tasks together are known.
+  auto box = plan.tableFacts().cover(writer, write);
+  if (!box)
+    return memo.empty(readerRank, rank);
+  bool described = requireInside(elements, writer.getGrid(), task) &&
+                   requireInside(elements, buffer.getExtents(), element) &&
+                   requireBox(elements, box->first, box->second, task, element);
   return described ? memo.known(elements) : memo.empty(readerRank, rank);
 }
 
@@ -34,16 +35,14 @@ KnownRelation PlanVerifier::clobbered(PhaseOp writer, AccessAttr write,
   BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
   unsigned rank = victim.getExtents().getNumResults();
   Conjunction elements(readerRank, rank);
-  SmallVector<unsigned> task, element;
-  for (unsigned i = 0, e = writer.getRank(); i < e; ++i)
-    task.push_back(elements.addLocal());
-  for (unsigned i = 0, e = buffer.getExtents().getNumResults(); i < e; ++i)
-    element.push_back(elements.addLocal());
+  SmallVector<unsigned> task = freshColumns(elements, writer.getMapRank()),
+                        element = freshColumns(
+                            elements, buffer.getExtents().getNumResults());
   requireSameBytes(elements, overlap, victim,
                    columnsFrom(elements.rangeColumn(), rank), buffer, element,
                    closest);
   bool described =
-      requireInside(elements, writer.getGrid(), task) &&
+      plan.requireTask(elements, writer, task) &&
       requireInside(elements, buffer.getExtents(), element) &&
       requireBox(elements, write.getLow(), write.getHigh(), task, element);
   RelationMemo &memo = plan.relations();
@@ -73,12 +72,12 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
   unsigned rank = buffer.getExtents().getNumResults();
   Conjunction elements(reader.getRank(), rank);
   SmallVector<unsigned> element = columnsFrom(elements.rangeColumn(), rank);
+  SmallVector<unsigned> task = columnsFrom(0, reader.getRank());
+  llvm::append_range(task, freshColumns(elements, reader.getEntries().size()));
   requireSymbols(elements, program);
-  if (!requireInside(elements, reader.getGrid(),
-                     columnsFrom(0, reader.getRank())) ||
+  if (!plan.requireTask(elements, reader, task) ||
       !requireInside(elements, buffer.getExtents(), element) ||
-      !requireBox(elements, read.getLow(), read.getHigh(),
-                  columnsFrom(0, reader.getRank()), element))
+      !requireBox(elements, read.getLow(), read.getHigh(), task, element))
     return failure();
   if (buffer.getKind() == BufferKind::state)
     elements.atLeast(elements.variable(element[0]),

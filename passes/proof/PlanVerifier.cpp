@@ -151,7 +151,8 @@ LogicalResult PlanVerifier::verifyWordOrder() {
 
 LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
                                               AccessAttr other) {
-  KnownRelation touching = plan.conflict(phase, one, phase, other);
+  KnownRelation touching =
+      plan.conflict(phase, one, phase, other, Distance::sameIteration);
   if (touching->size() == 0)
     return success();
   BufferOp first = plan.lookUpBuffer(one.getBuffer());
@@ -171,7 +172,8 @@ LogicalResult PlanVerifier::verifyWithinPhase(PhaseOp phase, AccessAttr one,
   // One task may well write what it reads, but not through another buffer.
   if (first != second) {
     if (detail == Detail::bytes)
-      touching = plan.conflict(phase, one, phase, other, detail);
+      touching = plan.conflict(phase, one, phase, other,
+                               Distance::sameIteration, detail);
     if (auto point = plan.relations().sample(touching))
       return report(*point);
     return success();
@@ -209,15 +211,15 @@ LogicalResult PlanVerifier::verifyPair(PhaseOp earlier,
                                        AccessAttr laterAccess,
                                        Distance distance) {
   KnownRelation conflict =
-      plan.conflict(earlier, earlierAccess, later, laterAccess);
+      plan.conflict(earlier, earlierAccess, later, laterAccess, distance);
   if (plan.relations().isEmpty(conflict))
     return success();
   ++proved;
   if (plan.ordered(earlier, conflict, later, distance))
     return success();
   if (detail == Detail::bytes) {
-    conflict =
-        plan.conflict(earlier, earlierAccess, later, laterAccess, detail);
+    conflict = plan.conflict(earlier, earlierAccess, later, laterAccess,
+                             distance, detail);
     if (plan.ordered(earlier, conflict, later, distance) ||
         plan.ordered(earlier, conflict, later, distance, detail))
       return success();
@@ -324,9 +326,10 @@ LogicalResult PlanVerifier::verify() {
 
 LogicalResult PlanVerifier::verifyAll() {
   if (failed(verifyMaps()) || failed(verifyCapacities()) ||
-      failed(verifyExtents()) || failed(verifyWriters()) ||
-      failed(verifyMemory()) || failed(verifyBodies()) ||
-      failed(verifyCounts()) || failed(verifyScopes()))
+      failed(verifyTables()) || failed(verifyExtents()) ||
+      failed(verifyWriters()) || failed(verifyMemory()) ||
+      failed(verifyBodies()) || failed(verifyCounts()) ||
+      failed(verifyScopes()))
     return failure();
   bool isScheduled = false;
   for (auto schedule : program.getBody().getOps<ScheduleOp>()) {

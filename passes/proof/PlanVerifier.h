@@ -104,6 +104,9 @@ private:
                                        mlir::AffineExpr expression);
   mlir::LogicalResult verifyMaps();
   mlir::LogicalResult verifyCapacities();
+  mlir::LogicalResult verifyTables();
+  mlir::LogicalResult verifyTable(event::TableOp table);
+  mlir::LogicalResult verifyEntry(PhaseOp phase, event::AddressAttr entry);
   mlir::LogicalResult verifyReach(PhaseOp phase, AccessAttr access);
   mlir::LogicalResult verifyExtents();
   mlir::LogicalResult verifyWriters();

@@ -298,7 +298,8 @@ void ProgramTouches::list(PhaseOp phase, Touch &touch) {
   Many many = access.getWrite() ? Many::nothing : Many::everything;
   std::vector<Span> &bytes = touch.spans;
   SmallVector<int64_t> symbols(kStepSymbols, 0);
-  bool varies = hasSymbols(grid) || hasSymbols(low) || hasSymbols(high);
+  bool varies = phase.hasEntries() || hasSymbols(grid) || hasSymbols(low) ||
+                hasSymbols(high);
   int64_t tasks = 1;
   if (!varies)
     for (int64_t extent : evaluate(grid, {}, symbols))
