@@ -125,6 +125,15 @@ void baton_program(BatonContext *context, uint32_t worker, uint32_t workers);
 extern const char baton_metadata[];
 extern const uint64_t baton_metadata_size;
 
+// Defined by the runtime for programs with tables.
+
+/// A task has written a table of `count` values: they are what the plan says
+/// (find_table_fault), or the process ends with one line that says why. Other
+/// tasks would go astray with them.
+void baton_check_table(BatonContext *context, const char *table,
+                       const char *phase, const int32_t *values, int64_t count,
+                       int64_t low, int64_t high, uint32_t property);
+
 // Defined by the runtime for programs of --sanitize=address, which say what
 // each task may touch, and what it does.
 

@@ -80,6 +80,11 @@ private:
                    Value *position);
   void emitPrefetches(const WordBox &box);
   void emitWait(const WordBox &box);
+
+  // Tables.
+  void emitEntries();
+  void emitTableChecks();
+
   void emitNotification(NotifyAttr notify);
 
   // Calls.
@@ -132,7 +137,8 @@ private:
   SmallVector<Value *> extents;
   DenseMap<mlir::Attribute, Value *> bufferBases, parameterBases;
 
-  // Values of the current tile.
+  // Values of the current tile. Behind the coordinates, once its waits are over,
+  // come its entries of tables.
   SmallVector<Value *> coordinates;
   /// True where an invariant call must run again.
   Value *changed = nullptr;
@@ -238,6 +244,7 @@ void PhaseEmitter::emitTile(Value *tile) {
     emitWait(box);
   }
   emitTimeStamp(readySlot);
+  emitEntries();
   if (isWatched)
     emitIf(builder, "declare", isWatched, [&] { emitDeclarations(tile); });
   for (mlir::Operation &op : phase.getBody().front()) {
@@ -250,6 +257,7 @@ void PhaseEmitter::emitTile(Value *tile) {
     else
       emitAdvance(mlir::cast<AdvanceOp>(op));
   }
+  emitTableChecks();
   if (isWatched)
     emitIf(builder, "end", isWatched, [&] {
       builder.CreateCall(emission.module.getOrInsertFunction(
@@ -414,7 +422,8 @@ void PhaseEmitter::emitPrefetches(const WordBox &box) {
   SmallSetVector<mlir::Attribute, 4> weights;
   for (auto call : phase.getBody().getOps<CallOp>())
     for (mlir::Attribute operand : call.getOperands_())
-      if (mlir::isa<WeightAttr>(operand))
+      if (auto weight = mlir::dyn_cast<WeightAttr>(operand);
+          weight && !phase.usesEntries(weight.getOffset()))
         weights.insert(operand);
   if (weights.empty() || !phase.getPrefetchBytes())
     return;
@@ -454,6 +463,48 @@ void PhaseEmitter::emitNotification(NotifyAttr attribute) {
       emitAffine(builder, attribute.getIndex(), operands());
   builder.CreateCall(notify,
                      {eventWord(tensor, emitPosition(builder, tensor, index))});
+}
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+/// Reads the task's entries, which then are dimensions of maps.
+void PhaseEmitter::emitEntries() {
+  SmallVector<Value *> values;
+  for (AddressAttr entry : phase.getEntryAttrs())
+    values.push_back(builder.CreateSExt(
+        builder.CreateLoad(
+            builder.getInt32Ty(),
+            emitAddress(buffer(entry.getBuffer()), entry.getIndex())),
+        builder.getInt64Ty()));
+  append_range(coordinates, values);
+}
+
+/// Tables that the task has written hold what the plan says of them.
+void PhaseEmitter::emitTableChecks() {
+  ProgramOp program = layout.program;
+  for (TableOp table : program.getBody().getOps<TableOp>()) {
+    if (!phase.writesTable(table))
+      continue;
+    BufferOp op = buffer(table.getBufferAttr());
+    AffineOperands of{{}, symbols};
+    Type *i64 = builder.getInt64Ty(), *pointer = builder.getPtrTy();
+    builder.CreateCall(
+        emission.module.getOrInsertFunction(
+            "baton_check_table",
+            FunctionType::get(builder.getVoidTy(),
+                              {pointer, pointer, pointer, pointer, i64, i64,
+                               i64, builder.getInt32Ty()},
+                              false)),
+        {function->getArg(kPhaseContext),
+         builder.CreateGlobalString(op.getSymName()),
+         builder.CreateGlobalString(phase.getName()), bufferBase(op),
+         emitAffine(builder, op.getExtents(), of)[0],
+         emitAffine(builder, table.getLow(), of)[0],
+         emitAffine(builder, table.getHigh(), of)[0],
+         builder.getInt32(uint32_t(table.getProperty()))});
+  }
 }
 
 //===----------------------------------------------------------------------===//

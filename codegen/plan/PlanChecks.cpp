@@ -45,6 +45,19 @@ Error PhaseChecker::check() {
   if (phase.getBody().front().empty() && !phase.getAccesses().empty())
     return createStringError("phase '" + phase.getName() +
                              "' has accesses, and no call that makes them");
+  for (AddressAttr entry : phase.getEntryAttrs()) {
+    if (Error error = checkBuffer(buffer(entry.getBuffer())))
+      return error;
+    ProgramOp program = layout.program;
+    for (TableOp table : program.getBody().getOps<TableOp>())
+      if (table.getBufferAttr() == entry.getBuffer() &&
+          none_of(phasesOf(program),
+                  [&](PhaseOp other) { return other.writesTable(table); }))
+        return createStringError("phase '" + phase.getName() +
+                                 "' has entries of @" + table.getBuffer() +
+                                 ", which no task writes; the runtime fills no "
+                                 "tables yet");
+  }
   for (mlir::Operation &op : phase.getBody().front()) {
     if (auto call = mlir::dyn_cast<CallOp>(op)) {
       if (Error error = checkCall(call))

@@ -631,6 +631,11 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     int64_t getRank() { return getGrid().getNumResults(); }
     auto getEntryAttrs() { return getEntries().getAsRange<AddressAttr>(); }
     bool hasEntries() { return !getEntries().empty(); }
+    /// Whether a map takes one of them.
+    bool usesEntries(::mlir::AffineMap map);
+    /// Whether a task writes a table; where the step is handed over, the runtime
+    /// does, and states it.
+    bool writesTable(TableOp table);
     /// Dimensions of the maps of accesses and calls: coordinates and entries.
     int64_t getMapRank() { return getRank() + getEntries().size(); }
     /// The first extent as so many rows in tiles of `size`; one of another form

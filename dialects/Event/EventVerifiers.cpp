@@ -353,6 +353,21 @@ static LogicalResult verifyAccess(PhaseOp phase, AccessAttr access) {
   return success();
 }
 
+bool PhaseOp::usesEntries(AffineMap map) {
+  for (unsigned d = getRank(); d < map.getNumDims(); ++d)
+    if (map.isFunctionOfDim(d))
+      return true;
+  return false;
+}
+
+bool PhaseOp::writesTable(TableOp table) {
+  return getBody().getOps<AdvanceOp>().empty() &&
+         llvm::any_of(getAccessAttrs(), [&](AccessAttr access) {
+           return access.getWrite() &&
+                  access.getBuffer() == table.getBufferAttr();
+         });
+}
+
 PhaseOp::RowTiles PhaseOp::getRowTiles() {
   if (getRank() == 0)
     return {getAffineConstantExpr(1, getContext()), 1};
@@ -458,7 +473,8 @@ LogicalResult PhaseOp::verify() {
 }
 
 LogicalResult CallOp::verify() {
-  unsigned rank = cast<PhaseOp>((*this)->getParentOp()).getMapRank();
+  auto phase = cast<PhaseOp>((*this)->getParentOp());
+  unsigned rank = phase.getMapRank();
   auto checkMap = [&](AffineMap map, unsigned results) -> LogicalResult {
     if (failed(expectMap(*this, "an operand's map", map, rank, results)))
       return failure();
@@ -467,6 +483,8 @@ LogicalResult CallOp::verify() {
         if (map.isFunctionOfDim(d))
           return emitOpError()
                  << "is invariant but depends on coordinate " << d;
+    if (getInvariant() && phase.usesEntries(map))
+      return emitOpError() << "is invariant but depends on an entry";
     return success();
   };
   for (Attribute operand : getOperands_()) {

@@ -176,11 +176,8 @@ LogicalResult PlanVerifier::verifyEntry(PhaseOp phase, AddressAttr entry) {
       continue;
     // A read whose box takes entries says nothing of where entries are.
     Conjunction stated(rank, 1);
-    bool isPlain = !llvm::any_of(llvm::seq(rank, unsigned(phase.getMapRank())),
-                                 [&](unsigned d) {
-                                   return access.getLow().isFunctionOfDim(d) ||
-                                          access.getHigh().isFunctionOfDim(d);
-                                 });
+    bool isPlain = !phase.usesEntries(access.getLow()) &&
+                   !phase.usesEntries(access.getHigh());
     if (isPlain &&
         requireInside(stated, buffer.getExtents(), columnsFrom(rank, 1)) &&
         requireBox(stated, access.getLow(), access.getHigh(), task,

@@ -20,10 +20,9 @@ Tables::Tables(ProgramOp program) {
         tables.contains(name))
       buffers[name] = buffer;
   for (PhaseOp phase : phasesOf(program))
-    if (phase.getBody().getOps<AdvanceOp>().empty())
-      for (AccessAttr access : phase.getAccessAttrs())
-        if (access.getWrite() && tables.contains(access.getBuffer()))
-          writers.try_emplace(access.getBuffer(), phase);
+    for (auto &[name, table] : tables)
+      if (phase.writesTable(table))
+        writers.try_emplace(name, phase);
 }
 
 TableOp Tables::lookUp(FlatSymbolRefAttr buffer) const {

@@ -47,6 +47,13 @@ void end_job(Communicator &communicator, const std::string &message) noexcept {
   communicator.kill();
 }
 
+void end_process(const std::string &message) noexcept {
+  block_signals();
+  leave_nothing();
+  say(message);
+  _exit(1);
+}
+
 void end_job_together(Communicator &communicator,
                       const std::string &message) noexcept {
   leave_nothing();

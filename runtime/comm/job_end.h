@@ -21,6 +21,10 @@ namespace baton {
 [[noreturn]] void end_job_together(Communicator &communicator,
                                    const std::string &message) noexcept;
 
+/// Ends the process with 1 because of what a task found; other tasks cannot go
+/// on. Ranks that are processes of their own notice that it is gone.
+[[noreturn]] void end_process(const std::string &message) noexcept;
+
 /// Removes temporary files, in a thread that is about to end the process and
 /// that no signal disturbs any more. Once; another thread waits here for ever.
 void leave_nothing() noexcept;

@@ -18,19 +18,12 @@ using mlir::ArrayAttr;
 using mlir::Attribute;
 
 const char *baton::test::nameOf(MutationClass mutationClass) {
-  static const char *const names[kMutationClasses] = {"DropNotification",
-                                                      "DropWait",
-                                                      "LowerCount",
-                                                      "RaiseCount",
-                                                      "SwapPhases",
-                                                      "ShareBytes",
-                                                      "WidenRead",
-                                                      "ShiftWait",
-                                                      "ChangeDistance",
-                                                      "ChangeNotification",
-                                                      "MoveAccess",
-                                                      "Schedule",
-                                                      "Two"};
+  static const char *const names[kMutationClasses] = {
+      "DropNotification",   "DropWait",   "LowerCount",
+      "RaiseCount",         "SwapPhases", "ShareBytes",
+      "WidenRead",          "ShiftWait",  "ChangeDistance",
+      "ChangeNotification", "MoveAccess", "ChangeTable",
+      "Schedule",           "Two"};
   return names[unsigned(mutationClass)];
 }
 
@@ -143,6 +136,7 @@ private:
   void changeDistances();
   void changeNotifications();
   void moveAccesses();
+  void changeTables();
   void writeSchedules(size_t count);
   void combine(size_t count);
 
@@ -521,6 +515,98 @@ void Maker::moveAccesses() {
     }
 }
 
+void Maker::changeTables() {
+  for (auto [index, phase] : llvm::enumerate(phasesOf(program))) {
+    unsigned entries = phase.getEntries().size(), rank = phase.getRank();
+    for (unsigned i = 0; i < entries; ++i) {
+      for (int64_t by : {1, -1, 2})
+        add(phase.getName() + " entry " + llvm::Twine(i) + " by " +
+                llvm::Twine(by),
+            [index = index, i, by](ProgramOp copy) {
+              PhaseOp phase = phaseAt(copy, index);
+              SmallVector<Attribute> all(phase.getEntries().begin(),
+                                         phase.getEntries().end());
+              if (i >= all.size())
+                return;
+              auto entry = llvm::cast<AddressAttr>(all[i]);
+              all[i] = AddressAttr::get(copy.getContext(), entry.getBuffer(),
+                                        shifted(entry.getIndex(), 0, by));
+              phase.setEntriesAttr(ArrayAttr::get(copy.getContext(), all));
+            });
+      if (i > 0)
+        add(phase.getName() + " entries " + llvm::Twine(i) + " and before",
+            [index = index, i](ProgramOp copy) {
+              PhaseOp phase = phaseAt(copy, index);
+              SmallVector<Attribute> all(phase.getEntries().begin(),
+                                         phase.getEntries().end());
+              if (i >= all.size())
+                return;
+              std::swap(all[i - 1], all[i]);
+              phase.setEntriesAttr(ArrayAttr::get(copy.getContext(), all));
+            });
+    }
+    for (unsigned i = 0; entries && i < phase.getAccesses().size(); ++i) {
+      auto access = llvm::cast<AccessAttr>(phase.getAccesses()[i]);
+      add(phase.getName() + " without access " + llvm::Twine(i),
+          [index = index, i](ProgramOp copy) {
+            PhaseOp phase = phaseAt(copy, index);
+            phase.setAccessesAttr(ArrayAttr::get(
+                copy.getContext(), withoutElement(phase.getAccesses(), i)));
+          });
+      for (unsigned d = 0; d < access.getLow().getNumResults(); ++d)
+        for (bool isHigh : {false, true})
+          // A coordinate, an entry, or the buffer's end.
+          for (unsigned by = 0; by <= rank + entries; ++by)
+            add(phase.getName() + " access " + llvm::Twine(i) + " dimension " +
+                    llvm::Twine(d) + (isHigh ? " up to " : " from ") +
+                    llvm::Twine(by),
+                [=, index = index](ProgramOp copy) {
+                  PhaseOp phase = phaseAt(copy, index);
+                  if (i >= phase.getAccesses().size() ||
+                      phase.getEntries().size() != entries)
+                    return;
+                  changeAccess(phase, i, [&](AccessAttr access) {
+                    AffineExpr end = copy.lookupSymbol<BufferOp>(
+                                             access.getBuffer().getAttr())
+                                         .getExtents()
+                                         .getResult(d);
+                    AffineExpr bound =
+                        by < rank + entries
+                            ? mlir::getAffineDimExpr(by, copy.getContext())
+                        : isHigh ? end
+                                 : end * 0;
+                    AffineMap low = access.getLow(), high = access.getHigh();
+                    (isHigh ? high : low) =
+                        withResult(isHigh ? high : low, d, bound);
+                    return access.withBox(low, high);
+                  });
+                });
+    }
+  }
+  for (auto [index, table] :
+       llvm::enumerate(program.getBody().getOps<TableOp>())) {
+    auto tableAt = [index = index](ProgramOp copy) {
+      return *std::next(copy.getBody().getOps<TableOp>().begin(), index);
+    };
+    for (auto property : {TableProperty::any, TableProperty::distinct,
+                          TableProperty::partition})
+      if (property != table.getProperty())
+        add("@" + table.getBuffer() + " is " + stringifyTableProperty(property),
+            [=](ProgramOp copy) { tableAt(copy).setProperty(property); });
+    for (int64_t by : {-1, 1, 2})
+      for (bool isHigh : {false, true})
+        add("@" + table.getBuffer() + (isHigh ? " end" : " begin") + " by " +
+                llvm::Twine(by),
+            [=](ProgramOp copy) {
+              TableOp table = tableAt(copy);
+              if (isHigh)
+                table.setHigh(shifted(table.getHigh(), 0, by));
+              else
+                table.setLow(shifted(table.getLow(), 0, by));
+            });
+  }
+}
+
 void Maker::writeSchedules(size_t count) {
   llvm::SmallVector<int64_t> symbols{step.rows, step.past, step.outputs};
   mlir::MLIRContext *context = program.getContext();
@@ -588,6 +674,7 @@ void Maker::combine(size_t count) {
   for (unsigned i = 0; i < unsigned(MutationClass::schedule); ++i)
     pools.push_back(
         Maker(program, unsigned(random()), step).make(MutationClass(i), count));
+  llvm::erase_if(pools, [](const auto &pool) { return pool.empty(); });
   for (size_t i = 0; i < count; ++i) {
     auto some = [&]() -> Mutation & {
       auto &pool = pools[pick(0, pools.size() - 1)];
@@ -636,6 +723,9 @@ std::vector<Mutation> Maker::make(MutationClass mutationClass, size_t most) {
     break;
   case MutationClass::moveAccess:
     moveAccesses();
+    break;
+  case MutationClass::changeTable:
+    changeTables();
     break;
   case MutationClass::schedule:
     writeSchedules(most);

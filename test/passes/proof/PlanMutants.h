@@ -32,12 +32,15 @@ enum class MutationClass {
   changeNotification,
   /// An access moves, grows or shrinks.
   moveAccess,
+  /// An entry is another element, an access takes another entry or none, a
+  /// table holds other numbers or is known less of.
+  changeTable,
   /// Explicit lists of tasks, in order or with tasks moved, and waits dropped.
   schedule,
   /// Two changes of the other classes.
   two,
 };
-inline constexpr unsigned kMutationClasses = 13;
+inline constexpr unsigned kMutationClasses = 14;
 
 const char *nameOf(MutationClass mutationClass);
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <random>
 
 using namespace baton;
 using namespace baton::event;
@@ -51,6 +52,8 @@ struct Task {
   PhaseOp phase;
   int64_t iteration;
   Point coordinates;
+  /// Coordinates and entries.
+  Point place;
   std::vector<Touch> touches;
   std::vector<Wait> waits;
   std::optional<unsigned> word;
@@ -87,8 +90,9 @@ private:
 /// Everything that happens in one step.
 class StepInstance {
 public:
-  StepInstance(ProgramOp program, Step step)
-      : program(program), symbols{step.rows, step.past, step.outputs} {}
+  StepInstance(ProgramOp program, Step step, unsigned seed)
+      : program(program), symbols{step.rows, step.past, step.outputs},
+        random(seed) {}
 
   /// Lists tasks, touches and waits.
   std::optional<Fault> build();
@@ -103,6 +107,8 @@ public:
 
 private:
   std::optional<Fault> placeBuffers();
+  std::optional<Fault> drawTables();
+  std::optional<Fault> addEntries(Task &task);
   std::optional<Fault> addTask(PhaseOp phase, int64_t iteration,
                                Point coordinates);
   std::optional<Fault> addTouches(Task &task, AccessAttr access);
@@ -128,6 +134,15 @@ private:
 
   ProgramOp program;
   Point symbols;
+  std::mt19937 random;
+  struct Table {
+    /// Where a task writes it; null if the runtime does.
+    SegmentOp segment;
+    /// Of each iteration of that segment, or the only one.
+    std::vector<Point> instances;
+    int64_t layers = 1;
+  };
+  llvm::StringMap<Table> tables;
   std::vector<Buffer> buffers;
   llvm::StringMap<unsigned> bufferIndex;
   int64_t cellCount = 0, elementCount = 0;
@@ -279,6 +294,88 @@ std::optional<Fault> StepInstance::placeBuffers() {
   return std::nullopt;
 }
 
+/// Values of a table as its property allows them; nothing if there are none.
+static std::optional<Point> draw(std::mt19937 &random, TableProperty property,
+                                 int64_t count, int64_t low, int64_t high) {
+  Point values;
+  if (count > 0 && low >= high)
+    return std::nullopt;
+  auto number = [&] { return low + int64_t(random() % uint64_t(high - low)); };
+  switch (property) {
+  case TableProperty::any:
+    while (int64_t(values.size()) < count)
+      values.push_back(number());
+    break;
+  case TableProperty::distinct:
+    if (count > high - low)
+      return std::nullopt;
+    for (int64_t value = low; value < high; ++value)
+      values.push_back(value);
+    std::shuffle(values.begin(), values.end(), random);
+    values.resize(count);
+    break;
+  case TableProperty::partition:
+    if (count < 1 || (count == 1 && low != high - 1))
+      return std::nullopt;
+    while (int64_t(values.size()) < count)
+      values.push_back(number());
+    values.front() = low;
+    values.back() = high - 1;
+    std::sort(values.begin(), values.end());
+    break;
+  }
+  return values;
+}
+
+std::optional<Fault> StepInstance::drawTables() {
+  for (auto op : program.getBody().getOps<TableOp>()) {
+    Table &table = tables[op.getBuffer()];
+    for (PhaseOp phase : phasesOf(program))
+      for (AccessAttr access : phase.getAccessAttrs())
+        if (access.getWrite() && access.getBuffer() == op.getBufferAttr() &&
+            phase.getBody().getOps<AdvanceOp>().empty())
+          table.segment = llvm::cast<SegmentOp>(phase->getParentOp());
+    Buffer &buffer = buffers[bufferIndex.lookup(op.getBuffer())];
+    table.layers = buffer.op.getLayers();
+    int64_t instances = table.segment ? table.segment.getRepeat() : 1;
+    for (int64_t i = 0; i < instances; ++i) {
+      auto values =
+          draw(random, op.getProperty(), buffer.extents[0],
+               valuesOf(op.getLow(), {})[0], valuesOf(op.getHigh(), {})[0]);
+      // No step has such a table: whatever its tasks do, nobody sees it.
+      if (!values)
+        return Fault{FaultKind::noInstance, nameOf(buffer)};
+      table.instances.push_back(*values);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Fault> StepInstance::addEntries(Task &task) {
+  task.place = task.coordinates;
+  auto own = llvm::cast<SegmentOp>(task.phase->getParentOp());
+  for (AddressAttr entry : task.phase.getEntryAttrs()) {
+    const Table &table = tables.find(entry.getBuffer().getValue())->second;
+    // Whoever comes later finds what the last iteration left, or its layer's.
+    size_t instance = 0;
+    SegmentOp writing = table.segment;
+    if (writing && writing == own)
+      instance = task.iteration;
+    else if (writing && table.layers > 1)
+      instance = writing.getLayer(own.getLayer(task.iteration));
+    else if (writing)
+      instance = table.instances.size() - 1;
+    int64_t at = valuesOf(entry.getIndex(), task.coordinates)[0];
+    const Point &values = table.instances[instance];
+    if (at < 0 || at >= int64_t(values.size()))
+      return Fault{
+          FaultKind::bounds,
+          (task.phase.getName() + " has an entry that is not there").str()};
+    task.place.push_back(values[at]);
+  }
+  return std::nullopt;
+}
+
 /// Where an element lies, relative to its copy's first.
 static int64_t placeOf(BufferOp buffer, const Point &point) {
   int64_t place = 0, last = point.size() - 1;
@@ -318,8 +415,8 @@ std::optional<Fault> StepInstance::addTouches(Task &task, AccessAttr access) {
     layer %= layers;
   if (layer >= layers)
     return Fault{FaultKind::bounds, nameOf(buffer) + " has too few layers"};
-  forEach(valuesOf(access.getLow(), task.coordinates),
-          valuesOf(access.getHigh(), task.coordinates), buffer.extents,
+  forEach(valuesOf(access.getLow(), task.place),
+          valuesOf(access.getHigh(), task.place), buffer.extents,
           [&](const Point &point) {
             int64_t address = buffer.op.getOffset() + layer * step +
                               placeOf(buffer.op, point);
@@ -366,7 +463,9 @@ void StepInstance::addWaits(Task &task, WaitAttr wait) {
 
 std::optional<Fault> StepInstance::addTask(PhaseOp phase, int64_t iteration,
                                            Point coordinates) {
-  Task task{phase, iteration, std::move(coordinates), {}, {}, {}};
+  Task task{phase, iteration, std::move(coordinates), {}, {}, {}, {}};
+  if (auto fault = addEntries(task))
+    return fault;
   for (auto access : phase.getAccessAttrs())
     if (auto fault = addTouches(task, access))
       return fault;
@@ -387,6 +486,8 @@ std::optional<Fault> StepInstance::addTask(PhaseOp phase, int64_t iteration,
 
 std::optional<Fault> StepInstance::build() {
   if (auto fault = placeBuffers())
+    return fault;
+  if (auto fault = drawTables())
     return fault;
   for (auto op : program.getBody().getOps<TensorOp>()) {
     Event event{op, valuesOf(op.getShape(), {}), wordCount, {}};
@@ -637,10 +738,15 @@ std::optional<Fault> StepInstance::judgeValues(Memory &memory,
   return std::nullopt;
 }
 
-std::optional<Fault> baton::test::findFault(ProgramOp program, Step step) {
-  StepInstance instance(program, step);
+static std::optional<Fault> unlessImpossible(std::optional<Fault> fault) {
+  return fault && fault->kind == FaultKind::noInstance ? std::nullopt : fault;
+}
+
+std::optional<Fault> baton::test::findFault(ProgramOp program, Step step,
+                                            unsigned seed) {
+  StepInstance instance(program, step, seed);
   if (auto fault = instance.build())
-    return fault;
+    return unlessImpossible(fault);
   if (auto fault = instance.judgeOrder())
     return fault;
   StepInstance::Memory memory;
@@ -649,8 +755,8 @@ std::optional<Fault> baton::test::findFault(ProgramOp program, Step step) {
   int64_t past = step.past + step.rows;
   if (past + 1 > int64_t(program.getMaxSeq()))
     return std::nullopt;
-  StepInstance next(program, {1, past, 1});
+  StepInstance next(program, {1, past, 1}, seed + 1);
   if (auto fault = next.build())
-    return fault;
+    return unlessImpossible(fault);
   return next.judgeValues(memory, instance.taskCount());
 }

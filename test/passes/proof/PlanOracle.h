@@ -13,6 +13,9 @@
 //   then no number of workers does. With an explicit schedule, its lists run.
 // - races: of two tasks that touch a byte, one writing, the one of lower rank
 //   comes before the other.
+// - tables: a step has one instance of each, drawn at random among those that
+//   the table's range and property allow; where a task writes the table, one
+//   for each iteration.
 // - values: in ascending rank, every byte read was last written for the element
 //   that is meant, by the task that wrote it last as if no buffers shared
 //   bytes. A second step of one row follows, which reads what states have
@@ -36,7 +39,14 @@ struct Step {
   int64_t rows, past, outputs;
 };
 
-enum class FaultKind { bounds, deadlock, race, value };
+enum class FaultKind {
+  bounds,
+  deadlock,
+  race,
+  value,
+  /// No values are what a table is declared to hold; not told.
+  noInstance
+};
 
 struct Fault {
   FaultKind kind;
@@ -44,10 +54,12 @@ struct Fault {
   std::string message;
 };
 
-/// The first fault of a step, or nothing. The program passes the dialect's
+/// The first fault of a step with tables drawn from `seed`, or nothing. The
+/// program passes the dialect's
 /// verifier; the step lies in its ranges. Of explicit schedules, only one for
 /// just these symbols counts; order is not judged if all are for others.
-std::optional<Fault> findFault(event::ProgramOp program, Step step);
+std::optional<Fault> findFault(event::ProgramOp program, Step step,
+                               unsigned seed = 0);
 
 } // namespace baton::test
 
