@@ -105,10 +105,12 @@ struct BatonFailure {
   uint32_t word;
   uint32_t phase;
   uint32_t iteration;
-  /// What the word should have counted up to, and what it had.
+  /// What the word should have counted up to, and what it had; or the table's
+  /// place that is wrong, and its value.
   uint32_t expected;
   uint32_t seen;
-  uint32_t reserved;
+  /// Of a table: its number among those that the phase writes, from 1 on.
+  uint32_t table;
   /// Row-major index of the task in the phase's grid.
   uint64_t task;
 };

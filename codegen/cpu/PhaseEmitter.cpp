@@ -65,6 +65,7 @@ public:
 
 private:
   void emitTile(Value *tile);
+  void emitBody();
   void emitTimeStamp(Value *slot);
   void emitDeclarations(Value *tile);
   void emitDeclaration(AccessAttr access);
@@ -83,6 +84,7 @@ private:
 
   // Tables.
   void emitEntries();
+  Value *emitHasWork();
   void emitTableChecks();
 
   void emitNotification(NotifyAttr notify);
@@ -137,8 +139,8 @@ private:
   SmallVector<Value *> extents;
   DenseMap<mlir::Attribute, Value *> bufferBases, parameterBases;
 
-  // Values of the current tile. Behind the coordinates, once its waits are over,
-  // come its entries of tables.
+  // Values of the current tile. Behind the coordinates, once its waits are
+  // over, come its entries of tables.
   SmallVector<Value *> coordinates;
   /// True where an invariant call must run again.
   Value *changed = nullptr;
@@ -247,16 +249,10 @@ void PhaseEmitter::emitTile(Value *tile) {
   emitEntries();
   if (isWatched)
     emitIf(builder, "declare", isWatched, [&] { emitDeclarations(tile); });
-  for (mlir::Operation &op : phase.getBody().front()) {
-    if (auto call = mlir::dyn_cast<CallOp>(op))
-      emitCall(call);
-    else if (auto exchange = mlir::dyn_cast<ExchangeOp>(op))
-      emitIfNext([&] { emitExchange(exchange); });
-    else if (auto message = mlir::dyn_cast<MessageOp>(op))
-      emitMessage(message);
-    else
-      emitAdvance(mlir::cast<AdvanceOp>(op));
-  }
+  if (phase.hasEntries())
+    emitIf(builder, "work", emitHasWork(), [&] { emitBody(); });
+  else
+    emitBody();
   emitTableChecks();
   if (isWatched)
     emitIf(builder, "end", isWatched, [&] {
@@ -276,6 +272,19 @@ void PhaseEmitter::emitTile(Value *tile) {
                         iteration, tile, builder.CreateLoad(i64, beginSlot),
                         builder.CreateLoad(i64, readySlot)});
   });
+}
+
+void PhaseEmitter::emitBody() {
+  for (mlir::Operation &op : phase.getBody().front()) {
+    if (auto call = mlir::dyn_cast<CallOp>(op))
+      emitCall(call);
+    else if (auto exchange = mlir::dyn_cast<ExchangeOp>(op))
+      emitIfNext([&] { emitExchange(exchange); });
+    else if (auto message = mlir::dyn_cast<MessageOp>(op))
+      emitMessage(message);
+    else
+      emitAdvance(mlir::cast<AdvanceOp>(op));
+  }
 }
 
 void PhaseEmitter::emitDeclarations(Value *tile) {
@@ -479,6 +488,22 @@ void PhaseEmitter::emitEntries() {
             emitAddress(buffer(entry.getBuffer()), entry.getIndex())),
         builder.getInt64Ty()));
   append_range(coordinates, values);
+}
+
+/// Whether the task has something to write; where entries say what, it may not.
+Value *PhaseEmitter::emitHasWork() {
+  Value *any = builder.getFalse();
+  for (AccessAttr access : phase.getAccessAttrs()) {
+    if (!access.getWrite())
+      continue;
+    Value *all = builder.getTrue();
+    for (auto [low, high] :
+         zip_equal(emitAffine(builder, access.getLow(), operands()),
+                   emitAffine(builder, access.getHigh(), operands())))
+      all = builder.CreateAnd(all, builder.CreateICmpSLT(low, high));
+    any = builder.CreateOr(any, all);
+  }
+  return any;
 }
 
 /// Tables that the task has written hold what the plan says of them.

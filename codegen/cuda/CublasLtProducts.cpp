@@ -84,6 +84,8 @@ std::optional<cuda::CublasLtProduct> cuda::cublasLtProduct(PhaseOp phase,
     why = reason;
     return std::nullopt;
   };
+  if (phase.hasEntries())
+    return refuse("its place depends on tables");
   if (calls.size() > 1)
     return refuse("its tasks compute more than the product");
   PanelsProduct linear = *PanelsProduct::of(call);

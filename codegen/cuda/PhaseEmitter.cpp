@@ -41,7 +41,11 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
   overlapped = options.overlapsExchanges &&
                !phase.getBody().getOps<ExchangeOp>().empty();
   bool hasRing = options.ringStages > 0 && options.firstRows == 1;
+  // Tuned bodies look at weights before a task's waits, or leave the task and
+  // come back; entries are known behind the waits.
   for (auto call : phase.getBody().getOps<CallOp>()) {
+    if (phase.hasEntries())
+      break;
     if (hasRing && canStream(call))
       streaming = call;
     if (auto body = productBody(call, options))
@@ -123,6 +127,10 @@ void PhaseEmitter::emitPointers(StringRef indent) {
     }
   for (auto advance : phase.getBody().getOps<AdvanceOp>())
     buffers.insert(advance.getLogitsAttr().getAttr());
+  for (AddressAttr entry : phase.getEntryAttrs())
+    buffers.insert(entry.getBuffer().getAttr());
+  for (TableOp table : writtenTables())
+    buffers.insert(table.getBufferAttr().getAttr());
   StringSet<> taken;
   auto fresh = [&](const Twine &name) {
     std::string unique = name.str();
@@ -304,6 +312,57 @@ void PhaseEmitter::emitReady() {
           "    }\n";
 }
 
+SmallVector<TableOp> PhaseEmitter::writtenTables() {
+  SmallVector<TableOp> tables;
+  ProgramOp program = layout.program;
+  for (TableOp table : program.getBody().getOps<TableOp>())
+    if (phase.writesTable(table))
+      tables.push_back(table);
+  return tables;
+}
+
+/// The task's entries, which are dimensions of maps behind its coordinates.
+void PhaseEmitter::emitEntries() {
+  for (auto [i, entry] : enumerate(phase.getEntryAttrs()))
+    os << "    const int64_t t" << phase.getRank() + i << " = *("
+       << address(entry) << ");\n";
+}
+
+/// Whether the task has something to write; where entries say what, it may not.
+std::string PhaseEmitter::hasWork() {
+  SmallVector<std::string> any;
+  for (AccessAttr access : phase.getAccessAttrs()) {
+    if (!access.getWrite())
+      continue;
+    SmallVector<std::string> all;
+    for (auto [low, high] :
+         zip_equal(spell(access.getLow()), spell(access.getHigh())))
+      all.push_back(low + " < " + high);
+    any.push_back("(" + join(all, " && ") + ")");
+  }
+  return any.empty() ? "false" : join(any, " || ");
+}
+
+/// Tables that the task has written hold what the plan says of them; their
+/// numbers are places in the phase's metadata.
+void PhaseEmitter::emitTableChecks() {
+  SmallVector<TableOp> tables = writtenTables();
+  if (tables.empty())
+    return;
+  os << "    worker.between();\n";
+  for (auto [i, table] : enumerate(tables)) {
+    mlir::StringAttr name = table.getBufferAttr().getAttr();
+    BufferOp buffer = layout.buffers.find(name)->second;
+    os << "    worker.check_table<BatonTable::"
+       << stringifyTableProperty(table.getProperty()) << ">(" << i << ", "
+       << base(name) << ", " << spell(buffer.getExtents().getResult(0)) << ", "
+       << spell(table.getLow().getResult(0)) << ", "
+       << spell(table.getHigh().getResult(0)) << ");\n";
+  }
+  os << "    if (!worker.ready())\n"
+        "      return false;\n";
+}
+
 void PhaseEmitter::emitTaskEnd(bool withEvents) {
   if (overlapped) {
     os << "    baton_begin_exchange(worker);\n"
@@ -362,12 +421,18 @@ void PhaseEmitter::emitTiles(bool withEvents) {
   emitTaskBegin(withEvents);
   if (withEvents)
     emitReady();
+  emitEntries();
   if (hasInvariant()) {
     std::string coordinate = invariantCoordinate(phase);
     os << "    const bool changed = " << coordinate << " != previous;\n"
        << "    previous = " << coordinate << ";\n";
   }
+  if (phase.hasEntries())
+    os << "    if (" << hasWork() << ") {\n";
   emitCalls();
+  if (phase.hasEntries())
+    os << "    }\n";
+  emitTableChecks();
   emitTaskEnd(withEvents);
   os << "  }\n";
 }
@@ -412,12 +477,18 @@ static mlir::Attribute panelsOf(CallOp call) {
   return cuda::PanelsProduct::of(call)->panels;
 }
 
+/// Whether a weight is known before the task's waits are over.
+bool PhaseEmitter::isPrefetched(mlir::Attribute operand) {
+  auto weight = mlir::dyn_cast<WeightAttr>(operand);
+  return weight && !phase.usesEntries(weight.getOffset());
+}
+
 bool PhaseEmitter::hasPrefetches() {
   if (phase.getWaits().empty() || !phase.getPrefetchBytes())
     return false;
   for (auto call : phase.getBody().getOps<CallOp>())
     for (mlir::Attribute operand : call.getOperands_())
-      if (mlir::isa<WeightAttr>(operand) &&
+      if (isPrefetched(operand) &&
           !(mostRows == 1 && call == streaming && operand == panelsOf(call)))
         return true;
   return false;
@@ -441,7 +512,7 @@ void PhaseEmitter::emitPrefetches(StringRef indent) {
   SmallSetVector<mlir::Attribute, 4> weights;
   for (auto call : phase.getBody().getOps<CallOp>())
     for (mlir::Attribute operand : call.getOperands_())
-      if (mlir::isa<WeightAttr>(operand))
+      if (isPrefetched(operand))
         weights.insert(operand);
   for (mlir::Attribute operand : weights) {
     bool isStreamed = streaming && operand == panelsOf(streaming);

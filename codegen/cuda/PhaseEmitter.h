@@ -98,6 +98,7 @@ private:
   bool notifiesOnce();
   void emitExtents(llvm::StringRef indent);
   void emitCoordinates(llvm::StringRef indent);
+  bool isPrefetched(mlir::Attribute operand);
   bool hasPrefetches();
   void emitPointers(llvm::StringRef indent);
   /// Whether pointers are asked for again by each task: those whose bodies take
@@ -106,6 +107,10 @@ private:
   void emitPrefetches(llvm::StringRef indent);
   void emitWait(event::WaitAttr wait);
   void emitReady();
+  llvm::SmallVector<event::TableOp> writtenTables();
+  void emitEntries();
+  std::string hasWork();
+  void emitTableChecks();
   /// Coordinates, and what precedes a task's calls.
   void emitTaskBegin(bool withEvents);
   void emitTaskEnd(bool withEvents);

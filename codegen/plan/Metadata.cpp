@@ -325,6 +325,13 @@ static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
                  {"writes", std::move(writes)}};
   if (segment.getReverse())
     result["reverse"] = true;
+  json tables = json::array();
+  ProgramOp program = layout.program;
+  for (TableOp table : program.getBody().getOps<TableOp>())
+    if (phase.writesTable(table))
+      tables.push_back(table.getBuffer().str());
+  if (!tables.empty())
+    result["tables"] = std::move(tables);
   if (phase.getAhead())
     result["ahead"] = true;
   if (mlir::Attribute flops = phase->getDiscardableAttr("event.flops"))

@@ -600,7 +600,8 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
 
     `entries` are elements of tables that a task reads when its waits are over, by
     its coordinates. Maps of accesses and of calls have them as dimensions behind
-    the coordinates; grids, waits and notifications do not.
+    the coordinates; grids, waits and notifications do not. A task with entries
+    all of whose written boxes are empty, before they are cut, makes no call.
 
     What is `ahead` is one iteration ahead: its task works on what the next
     iteration has of parameters and buffers with layers. In the last iteration,
@@ -701,7 +702,7 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
     **Constraints:**
     - `grid` has the symbols rows, past, outputs and no dimensions, at least one result
     - there are at least two accesses, one of which writes, and as many arguments as names of them
-    - an argument is a memref of its access's rank, with dynamic sizes and strides (the last stride may be 1), of 64-, 32- or 16-bit floating-point numbers
+    - an argument is a memref of its access's rank, with dynamic sizes and strides (the last stride may be 1), of 64-, 32- or 16-bit floating-point numbers, or of i32
     - the access's maps have the grid's coordinates
     - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, no atomics and no scalable vectors, allocates nothing but on the stack, and writes to no argument that no access writes
   }];

@@ -577,29 +577,46 @@ LogicalResult PlanVerifier::verifyPointer(PhaseOp phase, CallOp call,
                                           Attribute operand, AffineMap index,
                                           ArrayRef<int64_t> capacity) {
   SmallVector<unsigned> task = columnsFrom(0, phase.getMapRank());
-  for (auto [result, size] : llvm::zip(index.getResults(), capacity)) {
+  // A task with entries makes its calls if it has something to write.
+  SmallVector<AccessAttr> reasons = {AccessAttr()};
+  if (phase.hasEntries())
+    reasons = llvm::to_vector(
+        llvm::make_filter_range(phase.getAccessAttrs(), [](AccessAttr access) {
+          return access.getWrite();
+        }));
+  for (auto [place, size] : llvm::zip(index.getResults(), capacity)) {
+    AffineExpr result = place;
     if (failed(verifyExpression(call, result)))
       return failure();
-    for (bool above : {true, false}) {
+    auto find = [&](AccessAttr reason,
+                    bool above) -> std::optional<RelationPoint> {
       Conjunction outside(phase.getMapRank(), 0);
       requireSymbols(outside, program);
       if (!plan.requireTask(outside, phase, task))
-        return failure();
+        return std::nullopt;
+      if (reason)
+        for (auto [low, high] : llvm::zip(reason.getLow().getResults(),
+                                          reason.getHigh().getResults()))
+          outside.less(*outside.flatten(low, task),
+                       *outside.flatten(high, task));
       Row value = *outside.flatten(result, task);
       if (above)
         outside.atLeast(value, outside.constant(size));
       else
         outside.less(value, {});
-      if (auto point = sampleOf(outside))
-        return call.emitError()
-               << operand << " starts at "
-               << evaluate(
-                      AffineMap::get(index.getNumDims(), kStepSymbols, result),
-                      point->domain, point->symbols)[0]
-               << " of " << size << "; for example "
-               << taskName(phase, point->domain) << " with "
-               << symbolNames(point->symbols);
-    }
+      return sampleOf(outside);
+    };
+    for (AccessAttr reason : reasons)
+      for (bool above : {true, false})
+        if (auto point = find(reason, above))
+          return call.emitError()
+                 << operand << " starts at "
+                 << evaluate(AffineMap::get(index.getNumDims(), kStepSymbols,
+                                            result),
+                             point->domain, point->symbols)[0]
+                 << " of " << size << "; for example "
+                 << taskName(phase, point->domain) << " with "
+                 << symbolNames(point->symbols);
   }
   return success();
 }

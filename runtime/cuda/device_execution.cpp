@@ -524,6 +524,15 @@ void DeviceExecution::check_waits() {
   device->read(&report, state.failure, sizeof report);
   if (report.failed == 0)
     return;
+  if (report.table) {
+    const PhaseDescription &phase = metadata.phases.at(report.phase);
+    throw Error("the kernel on " + device->name() + " was ended: the table @" +
+                phase.tables.at(report.table - 1) + ", which phase \"" +
+                phase.name + "\" has written, holds " +
+                std::to_string(static_cast<int32_t>(report.seen)) +
+                " at place " + std::to_string(report.expected) +
+                ", which its range or its property in the plan does not allow");
+  }
   std::string where =
       report.word >= metadata.event_words
           ? "the border between two steps"

@@ -129,6 +129,7 @@ Metadata parse_checked(const nlohmann::json &json) {
          entry.value("writes", nlohmann::json::array()))
       phase.writes.push_back(
           parse_written_buffer(written, metadata.storages.size()));
+    phase.tables = entry.value("tables", phase.tables);
     metadata.phases.push_back(std::move(phase));
   }
   if (auto costs = json.find("costs");

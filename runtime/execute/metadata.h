@@ -70,6 +70,8 @@ struct PhaseDescription {
   std::string segment;
   int64_t repeat;
   std::vector<WrittenBuffer> writes;
+  /// Tables that its task writes.
+  std::vector<std::string> tables;
   /// Iterations begin with the last layer.
   bool reverse = false;
   /// An iteration works on what the next one has, and the last one on nothing.

@@ -60,8 +60,8 @@ std::optional<std::string> find_table_fault(std::span<const int32_t> values,
     return std::nullopt;
   if (values.empty())
     return "is empty, expected a partition";
-  for (auto [place, bound] : {std::pair(size_t(0), low),
-                              std::pair(values.size() - 1, high - 1)})
+  for (auto [place, bound] :
+       {std::pair(size_t(0), low), std::pair(values.size() - 1, high - 1)})
     if (values[place] != bound)
       return "holds " + value_at(values, place) + ", expected " +
              std::to_string(bound) + ", where a partition " +
@@ -82,7 +82,6 @@ void baton_check_table(BatonContext *, const char *table, const char *phase,
       {values, static_cast<size_t>(std::max<int64_t>(count, 0))}, low, high,
       static_cast<baton::TableProperty>(property));
   if (fault)
-    baton::end_process(std::string("the table @") + table +
-                       ", which phase \"" + phase + "\" has written, " +
-                       *fault);
+    baton::end_process(std::string("the table @") + table + ", which phase \"" +
+                       phase + "\" has written, " + *fault);
 }

@@ -19,10 +19,10 @@ namespace baton {
 /// As event.table declares it; the numbers are in compiled programs.
 enum class TableProperty : uint32_t { any = 0, distinct = 1, partition = 2 };
 
-/// What is wrong with the values v(0), ..., v(n - 1) of a table, or nothing: all
-/// lie in [low, high); distinct ones are different from one another; those of a
-/// partition ascend from low to high - 1. O(n), or O(n log n) where distinct
-/// values may lie far apart.
+/// What is wrong with the values v(0), ..., v(n - 1) of a table, or nothing:
+/// all lie in [low, high); distinct ones are different from one another; those
+/// of a partition ascend from low to high - 1. O(n), or O(n log n) where
+/// distinct values may lie far apart.
 std::optional<std::string> find_table_fault(std::span<const int32_t> values,
                                             int64_t low, int64_t high,
                                             TableProperty property);

@@ -196,6 +196,9 @@ BATON_CALLED BatonTiles baton_run_of_tiles(uint32_t index, uint32_t count,
           baton_tile_of_share(index + 1, count, rows, size, columns), 1};
 }
 
+/// What a plan says of a table's values, beside their range.
+enum class BatonTable { any, distinct, partition };
+
 /// What its share of tasks follows from, and where their weights are.
 struct BatonWorker {
   BatonDevice *device;
@@ -285,6 +288,40 @@ struct BatonWorkerState : BatonWorker {
     if (trace)
       ready_at = baton_nanoseconds();
     return !failed;
+  }
+  /// Looks at a table that the task has written: its values lie in [low, high)
+  /// and are what the plan says. If not, ready() is false, and the first worker
+  /// to find it leaves a report. Every thread looks at some; whether values are
+  /// distinct takes each all that come before.
+  template <BatonTable Property>
+  __device__ __noinline__ void check_table(uint32_t table,
+                                           const int32_t *values, int64_t count,
+                                           int64_t low, int64_t high) {
+    for (int64_t i = baton_thread(); i < count; i += baton_threads()) {
+      const int32_t value = values[i];
+      bool fits = value >= low && value < high;
+      if (Property == BatonTable::partition)
+        fits &= i == 0 ? value == low : value >= values[i - 1];
+      if (Property == BatonTable::partition && i == count - 1)
+        fits &= value == high - 1;
+      if (Property == BatonTable::distinct)
+        for (int64_t before = 0; before < i; ++before)
+          fits &= values[before] != value;
+      if (fits)
+        continue;
+      failed = true;
+      BatonFailure *const failure = device->failure;
+      if (!baton_claim(&failure->failed, 1))
+        continue;
+      failure->worker = index;
+      failure->phase = phase;
+      failure->iteration = uint32_t(iteration);
+      failure->expected = uint32_t(i);
+      failure->seen = uint32_t(value);
+      failure->table = table + 1;
+      failure->task = uint64_t(task);
+      baton_store_release_system(&failure->failed, 2);
+    }
   }
   /// Between two bodies of a task.
   __device__ __forceinline__ void between() const { __syncthreads(); }
