@@ -73,7 +73,8 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
     llvm::SmallVector<event::ProgramOp> programs;
     for (const plan::ProgramLayout &layout : layouts)
       programs.push_back(layout.program);
-    json["plan"] = plan::planJson(programs);
+    if (plan::hasPlanJson(programs))
+      json["plan"] = plan::planJson(programs);
   }
   json["target"] = {{"triple", target.triple},
                     {"cpu", target.cpu},

@@ -357,6 +357,12 @@ static json stepOf(llvm::ArrayRef<ProgramOp> programs) {
   return {{"axis", textOrNull(axis)}, {"places", std::move(list)}};
 }
 
+bool baton::plan::hasPlanJson(llvm::ArrayRef<ProgramOp> programs) {
+  return llvm::all_of(programs, [](ProgramOp program) {
+    return program.getBody().getOps<TableOp>().empty();
+  });
+}
+
 json baton::plan::planJson(llvm::ArrayRef<ProgramOp> programs) {
   json list = json::array();
   for (ProgramOp program : programs)

@@ -240,7 +240,10 @@ void PhaseSum::addAccess(unsigned index, event::AccessAttr access,
 PhaseCost PhaseSum::run(const std::vector<SmallVector<int64_t, 3>> &tasks) {
   hulls.resize(phase.getAccesses().size());
   double allWeightBytes = 0;
-  for (ArrayRef<int64_t> coordinates : tasks) {
+  for (ArrayRef<int64_t> task : tasks) {
+    SmallVector<int64_t> coordinates(task);
+    llvm::append_range(coordinates,
+                       event::typicalEntries(phase, task, symbols));
     Cost cost;
     firstStateRow = 0;
     addCalls(coordinates, cost);

@@ -6,6 +6,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <algorithm>
+
 using namespace mlir;
 using namespace baton::event;
 
@@ -87,6 +89,29 @@ SmallVector<int64_t> baton::event::evaluate(AffineMap map,
     else
       return {};
   return results;
+}
+
+SmallVector<int64_t> baton::event::typicalEntries(PhaseOp phase,
+                                                  ArrayRef<int64_t> coordinates,
+                                                  ArrayRef<int64_t> symbols) {
+  SmallVector<int64_t> values;
+  auto program = phase->getParentOfType<ProgramOp>();
+  for (AddressAttr entry : phase.getEntryAttrs())
+    for (auto table : program.getBody().getOps<TableOp>()) {
+      if (table.getBufferAttr() != entry.getBuffer())
+        continue;
+      auto buffer = SymbolTable::lookupNearestSymbolFrom<BufferOp>(
+          phase, entry.getBuffer());
+      int64_t low = evaluate(table.getLow(), {}, symbols)[0],
+              high = evaluate(table.getHigh(), {}, symbols)[0],
+              count = evaluate(buffer.getExtents(), {}, symbols)[0],
+              place = evaluate(entry.getIndex(), coordinates, symbols)[0];
+      // In a partition the last place has the greatest value.
+      if (table.getProperty() == TableProperty::partition && count > 1)
+        place = place * (high - 1 - low) / (count - 1);
+      values.push_back(std::clamp(low + place, low, std::max(low, high - 1)));
+    }
+  return values;
 }
 
 SmallVector<PhaseOp> baton::event::phasesOf(ProgramOp program) {

@@ -39,6 +39,12 @@ llvm::SmallVector<int64_t> evaluate(mlir::AffineMap map,
                                     llvm::ArrayRef<int64_t> coordinates,
                                     llvm::ArrayRef<int64_t> symbols);
 
+/// A task's entries as tables would have them whose values are as even as their
+/// properties allow, for who estimates what it does.
+llvm::SmallVector<int64_t> typicalEntries(PhaseOp phase,
+                                          llvm::ArrayRef<int64_t> coordinates,
+                                          llvm::ArrayRef<int64_t> symbols);
+
 /// How a storage outlives a program that stands among those of a pipeline's
 /// stages, as the persistent buffers in it are described.
 struct StorageScope {

@@ -70,12 +70,12 @@ struct PhaseDescription {
   std::string segment;
   int64_t repeat;
   std::vector<WrittenBuffer> writes;
-  /// Tables that its task writes.
-  std::vector<std::string> tables;
   /// Iterations begin with the last layer.
   bool reverse = false;
   /// An iteration works on what the next one has, and the last one on nothing.
   bool ahead = false;
+  /// Tables that its task writes.
+  std::vector<std::string> tables = {};
 
   /// Whose copies of parameters and buffers an iteration works on, or what is
   /// ahead has worked on last.

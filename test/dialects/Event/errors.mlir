@@ -1643,3 +1643,141 @@ event.program @p max_rows 4 max_seq 8 max_outputs 1 {
     }
   }
 }
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  // expected-error @below {{@x is no table, expected one dimension of i32 with stride 1 and no interleaving}}
+  event.table @x holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  // expected-error @below {{there is no buffer @u}}
+  event.table @u holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+  // expected-error @below {{@t is a table already}}
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  // expected-error @below {{the end of the values takes 1 coordinates, expected 0}}
+  event.table @t holds ()[r, p, o] -> (0) to (d)[r, p, o] -> (4) distinct
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+  event.segment "s" repeat 1 {
+    // expected-error @below {{has entries of @x, of which no event.table says what it holds}}
+    event.phase "f" grid affine_map<()[r, p, o] -> (4)> capacity [4]
+      entries [#event.address<@x, (i)[r, p, o] -> (i)>]
+      accesses [#event.access<read @t, (i, v)[r, p, o] -> (i) to (i, v)[r, p, o] -> (i + 1)>] {}
+  }
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+  event.segment "s" repeat 1 {
+    // expected-error @below {{has entries of @t, but states no read of it}}
+    event.phase "f" grid affine_map<()[r, p, o] -> (4)> capacity [4]
+      entries [#event.address<@t, (i)[r, p, o] -> (i)>]
+      accesses [#event.access<read @x, (i, v)[r, p, o] -> (v) to (i, v)[r, p, o] -> (v + 1)>] {}
+  }
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+  event.segment "s" repeat 1 {
+    // expected-error @below {{an access's corner takes 1 coordinates, expected 2}}
+    event.phase "f" grid affine_map<()[r, p, o] -> (4)> capacity [4]
+      entries [#event.address<@t, (i)[r, p, o] -> (i)>]
+      accesses [#event.access<read @t, (i)[r, p, o] -> (i) to (i)[r, p, o] -> (i + 1)>] {}
+  }
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+  event.segment "s" repeat 1 {
+    // expected-error @below {{an entry takes 2 coordinates, expected 1}}
+    event.phase "f" grid affine_map<()[r, p, o] -> (4)> capacity [4]
+      entries [#event.address<@t, (i, v)[r, p, o] -> (v)>]
+      accesses [#event.access<read @t, (i, v)[r, p, o] -> (i) to (i, v)[r, p, o] -> (i + 1)>] {}
+  }
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+  event.segment "s" repeat 1 {
+    // expected-error @below {{7 : i32 is no entry, expected #event.address<@TABLE, (coordinates)[rows, past, outputs] -> (place)>}}
+    event.phase "f" grid affine_map<()[r, p, o] -> (4)> capacity [4]
+      entries [7 : i32]
+      accesses [#event.access<read @t, (i, v)[r, p, o] -> (i) to (i, v)[r, p, o] -> (i + 1)>] {}
+  }
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.tensor @e shape affine_map<()[r, p, o] -> (4)> capacity [4] count affine_map<()[r, p, o] -> (1)>
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+  event.segment "s" repeat 1 {
+    // expected-error @below {{a wait's corner takes 2 coordinates, expected 1}}
+    event.phase "f" grid affine_map<()[r, p, o] -> (4)> capacity [4]
+      entries [#event.address<@t, (i)[r, p, o] -> (i)>]
+      accesses [#event.access<read @t, (i, v)[r, p, o] -> (i) to (i, v)[r, p, o] -> (i + 1)>] waits [#event.wait<@e, (i, v)[r, p, o] -> (v) to (i, v)[r, p, o] -> (v + 1)>] {}
+  }
+}
+
+// -----
+
+event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.buffer @t transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1]
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (4) distinct
+  event.segment "s" repeat 1 {
+    event.phase "f" grid affine_map<()[r, p, o] -> (4)> capacity [4]
+      entries [#event.address<@t, (i)[r, p, o] -> (i)>]
+      accesses [#event.access<read @t, (i, v)[r, p, o] -> (i) to (i, v)[r, p, o] -> (i + 1)>] {
+      // expected-error @below {{is invariant but depends on coordinate 1}}
+      event.call "f" [#event.address<@x, (i, v)[r, p, o] -> (v)>] invariant
+    }
+  }
+}
