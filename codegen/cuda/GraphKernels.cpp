@@ -125,6 +125,14 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   if (options.isProgrammatic)
     os << "  baton_start_kernel_behind();\n"
           "  baton_wait_for_kernel_before();\n";
+  // A table that is wrong ends the step here, as a wait that fails ends the
+  // persistent kernel.
+  ProgramOp program = parts.program();
+  if (!program.getBody().getOps<TableOp>().empty())
+    os << "  if (worker.has_stopped()) {\n"
+       << (phase.advances() ? "    worker.hand_on({0, 0, 0, 0});\n" : "")
+       << "    return;\n"
+          "  }\n";
   if (phase.handsOver()) {
     os << formatv("  BatonPlace place = {{BatonPlace::ended, {0}};\n"
                   "  Calls_{0} calls;\n"

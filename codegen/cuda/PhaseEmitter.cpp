@@ -42,9 +42,11 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
                !phase.getBody().getOps<ExchangeOp>().empty();
   bool hasRing = options.ringStages > 0 && options.firstRows == 1;
   // Tuned bodies look at weights before a task's waits, or leave the task and
-  // come back; entries are known behind the waits.
+  // come back; entries are known behind the waits, and tables are checked in
+  // the task.
+  const bool hasTables = phase.hasEntries() || !writtenTables().empty();
   for (auto call : phase.getBody().getOps<CallOp>()) {
-    if (phase.hasEntries())
+    if (hasTables)
       break;
     if (hasRing && canStream(call))
       streaming = call;
@@ -345,7 +347,7 @@ std::string PhaseEmitter::hasWork() {
 
 /// Tables that the task has written hold what the plan says of them; their
 /// numbers are places in the phase's metadata.
-void PhaseEmitter::emitTableChecks() {
+void PhaseEmitter::emitTableChecks(bool withEvents) {
   SmallVector<TableOp> tables = writtenTables();
   if (tables.empty())
     return;
@@ -360,7 +362,7 @@ void PhaseEmitter::emitTableChecks() {
        << spell(table.getHigh().getResult(0)) << ");\n";
   }
   os << "    if (!worker.ready())\n"
-        "      return false;\n";
+     << (withEvents ? "      return false;\n" : "      return;\n");
 }
 
 void PhaseEmitter::emitTaskEnd(bool withEvents) {
@@ -432,7 +434,7 @@ void PhaseEmitter::emitTiles(bool withEvents) {
   emitCalls();
   if (phase.hasEntries())
     os << "    }\n";
-  emitTableChecks();
+  emitTableChecks(withEvents);
   emitTaskEnd(withEvents);
   os << "  }\n";
 }

@@ -110,7 +110,7 @@ private:
   llvm::SmallVector<event::TableOp> writtenTables();
   void emitEntries();
   std::string hasWork();
-  void emitTableChecks();
+  void emitTableChecks(bool withEvents);
   /// Coordinates, and what precedes a task's calls.
   void emitTaskBegin(bool withEvents);
   void emitTaskEnd(bool withEvents);

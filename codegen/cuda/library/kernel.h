@@ -289,6 +289,10 @@ struct BatonWorkerState : BatonWorker {
       ready_at = baton_nanoseconds();
     return !failed;
   }
+  /// Whether a worker has found what ends the program.
+  __device__ __forceinline__ bool has_stopped() const {
+    return baton_load_relaxed(&device->failure->failed) != 0;
+  }
   /// Looks at a table that the task has written: its values lie in [low, high)
   /// and are what the plan says. If not, ready() is false, and the first worker
   /// to find it leaves a report. Every thread looks at some; whether values are
