@@ -3,6 +3,7 @@
 #include "codegen/cuda/BodyLowering.h"
 
 #include "codegen/plan/BodyFunctions.h"
+#include "codegen/plan/LibraryCalls.h"
 #include "dialects/Event/Event.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -88,6 +89,7 @@ void cuda::addBodyLowering(PassManager &manager) {
   functions.addPass(createConvertVectorToSCFPass());
   functions.addPass(createLowerAffinePass());
   functions.addPass(plan::createApproximateFunctionsPass());
+  functions.addPass(plan::createPlaceTemporariesPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
 }

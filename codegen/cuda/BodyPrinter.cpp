@@ -5,6 +5,7 @@
 #include "codegen/cuda/BodyExpressions.h"
 #include "codegen/cuda/BodyLowering.h"
 #include "codegen/plan/BodyFunctions.h"
+#include "codegen/plan/LibraryCalls.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -61,6 +62,9 @@ private:
   void printArguments();
   void printDealt(Block &block);
   void printDealtIf(scf::IfOp branch);
+  void printDealtFor(scf::ForOp loop);
+  void printForHead(scf::ForOp loop);
+  void printCall(func::CallOp call);
   void printByFirst(llvm::ArrayRef<Operation *> ops);
   void printBlock(Block &block);
   void printOp(Operation &op);
@@ -97,6 +101,9 @@ private:
 static Effects effectsOf(Operation &op) {
   Effects effects;
   op.walk([&](Operation *inside) {
+    // Of the task library.
+    effects.reads |= isa<func::CallOp>(inside);
+    effects.writes |= isa<func::CallOp>(inside);
     auto interface = dyn_cast<MemoryEffectOpInterface>(inside);
     if (!interface)
       return;
@@ -138,13 +145,18 @@ static bool hasVectors(Operation &op) {
   return found.wasInterrupted();
 }
 
-/// A branch that deals out what is in it: its condition is everybody's.
+template <typename OpT> static bool contains(Operation &op) {
+  return op.walk([](OpT) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+/// A branch that deals out what is in it, or a loop with calls of the task
+/// library: its condition, or its bounds, are everybody's.
 static bool dealsInside(Operation &op) {
-  auto branch = dyn_cast<scf::IfOp>(op);
-  return branch && branch.getNumResults() == 0 &&
-         op.walk([](scf::ParallelOp) {
-             return WalkResult::interrupt();
-           }).wasInterrupted();
+  if (op.getNumResults())
+    return false;
+  if (isa<scf::IfOp>(op))
+    return contains<scf::ParallelOp>(op) || contains<func::CallOp>(op);
+  return isa<scf::ForOp>(op) && contains<func::CallOp>(op);
 }
 
 /// What only the first thread computes must not be needed by others.
@@ -159,13 +171,16 @@ static bool canBeDealt(Block &block) {
 }
 
 /// Of each memref what a call passes: the pointer twice, 0, sizes, strides.
+/// Scratch comes as floats, and is bytes.
 void FunctionPrinter::printArguments() {
   os << "static __device__ void " << name << "(";
   std::string views;
   auto arguments = function.getArguments();
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     auto type = cast<MemRefType>(argument.getType());
-    std::string element = typeName(type.getElementType());
+    const bool isScratch =
+        i + 1 == arguments.size() && function->hasAttr(plan::kScratchAttribute);
+    std::string element = isScratch ? "float" : typeName(type.getElementType());
     bool written = i + 1 == arguments.size();
     std::string pointer = (written ? "" : "const ") + element + " *";
     std::string sizes, strides;
@@ -179,9 +194,11 @@ void FunctionPrinter::printArguments() {
       }
     std::string view = fresh();
     names[argument] = view;
-    views += formatv("  const {0} {1} = {{const_cast<{2} *>(a{3}), 0, {{{4}1}, "
-                     "{{{5}1}};\n",
-                     typeName(type), view, element, i, sizes, strides);
+    std::string base = formatv(isScratch ? "reinterpret_cast<int8_t *>(a{1})"
+                                         : "const_cast<{0} *>(a{1})",
+                               element, i);
+    views += formatv("  const {0} {1} = {{{2}, 0, {{{3}1}, {{{4}1}};\n",
+                     typeName(type), view, base, sizes, strides);
   }
   os << ") {\n" << views;
 }
@@ -226,8 +243,12 @@ void FunctionPrinter::printDealt(Block &block) {
     hasWritten |= effects.writes;
     if (auto loop = dyn_cast<scf::ParallelOp>(op))
       printParallel(loop, /*dealt=*/true);
-    else if (dealsInside(op))
+    else if (auto call = dyn_cast<func::CallOp>(op))
+      printCall(call);
+    else if (isa<scf::IfOp>(op) && dealsInside(op))
       printDealtIf(cast<scf::IfOp>(op));
+    else if (dealsInside(op))
+      printDealtFor(cast<scf::ForOp>(op));
     else if (effects.writes)
       printByFirst({&op});
     else
@@ -247,6 +268,31 @@ void FunctionPrinter::printDealtIf(scf::IfOp branch) {
     indent -= 2;
   }
   line() << "}\n";
+}
+
+/// Each time between barriers.
+void FunctionPrinter::printDealtFor(scf::ForOp loop) {
+  printForHead(loop);
+  indent += 2;
+  line() << "__syncthreads();\n";
+  printDealt(*loop.getBody());
+  indent -= 2;
+  line() << "}\n";
+}
+
+/// A function of the task library's, which all threads call.
+void FunctionPrinter::printCall(func::CallOp call) {
+  SmallVector<std::string> operands;
+  for (Value operand : call.getOperands()) {
+    if (plan::isNull(operand))
+      operands.push_back("nullptr");
+    else if (isa<MemRefType>(operand.getType()))
+      operands.push_back((*this)[operand] + ".base + " + (*this)[operand] +
+                         ".offset");
+    else
+      operands.push_back((*this)[operand]);
+  }
+  line() << call.getCallee() << "(" << list(operands) << ");\n";
 }
 
 void FunctionPrinter::printBlock(Block &block) {
@@ -271,11 +317,7 @@ void FunctionPrinter::printFor(scf::ForOp loop) {
     std::string variable = declare(result);
     line() << variable << " = " << (*this)[first] << ";\n";
   }
-  Value counter = loop.getInductionVar();
-  std::string variable = declare(counter), at = (*this)[counter];
-  line() << "for (" << variable << " = " << (*this)[loop.getLowerBound()]
-         << "; " << at << " < " << (*this)[loop.getUpperBound()] << "; " << at
-         << " += " << (*this)[loop.getStep()] << ") {\n";
+  printForHead(loop);
   indent += 2;
   for (auto [argument, result] :
        llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
@@ -284,6 +326,14 @@ void FunctionPrinter::printFor(scf::ForOp loop) {
   printBlock(*loop.getBody());
   printYield(loop.getResults(), *loop.getBody());
   line() << "}\n";
+}
+
+void FunctionPrinter::printForHead(scf::ForOp loop) {
+  Value counter = loop.getInductionVar();
+  std::string variable = declare(counter), at = (*this)[counter];
+  line() << "for (" << variable << " = " << (*this)[loop.getLowerBound()]
+         << "; " << at << " < " << (*this)[loop.getUpperBound()] << "; " << at
+         << " += " << (*this)[loop.getStep()] << ") {\n";
 }
 
 void FunctionPrinter::printIf(scf::IfOp branch) {
@@ -397,6 +447,29 @@ void FunctionPrinter::printMemory(Operation &op) {
                 StringRef(spelled(part.getMixedOffsets())).rsplit(", ").first,
                 spelled(part.getMixedSizes()), spelled(part.getMixedStrides()))
             .str());
+  if (auto part = dyn_cast<memref::ViewOp>(op)) {
+    MemRefType type = part.getType();
+    std::string element = typeName(type.getElementType());
+    if (element.empty())
+      return fail(op);
+    std::string bytes = (*this)[part.getSource()];
+    unsigned next = 0;
+    SmallVector<std::string> sizes, strides(type.getRank() + 1, "1");
+    for (int64_t size : type.getShape())
+      sizes.push_back(ShapedType::isDynamic(size)
+                          ? (*this)[part.getSizes()[next++]]
+                          : std::to_string(size));
+    sizes.push_back("1");
+    for (int64_t d = type.getRank() - 1; d-- > 0;)
+      strides[d] =
+          sizes[d + 1] + (strides[d + 1] == "1" ? "" : " * " + strides[d + 1]);
+    return define(
+        part, formatv("{0}{{reinterpret_cast<{1} *>({2}.base + {3}), 0, "
+                      "{{{4}}, {{{5}}}",
+                      typeName(type), element, bytes,
+                      (*this)[part.getByteShift()], list(sizes), list(strides))
+                  .str());
+  }
   if (auto whole = dyn_cast<memref::ExtractStridedMetadataOp>(op)) {
     std::string view = (*this)[whole.getSource()];
     define(whole.getBaseBuffer(),
@@ -489,6 +562,9 @@ void FunctionPrinter::printVector(Operation &op) {
 void FunctionPrinter::printOp(Operation &op) {
   if (unknown)
     return;
+  // Null pointers are spelled where they are passed.
+  if (op.getNumResults() == 1 && plan::isNull(op.getResult(0)))
+    return;
   // Vectors take sixteen threads.
   bool alone = threads == Threads::first || threads == Threads::points;
   if (alone && op.getNumRegions() == 0 && hasVectors(op))
@@ -533,7 +609,10 @@ Error FunctionPrinter::takeError(StringRef body) const {
 
 Expected<cuda::PrintedBodies> cuda::printBodies(ModuleOp source) {
   PrintedBodies printed;
-  OwningOpRef<ModuleOp> module = plan::makeBodyFunctions(source);
+  auto made = plan::makeBodyFunctions(source);
+  if (!made)
+    return made.takeError();
+  OwningOpRef<ModuleOp> &module = *made;
   if (!module)
     return printed;
   if (Error error = plan::compileBodies(source, [&] {
@@ -544,6 +623,12 @@ Expected<cuda::PrintedBodies> cuda::printBodies(ModuleOp source) {
     return std::move(error);
   llvm::raw_string_ostream os(printed.text);
   os << "#include \"codegen/cuda/library/body.h\"\n";
+  // Declarations stand behind the bodies' functions.
+  auto isDeclaration = [](func::FuncOp function) {
+    return function.isDeclaration();
+  };
+  if (llvm::any_of(module->getOps<func::FuncOp>(), isDeclaration))
+    os << "#include \"codegen/cuda/library/library.h\"\n";
   auto bodies = source.getOps<event::BodyOp>();
   for (auto [body, function] :
        llvm::zip(bodies, module->getOps<func::FuncOp>())) {

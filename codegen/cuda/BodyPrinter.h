@@ -7,7 +7,9 @@
 // (linalg) whose elements are provably written once each and read nowhere else,
 // and scf.parallel, which promises that. These are dealt out. Barriers stand
 // between what writes and what reads or writes next. Nothing depends on the
-// number of threads.
+// number of threads. Functions of the task library, and loops and branches with
+// calls of them, are for all threads, too; temporaries lie in the block's
+// scratch.
 //
 // Of a vector, sixteen elements, each of as many neighbouring threads has one:
 // what only loads and computes is every sixteen's alike, and points of loops

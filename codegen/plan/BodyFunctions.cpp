@@ -2,15 +2,18 @@
 
 #include "codegen/plan/BodyFunctions.h"
 
+#include "codegen/plan/LibraryCalls.h"
 #include "dialects/Event/Event.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -107,8 +110,15 @@ static void makeLoopsOfCopies(Operation *function) {
 }
 
 /// A function that does what a body does.
-static void addFunction(ModuleOp module, BodyOp body) {
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+static LogicalResult addFunction(ModuleOp module, OpBuilder &declarations,
+                                 BodyOp body, bool checked) {
+  OpBuilder builder(module.getContext());
+  // Behind other bodies, in front of what is declared.
+  Block::iterator place = module.getBody()->end();
+  while (place != module.getBody()->begin() &&
+         cast<func::FuncOp>(*std::prev(place)).isDeclaration())
+    --place;
+  builder.setInsertionPoint(module.getBody(), place);
   Block &block = body.getBody().front();
   auto function = builder.create<func::FuncOp>(
       body.getLoc(), ("baton_task_" + body.getSymName()).str(),
@@ -118,15 +128,28 @@ static void addFunction(ModuleOp module, BodyOp body) {
   builder.setInsertionPointToEnd(&function.getBody().front());
   builder.create<func::ReturnOp>(body.getLoc());
   makeLoopsOfCopies(function);
+  return baton::plan::expandLibraryCalls(function, declarations,
+                                         body.usesScratch(), checked);
 }
 
-OwningOpRef<ModuleOp> baton::plan::makeBodyFunctions(ModuleOp source) {
+llvm::Expected<OwningOpRef<ModuleOp>>
+baton::plan::makeBodyFunctions(ModuleOp source, bool checked) {
   if (!source || source.getOps<BodyOp>().empty())
     return nullptr;
-  source.getContext()->loadDialect<func::FuncDialect, linalg::LinalgDialect>();
+  source.getContext()
+      ->loadDialect<func::FuncDialect, linalg::LinalgDialect,
+                    arith::ArithDialect, memref::MemRefDialect, scf::SCFDialect,
+                    cf::ControlFlowDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(source.getLoc());
-  for (auto body : source.getOps<BodyOp>())
-    addFunction(*module, body);
+  // Declarations stand behind all bodies.
+  OpBuilder declarations = OpBuilder::atBlockEnd(module->getBody());
+  if (llvm::Error error = compileBodies(source, [&] {
+        for (auto body : source.getOps<BodyOp>())
+          if (failed(addFunction(*module, declarations, body, checked)))
+            return failure();
+        return success();
+      }))
+    return std::move(error);
   return module;
 }
 

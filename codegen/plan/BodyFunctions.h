@@ -19,8 +19,11 @@
 namespace baton::plan {
 
 /// A module with a function baton_task_<name> for each event.body of `source`,
-/// in their order; null when there is none, or no source.
-mlir::OwningOpRef<mlir::ModuleOp> makeBodyFunctions(mlir::ModuleOp source);
+/// in their order; null when there is none, or no source. Behind them stand
+/// declarations of what they call of the task library (LibraryCalls.h), where
+/// `checked` says whether to assert that sizes fit. Fails as compileBodies().
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+makeBodyFunctions(mlir::ModuleOp source, bool checked = false);
 
 /// Sums of products in structured ops as chains of fused multiply-adds: of all
 /// targets, so that those that vectorise them have the others' bits. Named ops

@@ -386,7 +386,8 @@ Expected<Verdict> checks::checkAdjoint(const Body &body, const Body &adjoint,
     return std::move(error);
   if (Error error = shapes->give(options.sizes))
     return std::move(error);
-  auto call = compileForCpu(wide), adjointCall = compileForCpu(wideAdjoint);
+  auto call = compileForCpu(wide, options.libraries),
+       adjointCall = compileForCpu(wideAdjoint, options.libraries);
   if (!call || !adjointCall)
     return llvm::joinErrors(call ? Error::success() : call.takeError(),
                             adjointCall ? Error::success()

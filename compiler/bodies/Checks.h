@@ -25,6 +25,7 @@ struct Options {
   unsigned shapes = 16;
   uint64_t seed = 1;
   std::vector<GivenSize> sizes;
+  TaskLibraries libraries;
   /// Names of arguments that are parameters; empty where names of results tell.
   std::vector<std::string> parameters;
 };

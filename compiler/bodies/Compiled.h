@@ -22,8 +22,18 @@ namespace baton::checks {
 /// (Memory::append).
 using Call = llvm::unique_function<void(const std::vector<int64_t> &words)>;
 
+/// Files with the bitcode of the CPU's task library, in F32 and F64.
+struct TaskLibraries {
+  std::string inF32, inF64;
+};
+
 /// The CPU's code of a body.
-llvm::Expected<Call> compileForCpu(const Body &body);
+llvm::Expected<Call> compileForCpu(const Body &body,
+                                   const TaskLibraries &libraries);
+
+/// A call that also passes scratch, to a body that takes some: as many bytes as
+/// a program reserves for the task, with other contents each time.
+llvm::Expected<Call> withScratch(const Body &body, Call call);
 
 /// What an installation has for the emulation of devices, and a folder of
 /// what was compiled before, which may be empty.

@@ -5,7 +5,10 @@
 #include "codegen/cpu/Emit.h"
 #include "codegen/cpu/Optimize.h"
 #include "codegen/cpu/Target.h"
+#include "codegen/cpu/TaskLibrary.h"
+#include "codegen/plan/BodyFunctions.h"
 #include "compiler/bodies/Compiled.h"
+#include "passes/tiling/BodyScratch.h"
 
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
@@ -41,7 +44,8 @@ static void addCall(llvm::Module &module, llvm::Function *body) {
 }
 
 /// The object of a body.
-static Expected<llvm::SmallString<0>> compile(const Body &body) {
+static Expected<llvm::SmallString<0>> compile(const Body &body,
+                                              const TaskLibraries &libraries) {
   auto alone = mlir::OwningOpRef<mlir::ModuleOp>(
       mlir::ModuleOp::create(body.op->getLoc()));
   alone->getBody()->push_back(body.op->clone());
@@ -59,6 +63,13 @@ static Expected<llvm::SmallString<0>> compile(const Body &body) {
   (*module)->setTargetTriple(target->triple);
   (*module)->setDataLayout((*machine)->createDataLayout());
   addCall(**module, (*module)->getFunction("baton_task_" + body.name));
+  auto library = cpu::TaskLibrary::load(libraries.inF32, **module);
+  if (!library)
+    return library.takeError();
+  if (Error error = library->addInF64(libraries.inF64, **module))
+    return std::move(error);
+  if (Error error = std::move(*library).linkInto(**module))
+    return std::move(error);
   if (Error error = cpu::optimize(**module, **machine, options))
     return std::move(error);
   llvm::SmallString<0> object;
@@ -69,8 +80,43 @@ static Expected<llvm::SmallString<0>> compile(const Body &body) {
   return object;
 }
 
-Expected<Call> checks::compileForCpu(const Body &body) {
-  auto object = compile(body);
+Expected<Call> checks::withScratch(const Body &body, Call call) {
+  auto op = llvm::cast<event::BodyOp>(body.op);
+  if (!op.usesScratch())
+    return call;
+  // Where a size has no bound, that is said before anything runs.
+  auto alone =
+      mlir::OwningOpRef<mlir::ModuleOp>(mlir::ModuleOp::create(op.getLoc()));
+  if (Error error = plan::compileBodies(*alone, [&] {
+        return mlir::success(succeeded(
+            tasks::scratchOf(op, [](unsigned, unsigned) { return 1; })));
+      }))
+    return std::move(error);
+  llvm::SmallVector<size_t> sizes;
+  size_t word = 0;
+  for (const Argument &argument : body.arguments) {
+    sizes.push_back(word + 3);
+    word += 3 + 2 * argument.rank();
+  }
+  return [op, sizes = std::move(sizes), call = std::move(call),
+          fill = uint8_t(0)](const std::vector<int64_t> &words) mutable {
+    const int64_t bytes = *tasks::scratchOf(
+        op,
+        [&](unsigned argument, unsigned dimension) -> std::optional<int64_t> {
+          return words[sizes[argument] + dimension];
+        });
+    // No memory behind it is its own.
+    std::vector<char> scratch(bytes + 64, char(fill += 77));
+    auto begin = llvm::alignAddr(scratch.data(), llvm::Align(64));
+    std::vector<int64_t> all(words);
+    llvm::append_values(all, int64_t(begin), int64_t(begin), 0, bytes, 1);
+    call(all);
+  };
+}
+
+Expected<Call> checks::compileForCpu(const Body &body,
+                                     const TaskLibraries &libraries) {
+  auto object = compile(body, libraries);
   if (!object)
     return object.takeError();
   auto jit = llvm::orc::LLJITBuilder().create();
@@ -83,7 +129,8 @@ Expected<Call> checks::compileForCpu(const Body &body) {
   if (!symbol)
     return symbol.takeError();
   auto *call = symbol->toPtr<void (*)(const int64_t *)>();
-  return [jit = std::move(*jit), call](const std::vector<int64_t> &words) {
-    call(words.data());
-  };
+  return withScratch(
+      body, [jit = std::move(*jit), call](const std::vector<int64_t> &words) {
+        call(words.data());
+      });
 }

@@ -24,6 +24,9 @@ static std::string callText(const Body &body, const std::string &function) {
   size_t words = 0;
   for (const Argument &argument : body.arguments)
     words += 3 + 2 * argument.rank();
+  // Scratch is one memref more.
+  if (llvm::cast<event::BodyOp>(body.op).usesScratch())
+    words += 5;
   std::string text = R"(
 namespace {
 /// What a parameter of any type takes.
@@ -81,11 +84,11 @@ Expected<Call> checks::compileForEmulation(const Body &body,
     return createStringError(std::string("the emulated body cannot be "
                                          "loaded: ") +
                              dlerror());
-  return
-      [call, number = uint64_t(0)](const std::vector<int64_t> &words) mutable {
-        // Nothing depends on the number of threads, nor on their order.
-        const uint64_t seed = number++;
-        reinterpret_cast<void (*)(const int64_t *, unsigned, uint64_t)>(call)(
-            words.data(), seed % 2 ? 96 : 256, seed);
-      };
+  return withScratch(body, [call, number = uint64_t(0)](
+                               const std::vector<int64_t> &words) mutable {
+    // Nothing depends on the number of threads, nor on their order.
+    const uint64_t seed = number++;
+    reinterpret_cast<void (*)(const int64_t *, unsigned, uint64_t)>(call)(
+        words.data(), seed % 2 ? 96 : 256, seed);
+  });
 }

@@ -110,7 +110,7 @@ Expected<Verdict> checks::checkCuda(const Body &body, const Options &options,
     return shapes.takeError();
   if (Error error = shapes->give(options.sizes))
     return std::move(error);
-  auto host = compileForCpu(body);
+  auto host = compileForCpu(body, options.libraries);
   if (!host)
     return host.takeError();
   auto device = compileForEmulation(

@@ -375,7 +375,7 @@ Expected<std::vector<Verdict>> checks::checkRegions(const Body &body,
     return shapes.takeError();
   if (Error error = shapes->give(options.sizes))
     return std::move(error);
-  auto call = compileForCpu(body);
+  auto call = compileForCpu(body, options.libraries);
   if (!call)
     return call.takeError();
   auto outcome = runInChild([&](Say say) {

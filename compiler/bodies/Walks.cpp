@@ -3,6 +3,7 @@
 #include "compiler/bodies/Walks.h"
 
 #include "codegen/plan/BodyFunctions.h"
+#include "dialects/Event/LibraryCalls.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
@@ -14,6 +15,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <map>
 #include <set>
@@ -56,13 +58,20 @@ std::optional<Interval> Evaluator::size(Value memref, unsigned dimension) {
   if (!type.isDynamicDim(dimension))
     return Interval{type.getDimSize(dimension), type.getDimSize(dimension)};
   if (auto argument = dyn_cast<BlockArgument>(memref)) {
-    if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()))
+    if (!isa<func::FuncOp, event::BodyOp>(argument.getOwner()->getParentOp()))
       return std::nullopt;
     bounds.insert({argument.getArgNumber(), dimension});
     return Interval{kAssumed, kAssumed};
   }
   if (auto cast = memref.getDefiningOp<memref::CastOp>())
     return size(cast.getSource(), dimension);
+  // Temporaries, which functions have in scratch.
+  if (auto memory = memref.getDefiningOp<memref::AllocaOp>())
+    return (*this)(
+        memory.getDynamicSizes()[type.getDynamicDimIndex(dimension)]);
+  if (auto made = memref.getDefiningOp<UnrealizedConversionCastOp>();
+      made && made.getInputs().size() >= 2)
+    return (*this)(made.getOperand(2 + type.getDynamicDimIndex(dimension)));
   auto part = memref.getDefiningOp<memref::SubViewOp>();
   if (!part)
     return std::nullopt;
@@ -173,6 +182,10 @@ namespace {
 class Finder {
 public:
   void access(Value memref, ValueRange indices);
+  /// An access to these indices of one dimension.
+  void reach(Value memref, unsigned dimension, std::optional<Interval> index,
+             Evaluator &evaluate);
+  void call(event::LibraryCallOp op);
   void finish();
   Walks found;
 
@@ -188,49 +201,79 @@ void Finder::access(Value memref, ValueRange indices) {
   for (unsigned d = 0; d < indices.size(); ++d) {
     Evaluator evaluate;
     std::optional<Interval> index = evaluate(indices[d]);
-    Value of = memref;
-    unsigned at = d;
-    while (index && !isa<BlockArgument>(of)) {
-      if (auto cast = of.getDefiningOp<memref::CastOp>()) {
-        of = cast.getSource();
-        continue;
-      }
-      auto part = of.getDefiningOp<memref::SubViewOp>();
-      if (!part) {
-        index.reset();
-        break;
-      }
-      llvm::SmallBitVector dropped = part.getDroppedDims();
-      unsigned source = 0;
-      for (unsigned kept = 0;; ++source)
-        if (!dropped[source] && kept++ == at)
-          break;
-      auto value = [&](OpFoldResult mixed) -> std::optional<Interval> {
-        if (auto constant = constantOf(mixed))
-          return Interval{*constant, *constant};
-        return evaluate(cast<Value>(mixed));
-      };
-      auto offset = value(part.getMixedOffsets()[source]),
-           stride = value(part.getMixedStrides()[source]);
-      if (!offset || !stride) {
-        index.reset();
-        break;
-      }
-      index = Interval{offset->low + index->low * stride->low,
-                       offset->high + index->high * stride->high};
-      of = part.getSource();
-      at = source;
-    }
-    llvm::append_range(found.divisions, evaluate.divisions);
-    llvm::append_range(rests, evaluate.rests);
-    if (!index || evaluate.bounds.size() != 1 ||
-        !isa<func::FuncOp>(cast<BlockArgument>(of).getOwner()->getParentOp()))
-      continue;
-    auto [argument, dimension] = *evaluate.bounds.begin();
-    int64_t &most = reached[{cast<BlockArgument>(of).getArgNumber(), at,
-                             argument, dimension}];
-    most = std::max(most, index->high + 1);
+    reach(memref, d, index, evaluate);
   }
+}
+
+void Finder::reach(Value memref, unsigned dimension,
+                   std::optional<Interval> index, Evaluator &evaluate) {
+  Value of = memref;
+  unsigned at = dimension;
+  while (index && !isa<BlockArgument>(of)) {
+    if (auto cast = of.getDefiningOp<memref::CastOp>()) {
+      of = cast.getSource();
+      continue;
+    }
+    auto part = of.getDefiningOp<memref::SubViewOp>();
+    if (!part) {
+      index.reset();
+      break;
+    }
+    llvm::SmallBitVector dropped = part.getDroppedDims();
+    unsigned source = 0;
+    for (unsigned kept = 0;; ++source)
+      if (!dropped[source] && kept++ == at)
+        break;
+    auto value = [&](OpFoldResult mixed) -> std::optional<Interval> {
+      if (auto constant = constantOf(mixed))
+        return Interval{*constant, *constant};
+      return evaluate(cast<Value>(mixed));
+    };
+    auto offset = value(part.getMixedOffsets()[source]),
+         stride = value(part.getMixedStrides()[source]);
+    if (!offset || !stride) {
+      index.reset();
+      break;
+    }
+    index = Interval{offset->low + index->low * stride->low,
+                     offset->high + index->high * stride->high};
+    of = part.getSource();
+    at = source;
+  }
+  llvm::append_range(found.divisions, evaluate.divisions);
+  llvm::append_range(rests, evaluate.rests);
+  if (!index || evaluate.bounds.size() != 1 ||
+      !isa<func::FuncOp, event::BodyOp>(
+          cast<BlockArgument>(of).getOwner()->getParentOp()))
+    return;
+  auto [argument, bound] = *evaluate.bounds.begin();
+  int64_t &most =
+      reached[{cast<BlockArgument>(of).getArgNumber(), at, argument, bound}];
+  most = std::max(most, index->high + 1);
+}
+
+void Finder::call(event::LibraryCallOp op) {
+  llvm::StringMap<ArgumentDimension> known;
+  event::forEachSize(
+      op, [&](StringRef, StringRef name, Value memref, unsigned at) {
+        Evaluator evaluate;
+        std::optional<Interval> size = evaluate.size(memref, at);
+        // One size of one argument, as it is.
+        if (size && size->low == kAssumed && size->high == kAssumed &&
+            evaluate.bounds.size() == 1) {
+          auto [argument, dimension] = *evaluate.bounds.begin();
+          ArgumentDimension here = {argument, dimension};
+          auto [first, isNew] = known.insert({name, here});
+          if (!isNew)
+            found.walks.push_back({first->second, here, 1, 1});
+          // Two query heads share those of keys and values.
+          else if (name == "groups" && known.contains("heads"))
+            found.walks.push_back({known["heads"], here, 2, 1});
+        }
+        // All of it is touched: of a part, up to where that ends.
+        if (size && size->high > 0)
+          reach(memref, at, Interval{0, size->high - 1}, evaluate);
+      });
 }
 
 void Finder::finish() {
@@ -262,7 +305,10 @@ void Finder::finish() {
 llvm::Expected<Walks> checks::findWalks(const Body &body) {
   OwningOpRef<ModuleOp> alone = ModuleOp::create(body.op->getLoc());
   alone->getBody()->push_back(body.op->clone());
-  OwningOpRef<ModuleOp> functions = plan::makeBodyFunctions(*alone);
+  auto made = plan::makeBodyFunctions(*alone);
+  if (!made)
+    return made.takeError();
+  OwningOpRef<ModuleOp> &functions = *made;
   if (llvm::Error error = plan::compileBodies(*alone, [&] {
         PassManager manager(alone->getContext());
         OpPassManager &each = manager.nest<func::FuncOp>();
@@ -287,6 +333,8 @@ llvm::Expected<Walks> checks::findWalks(const Body &body) {
     else if (auto store = dyn_cast<vector::MaskedStoreOp>(op))
       finder.access(store.getBase(), store.getIndices());
   });
+  cast<event::BodyOp>(body.op).walk(
+      [&](event::LibraryCallOp call) { finder.call(call); });
   finder.finish();
   return std::move(finder.found);
 }

@@ -7,8 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Event/Event.h"
+#include "dialects/Event/LibraryCalls.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -77,6 +78,17 @@ SmallVector<BodyOp::Argument> BodyOp::getStatedArguments() {
   return arguments;
 }
 
+bool BodyOp::usesScratch() {
+  if (!getBody().front().getOps<memref::AllocaOp>().empty())
+    return true;
+  WalkResult result = getBody().walk([](LibraryCallOp call) {
+    const LibraryFunction *function = findLibraryFunction(call.getCallee());
+    return function && function->takesScratch ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 Value baton::event::rootOf(Value memref) {
   while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
     memref = view.getViewSource();
@@ -102,7 +114,7 @@ static LogicalResult verifyEffects(Operation *op, BodyOp body) {
   static const llvm::StringSet<> dialects = {
       "arith", "math", "memref", "scf", "vector", "linalg", "affine", "index"};
   StringRef dialect = op->getName().getDialectNamespace();
-  if (!dialects.contains(dialect))
+  if (!dialects.contains(dialect) && !isa<LibraryCallOp>(op))
     return op->emitOpError() << "may not stand in a task body";
   if (op->getName().getStringRef().contains("atomic"))
     return op->emitOpError() << "may not stand in a task body: tasks hand work "

@@ -8,6 +8,7 @@ include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
 //===----------------------------------------------------------------------===//
 // Dialect
@@ -672,7 +673,7 @@ def Event_CallOp : Event_Op<"call", [HasParent<"PhaseOp">]> {
   let hasVerifier = 1;
 }
 
-def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+def Event_BodyOp : Event_Op<"body", [Symbol, AutomaticAllocationScope, IsolatedFromAbove, SingleBlock, NoTerminator]> {
   let summary = "a task body of the user's, beside those of the task library";
   let description = [{
     Stands in a module beside its programs. `grid` is the grid of tasks;
@@ -693,7 +694,10 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
     }
     ```
     A call of it passes for each argument what a memref holds: the pointer
-    twice, 0, the sizes, the strides.
+    twice, 0, the sizes, the strides. A body with temporaries, or one that calls
+    what takes scratch, gets scratch of the worker's as one memref more, of
+    bytes. A temporary is a `memref.alloca` at the top of the region: a tile that
+    all threads of the task share, whose sizes are made of sizes of arguments.
 
     `adjoint_inputs` and `adjoint_weights` name bodies of the module that take
     gradients of what this one makes to what it reads (`model.custom` says in
@@ -704,7 +708,7 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
     - there are at least two accesses, one of which writes, and as many arguments as names of them
     - an argument is a memref of its access's rank, with dynamic sizes and strides (the last stride may be 1), of 64-, 32- or 16-bit floating-point numbers, or of i32
     - the access's maps have the grid's coordinates
-    - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, no atomics and no scalable vectors, allocates nothing but on the stack, and writes to no argument that no access writes
+    - the region holds ops of arith, math, memref, scf, vector, linalg, affine and index, and `event.library_call`, no atomics and no scalable vectors, allocates nothing but on the stack, and writes to no argument that no access writes
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, AffineMapAttr:$grid, ArrayAttr:$accesses,
                        OptionalAttr<FlatSymbolRefAttr>:$adjoint_inputs,
@@ -724,6 +728,55 @@ def Event_BodyOp : Event_Op<"body", [Symbol, IsolatedFromAbove, SingleBlock, NoT
       bool written;
     };
     ::llvm::SmallVector<Argument> getStatedArguments();
+    /// Whether a call passes scratch, behind the arguments.
+    bool usesScratch();
+  }];
+}
+
+def Event_LibraryCallOp : Event_Op<"library_call", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "calls a function of the task library on tiles of a task body's";
+  let description = [{
+    ```mlir
+    event.library_call "rms_norm"
+        ins(%x, %weight : memref<?x?xf32, strided<[?, 1]>>, memref<?xf32, strided<[1]>>)
+        outs(%y : memref<?x?xf32, strided<[?, 1]>>) {epsilon = 1.0e-5 : f32}
+    ```
+    The code is the task library's own, of either target, and so are the bits. It
+    reads all of its inputs and writes all of its output; threads of a block run
+    it together.
+
+    | name | reads | writes | attributes |
+    |---|---|---|---|
+    | `rms_norm` | x `[rows, width]`, weight `[width]` | `[rows, width]`: x / sqrt(mean(x²) + epsilon) · weight, by rows | `epsilon` |
+    | `layer_norm` | x `[rows, width]`, weight `[width]`, and bias `[width]` or nothing | `[rows, width]`: (x - mean) / sqrt(variance + epsilon) · weight + bias, by rows | `epsilon` |
+    | `softmax` | x `[rows, width]` | `[rows, width]`: e^(x - maximum) / sum, by rows | none |
+    | `linear` | x `[rows, depth]`, weight `[columns, depth]` of f32, bf16 or f16, and bias `[columns]` or nothing | `[rows, columns]`: x · weightᵀ + bias | none |
+    | `attention` | queries `[rows, heads, width]`, keys `[positions, groups, width]`, values `[positions, groups, value_width]` | `[rows, heads, value_width]` | `scale`, `softcap` (0 is none), `window` (0 is none) |
+
+    Attention is causal: the last row sees all positions, each row before it one
+    less; with a window only the last ones of these. Query head h reads
+    key/value head h / (heads / groups). Blocks of 64 positions are computed each
+    on its own, and merged in order by running maxima and sums.
+
+    Sizes of one name are one size, which the output's say first. Programs compiled with a sanitizer check
+    that. Norms and softmax may write their x.
+
+    **Constraints:**
+    - it stands in an `event.body`, at its top or in scf.for, scf.if, affine.for or affine.if without results
+    - the name is one of the table's, with as many inputs and one output
+    - operands are memrefs of the ranks in the table, of f32 (f64 in a program that computes in f64), whose last stride is 1 in their types; sizes of one name that types state are equal
+    - the attributes are the table's; numbers are finite, `epsilon` and `softcap` not negative, `window` an i64 that is not negative
+    - the output shares no memory with an input, but that norms and softmax may have it as their x
+    - a `memref.alloca` among the operands stands at the top of the body
+  }];
+  let arguments = (ins StrAttr:$callee, Variadic<AnyType>:$inputs, Variadic<AnyType>:$outputs);
+  let assemblyFormat = [{
+    $callee `ins` `(` ($inputs^ `:` type($inputs))? `)` `outs` `(` ($outputs^ `:` type($outputs))? `)` attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// A number that the call gives, or what it is by default.
+    double getNumber(::llvm::StringRef name);
   }];
 }
 

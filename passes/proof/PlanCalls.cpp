@@ -548,6 +548,30 @@ LogicalResult PlanVerifier::verifyPointers(CallOp call,
   return success();
 }
 
+/// What a user's body is given of the scratch, behind its arguments: a memref
+/// of bytes, its size before its stride.
+static LogicalResult verifyBodysScratch(CallOp call, ProgramOp program) {
+  auto module = program->getParentOfType<ModuleOp>();
+  auto body = module.lookupSymbol<BodyOp>(call.getCallee());
+  if (!body || !body.usesScratch())
+    return success();
+  ArrayRef<Attribute> operands = call.getOperands_().getValue();
+  auto scratch = operands.size() < 5
+                     ? ScratchAttr()
+                     : dyn_cast<ScratchAttr>(operands[operands.size() - 5]);
+  auto bytes = scratch ? dyn_cast<IntegerAttr>(operands[operands.size() - 2])
+                       : IntegerAttr();
+  if (!bytes)
+    return call.emitError() << "'" << call.getCallee()
+                            << "' takes scratch, which the call does not pass";
+  const int64_t end = scratch.getOffset() + bytes.getInt();
+  if (end > int64_t(program.getScratchBytes()))
+    return call.emitError()
+           << "'" << call.getCallee() << "' takes scratch up to byte " << end
+           << ", of which the program reserves " << program.getScratchBytes();
+  return success();
+}
+
 LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
   CallsOfPhase &calls = callsOf[phase];
   // Without a body a phase is what it states.
@@ -559,6 +583,8 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
     if (!call || !bodies::lookUp(call.getCallee()) ||
         usersBodies.contains(call.getCallee())) {
       calls.areDeclared = false;
+      if (call && failed(verifyBodysScratch(call, program)))
+        return failure();
       continue;
     }
     if (llvm::Error error = bodies::checkCall(call))

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/tiling/BodyScratch.h"
 #include "passes/tiling/TilingPieces.h"
 #include "passes/tiling/Training.h"
 
@@ -213,6 +214,57 @@ static FailureOr<event::BodyOp> bodyOf(model::CustomOp op) {
   return body;
 }
 
+/// How large a dimension of a box is at most, of a value of that type.
+static int64_t mostOf(const Box &box, model::StepTensorType type, unsigned d,
+                      Tiler &tiler) {
+  int64_t most = tiler.plan.bound(type.getDimension(d));
+  AffineExpr difference = box.high[d] - box.low[d];
+  AffineMap map =
+      AffineMap::inferFromExprList(ArrayRef<ArrayRef<AffineExpr>>{difference},
+                                   difference.getContext())
+          .front();
+  if (auto size = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(
+          difference, map.getNumDims(), map.getNumSymbols())))
+    most = std::min(most, size.getValue());
+  return most;
+}
+
+/// How large a dimension of a box is in all tasks, of a value of that type.
+static std::optional<int64_t> exactOf(const Box &box,
+                                      model::StepTensorType type, unsigned d) {
+  auto low = dyn_cast<AffineConstantExpr>(box.low[d]),
+       high = dyn_cast<AffineConstantExpr>(box.high[d]);
+  if (!low || !high || model::isSymbol(type.getDimension(d)))
+    return std::nullopt;
+  return std::min(high.getValue(), type.getDimension(d)) - low.getValue();
+}
+
+/// Passes scratch from `offset` on to a body that takes some, of which `boxes`
+/// are what it gets of its values, of these types.
+static LogicalResult passScratch(event::BodyOp body, ArrayRef<Box> boxes,
+                                 ArrayRef<model::StepTensorType> types,
+                                 int64_t offset, PhaseBuilder &phase,
+                                 Tiler &tiler,
+                                 SmallVectorImpl<Attribute> &operands) {
+  auto exact = [&](unsigned argument, unsigned dimension) {
+    return exactOf(boxes[argument], types[argument], dimension);
+  };
+  if (failed(checkLibraryCalls(body, exact)))
+    return failure();
+  if (!body.usesScratch())
+    return success();
+  auto bytes = scratchOf(body, [&](unsigned argument, unsigned dimension) {
+    return mostOf(boxes[argument], types[argument], dimension, tiler);
+  });
+  if (failed(bytes))
+    return failure();
+  phase.needsScratch(offset + *bytes);
+  Attribute pointer = phase.scratch(offset);
+  operands.append({pointer, pointer, phase.integer(0), phase.integer(*bytes),
+                   phase.integer(1)});
+  return success();
+}
+
 LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
   auto body = bodyOf(op);
   if (failed(body))
@@ -233,7 +285,13 @@ LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
                                         body->getGrid().getResults(), capacity);
   SmallVector<Attribute> operands;
   size_t inputs = op.getInputs().size();
-  for (const Argument &argument : argumentsOf(*body))
+  SmallVector<Box> boxes;
+  SmallVector<model::StepTensorType> types;
+  for (const Argument &argument : argumentsOf(*body)) {
+    boxes.push_back(argument.box());
+    types.push_back(argument.number < inputs
+                        ? model::typeOf(op.getInputs()[argument.number])
+                        : places[argument.number - inputs].type);
     if (failed(argument.number < inputs
                    ? passOperand(op, argument, argument.box(), name, phase,
                                  tiler, operands)
@@ -241,6 +299,10 @@ LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
                                places[argument.number - inputs], phase,
                                operands)))
       return failure();
+  }
+  if (failed(passScratch(*body, boxes, types, /*offset=*/0, phase, tiler,
+                         operands)))
+    return failure();
   phase.call(body->getSymName(), operands);
   return success();
 }
@@ -261,6 +323,8 @@ LogicalResult tasks::callRecomputed(model::CustomOp op, PhaseBuilder &phase,
   if (failed(expectFit(op, arguments.back(), type, type.getElementType())))
     return failure();
   SmallVector<Attribute> operands;
+  SmallVector<Box> boxes;
+  SmallVector<model::StepTensorType> types;
   for (const Argument &argument : ArrayRef(arguments).drop_back()) {
     // The task's rows, instead of those of the body's own tile.
     Box box = argument.box();
@@ -269,6 +333,8 @@ LogicalResult tasks::callRecomputed(model::CustomOp op, PhaseBuilder &phase,
     for (auto [d, size] : llvm::enumerate(shape))
       if (model::isSymbol(size) && d < box.low.size())
         narrow(box, d, phase.coordinate(0), rows.size);
+    boxes.push_back(box);
+    types.push_back(model::typeOf(op.getInputs()[argument.number]));
     if (failed(
             passOperand(op, argument, box, nameOf(op), phase, tiler, operands)))
       return failure();
@@ -276,6 +342,15 @@ LogicalResult tasks::callRecomputed(model::CustomOp op, PhaseBuilder &phase,
   operands.append({phase.scratch(0), phase.scratch(0), phase.integer(0),
                    rows.count(phase), phase.integer(type.getDimension(1)),
                    phase.integer(stride), phase.integer(1)});
+  Box made = arguments.back().box();
+  narrow(made, 0, phase.coordinate(0), rows.size);
+  boxes.push_back(made);
+  types.push_back(type);
+  // Behind what the body makes, from a line on.
+  const auto offset = static_cast<int64_t>(
+      llvm::alignTo(rows.size * stride * sizeof(float), 64));
+  if (failed(passScratch(*body, boxes, types, offset, phase, tiler, operands)))
+    return failure();
   phase.call(body->getSymName(), operands, /*invariant=*/true);
   return success();
 }

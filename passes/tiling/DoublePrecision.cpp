@@ -83,9 +83,10 @@ static LogicalResult makeDouble(BodyOp body, AttrTypeReplacer &replacer) {
   return success();
 }
 
-static void makeDouble(CallOp call, bool isLibrary) {
+/// `body` is null of the library's.
+static void makeDouble(CallOp call, BodyOp body) {
   Builder builder(call.getContext());
-  if (isLibrary)
+  if (!body)
     call.setCallee(bodies::inDouble(call.getCallee()));
   SmallVector<Attribute> operands;
   for (Attribute operand : call.getOperands_()) {
@@ -94,6 +95,11 @@ static void makeDouble(CallOp call, bool isLibrary) {
     else if (auto scratch = dyn_cast<ScratchAttr>(operand))
       operand = ScratchAttr::get(call.getContext(), 2 * scratch.getOffset());
     operands.push_back(operand);
+  }
+  // Scratch comes last, as a memref of bytes: its size, then its stride.
+  if (body && body.usesScratch()) {
+    Attribute &bytes = operands[operands.size() - 2];
+    bytes = builder.getI64IntegerAttr(2 * cast<IntegerAttr>(bytes).getInt());
   }
   call.setOperands_Attr(builder.getArrayAttr(operands));
 }
@@ -107,11 +113,11 @@ LogicalResult tasks::makeDouble(ProgramOp program) {
   Builder builder(program.getContext());
   Type f64 = builder.getF64Type();
   AttrTypeReplacer replacer = makeReplacer();
-  llvm::StringSet<> bodies;
+  llvm::StringMap<BodyOp> bodies;
   for (auto body : program->getParentOfType<ModuleOp>().getOps<BodyOp>()) {
     if (failed(::makeDouble(body, replacer)))
       return failure();
-    bodies.insert(body.getSymName());
+    bodies[body.getSymName()] = body;
   }
 
   // Several buffers may have one storage.
@@ -132,7 +138,7 @@ LogicalResult tasks::makeDouble(ProgramOp program) {
     parameter.setElement(f64);
   }
   program.walk([&](CallOp call) {
-    ::makeDouble(call, !bodies.contains(call.getCallee()));
+    ::makeDouble(call, bodies.lookup(call.getCallee()));
   });
   program.setScratchBytes(2 * program.getScratchBytes());
   return success();

@@ -193,6 +193,8 @@ static Expected<bool> check(const CheckFlags &flags,
   Options options;
   options.shapes = flags.shapes;
   options.seed = flags.seed;
+  options.libraries = {installation.cpuLibrary(),
+                       installation.cpuLibraryInF64()};
   std::vector<GivenSize> sizes;
   for (const std::string &text : flags.sizes) {
     auto size = parseGivenSize(text);

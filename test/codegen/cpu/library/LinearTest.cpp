@@ -66,6 +66,35 @@ TYPED_TEST(Linear, MatchesOracle) {
         }
 }
 
+TYPED_TEST(Linear, StoredMatricesGiveTheBitsOfPackedOnes) {
+  Random random(4);
+  for (int64_t k : {1, 7, 16, 100, 128, 300})
+    for (int64_t rows : {0, 1, 2, 6, 13})
+      for (int64_t columns : {1, 15, 16, 33, 70}) {
+        const float *bias_data = nullptr;
+        Buffer x = random.buffer(rows, k);
+        Weight<TypeParam> weight(random, columns, k);
+        std::vector<float> bias = random.vector(columns);
+        if ((rows + columns) % 2)
+          bias_data = bias.data();
+        Buffer packed(rows, columns), out(rows, columns);
+        TypeParam::linear(packed.data(), packed.stride, x.data(), x.stride,
+                          weight.packed().data(), bias_data, nullptr, 0, rows,
+                          k, columns, BATON_ACTIVATION_NONE);
+        // Rows that have others between them.
+        std::vector<typename TypeParam::Storage> spread(columns * (k + 3));
+        for (int64_t n = 0; n < columns; ++n)
+          std::copy_n(weight.stored.data() + n * k, k,
+                      spread.data() + n * (k + 3));
+        TypeParam::stored_linear(out.data(), out.stride, x.data(), x.stride,
+                                 spread.data(), k + 3, bias_data, rows, k,
+                                 columns);
+        expect_same_bits(out, packed);
+        if (this->HasFatalFailure())
+          FAIL() << "k " << k << " rows " << rows << " columns " << columns;
+      }
+}
+
 TYPED_TEST(Linear, RowsAndColumnsTileWithoutChangingBits) {
   Random random(2);
   const int64_t k = 100, rows = 48, columns = 70;

@@ -142,6 +142,7 @@ struct F32 {
   static constexpr auto position_embedding = baton_task_position_embedding_f32;
   static constexpr auto linear = baton_task_linear_f32;
   static constexpr auto gated_linear = baton_task_gated_linear_f32;
+  static constexpr auto stored_linear = baton_task_stored_linear_f32;
 };
 
 struct BF16 {
@@ -155,6 +156,7 @@ struct BF16 {
   static constexpr auto position_embedding = baton_task_position_embedding_bf16;
   static constexpr auto linear = baton_task_linear_bf16;
   static constexpr auto gated_linear = baton_task_gated_linear_bf16;
+  static constexpr auto stored_linear = baton_task_stored_linear_bf16;
 };
 
 struct F16 {
@@ -170,6 +172,7 @@ struct F16 {
   static constexpr auto position_embedding = baton_task_position_embedding_f16;
   static constexpr auto linear = baton_task_linear_f16;
   static constexpr auto gated_linear = baton_task_gated_linear_f16;
+  static constexpr auto stored_linear = baton_task_stored_linear_f16;
 };
 
 using WeightTypes = ::testing::Types<F32, BF16, F16>;

@@ -86,6 +86,32 @@ TWIN_TEST(baton_task_gated_linear_f16) {
   expect_gated_linear_agrees<F16>(twin);
 }
 
+template <typename Type, typename Function>
+void expect_stored_linear_agrees(const Twin<Function> &twin) {
+  Random random(4);
+  for_each_shape(random, [&](const Buffer &x, int64_t k, int64_t columns) {
+    Weight<Type> weight(random, columns, k);
+    const std::vector<float> bias = random.vector(columns);
+    const float *const bias_data = random.bits() % 2 ? bias.data() : nullptr;
+    twin.agree([&](auto body) {
+      Buffer out(x.rows, columns);
+      body(out.data(), out.stride, x.data(), x.stride, weight.stored.data(), k,
+           bias_data, x.rows, k, columns);
+      return out;
+    });
+  });
+}
+
+TWIN_TEST(baton_task_stored_linear_f32) {
+  expect_stored_linear_agrees<F32>(twin);
+}
+TWIN_TEST(baton_task_stored_linear_bf16) {
+  expect_stored_linear_agrees<BF16>(twin);
+}
+TWIN_TEST(baton_task_stored_linear_f16) {
+  expect_stored_linear_agrees<F16>(twin);
+}
+
 TWIN_TEST(baton_task_matmul) {
   Random random(3);
   for_each_shape(random, [&](const Buffer &a, int64_t depth, int64_t columns) {
