@@ -215,10 +215,8 @@ void Finder::reach(Value memref, unsigned dimension,
       continue;
     }
     auto part = of.getDefiningOp<memref::SubViewOp>();
-    if (!part) {
-      index.reset();
+    if (!part)
       break;
-    }
     llvm::SmallBitVector dropped = part.getDroppedDims();
     unsigned source = 0;
     for (unsigned kept = 0;; ++source)
@@ -242,13 +240,15 @@ void Finder::reach(Value memref, unsigned dimension,
   }
   llvm::append_range(found.divisions, evaluate.divisions);
   llvm::append_range(rests, evaluate.rests);
-  if (!index || evaluate.bounds.size() != 1 ||
-      !isa<func::FuncOp, event::BodyOp>(
-          cast<BlockArgument>(of).getOwner()->getParentOp()))
+  // A temporary's size is one of an argument.
+  Evaluator own;
+  std::optional<Interval> size = index ? own.size(of, at) : std::nullopt;
+  if (!size || size->low != kAssumed || size->high != kAssumed ||
+      own.bounds.size() != 1 || evaluate.bounds.size() != 1)
     return;
+  auto [walked, place] = *own.bounds.begin();
   auto [argument, bound] = *evaluate.bounds.begin();
-  int64_t &most =
-      reached[{cast<BlockArgument>(of).getArgNumber(), at, argument, bound}];
+  int64_t &most = reached[{walked, place, argument, bound}];
   most = std::max(most, index->high + 1);
 }
 
@@ -273,6 +273,15 @@ void Finder::call(event::LibraryCallOp op) {
         // All of it is touched: of a part, up to where that ends.
         if (size && size->high > 0)
           reach(memref, at, Interval{0, size->high - 1}, evaluate);
+        auto part = memref.getDefiningOp<memref::SubViewOp>();
+        if (at != 0 || !part)
+          return;
+        // And of what the part is one of, as many as loops walk.
+        for (unsigned d : part.getDroppedDims().set_bits()) {
+          Evaluator walk;
+          if (auto index = dyn_cast<Value>(part.getMixedOffsets()[d]))
+            reach(part.getSource(), d, walk(index), walk);
+        }
       });
 }
 

@@ -10,11 +10,12 @@ from .bodies import Body, absolute, body, erf, exp, log, maximum, minimum, rsqrt
 from .errors import Error
 from .ir import Type, Value
 from .model import Model
-from . import tensors
+from . import library, tensors
 from .program import Program, Run, compile, emit, find_batonc
 
 __all__ = ["Body", "Error", "Model", "Program", "Run", "Type", "Value", "absolute", "body", "compile", "emit", "erf",
-           "exp", "find_batonc", "from_torch", "log", "maximum", "minimum", "rsqrt", "sigmoid", "sqrt", "tanh", "tensors"]
+           "exp", "find_batonc", "from_torch", "library", "log", "maximum", "minimum", "rsqrt", "sigmoid", "sqrt", "tanh",
+           "tensors"]
 
 
 def from_torch(module, example, max_seq=None, name=None, family=None):

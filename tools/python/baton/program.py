@@ -94,6 +94,12 @@ def compile(model, weights=None, output=None, **options):
     or what from_torch took from the module. `output` is where the executable stays;
     without it, it goes when the Program does. `options` are batonc's: max_seq=64 is
     --max-seq=64, and batonc --help lists them. Raises Error with batonc's text."""
+    if isinstance(model, Model) and options.get("mode") == "train":
+        for body in model.bodies.values():
+            for callee in body.calls():
+                raise Error(f"body {body.name!r} calls library.{callee}, of which no adjoint follows: write the body "
+                            "as an event.body that names its adjoint_inputs and adjoint_weights, or let ops of the "
+                            "model compute it")
     scratch = tempfile.TemporaryDirectory(prefix="baton-")
     source = _source(model, scratch.name)
     path = os.path.abspath(output) if output else os.path.join(scratch.name, "program")
