@@ -66,6 +66,22 @@ static LogicalResult expectFit(model::CustomOp op, const Argument &argument,
   return success();
 }
 
+/// Whether neighbours along a dimension lie side by side. The stride of the
+/// first one may change when storage is given, unless a buffer has its own, as
+/// parameters that train have.
+static bool isContiguous(const View &view, unsigned dimension) {
+  if (view.fixedStrideOf(dimension) == 1)
+    return true;
+  event::BufferOp buffer = view.buffer;
+  auto steps = view.stepsOf(dimension);
+  if (!buffer.getStorage() || !steps)
+    return false;
+  int64_t total = 0;
+  for (auto [step, stride] : llvm::zip(*steps, buffer.getStrides()))
+    total += step * stride;
+  return total == 1;
+}
+
 /// A value of the step, of which the task has a box.
 static LogicalResult passValue(model::CustomOp op, const Argument &argument,
                                const Box &box, const View &view,
@@ -77,7 +93,7 @@ static LogicalResult passValue(model::CustomOp op, const Argument &argument,
     if (!view.stepsOf(d))
       return complain(op, argument)
              << "cannot be passed: dimension " << d << " has no fixed stride";
-  if (argument.isDense() && view.fixedStrideOf(box.low.size() - 1) != 1)
+  if (argument.isDense() && !isContiguous(view, box.low.size() - 1))
     return complain(op, argument)
            << "cannot be passed: its last dimension is not contiguous";
   if (argument.access.getWrite())

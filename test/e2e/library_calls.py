@@ -5,19 +5,30 @@ decoding, on CPUs and as emulated CUDA, for chunks and workers, have the logits 
 program without the bodies, bit for bit. So has a norm that is computed again in front of a
 product. A feed-forward layer by one body computes in its own order: the golden logits, and
 one set of bits on both targets. Weights of 16 bits and biases are those of the library's
-linear. `batonc check-body` finds bodies and adjoints right, and a box that is too small; sizes
-that do not fit are an error of batonc's where they are known, and of a program with a
-sanitizer's where they are not; the thread sanitizer finds nothing.
+linear. `batonc check-body` finds bodies and adjoints right, and a box that is too small;
+sizes that do not fit are an error of batonc's where they are known, and of a program with a
+sanitizer's where they are not; the thread sanitizer finds nothing. A norm's body that names
+its adjoints trains, in F32 and in F64. From Python, functions of baton.library have the bits of
+the model's ops, and refuse to train in one line.
 """
 
 import argparse
+import json
 import os
+import random
 import re
+import struct
+import sys
 
 import programs
 from programs import Program, expect, run
+from training import lines_of, write_tokens
 
+INPUTS = ["tools/python/baton/*"]
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../tools/python"))
+import baton  # noqa: E402
+
 EMULATED = "--target=cuda:emulated"
 
 
@@ -93,6 +104,126 @@ module attributes {transform.with_named_sequence} {
   }
 }
 """
+
+
+@baton.body(vectors=["weight"], matrices=["up"])
+def normal_up(x, weight, up):
+    return baton.library.linear(baton.library.rms_norm(x, weight, 1e-2), up)
+
+
+@baton.body(vectors=["weight", "bias"], matrices=["down", "wide"])
+def down_and_more(x, y, weight, bias, down, wide):
+    # Bare and computed operands, a result that is computed.
+    both = baton.library.layer_norm(x, weight, bias, 1e-3)
+    return baton.library.linear(both, down) * 2 + baton.library.linear(y * y, wide)
+
+
+@baton.body(states=["k", "v"])
+def attend(q, k, v):
+    return baton.library.attention(q, k, v, 0.3, window=5)
+
+
+def network(own):
+    """A model by bodies, or by the ops that they stand for."""
+    model = baton.Model("library", max_seq=64)
+    x = model.embedding(model.tokens, model.weight("embed", [24, 16]))
+
+    def layer(x):
+        at = "layers.{layer}"
+        q, k, v = (model.split_heads(model.linear(f"{at}.{part}", x, width), heads)
+                   for part, width, heads in (("q", 16, 4), ("k", 8, 2), ("v", 8, 2)))
+        k, v = model.kv_append(k, "k"), model.kv_append(v, "v")
+        attended = (model.custom(attend, q, k, v) if own else model.attention(q, k, v, 0.3, window=5))
+        x = x + model.reshape(attended, ["rows", 16])
+        norm, up = model.parameter(at + ".norm", [16]), model.weight(at + ".up", [24, 16])
+        inner = (model.custom(normal_up, x, norm, up, columns=24) if own else
+                 model.linear("up", model.rms_norm("norm", x, 1e-2, weight=norm), weight=up))
+        weight, bias = model.parameter(at + ".weight", [24]), model.parameter(at + ".bias", [24])
+        down, wide = model.weight(at + ".down", [16, 24]), model.weight(at + ".wide", [16, 16])
+        if own:
+            return x + model.custom(down_and_more, inner, x, weight, bias, down, wide, columns=16)
+        product = model.linear("down", model.layer_norm("both", inner, 1e-3, weight, bias), weight=down)
+        return x + (model.scale(product, 2) + model.linear("wide", model.mul(x, x), weight=wide))
+
+    x = model.stack(x, 2, layer)
+    return model.finish(model.linear("head", model.last_rows(x), 24))
+
+
+def write_weights(folder):
+    """Those of `network`, at random."""
+    draw = random.Random(3)
+    shapes = {"embed.weight": [24, 16], "head.weight": [24, 16]}
+    for layer in range(2):
+        for name, shape in (("q.weight", [16, 16]), ("k.weight", [8, 16]), ("v.weight", [8, 16]), ("norm", [16]),
+                            ("up.weight", [24, 16]), ("weight", [24]), ("bias", [24]), ("down.weight", [16, 24]),
+                            ("wide.weight", [16, 16])):
+            shapes[f"layers.{layer}.{name}"] = shape
+    header, data = {}, b""
+    for name, shape in shapes.items():
+        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        chunk = struct.pack(f"<{count}f", *(draw.gauss(0, 0.4) for _ in range(count)))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(chunk)]}
+        data += chunk
+    text = json.dumps(header).encode()
+    os.mkdir(folder)
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        file.write("{}")
+
+
+def named(function):
+    function.__name__ = "function"
+    return function
+
+
+def check_python(batonc, path):
+    write_weights(path("weights"))
+    logits = {}
+    for name, own, *flags in (("ops", False), ("bodies", True), ("device", True, EMULATED)):
+        with open(path(name + ".mlir"), "w") as file:
+            file.write(str(network(own)))
+        program = Program(batonc, path(name + ".mlir"), path(name), *flags)
+        program.weights = path("weights")
+        for chunk in (1, 7, 64):
+            bits = program.logits(range(1, 23), path("logits.npy"), "--workers", 2, "--prefill-chunk", chunk)
+            expect(bits == logits.setdefault("ops", bits), f"{name}, chunks of {chunk}: other logits than by ops")
+    result = run([batonc, "check-body", path("bodies.mlir"), EMULATED]).stdout
+    expect(result.count(" ok: ") == 6, result)
+    for refused, expected in (
+            (lambda: baton.compile(network(True), mode="train"), "adjoint_inputs"),
+            (lambda: baton.body(named(lambda x: baton.library.softmax(3))), "an element"),
+            (lambda: baton.body(named(lambda x, w: baton.library.linear(x, w))), "matrices")):
+        try:
+            refused()
+        except baton.Error as error:
+            expect(expected in str(error) and "\n" not in str(error), f"{error}, expected {expected}")
+        else:
+            expect(False, f"{expected}: not refused")
+
+
+def check_training(batonc, folder, path):
+    """The norms of bodies_that_train.mlir by the library, beside their adjoints."""
+    own = read("bodies_that_train.mlir")
+    begin = own.index("    %c0", own.index("event.body @rms\n"))
+    end = own.index("  }\n\n  // With s", begin)
+    library = (own[:begin] + '    event.library_call "rms_norm" ins(%x, %w : !matrix, !vector) outs(%y : !matrix) '
+               "{epsilon = 1.0e-2 : f32}\n" + own[end:]).replace("strided<[?, ?]>", "strided<[?, 1]>").replace(
+                   "strided<[?]>", "strided<[1]>")
+    write_tokens(path("tokens.u16"), random.Random(2).choices(range(100), k=66))
+    for kind, bound in (("f32", 2e-5), ("f64", 1e-12)):
+        losses = []
+        for name, text in (("own", own), ("library", library)):
+            with open(path(name + ".mlir"), "w") as file:
+                file.write(text)
+            trainer = Program(batonc, folder, path(name), "--mode=train", f"--dtype={kind}",
+                              f"--schedule={path(name + '.mlir')}").path
+            result = run([trainer, "train", "--weights", folder, "--data", path("tokens.u16"), "--out",
+                          path(f"{name}-{kind}"), "--batch", 2, "--seq", 16, "--validation-fraction", 0, "--steps", 2,
+                          "--quiet"])
+            losses.append([line["loss"] for line in lines_of(result.stdout) if "loss" in line])
+        errors = [abs(one - other) / one for one, other in zip(*losses)]
+        expect(len(errors) == 2 and max(errors) <= bound, f"{kind}: losses {losses}")
 
 
 def test(arguments, scratch):
@@ -182,6 +313,8 @@ def test(arguments, scratch):
     result = run([checked.path, "logits", "--weights", folder, "--tokens", "1,2,3", "--out", path("logits.npy"),
                   "--no-cache", "--quiet"], check=False)
     expect(result.returncode != 0 and "operand 'x' has other rows" in result.stderr, result.stderr)
+    check_python(arguments.batonc, path)
+    check_training(arguments.batonc, folder, path)
     print("task bodies that call the library have the bits of the ops that they replace")
 
 
