@@ -36,6 +36,16 @@ bool plan::isNull(Value memref) {
   return made && made.getInputs().empty();
 }
 
+/// As the checks of other ops say it, which name the op and its place.
+static void insist(OpBuilder &builder, Operation *op, Value holds,
+                   const Twine &what) {
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  stream << "ERROR: Runtime op verification failed\n"
+         << *op << "\n^ " << what << "\nLocation: " << op->getLoc();
+  builder.create<cf::AssertOp>(op->getLoc(), holds, message);
+}
+
 namespace {
 
 /// Writes out one call.
@@ -90,7 +100,9 @@ private:
   /// Rows and columns of one head.
   Value head(Value memref, Value head);
   Value scratchPointer();
-  void insist(Value holds, const Twine &what);
+  void insist(Value holds, const Twine &what) {
+    ::insist(builder, op, holds, what);
+  }
   void call(StringRef name, ValueRange operands);
   void callAttention();
   void emitCalls();
@@ -146,15 +158,6 @@ Value Expansion::scratchPointer() {
           .create<UnrealizedConversionCastOp>(
               location, TypeRange{type}, ValueRange{scratch, end, constant(0)})
           .getResult(0));
-}
-
-/// As the checks of other ops say it, which name the op and its place.
-void Expansion::insist(Value holds, const Twine &what) {
-  std::string message;
-  llvm::raw_string_ostream stream(message);
-  stream << "ERROR: Runtime op verification failed\n"
-         << *op << "\n^ " << what << "\nLocation: " << location;
-  builder.create<cf::AssertOp>(location, holds, message);
 }
 
 void Expansion::assertSizes() {
@@ -326,6 +329,12 @@ LogicalResult plan::expandLibraryCalls(func::FuncOp function,
         memory.getLoc(), TypeRange{memory.getType()}, parts);
     end = builder.create<arith::AddIOp>(memory.getLoc(), end,
                                         bytesOf(builder, memory));
+    if (checked)
+      insist(builder, memory,
+             builder.create<arith::CmpIOp>(
+                 memory.getLoc(), arith::CmpIPredicate::sle, end,
+                 builder.create<memref::DimOp>(memory.getLoc(), scratch, 0)),
+             "the temporary ends behind the scratch");
     memory.replaceAllUsesWith(made.getResult(0));
     memory.erase();
   }
