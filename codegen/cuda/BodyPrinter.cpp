@@ -600,6 +600,16 @@ Error FunctionPrinter::takeError(StringRef body) const {
   std::string location;
   llvm::raw_string_ostream stream(location);
   stream << unknown->getLoc();
+  if (auto call = dyn_cast<func::CallOp>(unknown)) {
+    StringRef callee = call.getCallee();
+    callee.consume_front("baton_task_");
+    return createStringError(
+        "body @" + body + ": the call of the task library's '" + callee +
+        "' at " + location +
+        " is for all threads of a block, and one thread runs the body, which "
+        "has an op that writes and has results; let it have no results, or "
+        "use --target=cpu");
+  }
   return createStringError("body @" + body + ": '" +
                            unknown->getName().getStringRef() + "' at " +
                            location +

@@ -216,9 +216,9 @@ void Expansion::callAttention() {
   auto loop = builder.create<scf::ForOp>(location, zero, heads, group);
   builder.setInsertionPointToStart(loop.getBody());
   Value first = loop.getInductionVar();
-  Value group_of = builder.create<arith::DivSIOp>(location, first, shared);
+  Value headGroup = builder.create<arith::DivSIOp>(location, first, shared);
   Value target = head(out, first), query = head(queries, first),
-        key = head(keys, group_of), value = head(values, group_of);
+        key = head(keys, headGroup), value = head(values, headGroup);
   call("attention", {target,     strideOf(target, 0),
                      query,      strideOf(query, 0),
                      key,        strideOf(key, 0),

@@ -129,7 +129,7 @@ void LibraryCallOp::getEffects(
 //===----------------------------------------------------------------------===//
 
 static std::string
-quoted(llvm::iterator_range<const LibraryFunction *> functions) {
+namesOf(llvm::iterator_range<const LibraryFunction *> functions) {
   return llvm::join(
       llvm::map_range(functions, [](const auto &f) { return f.name.str(); }),
       ", ");
@@ -146,7 +146,7 @@ static LogicalResult failUnknown(LibraryCallOp call) {
          << "names '" << call.getCallee()
          << "', which task bodies cannot call; the nearest name is '"
          << nearest->name << "', and there are "
-         << quoted({std::begin(kFunctions), std::end(kFunctions)});
+         << namesOf({std::begin(kFunctions), std::end(kFunctions)});
 }
 
 /// "x [rows, width], weight [width]"

@@ -284,8 +284,8 @@ def test(arguments, scratch):
     for body in ("qkv", "own_attention", "feed_forward"):
         for check, verdict in (("regions", "ok: "), ("cuda", "ok: ")):
             expect(f"@{body}  {check}  {verdict}" in result, f"@{body}, {check}: {result}")
-    result = run([arguments.batonc, "check-body", write("softmax", read("library_softmax.mlir"))]).stdout
-    expect("@softmax_of_rows  adjoint_inputs  ok: " in result, result)
+    result = run([arguments.batonc, "check-body", write("softmax", read("library_softmax.mlir")), EMULATED]).stdout
+    expect("@softmax_of_rows  adjoint_inputs  ok: " in result and result.count("  cuda  ok: ") == 3, result)
     low = called.replace("read @x, (t)[rows, past, outputs] -> (t * 16, 0)\n                    to (t)[rows, past, "
                          "outputs] -> (t * 16 + 16, 65536)", "read @x, (t)[rows, past, outputs] -> (t * 16, 0)\n"
                          "                    to (t)[rows, past, outputs] -> (t * 16 + 15, 65536)", 1)
@@ -305,6 +305,30 @@ def test(arguments, scratch):
     result = run([arguments.batonc, folder, "-o", path("wrong"), f"--schedule={write('wrong', unbounded)}", "--quiet"],
                  check=False)
     expect(result.returncode == 1 and "has a size without a bound that can be seen" in result.stderr, result.stderr)
+
+    # A loop whose result others need, which one thread would run, and with it the call.
+    summing = NORM.replace("    memref.copy", """    %zero = arith.constant 0.0 : f32
+    %sum = scf.for %i = %c0 to %wide step %c1 iter_args(%before = %zero) -> f32 {
+      %element = memref.load %normal[%c0, %i] : memref<?x?xf32>
+      memref.store %element, %y[%c0, %i] : !rows
+      %next = arith.addf %before, %element : f32
+      scf.yield %next : f32
+    }
+    memref.store %sum, %y[%c0, %c0] : !rows
+    memref.copy""")
+    compiled("summing", summing)
+    result = run([arguments.batonc, folder, "-o", path("wrong"), f"--schedule={write('summing', summing)}", "--quiet",
+                  EMULATED], check=False)
+    expect(result.returncode == 1 and "the task library's 'rms_norm'" in result.stderr
+           and "is for all threads of a block" in result.stderr and result.stderr.count("\n") == 1, result.stderr)
+
+    # For a GPU, without spilling.
+    result = run([arguments.batonc, folder, "-o", path("gpu"), f"--schedule={path('calls.mlir')}",
+                  "--target=cuda:sm_80", "--quiet"], check=False)
+    if not ("NVRTC" in result.stderr and "was not found" in result.stderr):
+        expect(result.returncode == 0, f"for a GPU: {result.stderr}")
+        kernels = json.loads(run([path("gpu"), "info", "--json"]).stdout)["device"]["kernels"]
+        expect(all(kernel["spilled_bytes"] == 0 for kernel in kernels), f"registers are spilled: {kernels}")
 
     # And sizes that the step says, which are asserted.
     short = NORM.replace("memref.alloca(%tall, %wide)", "memref.alloca(%taller, %wide)").replace(
