@@ -193,6 +193,9 @@ def check_python(batonc, path):
     for refused, expected in (
             (lambda: baton.compile(network(True), mode="train"), "adjoint_inputs"),
             (lambda: baton.body(named(lambda x: baton.library.softmax(3))), "an element"),
+            (lambda: baton.body(named(lambda x, w: x + w), matrices=["w"]), "has no elements"),
+            (lambda: baton.body(named(lambda x, w: x + x), matrices=["w"]), "calls none"),
+            (lambda: baton.body(named(lambda x, w: baton.library.rms_norm(x, x + x, 1))), "names in vectors"),
             (lambda: baton.body(named(lambda x, w: baton.library.linear(x, w))), "matrices")):
         try:
             refused()

@@ -68,6 +68,9 @@ class Whole:
     def __init__(self, memory):
         self.memory = memory
 
+    def __repr__(self):
+        return f"{self.memory!r}, of which a body has no elements"
+
 
 class Call:
     """A function of the task library, of what it reads, and the element that it makes."""
@@ -205,6 +208,9 @@ class Body:
             raise Error(f"body {self.name!r}: scores and {'vectors' if vectors else 'matrices or states'} do not go "
                         "together")
         self.output = "result" if "result" not in self.operands else "result_"
+        if self.matrices | self.states and not self.calls():
+            raise Error(f"body {self.name!r}: names matrices or states, which functions of baton.library read, and "
+                        "calls none")
         self._trace()
 
     def _trace(self):

@@ -25,8 +25,6 @@ def _call(callee, operands, numbers=()):
 
 
 def _named(value):
-    if isinstance(value, Whole):
-        return f"{value.memory!r}, of which a body has no elements"
     return "an element" if isinstance(value, Element) else repr(value)
 
 
