@@ -44,9 +44,6 @@
 
 namespace baton::tasks {
 
-/// From the iteration of the earlier task to that of the later.
-enum class Distance { sameIteration, nextIteration, laterSegment };
-
 /// Which elements of two buffers share bytes.
 struct Overlap {
   enum Kind {

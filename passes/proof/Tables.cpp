@@ -1,7 +1,6 @@
 //===- Tables.cpp - what the proof knows of numbers that tables hold -----===//
 
 #include "passes/proof/Tables.h"
-#include "passes/proof/HappensBefore.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -87,14 +86,16 @@ bool Tables::shareInstance(TableOp table, PhaseOp first, PhaseOp second,
     return true;
   // A phase that has entries comes after the writer, so that between two of
   // them only another iteration writes.
-  SegmentOp segment = HappensBefore::segmentOf(writer);
+  auto segmentOf = [](PhaseOp phase) {
+    return cast<SegmentOp>(phase->getParentOp());
+  };
+  SegmentOp segment = segmentOf(writer);
   if (segment.getRepeat() == 1)
     return true;
-  bool isInside = HappensBefore::segmentOf(first) == segment ||
-                  HappensBefore::segmentOf(second) == segment;
+  bool isInside = segmentOf(first) == segment || segmentOf(second) == segment;
   if (distance == Distance::sameIteration)
     return true;
-  return !isInside && !isLayered(buffers.lookup(table.getBufferAttr()));
+  return !isInside && buffers.lookup(table.getBufferAttr()).getLayers() == 1;
 }
 
 bool Tables::mayBeApart(PhaseOp first, PhaseOp second) const {

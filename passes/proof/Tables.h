@@ -30,7 +30,8 @@
 
 namespace baton::tasks {
 
-enum class Distance;
+/// From the iteration of the earlier task to that of the later.
+enum class Distance { sameIteration, nextIteration, laterSegment };
 
 /// The tables of a program, which outlives this object and keeps its phases.
 class Tables {
