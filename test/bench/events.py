@@ -42,7 +42,7 @@ def main():
         runs = {workers: [] for workers in arguments.workers}
         for _ in range(arguments.rounds):
             for workers in arguments.workers:
-                run = subprocess.run([program, "bench", "--prefill=16", "--decode=256", "--json",
+                run = subprocess.run([program, "bench", "--brief", "--prefill=16", "--decode=256", "--json",
                                       "--quiet", f"--workers={workers}"],
                                      check=True, capture_output=True, text=True)
                 runs[workers].append(json.loads(run.stdout))

@@ -73,7 +73,7 @@ def main():
         results = {name: [] for name in programs}
         for _ in range(arguments.rounds):
             for name, program in programs.items():
-                run = subprocess.run([program, "bench", "--prefill", str(arguments.prefill),
+                run = subprocess.run([program, "bench", "--brief", "--prefill", str(arguments.prefill),
                                       "--decode", str(arguments.decode), "--json", "--quiet",
                                       "--workers", str(arguments.workers)],
                                      check=True, capture_output=True, text=True)

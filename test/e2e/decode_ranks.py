@@ -122,7 +122,7 @@ def test(arguments, scratch):
             sampled = ["--temperature", 0.8, "--top-k", 20, "--seed", 3]
             expect(generate(many, *sampled) == generate(many, *sampled, "--workers", 4),
                    f"{what}: samples depend on the workers")
-            bench = json.loads(run([many, "bench", "--prefill", 16, "--decode", 4, "--repeat", 1, "--json",
+            bench = json.loads(run([many, "bench", "--brief", "--prefill", 16, "--decode", 4, "--repeat", 1, "--json",
                                     "--quiet"]).stdout)
             expect(bench["decode_tokens_per_s"] > 0, f"{what}: {bench}")
             check_info(one, many, mesh, what)

@@ -220,7 +220,7 @@ def streams(fixture):
         "info": [fixture.program, "info"],
         "help": [fixture.program, "generate", "--help"],
     }
-    bench = [fixture.program, "bench", "--prefill", "4", "--decode", "4", "--repeat", "1", "--quiet"]
+    bench = [fixture.program, "bench", "--brief", "--prefill", "4", "--decode", "4", "--repeat", "1", "--quiet"]
     ends("bench", bench, 1, lost, ">&-")
     ends("bench", bench, 0, "", "2>&-")
     for cached in (False, True):

@@ -86,7 +86,7 @@ def test(arguments, scratch):
             expect(0 <= event["args"]["wait_us"] <= event["dur"] + 0.002, f"{event}")
             end = event["ts"] + event["dur"]
     for command, flags in [("logits", ["--tokens", "1,2,3", "--out", path("l.npy")]),
-                           ("bench", ["--prefill", "4", "--decode", "2"])]:
+                           ("bench", ["--brief", "--prefill", "4", "--decode", "2"])]:
         programs.run([program.path, command, "--weights", folder, "--no-cache", "--quiet", *flags,
                       "--trace", path(command)])
         with open(path(command)) as file:
