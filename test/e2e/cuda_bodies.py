@@ -1,6 +1,7 @@
 """Task bodies of users on CUDA: the CPU's bits, by all threads of a block.
 
-Each body stands in the place of a feed-forward layer's activation and product. Its
+Each body stands in the place of a feed-forward layer's activation and product, most in a
+model that has little else. Its
 program for the emulation gives the CPU program's logits bit for bit, in prompts and row by
 row, for any number of workers and order of threads, and is clean under the thread sanitizer; where NVRTC is,
 two of them compile for a GPU without spilling. An op for which there is no C++ is refused in one
@@ -152,15 +153,23 @@ def test(arguments, scratch):
     folder, case = arguments.folder, programs.golden(arguments.folder)
     tokens = case["tokens"][:24]
 
+    here = os.path.dirname(os.path.abspath(__file__))
+    # What a model has beside the body takes most of the time to compile.
+    small = os.path.join(here, "inputs", "feed_forward.mlir")
+
     def schedule(name, text, called="mine"):
         with open(path(name + ".mlir"), "w") as file:
-            file.write(schedules.replacing(text, called))
+            file.write(schedules.replacing(text, called, fuses=False))
         return f"--schedule={path(name + '.mlir')}"
+
+    def compiled(name, *flags):
+        program = Program(arguments.batonc, small, path(name), *flags)
+        program.weights = folder
+        return program
 
     for name, code in BODIES.items():
         flag = schedule(name, custom(code)) if code else schedule(name, schedules.body(), "silu_times")
-        host = Program(arguments.batonc, folder, path("host"), flag)
-        device = Program(arguments.batonc, folder, path("device"), flag, "--target=cuda:emulated")
+        host, device = compiled("host", flag), compiled("device", flag, "--target=cuda:emulated")
         # Rows one by one are another program's, which decodes. A body may ask which row of
         # its tile one is, and so see how a prompt is divided.
         for workers, chunk, seed in ((1, 64, 0), (3, 17, 1), (2, 1, 0)):
@@ -169,21 +178,20 @@ def test(arguments, scratch):
                                  environment=dict(os.environ, BATON_EMULATION_SEED=str(seed)))
             expect(bits == expected, f"{name}, {workers} workers: the logits are not the CPU's")
         if name == "dependent":
-            checked = Program(arguments.batonc, folder, path("checked"), flag, "--target=cuda:emulated",
-                              "--sanitize=thread")
+            checked = compiled("checked", flag, "--target=cuda:emulated", "--sanitize=thread")
             bits = checked.logits(tokens[:20], path("checked.npy"), "--workers", 2)
             expect(bits == host.logits(tokens[:20], path("host.npy")), f"{name}: other bits when sanitized")
 
-    # One behind the other, which share what takes most time, the rest of the model.
+    # One behind the other, which share the rest of the model.
     both = schedule("both", custom(BODIES["functions"] + BODIES["dependent"]))
-    result = run([arguments.batonc, folder, "-o", path("gpu"), both, "--target=cuda:sm_80", "--quiet"], check=False)
+    result = run([arguments.batonc, small, "-o", path("gpu"), both, "--target=cuda:sm_80", "--quiet"], check=False)
     if not ("NVRTC" in result.stderr and "was not found" in result.stderr):
         expect(result.returncode == 0, f"for a GPU: {result.stderr}")
         said = json.loads(run([path("gpu"), "info", "--json"]).stdout)["device"]
         for kernel in said["kernels"]:
             expect(kernel["spilled_bytes"] == 0, f"registers are spilled: {said}")
 
-    dealt = run([arguments.batonc, folder, "--emit=cuda", schedule("product", custom(PRODUCT)),
+    dealt = run([arguments.batonc, small, "--emit=cuda", schedule("product", custom(PRODUCT)),
                  "--target=cuda:sm_90a"]).stdout
     function = dealt[dealt.index("baton_body_0"):]
     function = function[:function.index("\n}\n")]
@@ -200,7 +208,6 @@ def test(arguments, scratch):
 
     # Rotation and both states by one body; a norm by parts of rows; a product: the library's
     # numbers but for roundings.
-    here = os.path.dirname(os.path.abspath(__file__))
     for name, file in (("rope-append", os.path.join(arguments.examples, "schedules", "rope-append.mlir")),
                        *((name, os.path.join(here, "inputs", name + ".mlir"))
                          for name in ("norm_of_parts", "projection"))):
@@ -225,7 +232,7 @@ def test(arguments, scratch):
       %real = vector.reduction <add>, %all : vector<16xf32> into f32
 """, "%real")
     for name, text, op in (("count", count, "math.ctpop"), ("vectors", vectors, "vector.reduction")):
-        result = run([arguments.batonc, folder, "-o", path("refused"), schedule(name, custom(text)),
+        result = run([arguments.batonc, small, "-o", path("refused"), schedule(name, custom(text)),
                       "--target=cuda:emulated", "--quiet"], check=False)
         expect(result.returncode == 1 and result.stderr.count("\n") == 1 and "body @mine" in result.stderr
                and f"'{op}'" in result.stderr and re.search(name + r"\.mlir\W+\d+:\d+", result.stderr)

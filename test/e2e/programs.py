@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,8 @@ def main(test, own_cache=False):
 
     What was compiled before, by other tests, is not compiled again, unless the test is
     about compiling."""
+    # Below nohup, programs would ignore what tests send them.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with tempfile.TemporaryDirectory(prefix="baton-e2e-") as scratch:
         # Not the user's. ctest names the tests' common one.
         own = os.path.join(scratch, "cache")

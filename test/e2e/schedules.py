@@ -95,13 +95,13 @@ def body(name="silu_times", columns=100, low="t * 16", row="%i", element="f32"):
 """
 
 
-def replacing(text, name="silu_times", ops='["model.activate", "model.mul"] named "layers.mlp.*"'):
+def replacing(text, name="silu_times", ops='["model.activate", "model.mul"] named "layers.mlp.*"', fuses=True):
     return (HEADER + text + MODEL + f"""
     %mine = transform.baton.match {ops} in %program
     transform.baton.replace %mine with @{name}
-    %softmaxes = transform.baton.match ["model.softmax"] in %program
+""" + ("""    %softmaxes = transform.baton.match ["model.softmax"] in %program
     transform.baton.fuse %softmaxes
-""" + END)
+""" if fuses else "") + END)
 
 
 def test(arguments, scratch):
