@@ -145,10 +145,16 @@ def test(arguments, scratch):
     print("ranks.py, events.py, schedules.py and programs.py run")
 
 
+def main(scratch):
+    # What the scripts say of speed is not looked at.
+    arguments.batonc = programs.quick_batonc(arguments.batonc, os.path.join(scratch, "batonc"))
+    test(arguments, scratch)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("folder")
     arguments = parser.parse_args()
     arguments.batonc = os.path.abspath(arguments.batonc)
-    programs.main(lambda scratch: test(arguments, scratch))
+    programs.main(main)

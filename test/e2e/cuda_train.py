@@ -30,6 +30,9 @@ def test(arguments, scratch):
     run([*compile_flags, "-o", path("host")])
     # In 16 bits, for bodies that sum as the CPU does. In F32 there are no others.
     portable = [] if arguments.dtype == "f32" else ["--batch-invariant"]
+    if arguments.threads:
+        usual = os.path.join(os.path.dirname(arguments.batonc), "../lib/baton/targets/cuda.json")
+        portable.append(programs.changed_target(usual, path("target.json"), threads=arguments.threads))
     run([*compile_flags, "--target=cuda:emulated", *portable, "-o", path("device")])
 
     def start(program, out, *more, seed=0):
@@ -130,6 +133,7 @@ if __name__ == "__main__":
     parser.add_argument("--optimizer", default="adamw")
     parser.add_argument("--recompute", default="none")
     parser.add_argument("--emit-unproved", help="also resumes, failures, traces and sanitizers")
+    parser.add_argument("--threads", type=int, help="of a block, other than usual: fewer take less time")
     parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
     parser.add_argument("folder")
     arguments = parser.parse_args()

@@ -72,6 +72,28 @@ def check(*arguments):
     return run([sys.executable, script, *arguments]).stdout.strip()
 
 
+def quick_batonc(batonc, path):
+    """A command that compiles quickly, for scripts that say nothing of optimization."""
+    with open(path, "w") as file:
+        file.write(f"""#!/bin/sh
+case "$*" in
+  check-body* | explain* | names* | tune* | *--optimize=*) exec {batonc} "$@" ;;
+esac
+exec {batonc} "$@" {QUICK}
+""")
+    os.chmod(path, 0o755)
+    return path
+
+
+def changed_target(usual, path, **fields):
+    """A flag for batonc: a target's description in which some fields differ."""
+    with open(usual) as file:
+        description = json.load(file)
+    with open(path, "w") as file:
+        json.dump(description | fields, file)
+    return f"--target-file={path}"
+
+
 def expect(condition, message):
     if not condition:
         raise Failure(message)
