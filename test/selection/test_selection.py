@@ -251,12 +251,16 @@ PLANTED = [
      ["unit.BatonTrainingTests", "e2e.train", "e2e.train_gradients.llama-gqa", "e2e.train_gradients.llama-bias-f16",
       "e2e.train_gradients.gpt2-bf16", "e2e.demo", "e2e.mesh_parallel."],
      ["e2e.decode.", "unit.BatonWeightsTests", "lit.", "e2e.attention_split.", "e2e.train_gradients.qwen3-norms",
-      "fuzz.proof", "unit.BatonProofTests"]),
+      "fuzz.proof", "unit.BatonProofTests", "e2e.tune", "e2e.cuda_compile."]),
     ("runtime/decode/sampler.h",
      ["unit.BatonDecodeTests", "e2e.generate", "e2e.decode.llama-gqa", "e2e.decode.gpt2-bf16", "e2e.demo"],
      ["unit.BatonTokenizerTests", "lit.", "fuzz.config", "e2e.decode.qwen3-norms", "e2e.train_f64."]),
     ("runtime/execute/host_execution.cpp", ["e2e.decode.llama-gqa", "e2e.train_f64.gpt2-small", "e2e.endings."],
-     ["lit.", "fuzz.proof", "e2e.decode.qwen3-norms", "e2e.gpu_scripts.", "e2e.bench_scripts"]),
+     ["lit.", "fuzz.proof", "e2e.decode.qwen3-norms", "e2e.gpu_scripts.", "e2e.bench_scripts", "e2e.tune",
+      "e2e.object_cache", "e2e.exported.", "fuzz.accepted.", "unit.CudaLibraryTest"]),
+    ("runtime/comm/message_passing.cpp",
+     ["unit.BatonCommunicationTests", "unit.BatonTrainRanksTests", "e2e.train_ranks.", "e2e.decode_ranks.llama-gqa",
+      "e2e.zero.", "e2e.pipeline_parallel.llama-gqa", "e2e.cuda_ranks.faults"], ["e2e.decode.", "e2e.tune", "e2e.cuda.", "lit."]),
     ("runtime/main/bench_command.cpp", ["e2e.bench_scripts", "e2e.gpu_scripts.", "e2e.generate"], ["e2e.train_f64.", "lit."]),
     ("runtime/main/memory_check.cpp", ["e2e.touched_memory", "e2e.debugging"], ["e2e.decode.", "e2e.train_f64."]),
     ("runtime/execute/value_dump.cpp", ["e2e.diff_run", "e2e.debugging", "e2e.generate"], ["e2e.train_gradients."]),
@@ -325,6 +329,11 @@ def test_build(arguments):
     expect(set(rules.DECLARED) <= names, f"there is no test of {set(rules.DECLARED) - names}")
     for pattern in (*rules.SHOWN_IN_PLANS, *(pattern for pattern, _ in rules.ONLY_WITH), rules.BODIES):
         expect(any(rules.matches(name, (pattern,)) for name in sources()), f"nothing is {pattern}")
+    for pattern, judges in rules.JUDGES:
+        expect(any(rules.matches(name, (pattern,)) for name in sources()), f"nothing is {pattern}")
+        for judge in judges:
+            expect(any(rules.matches(name, (judge,)) for name in names), f"{pattern}: there is no test {judge}")
+    expect(set(rules.NOT_ABOUT) <= names, f"there is no test of {set(rules.NOT_ABOUT) - names}")
     asked = probes.all_probes(ROOT, tests)
     expect(len({probe.name for probe in asked}) == len(asked), "each probe has a name of its own")
 

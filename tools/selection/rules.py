@@ -58,6 +58,45 @@ MODELS_ALIKE = ("runtime/comm/*", "runtime/cuda/*", "runtime/decode/*", "runtime
 AGAINST_PYTORCH = ("decode.py", "train_gradients.py")
 ONE_MODEL = "llama-gqa"
 
+# Of the tests of whole programs that a file reaches by the programs alone, those that judge
+# what it does. The others are about something else, for which they run programs; whatever
+# the file does for them it does for these.
+DECODING = ("e2e.decode.*", "e2e.generate", "e2e.diff_run", "e2e.trace", "e2e.soak", "e2e.demo", "e2e.debugging",
+            "e2e.endings.*", "e2e.sanitize.*", "e2e.decode_ranks.llama-gqa", "e2e.cuda.llama-gqa", "e2e.cuda_stop")
+TRAINING = ("e2e.train", "e2e.train_data*", "e2e.train_endings.*", "e2e.train_gradients.*", "e2e.train_progress",
+            "e2e.train_text", "e2e.train_16bit.*", "e2e.train_f64.gpt2-small", "e2e.train_ranks.*",
+            "e2e.train_sanitize*", "e2e.train_transformers", "e2e.mesh_parallel.*", "e2e.pipeline_parallel.llama-gqa",
+            "e2e.zero.gpt2-small", "e2e.demo", "e2e.touched_memory", "e2e.cuda_train.bf16")
+RANKS = ("e2e.train_ranks.*", "e2e.decode_ranks.*", "e2e.data_parallel.*", "e2e.zero.*", "e2e.gathered_layers",
+         "e2e.hybrid_sharding", "e2e.pipeline_parallel.*", "e2e.mesh_parallel.*", "e2e.tensor_parallel.llama-gqa",
+         "e2e.cuda_ranks.*", "e2e.nccl_*")
+DEVICE = ("e2e.cuda.*", "e2e.cuda_graph*", "e2e.cuda_stop", "e2e.cuda_progress", "e2e.cuda_driver_faults",
+          "e2e.cuda_ranks.*", "e2e.cuda_train.*", "e2e.cuda_sanitize*", "e2e.cublaslt*", "e2e.nccl_*", "e2e.attention_split.*")
+SCRIPTS_OF_COMMANDS = ("e2e.bench_scripts", "e2e.gpu_scripts*", "e2e.python_program")
+OF_BODIES = ("e2e.decode.*", "e2e.train_gradients.*", "e2e.train_f64.*", "e2e.train_16bit.*", "e2e.train_optimizers.*",
+             "e2e.attention_split.*", "e2e.bottleneck_parallel*", "e2e.deferred_norms", "e2e.exported.*", "e2e.hyper",
+             "e2e.loss_parts.*", "e2e.recompute.*", "e2e.schedules", "e2e.tensor_parallel.llama-gqa",
+             "e2e.sanitize.*", "e2e.touched_memory", "e2e.planted.*", "e2e.cuda.llama-gqa", "e2e.cuda.gpt2-bf16",
+             "e2e.cuda.llama-hyper-sinkhorn", "e2e.cuda_train.bf16", "e2e.cuda_train.llama-hyper-sinkhorn")
+JUDGES = (
+    ("runtime/comm/*", RANKS),
+    ("runtime/cuda/*", DEVICE),
+    ("runtime/decode/*", DECODING),
+    ("runtime/execute/value_dump.*", DECODING),
+    ("runtime/execute/*", (*DECODING, *TRAINING)),
+    ("runtime/main/*", (*DECODING, *TRAINING, *SCRIPTS_OF_COMMANDS, "e2e.cuda_driver_faults", "e2e.cuda_ranks.faults")),
+    ("runtime/trace/*", ("e2e.trace", "e2e.perfetto", "e2e.demo", "e2e.explain*", "e2e.train_ranks.trace",
+                         "e2e.train_gradients.*", "e2e.train_endings.*", "e2e.endings.*", "e2e.gathered_layers",
+                         "e2e.cuda.llama-gqa", "e2e.cuda_train.*", "e2e.debugging")),
+    ("runtime/train/*", TRAINING),
+    (BODIES, OF_BODIES),
+)
+JUDGED = ("e2e.*", "fuzz.accepted.*")
+# What these link of the runtime beside the emulation and the sampler they do not call.
+NOT_ABOUT = {
+    test: ("runtime/comm/*", "runtime/execute/*", "runtime/main/*", "runtime/trace/*", "runtime/train/*")
+    for test in ("unit.CudaLibraryTest", "unit.CudaLibraryOracleTest", "CudaLibraryOracle.relocated")}
+
 # What a test does, by the words of its command and its scripts (comments aside): rather
 # too much than too little.
 FEATURES = {
@@ -143,6 +182,14 @@ ALL_TESTS = ("CMakeLists.txt", "*/CMakeLists.txt", "*.cmake", "CMakePresets.json
 
 def matches(name, patterns):
     return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+
+
+def judges_of(name):
+    """Which of the tests of whole programs judge a file, as patterns; None if all do."""
+    for pattern, judges in JUDGES:
+        if fnmatch.fnmatch(name, pattern):
+            return judges
+    return None
 
 
 def feature_of(name):

@@ -17,6 +17,7 @@ class Change:
         self.name = name
         self.path = os.path.join(root, name)
         self.feature = rules.feature_of(name)
+        self.judges = rules.judges_of(name)
         self.shown = rules.matches(name, rules.SHOWN_IN_PLANS)
         self.bodies = set()
         if rules.matches(name, (rules.BODIES,)) and os.path.isfile(self.path):
@@ -99,6 +100,8 @@ class Selector:
             return None
         if not nodes:
             return None
+        if rules.matches(change.name, rules.NOT_ABOUT.get(test.name, ())):
+            return None
         by = {node for node in nodes if node not in self.compilers
               and not node.startswith(os.path.join(self.build, INSTALLED))}
         if by and test.name in rules.JUDGE_PLANS and self._shows_only_in_plans(change):
@@ -113,6 +116,9 @@ class Selector:
 
     def _through_compiler(self, change, test):
         """What is left where the only way to a test is batonc and what it links."""
+        if (change.judges is not None and rules.matches(test.name, rules.JUDGED)
+                and not rules.matches(test.name, change.judges)):
+            return None
         if test.features is None:
             return "runs bin/batonc"
         if change.feature:
@@ -153,7 +159,7 @@ class Selector:
                 continue
             if len(test.models) == 1 and rules.sees_of(test) == rules.GIVEN and not self._names(test, change.name):
                 (model,) = test.models
-                words = tuple(word.replace(f"test/golden/{model}", "") for word in test.command)
+                words = tuple(word.replace(f"test/golden/{model}", "") for word in test.command if word != "--quick")
                 alike = test.script, words, rules.type_of(self.root, model)
                 if self.reason(change, test):
                     groups.setdefault(alike, []).append((model != rules.ONE_MODEL, test.name))
