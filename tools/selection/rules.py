@@ -96,6 +96,8 @@ JUDGED = ("e2e.*", "fuzz.accepted.*")
 NOT_ABOUT = {
     test: ("runtime/comm/*", "runtime/execute/*", "runtime/main/*", "runtime/trace/*", "runtime/train/*")
     for test in ("unit.CudaLibraryTest", "unit.CudaLibraryOracleTest", "CudaLibraryOracle.relocated")}
+# These pack the first of them, which judges bodies by itself.
+NOT_ABOUT |= {test: (BODIES,) for test in ("e2e.gpu_scripts", "e2e.gpu_scripts.brief", "gpu.host_side")}
 
 # What a test does, by the words of its command and its scripts (comments aside): rather
 # too much than too little.

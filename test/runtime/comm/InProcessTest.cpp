@@ -47,9 +47,11 @@ std::string exchange(Communicator &rank, uint32_t index, uint64_t bytes,
   return one.check();
 }
 
+/// For ranks that wait in vain. What comes before that is over by then also on
+/// a machine that has much to do.
 CommunicatorOptions impatient(unsigned workers = 1) {
   CommunicatorOptions options;
-  options.timeout = std::chrono::milliseconds(300);
+  options.timeout = std::chrono::milliseconds(1500);
   options.workers = workers;
   return options;
 }
@@ -197,7 +199,7 @@ TEST(InProcess, ARankThatStallsIsNamed) {
   });
   EXPECT_EQ(said[1], "stalls");
   EXPECT_EQ(said[0], said[2]);
-  EXPECT_NE(said[0].find("step 7, gather: rank 1 does not come; after 0.3 s "
+  EXPECT_NE(said[0].find("step 7, gather: rank 1 does not come; after 1.5 s "
                          "(--rank-timeout)"),
             std::string::npos)
       << said[0];
@@ -282,21 +284,21 @@ TEST(InProcess, ARankAtAStepsEndIsNoHang) {
 }
 
 TEST(InProcess, OtherTensorsAreRefused) {
-  InProcessWorld world(line(2), both, impatient());
+  InProcessWorld world(line(2), both, {});
   auto said = run_ranks(world, 2, [&](Communicator &rank) {
     exchange(rank, 0, rank.rank() ? 128 : 256);
   });
   expect_all_say(
       said, {"before the first step, scatter: ", "exchange different tensors"});
 
-  InProcessWorld second(line(2), both, impatient());
+  InProcessWorld second(line(2), both, {});
   said = run_ranks(second, 2, [&](Communicator &rank) {
     rank.set_step(rank.rank() + 4);
     exchange(rank, 0, 128);
   });
   expect_all_say(said, {"are in different steps"});
 
-  InProcessWorld third(line(2), both, impatient());
+  InProcessWorld third(line(2), both, {});
   BatonExchange tensor = {nullptr, nullptr, 1000, 64, 64};
   EXPECT_THROW(third.rank(0).exchange(0, 0, {&tensor, 1}), CommunicationError);
   EXPECT_THROW(third.rank(0).exchange(2, 0, {}), CommunicationError);
@@ -393,7 +395,7 @@ TEST(InProcess, AMessageThatNeverComesNamesWhoIsLate) {
     rank.message(1, {&tensor, 1});
   });
   expect_all_say(said, {"receive.activations", "rank 0 does not come",
-                        "0.3 s (--rank-timeout)"});
+                        "1.5 s (--rank-timeout)"});
 }
 
 TEST(InProcess, AMessageOfAnotherSizeIsAnError) {

@@ -112,7 +112,7 @@ int main(int argc, char **argv) {
     if (scenario == "stall" || scenario == "die" || scenario == "fail")
       options.fault = RankFault::parse("1:2:" + scenario);
     if (scenario == "stall")
-      options.timeout = std::chrono::milliseconds(500);
+      options.timeout = std::chrono::milliseconds(2500);
     rank = MessagePassing::connect(
         line(static_cast<uint32_t>(std::atoi(argv[1]))),
         {collective("scatter", Kind::AllToAll, {"dp"}, iterations),
