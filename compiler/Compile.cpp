@@ -169,10 +169,6 @@ Error compiler::compile(const CompileOptions &given,
     return writeOutput(options.output, printNamed(plan->module()));
   if (options.stage == Stage::phases || options.stage == Stage::event)
     return writeOutput(options.output, print(plan->module()));
-  if (options.stage == Stage::planJson && !plan::hasPlanJson(plan->programs()))
-    return createStringError("--emit=plan-json: the plan has tables, which "
-                             "check-plan does not know; --emit=event shows "
-                             "them");
   if (options.stage == Stage::planJson)
     return writeOutput(options.output,
                        jsonText(plan::planJson(plan->programs())) + "\n");

@@ -73,8 +73,7 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
     llvm::SmallVector<event::ProgramOp> programs;
     for (const plan::ProgramLayout &layout : layouts)
       programs.push_back(layout.program);
-    if (plan::hasPlanJson(programs))
-      json["plan"] = plan::planJson(programs);
+    json["plan"] = plan::planJson(programs);
   }
   json["target"] = {{"triple", target.triple},
                     {"cpu", target.cpu},

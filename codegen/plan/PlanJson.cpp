@@ -167,9 +167,13 @@ static json bodyOf(PhaseOp phase) {
 }
 
 static json phaseOf(PhaseOp phase) {
-  json accesses = json::array(), waits = json::array(), notify;
+  json accesses = json::array(), waits = json::array(), entries = json::array(),
+       notify;
   for (AccessAttr access : phase.getAccessAttrs())
     accesses.push_back(accessOf(access));
+  for (AddressAttr entry : phase.getEntryAttrs())
+    entries.push_back({{"table", entry.getBuffer().getValue().str()},
+                       {"place", textOf(entry.getIndex().getResult(0))}});
   for (WaitAttr wait : phase.getWaitAttrs())
     waits.push_back({{"event", wait.getEvent().getValue().str()},
                      {"distance", wait.getDistance()},
@@ -186,6 +190,7 @@ static json phaseOf(PhaseOp phase) {
       {"distribution", stringifyDistribution(phase.getDistribution()).str()},
       {"row_tiles", {{"rows", textOf(tiles.rows)}, {"size", tiles.size}}},
       {"ahead", phase.getAhead()},
+      {"entries", std::move(entries)},
       {"accesses", std::move(accesses)},
       {"waits", std::move(waits)},
       {"notify", std::move(notify)},
@@ -233,7 +238,13 @@ static json scheduleOf(ScheduleOp schedule) {
 
 static json programOf(ProgramOp program) {
   json buffers = json::array(), segments = json::array(),
-       schedules = json::array();
+       schedules = json::array(), tables = json::array();
+  for (auto table : program.getBody().getOps<TableOp>())
+    tables.push_back(
+        {{"buffer", table.getBuffer().str()},
+         {"low", textOf(table.getLow().getResult(0))},
+         {"high", textOf(table.getHigh().getResult(0))},
+         {"property", stringifyTableProperty(table.getProperty()).str()}});
   for (auto buffer : program.getBody().getOps<BufferOp>())
     buffers.push_back(bufferOf(program, buffer));
   for (auto segment : program.getBody().getOps<SegmentOp>()) {
@@ -258,6 +269,7 @@ static json programOf(ProgramOp program) {
           {"storages", storagesOf(program)},
           {"buffers", std::move(buffers)},
           {"events", eventsOf(program)},
+          {"tables", std::move(tables)},
           {"segments", std::move(segments)},
           {"schedules", std::move(schedules)}};
 }
@@ -355,12 +367,6 @@ static json stepOf(llvm::ArrayRef<ProgramOp> programs) {
   for (auto &[place, calls] : places)
     list.push_back(std::move(calls));
   return {{"axis", textOrNull(axis)}, {"places", std::move(list)}};
-}
-
-bool baton::plan::hasPlanJson(llvm::ArrayRef<ProgramOp> programs) {
-  return llvm::all_of(programs, [](ProgramOp program) {
-    return program.getBody().getOps<TableOp>().empty();
-  });
 }
 
 json baton::plan::planJson(llvm::ArrayRef<ProgramOp> programs) {

@@ -9,9 +9,6 @@
 
 namespace baton::plan {
 
-/// Whether the form has all that the programs have: it has no tables yet.
-bool hasPlanJson(llvm::ArrayRef<event::ProgramOp> programs);
-
 /// All programs of a step, and which of them a rank runs in which order, in the
 /// form that docs/event-dialect.md describes. States what is there, right or
 /// wrong: a plan needs no proof, and an attribute of an op that this file does

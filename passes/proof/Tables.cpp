@@ -80,22 +80,22 @@ bool Tables::requireEntries(Conjunction &conjunction, PhaseOp phase,
 
 bool Tables::shareInstance(TableOp table, PhaseOp first, PhaseOp second,
                            Distance distance) const {
-  PhaseOp writer = writerOf(table.getBufferAttr());
+  // A phase that has entries comes after the one that writes the table, and
+  // works on its iteration's copy, if there are several.
+  if (distance == Distance::sameIteration)
+    return true;
+  if (buffers.lookup(table.getBufferAttr()).getLayers() > 1)
+    return false;
   // The runtime writes at the border of a step, and the proof is of one step.
+  PhaseOp writer = writerOf(table.getBufferAttr());
   if (!writer)
     return true;
-  // A phase that has entries comes after the writer, so that between two of
-  // them only another iteration writes.
   auto segmentOf = [](PhaseOp phase) {
     return cast<SegmentOp>(phase->getParentOp());
   };
   SegmentOp segment = segmentOf(writer);
-  if (segment.getRepeat() == 1)
-    return true;
-  bool isInside = segmentOf(first) == segment || segmentOf(second) == segment;
-  if (distance == Distance::sameIteration)
-    return true;
-  return !isInside && buffers.lookup(table.getBufferAttr()).getLayers() == 1;
+  return segment.getRepeat() == 1 ||
+         (segmentOf(first) != segment && segmentOf(second) != segment);
 }
 
 bool Tables::mayBeApart(PhaseOp first, PhaseOp second) const {

@@ -4,11 +4,12 @@
 What every row finds is what a loop here adds up: for chunks of any size, any workers,
 under the sanitizers. Bodies that write another table than the plan declares, by one value,
 end the run with one line that names the table, its place and the value, and status 1, on
-both targets. explain and the refusals know tables, too.
+both targets. explain and check-plan know tables, too.
 """
 
 import argparse
 import ast
+import json
 import os
 import re
 import struct
@@ -109,14 +110,25 @@ def test(arguments, path):
     expect("the table @bounds holds 0 to rows + 1, partition" in " ".join(info.split()), info)
     explained = run([arguments.batonc, "explain", made]).stdout
     expect("add_up" in explained, explained)
-    refused = run([arguments.batonc, made, "--emit=plan-json"], check=False)
-    expect(refused.returncode == 1 and "the plan has tables" in refused.stderr, f"{refused}")
+    # The second judge agrees, and misses a wait for a table.
+    run([arguments.batonc, made, "--emit=plan-json", "-o", path("plan.json")])
+    run([arguments.judge, path("plan.json")])
+    with open(path("plan.json")) as file:
+        judged = json.load(file)
+    (putting,) = (phase for segment in judged["programs"][0]["segments"] for phase in segment["phases"]
+                  if phase["name"] == "put")
+    putting["waits"] = [wait for wait in putting["waits"] if wait["event"] != "route.done"]
+    with open(path("plan.json"), "w") as file:
+        json.dump(judged, file)
+    verdict = run([arguments.judge, path("plan.json")], check=False)
+    expect(verdict.returncode == 1 and "rejected: race" in verdict.stdout + verdict.stderr, f"{verdict}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--optimizer", required=True, help="baton-opt")
+    parser.add_argument("--judge", required=True, help="check-plan")
     parser.add_argument("--inputs", required=True)
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, lambda name: os.path.join(scratch, name)))

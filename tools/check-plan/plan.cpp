@@ -53,6 +53,8 @@ public:
       read_buffer(buffer);
     for (const json &event : source.at("events"))
       read_event(event);
+    for (const json &table : source.value("tables", json::array()))
+      read_table(table);
     for (const json &segment : source.at("segments"))
       read_segment(segment);
     if (result.phases.empty())
@@ -231,6 +233,20 @@ private:
     result.events.push_back(std::move(event));
   }
 
+  void read_table(const json &from) {
+    Table table;
+    table.buffer = number("buffer ", from.at("buffer"));
+    const Buffer &buffer = result.buffers[table.buffer];
+    begin("table ", buffer.name, result.tables.size());
+    if (buffer.extents.size() != 1)
+      fail(" has not one dimension");
+    table.low = expression(from.at("low"));
+    table.high = expression(from.at("high"));
+    table.property = Table::Property(
+        pick(from.value("property", "any"), {"any", "distinct", "partition"}));
+    result.tables.push_back(std::move(table));
+  }
+
   void read_segment(const json &from) {
     Segment &segment = result.segments.emplace_back();
     segment.name = from.at("name");
@@ -263,8 +279,14 @@ private:
     if (phase.tile_size < 1)
       fail(" has tiles of no row");
     phase.ahead = from.value("ahead", false);
+    for (const json &entry : from.value("entries", json::array()))
+      phase.entries.push_back({number("table ", entry.at("table")),
+                               expression(entry.at("place"), rank)});
+    const size_t dimensions = rank + phase.entries.size();
+    if (dimensions > max_dimensions)
+      fail(" has more than 8 coordinates and entries");
     for (const json &access : from.at("accesses"))
-      phase.accesses.push_back(read_access(access, rank));
+      phase.accesses.push_back(read_access(access, dimensions));
     for (const json &wait : from.value("waits", json::array()))
       phase.waits.push_back(read_wait(wait, rank));
     if (const json *notify = find(from, "notify")) {

@@ -88,6 +88,21 @@ using Expressions = std::vector<Expression>;
 Index evaluate(const Expressions &expressions, const Symbols &symbols,
                const Index &coordinates = {});
 
+/// Integers that tasks index by, of which a step has one instance.
+struct Table {
+  enum class Property { Any, Distinct, Partition };
+  uint32_t buffer = 0;
+  /// Values lie in [low, high).
+  Expression low, high;
+  Property property = Property::Any;
+};
+
+/// An element of a table, by a task's coordinates.
+struct Entry {
+  uint32_t table = 0;
+  Expression place;
+};
+
 struct Access {
   bool write = false;
   /// A write that need not happen: it disturbs, and leaves nothing to read. A
@@ -136,6 +151,8 @@ struct Phase {
   Expression tile_rows;
   int64_t tile_size = 1;
   bool ahead = false;
+  /// Coordinates of accesses behind those of the grid.
+  std::vector<Entry> entries;
   std::vector<Access> accesses;
   std::vector<Wait> waits;
   std::optional<uint32_t> notifies;
@@ -213,6 +230,7 @@ struct Program {
   std::vector<Storage> storages;
   std::vector<Buffer> buffers;
   std::vector<Event> events;
+  std::vector<Table> tables;
   std::vector<Segment> segments;
   /// In order of rank.
   std::vector<Phase> phases;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <random>
 #include <utility>
 
 using namespace baton::check;
@@ -64,6 +67,7 @@ public:
           values("phase '" + phase.name + "'", phase.grid, phase.capacity));
     number_words();
     check_scopes();
+    draw_tables();
     notifications.resize(result.iterations);
     for (const Segment &segment : program.segments)
       for (int64_t i = 0; i < segment.repeat; ++i)
@@ -138,10 +142,10 @@ private:
       task = uint32_t(result.tasks.size());
       result.tasks.push_back({number, iteration, uint32_t(tile),
                               Unrolled::no_word, result.touches.size()});
-      const Index at = result.coordinates(task);
+      Index at = result.coordinates(task);
       if (phase.notifies)
         notify(phase, at);
-      if (result.is_idle(task))
+      if (result.is_idle(task) || !add_entries(phase, at))
         continue;
       for (const Access &access : phase.accesses)
         add_access(access, at);
@@ -154,6 +158,98 @@ private:
       if (phase.advances)
         add_tensor(*phase.advances, false);
     }
+  }
+
+  /// Values that the property allows, others for each step and iteration.
+  std::vector<int64_t> draw(const Table &table, std::mt19937_64 &random) {
+    const int64_t count = result.extents[table.buffer][0],
+                  low = value(table.low), high = value(table.high);
+    const bool partition = table.property == Table::Property::Partition,
+               distinct = table.property == Table::Property::Distinct;
+    std::vector<int64_t> values;
+    // Where there are no such values, no step has the table.
+    if (high - low < (distinct ? count : 1) || high - low > max_tasks)
+      return values;
+    if (distinct) {
+      values.resize(high - low);
+      std::iota(values.begin(), values.end(), low);
+      std::shuffle(values.begin(), values.end(), random);
+      values.resize(count);
+      return values;
+    }
+    for (int64_t place = 0; place < count; ++place)
+      values.push_back(low + int64_t(random() % uint64_t(high - low)));
+    if (partition && count > 0) {
+      values.front() = low;
+      values.back() = high - 1;
+      std::sort(values.begin(), values.end());
+    }
+    return values;
+  }
+
+  /// An instance of each table; where a task writes it, one for each iteration.
+  void draw_tables() {
+    for (uint32_t number = 0; number < program.tables.size(); ++number) {
+      const Table &table = program.tables[number];
+      Instances &of = instances.emplace_back();
+      for (const Phase &phase : program.phases)
+        for (const Access &access : phase.accesses)
+          if (access.write && access.buffer == table.buffer && !phase.advances)
+            of.segment = phase.segment;
+      std::mt19937_64 random(uint64_t(result.symbols.rows * 1000003 +
+                                      result.symbols.past * 101 +
+                                      result.symbols.outputs + number));
+      const int64_t repeat =
+          of.segment ? program.segments[*of.segment].repeat : 1;
+      for (int64_t i = 0; i < repeat; ++i)
+        of.values.push_back(draw(table, random));
+    }
+  }
+
+  /// What an iteration of a segment finds in a table.
+  const std::vector<int64_t> &instance(uint32_t table, uint32_t segment,
+                                       int64_t iteration) const {
+    const Instances &of = instances[table];
+    if (!of.segment)
+      return of.values.front();
+    const Segment &writing = program.segments[*of.segment],
+                  &reading = program.segments[segment];
+    if (*of.segment == segment)
+      return of.values[iteration];
+    // What the last iteration has left, or that of its own copy.
+    if (program.buffers[program.tables[table].buffer].layers == 1 ||
+        writing.repeat != reading.repeat)
+      return of.values.back();
+    const bool turned = writing.reverse != reading.reverse;
+    return of.values[turned ? writing.repeat - 1 - iteration : iteration];
+  }
+
+  /// Coordinates behind the task's own; false where a table has none.
+  bool add_entries(const Phase &phase, Index &at) {
+    const Index own = at;
+    for (const Entry &entry : phase.entries) {
+      const std::vector<int64_t> &values =
+          instance(entry.table, phase.segment, result.tasks[task].iteration);
+      const int64_t place = entry.place.evaluate(result.symbols, own);
+      const Buffer &buffer =
+          program.buffers[program.tables[entry.table].buffer];
+      if (place < 0 || place >= int64_t(values.size())) {
+        if (!values.empty())
+          findings.add("bounds", phase.name + buffer.name, result.name(task),
+                       " has an entry @", buffer.name, "[", place,
+                       "], which is not there");
+        return false;
+      }
+      at[at.rank++] = values[place];
+      // It is a read, whatever the phase states.
+      if (buffer.kind == Buffer::Kind::Input)
+        continue;
+      if (std::optional<Touch> touch =
+              copy_of(program.tables[entry.table].buffer))
+        if (take_box(*touch, {{place}, 1}, {{place + 1}, 1}))
+          result.touches.push_back(*touch);
+    }
+    return true;
   }
 
   void notify(const Phase &phase, const Index &at) {
@@ -345,9 +441,16 @@ private:
     add_copies(result.gained, low, high);
   }
 
+  struct Instances {
+    /// Where a task writes it.
+    std::optional<uint32_t> segment;
+    std::vector<std::vector<int64_t>> values;
+  };
+
   const Program &program;
   Regions &regions;
   Findings &findings;
+  std::vector<Instances> instances;
   std::vector<int64_t> notifications;
   /// The task that is added.
   uint32_t task = 0;

@@ -237,3 +237,35 @@ event.program @kept_other max_rows 8 max_seq 16 max_outputs 1 {
       notifies <@downed, (s)[r, p, o] -> (s)> {}
   }
 }
+
+// -----
+
+// But not of copies, of which each iteration has its own.
+
+event.program @kept_copies max_rows 8 max_seq 16 max_outputs 1 {
+  event.storage @bounds_memory bytes 32
+  event.storage @x_memory bytes 256
+  event.storage @y_memory bytes 256
+  event.buffer @bounds persistent : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1] in @bounds_memory {carry = #event<carry kept>, layers = 2 : i64, layer_stride = 4 : i64}
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @x_memory
+  event.buffer @y transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @y_memory
+  event.table @bounds holds ()[r, p, o] -> (0) to ()[r, p, o] -> (r + 1) partition
+  event.tensor @upped shape affine_map<()[r, p, o] -> (3)> capacity [3] count affine_map<()[r, p, o] -> (1)>
+  event.tensor @downed shape affine_map<()[r, p, o] -> (3)> capacity [3] count affine_map<()[r, p, o] -> (1)>
+  event.segment "all" repeat 2 {
+    // expected-error @below {{phase 'up' does not wait for phase 'up': write after write of @x in the next iteration}}
+    event.phase "up" grid affine_map<()[r, p, o] -> (3)> capacity [3]
+      entries [#event.address<@bounds, (s)[r, p, o] -> (s)>, #event.address<@bounds, (s)[r, p, o] -> (s + 1)>]
+      accesses [#event.access<read @bounds, (s, b, e)[r, p, o] -> (s) to (s, b, e)[r, p, o] -> (s + 2)>,
+                #event.access<write @x, (s, b, e)[r, p, o] -> (b, 0) to (s, b, e)[r, p, o] -> (e, 8)>]
+      waits [#event.wait<@downed distance 1, (s)[r, p, o] -> (s) to (s)[r, p, o] -> (s + 1)>, #event.wait<@upped distance 1, (s)[r, p, o] -> (s) to (s)[r, p, o] -> (s + 1)>]
+      notifies <@upped, (s)[r, p, o] -> (s)> {}
+    event.phase "down" grid affine_map<()[r, p, o] -> (3)> capacity [3]
+      entries [#event.address<@bounds, (s)[r, p, o] -> (s)>, #event.address<@bounds, (s)[r, p, o] -> (s + 1)>]
+      accesses [#event.access<read @bounds, (s, b, e)[r, p, o] -> (s) to (s, b, e)[r, p, o] -> (s + 2)>,
+                #event.access<read @x, (s, b, e)[r, p, o] -> (b, 0) to (s, b, e)[r, p, o] -> (e, 8)>,
+                #event.access<write @y, (s, b, e)[r, p, o] -> (b, 0) to (s, b, e)[r, p, o] -> (e, 8)>]
+      waits [#event.wait<@upped, (s)[r, p, o] -> (s) to (s)[r, p, o] -> (s + 1)>, #event.wait<@downed distance 1, (s)[r, p, o] -> (s) to (s)[r, p, o] -> (s + 1)>]
+      notifies <@downed, (s)[r, p, o] -> (s)> {}
+  }
+}

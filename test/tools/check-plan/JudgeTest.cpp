@@ -390,6 +390,62 @@ TEST(JudgeTest, TakesWritesThatNeedNotHappen) {
   EXPECT_FAULT("race", plan, {18, 0, 1}, {0});
 }
 
+/// One task writes where each of three segments of the rows begins; others
+/// write and read the rows of a segment.
+json segments() {
+  json bounds = transient("bounds");
+  bounds["extents"] = list({4});
+  bounds["capacity"] = list({4});
+  auto by_segment = [](const std::string &name, List accesses, List waits) {
+    json phase = ::phase(name, std::move(accesses), std::move(waits));
+    phase["grid"] = list({3});
+    phase.erase("row_tiles");
+    phase["entries"] = list({{{"table", "bounds"}, {"place", "d0"}},
+                             {{"table", "bounds"}, {"place", "d0 + 1"}}});
+    return phase;
+  };
+  auto of_segment = [](bool write, const std::string &buffer) {
+    return access(write, buffer, {"d1", 0}, {"d2", 8});
+  };
+  json events = list({single_event("route"), event("up"), event("down")});
+  for (size_t i : {1, 2})
+    events[i]["shape"] = list({3});
+  json whole = program(
+      {bounds, transient("x"), transient("y")}, events,
+      {segment(
+          {single("route", {access(true, "bounds", {0}, {4})}),
+           by_segment("up", {of_segment(true, "x")}, {wait("route", {}, {})}),
+           by_segment("down", {of_segment(false, "x"), of_segment(true, "y")},
+                      {wait("up", {"d0"}, {"d0 + 1"})})})});
+  whole["tables"] = list({{{"buffer", "bounds"},
+                           {"low", 0},
+                           {"high", "rows + 1"},
+                           {"property", "partition"}}});
+  return plan(whole);
+}
+
+TEST(JudgeTest, KnowsTables) {
+  EXPECT_ACCEPTED(segments());
+  EXPECT_ACCEPTED(segments(), {1, 0, 0});
+}
+
+TEST(JudgeTest, DrawsTablesAsTheirPropertyAllows) {
+  json overlapping = segments();
+  overlapping["programs"][0]["tables"][0]["property"] = "any";
+  // Each step has tables of its own.
+  size_t faults = 0;
+  for (int64_t rows = 1; rows <= 16; ++rows)
+    faults += judged(overlapping, {rows, 0, 0}) != "";
+  EXPECT_GT(faults, 4u);
+  json unwaited = segments();
+  unwaited["programs"][0]["segments"][0]["phases"][1]["waits"] = json::array();
+  EXPECT_FAULT("reads @bounds[", unwaited);
+  json outside = segments();
+  outside["programs"][0]["segments"][0]["phases"][2]["entries"][1]["place"] =
+      "d0 + 2";
+  EXPECT_FAULT("has an entry @bounds[4], which is not there", outside);
+}
+
 TEST(JudgeTest, CarriesValues) {
   auto with = [](json carry) {
     return plan(
