@@ -434,7 +434,7 @@ TEST(JudgeTest, DrawsTablesAsTheirPropertyAllows) {
   overlapping["programs"][0]["tables"][0]["property"] = "any";
   // Each step has tables of its own.
   size_t faults = 0;
-  for (int64_t rows = 1; rows <= 16; ++rows)
+  for (int64_t rows = 1; rows <= 64; ++rows)
     faults += judged(overlapping, {rows, 0, 0}) != "";
   EXPECT_GT(faults, 4u);
   json unwaited = segments();
