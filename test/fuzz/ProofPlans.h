@@ -14,7 +14,7 @@ namespace baton::fuzz {
 /// A plan of a small model, by what it has of its own.
 struct Subject {
   const char *name;
-  /// A folder of test/fuzz/proof, and a file of it.
+  /// A folder of test/fuzz/proof, or a plan there, and a file of it.
   const char *model, *sizes = "sizes.json";
   int64_t maxSeq = 10;
   std::vector<compiler::MeshAxis> mesh = {};
