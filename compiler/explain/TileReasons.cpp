@@ -48,7 +48,7 @@ static std::optional<int64_t> tileSize(event::PhaseOp phase,
   mlir::AffineExpr size =
       mlir::simplifyAffineExpr(access.getHigh().getResult(meaning.dimension) -
                                    access.getLow().getResult(meaning.dimension),
-                               phase.getRank(), event::kStepSymbols);
+                               phase.getMapRank(), event::kStepSymbols);
   auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(size);
   return constant ? std::optional<int64_t>(constant.getValue()) : std::nullopt;
 }

@@ -127,6 +127,11 @@ void PlanMemory::plan(ProgramOp program) {
     order.push_back({-rowLength(buffer) * elementBytes(buffer), i});
   llvm::sort(order);
 
+  // Numbers of a table lie behind one another, as who reads them expects.
+  llvm::SmallDenseSet<Attribute> tables;
+  for (auto table : program.getBody().getOps<TableOp>())
+    tables.insert(table.getBufferAttr().getAttr());
+
   PlanVerifier verifier(program);
   SmallVector<Storage> storages;
   for (auto [width, i] : order) {
@@ -135,7 +140,8 @@ void PlanMemory::plan(ProgramOp program) {
     int64_t ownStride = buffer.getStrides()[0];
     Storage *chosen = nullptr;
     for (Storage &storage : storages) {
-      if (!haveSameRows(buffer, storage.buffers.front()))
+      if (!haveSameRows(buffer, storage.buffers.front()) ||
+          (storage.rowStride != 1 && tables.contains(buffer.getSymNameAttr())))
         continue;
       setRowStride(buffer, storage.rowStride);
       place(buffer, storage.op);

@@ -35,8 +35,8 @@ static bool isUneven(PhaseOp phase) {
         [&](auto ends) {
           auto [low, high] = ends;
           AffineExpr size =
-              simplifyAffineExpr(high - low, phase.getRank(), kStepSymbols);
-          for (unsigned d = 0, e = phase.getRank(); d < e; ++d)
+              simplifyAffineExpr(high - low, phase.getMapRank(), kStepSymbols);
+          for (unsigned d = 0, e = phase.getMapRank(); d < e; ++d)
             if (size.isFunctionOfDim(d))
               return true;
           return false;
@@ -179,6 +179,8 @@ Expected<std::pair<PhaseOp, PhaseOp>> tasks::splitPhase(RewriterBase &rewriter,
   if (!phase.getBody().getOps<ExchangeOp>().empty() ||
       !phase.getBody().getOps<MessageOp>().empty())
     return fail("it is where ranks exchange tensors");
+  if (phase.hasEntries())
+    return fail("its tiles depend on tables");
   rewriter.setInsertionPoint(phase);
   auto front = cast<PhaseOp>(rewriter.clone(*phase));
   // The one that completes the value keeps its name.
@@ -227,6 +229,8 @@ Expected<PhaseOp> tasks::mergePhases(RewriterBase &rewriter,
     if (!phase.getBody().getOps<ExchangeOp>().empty() ||
         !phase.getBody().getOps<MessageOp>().empty())
       return fail("it is where ranks exchange tensors");
+    if (phase.hasEntries())
+      return fail("its tiles depend on tables");
     if (i == 0)
       continue;
     PhaseOp previous = phases[i - 1];
