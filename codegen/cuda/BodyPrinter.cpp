@@ -73,6 +73,7 @@ private:
   void printIf(scf::IfOp branch);
   void printYield(ValueRange results, Block &block);
   void printMemory(Operation &op);
+  void printView(memref::ViewOp part);
   void printVector(Operation &op);
 
   /// The C++ name of a value.
@@ -403,6 +404,31 @@ void FunctionPrinter::printParallel(scf::ParallelOp loop, bool dealt) {
   line() << "}\n";
 }
 
+/// Bytes as rows of elements, behind one another.
+void FunctionPrinter::printView(memref::ViewOp part) {
+  MemRefType type = part.getType();
+  std::string element = typeName(type.getElementType());
+  if (element.empty())
+    return fail(*part);
+  std::string bytes = (*this)[part.getSource()];
+  unsigned next = 0;
+  SmallVector<std::string> sizes, strides(type.getRank() + 1, "1");
+  for (int64_t size : type.getShape())
+    sizes.push_back(ShapedType::isDynamic(size)
+                        ? (*this)[part.getSizes()[next++]]
+                        : std::to_string(size));
+  sizes.push_back("1");
+  for (int64_t d = type.getRank() - 1; d-- > 0;)
+    strides[d] =
+        sizes[d + 1] + (strides[d + 1] == "1" ? "" : " * " + strides[d + 1]);
+  return define(
+      part, formatv("{0}{{reinterpret_cast<{1} *>({2}.base + {3}), 0, "
+                    "{{{4}}, {{{5}}}",
+                    typeName(type), element, bytes,
+                    (*this)[part.getByteShift()], list(sizes), list(strides))
+                .str());
+}
+
 void FunctionPrinter::printMemory(Operation &op) {
   auto spelled = [&](ArrayRef<OpFoldResult> values) {
     SmallVector<std::string> items;
@@ -447,29 +473,8 @@ void FunctionPrinter::printMemory(Operation &op) {
                 StringRef(spelled(part.getMixedOffsets())).rsplit(", ").first,
                 spelled(part.getMixedSizes()), spelled(part.getMixedStrides()))
             .str());
-  if (auto part = dyn_cast<memref::ViewOp>(op)) {
-    MemRefType type = part.getType();
-    std::string element = typeName(type.getElementType());
-    if (element.empty())
-      return fail(op);
-    std::string bytes = (*this)[part.getSource()];
-    unsigned next = 0;
-    SmallVector<std::string> sizes, strides(type.getRank() + 1, "1");
-    for (int64_t size : type.getShape())
-      sizes.push_back(ShapedType::isDynamic(size)
-                          ? (*this)[part.getSizes()[next++]]
-                          : std::to_string(size));
-    sizes.push_back("1");
-    for (int64_t d = type.getRank() - 1; d-- > 0;)
-      strides[d] =
-          sizes[d + 1] + (strides[d + 1] == "1" ? "" : " * " + strides[d + 1]);
-    return define(
-        part, formatv("{0}{{reinterpret_cast<{1} *>({2}.base + {3}), 0, "
-                      "{{{4}}, {{{5}}}",
-                      typeName(type), element, bytes,
-                      (*this)[part.getByteShift()], list(sizes), list(strides))
-                  .str());
-  }
+  if (auto part = dyn_cast<memref::ViewOp>(op))
+    return printView(part);
   if (auto whole = dyn_cast<memref::ExtractStridedMetadataOp>(op)) {
     std::string view = (*this)[whole.getSource()];
     define(whole.getBaseBuffer(),

@@ -36,7 +36,7 @@ llvm::ArrayRef<Subject> fuzz::subjects() {
        .model = "llama",
        .mesh = {{"pp", 2}},
        .share = 8},
-      {.name = "rows by tables", .model = "routed.mlir", .share = 10},
+      {.name = "rows by tables", .model = "inputs/routed.mlir", .share = 10},
       {.name = "training", .model = "narrow", .training = true, .share = 3},
       {.name = "recomputed layers",
        .model = "narrow",
