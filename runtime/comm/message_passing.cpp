@@ -37,8 +37,10 @@ struct TextBegin {
   char begin[120];
 };
 
-/// Turns of a wait before it sleeps.
+/// Turns of a wait before it sleeps, and how long they may take: each lets
+/// others run, and where many do, a turn lasts as long as all of their slices.
 constexpr int spins = 1000;
+constexpr milliseconds spinning(2);
 /// How long a rank waits for others once the job was told to end: mpirun does
 /// that when a process dies, and kills the rest a second later.
 constexpr milliseconds after_end(250);
@@ -158,10 +160,11 @@ void MessagePassing::Requests::post(void *data, uint64_t bytes, uint32_t peer,
 
 void MessagePassing::Requests::wait(Patience patience) {
   std::vector<OpenMpi::Status> statuses(handles.size());
+  const Clock::time_point begin = Clock::now();
   const auto late = between_ranks * owner.rank();
   const auto allowance =
       late + (patience == Patience::Usual ? after_end : after_end_patiently);
-  Clock::time_point end = Clock::now() + owner.options.timeout + late;
+  const Clock::time_point end = begin + owner.options.timeout + late;
   std::optional<Clock::time_point> told;
   for (int turn = 0; !handles.empty(); ++turn) {
     int done = 0;
@@ -169,11 +172,11 @@ void MessagePassing::Requests::wait(Patience patience) {
                      handles.data(), &done, statuses.data()));
     if (done)
       break;
-    if (turn < spins) {
+    Clock::time_point now = Clock::now();
+    if (turn < spins && now - begin < spinning) {
       sched_yield();
       continue;
     }
-    Clock::time_point now = Clock::now();
     owner.heed_last_word();
     if (!told && owner.options.is_ending && owner.options.is_ending())
       told = now;
@@ -182,7 +185,7 @@ void MessagePassing::Requests::wait(Patience patience) {
     if (patience == Patience::Usual && now > end)
       give_up(/*told_to_end=*/false);
     std::this_thread::sleep_for(
-        std::chrono::microseconds(std::min(1000, 20 + turn - spins)));
+        std::chrono::microseconds(std::clamp(20 + turn - spins, 20, 1000)));
   }
   for (size_t i = 0; i < messages.size(); ++i)
     if (!messages[i].sends && statuses[i].bytes != messages[i].bytes)

@@ -112,13 +112,6 @@ protected:
                  "--oversubscribe", "-n",     std::to_string(ranks)} +
            command;
   }
-  /// A second after it told ranks to end, mpirun kills them: on a machine that
-  /// has much to do that is too soon for what they say and clean up.
-  static Words patient_mpi(const Words &command) {
-    Words words = mpi(command);
-    words.insert(words.begin() + 1, "OMPI_MCA_odls_base_sigkill_timeout=3");
-    return words;
-  }
 
   /// That a command fails with one line of Baton's; returns it.
   static std::string refused(const Words &command) {
@@ -413,7 +406,7 @@ TEST_F(TrainRanksTest, ARankThatFailsEndsAll) {
               {"--rank-fault", "1:5:" + kind, "--rank-timeout",
                kind == "stall" ? "5" : "20", "--trace", path(out + ".json"),
                "--gradients", path(out + ".gradients")});
-    EXPECT_EQ(refused(by_mpi ? patient_mpi(command) : command), text);
+    EXPECT_EQ(refused(by_mpi ? mpi(command) : command), text);
     EXPECT_EQ(temporary_files(out), Words{}) << out;
     // The last checkpoint is as it was.
     EXPECT_EQ(steps_of(out), (std::vector<int>{2, 4}));
@@ -452,8 +445,7 @@ TEST_F(TrainRanksTest, ASignalToOneProcessStopsAllAfterTheSameStep) {
   };
   auto check = [&](int signal) {
     std::string out = std::to_string(signal);
-    Process process(
-        patient_mpi(named(out) + train(2, out, {"--steps", "100000000"})));
+    Process process(mpi(named(out) + train(2, out, {"--steps", "100000000"})));
     process.read_some();
     kill(std::stoi(file(out + ".process.1")), signal);
     Result result = process.wait();
