@@ -55,7 +55,7 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
       if (buffer.getKind() == event::BufferKind::state)
         stateBytes += buffer.getElement().getIntOrFloatBitWidth() / 8 *
                       buffer.getLayers() * buffer.getLayerStride() /
-                      buffer.getCapacity()[0];
+                      buffer.countPlaces();
   nlohmann::json vocabulary = 0;
   if (json.contains("training"))
     vocabulary = json["training"]["vocabulary"];

@@ -76,6 +76,11 @@ struct CompileOptions {
   std::string dtype = "auto";
   /// Longest sequence, prompt and answer together, in tokens.
   std::optional<int64_t> maxSeq;
+  /// Most sequences that a step has rows of; 0 for a program of one sequence,
+  /// which keeps its keys and values behind one another instead of in pages.
+  int64_t batch = 0;
+  /// Most rows of a step of several sequences; 0 for the target's usual ones.
+  int64_t rows = 0;
   /// A name that a target answers to: see findTarget().
   std::string target = "cpu";
   std::string targetCpu = "native";

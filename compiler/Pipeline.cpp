@@ -2,6 +2,7 @@
 
 #include "compiler/Pipeline.h"
 
+#include "passes/batching/Passes.h"
 #include "passes/fusion/Passes.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/plan/Passes.h"
@@ -25,7 +26,8 @@ std::vector<std::string> compiler::allPasses() {
           "localize",         "tile-tasks",
           "schedule-static",  "derive-events",
           "plan-memory",      "event-verify",
-          "defer-norms",      "join-collectives"};
+          "defer-norms",      "join-collectives",
+          "batch-form"};
 }
 
 void compiler::addImportPasses(mlir::PassManager &manager) {
@@ -34,10 +36,14 @@ void compiler::addImportPasses(mlir::PassManager &manager) {
 }
 
 void compiler::addModelPasses(mlir::PassManager &manager,
+                              const CompileOptions &options,
                               const schedule::Schedule &schedule,
                               size_t program) {
   addImportPasses(manager);
   manager.addPass(schedule.createPass("model", program));
+  // What a rank has of a model is of as many sequences as the whole.
+  if (options.batch)
+    manager.addPass(batching::createBatchForm({options.batch}));
   manager.addPass(mlir::createCanonicalizerPass());
 }
 

@@ -22,7 +22,7 @@ void addImportPasses(mlir::PassManager &manager);
 
 /// Model to model: what the schedule says of one of an executable's programs,
 /// and its clean-up.
-void addModelPasses(mlir::PassManager &manager,
+void addModelPasses(mlir::PassManager &manager, const CompileOptions &options,
                     const schedule::Schedule &schedule, size_t program);
 
 /// The same for a program that trains: its loss, the gradients, and what is

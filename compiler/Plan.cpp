@@ -263,7 +263,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     else if (plan.tiled && options.training)
       addTrainingPasses(manager, options, *schedule);
     else if (plan.tiled && options.stage != Stage::dist)
-      addModelPasses(manager, *schedule, i);
+      addModelPasses(manager, options, *schedule, i);
     else if (!plan.tiled)
       addVerification(manager, options);
     if (shards && options.training)

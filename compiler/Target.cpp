@@ -37,8 +37,18 @@ compiler::Target::describe(const CompileOptions &options,
       descriptionFile(options, installation),
       named ? std::optional<llvm::StringRef>(*named) : std::nullopt,
       installation.target(description()), options.training);
-  if (descriptions && !choosesByRows())
+  if (!descriptions)
+    return descriptions;
+  if (!choosesByRows())
     descriptions->resize(1);
+  if (options.batch) {
+    // All sequences may have a row, and logits, in one step.
+    TargetDescription &whole = descriptions->front();
+    whole.maxRows =
+        options.rows ? options.rows : std::max(whole.maxRows, options.batch);
+    for (TargetDescription &description : *descriptions)
+      description.maxOutputs = std::min(description.maxRows, options.batch);
+  }
   return descriptions;
 }
 

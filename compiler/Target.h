@@ -35,6 +35,8 @@ enum class Feature {
   nccl,
   /// --mesh=pp=N: ranks are stages of a pipeline.
   pipeline,
+  /// --max-batch: steps of several sequences.
+  batches,
   /// --gathered-layers=2: a layer's weights are gathered while the layer before
   /// computes.
   gatheringAhead

@@ -23,7 +23,8 @@ ProgramBuilder::ProgramBuilder(MLIRContext &context, StringRef family,
   program = builder.create<ProgramOp>(location, builder.getStringAttr(family),
                                       builder.getI64IntegerAttr(maxSeq),
                                       builder.getStringAttr(family),
-                                      /*training=*/UnitAttr());
+                                      /*training=*/UnitAttr(),
+                                      /*batch=*/IntegerAttr());
   Block *block = builder.createBlock(&program.getBody());
   block->addArgument(
       StepTensorType::get(&context, {kRows}, builder.getI32Type()), location);

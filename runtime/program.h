@@ -130,9 +130,9 @@ extern const uint64_t baton_metadata_size;
 /// A task has written a table of `count` values: they are what the plan says
 /// (find_table_fault), or the process ends with one line that says why. Other
 /// tasks would go astray with them.
-void baton_check_table(BatonContext *context, const char *table,
-                       const char *phase, const int32_t *values, int64_t count,
-                       int64_t low, int64_t high, uint32_t property);
+void baton_check_table(const char *table, const char *phase,
+                       const int32_t *values, int64_t count, int64_t low,
+                       int64_t high, uint32_t property);
 
 // Defined by the runtime for programs of --sanitize=address, which say what
 // each task may touch, and what it does.
@@ -147,6 +147,14 @@ void baton_begin_task(BatonContext *context, const BatonWorker *worker,
 void baton_declare_access(const char *buffer, uint32_t number, uint32_t storage,
                           uint32_t writes, const void *first, int64_t rows,
                           int64_t row_stride, int64_t row_bytes);
+/// The same of a state in pages of 64 positions, in panels of 16: rows [begin,
+/// end) of the step, of `heads` heads, of which `first` is the first one's part
+/// of the first page. Of a row that is read, its sequence's pages up to it are.
+void baton_declare_pages(BatonContext *context, const char *buffer,
+                         uint32_t number, uint32_t storage, uint32_t writes,
+                         const void *first, int64_t begin, int64_t end,
+                         int64_t heads, int64_t width, int64_t columns,
+                         int64_t element_bytes, int64_t page_bytes);
 void baton_end_task(void);
 /// Called before each load and store while baton_touches_wanted, a byte, is not
 /// 0.

@@ -1,9 +1,9 @@
 //===- step_sequence.h - what a training step is made of ------------------===//
 //
-// The part of a training step that the plan's proof and the runtime have to
-// agree on: which buffers the runtime writes before it starts a program, and
-// which programs the rank at a place of a pipeline runs, in order. event-verify
-// proves just this sequence, the runtime runs it.
+// The part of a step that the plan's proof and the runtime have to agree on, of
+// training first of all: which buffers the runtime writes before it starts a
+// program, and which programs the rank at a place of a pipeline runs, in order.
+// event-verify proves just this sequence, the runtime runs it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,12 @@ inline constexpr std::array<std::string_view, 6> step_inputs = {
     "tokens",         "positions",  "targets",
     "target_weights", "accumulate", "numbers"};
 
-/// The one among them that is 0 for a step's first microbatch only.
+/// The same of a program whose steps are of several sequences.
+inline constexpr std::array<std::string_view, 5> batch_step_inputs = {
+    "tokens", "positions", "sequences", "slots", "pages"};
+
+/// The one among those of training that is 0 for a step's first microbatch
+/// only.
 inline constexpr std::string_view accumulate_input = "accumulate";
 
 /// A program that a rank runs in a step.

@@ -69,6 +69,7 @@ private:
   void emitTimeStamp(Value *slot);
   void emitDeclarations(Value *tile);
   void emitDeclaration(AccessAttr access);
+  void emitPagesDeclaration(AccessAttr access);
 
   // Coordinates.
   void emitCoordinates(Value *tile);
@@ -81,13 +82,12 @@ private:
                    Value *position);
   void emitPrefetches(const WordBox &box);
   void emitWait(const WordBox &box);
+  void emitNotification(NotifyAttr notify);
 
   // Tables.
   void emitEntries();
   Value *emitHasWork();
   void emitTableChecks();
-
-  void emitNotification(NotifyAttr notify);
 
   // Calls.
   Value *emitOperand(mlir::Attribute operand, Type *type);
@@ -310,6 +310,8 @@ void PhaseEmitter::emitDeclaration(AccessAttr access) {
   Value *first = builder.getInt64(0), *rows = builder.getInt64(1),
         *width = builder.getInt64(1);
   int64_t rowStride = 0;
+  if (op.isPaged())
+    return emitPagesDeclaration(access);
   if (op.getInterleave() > 1) {
     // Indices of a box are not in order.
     width = builder.getInt64(op.getSpan().value_or(0) + 1);
@@ -352,6 +354,34 @@ void PhaseEmitter::emitDeclaration(AccessAttr access) {
        builder.CreatePtrAdd(bufferBase(op), builder.CreateMul(first, bytes)),
        rows, builder.CreateMul(builder.getInt64(rowStride), bytes),
        builder.CreateMul(width, bytes)});
+}
+
+/// Of a state in pages: rows of the step, and heads, whole.
+void PhaseEmitter::emitPagesDeclaration(AccessAttr access) {
+  BufferOp op = buffer(access.getBuffer());
+  SmallVector<Value *> low = emitAffine(builder, access.getLow(), operands());
+  SmallVector<Value *> high = emitAffine(builder, access.getHigh(), operands());
+  Value *rows = emitAffine(builder, op.getExtents(), {{}, symbols})[0];
+  const int64_t bytes = bytesOf(op.getElement());
+  auto *position = emission.layout.buffers.find(op.getSymNameAttr());
+  const plan::ProgramLayout::Storage &storage =
+      layout.storages.find(op.getStorageAttr().getAttr())->second;
+  auto number = [&](int64_t value) { return builder.getInt64(value); };
+  builder.CreateCall(
+      emission.module.getOrInsertFunction("baton_declare_pages",
+                                          types.declarePages),
+      {function->getArg(kPhaseContext),
+       builder.CreateGlobalString(op.getSymName()),
+       builder.getInt32(position - emission.layout.buffers.begin() + 1),
+       builder.getInt32(storage.index), builder.getInt32(access.getWrite()),
+       builder.CreatePtrAdd(
+           bufferBase(op),
+           builder.CreateMul(low[1], number(op.getStrides()[1] * bytes))),
+       builder.CreateBinaryIntrinsic(Intrinsic::smax, low[0], number(0)),
+       builder.CreateBinaryIntrinsic(Intrinsic::smin, high[0], rows),
+       builder.CreateSub(high[1], low[1]), number(op.getCapacity()[2]),
+       number(op.getInterleaveColumns()), number(bytes),
+       number(int64_t(op.getPageStride()) * bytes)});
 }
 
 /// Row-major: the last coordinate moves fastest. The first one takes what is
@@ -508,27 +538,23 @@ Value *PhaseEmitter::emitHasWork() {
 
 /// Tables that the task has written hold what the plan says of them.
 void PhaseEmitter::emitTableChecks() {
-  ProgramOp program = layout.program;
-  for (TableOp table : program.getBody().getOps<TableOp>()) {
-    if (!phase.writesTable(table))
-      continue;
+  for (TableOp table : phase.getWrittenTables()) {
     BufferOp op = buffer(table.getBufferAttr());
     AffineOperands of{{}, symbols};
     Type *i64 = builder.getInt64Ty(), *pointer = builder.getPtrTy();
-    builder.CreateCall(
-        emission.module.getOrInsertFunction(
-            "baton_check_table",
-            FunctionType::get(builder.getVoidTy(),
-                              {pointer, pointer, pointer, pointer, i64, i64,
-                               i64, builder.getInt32Ty()},
-                              false)),
-        {function->getArg(kPhaseContext),
-         builder.CreateGlobalString(op.getSymName()),
-         builder.CreateGlobalString(phase.getName()), bufferBase(op),
-         emitAffine(builder, op.getExtents(), of)[0],
-         emitAffine(builder, table.getLow(), of)[0],
-         emitAffine(builder, table.getHigh(), of)[0],
-         builder.getInt32(uint32_t(table.getProperty()))});
+    builder.CreateCall(emission.module.getOrInsertFunction(
+                           "baton_check_table",
+                           FunctionType::get(builder.getVoidTy(),
+                                             {pointer, pointer, pointer, i64,
+                                              i64, i64, builder.getInt32Ty()},
+                                             false)),
+                       {builder.CreateGlobalString(op.getSymName()),
+                        builder.CreateGlobalString(phase.getName()),
+                        bufferBase(op),
+                        emitAffine(builder, op.getExtents(), of)[0],
+                        emitAffine(builder, table.getLow(), of)[0],
+                        emitAffine(builder, table.getHigh(), of)[0],
+                        builder.getInt32(uint32_t(table.getProperty()))});
   }
 }
 
@@ -567,10 +593,14 @@ Value *PhaseEmitter::emitOperand(mlir::Attribute operand, Type *type) {
 
 Value *PhaseEmitter::emitAddress(BufferOp op, mlir::AffineMap index) {
   Value *position = builder.getInt64(0);
+  // Bodies find rows of a state in pages.
+  bool skipsRows = op.isPaged();
   for (auto [value, stride] :
-       zip_equal(emitAffine(builder, index, operands()), op.getStrides()))
-    position = builder.CreateAdd(
-        position, builder.CreateMul(value, builder.getInt64(stride)));
+       zip_equal(emitAffine(builder, index, operands()), op.getStrides())) {
+    if (!std::exchange(skipsRows, false))
+      position = builder.CreateAdd(
+          position, builder.CreateMul(value, builder.getInt64(stride)));
+  }
   return builder.CreatePtrAdd(
       bufferBase(op),
       builder.CreateMul(position, builder.getInt64(bytesOf(op.getElement()))),

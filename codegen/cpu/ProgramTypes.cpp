@@ -32,6 +32,10 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
       FunctionType::get(nothing, {pointer, pointer, i32, i32, i64}, false);
   declareAccess = FunctionType::get(
       nothing, {pointer, i32, i32, i32, pointer, i64, i64, i64}, false);
+  declarePages = FunctionType::get(nothing,
+                                   {pointer, pointer, i32, i32, i32, pointer,
+                                    i64, i64, i64, i64, i64, i64, i64},
+                                   false);
   message = FunctionType::get(nothing, {pointer, i32, pointer, i32}, false);
   program = FunctionType::get(nothing, {pointer, i32, i32}, false);
 }

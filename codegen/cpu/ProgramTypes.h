@@ -55,6 +55,9 @@ struct ProgramTypes {
   llvm::FunctionType *beginTask;
   /// void(buffer, number, storage, writes, first, rows, row_stride, row_bytes)
   llvm::FunctionType *declareAccess;
+  /// void(context, buffer, number, storage, writes, first, begin, end, heads,
+  /// width, columns, element_bytes, page_bytes)
+  llvm::FunctionType *declarePages;
   /// void(context, message, tensors, count)
   llvm::FunctionType *message;
   /// void(context, worker, workers)

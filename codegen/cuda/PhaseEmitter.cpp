@@ -44,7 +44,8 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
   // Tuned bodies look at weights before a task's waits, or leave the task and
   // come back; entries are known behind the waits, and tables are checked in
   // the task.
-  const bool hasTables = phase.hasEntries() || !writtenTables().empty();
+  const bool hasTables =
+      phase.hasEntries() || !phase.getWrittenTables().empty();
   for (auto call : phase.getBody().getOps<CallOp>()) {
     if (hasTables)
       break;
@@ -131,7 +132,7 @@ void PhaseEmitter::emitPointers(StringRef indent) {
     buffers.insert(advance.getLogitsAttr().getAttr());
   for (AddressAttr entry : phase.getEntryAttrs())
     buffers.insert(entry.getBuffer().getAttr());
-  for (TableOp table : writtenTables())
+  for (TableOp table : phase.getWrittenTables())
     buffers.insert(table.getBufferAttr().getAttr());
   StringSet<> taken;
   auto fresh = [&](const Twine &name) {
@@ -314,15 +315,6 @@ void PhaseEmitter::emitReady() {
           "    }\n";
 }
 
-SmallVector<TableOp> PhaseEmitter::writtenTables() {
-  SmallVector<TableOp> tables;
-  ProgramOp program = layout.program;
-  for (TableOp table : program.getBody().getOps<TableOp>())
-    if (phase.writesTable(table))
-      tables.push_back(table);
-  return tables;
-}
-
 /// The task's entries, which are dimensions of maps behind its coordinates.
 void PhaseEmitter::emitEntries() {
   for (auto [i, entry] : enumerate(phase.getEntryAttrs()))
@@ -348,7 +340,7 @@ std::string PhaseEmitter::hasWork() {
 /// Tables that the task has written hold what the plan says of them; their
 /// numbers are places in the phase's metadata.
 void PhaseEmitter::emitTableChecks(bool withEvents) {
-  SmallVector<TableOp> tables = writtenTables();
+  SmallVector<TableOp, 2> tables = phase.getWrittenTables();
   if (tables.empty())
     return;
   os << "    worker.between();\n";
@@ -724,9 +716,12 @@ std::string PhaseEmitter::operand(mlir::Attribute operand) {
 std::string PhaseEmitter::address(AddressAttr address) {
   BufferOp op = layout.buffers.find(address.getBuffer().getAttr())->second;
   Sum position;
+  // Bodies find rows of a state in pages.
+  bool skipsRows = op.isPaged();
   for (auto [value, stride] :
        zip_equal(spell(address.getIndex()), op.getStrides()))
-    position.add(value, stride);
+    if (!std::exchange(skipsRows, false))
+      position.add(value, stride);
   std::string pointer = base(op.getSymNameAttr());
   return position.isZero() ? pointer : pointer + " + " + position.text();
 }

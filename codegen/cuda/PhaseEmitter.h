@@ -107,7 +107,6 @@ private:
   void emitPrefetches(llvm::StringRef indent);
   void emitWait(event::WaitAttr wait);
   void emitReady();
-  llvm::SmallVector<event::TableOp> writtenTables();
   void emitEntries();
   std::string hasWork();
   void emitTableChecks(bool withEvents);

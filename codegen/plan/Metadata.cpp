@@ -200,8 +200,12 @@ usesOf(const baton::plan::ProgramLayout &layout) {
 /// One of each name, as large as any of that name.
 static json storagesOf(Layouts layouts) {
   llvm::SmallDenseMap<mlir::Attribute, const char *> kinds;
+  llvm::SmallDenseSet<mlir::Attribute> paged;
   llvm::MapVector<mlir::StringAttr, int64_t> bytes;
   for (const baton::plan::ProgramLayout &layout : layouts) {
+    for (auto [name, buffer] : layout.buffers)
+      if (BufferOp op = buffer; op.isPaged())
+        paged.insert(op.getStorageAttr().getAttr());
     for (auto [name, buffer] : layout.buffers)
       if (buffer.getStorage() && buffer.getKind() != BufferKind::transient)
         kinds[buffer.getStorageAttr().getAttr()] =
@@ -220,6 +224,9 @@ static json storagesOf(Layouts layouts) {
     result.push_back({{"name", name.str()},
                       {"bytes", size},
                       {"kind", kinds.count(name) ? kinds[name] : "transient"}});
+    // The bytes are those of a page.
+    if (paged.contains(name))
+      result.back()["paged"] = true;
     if (auto use = uses.find(name); use != uses.end())
       result.back()["use"] = use->second;
   }
@@ -316,9 +323,11 @@ static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
   for (AccessAttr access : phase.getAccessAttrs())
     if (access.getWrite())
       written.insert(access.getBuffer().getAttr());
+  // Where rows of a state in pages lie, tables say.
   json writes = json::array();
   for (mlir::StringAttr name : written)
-    writes.push_back(bufferOf(layout.buffers.find(name)->second, layout));
+    if (BufferOp buffer = layout.buffers.find(name)->second; !buffer.isPaged())
+      writes.push_back(bufferOf(buffer, layout));
   json result = {{"name", phase.getName().str()},
                  {"segment", segment.getName().str()},
                  {"repeat", segment.getRepeat()},
@@ -326,10 +335,8 @@ static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
   if (segment.getReverse())
     result["reverse"] = true;
   json tables = json::array();
-  ProgramOp program = layout.program;
-  for (TableOp table : program.getBody().getOps<TableOp>())
-    if (phase.writesTable(table))
-      tables.push_back(table.getBuffer().str());
+  for (TableOp table : phase.getWrittenTables())
+    tables.push_back(table.getBuffer().str());
   if (!tables.empty())
     result["tables"] = std::move(tables);
   if (phase.getAhead())
@@ -578,5 +585,9 @@ json baton::plan::planMetadata(Layouts layouts) {
   }
   if (training.is_object())
     result["training"] = std::move(training);
+  if (mlir::Attribute batch = first->getAttr("event.batch")) {
+    result["batch"] = toJson(batch);
+    result["batch"]["tensors"] = persistentOf(layouts.front());
+  }
   return result;
 }

@@ -205,13 +205,14 @@ Error baton::plan::checkProgram(ProgramOp program) {
   return Error::success();
 }
 
-/// Where a state's elements lie.
+/// Where a state's elements lie; of one in pages, whatever rows a step has.
 static auto placesOf(BufferOp state) {
-  return std::make_tuple(state.getElement(), state.getCapacity(),
-                         state.getStrides(), state.getOffset(),
-                         state.getLayers(), state.getLayerStride(),
-                         state.getInterleave(), state.getInterleaveColumns(),
-                         state.getStorageAttr());
+  return std::make_tuple(state.getElement(), state.countPlaces(),
+                         state.getCapacity().drop_front(), state.getStrides(),
+                         state.getOffset(), state.getLayers(),
+                         state.getLayerStride(), state.getInterleave(),
+                         state.getInterleaveColumns(), state.getSlotsAttr(),
+                         state.getPageStride(), state.getStorageAttr());
 }
 
 Error baton::plan::checkTogether(ArrayRef<ProgramLayout> layouts) {
@@ -230,7 +231,10 @@ Error baton::plan::checkTogether(ArrayRef<ProgramLayout> layouts) {
                                other.getSymName() + " differ in " + what +
                                "; they run in the same memory");
     };
-    if (one.getMaxSeq() != other.getMaxSeq())
+    if (one->getAttr("event.batch") != other->getAttr("event.batch"))
+      return differ("the sequences that they take");
+    // Of several sequences a step has no past, and as many positions as rows.
+    if (one.getMaxSeq() != other.getMaxSeq() && !one->hasAttr("event.batch"))
       return differ("max_seq");
     if (one.getMaxRows() <= other.getMaxRows())
       return createStringError("program @" + other.getSymName() +

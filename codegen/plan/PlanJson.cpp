@@ -85,6 +85,8 @@ static json bufferOf(ProgramOp program, BufferOp buffer) {
           {"ring", buffer.getRing()},
           {"interleave", buffer.getInterleave()},
           {"interleave_columns", buffer.getInterleaveColumns()},
+          {"page", buffer.getPage()},
+          {"page_stride", buffer.getPageStride()},
           {"carry", carryOf(program, buffer)}};
 }
 
@@ -101,6 +103,13 @@ static json storagesOf(ProgramOp program) {
                                         : "transient"},
                           {"slot", scope.slot.str()}};
   }
+  // As many pages as a step's rows fill.
+  for (auto buffer : program.getBody().getOps<BufferOp>())
+    if (buffer.isPaged() && buffer.getStorage()) {
+      json &bytes = result[buffer.getStorageAttr().getAttr().str()]["bytes"];
+      bytes = bytes.get<int64_t>() *
+              llvm::divideCeil(buffer.getCapacity().front(), buffer.getPage());
+    }
   // Only stages that train run several programs in a step.
   if (!program->hasAttr("event.part") || program->hasAttr("event.stages"))
     for (auto buffer : program.getBody().getOps<BufferOp>())

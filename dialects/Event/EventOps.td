@@ -456,6 +456,15 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     value that phases update in place, has to go through is the model's to say:
     without one of them the plan is as sound, and that of another model.
 
+    A state with `slots` lies in pages: index i of dimension 0 is row i of the step,
+    and lies where an index `slots[i]` would: in page `floor(slots[i] / page)`, of
+    which the storage has as many as the runtime gives it, `page_stride` elements
+    apart, at index `slots[i] mod page`. An address in it is that of index 0 of
+    dimension 0 in the first page: bodies find the rest by the tables that they are
+    given. What a step reads of a sequence before the step's own rows, bodies find
+    there, too; the runtime sees to it that no row of the step is written where
+    another sequence reads.
+
     Two buffers in one storage share bytes. If in both an index moves by the
     same stride in dimension 0 and all else stays within that stride, then only
     elements of equal first index overlap.
@@ -471,7 +480,9 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     - only a persistent buffer has a description
     - only a persistent buffer that is no ring is carried
     - an input has one dimension of stride 1, no offset and no storage
-    - only a state is interleaved, by a divisor of its first capacity, and lies alone in its storage
+    - only a state is interleaved, by a divisor of its first capacity or of a page, and lies alone in its storage
+    - only a state lies in pages, alone in its storage, which has the bytes of one; its slots are a table of distinct numbers, of which it has as many as rows
+    - pages are of at least one index, and far enough apart for all layers
     - columns are interleaved only with indices, n > 1, and in a last dimension of stride n, not the first
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Event_BufferKindAttr:$kind, TypeAttr:$element,
@@ -484,6 +495,9 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
                        UnitAttr:$ring,
                        DefaultValuedAttr<I64Attr, "1">:$interleave,
                        DefaultValuedAttr<I64Attr, "1">:$interleave_columns,
+                       OptionalAttr<FlatSymbolRefAttr>:$slots,
+                       DefaultValuedAttr<I64Attr, "0">:$page,
+                       DefaultValuedAttr<I64Attr, "0">:$page_stride,
                        OptionalAttr<Event_CarryAttr>:$carry,
                        OptionalAttr<I64Attr>:$writers,
                        OptionalAttr<DictionaryAttr>:$description);
@@ -492,8 +506,13 @@ def Event_BufferOp : Event_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     (`in` $storage^)? attr-dict
   }];
   let extraClassDeclaration = [{
+    /// Whether it is a state in pages.
+    bool isPaged() { return getSlots().has_value(); }
+    /// Indices of dimension 0 that there is room for, of a state in pages in one.
+    int64_t countPlaces() { return isPaged() ? int64_t(getPage()) : getCapacity().front(); }
     /// How far the last element at full capacity lies behind the first one of
-    /// its layer, in elements; nothing if that exceeds 64 bits.
+    /// its layer, in elements, of a state in pages within a page; nothing if that
+    /// exceeds 64 bits.
     std::optional<int64_t> getSpan();
     /// Phases that write it now, beside the one that advances.
     int64_t countWriters();
@@ -638,6 +657,8 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     /// Whether a task writes a table; where the step is handed over, the runtime
     /// does, and states it.
     bool writesTable(TableOp table);
+    /// Those that it writes, in the program's order.
+    ::llvm::SmallVector<TableOp, 2> getWrittenTables();
     /// Dimensions of the maps of accesses and calls: coordinates and entries.
     int64_t getMapRank() { return getRank() + getEntries().size(); }
     /// The first extent as so many rows in tiles of `size`; one of another form

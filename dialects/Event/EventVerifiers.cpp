@@ -122,6 +122,52 @@ LogicalResult StorageOp::verify() {
   return success();
 }
 
+/// The table that a buffer is, or null.
+static TableOp findTable(ProgramOp program, FlatSymbolRefAttr buffer) {
+  for (auto table : program.getBody().getOps<TableOp>())
+    if (table.getBufferAttr() == buffer)
+      return table;
+  return {};
+}
+
+/// What a buffer says of pages; `last` is how far its last element lies behind
+/// its first in one.
+static LogicalResult verifyPages(BufferOp buffer, int64_t last) {
+  const int64_t page = buffer.getPage(), stride = buffer.getPageStride();
+  if (buffer.isPaged() != (page != 0) || buffer.isPaged() != (stride != 0))
+    return buffer.emitOpError()
+           << "states only some of slots, page and page_stride";
+  if (!buffer.isPaged())
+    return success();
+  if (buffer.getKind() != BufferKind::state)
+    return buffer.emitOpError() << "lies in pages but is no state";
+  if (page < 1 || last >= stride)
+    return buffer.emitOpError()
+           << "has pages of " << page << " indices, " << stride
+           << " elements apart, of which its layers take " << last + 1;
+  auto slots = lookUp<BufferOp>(buffer, buffer.getSlotsAttr());
+  TableOp table =
+      findTable(buffer->getParentOfType<ProgramOp>(), buffer.getSlotsAttr());
+  if (!slots || !table || table.getProperty() != TableProperty::distinct ||
+      slots.getExtents().getResult(0) != buffer.getExtents().getResult(0))
+    return buffer.emitOpError()
+           << "lies in pages at the slots " << buffer.getSlotsAttr()
+           << ", expected a table of distinct numbers, one for each index";
+  if (!buffer.getStorage())
+    return success();
+  auto storage = lookUp<StorageOp>(buffer, buffer.getStorageAttr());
+  int64_t bytes;
+  if (storage &&
+      (__builtin_mul_overflow(
+           stride, buffer.getElement().getIntOrFloatBitWidth() / 8, &bytes) ||
+       bytes > int64_t(storage.getBytes())))
+    return buffer.emitOpError()
+           << "has pages " << stride << " elements apart, but "
+           << buffer.getStorageAttr() << " has " << storage.getBytes()
+           << " bytes for one";
+  return success();
+}
+
 LogicalResult BufferOp::verify() {
   unsigned rank = getExtents().getNumResults();
   if (rank == 0)
@@ -159,9 +205,10 @@ LogicalResult BufferOp::verify() {
              << "is an input, expected one dimension of stride 1 and no offset";
   }
   int64_t interleave = getInterleave();
-  if (interleave < 1 || getCapacity().front() % interleave != 0)
+  if (interleave < 1 || countPlaces() % interleave != 0)
     return emitOpError() << "is interleaved by " << interleave
-                         << ", expected a divisor of the first capacity";
+                         << ", expected a divisor of "
+                         << (isPaged() ? "a page" : "the first capacity");
   if (interleave > 1 && getKind() != BufferKind::state)
     return emitOpError() << "is interleaved but is no state";
   int64_t columns = getInterleaveColumns();
@@ -176,21 +223,25 @@ LogicalResult BufferOp::verify() {
   std::optional<int64_t> span = getSpan();
   if (!span)
     return emitOpError() << "has an element that no 64 bits can address";
+  int64_t last = offset, copies;
+  bool overflow = __builtin_mul_overflow(layers - 1, step, &copies) ||
+                  __builtin_add_overflow(last, copies, &last) ||
+                  __builtin_add_overflow(last, *span, &last);
+  if (failed(verifyPages(
+          *this, overflow ? std::numeric_limits<int64_t>::max() - 1 : last)))
+    return failure();
   if (!getStorage())
     return success();
   auto storage = lookUp<StorageOp>(*this, getStorageAttr());
   if (!storage)
     return emitOpError() << "there is no storage " << getStorageAttr();
-  if (interleave > 1)
+  if (interleave > 1 || isPaged())
     for (auto other :
          (*this)->getParentOfType<ProgramOp>().getBody().getOps<BufferOp>())
       if (other != *this && other.getStorageAttr() == getStorageAttr())
-        return emitOpError() << "is interleaved but shares " << getStorageAttr()
-                             << " with @" << other.getSymName();
-  int64_t last = offset, copies;
-  bool overflow = __builtin_mul_overflow(layers - 1, step, &copies) ||
-                  __builtin_add_overflow(last, copies, &last) ||
-                  __builtin_add_overflow(last, *span, &last);
+        return emitOpError() << (isPaged() ? "lies in pages" : "is interleaved")
+                             << " but shares " << getStorageAttr() << " with @"
+                             << other.getSymName();
   int64_t bytes = getElement().getIntOrFloatBitWidth() / 8;
   if (overflow || last >= static_cast<int64_t>(storage.getBytes()) / bytes)
     return emitOpError() << "does not fit into " << getStorageAttr() << " of "
@@ -202,19 +253,12 @@ std::optional<int64_t> BufferOp::getSpan() {
   int64_t interleave = getInterleave(), total = interleave - 1, part;
   for (auto [dimension, capacity, stride] :
        llvm::enumerate(getCapacity(), getStrides()))
-    if (__builtin_mul_overflow(capacity - (dimension ? 1 : interleave), stride,
-                               &part) ||
+    if (__builtin_mul_overflow(dimension ? capacity - 1
+                                         : countPlaces() - interleave,
+                               stride, &part) ||
         __builtin_add_overflow(total, part, &total))
       return std::nullopt;
   return total;
-}
-
-/// The table that a buffer is, or null.
-static TableOp findTable(ProgramOp program, FlatSymbolRefAttr buffer) {
-  for (auto table : program.getBody().getOps<TableOp>())
-    if (table.getBufferAttr() == buffer)
-      return table;
-  return {};
 }
 
 LogicalResult TableOp::verify() {
@@ -368,6 +412,15 @@ bool PhaseOp::writesTable(TableOp table) {
          });
 }
 
+SmallVector<TableOp, 2> PhaseOp::getWrittenTables() {
+  SmallVector<TableOp, 2> tables;
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  for (auto table : program.getBody().getOps<TableOp>())
+    if (writesTable(table))
+      tables.push_back(table);
+  return tables;
+}
+
 PhaseOp::RowTiles PhaseOp::getRowTiles() {
   if (getRank() == 0)
     return {getAffineConstantExpr(1, getContext()), 1};
@@ -497,9 +550,9 @@ LogicalResult CallOp::verify() {
         return failure();
       // isMultipleOf takes a quotient for a multiple where its operand is one.
       ArrayRef<AffineExpr> index = address.getIndex().getResults();
-      if (index.front().getLargestKnownDivisor() %
-                  int64_t(buffer.getInterleave()) !=
-              0 ||
+      if ((!buffer.isPaged() && index.front().getLargestKnownDivisor() %
+                                        int64_t(buffer.getInterleave()) !=
+                                    0) ||
           index.back().getLargestKnownDivisor() %
                   int64_t(buffer.getInterleaveColumns()) !=
               0)

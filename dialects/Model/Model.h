@@ -18,6 +18,10 @@ namespace baton::model {
 /// StepTensorType::getShape().
 enum DimensionSymbol : int64_t { kRows = -1, kKv = -2, kOutputs = -3 };
 
+/// Positions of a page of a batch's states, which attention computes on their
+/// own.
+constexpr int64_t kPagePositions = 64;
+
 inline bool isSymbol(int64_t dimension) { return dimension < 0; }
 
 /// The rows that one of several ranks has where positions are cut: more than

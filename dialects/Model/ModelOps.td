@@ -200,15 +200,38 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
     `positions` says where in its sequence each row stands, `targets` which token
     follows, and `weights` what its loss counts.
 
+    With `batch`, a step decodes: its rows are of that many sequences at most, each
+    none longer than `max_seq`, in any mix.
+    ```mlir
+    model.program @llama max_seq 512 batch 4 {
+    ^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>,
+         %sequences: !model.tensor<rows x i32>, %slots: !model.tensor<rows x i32>,
+         %pages: !model.tensor<32 x i32>):
+      ...
+      model.return %logits : !model.tensor<outputs x 131 x f32>
+    }
+    ```
+    `sequences` says of which sequence a row is, and `positions` where in it;
+    `pages` has a line for each sequence: the pages in which its keys and values lie,
+    64 positions each. `slots` are the places in them to which rows go.
+
     **Constraints:**
     - `max_seq` is at least 1 and at most 2^24
-    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`
-    - a state name is appended to by one `model.kv_append` only, and by none in training
+    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`; of a batch four of them and the pages
+    - a batch is at least 1, at most 65536, and does not train
+    - a state name is appended to by one op only, `model.kv_append` or of a batch `model.paged_append`, and by none in training
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_seq, OptionalAttr<StrAttr>:$family,
-                       UnitAttr:$training);
+                       UnitAttr:$training, OptionalAttr<I64Attr>:$batch);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `max_seq` $max_seq (`family` $family^)? (`training` $training^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `max_seq` $max_seq (`family` $family^)? (`training` $training^)? (`batch` $batch^)? attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// Pages that a longest sequence of a batch has.
+    int64_t countPages() { return (int64_t(getMaxSeq()) + kPagePositions - 1) / kPagePositions; }
+    /// Whether rows have positions of their own, instead of those behind the
+    /// step's past.
+    bool hasPositions() { return getTraining() || getBatch(); }
+  }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
@@ -737,5 +760,6 @@ def Model_BroadcastOp : Model_PlainOp<"broadcast", [Pure, Model_Adjoint]> {
 
 include "HyperOps.td"
 include "TrainingOps.td"
+include "BatchOps.td"
 
 #endif // BATON_DIALECTS_MODEL_OPS

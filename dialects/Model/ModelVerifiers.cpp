@@ -29,6 +29,8 @@ LogicalResult ProgramOp::verify() {
   Block &block = getBody().front();
   auto tokens = StepTensorType::get(getContext(), {kRows},
                                     IntegerType::get(getContext(), 32));
+  if (getTraining() && getBatch())
+    return emitOpError() << "trains, and is a batch that decodes";
   if (getTraining()) {
     auto weights = tokens.withElementType(Float32Type::get(getContext()));
     if (block.getArgumentTypes() !=
@@ -36,6 +38,20 @@ LogicalResult ProgramOp::verify() {
       return emitOpError() << "the body takes tokens, positions and targets of "
                               "type "
                            << tokens << ", and weights of type " << weights;
+    return success();
+  }
+  if (std::optional<uint64_t> sequences = getBatch()) {
+    if (*sequences < 1 || *sequences > (1 << 16))
+      return emitOpError() << "is a batch of " << int64_t(*sequences)
+                           << " sequences, expected 1 to 65536";
+    auto pages =
+        StepTensorType::get(getContext(), {int64_t(*sequences) * countPages()},
+                            tokens.getElementType());
+    if (block.getArgumentTypes() !=
+        TypeRange({tokens, tokens, tokens, tokens, pages}))
+      return emitOpError() << "the body takes tokens, positions, sequences and "
+                              "slots of type "
+                           << tokens << ", and pages of type " << pages;
     return success();
   }
   if (block.getNumArguments() != 1 || block.getArgument(0).getType() != tokens)
@@ -55,8 +71,19 @@ LogicalResult ProgramOp::verifyRegions() {
                              << "', which another op appends to already";
   };
   WalkResult result = walk([&](Operation *op) {
-    if (auto kv = dyn_cast<KvAppendOp>(op))
+    if (auto kv = dyn_cast<KvAppendOp>(op)) {
+      if (getBatch())
+        return WalkResult(op->emitOpError()
+                          << "appends behind a step's past, which a batch has "
+                             "none of");
       return WalkResult(append(op, kv.getState()));
+    }
+    if (auto paged = dyn_cast<PagedAppendOp>(op)) {
+      if (!getBatch())
+        return WalkResult(op->emitOpError()
+                          << "stands outside a batch, which alone has pages");
+      return WalkResult(append(op, paged.getState()));
+    }
     if (auto custom = dyn_cast<CustomOp>(op))
       for (unsigned i = 0; i < custom.getNumResults(); ++i)
         if (StringRef state = custom.getState(i); !state.empty())

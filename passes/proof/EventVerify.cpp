@@ -88,8 +88,12 @@ std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
   if (mayTouch)
     assumptions.push_back("what bodies may read of a buffer is what was "
                           "written of it");
+  if (llvm::any_of(buffers, [](BufferOp buffer) { return buffer.isPaged(); }))
+    assumptions.push_back("what rows see before those of their own step was "
+                          "written, in pages that the step does not write "
+                          "but behind it");
   if (llvm::any_of(buffers, [](BufferOp buffer) {
-        return buffer.getKind() == BufferKind::state;
+        return buffer.getKind() == BufferKind::state && !buffer.isPaged();
       }))
     assumptions.push_back("a step's past is at most the past and rows of "
                           "the step before, taken together");

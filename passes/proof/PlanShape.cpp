@@ -374,7 +374,9 @@ static int64_t mostOf(BufferOp buffer, unsigned d) {
 static int64_t spanOf(BufferOp buffer) {
   ArrayRef<int64_t> strides = buffer.getStrides();
   int64_t run = buffer.getInterleave(), columns = buffer.getInterleaveColumns();
-  int64_t lastRow = mostOf(buffer, 0) - 1, end = 1;
+  int64_t lastRow =
+              (buffer.isPaged() ? buffer.countPlaces() : mostOf(buffer, 0)) - 1,
+          end = 1;
   unsigned rank = strides.size();
   // Where the last element of each dimension lies; of runs, see event.buffer.
   int64_t inRun = 1;
@@ -434,19 +436,21 @@ static bool haveOneIndexEach(ArrayRef<Dimension> dimensions) {
   });
 }
 
-/// True when different indices that steps have are different addresses.
+/// True when different indices that steps have are different addresses. Of a
+/// state in pages these are indices of a page: slots are distinct.
 static bool isInjective(BufferOp buffer) {
   SmallVector<Dimension> dimensions;
-  for (auto [stride, capacity] :
-       llvm::zip(buffer.getStrides(), buffer.getCapacity()))
+  SmallVector<int64_t> places(buffer.getCapacity());
+  places.front() = buffer.countPlaces();
+  for (auto [stride, capacity] : llvm::zip(buffer.getStrides(), places))
     if (capacity > 1)
       dimensions.push_back({stride, capacity});
   if (int64_t interleave = buffer.getInterleave(); interleave > 1) {
     // The first dimension is two: which run of indices, and where in it.
     dimensions.front() = {1, interleave};
-    if (buffer.getCapacity()[0] > interleave)
-      dimensions.push_back({interleave * buffer.getStrides()[0],
-                            buffer.getCapacity()[0] / interleave});
+    if (places.front() > interleave)
+      dimensions.push_back(
+          {interleave * buffer.getStrides()[0], places.front() / interleave});
   }
   if (buffer.getLayers() > 1) {
     // Behind all of a copy, or between its elements.
@@ -476,8 +480,8 @@ LogicalResult PlanVerifier::verifyInput(BufferOp input) {
   return success();
 }
 
-/// A step leaves to later ones whatever they may read: all rows so far, of a
-/// width that no step changes.
+/// A step leaves to later ones whatever they may read: all rows so far, or its
+/// own, in pages, of a width that no step changes.
 LogicalResult PlanVerifier::verifyState(BufferOp state) {
   ArrayRef<AffineExpr> extents = state.getExtents().getResults();
   for (AffineExpr extent : extents.drop_front())
@@ -486,11 +490,11 @@ LogicalResult PlanVerifier::verifyState(BufferOp state) {
              << "an extent of the state @" << state.getSymName() << " is '"
              << textOf(extent) << "', expected the same in every step";
   MLIRContext *context = program.getContext();
+  AffineExpr rows = getAffineSymbolExpr(kRows, context);
   return verifyEqual(
       state, "the first extent of the state @" + state.getSymName(),
       extents.front(),
-      getAffineSymbolExpr(kPast, context) + getAffineSymbolExpr(kRows, context),
-      {});
+      state.isPaged() ? rows : getAffineSymbolExpr(kPast, context) + rows, {});
 }
 
 /// Whether there is an element of each, in some step, that have bytes in

@@ -79,7 +79,8 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
       !requireInside(elements, buffer.getExtents(), element) ||
       !requireBox(elements, read.getLow(), read.getHigh(), task, element))
     return failure();
-  if (buffer.getKind() == BufferKind::state)
+  // What a step has of a state in pages is its own rows.
+  if (buffer.getKind() == BufferKind::state && !buffer.isPaged())
     elements.atLeast(elements.variable(element[0]),
                      elements.variable(elements.symbolColumn() + kPast));
   RelationMemo &memo = plan.relations();
@@ -234,8 +235,9 @@ LogicalResult PlanVerifier::verifyGrowth(BufferOp state) {
     unsigned rank = state.getExtents().getNumResults();
     Conjunction gained(0, rank);
     requireSymbols(gained, program);
-    gained.atLeast(gained.variable(0),
-                   gained.variable(gained.symbolColumn() + kPast));
+    if (!state.isPaged())
+      gained.atLeast(gained.variable(0),
+                     gained.variable(gained.symbolColumn() + kPast));
     if (!requireInside(gained, state.getExtents(), columnsFrom(0, rank)))
       return failure();
     RelationMemo &memo = plan.relations();

@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 
 using namespace mlir;
 using namespace baton;
@@ -749,20 +750,22 @@ static LogicalResult verifyInputs(ModuleOp module) {
     for (PhaseOp phase : phasesOf(program)) {
       if (phase.getBody().getOps<AdvanceOp>().empty())
         continue;
+      std::span<const std::string_view> inputs = step_inputs;
+      if (program->hasAttr("event.batch"))
+        inputs = batch_step_inputs;
       for (AccessAttr access : phase.getAccessAttrs()) {
         StringRef name = access.getBuffer().getValue();
         if (!access.getWrite() ||
-            llvm::is_contained(step_inputs,
+            llvm::is_contained(inputs,
                                std::string_view(name.data(), name.size())))
           continue;
         auto diagnostic = phase.emitError()
                           << "phase '" << phase.getName()
                           << "' states that the runtime writes @" << name
                           << ", but it writes only ";
-        llvm::interleaveComma(
-            step_inputs, diagnostic, [&](std::string_view input) {
-              diagnostic << StringRef(input.data(), input.size());
-            });
+        llvm::interleaveComma(inputs, diagnostic, [&](std::string_view input) {
+          diagnostic << StringRef(input.data(), input.size());
+        });
         return diagnostic;
       }
     }

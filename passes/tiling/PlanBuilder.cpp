@@ -301,7 +301,9 @@ event::BufferOp PlanBuilder::buffer(StringRef name, const Shape &shape,
       builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(shape.layers),
       builder.getI64IntegerAttr(shape.layerStride), /*ring=*/UnitAttr(),
       builder.getI64IntegerAttr(shape.interleave),
-      builder.getI64IntegerAttr(shape.interleaveColumns), event::CarryAttr(),
+      builder.getI64IntegerAttr(shape.interleaveColumns), shape.slots,
+      builder.getI64IntegerAttr(shape.page),
+      builder.getI64IntegerAttr(shape.pageStride), event::CarryAttr(),
       /*writers=*/IntegerAttr(), shape.description);
 }
 
@@ -454,6 +456,36 @@ View PlanBuilder::blocks(StringRef name, int64_t heads, int64_t width,
                   extent(model::kKv).ceilDiv(kAttentionBlock), constant(width)};
   made.capacity = {bound(model::kRows), heads, blocks, width};
   return {buffer(name, made, location), type, identity(4, context())};
+}
+
+View PlanBuilder::pagedState(StringRef name, model::StepTensorType type,
+                             int64_t layers, int64_t interleave,
+                             int64_t columns, const View &slots,
+                             Location location) {
+  int64_t heads = type.getDimension(1), width = type.getDimension(2);
+  Shape made{event::BufferKind::state, type.getElementType()};
+  made.extents = {extent(model::kRows), constant(heads), constant(width)};
+  made.capacity = {bound(model::kRows), heads, width};
+  made.strides = {width, model::kPagePositions * width, interleave};
+  made.layers = layers;
+  made.layerStride = heads * model::kPagePositions * width;
+  made.interleave = interleave;
+  made.interleaveColumns = columns;
+  made.slots = FlatSymbolRefAttr::get(slots.buffer);
+  made.page = model::kPagePositions;
+  made.pageStride = layers * made.layerStride;
+  return {buffer(name, made, location), type, identity(3, context())};
+}
+
+void PlanBuilder::table(const View &view, int64_t low, int64_t high,
+                        event::TableProperty property, Location location) {
+  auto bound = [&](int64_t value) {
+    return AffineMapAttr::get(
+        AffineMap::get(0, event::kStepSymbols, constant(value)));
+  };
+  builder.create<event::TableOp>(
+      location, FlatSymbolRefAttr::get(view.buffer), bound(low), bound(high),
+      event::TablePropertyAttr::get(context(), property));
 }
 
 View PlanBuilder::tokens(Location location) {

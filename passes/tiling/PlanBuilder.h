@@ -186,6 +186,16 @@ public:
   View blocks(llvm::StringRef name, int64_t heads, int64_t width,
               mlir::Location location);
 
+  /// A state in pages of 64 positions, of which this step's rows lie at
+  /// `slots`; interleaved as state() does.
+  View pagedState(llvm::StringRef name, model::StepTensorType type,
+                  int64_t layers, int64_t interleave, int64_t columns,
+                  const View &slots, mlir::Location location);
+
+  /// Says what is known of a buffer's integers.
+  void table(const View &view, int64_t low, int64_t high,
+             event::TableProperty property, mlir::Location location);
+
   /// The runtime's token ids, by absolute position.
   View tokens(mlir::Location location);
 
@@ -215,6 +225,9 @@ private:
     int64_t layers = 1, layerStride = 0, interleave = 1, interleaveColumns = 1;
     mlir::StringAttr storage = {};
     mlir::DictionaryAttr description = {};
+    /// Of a state in pages.
+    mlir::FlatSymbolRefAttr slots = {};
+    int64_t page = 0, pageStride = 0;
   };
   event::BufferOp buffer(llvm::StringRef name, const Shape &shape,
                          mlir::Location location);

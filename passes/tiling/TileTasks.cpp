@@ -5,6 +5,7 @@
 #include "passes/plan/PlanRewrites.h"
 #include "passes/stages/DecodeMessages.h"
 #include "passes/stages/StagePrograms.h"
+#include "passes/tiling/BatchInputs.h"
 #include "passes/tiling/DoublePrecision.h"
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TilingPieces.h"
@@ -49,7 +50,8 @@ static bool mayYieldInto(BlockArgument argument, Value yielded) {
   Operation *producer = yielded.getDefiningOp();
   if (!producer || producer->getBlock() != argument.getOwner() ||
       isViewOp(producer) ||
-      isa<model::KvAppendOp, model::ParameterOp, model::SavedOp>(producer) ||
+      isa<model::KvAppendOp, model::PagedAppendOp, model::ParameterOp,
+          model::SavedOp>(producer) ||
       yielded.getType() != argument.getType())
     return false;
   // Views hand reads of the old value on to their users.
@@ -309,9 +311,9 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
   /// A program without phases.
   FailureOr<event::ProgramOp> create(model::ProgramOp model, StringRef name) {
     OpBuilder builder(model);
-    // A training step has rows of several sequences and no past.
+    // A step of several sequences has no past.
     int64_t positions =
-        model.getTraining() ? int64_t(maxRows) : int64_t(model.getMaxSeq());
+        model.hasPositions() ? int64_t(maxRows) : int64_t(model.getMaxSeq());
     int64_t rows = std::min<int64_t>(maxRows, positions);
     auto program =
         builder.create<event::ProgramOp>(model.getLoc(), name, rows, positions,
@@ -336,6 +338,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     if (model.getFamily())
       program->setAttr("event.family", model.getFamilyAttr());
     describeStage(model, program);
+    if (model.getBatch())
+      BatchInputs::describe(model, program);
     if (!model.getTraining())
       return success();
     stateWriters(program);
@@ -396,8 +400,11 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       tiler.sums = &sums.emplace(tiler, mesh, *places);
     }
     std::optional<Training> training;
+    std::optional<BatchInputs> batch;
     if (model.getTraining())
       tiler.training = &training.emplace(tiler, model);
+    else if (model.getBatch())
+      tiler.batch = &batch.emplace(tiler, model);
     else
       tiler.views[block.getArgument(0)] = plan.tokens(model.getLoc());
     if (failed(tileBlock(block, tiler)) ||

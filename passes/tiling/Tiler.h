@@ -31,6 +31,7 @@ constexpr llvm::StringLiteral kRecomputeAttribute = "event.recompute";
 /// Whether a value is made by such an op.
 bool isRecomputed(mlir::Value value);
 
+class BatchInputs;
 class RankPlaces;
 class StepSums;
 struct RowTiles;
@@ -51,6 +52,8 @@ public:
   model::StackOp stack;
   /// Of a training program.
   Training *training = nullptr;
+  /// Of a program whose steps are of several sequences.
+  const BatchInputs *batch = nullptr;
   /// Of a program of several ranks.
   const RankPlaces *places = nullptr;
   StepSums *sums = nullptr;

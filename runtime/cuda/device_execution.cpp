@@ -41,7 +41,7 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
                                  const Parameters &parameters,
                                  const ExecutionOptions &options,
                                  std::shared_ptr<Device> given)
-    : Execution(metadata, options.communicator), device(std::move(given)),
+    : Execution(metadata, options), device(std::move(given)),
       launches_graph(metadata.device.at("launch") == "graph"),
       worker_count(options.workers ? options.workers : device->usual_workers()),
       event_origin(options.event_origin) {
@@ -51,10 +51,17 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
                 "run at the same time on " +
                 device->name() + ", at most " +
                 std::to_string(device->most_workers()) + " do");
-  for (const StorageDescription &storage : metadata.storages)
-    storage_pointers.push_back(
-        device->allocate(std::max<uint64_t>(1, storage.bytes),
-                         "storage \"" + storage.name + "\""));
+  for (const StorageDescription &storage : metadata.storages) {
+    const uint64_t bytes = std::max<uint64_t>(1, storage.bytes_of(pages()));
+    const std::string what = "storage \"" + storage.name + "\"";
+    // The host writes inputs while the kernel waits for its answer.
+    const bool is_input =
+        metadata.batch && metadata.batch->has_input(storage_pointers.size());
+    storage_pointers.push_back(is_input ? device->share(bytes, what)
+                                        : device->allocate(bytes, what));
+  }
+  if (metadata.batch)
+    step_inputs = batch_inputs(*metadata.batch, storage_pointers.data());
   auto *table = allocate<void *>(std::max<size_t>(1, storage_pointers.size()),
                                  "the table of storages");
   device->write(table, storage_pointers.data(),
@@ -186,7 +193,7 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
     server.join();
   if (observed && workers() != 1)
     throw std::logic_error("only one worker can be observed");
-  driver = &next_driver;
+  drive_by(next_driver);
   if (exchanges)
     exchanges->connect({metadata.max_rows, 0, 1, 0});
   BatonStep step = first_step({tokens, size_t(metadata.max_seq) + 1});

@@ -8,9 +8,24 @@
 
 namespace baton {
 
+Execution::Execution(const Metadata &metadata, const ExecutionOptions &options)
+    : Execution(metadata, options.communicator) {
+  if (metadata.batch)
+    page_count =
+        options.pages ? options.pages : pages_of(metadata.batch->max_positions);
+}
+
+void Execution::drive_by(StepDriver &next_driver) {
+  driver = &next_driver;
+  if (metadata.batch && !next_driver.provides_inputs())
+    driver = &one_sequence.emplace(
+        next_driver, batch_limits(metadata, page_count), step_inputs);
+}
+
 void Execution::check(const BatonStep &step) {
   if (step.rows > metadata.max_rows ||
-      uint64_t(step.past) + step.rows > metadata.max_seq ||
+      (metadata.batch ? step.past != 0
+                      : uint64_t(step.past) + step.rows > metadata.max_seq) ||
       step.outputs > std::min(step.rows, metadata.max_outputs))
     throw std::logic_error("a step exceeds the program's limits");
 #ifdef BATON_JUDGES_STEPS

@@ -5,6 +5,7 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/execute/metadata.h"
+#include "runtime/execute/one_sequence.h"
 #include "runtime/execute/pipeline.h"
 #include "runtime/execute/step_driver.h"
 #include "runtime/execute/step_judge.h"
@@ -31,6 +32,9 @@ struct ExecutionOptions {
   /// Called while weights are copied to a device, with growing `done`, by the
   /// thread that makes the execution.
   std::function<void(uint64_t done, uint64_t total)> progress = {};
+  /// Of a program whose states lie in pages: how many there are; 0 for those of
+  /// one longest sequence.
+  uint64_t pages = 0;
 };
 
 /// What goes to the beginning of a storage.
@@ -48,6 +52,10 @@ public:
   virtual ~Execution() = default;
 
   virtual unsigned workers() const = 0;
+  /// Of a program whose steps are of several sequences: how many pages their
+  /// states have, and where a driver writes what a step reads.
+  uint64_t pages() const { return page_count; }
+  const BatchInputs &inputs() const { return step_inputs; }
   /// The storages' base pointers, on the host; null on a device.
   virtual void *const *storages() const { return nullptr; }
   /// Of a rank that runs several programs in a step: which, in order, and the
@@ -98,6 +106,12 @@ protected:
   explicit Execution(const Metadata &metadata,
                      Communicator *communicator = nullptr)
       : metadata(metadata), communicator(communicator) {}
+  /// A program of many sequences has `options.pages`, or those of one.
+  Execution(const Metadata &metadata, const ExecutionOptions &options);
+
+  /// The driver of the run to come. One of one sequence drives a program of
+  /// many as well.
+  void drive_by(StepDriver &next_driver);
 
   /// The driver's first step, checked; tells the driver when it is the last.
   BatonStep first_step(std::span<int32_t> tokens);
@@ -119,6 +133,8 @@ protected:
   /// The recorder's number of the step that began last; written as `failure`.
   uint32_t recorded = 0;
   TaskTouches *touches = nullptr;
+  /// Of a program of many sequences.
+  BatchInputs step_inputs = {};
   /// Written and read by whoever calls next_step() and show(), one at a time,
   /// and by the main thread once the program has ended.
   std::exception_ptr failure;
@@ -128,6 +144,8 @@ private:
   bool should_stop();
 
   std::unique_ptr<StepJudge> step_judge;
+  std::optional<OneSequence> one_sequence;
+  uint64_t page_count = 0;
   bool stopped = false;
 };
 

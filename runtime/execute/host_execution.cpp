@@ -9,6 +9,14 @@
 
 namespace baton {
 
+/// Storages in pages as large as so many.
+static std::vector<StorageDescription>
+with_pages(std::vector<StorageDescription> storages, uint64_t pages) {
+  for (StorageDescription &storage : storages)
+    storage.bytes = storage.bytes_of(pages);
+  return storages;
+}
+
 /// Of the program that is to run.
 static Metadata with_storages(const Metadata &metadata,
                               const std::vector<StorageDescription> &storages) {
@@ -23,9 +31,9 @@ HostExecution::HostExecution(const Metadata &metadata,
                              const void *const *parameters,
                              const ExecutionOptions &options,
                              const HostProgram &host)
-    : Execution(metadata, options.communicator), program(host.run),
-      own_storages(host.storages),
-      memory(with_storages(metadata, host.storages), options.workers),
+    : Execution(metadata, options), program(host.run),
+      own_storages(with_pages(host.storages, pages())),
+      memory(with_storages(metadata, own_storages), options.workers),
       // The token sampled from the last position is stored, never computed on.
       tokens(size_t(metadata.max_seq) + 1), event_origin(options.event_origin),
       team(options.workers) {
@@ -38,6 +46,8 @@ HostExecution::HostExecution(const Metadata &metadata,
   context.exchange = options.communicator ? &HostExecution::exchange : nullptr;
   context.message = options.communicator ? &HostExecution::message : nullptr;
   context.host = this;
+  if (metadata.batch)
+    step_inputs = batch_inputs(*metadata.batch, memory.storages());
   if (options.communicator)
     write_places(host.places, communicator->mesh(), communicator->rank(),
                  memory.storages());
@@ -52,7 +62,7 @@ void HostExecution::start(StepDriver &next_driver, bool observed) {
   team.wait();
   if (observed && workers() != 1)
     throw std::logic_error("only one worker can be observed");
-  driver = &next_driver;
+  drive_by(next_driver);
   memory.reset_events(event_origin);
   context.border = 0;
   context.observe = observed ? &HostExecution::observe : nullptr;
@@ -149,4 +159,58 @@ void HostExecution::message(BatonContext *context, uint32_t message,
   }
 }
 
+void HostExecution::declare_pages(const PagedBox &box) const {
+  constexpr int64_t panel = 16;
+  const int64_t head_bytes = page_positions * box.width * box.element_bytes;
+  const auto *const first = static_cast<const std::byte *>(box.first);
+  auto declare = [&](const std::byte *at, int64_t rows, int64_t row_stride,
+                     int64_t row_bytes) {
+    TaskTouches::declare(box.buffer, box.number, box.storage, box.writes, at,
+                         rows, row_stride, row_bytes);
+  };
+  for (int64_t row = box.begin; row < box.end; ++row)
+    for (int64_t head = 0; head < box.heads; ++head) {
+      if (!box.writes) {
+        const int32_t *line =
+            step_inputs.pages +
+            step_inputs.sequences[row] * pages_of(metadata.max_seq);
+        // Of rows behind one another in a sequence the last one's are enough.
+        if (row + 1 < box.end &&
+            step_inputs.sequences[row + 1] == step_inputs.sequences[row])
+          continue;
+        for (int64_t page = 0;
+             page * page_positions <= step_inputs.positions[row]; ++page)
+          declare(first + line[page] * box.page_bytes + head * head_bytes, 1,
+                  head_bytes, head_bytes);
+        continue;
+      }
+      const int32_t slot = step_inputs.slots[row];
+      const int64_t place = slot % page_positions;
+      const std::byte *at =
+          first + slot / page_positions * box.page_bytes + head * head_bytes +
+          place / panel * panel * box.width * box.element_bytes;
+      if (box.columns == 1) {
+        declare(at + place % panel * box.element_bytes, box.width,
+                panel * box.element_bytes, box.element_bytes);
+        continue;
+      }
+      for (int64_t column = 0; column < box.width; column += box.columns) {
+        const int64_t width = std::min(box.columns, box.width - column);
+        declare(at + (column * panel + place % panel * width) *
+                         box.element_bytes,
+                1, width * box.element_bytes, width * box.element_bytes);
+      }
+    }
+}
+
 } // namespace baton
+
+void baton_declare_pages(BatonContext *context, const char *buffer,
+                         uint32_t number, uint32_t storage, uint32_t writes,
+                         const void *first, int64_t begin, int64_t end,
+                         int64_t heads, int64_t width, int64_t columns,
+                         int64_t element_bytes, int64_t page_bytes) {
+  static_cast<baton::HostExecution *>(context->host)
+      ->declare_pages({buffer, number, storage, writes != 0, first, begin, end,
+                       heads, width, columns, element_bytes, page_bytes});
+}

@@ -37,6 +37,17 @@ public:
   void start(StepDriver &driver, bool observed = false) override;
   void wait() override;
 
+  /// What a task says that it touches of a state in pages; see
+  /// baton_declare_pages.
+  struct PagedBox {
+    const char *buffer;
+    uint32_t number, storage;
+    bool writes;
+    const void *first;
+    int64_t begin, end, heads, width, columns, element_bytes, page_bytes;
+  };
+  void declare_pages(const PagedBox &box) const;
+
 private:
   static void advance(BatonContext *context, const BatonStep *current,
                       BatonStep *next, const float *logits, int64_t stride,

@@ -93,6 +93,30 @@ void parse_programs(const nlohmann::json &json, Metadata &metadata) {
                 std::to_string(metadata.max_rows) + " rows");
 }
 
+BatchDescription parse_batch(const nlohmann::json &json,
+                             const std::vector<StorageDescription> &storages) {
+  auto input = [&](std::string_view name) {
+    for (const nlohmann::json &tensor : json.at("tensors"))
+      if (tensor.at("name") == name && !tensor.contains("offset"))
+        if (size_t storage = tensor.at("storage"); storage < storages.size())
+          return storage;
+    throw Error("a batch has no input \"" + std::string(name) + "\"");
+  };
+  BatchDescription batch = {json.at("sequences").get<uint32_t>(),
+                            json.at("longest_sequence").get<uint32_t>(),
+                            input("tokens"),
+                            input("positions"),
+                            input("sequences"),
+                            input("slots"),
+                            input("pages"),
+                            0};
+  for (const StorageDescription &storage : storages)
+    batch.page_bytes += storage.paged ? storage.bytes : 0;
+  if (batch.max_sequences == 0 || batch.max_positions == 0)
+    throw Error("a batch has no sequences or positions");
+  return batch;
+}
+
 Metadata parse_checked(const nlohmann::json &json) {
   if (json.at("format").get<int>() != supported_format)
     throw Error("format " + json.at("format").dump() + " is not supported");
@@ -116,6 +140,7 @@ Metadata parse_checked(const nlohmann::json &json) {
     std::string kind = entry.at("kind");
     storage.state = kind == "state";
     storage.persistent = kind == "persistent";
+    storage.paged = entry.value("paged", false);
     metadata.storages.push_back(std::move(storage));
   }
   for (const nlohmann::json &entry : json.at("phases")) {
@@ -146,6 +171,11 @@ Metadata parse_checked(const nlohmann::json &json) {
            entry.at("flops_per_position").get<double>()});
   }
   parse_programs(json, metadata);
+  if (auto batch = json.find("batch"); batch != json.end())
+    metadata.batch = parse_batch(*batch, metadata.storages);
+  // A step has no past then, and rows of longer sequences, or shorter ones.
+  if (metadata.batch)
+    metadata.max_seq = metadata.batch->max_positions;
   metadata.device = json.value("device", nlohmann::json());
   return metadata;
 }
@@ -163,6 +193,13 @@ double Costs::prompt_flops(uint64_t tokens) const {
     flops += pairs * flops_per_position;
   }
   return flops;
+}
+
+uint64_t StorageDescription::bytes_of(uint64_t pages) const {
+  uint64_t all = bytes;
+  if (paged && __builtin_mul_overflow(bytes, pages, &all))
+    return std::numeric_limits<uint64_t>::max();
+  return all;
 }
 
 int64_t Extent::evaluate(const BatonStep &step) const {

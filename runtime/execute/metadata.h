@@ -28,6 +28,11 @@ struct StorageDescription {
   /// The same, of a program that trains (weights, gradients, an optimizer's
   /// states, and what each step is provided with).
   bool persistent = false;
+  /// Has as many times its bytes as there are pages.
+  bool paged = false;
+
+  /// With so many; the most that there can be, if they are more.
+  uint64_t bytes_of(uint64_t pages) const;
 };
 
 /// How far one dimension of a buffer reaches in a given step.
@@ -120,6 +125,23 @@ struct LogitsPlace {
   int64_t vocabulary;
 };
 
+/// Of a program whose steps have rows of several sequences, and whose states
+/// lie in pages of 64 positions.
+struct BatchDescription {
+  /// Most sequences of a step, and most positions of one.
+  uint32_t max_sequences;
+  uint32_t max_positions;
+  /// Which storage begins with each of a step's inputs (batch/batch_inputs.h).
+  size_t tokens, positions, sequences, slots, pages;
+  /// Of a page of all states.
+  uint64_t page_bytes;
+
+  bool has_input(size_t storage) const {
+    return storage == tokens || storage == positions || storage == sequences ||
+           storage == slots || storage == pages;
+  }
+};
+
 /// One of an executable's programs: phases `first_phase` to `first_phase` +
 /// `phases`. A step is of the one with the fewest `max_rows` that suffice.
 struct ProgramDescription {
@@ -139,6 +161,7 @@ struct Metadata {
 
   uint64_t vocabulary;
   uint32_t max_rows;
+  /// The longest sequence.
   uint32_t max_seq;
   uint32_t max_outputs;
   uint64_t scratch_bytes;
@@ -148,6 +171,7 @@ struct Metadata {
   /// At least one; the first takes steps of max_rows rows.
   std::vector<ProgramDescription> programs;
   std::optional<Costs> costs;
+  std::optional<BatchDescription> batch;
   /// What a kernel for a device needs to be started; null on the CPU.
   nlohmann::json device;
   /// The whole description, for the loader of weights and for `info`.

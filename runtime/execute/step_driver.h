@@ -43,6 +43,9 @@ public:
   /// base pointers of the storages. May throw as advance().
   virtual void observe(const BatonStep &step, uint32_t phase,
                        uint32_t iteration, void *const *storages) {}
+  /// Whether it fills in which sequences and pages a step's rows are of, where
+  /// a program has many; else it has one sequence.
+  virtual bool provides_inputs() const { return false; }
   /// What a device needs to take the driver's decisions itself, or null if only
   /// the driver can. It is then told what came of it, by one thread, in the
   /// place of advance().

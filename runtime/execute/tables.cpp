@@ -75,7 +75,7 @@ std::optional<std::string> find_table_fault(std::span<const int32_t> values,
 
 } // namespace baton
 
-void baton_check_table(BatonContext *, const char *table, const char *phase,
+void baton_check_table(const char *table, const char *phase,
                        const int32_t *values, int64_t count, int64_t low,
                        int64_t high, uint32_t property) {
   auto fault = baton::find_table_fault(

@@ -58,6 +58,9 @@ void TaskTouches::enter(void *const *storages, std::span<const Used> uses) {
   ++entered;
   bases = storages;
   used.assign(uses.begin(), uses.end());
+  used_bytes.assign(metadata.storages.size(), 0);
+  for (const Used &use : used)
+    used_bytes[use.storage] = use.bytes;
   for (const Used &use : used) {
     if (use.holds_activations)
       planned[use.storage] = std::max(planned[use.storage], use.bytes);
@@ -77,7 +80,7 @@ size_t TaskTouches::storage_of(const Worker &worker, uintptr_t address) const {
   if (after == worker.by_address.begin())
     return metadata.storages.size();
   size_t storage = std::prev(after)->second;
-  return address - worker.base(storage) < metadata.storages[storage].bytes
+  return address - worker.base(storage) < used_bytes[storage]
              ? storage
              : metadata.storages.size();
 }

@@ -148,6 +148,8 @@ private:
   uint64_t entered = 0;
   void *const *bases = nullptr;
   std::vector<Used> used;
+  /// Of each storage, what that program uses.
+  std::vector<uint64_t> used_bytes;
   /// Of storages that hold activations: the most bytes that a program uses.
   std::map<uint32_t, uint64_t> planned;
   /// Of each transient storage: the number of the buffer that each grain was

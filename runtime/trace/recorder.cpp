@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 
 #include <x86intrin.h>
 
@@ -52,10 +51,10 @@ void TraceRecorder::add(unsigned worker, const TaskRecord &times) {
     return first_stamp + static_cast<int64_t>(double(past) * rate);
   };
   uint64_t begin = stamp(times.begin);
-  auto isBehind = [&](const StepRecord &step) { return step.begin > begin; };
-  auto step =
-      std::find_if(all_steps.rbegin(), all_steps.rend(), std::not_fn(isBehind));
-  auto number = std::max<ptrdiff_t>(1, all_steps.rend() - step) - 1;
+  auto next = std::upper_bound(
+      all_steps.begin(), all_steps.end(), begin,
+      [](uint64_t at, const StepRecord &step) { return at < step.begin; });
+  auto number = std::max<ptrdiff_t>(1, next - all_steps.begin()) - 1;
   records.push_back({begin, stamp(times.ready), stamp(times.end), times.task,
                      times.phase, times.iteration,
                      static_cast<uint32_t>(number)});

@@ -45,7 +45,7 @@ public:
 
   /// A task that ran elsewhere, by the system's steady clock in nanoseconds;
   /// its step is the last one that began before it. Called by one thread while
-  /// no worker runs, for each worker in the order in which tasks began.
+  /// no worker runs.
   void add(unsigned worker, const TaskRecord &times_in_nanoseconds);
   /// Tasks that were not kept elsewhere.
   void drop(unsigned worker, uint64_t tasks) {

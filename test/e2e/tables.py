@@ -110,6 +110,9 @@ def test(arguments, path):
     expect("the table @bounds holds 0 to rows + 1, partition" in " ".join(info.split()), info)
     explained = run([arguments.batonc, "explain", made]).stdout
     expect("add_up" in explained, explained)
+    # Random numbers are no tables.
+    checked = run([arguments.batonc, "check-body", source, "--body", "route"]).stdout
+    expect("@route  regions  skipped: @tokens holds integers" in checked, checked)
     # The second judge agrees, and misses a wait for a table.
     run([arguments.batonc, made, "--emit=plan-json", "-o", path("plan.json")])
     run([arguments.judge, path("plan.json")])

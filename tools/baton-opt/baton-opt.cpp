@@ -1,6 +1,7 @@
 //===- baton-opt.cpp - every dialect and pass of Baton by name -----------===//
 
 #include "compiler/Dialects.h"
+#include "passes/batching/Passes.h"
 #include "passes/fusion/Passes.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/plan/Passes.h"
@@ -19,6 +20,7 @@ int main(int argc, char **argv) {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::transform::registerInterpreterPass();
+  baton::batching::registerBatchingPasses();
   baton::fusion::registerFusionPasses();
   baton::pipeline::registerPipelinePasses();
   baton::sharding::registerShardingPasses();

@@ -167,7 +167,14 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
   app.add_option("--optimizer", optimizer,
                  "--mode=train: adamw (the usual one), lion, muon, sgd, or "
                  "FILE.mlir of update rules and groups");
-  app.add_option("--max-batch", maxBatch, "sequences at a time: 1");
+  maxBatchOption = app.add_option(
+      "--max-batch", maxBatch,
+      "most sequences that a step works on, with keys and values in pages, for "
+      "FILE batch; without it a program holds one, for FILE generate");
+  maxRowsOption =
+      app.add_option("--max-rows", maxRows,
+                     "--max-batch: most rows of a step, new tokens and parts "
+                     "of prompts together; 256, or as many as sequences");
 }
 
 void tools::CompileFlags::addRankFlags(CLI::App &app) {
@@ -398,6 +405,36 @@ std::string tools::CompileFlags::finishParts(CompileOptions &options) const {
   return "";
 }
 
+std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
+  if (!maxBatchOption->count()) {
+    if (maxRowsOption->count())
+      return "--max-rows is for --max-batch: a program of one sequence takes "
+             "what its target's description says";
+    return "";
+  }
+  std::string flag = "--max-batch=" + std::to_string(maxBatch);
+  if (maxBatch < 1 || maxBatch > (1 << 16))
+    return flag + " is out of range, expected 1 to 65536";
+  if (mode.value == "train")
+    return flag + " is for programs that decode; of a program that trains, "
+                  "FILE train --batch says how many sequences a step has";
+  if (!options.mesh.empty())
+    return flag + " with --mesh=" + mesh +
+           " is not built yet; one rank has batches";
+  if (!has(target, Feature::batches))
+    return flag + " with --target=" + target + " is not built yet; " +
+           targetsWith(Feature::batches) + " has batches";
+  options.batch = maxBatch;
+  if (!maxRowsOption->count())
+    return "";
+  if (maxRows < maxBatch || maxRows > (1 << 20))
+    return "--max-rows=" + std::to_string(maxRows) +
+           " is out of range, expected 1048576 at most and a row for each of " +
+           std::to_string(maxBatch) + " sequences";
+  options.rows = maxRows;
+  return "";
+}
+
 /// What only one of the modes has, or neither yet.
 std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
   if (!optimizer.empty() && mode.value != "train")
@@ -408,9 +445,8 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
            "--mode=train does";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
-  if (maxBatch != 1)
-    return "--max-batch=" + std::to_string(maxBatch) +
-           (maxBatch < 1 ? " is less than 1" : " is not built yet; there is 1");
+  if (std::string error = finishBatch(options); !error.empty())
+    return error;
   if (maxSeqOption->count()) {
     if (maxSeq < 1 || maxSeq > (1 << 24))
       return "--max-seq=" + std::to_string(maxSeq) +

@@ -50,6 +50,7 @@ private:
   std::string finishTensors(compiler::CompileOptions &options) const;
   std::string finishSequences(compiler::CompileOptions &options) const;
   std::string finishParts(compiler::CompileOptions &options) const;
+  std::string finishBatch(compiler::CompileOptions &options) const;
   std::string finishMode(compiler::CompileOptions &options) const;
   std::string finishPasses(compiler::CompileOptions &options) const;
 
@@ -71,7 +72,9 @@ private:
   Choice sanitize{"--sanitize", "", {"", "thread", "address"}, {}};
   CLI::Option *maxSeqOption = nullptr;
   CLI::Option *microbatchesOption = nullptr;
-  int64_t maxSeq = 0, maxBatch = 1, microbatches = 0;
+  CLI::Option *maxBatchOption = nullptr;
+  CLI::Option *maxRowsOption = nullptr;
+  int64_t maxSeq = 0, maxBatch = 0, maxRows = 0, microbatches = 0;
   bool sequenceParallel = false;
   Choice tensorParallel{
       "--tensor-parallel", "megatron", {"megatron", "bottleneck"}, {}};

@@ -10,9 +10,14 @@
 using namespace baton::check;
 using nlohmann::json;
 
-int64_t Buffer::address(const Index &index, int64_t copy) const {
+int64_t Buffer::address(const Index &logical, int64_t copy) const {
   const size_t last = strides.rank - 1;
   int64_t result = offset + copy * layer_stride;
+  Index index = logical;
+  if (page) {
+    result += index[0] / page * page_stride;
+    index[0] %= page;
+  }
   for (size_t d = 0; d < strides.rank; ++d)
     if (interleave == 1 || (d > 0 && (d < last || interleave_columns == 1)))
       result += index[d] * strides[d];
@@ -175,6 +180,8 @@ private:
     buffer.ring = from.value("ring", false);
     buffer.interleave = from.value("interleave", int64_t(1));
     buffer.interleave_columns = from.value("interleave_columns", int64_t(1));
+    buffer.page = from.value("page", int64_t(0));
+    buffer.page_stride = from.value("page_stride", int64_t(0));
     check_shape(buffer);
     const json *storage = find(from, "storage");
     buffer.storage =
@@ -186,7 +193,9 @@ private:
     const size_t rank = buffer.capacity.rank;
     bool possible = rank > 0 && buffer.extents.size() == rank &&
                     buffer.strides.rank == rank && buffer.offset >= 0 &&
-                    buffer.layer_stride >= 0;
+                    buffer.layer_stride >= 0 && buffer.page >= 0 &&
+                    buffer.page_stride >= 0 &&
+                    (buffer.page != 0) == (buffer.page_stride != 0);
     auto demand = [&](int64_t number) {
       possible &= number >= 1 && number <= int64_t(1) << 40;
     };
@@ -197,6 +206,9 @@ private:
       demand(buffer.strides[d]);
       end += __int128(buffer.capacity[d]) * buffer.strides[d];
     }
+    if (buffer.page)
+      end +=
+          (__int128(buffer.capacity[0]) / buffer.page + 1) * buffer.page_stride;
     for (int64_t number : {buffer.element_bytes, buffer.layers,
                            buffer.interleave, buffer.interleave_columns})
       demand(number);

@@ -194,6 +194,10 @@ struct Buffer {
   int64_t offset = 0, layers = 1, layer_stride = 0;
   bool ring = false;
   int64_t interleave = 1, interleave_columns = 1;
+  /// Of a state in pages: indices of one, and how far apart they are. A step's
+  /// rows are in the first ones, in order: that slots are distinct is the
+  /// runtime's to see.
+  int64_t page = 0, page_stride = 0;
 
   /// Where an element lies in its storage, in elements.
   int64_t address(const Index &index, int64_t copy) const;

@@ -435,7 +435,8 @@ private:
                    buffer.name, " share bytes");
     if (buffer.kind != Buffer::Kind::State)
       return;
-    past[0] = std::min(result.symbols.past, high[0]);
+    // What a step has of a state in pages is its own rows.
+    past[0] = buffer.page ? 0 : std::min(result.symbols.past, high[0]);
     add_copies(result.past, low, past);
     low[0] = past[0];
     add_copies(result.gained, low, high);

@@ -1,5 +1,6 @@
 //===- attention.cpp - attention, its states and its gate -----------------===//
 
+#include "codegen/cpu/library/append.h"
 #include "codegen/cpu/library/attention_blocks.h"
 
 using namespace baton::cpu;
@@ -8,34 +9,14 @@ BATON_TASK void baton_task_append_keys(Real *__restrict panels,
                                        const Real *__restrict x,
                                        int64_t x_stride, int64_t position,
                                        int64_t rows, int64_t width) {
-  for (int64_t row = 0; row < rows;) {
-    const int64_t place = (position + row) % lanes;
-    Real *panel = panels + (position + row - place) * width;
-    const int64_t count = smaller(lanes - place, rows - row);
-    // Whole panels in squares; what lies beside the rows is not touched.
-    if (count == lanes)
-      transpose_to_panel(panel, x + row * x_stride, x_stride, 0, lanes, width);
-    else
-      for (int64_t i = 0; i < count; ++i)
-        for (int64_t d = 0; d < width; ++d)
-          panel[d * lanes + place + i] = x[(row + i) * x_stride + d];
-    row += count;
-  }
+  append_keys(panels, x, x_stride, position, rows, width);
 }
 
 BATON_TASK void baton_task_append_values(Real *__restrict panels,
                                          const Real *__restrict x,
                                          int64_t x_stride, int64_t position,
                                          int64_t rows, int64_t width) {
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t place = (position + row) % lanes;
-    Real *panel = panels + (position + row - place) * width;
-    for_each_vector(width,
-                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-                      store(panel + first * lanes + place * count,
-                            load(x + row * x_stride + first, count), count);
-                    });
-  }
+  append_values(panels, x, x_stride, position, rows, width);
 }
 
 BATON_TASK void baton_task_attention(
@@ -50,9 +31,9 @@ BATON_TASK void baton_task_attention(
   Real *sums = maxima + queries;
   const RunningResult result = {out,       out_stride, group,
                                 value_dim, maxima,     sums};
-  attend(result, q, q_stride, keys, key_stride, values, value_stride, rows,
-         position, group, head_dim, value_dim, scale, softcap, window,
-         all_positions, sums + queries);
+  attend(result, q, q_stride, DenseBlocks{keys, key_stride, head_dim},
+         DenseBlocks{values, value_stride, value_dim}, rows, position, group,
+         scale, softcap, window, all_positions, sums + queries);
   for (int64_t query = 0; query < queries; ++query)
     result.finish(query,
                   gate ? gate + query / group * gate_stride +

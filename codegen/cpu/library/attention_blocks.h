@@ -261,17 +261,41 @@ struct PartialResults {
   }
 };
 
+/// Where blocks of positions lie that are behind one another: rows `stride`
+/// apart, or with 0 panels of `width`.
+struct DenseBlocks {
+  const Real *base;
+  int64_t stride;
+  int64_t width;
+
+  BATON_INLINE const Real *at(int64_t block) const {
+    return base + block * (stride ? stride : width);
+  }
+};
+
+/// The same of blocks in pages, in panels.
+struct PagedBlocks {
+  const Real *base; // of page 0
+  int64_t page_stride;
+  const int32_t *pages; // of each block
+  static constexpr int64_t stride = 0;
+  int64_t width;
+
+  BATON_INLINE const Real *at(int64_t block) const {
+    return base + pages[block / block_positions] * page_stride;
+  }
+};
+
 /// One row on keys and values in panels: decoding, which memory bounds. Keys
 /// and values are read as two streams in turn, 1 KiB of each, because the
 /// hardware fetches two streams ahead much faster than one; hence values run a
 /// block behind the keys, whose scores they wait for.
-template <typename Destination>
-BATON_INLINE void attend_row(Destination destination, const Real *__restrict q,
-                             const Real *__restrict keys,
-                             const Real *__restrict values, int64_t position,
-                             int64_t group, int64_t head_dim, int64_t value_dim,
-                             Real scale, Real softcap, int64_t window,
-                             Range part, Real *__restrict scratch) {
+template <typename Destination, typename Blocks>
+BATON_INLINE void
+attend_row(Destination destination, const Real *__restrict q, Blocks keys,
+           Blocks values, int64_t position, int64_t group, Real scale,
+           Real softcap, int64_t window, Range part, Real *__restrict scratch) {
+  const int64_t head_dim = keys.width, value_dim = values.width;
   // Nearer than for linears: what is in use and what is asked for share L1.
   constexpr int64_t ahead = 128;
   constexpr int64_t square = lanes * lanes;
@@ -292,10 +316,13 @@ BATON_INLINE void attend_row(Destination destination, const Real *__restrict q,
   for (int64_t block = first_block; block < visible.end + block_positions;
        block += block_positions) {
     const Range seen = within_block(visible, block);
+    const Real *block_keys = seen.begin < seen.end ? keys.at(block) : keys.base;
+    const Real *block_values =
+        block != first_block ? values.at(block - block_positions) : values.base;
     for (int64_t panel = 0; panel < block_panels; ++panel) {
       const int64_t first = panel * lanes;
       const bool is_seen = first < seen.end && first + lanes > seen.begin;
-      const Real *panel_keys = keys + (block + first) * head_dim;
+      const Real *panel_keys = block_keys + first * head_dim;
       const int64_t begin = larger(first, weighed.begin);
       const int64_t end = smaller(first + lanes, weighed.end);
       if (!is_seen)
@@ -323,8 +350,7 @@ BATON_INLINE void attend_row(Destination destination, const Real *__restrict q,
                     ? lanes
                     : smaller(value_dim - part * lanes, lanes);
             const Real *chunk_values =
-                values + (block - block_positions + first) * value_dim +
-                part * square;
+                block_values + first * value_dim + part * square;
             multiply(begin == weighed.begin,
                      tile + (query * chunks + part) * lanes, chunks * lanes,
                      weights + query * block_positions, block_positions, count,
@@ -364,14 +390,14 @@ BATON_INLINE void attend_row(Destination destination, const Real *__restrict q,
 }
 
 /// Rows of a tile on keys and values in any layout.
-template <typename Destination>
-BATON_INLINE void
-attend_tile(Destination destination, const Real *__restrict q, int64_t q_stride,
-            const Real *__restrict keys, int64_t key_stride,
-            const Real *__restrict values, int64_t value_stride, int64_t rows,
-            int64_t position, int64_t group, int64_t head_dim,
-            int64_t value_dim, Real scale, Real softcap, int64_t window,
-            Range part, Real *__restrict scratch) {
+template <typename Destination, typename Blocks>
+BATON_INLINE void attend_tile(Destination destination, const Real *__restrict q,
+                              int64_t q_stride, Blocks keys, Blocks values,
+                              int64_t rows, int64_t position, int64_t group,
+                              Real scale, Real softcap, int64_t window,
+                              Range part, Real *__restrict scratch) {
+  const int64_t head_dim = keys.width, value_dim = values.width;
+  const int64_t value_stride = values.stride;
   const int64_t queries = rows * group;
   Real *transposed = scratch; // [block_panels][head_dim][16]
   Real *block_queries = transposed + block_positions * head_dim;
@@ -381,27 +407,26 @@ attend_tile(Destination destination, const Real *__restrict q, int64_t q_stride,
   for (int64_t block = seen_by_tile.begin / block_positions * block_positions;
        block < seen_by_tile.end; block += block_positions) {
     const Range seen_in_block = within_block(seen_by_tile, block);
-    const Real *block_keys = keys + block * head_dim;
-    if (key_stride) {
+    const Real *block_keys = keys.at(block);
+    if (keys.stride) {
+      const Real *rows_of_keys = block_keys;
       block_keys = transposed;
       for (int64_t panel = 0; panel < block_panels; ++panel) {
         const int64_t first = panel * lanes;
         transpose_to_panel(transposed + first * head_dim,
-                           keys + (block + first) * key_stride, key_stride,
+                           rows_of_keys + first * keys.stride, keys.stride,
                            larger(seen_in_block.begin - first, 0),
                            smaller(seen_in_block.end - first, lanes), head_dim);
       }
     }
     const int64_t value_span = value_stride ? value_stride : value_dim;
-    const Real *block_values = values + block * value_span;
+    const Real *block_values = values.at(block);
     // Memory is asked, evenly over the arithmetic, for this block's values and
     // the next block's keys. Where nothing is left to ask for, the same
     // instructions touch what is in the cache.
-    const Real *next_keys =
-        block + block_positions < seen_by_tile.end
-            ? keys + (block + block_positions) *
-                         (key_stride ? key_stride : head_dim)
-            : block_keys;
+    const Real *next_keys = block + block_positions < seen_by_tile.end
+                                ? keys.at(block + block_positions)
+                                : block_keys;
 
     for_each_row_block(queries, [&](int64_t first_query,
                                     int64_t count) BATON_INLINE_LAMBDA {
@@ -534,21 +559,18 @@ attend_tile(Destination destination, const Real *__restrict q, int64_t q_stride,
 /// Gives `destination` all blocks within `part`, whose ends are multiples of
 /// 64, in ascending order. The parameters are those of baton_task_attention;
 /// `scratch` is what baton_attention_scratch_bytes has beside maxima and sums.
-template <typename Destination>
+template <typename Destination, typename Blocks>
 BATON_INLINE void attend(Destination destination, const Real *__restrict q,
-                         int64_t q_stride, const Real *__restrict keys,
-                         int64_t key_stride, const Real *__restrict values,
-                         int64_t value_stride, int64_t rows, int64_t position,
-                         int64_t group, int64_t head_dim, int64_t value_dim,
+                         int64_t q_stride, Blocks keys, Blocks values,
+                         int64_t rows, int64_t position, int64_t group,
                          Real scale, Real softcap, int64_t window, Range part,
                          Real *__restrict scratch) {
-  if (rows == 1 && key_stride == 0 && value_stride == 0)
-    attend_row(destination, q, keys, values, position, group, head_dim,
-               value_dim, scale, softcap, window, part, scratch);
+  if (rows == 1 && keys.stride == 0 && values.stride == 0)
+    attend_row(destination, q, keys, values, position, group, scale, softcap,
+               window, part, scratch);
   else if (rows > 0)
-    attend_tile(destination, q, q_stride, keys, key_stride, values,
-                value_stride, rows, position, group, head_dim, value_dim, scale,
-                softcap, window, part, scratch);
+    attend_tile(destination, q, q_stride, keys, values, rows, position, group,
+                scale, softcap, window, part, scratch);
 }
 
 } // namespace baton::cpu

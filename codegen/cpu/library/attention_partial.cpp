@@ -13,7 +13,7 @@ BATON_TASK void baton_task_attention_partial(
     int64_t positions, int64_t head_stride, Real *__restrict scratch) {
   attend(PartialResults{partials, partials_stride, head_stride, group,
                         value_dim, begin},
-         q, q_stride, keys, key_stride, values, value_stride, rows, position,
-         group, head_dim, value_dim, scale, softcap, window,
-         {begin, begin + positions}, scratch);
+         q, q_stride, DenseBlocks{keys, key_stride, head_dim},
+         DenseBlocks{values, value_stride, value_dim}, rows, position, group,
+         scale, softcap, window, {begin, begin + positions}, scratch);
 }

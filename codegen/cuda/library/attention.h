@@ -14,8 +14,18 @@
 
 namespace baton::cuda {
 
-/// One call of baton_task_attention.
-struct Attention : AttentionBlocks {
+/// One call of baton_task_attention, or of a body like it.
+template <typename States = DenseStates>
+struct Attention : AttentionBlocks<States> {
+  using Blocks = AttentionBlocks<States>;
+  using Blocks::add_values;
+  using Blocks::head_of;
+  using Blocks::queries;
+  using Blocks::row_of;
+  using Blocks::sees;
+  using Blocks::value_dim;
+  using Blocks::visible;
+
   float *out = nullptr;
   int64_t out_stride = 0;
 
@@ -74,12 +84,22 @@ struct Attention : AttentionBlocks {
   }
 };
 
+/// Where element `d` of a position's key lies in panels, and of its value.
+BATON_DEVICE int64_t key_place(int64_t position, int64_t d, int64_t width) {
+  return (position / lanes * width + d) * lanes + position % lanes;
+}
+BATON_DEVICE int64_t value_place(int64_t position, int64_t d, int64_t width) {
+  const int64_t chunk = d / lanes * lanes;
+  return (position / lanes * width + chunk) * lanes +
+         position % lanes * smaller(width - chunk, lanes) + d % lanes;
+}
+
 /// Attention of all `rows` of a task whose batches are not known yet; `scratch`
 /// is that of as many rows. Of each query keep(query, sums) gets maximum and
 /// sum, and finish(query, element, value) what to make of an element: both
 /// number queries of the batch.
-template <typename Keep, typename Finish>
-BATON_DEVICE void attend(Attention &task, int64_t rows, float *scratch,
+template <typename States, typename Keep, typename Finish>
+BATON_DEVICE void attend(Attention<States> &task, int64_t rows, float *scratch,
                          Keep keep, Finish finish) {
   // A query needs 70 floats for one block, which the scratch always has; for
   // several at once it needs its results in each as well. They are as many as
@@ -147,15 +167,13 @@ BATON_DEVICE void attend(Attention &task, int64_t rows, float *scratch,
 BATON_DEVICE void baton_task_append_keys(float *panels, const float *x,
                                          int64_t x_stride, int64_t position,
                                          int64_t rows, int64_t width) {
-  using baton::cuda::lanes;
   if (rows == 0)
     return;
   // Rows are neighbours, as they are in panels.
   baton::cuda::fill(
       baton::cuda::walk_of_block(rows), width,
       [&](int64_t d, int64_t row) {
-        const int64_t place = position + row;
-        return panels + (place / lanes * width + d) * lanes + place % lanes;
+        return panels + baton::cuda::key_place(position + row, d, width);
       },
       [&](int64_t d, int64_t row) { return x[row * x_stride + d]; });
 }
@@ -163,15 +181,10 @@ BATON_DEVICE void baton_task_append_keys(float *panels, const float *x,
 BATON_DEVICE void baton_task_append_values(float *panels, const float *x,
                                            int64_t x_stride, int64_t position,
                                            int64_t rows, int64_t width) {
-  using baton::cuda::lanes;
   baton::cuda::fill(
       baton::cuda::walk_of_block(width), rows,
       [&](int64_t row, int64_t d) {
-        const int64_t place = position + row;
-        const int64_t chunk = d / lanes * lanes;
-        return panels + (place / lanes * width + chunk) * lanes +
-               place % lanes * baton::cuda::smaller(width - chunk, lanes) +
-               d % lanes;
+        return panels + baton::cuda::value_place(position + row, d, width);
       },
       [&](int64_t row, int64_t d) { return x[row * x_stride + d]; });
 }
@@ -187,20 +200,17 @@ baton_task_attention(float *out, int64_t out_stride, const float *q,
   using namespace baton::cuda;
   if (rows == 0)
     return;
-  Attention task{{q,
-                  q_stride,
-                  keys,
-                  key_stride,
-                  values,
-                  value_stride,
-                  position,
-                  group,
-                  head_dim,
-                  value_dim,
-                  scale,
-                  softcap,
-                  window,
-                  {visible_to(position, window).begin, position + rows}}};
+  Attention<> task{{q,
+                    q_stride,
+                    {keys, key_stride, values, value_stride},
+                    position,
+                    group,
+                    head_dim,
+                    value_dim,
+                    scale,
+                    softcap,
+                    window,
+                    {visible_to(position, window).begin, position + rows}}};
   task.out = out;
   task.out_stride = out_stride;
   attend(

@@ -125,15 +125,77 @@ BATON_DEVICE float opening(const float *gates, int64_t gate_width,
   return sigmoid(gates[gate_width == 1 ? 0 : element]);
 }
 
-/// Blocks of attention: the arguments of a call, a batch of its queries, and
-/// the batch's scratch.
-struct AttentionBlocks {
-  const float *q;
-  int64_t q_stride;
+/// Where keys and values lie whose positions are behind one another: in rows,
+/// or with a stride of 0 in panels.
+struct DenseStates {
   const float *keys;
   int64_t key_stride;
   const float *values;
   int64_t value_stride;
+
+  /// A position's key, and from one element of it to the next.
+  __device__ __forceinline__ const float *key(int64_t position,
+                                              int64_t head_dim) const {
+    return key_stride
+               ? keys + position * key_stride
+               : keys + position / lanes * lanes * head_dim + position % lanes;
+  }
+  __device__ __forceinline__ int64_t key_distance() const {
+    return key_stride ? 1 : lanes;
+  }
+  /// An element of the value at a block's first position; from a position to
+  /// the next in a panel; and from panel to panel.
+  __device__ __forceinline__ const float *value(int64_t block, int64_t element,
+                                                int64_t value_dim) const {
+    return value_stride ? values + block * value_stride + element
+                        : values + block * value_dim +
+                              element / lanes * lanes * lanes + element % lanes;
+  }
+  __device__ __forceinline__ int64_t value_distance(int64_t element,
+                                                    int64_t value_dim) const {
+    return value_stride ? value_stride
+                        : smaller(value_dim - element / lanes * lanes, lanes);
+  }
+  __device__ __forceinline__ int64_t panel_distance(int64_t value_dim) const {
+    return lanes * (value_stride ? value_stride : value_dim);
+  }
+};
+
+/// The same where each block has a page, in panels.
+struct PagedStates {
+  const float *keys;
+  int64_t key_page_stride;
+  const float *values;
+  int64_t value_page_stride;
+  const int32_t *pages;
+
+  __device__ __forceinline__ const float *key(int64_t position,
+                                              int64_t head_dim) const {
+    const int64_t place = position % block_positions;
+    return keys + pages[position / block_positions] * key_page_stride +
+           place / lanes * lanes * head_dim + place % lanes;
+  }
+  __device__ __forceinline__ int64_t key_distance() const { return lanes; }
+  __device__ __forceinline__ const float *value(int64_t block, int64_t element,
+                                                int64_t /*value_dim*/) const {
+    return values + pages[block / block_positions] * value_page_stride +
+           element / lanes * lanes * lanes + element % lanes;
+  }
+  __device__ __forceinline__ int64_t value_distance(int64_t element,
+                                                    int64_t value_dim) const {
+    return smaller(value_dim - element / lanes * lanes, lanes);
+  }
+  __device__ __forceinline__ int64_t panel_distance(int64_t value_dim) const {
+    return lanes * value_dim;
+  }
+};
+
+/// Blocks of attention: the arguments of a call, a batch of its queries, and
+/// the batch's scratch.
+template <typename States = DenseStates> struct AttentionBlocks {
+  const float *q;
+  int64_t q_stride;
+  States states;
   int64_t position;
   int64_t group;
   int64_t head_dim;
@@ -199,11 +261,9 @@ struct AttentionBlocks {
     for (int panel = 0; panel < block_panels; ++panel) {
       const int64_t key = larger(
           seen.begin, smaller(seen.end - 1, block + panel * lanes + lane));
-      right[panel] = key_stride
-                         ? keys + key * key_stride
-                         : keys + key / lanes * lanes * head_dim + key % lanes;
+      right[panel] = states.key(key, head_dim);
     }
-    const int64_t distance = key_stride ? 1 : lanes;
+    const int64_t distance = states.key_distance();
     accumulate<tile_queries, block_panels, score_steps>(
         sum, left, 0, head_dim,
         [&](int64_t d, int panel) { return right[panel][d * distance]; });
@@ -293,15 +353,9 @@ struct AttentionBlocks {
       range[i] = within_block(visible(query), block);
       sum[i][0] = 0.0f;
     }
-    const int64_t chunk = element / lanes;
-    const int64_t distance =
-        value_stride ? value_stride : smaller(value_dim - chunk * lanes, lanes);
-    const int64_t panel_distance =
-        lanes * (value_stride ? value_stride : value_dim);
-    const float *line = value_stride
-                            ? values + block * value_stride + element
-                            : values + block * value_dim +
-                                  chunk * lanes * lanes + element % lanes;
+    const int64_t distance = states.value_distance(element, value_dim);
+    const int64_t panel_distance = states.panel_distance(value_dim);
+    const float *line = states.value(block, element, value_dim);
 #pragma unroll 1
     for (int key = 0; key < block_positions;
          key += lanes, line += panel_distance) {

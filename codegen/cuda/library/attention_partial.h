@@ -18,9 +18,11 @@ BATON_DEVICE void baton_task_attention_partial(
                    {begin, begin + positions});
   if (rows == 0 || seen.begin >= seen.end)
     return;
-  AttentionBlocks task{
-      q,     q_stride, keys,      key_stride, values,  value_stride, position,
-      group, head_dim, value_dim, scale,      softcap, window,       seen};
+  AttentionBlocks<> task{
+      q,         q_stride, {keys, key_stride, values, value_stride},
+      position,  group,    head_dim,
+      value_dim, scale,    softcap,
+      window,    seen};
   task.weights = scratch;
 
   // The scratch holds nothing but the weights of one turn.

@@ -48,6 +48,7 @@
 #include "codegen/cuda/library/matmul.h"
 #include "codegen/cuda/library/matrix.h"
 #include "codegen/cuda/library/norm.h"
+#include "codegen/cuda/library/paged_attention.h"
 #include "codegen/cuda/library/rope.h"
 #include "codegen/cuda/library/softmax.h"
 #include "codegen/cuda/library/stored_linear.h"

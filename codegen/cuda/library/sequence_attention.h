@@ -31,13 +31,11 @@ BATON_DEVICE void baton_task_sequence_attention(
       [&](int64_t first, int64_t count, int64_t begin, int64_t position) {
         // The run before reads its sums to the end.
         __syncthreads();
-        Attention task{
+        Attention<> task{
             {q + first * q_stride,
              q_stride,
-             keys + begin * key_stride,
-             key_stride,
-             values + begin * value_stride,
-             value_stride,
+             {keys + begin * key_stride, key_stride,
+              values + begin * value_stride, value_stride},
              position,
              group,
              head_dim,

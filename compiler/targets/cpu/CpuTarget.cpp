@@ -17,7 +17,8 @@ using llvm::Error;
 using llvm::Expected;
 
 bool CpuTarget::has(Feature feature) const {
-  return feature == Feature::pipeline || feature == Feature::gatheringAhead;
+  return feature == Feature::pipeline || feature == Feature::gatheringAhead ||
+         feature == Feature::batches;
 }
 
 Error CpuTarget::check(const CompileOptions &options) const {

@@ -95,7 +95,7 @@ Error CudaTarget::checkMeasurable(const CompileOptions &options) const {
 
 bool CudaTarget::has(Feature feature) const {
   return feature == Feature::graph || feature == Feature::cublasLt ||
-         feature == Feature::nccl;
+         feature == Feature::nccl || feature == Feature::batches;
 }
 
 Error CudaTarget::check(const CompileOptions &options) const {

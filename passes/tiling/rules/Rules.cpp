@@ -24,6 +24,7 @@ static TilingRules makeRules() {
                    addMatmul,
                    addNorm,
                    addNormGradient,
+                   addPagedAttention,
                    addProduct,
                    addRope,
                    addSequenceAttention,

@@ -90,6 +90,7 @@ void addLinear(TilingRules &rules);
 void addMatmul(TilingRules &rules);
 void addNorm(TilingRules &rules);
 void addNormGradient(TilingRules &rules);
+void addPagedAttention(TilingRules &rules);
 void addProduct(TilingRules &rules);
 void addRope(TilingRules &rules);
 void addSequenceAttention(TilingRules &rules);

@@ -5,6 +5,7 @@
 #include "passes/collectives/RankSums.h"
 #include "passes/collectives/StepSums.h"
 #include "passes/stages/DecodeMessages.h"
+#include "passes/tiling/BatchInputs.h"
 #include "passes/tiling/TilingPieces.h"
 #include "passes/tiling/Training.h"
 
@@ -33,6 +34,8 @@ static LogicalResult tile(model::ReturnOp op, Tiler &tiler) {
       tiler.plan.phase(tiler.plan.uniqueName("advance"), op.getLoc(),
                        {tiler.plan.constant(1)}, {1});
   phase.reads(logits, phase.whole(logits));
+  if (tiler.batch)
+    tiler.batch->provide(phase);
   phase.advance(logits);
   return success();
 }

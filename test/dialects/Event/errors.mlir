@@ -297,6 +297,79 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
+// buffer: only a state lies in pages
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @slots persistent : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.table @slots holds ()[rows, past, outputs] -> (0) to ()[rows, past, outputs] -> (99) distinct
+  // expected-error @+1 {{lies in pages but is no state}}
+  event.buffer @x transient : f32 extents affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] strides [2, 1] {slots = @slots, page = 8 : i64, page_stride = 16 : i64}
+}
+
+// -----
+
+// buffer: ... all of slots, page and page_stride
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @slots persistent : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.table @slots holds ()[rows, past, outputs] -> (0) to ()[rows, past, outputs] -> (99) distinct
+  // expected-error @+1 {{states only some of slots, page and page_stride}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] strides [2, 1] {slots = @slots, page = 8 : i64}
+}
+
+// -----
+
+// buffer: ... at slots that are distinct
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @slots persistent : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.table @slots holds ()[rows, past, outputs] -> (0) to ()[rows, past, outputs] -> (99) any
+  // expected-error @+1 {{lies in pages at the slots @slots, expected a table of distinct numbers, one for each index}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] strides [2, 1] {slots = @slots, page = 8 : i64, page_stride = 16 : i64}
+}
+
+// -----
+
+// buffer: ... one for each row
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @slots persistent : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.table @slots holds ()[rows, past, outputs] -> (0) to ()[rows, past, outputs] -> (99) distinct
+  // expected-error @+1 {{lies in pages at the slots @slots, expected a table of distinct numbers, one for each index}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (past + rows, 2)> capacity [8, 2] strides [2, 1] {slots = @slots, page = 8 : i64, page_stride = 16 : i64}
+}
+
+// -----
+
+// buffer: pages are far enough apart for all layers
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @slots persistent : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.table @slots holds ()[rows, past, outputs] -> (0) to ()[rows, past, outputs] -> (99) distinct
+  // expected-error @+1 {{has pages of 8 indices, 31 elements apart, of which its layers take 32}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] strides [2, 1] {slots = @slots, page = 8 : i64, page_stride = 31 : i64, layers = 2 : i64, layer_stride = 16 : i64}
+}
+
+// -----
+
+// buffer: ... and the storage has the bytes of one
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @slots persistent : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.table @slots holds ()[rows, past, outputs] -> (0) to ()[rows, past, outputs] -> (99) distinct
+  event.storage @s bytes 64
+  // expected-error @+1 {{has pages 17 elements apart, but @s has 64 bytes for one}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] strides [2, 1] in @s {slots = @slots, page = 8 : i64, page_stride = 17 : i64}
+}
+
+// -----
+
+// buffer: ... alone in it
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @slots persistent : i32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]
+  event.table @slots holds ()[rows, past, outputs] -> (0) to ()[rows, past, outputs] -> (99) distinct
+  event.storage @s bytes 64
+  event.buffer @y transient : f32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1] in @s
+  // expected-error @+1 {{lies in pages but shares @s with @y}}
+  event.buffer @x state : f32 extents affine_map<()[rows, past, outputs] -> (rows, 2)> capacity [4, 2] strides [2, 1] in @s {slots = @slots, page = 8 : i64, page_stride = 16 : i64}
+}
+
+// -----
+
 // buffer: interleaved elements fit into the storage
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.storage @s bytes 60

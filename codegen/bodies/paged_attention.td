@@ -1,0 +1,55 @@
+//===- paged_attention.td - attention to states in pages -------------------===//
+//
+// No sharding rule: batch-form makes these ops of what a rank has, behind
+// localize.
+//
+//===----------------------------------------------------------------------===//
+
+include "codegen/bodies/Body.td"
+
+def AppendKeyPagesBody : Body<"append_key_pages",
+    (takes Writes<["rows", "width"]>:$keys, Count:$page_stride,
+           Reads<["rows", "width"]>:$x, Stride:$x_stride,
+           ReadsIntegers<["rows"]>:$slots, Count:$rows, Count:$width)> {
+  let description = [{
+    Writes rows of keys, `[rows, width]`, of one head: row `r` at position `p = slots[r] %
+    64` of page `slots[r] / 64`. Pages are `page_stride` elements apart, and `keys` is the
+    first one's part for the head, in panels of 16 positions: element `d` of
+    position `p` is at `(p / 16 * width + d) * 16 + p % 16`.
+  }];
+  let flops = "0";
+}
+
+def AppendValuePagesBody : Body<"append_value_pages",
+    (takes Writes<["rows", "width"]>:$values, Count:$page_stride,
+           Reads<["rows", "width"]>:$x, Stride:$x_stride,
+           ReadsIntegers<["rows"]>:$slots, Count:$rows, Count:$width)> {
+  let description = [{
+    The same for values: element `d` of position `p` is where `append_values` puts
+    it in a state of one page.
+  }];
+  let flops = "0";
+}
+
+def PagedAttentionBody : Body<"paged_attention",
+    (takes Writes<["rows", "group * value_dim"]>:$out, Stride:$out_stride,
+           Reads<["rows", "group * head_dim"]>:$q, Stride:$q_stride,
+           ReadsState<"step_rows", "head_dim">:$keys, Count:$key_page_stride,
+           ReadsState<"step_rows", "value_dim">:$values, Count:$value_page_stride,
+           ReadsIntegers<["rows"]>:$positions, ReadsIntegers<["rows"]>:$sequences,
+           ReadsIntegers<["page_count"]>:$pages, Count:$page_count,
+           Count:$line, Count:$step_rows, Count:$rows, Count:$group, Count:$head_dim,
+           Count:$value_dim, Number:$scale, Number:$softcap, Count:$window,
+           Nullable<Reads<["rows", "group * gate_width"]>>:$gate, Stride:$gate_stride,
+           Count:$gate_width, Scratch:$scratch)> {
+  let description = [{
+    `attention` of rows of several sequences. Row `r` is at `positions[r]`; the keys
+    and values of its sequence's positions `64 b` to `64 b + 63` lie in page `pages[sequences[r]
+    * line + b]`, as `append_key_pages` and `append_value_pages` write them. `keys` and
+    `values` are the first page's parts for the head. A row has the bits that it has in
+    `attention` on a state of its own sequence, whatever rows are beside it.
+  }];
+  // As if all rows saw all of the step's; of what pages hold of sequences, a
+  // plan says nothing.
+  let flops = "2 * rows * step_rows * group * (head_dim + value_dim)";
+}

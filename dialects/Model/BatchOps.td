@@ -1,0 +1,57 @@
+//===- BatchOps.td - the model dialect: steps of several sequences --------===//
+//
+// Included by ModelOps.td. Programs have these ops after batch-form.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_DIALECTS_MODEL_BATCHOPS
+#define BATON_DIALECTS_MODEL_BATCHOPS
+
+def Model_PagedAppendOp : Model_PlainOp<"paged_append", []> {
+  let summary = "writes this step's rows into pages of a state";
+  let description = [{
+    Row r goes to slot `slots[r]`: position `slots[r] mod 64` of page `slots[r] / 64`.
+    The result stands for the state, of which it has this step's rows. Each
+    iteration of a stack has a state of its own; the pages of all have the same
+    numbers.
+
+    **Constraints:**
+    - x is `rows x heads x dim x f32`, and the result has its type
+    - slots are `rows x i32`
+    - the state's name is not empty
+    - the program is a batch
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$slots, StrAttr:$state);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = "$x `at` $slots `to` $state attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Model_PagedAttentionOp : Model_PlainOp<"paged_attention"> {
+  let summary = "causal attention of query rows of several sequences over pages";
+  let description = [{
+    As `model.attention`. Row r is at position `positions[r]` of a sequence whose
+    keys and values of the positions 64 b to 64 b + 63 lie in page
+    `pages[sequences[r] * B + b]`, where B is as many pages as a longest sequence
+    has. It sees the positions up to its own, of them the last `window` if that is
+    not 0. Those of rows of this step have been written.
+
+    **Constraints:**
+    - q is `rows x H x D`, k is `rows x G x D`, v is `rows x G x E`; the result is `rows x H x E`; all f32
+    - k and v are made by `model.paged_append`
+    - G divides H
+    - the gate is `rows x H` or `rows x H x E`
+    - positions and sequences are `rows x i32`, pages a vector of i32
+    - scale is finite; softcap is not negative; window is 0 (none) or at least 1
+  }];
+  let arguments = (ins Model_TensorType:$q, Model_TensorType:$k, Model_TensorType:$v,
+                       Optional<Model_TensorType>:$gate,
+                       Model_TensorType:$positions, Model_TensorType:$sequences,
+                       Model_TensorType:$pages,
+                       F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
+                       DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+#endif // BATON_DIALECTS_MODEL_BATCHOPS

@@ -1,0 +1,147 @@
+//===- BatchForm.cpp - a program of one sequence, as one of many ----------===//
+
+#include "passes/batching/Passes.h"
+
+#include "dialects/Model/Model.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace baton::batching {
+#define GEN_PASS_DEF_BATCHFORM
+#include "passes/batching/Passes.h.inc"
+} // namespace baton::batching
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+
+namespace {
+
+/// Rewrites one program.
+class BatchFormer {
+public:
+  BatchFormer(ProgramOp program, int64_t sequences)
+      : program(program), sequences(sequences), rewriter(program.getContext()) {
+  }
+
+  LogicalResult run();
+  unsigned attentions = 0;
+
+private:
+  void addArguments();
+  void readPositions();
+  void attendToPages();
+  LogicalResult expectNoPast();
+
+  ProgramOp program;
+  int64_t sequences;
+  IRRewriter rewriter;
+  Value positions, sequenceOfRow, slots, pages;
+};
+
+} // namespace
+
+/// All ops of a kind; they may be erased meanwhile.
+template <typename OpT> static SmallVector<OpT> all(ProgramOp program) {
+  SmallVector<OpT> ops;
+  program.walk([&](OpT op) { ops.push_back(op); });
+  return ops;
+}
+
+void BatchFormer::addArguments() {
+  Block &block = program.getBody().front();
+  auto indices = typeOf(block.getArgument(0));
+  Location location = program.getLoc();
+  positions = block.addArgument(indices, location);
+  sequenceOfRow = block.addArgument(indices, location);
+  slots = block.addArgument(indices, location);
+  pages = block.addArgument(
+      indices.withShape({sequences * program.countPages()}), location);
+  program.setBatch(sequences);
+}
+
+void BatchFormer::readPositions() {
+  for (auto op : all<RopeTableOp>(program))
+    op.getPositionsMutable().assign(positions);
+  for (auto op : all<PositionEmbeddingOp>(program)) {
+    rewriter.setInsertionPoint(op);
+    rewriter.replaceOpWithNewOp<EmbeddingOp>(
+        op, op.getType(), positions, op.getTable(), llvm::APFloat(1.0f));
+  }
+}
+
+void BatchFormer::attendToPages() {
+  for (auto op : all<KvAppendOp>(program)) {
+    rewriter.setInsertionPoint(op);
+    auto paged = rewriter.create<PagedAppendOp>(
+        op.getLoc(), op.getX().getType(), op.getX(), slots, op.getState());
+    paged->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    // Types of what else reads it do not fit, which expectNoPast() reports.
+    rewriter.replaceAllUsesWith(op.getResult(), paged.getResult());
+    rewriter.eraseOp(op);
+  }
+  for (auto op : all<AttentionOp>(program)) {
+    rewriter.setInsertionPoint(op);
+    auto paged = rewriter.create<PagedAttentionOp>(
+        op.getLoc(), op.getType(), op.getQ(), op.getK(), op.getV(),
+        op.getGate(), positions, sequenceOfRow, pages, op.getScaleAttr(),
+        op.getSoftcapAttr(), op.getWindowAttr());
+    paged->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    rewriter.replaceOp(op, paged);
+    ++attentions;
+  }
+}
+
+/// That nothing is left which takes all positions to be of one sequence.
+LogicalResult BatchFormer::expectNoPast() {
+  WalkResult result = program.walk([](Operation *op) {
+    bool readsState = false;
+    if (!isa<PagedAttentionOp>(op))
+      for (Value operand : op->getOperands())
+        readsState |= bool(operand.getDefiningOp<PagedAppendOp>());
+    bool hasPositions = llvm::any_of(op->getResults(), [](Value value) {
+      return llvm::is_contained(typeOf(value).getShape(), int64_t(kKv));
+    });
+    if (!readsState && !hasPositions)
+      return WalkResult::advance();
+    op->emitOpError()
+        << "cannot be of several sequences: it takes all positions to be of "
+           "one, and is no attention that attention-fusion has found";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult BatchFormer::run() {
+  addArguments();
+  readPositions();
+  attendToPages();
+  return expectNoPast();
+}
+
+namespace {
+struct BatchForm : baton::batching::impl::BatchFormBase<BatchForm> {
+  using BatchFormBase::BatchFormBase;
+
+  void runOnOperation() override {
+    if (sequences < 1 || sequences > (1 << 16)) {
+      getOperation().emitError()
+          << "batch-form: sequences is " << int64_t(sequences)
+          << ", expected 1 to 65536";
+      return signalPassFailure();
+    }
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      if (program.getBatch())
+        continue;
+      if (program.getTraining()) {
+        program.emitOpError() << "trains, so that it has no batch-form";
+        return signalPassFailure();
+      }
+      BatchFormer former(program, sequences);
+      if (failed(former.run()))
+        return signalPassFailure();
+      numAttentions += former.attentions;
+    }
+  }
+};
+} // namespace

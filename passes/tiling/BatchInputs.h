@@ -1,0 +1,28 @@
+//===- BatchInputs.h - what a step of several sequences is provided with --===//
+
+#ifndef BATON_PASSES_TILING_BATCHINPUTS_H
+#define BATON_PASSES_TILING_BATCHINPUTS_H
+
+#include "passes/tiling/Tiler.h"
+
+namespace baton::tasks {
+
+/// Buffers of a program that batch-form has made, for what the runtime
+/// writes between two steps, and what is declared of them.
+class BatchInputs {
+public:
+  BatchInputs(Tiler &tiler, model::ProgramOp model);
+
+  /// States that the runtime writes them where the step is handed over.
+  void provide(PhaseBuilder &phase) const;
+
+  /// Says of the program how many sequences it takes, and how long ones.
+  static void describe(model::ProgramOp model, event::ProgramOp program);
+
+private:
+  llvm::SmallVector<View, 5> inputs;
+};
+
+} // namespace baton::tasks
+
+#endif // BATON_PASSES_TILING_BATCHINPUTS_H

@@ -1,0 +1,152 @@
+//===- paged_attention.cpp - attention to pages, and what fills them ------===//
+
+#include "passes/tiling/rules/Rules.h"
+
+#include "passes/tiling/TilingPieces.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+using model::typeOf;
+
+/// Whether a state is read as keys; else it is read as values.
+static FailureOr<bool> isKeys(model::PagedAppendOp op) {
+  bool keys = false, values = false;
+  for (OpOperand &use : op->getUses()) {
+    auto attention = dyn_cast<model::PagedAttentionOp>(use.getOwner());
+    keys |= attention && &attention.getKMutable() == &use;
+    values |= !attention || &attention.getKMutable() != &use;
+  }
+  if (keys && values)
+    return op.emitOpError() << "cannot be tiled: its state is read as keys and "
+                               "as something else";
+  return keys;
+}
+
+static LogicalResult tile(model::PagedAppendOp op, Tiler &tiler) {
+  View x = tiler.viewOf(op.getX()), slots = tiler.viewOf(op.getSlots());
+  FailureOr<bool> asKeys = isKeys(op);
+  if (failed(expectRows(op, "x", x)) || failed(asKeys))
+    return failure();
+  PlanBuilder &plan = tiler.plan;
+  std::string name = plan.uniqueName(nameOf(op));
+  model::StackOp stack = tiler.stack;
+  View state =
+      plan.pagedState(plan.uniqueName(op.getState()), typeOf(op.getResult()),
+                      stack ? static_cast<int64_t>(stack.getRepeat()) : 1,
+                      kPanel, *asKeys ? 1 : kPanel, slots, op.getLoc());
+  tiler.views[op.getResult()] = state;
+  RowTiles tiles(tiler, x.type, tiler.rowsOf(op, plan.tiles().plainRows));
+  int64_t heads = x.type.getDimension(1);
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent, plan.constant(heads)},
+                 {tiles.capacity, heads});
+  Box box = phase.whole(x), places = rowsOfTask(phase, slots, tiles.size);
+  narrow(box, 0, phase.coordinate(0), tiles.size);
+  narrow(box, 1, phase.coordinate(1), 1);
+  phase.reads(x, box);
+  phase.reads(slots, places);
+  phase.writes(state, box);
+  event::BufferOp buffer = state.buffer;
+  phase.call(*asKeys ? "append_key_pages" : "append_value_pages",
+             {phase.address(state, box), phase.integer(buffer.getPageStride()),
+              phase.address(x, box), phase.stride(x, 0),
+              phase.address(slots, places), tiles.count(phase),
+              phase.integer(x.type.getDimension(2))});
+  return success();
+}
+
+/// One task for a row tile and a key/value head, whatever sequences the tile
+/// has rows of: it may see all rows of the step.
+static LogicalResult tile(model::PagedAttentionOp op, Tiler &tiler) {
+  View q = tiler.viewOf(op.getQ()), keys = tiler.viewOf(op.getK()),
+       values = tiler.viewOf(op.getV()),
+       positions = tiler.viewOf(op.getPositions()),
+       sequences = tiler.viewOf(op.getSequences()),
+       pages = tiler.viewOf(op.getPages()), gate;
+  if (op.getGate())
+    gate = tiler.viewOf(op.getGate());
+  int64_t groups = keys.type.getDimension(1),
+          group = q.type.getDimension(1) / groups,
+          width = q.type.getDimension(2),
+          valueWidth = values.type.getDimension(2);
+  if (failed(expectRows(op, "q", q)) ||
+      failed(expectAdjacentHeads(op, "q", q, group)) ||
+      (gate.buffer &&
+       (failed(expectRows(op, "the gate", gate)) ||
+        failed(expectAdjacentHeads(op, "the gate", gate, group)))))
+    return failure();
+  PlanBuilder &plan = tiler.plan;
+  std::string name = plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().attentionRows));
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent, plan.constant(groups)},
+                 {tiles.capacity, groups});
+  auto tileOf = [&](const View &view, int64_t heads) {
+    Box box = phase.whole(view);
+    narrow(box, 0, phase.coordinate(0), tiles.size);
+    narrow(box, 1, phase.coordinate(1), heads);
+    return box;
+  };
+  auto headOf = [&](const View &state) {
+    Box box = phase.whole(state);
+    narrow(box, 1, phase.coordinate(1), 1);
+    return box;
+  };
+  Box result = tileOf(out, group), queries = tileOf(q, group),
+      keyBox = headOf(keys), valueBox = headOf(values),
+      rows = rowsOfTask(phase, positions, tiles.size),
+      sequenceRows = rowsOfTask(phase, sequences, tiles.size),
+      allPages = phase.whole(pages);
+  phase.reads(q, queries);
+  phase.reads(keys, keyBox);
+  phase.reads(values, valueBox);
+  phase.reads(positions, rows);
+  phase.reads(sequences, sequenceRows);
+  phase.reads(pages, allPages);
+  Attribute gatePointer = phase.null(), gateStride = phase.integer(0),
+            gateWidth = phase.integer(0);
+  if (gate.buffer) {
+    Box box = tileOf(gate, group);
+    phase.reads(gate, box);
+    gatePointer = phase.address(gate, box);
+    gateStride = phase.stride(gate, 0);
+    gateWidth = phase.integer(gate.type.getRank() == 3 ? valueWidth : 1);
+  }
+  phase.writes(out, result);
+  phase.needsScratch(attentionScratch(tiles.size, group, width, valueWidth));
+  event::BufferOp keyBuffer = keys.buffer, valueBuffer = values.buffer;
+  auto program = op->getParentOfType<model::ProgramOp>();
+  phase.call("paged_attention", {phase.address(out, result),
+                                 phase.stride(out, 0),
+                                 phase.address(q, queries),
+                                 phase.stride(q, 0),
+                                 phase.address(keys, keyBox),
+                                 phase.integer(keyBuffer.getPageStride()),
+                                 phase.address(values, valueBox),
+                                 phase.integer(valueBuffer.getPageStride()),
+                                 phase.address(positions, rows),
+                                 phase.address(sequences, sequenceRows),
+                                 phase.address(pages, allPages),
+                                 phase.integer(pages.type.getDimension(0)),
+                                 phase.integer(program.countPages()),
+                                 phase.count(phase.rows()),
+                                 tiles.count(phase),
+                                 phase.integer(group),
+                                 phase.integer(width),
+                                 phase.integer(valueWidth),
+                                 phase.real(op.getScale()),
+                                 phase.real(op.getSoftcap()),
+                                 phase.integer(op.getWindow()),
+                                 gatePointer,
+                                 gateStride,
+                                 gateWidth,
+                                 phase.scratch(0)});
+  return success();
+}
+
+void tasks::addPagedAttention(TilingRules &rules) {
+  rules.add<model::PagedAppendOp>(tile);
+  rules.add<model::PagedAttentionOp>(tile);
+}

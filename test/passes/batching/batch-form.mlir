@@ -1,0 +1,67 @@
+// A program that decodes one sequence becomes one whose steps have rows of many.
+//
+// RUN: baton-opt %s --batch-form=sequences=3 | FileCheck %s
+// RUN: baton-opt %s --batch-form=sequences=3 | baton-opt | FileCheck %s
+// RUN: baton-opt %s --batch-form=sequences=3 --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=PLAN
+
+// CHECK-LABEL: model.program @decoder max_seq 64 batch 3 {
+// CHECK-NEXT: ^bb0(%[[TOKENS:.+]]: !model.tensor<rows x i32>, %[[POSITIONS:.+]]: !model.tensor<rows x i32>, %[[SEQUENCES:.+]]: !model.tensor<rows x i32>, %[[SLOTS:.+]]: !model.tensor<rows x i32>, %[[PAGES:.+]]: !model.tensor<3 x i32>):
+// CHECK: model.embedding %[[TOKENS]]
+// CHECK: %[[TABLE:.+]] = model.parameter ["wpe"]
+// CHECK: model.embedding %[[POSITIONS]], %[[TABLE]]
+// CHECK: model.rope_table %[[POSITIONS]]
+// CHECK: model.stack
+// CHECK: %[[K:.+]] = model.paged_append %{{.+}} at %[[SLOTS]] to "k"
+// CHECK: %[[V:.+]] = model.paged_append %[[H:.+]] at %[[SLOTS]] to "v"
+// CHECK: model.paged_attention %{{.+}}, %[[K]], %[[V]], %[[H]], %[[POSITIONS]], %[[SEQUENCES]], %[[PAGES]] {scale = 5.000000e-01 : f32, window = 7 : i64}
+// CHECK: model.last_rows
+
+// States lie in pages of 64 positions, both layers behind one another; attention
+// waits for all rows of its head.
+// PLAN: event.program @decoder max_rows 8 max_seq 8 max_outputs 3
+// PLAN-SAME: what rows see before those of their own step was written, in pages that the step does not write but behind it
+// PLAN-SAME: the table @slots holds 0 to 2147483647, distinct
+// PLAN-SAME: event.batch = {longest_sequence = 64 : i64, sequences = 3 : i64}
+// PLAN: event.storage @k_memory bytes 4096
+// PLAN: event.buffer @k state : f32
+// PLAN-SAME: page = 64 : i64, page_stride = 1024 : i64, slots = @slots
+// PLAN: event.phase "{{.*}}paged_append"
+// PLAN: event.call "append_key_pages" [#event.address<@k, (d0, d1)[s0, s1, s2] -> (d0 * 16, d1, 0)>, 1024,
+// PLAN: event.call "append_value_pages"
+// PLAN: event.phase "{{.*}}paged_attention"
+// PLAN-SAME: waits [
+// PLAN-SAME: #event.wait<@{{.*}}paged_append{{.*}}done
+// PLAN: event.call "paged_attention"
+// PLAN: event.phase "advance"
+// PLAN-SAME: #event.access<write @tokens
+// PLAN-SAME: #event.access<write @positions
+// PLAN-SAME: #event.access<write @sequences
+// PLAN-SAME: #event.access<write @slots
+// PLAN-SAME: #event.access<write @pages
+model.program @decoder max_seq 64 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %wte = model.parameter ["wte"] : !model.tensor<16 x 8 x f32>
+  %e = model.embedding %tokens, %wte : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %wpe = model.parameter ["wpe"] : !model.tensor<64 x 8 x f32>
+  %p = model.position_embedding %wpe : (!model.tensor<64 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %x = model.add %e, %p : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %angles = model.rope_table {frequencies = array<f32: 1.0, 0.1>} : () -> !model.tensor<rows x 4 x f32>
+  %y = model.stack %x repeat 2 : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
+  ^bb1(%a: !model.tensor<rows x 8 x f32>):
+    %h = model.reshape %a : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 2 x 4 x f32>
+    %q = model.rope %h, %angles : (!model.tensor<rows x 2 x 4 x f32>, !model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 2 x 4 x f32>
+    %k = model.kv_append %q to "k" : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<kv x 2 x 4 x f32>
+    %v = model.kv_append %h to "v" : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<kv x 2 x 4 x f32>
+    %o = model.attention %q, %k, %v, %h {scale = 0.5 : f32, window = 7 : i64} : (!model.tensor<rows x 2 x 4 x f32>, !model.tensor<kv x 2 x 4 x f32>, !model.tensor<kv x 2 x 4 x f32>, !model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<rows x 2 x 4 x f32>
+    %b = model.reshape %o : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<rows x 8 x f32>
+    model.yield %b : !model.tensor<rows x 8 x f32>
+  }
+  %last = model.last_rows %y : (!model.tensor<rows x 8 x f32>) -> !model.tensor<outputs x 8 x f32>
+  %g = model.parameter ["norm"] : !model.tensor<8 x f32>
+  %n = model.rms_norm %last, %g {epsilon = 1.0e-5 : f32} : (!model.tensor<outputs x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<outputs x 8 x f32>
+  %l = model.linear %n, %wte : (!model.tensor<outputs x 8 x f32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<outputs x 16 x f32>
+  %s = model.scale %l {factor = 0.0666666701 : f32} : (!model.tensor<outputs x 16 x f32>) -> !model.tensor<outputs x 16 x f32>
+  %t = model.tanh %s : (!model.tensor<outputs x 16 x f32>) -> !model.tensor<outputs x 16 x f32>
+  %c = model.scale %t {factor = 30.0 : f32} : (!model.tensor<outputs x 16 x f32>) -> !model.tensor<outputs x 16 x f32>
+  model.return %c : !model.tensor<outputs x 16 x f32>
+}
