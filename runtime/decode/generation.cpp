@@ -52,7 +52,8 @@ BatonStep Generation::advance(const BatonStep &current, const Logits &logits) {
 
   if (hooks.on_logits)
     hooks.on_logits(position, logits.row(0));
-  int32_t token = sampler.sample(logits.row(0), position);
+  int32_t token = sampler.sample(logits.row(0), sequence.first(position),
+                                 wanted.prompt.size());
   sequence[position] = token;
   sampled(token);
   if (reason == FinishReason::Stop || generated.size() >= wanted.max_new_tokens)
@@ -60,9 +61,10 @@ BatonStep Generation::advance(const BatonStep &current, const Logits &logits) {
   return {1, static_cast<uint32_t>(position), 1, 0};
 }
 
-/// Unless the driver wants to see the logits itself.
+/// Unless the driver wants to see the logits itself, or a device knows too
+/// little.
 const GenerationRequest *Generation::request() const {
-  return hooks.on_logits ? nullptr : &wanted;
+  return hooks.on_logits || !wanted.sampling.is_basic() ? nullptr : &wanted;
 }
 
 void Generation::computed(uint64_t positions) {

@@ -8,12 +8,18 @@
 // of which the upper 53 bits are used. So the same seed gives the same tokens
 // for every number of workers and every cut of the prompt.
 //
+// Logits go through these in order, each of which is left out where its option
+// changes nothing:
+//   bias, repetition penalty, frequency and presence penalty, (here
+//   log-probabilities are taken,) temperature, top-k, top-p, min-p.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_DECODE_SAMPLER_H
 #define BATON_RUNTIME_DECODE_SAMPLER_H
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,6 +36,53 @@ struct SamplingOptions {
   /// neural text degeneration", 2020). 0 < p <= 1.
   double top_p = 1;
   uint64_t seed = 0;
+  /// Of the candidates only those are kept that are at least so many times as
+  /// probable as the most probable one. 0 <= p <= 1; 0 keeps all.
+  double min_p = 0;
+  /// Logits of tokens that the prompt or the text behind it has are divided by
+  /// it when they are positive, else multiplied (Keskar et al., "CTRL", 2019).
+  /// Above 0; 1 changes nothing.
+  double repetition_penalty = 1;
+  /// Subtracted from the logits of tokens that the text behind the prompt has,
+  /// and as often as it has them.
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  struct Bias {
+    int32_t token;
+    float bias;
+  };
+  /// Added to logits; tokens are in the vocabulary, each once.
+  std::vector<Bias> logit_bias = {};
+
+  /// Whether logits are changed before the temperature.
+  bool changes_logits() const {
+    return repetition_penalty != 1 || presence_penalty != 0 ||
+           frequency_penalty != 0 || !logit_bias.empty();
+  }
+  /// Whether temperature, top-k and top-p say all, which is what devices know.
+  bool is_basic() const { return !changes_logits() && min_p == 0; }
+};
+
+/// The logarithm of a token's probability, as the model, bias and penalties make
+/// it, before temperature, top-k, top-p and min-p.
+struct TokenLogprob {
+  int32_t token;
+  float logprob;
+
+  bool operator==(const TokenLogprob &) const = default;
+};
+
+/// What samplers compute in. Several may share one, if they sample one after
+/// the other; it grows with the vocabulary, once.
+struct SamplerMemory {
+  struct Candidate {
+    float logit;
+    int32_t token;
+  };
+  std::vector<Candidate> candidates;
+  std::vector<float> logits;
+  /// By tokens; zeros between two calls.
+  std::vector<uint32_t> counts;
 };
 
 /// A number in [0, 1) that depends on nothing but its arguments.
@@ -37,18 +90,31 @@ double uniform(uint64_t seed, uint64_t position);
 
 class Sampler {
 public:
-  explicit Sampler(const SamplingOptions &options) : options(options) {}
+  explicit Sampler(const SamplingOptions &options)
+      : Sampler(options, std::make_shared<SamplerMemory>()) {}
+  Sampler(const SamplingOptions &options, std::shared_ptr<SamplerMemory> memory)
+      : options(options), memory(std::move(memory)) {}
 
-  /// Chooses the token at `position` of the sequence. Throws Error when a logit
-  /// is infinite or not a number.
+  /// Chooses the token at `position` of the sequence; of options that have no
+  /// penalties. Throws Error when a logit is infinite or not a number.
   int32_t sample(std::span<const float> logits, uint64_t position);
 
+  /// Chooses the token behind `tokens`, of which the first `prompt` were given.
+  /// The same where there are no penalties.
+  int32_t sample(std::span<const float> logits, std::span<const int32_t> tokens,
+                 uint64_t prompt);
+  /// ... and appends the log-probability of that token, and those of the `top`
+  /// most likely ones, of equal ones the lowest ids first.
+  int32_t sample(std::span<const float> logits, std::span<const int32_t> tokens,
+                 uint64_t prompt, uint32_t top,
+                 std::vector<TokenLogprob> &logprobs);
+
 private:
-  struct Candidate {
-    float logit;
-    int32_t token;
-  };
+  using Candidate = SamplerMemory::Candidate;
   static bool less_likely(const Candidate &left, const Candidate &right);
+  std::span<const float> changed(std::span<const float> logits,
+                                 std::span<const int32_t> tokens,
+                                 uint64_t prompt);
   int32_t sample_all(std::span<const float> logits, float largest,
                      double number) const;
   int32_t sample_candidates(std::span<const float> logits, float largest,
@@ -56,8 +122,7 @@ private:
   double weight(float logit, float largest) const;
 
   SamplingOptions options;
-  /// Kept between calls to save the allocation.
-  std::vector<Candidate> candidates;
+  std::shared_ptr<SamplerMemory> memory;
 };
 
 } // namespace baton
