@@ -1,0 +1,143 @@
+//===- batch_check.cpp - whether a step's arrays may be used -------------===//
+
+#include "runtime/batch/batch_check.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace baton {
+
+namespace {
+
+std::string element_text(std::string_view table, uint64_t place) {
+  return std::string(table) + "[" + std::to_string(place) + "]";
+}
+
+/// An element that is not in [0, end).
+std::optional<std::string> find_range_fault(std::string_view table,
+                                            uint64_t place, int32_t value,
+                                            uint64_t end) {
+  if (value >= 0 && static_cast<uint64_t>(value) < end)
+    return std::nullopt;
+  return element_text(table, place) + " is " + std::to_string(value) +
+         ", expected 0 to " + std::to_string(end - 1);
+}
+
+std::string entry_text(int32_t sequence, int64_t entry) {
+  return element_text(element_text("pages", static_cast<uint64_t>(sequence)),
+                      static_cast<uint64_t>(entry));
+}
+
+} // namespace
+
+BatchCheck::BatchCheck(const BatchShape &shape)
+    : shape(shape), writers(shape.pages), readers(shape.max_sequences) {
+  present.reserve(shape.max_sequences);
+}
+
+std::optional<std::string> BatchCheck::find_fault(const BatonStep &step,
+                                                  const BatchInputs &inputs) {
+  if (step.past != 0)
+    return "the step's past is " + std::to_string(step.past) + ", expected 0";
+  if (step.rows == 0 || step.rows > shape.max_rows)
+    return "the step has " + std::to_string(step.rows) +
+           " rows, expected 1 to " + std::to_string(shape.max_rows);
+  if (uint32_t most = std::min(step.rows, shape.max_outputs);
+      step.outputs > most)
+    return "the step has " + std::to_string(step.outputs) +
+           " outputs, expected 0 to " + std::to_string(most);
+  ++steps;
+  present.clear();
+  for (uint32_t row = 0; row < step.rows; ++row)
+    if (auto fault = find_row_fault(row, inputs))
+      return fault;
+  for (int32_t sequence : present)
+    if (auto fault = find_page_fault(sequence, inputs))
+      return fault;
+  return std::nullopt;
+}
+
+std::optional<std::string>
+BatchCheck::find_row_fault(uint32_t row, const BatchInputs &inputs) {
+  const int32_t position = inputs.positions[row];
+  const int32_t sequence = inputs.sequences[row];
+  const int32_t slot = inputs.slots[row];
+  if (auto fault = find_range_fault("tokens", row, inputs.tokens[row],
+                                    shape.vocabulary))
+    return fault;
+  if (auto fault =
+          find_range_fault("positions", row, position, shape.max_positions))
+    return fault;
+  if (auto fault =
+          find_range_fault("sequences", row, sequence, shape.max_sequences))
+    return fault;
+  if (auto fault = find_range_fault("slots", row, slot,
+                                    shape.pages * page_positions))
+    return fault;
+
+  Reader &reader = readers[static_cast<size_t>(sequence)];
+  if (reader.step != steps)
+    present.push_back(sequence);
+  else if (position <= reader.position)
+    return element_text("positions", row) + " is " + std::to_string(position) +
+           " and " + element_text("positions", reader.row) + " is " +
+           std::to_string(reader.position) +
+           ": those of a sequence, here of sequence " +
+           std::to_string(sequence) + ", ascend";
+  reader = {steps, row, position};
+
+  const int32_t entry = position / int32_t(page_positions);
+  const int32_t page =
+      inputs.pages[static_cast<size_t>(sequence) * shape.line_entries() +
+                   static_cast<size_t>(entry)];
+  const int64_t place = int64_t(page) * page_positions +
+                        position % int32_t(page_positions);
+  Writer &writer = writers[static_cast<size_t>(slot) / page_positions];
+  const uint64_t bit = uint64_t(1) << (slot % int32_t(page_positions));
+  if (writer.step != steps)
+    writer = {steps, sequence, entry, 0};
+  if (writer.slots & bit) {
+    const int32_t *other = std::find(inputs.slots, inputs.slots + row, slot);
+    return element_text("slots", row) + " is " + std::to_string(slot) +
+           ", as " +
+           element_text("slots", static_cast<uint64_t>(other - inputs.slots)) +
+           ": rows write different slots";
+  }
+  writer.slots |= bit;
+  if (slot != place)
+    return element_text("slots", row) + " is " + std::to_string(slot) +
+           ", expected " + std::to_string(place) + ": position " +
+           std::to_string(position) + " in page " + std::to_string(page) +
+           " of " + entry_text(sequence, entry);
+  return std::nullopt;
+}
+
+std::optional<std::string>
+BatchCheck::find_page_fault(int32_t sequence, const BatchInputs &inputs) const {
+  const int32_t last = readers[static_cast<size_t>(sequence)].position /
+                       int32_t(page_positions);
+  const int32_t *line =
+      inputs.pages + static_cast<size_t>(sequence) * shape.line_entries();
+  for (int32_t entry = 0; entry <= last; ++entry) {
+    const int32_t page = line[entry];
+    if (page < 0 || static_cast<uint64_t>(page) >= shape.pages)
+      return find_range_fault(
+          element_text("pages", static_cast<uint64_t>(sequence)),
+          static_cast<uint64_t>(entry), page, shape.pages);
+    const Writer &writer = writers[static_cast<size_t>(page)];
+    if (writer.step == steps &&
+        (writer.sequence != sequence || writer.entry != entry))
+      return entry_text(sequence, entry) + " is " + std::to_string(page) +
+             ", as " + entry_text(writer.sequence, writer.entry) +
+             ", which this step writes";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> find_batch_fault(const BatchShape &shape,
+                                            const BatonStep &step,
+                                            const BatchInputs &inputs) {
+  return BatchCheck(shape).find_fault(step, inputs);
+}
+
+} // namespace baton

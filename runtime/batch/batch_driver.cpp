@@ -1,0 +1,622 @@
+//===- batch_driver.cpp - continues many texts at once -------------------===//
+
+#include "runtime/batch/batch_driver.h"
+
+#include "runtime/error.h"
+#include "runtime/tokenizer/stream_decoder.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace baton {
+
+namespace {
+
+/// Unless told otherwise, so many requests wait at most for each that runs.
+constexpr size_t requests_per_sequence = 4;
+constexpr size_t least_requests = 256;
+
+} // namespace
+
+struct BatchDriver::Sequence {
+  Sequence(Job &job, uint32_t index, const BatchDriver &driver);
+
+  /// Tokens that have no keys and values yet; one at least.
+  uint64_t left() const { return tokens.size() - computed; }
+  /// Pages whose contents another text may have computed: logits of the last
+  /// token are wanted of this one.
+  uint64_t full_pages() const { return (tokens.size() - 1) / page_positions; }
+  std::span<const int32_t, page_positions> page_tokens(uint64_t entry) const {
+    return std::span<const int32_t, page_positions>(
+        tokens.data() + entry * page_positions, page_positions);
+  }
+  bool is_older(const Sequence &other) const;
+
+  Job &job;
+  /// Which of the request's continuations it is.
+  const uint32_t index;
+  /// Held: until the first continuation has computed the prompt.
+  enum class State { Held, Waiting, Running, Done } state = State::Held;
+  /// The prompt and what is generated.
+  std::vector<int32_t> tokens;
+  std::vector<TokenLogprob> logprobs;
+  Sampler sampler;
+  /// Text that may be the beginning of a string that ends it.
+  std::optional<StreamDecoder> decoder;
+  std::string tail;
+
+  /// Positions that have keys and values in its pages; and the most that ever
+  /// had.
+  uint64_t computed = 0, reached = 0;
+  /// Of a running one.
+  uint32_t line = 0;
+  uint32_t page_count = 0;
+  /// Those of its pages, from the first on, that are published.
+  uint32_t published = 0;
+  /// In the step that is made, or runs; and whether its last one has logits.
+  uint32_t rows = 0;
+  bool finishes = false;
+  /// Of those that wait.
+  Sequence *next = nullptr;
+};
+
+struct BatchDriver::Job {
+  Job(BatchRequest &&wanted, const BatchDriver &driver);
+
+  BatchRequest request;
+  uint64_t number = 0;
+  const uint64_t prompt_size;
+  uint64_t max_new_tokens;
+  uint64_t cached_tokens = 0;
+  size_t longest_stop_string = 0;
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  /// Those that are not done.
+  uint32_t left;
+  bool has_prompt = false;
+  std::vector<BatchChoice> choices;
+  /// In BatchDriver::jobs.
+  size_t place = 0;
+};
+
+BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
+                                const BatchDriver &driver)
+    : job(job), index(index),
+      sampler(
+          [&] {
+            SamplingOptions sampling = job.request.sampling;
+            sampling.seed += index;
+            return sampling;
+          }(),
+          driver.sampler_memory) {
+  // Workers wait while a token is recorded; growing may not happen then.
+  tokens.reserve(job.prompt_size + job.max_new_tokens);
+  tokens.assign(job.request.prompt.begin(), job.request.prompt.end());
+  if (job.request.logprobs)
+    logprobs.reserve(job.max_new_tokens * (1 + *job.request.logprobs));
+  if (!job.request.stop_strings.empty())
+    decoder.emplace(*driver.options.tokenizer, /*skip_special_tokens=*/true);
+}
+
+bool BatchDriver::Sequence::is_older(const Sequence &other) const {
+  return std::pair(job.number, index) <
+         std::pair(other.job.number, other.index);
+}
+
+BatchDriver::Job::Job(BatchRequest &&wanted, const BatchDriver &driver)
+    : request(std::move(wanted)), prompt_size(request.prompt.size()),
+      max_new_tokens(most_new_tokens(request, driver.shape)), left(request.n),
+      choices(request.n) {
+  for (const std::string &text : request.stop_strings)
+    longest_stop_string = std::max(longest_stop_string, text.size());
+  for (uint32_t index = 0; index < request.n; ++index)
+    sequences.push_back(std::make_unique<Sequence>(*this, index, driver));
+}
+
+BatchDriver::BatchDriver(const BatchShape &shape, const BatchInputs &inputs,
+                         BatchOptions wanted, BatchHooks hooks)
+    : shape(shape), inputs(inputs), options(std::move(wanted)),
+      hooks(std::move(hooks)), pages(shape.pages, options.prefix_cache),
+      check(shape), sampler_memory(std::make_shared<SamplerMemory>()),
+      capacity(options.capacity
+                   ? options.capacity
+                   : std::max(least_requests,
+                              requests_per_sequence * shape.max_sequences)) {
+  // Nothing grows while workers wait.
+  jobs.reserve(capacity);
+  running.reserve(shape.max_sequences);
+  lines.resize(shape.max_sequences * shape.line_entries());
+  for (uint32_t line = shape.max_sequences; line-- > 0;)
+    free_lines.push_back(line);
+  for (auto *list : {&ready, &prompts, &outputs})
+    list->reserve(shape.max_sequences);
+  events.reserve(capacity);
+  taken.reserve(capacity);
+}
+
+BatchDriver::~BatchDriver() = default;
+
+bool BatchDriver::submit(BatchRequest &&request) {
+  if (closed)
+    throw Error("no more requests are taken");
+  if (auto fault = find_request_fault(request, shape))
+    throw Error(*fault);
+  if (!request.stop_strings.empty() && !options.tokenizer)
+    throw Error("stop: there is no tokenizer, and so no text that may end");
+  if (unfinished.fetch_add(1) >= capacity) {
+    --unfinished;
+    return false;
+  }
+  try {
+    auto job = std::make_unique<Job>(std::move(request), *this);
+    std::lock_guard lock(mutex);
+    job->number = submitted++;
+    events.push_back({std::move(job), {}});
+  } catch (...) {
+    --unfinished;
+    throw;
+  }
+  return true;
+}
+
+void BatchDriver::cancel(std::string id) {
+  std::lock_guard lock(mutex);
+  events.push_back({nullptr, std::move(id)});
+}
+
+BatchCounts BatchDriver::counts() const {
+  return {.steps = count.steps,
+          .rows = count.rows,
+          .prompt_tokens = count.prompt_tokens,
+          .cached_tokens = count.cached_tokens,
+          .generated_tokens = count.generated_tokens,
+          .preemptions = count.preemptions,
+          .recomputed = count.recomputed};
+}
+
+BatonStep BatchDriver::begin(std::span<int32_t>) {
+  // The last step of a program that was stopped may not have been told of.
+  for (Sequence *sequence : running)
+    sequence->rows = 0;
+  ready.clear();
+  prompts.clear();
+  outputs.clear();
+  std::copy(lines.begin(), lines.end(), inputs.pages);
+  take_events(std::unique_lock(mutex));
+  return make_step();
+}
+
+BatonStep BatchDriver::advance(const BatonStep &, const Logits &logits) {
+  take_results(logits);
+  take_events(std::unique_lock(mutex, std::try_to_lock));
+  return make_step();
+}
+
+void BatchDriver::finish() noexcept {
+  if (hooks.on_finish)
+    hooks.on_finish();
+}
+
+void BatchDriver::take_results(const Logits &logits) {
+  ++count.steps;
+  for (const auto *list : {&ready, &prompts})
+    for (Sequence *sequence : *list)
+      take_rows(*sequence);
+  for (uint32_t row = 0; row < outputs.size(); ++row)
+    take_token(*outputs[row], logits.row(row));
+}
+
+void BatchDriver::take_rows(Sequence &sequence) {
+  Job &job = sequence.job;
+  const uint64_t begin = sequence.computed;
+  const uint64_t end = begin + std::exchange(sequence.rows, 0);
+  const uint64_t fresh = std::max(begin, sequence.reached);
+  count.rows += end - begin;
+  count.recomputed += std::min(end, fresh) - begin;
+  count.prompt_tokens +=
+      std::max(std::min(end, job.prompt_size), fresh) - fresh;
+  sequence.computed = end;
+  sequence.reached = std::max(sequence.reached, end);
+  publish_pages(sequence);
+  if (job.has_prompt || end < job.prompt_size)
+    return;
+  // The others find the prompt's pages.
+  job.has_prompt = true;
+  for (size_t other = 1; other < job.sequences.size(); ++other)
+    wait(*job.sequences[other]);
+}
+
+void BatchDriver::publish_pages(Sequence &sequence) {
+  if (!options.prefix_cache)
+    return;
+  while (sequence.published < sequence.computed / page_positions) {
+    const uint32_t entry = sequence.published++;
+    const int32_t *own = line(sequence);
+    const int32_t parent = entry ? own[entry - 1] : PagePool::none;
+    set_page(sequence, entry,
+             pages.publish(own[entry], parent, sequence.page_tokens(entry)));
+  }
+}
+
+void BatchDriver::take_token(Sequence &sequence,
+                             std::span<const float> logits) {
+  const Job &job = sequence.job;
+  const BatchRequest &request = job.request;
+  int32_t token = 0;
+  try {
+    token = request.logprobs
+                ? sequence.sampler.sample(
+                      logits, sequence.tokens, job.prompt_size,
+                      *request.logprobs, sequence.logprobs)
+                : sequence.sampler.sample(logits, sequence.tokens,
+                                          job.prompt_size);
+  } catch (const Error &failure) {
+    end(sequence, BatchFinish::Error, failure.what());
+    return;
+  }
+  sequence.tokens.push_back(token);
+  ++count.generated_tokens;
+  if (hooks.on_token)
+    hooks.on_token(request, sequence.index, token);
+  if (ends_text(sequence, token))
+    end(sequence, BatchFinish::Stop);
+  else if (sequence.tokens.size() - job.prompt_size >= job.max_new_tokens)
+    end(sequence, BatchFinish::Length);
+}
+
+bool BatchDriver::ends_text(Sequence &sequence, int32_t token) const {
+  const BatchRequest &request = sequence.job.request;
+  if (std::find(request.stop_tokens.begin(), request.stop_tokens.end(),
+                token) != request.stop_tokens.end())
+    return true;
+  if (!sequence.decoder)
+    return false;
+  std::string &tail = sequence.tail;
+  tail += sequence.decoder->push(token);
+  for (const std::string &text : request.stop_strings)
+    if (tail.find(text) != std::string::npos)
+      return true;
+  if (const size_t longest = sequence.job.longest_stop_string;
+      tail.size() >= longest)
+    tail.erase(0, tail.size() - (longest - 1));
+  return false;
+}
+
+/// Does nothing without the lock.
+void BatchDriver::take_events(std::unique_lock<std::mutex> lock) {
+  if (!lock)
+    return;
+  taken.swap(events);
+  lock.unlock();
+  for (Event &event : taken) {
+    if (!event.job) {
+      cancel_jobs(event.cancelled);
+      continue;
+    }
+    Job &job = *event.job;
+    job.place = jobs.size();
+    jobs.push_back(std::move(event.job));
+    wait(*job.sequences.front());
+  }
+  taken.clear();
+}
+
+void BatchDriver::cancel_jobs(const std::string &id) {
+  for (size_t place = jobs.size(); place-- > 0;) {
+    // Gone with the last of its sequences, and the last job in its place.
+    Job &job = *jobs[place];
+    if (job.request.id != id)
+      continue;
+    for (size_t index = 0, left = job.left; left; ++index)
+      if (Sequence &sequence = *job.sequences[index];
+          sequence.state != Sequence::State::Done) {
+        --left;
+        end(sequence, BatchFinish::Cancelled);
+      }
+  }
+}
+
+/// The oldest comes first.
+void BatchDriver::wait(Sequence &sequence) {
+  sequence.state = Sequence::State::Waiting;
+  Sequence **link = &waiting;
+  if (last_waiting && last_waiting->is_older(sequence))
+    link = &last_waiting->next;
+  while (*link && (*link)->is_older(sequence))
+    link = &(*link)->next;
+  sequence.next = std::exchange(*link, &sequence);
+  if (!sequence.next)
+    last_waiting = &sequence;
+}
+
+void BatchDriver::stop_waiting(Sequence &sequence) {
+  Sequence *before = nullptr, **link = &waiting;
+  for (; *link != &sequence; link = &before->next)
+    before = *link;
+  *link = std::exchange(sequence.next, nullptr);
+  if (last_waiting == &sequence)
+    last_waiting = before;
+}
+
+void BatchDriver::admit() {
+  while (waiting && !free_lines.empty() && admit(*waiting)) {
+  }
+}
+
+/// Unless it would take pages that those which run soon need.
+bool BatchDriver::admit(Sequence &sequence) {
+  // Only what others give back can change it.
+  if (&sequence == refused && !running.empty() &&
+      pages.available() <= refused_pages)
+    return false;
+  sequence.line = free_lines.back();
+  const uint64_t available = pages.available();
+  find_pages(sequence);
+  const uint64_t wanted = pages_of(sequence.tokens.size());
+  const uint64_t spare = running.size() / 8;
+  if (pages.available() < wanted - sequence.page_count + spare) {
+    const int32_t *own = line(sequence);
+    while (sequence.page_count)
+      pages.release(own[--sequence.page_count]);
+    sequence.published = 0;
+    sequence.computed = 0;
+    refused = &sequence;
+    refused_pages = available;
+    return false;
+  }
+  if (&sequence == refused)
+    refused = nullptr;
+  free_lines.pop_back();
+  stop_waiting(sequence);
+  sequence.state = Sequence::State::Running;
+  auto younger = std::find_if(
+      running.rbegin(), running.rend(),
+      [&](const Sequence *other) { return other->is_older(sequence); });
+  running.insert(younger.base(), &sequence);
+  while (sequence.page_count < wanted)
+    set_page(sequence, sequence.page_count++, pages.take());
+  count_found(sequence, 0);
+  return true;
+}
+
+/// Takes what others have computed, at the borders of pages.
+void BatchDriver::find_pages(Sequence &sequence) {
+  if (!options.prefix_cache || sequence.computed % page_positions)
+    return;
+  int32_t *own = line(sequence);
+  uint64_t entry = sequence.computed / page_positions;
+  for (; entry < sequence.full_pages(); ++entry) {
+    const int32_t parent = entry ? own[entry - 1] : PagePool::none;
+    const int32_t page = pages.find(parent, sequence.page_tokens(entry));
+    if (page == PagePool::none)
+      break;
+    if (entry < sequence.page_count)
+      pages.release(own[entry]);
+    else
+      ++sequence.page_count;
+    set_page(sequence, static_cast<uint32_t>(entry), page);
+    sequence.published = static_cast<uint32_t>(entry) + 1;
+  }
+  sequence.computed = entry * page_positions;
+}
+
+/// Of those that find_pages() has skipped, from `before` on: each token of a
+/// prompt that was not there before, once.
+void BatchDriver::count_found(Sequence &sequence, uint64_t before) {
+  Job &job = sequence.job;
+  const uint64_t fresh = std::max(before, sequence.reached);
+  const uint64_t found =
+      std::max(std::min(sequence.computed, job.prompt_size), fresh) - fresh;
+  count.cached_tokens += found;
+  if (sequence.index == 0)
+    job.cached_tokens += found;
+  sequence.reached = std::max(sequence.reached, sequence.computed);
+}
+
+void BatchDriver::preempt(Sequence &sequence) {
+  ++count.preemptions;
+  leave(sequence);
+  wait(sequence);
+}
+
+/// Gives its pages back; what they hold stays as long as it can.
+void BatchDriver::leave(Sequence &sequence) {
+  const int32_t *own = line(sequence);
+  while (sequence.page_count)
+    pages.release(own[--sequence.page_count]);
+  free_lines.push_back(sequence.line);
+  sequence.published = 0;
+  sequence.computed = 0;
+  sequence.rows = 0;
+  running.erase(std::find(running.begin(), running.end(), &sequence));
+}
+
+void BatchDriver::end(Sequence &sequence, BatchFinish finish,
+                      std::string error) {
+  if (sequence.state == Sequence::State::Running)
+    leave(sequence);
+  else if (sequence.state == Sequence::State::Waiting)
+    stop_waiting(sequence);
+  sequence.state = Sequence::State::Done;
+  if (&sequence == refused)
+    refused = nullptr;
+  Job &job = sequence.job;
+  sequence.tokens.erase(sequence.tokens.begin(),
+                        sequence.tokens.begin() +
+                            static_cast<ptrdiff_t>(job.prompt_size));
+  job.choices[sequence.index] = {std::move(sequence.tokens), finish,
+                                 std::move(error),
+                                 std::move(sequence.logprobs)};
+  if (--job.left == 0)
+    deliver(job);
+}
+
+void BatchDriver::deliver(Job &job) {
+  std::unique_ptr<Job> own = std::move(jobs[job.place]);
+  if (job.place + 1 < jobs.size()) {
+    jobs.back()->place = job.place;
+    jobs[job.place] = std::move(jobs.back());
+  }
+  jobs.pop_back();
+  own->request.prompt.clear();
+  if (hooks.on_result)
+    hooks.on_result({std::move(own->request), own->prompt_size,
+                     own->cached_tokens, std::move(own->choices)});
+  --unfinished;
+}
+
+BatonStep BatchDriver::make_step() {
+  ready.clear();
+  prompts.clear();
+  outputs.clear();
+  admit();
+  choose_ready();
+  choose_prompts();
+
+  uint32_t row = 0;
+  auto write_rows = [&](const Sequence &sequence, uint64_t rows) {
+    for (uint64_t i = 0; i < rows; ++i)
+      write_row(row++, sequence, sequence.computed + i);
+  };
+  // Rows with logits are the last ones. The chunk before them goes on there.
+  for (const Sequence *sequence : prompts)
+    if (!sequence->finishes)
+      write_rows(*sequence, sequence->rows);
+  for (const Sequence *sequence : prompts)
+    if (sequence->finishes)
+      write_rows(*sequence, sequence->rows - 1);
+  for (auto last = prompts.rbegin(); last != prompts.rend(); ++last)
+    if ((*last)->finishes)
+      outputs.push_back(*last);
+  outputs.insert(outputs.end(), ready.begin(), ready.end());
+  for (const Sequence *sequence : outputs)
+    write_row(row++, *sequence, sequence->computed + sequence->rows - 1);
+
+  BatonStep step = {row, 0, static_cast<uint32_t>(outputs.size()), 0};
+  if (row == 0) {
+    if (!running.empty() || waiting)
+      throw std::logic_error("of the texts that are left none can go on");
+    return step;
+  }
+  if (auto fault = check.find_fault(step, inputs))
+    throw Error("batch: " + *fault);
+  return step;
+}
+
+/// Texts with one token to compute. Where not all can have a row, they take
+/// turns.
+void BatchDriver::choose_ready() {
+  for (Sequence *sequence : running)
+    if (sequence->left() == 1)
+      ready.push_back(sequence);
+  const size_t most = std::min(shape.max_rows, shape.max_outputs);
+  if (ready.size() > most) {
+    turn %= ready.size();
+    std::rotate(ready.begin(), ready.begin() + static_cast<ptrdiff_t>(turn),
+                ready.end());
+    ready.resize(most);
+    turn += most;
+    std::sort(ready.begin(), ready.end(),
+              [](const Sequence *left, const Sequence *right) {
+                return left->is_older(*right);
+              });
+  }
+  // The oldest first: whoever has to go is younger, and has no row yet.
+  size_t kept = 0;
+  for (Sequence *sequence : ready)
+    if (sequence->state == Sequence::State::Running && has_page(*sequence)) {
+      sequence->rows = 1;
+      ready[kept++] = sequence;
+    }
+  ready.resize(kept);
+}
+
+void BatchDriver::choose_prompts() {
+  uint64_t rows = shape.max_rows - ready.size();
+  uint64_t logits = shape.max_outputs - ready.size();
+  if (options.prefill_chunk)
+    rows = std::min<uint64_t>(rows, options.prefill_chunk);
+  for (Sequence *sequence : running) {
+    if (rows == 0)
+      break;
+    if (sequence->left() == 1)
+      continue;
+    const uint64_t before = sequence->computed;
+    find_pages(*sequence);
+    count_found(*sequence, before);
+    if (is_computed_now(*sequence))
+      continue;
+    uint64_t taken_rows = std::min(sequence->left(), rows);
+    sequence->finishes = taken_rows == sequence->left();
+    if (sequence->finishes && logits == 0) {
+      sequence->finishes = false;
+      if (--taken_rows == 0)
+        continue;
+    }
+    logits -= sequence->finishes ? 1 : 0;
+    rows -= taken_rows;
+    sequence->rows = static_cast<uint32_t>(taken_rows);
+    prompts.push_back(sequence);
+  }
+}
+
+/// Whether another text computes the next page of the same tokens in this step.
+bool BatchDriver::is_computed_now(const Sequence &sequence) const {
+  const uint64_t entry = sequence.computed / page_positions;
+  if (!options.prefix_cache || sequence.computed % page_positions ||
+      entry >= sequence.full_pages())
+    return false;
+  auto parent = [&](const Sequence &of) {
+    return lines[of.line * shape.line_entries() + entry - 1];
+  };
+  auto wanted = sequence.page_tokens(entry);
+  for (const Sequence *other : prompts)
+    if (other->computed / page_positions == entry &&
+        other->tokens.size() >= (entry + 1) * page_positions &&
+        (entry == 0 || parent(*other) == parent(sequence)) &&
+        std::equal(wanted.begin(), wanted.end(),
+                   other->page_tokens(entry).begin()))
+      return true;
+  return false;
+}
+
+/// Sees to it that the next position has a page, also if the youngest have to
+/// go. False when it is the youngest.
+bool BatchDriver::has_page(Sequence &sequence) {
+  if (sequence.computed / page_positions < sequence.page_count)
+    return true;
+  int32_t page = pages.take();
+  while (page == PagePool::none) {
+    Sequence &youngest = *running.back();
+    preempt(youngest);
+    if (&youngest == &sequence)
+      return false;
+    page = pages.take();
+  }
+  set_page(sequence, sequence.page_count++, page);
+  return true;
+}
+
+void BatchDriver::write_row(uint32_t row, const Sequence &sequence,
+                            uint64_t position) {
+  const int32_t page =
+      lines[sequence.line * shape.line_entries() + position / page_positions];
+  inputs.tokens[row] = sequence.tokens[position];
+  inputs.positions[row] = static_cast<int32_t>(position);
+  inputs.sequences[row] = static_cast<int32_t>(sequence.line);
+  inputs.slots[row] = page * int32_t(page_positions) +
+                      static_cast<int32_t>(position % page_positions);
+}
+
+int32_t *BatchDriver::line(const Sequence &sequence) {
+  return lines.data() + sequence.line * shape.line_entries();
+}
+
+void BatchDriver::set_page(Sequence &sequence, uint32_t entry, int32_t page) {
+  const size_t place = sequence.line * shape.line_entries() + entry;
+  lines[place] = page;
+  inputs.pages[place] = page;
+}
+
+} // namespace baton

@@ -1,0 +1,193 @@
+//===- batch_driver.h - continues many texts at once ---------------------===//
+//
+// Continuous batching: texts come and go between any two steps. In a step each
+// text that has one token to compute has one row, with logits; the rest of the
+// rows go to prompts, in chunks, the oldest text first.
+//
+// A text is admitted, first come first served, when a line of the table of
+// pages and pages for all of its tokens are free. It begins behind the pages
+// that hold its tokens already (runtime/batch/page_pool.h), and if another text
+// computes the next page of the same tokens in this step, it waits a step and
+// uses that. When a text needs a page and there is none, the youngest text
+// gives its pages back, and computes its tokens again later; most of its pages
+// are still there then. So the oldest always goes on.
+//
+// Rows do not depend on the rest of a step, nor a token on anything but its
+// seed and position: which texts run together changes no text.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_BATCH_BATCH_DRIVER_H
+#define BATON_RUNTIME_BATCH_BATCH_DRIVER_H
+
+#include "runtime/batch/batch_check.h"
+#include "runtime/batch/batch_request.h"
+#include "runtime/batch/page_pool.h"
+#include "runtime/execute/step_driver.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+struct BatchOptions {
+  /// Most rows of a step that go to prompts; 0: all that are left.
+  uint32_t prefill_chunk = 0;
+  /// Whether texts that begin alike share pages.
+  bool prefix_cache = true;
+  /// Most requests that are not finished; 0: some for each sequence.
+  size_t capacity = 0;
+  /// For strings that end texts.
+  std::optional<Tokenizer> tokenizer = {};
+};
+
+/// Called by the worker that advances: quick, and never waiting.
+struct BatchHooks {
+  /// A request is finished.
+  std::function<void(BatchResult &&result)> on_result = {};
+  /// A token of the request's continuation `choice`.
+  std::function<void(const BatchRequest &request, uint32_t choice,
+                     int32_t token)>
+      on_token = {};
+  /// The program ends; see BatchDriver::has_work().
+  std::function<void()> on_finish = {};
+};
+
+/// What has come of it so far.
+struct BatchCounts {
+  uint64_t steps = 0;
+  uint64_t rows = 0;
+  /// Tokens of prompts that were computed, once each, and that were found.
+  uint64_t prompt_tokens = 0;
+  uint64_t cached_tokens = 0;
+  uint64_t generated_tokens = 0;
+  uint64_t preemptions = 0;
+  /// Rows that were computed again because of them.
+  uint64_t recomputed = 0;
+};
+
+class BatchDriver : public StepDriver {
+public:
+  /// `inputs` is memory of the program that runs.
+  BatchDriver(const BatchShape &shape, const BatchInputs &inputs,
+              BatchOptions options = {}, BatchHooks hooks = {});
+  ~BatchDriver() override;
+
+  // From any thread, also while it runs.
+
+  /// Hands a request over. False, and the request stays as it was, when too
+  /// many are unfinished: try again when one is finished. Throws Error when the
+  /// program cannot take it, or after close().
+  bool submit(BatchRequest &&request);
+  /// Ends requests of this id, if there are any that are not finished; their
+  /// results say so.
+  void cancel(std::string id);
+  /// No more will be submitted.
+  void close() { closed = true; }
+  /// Whether requests are not finished. The program ends when it finds none;
+  /// one that comes just then is not lost: who sees the end and has_work() runs
+  /// it again.
+  bool has_work() const { return unfinished > 0; }
+  bool idle() const { return !has_work(); }
+  BatchCounts counts() const;
+
+  // What the program calls.
+
+  BatonStep begin(std::span<int32_t> tokens) override;
+  BatonStep advance(const BatonStep &current, const Logits &logits) override;
+  void finish() noexcept override;
+
+  /// For tests, between two steps.
+  const PagePool &pool() const { return pages; }
+
+private:
+  struct Job;
+  struct Sequence;
+  /// A request, or the id of those to cancel.
+  struct Event {
+    std::unique_ptr<Job> job;
+    std::string cancelled;
+  };
+
+  // What came of a step.
+  void take_results(const Logits &logits);
+  void take_rows(Sequence &sequence);
+  void publish_pages(Sequence &sequence);
+  void take_token(Sequence &sequence, std::span<const float> logits);
+  bool ends_text(Sequence &sequence, int32_t token) const;
+
+  // Who runs.
+  void take_events(std::unique_lock<std::mutex> lock);
+  void cancel_jobs(const std::string &id);
+  void wait(Sequence &sequence);
+  void stop_waiting(Sequence &sequence);
+  void admit();
+  bool admit(Sequence &sequence);
+  void find_pages(Sequence &sequence);
+  void count_found(Sequence &sequence, uint64_t before);
+  void preempt(Sequence &sequence);
+  void leave(Sequence &sequence);
+  void end(Sequence &sequence, BatchFinish finish, std::string error = {});
+  void deliver(Job &job);
+
+  // The next step.
+  BatonStep make_step();
+  void choose_ready();
+  void choose_prompts();
+  bool is_computed_now(const Sequence &sequence) const;
+  bool has_page(Sequence &sequence);
+  void write_row(uint32_t row, const Sequence &sequence, uint64_t position);
+  int32_t *line(const Sequence &sequence);
+  void set_page(Sequence &sequence, uint32_t entry, int32_t page);
+
+  const BatchShape shape;
+  const BatchInputs inputs;
+  const BatchOptions options;
+  const BatchHooks hooks;
+  PagePool pages;
+  BatchCheck check;
+  std::shared_ptr<SamplerMemory> sampler_memory;
+
+  // Of the worker that advances.
+  std::vector<std::unique_ptr<Job>> jobs;
+  /// In order of age.
+  std::vector<Sequence *> running;
+  Sequence *waiting = nullptr, *last_waiting = nullptr;
+  /// The pages of each line, of which inputs.pages is a copy.
+  std::vector<int32_t> lines;
+  std::vector<uint32_t> free_lines;
+  /// What the first that waits could not have: it is not tried again with less.
+  const Sequence *refused = nullptr;
+  uint64_t refused_pages = 0;
+  /// Of those with a row, which is next where not all can have one.
+  size_t turn = 0;
+  /// Of the step that runs: who has rows, and who has the logits' rows.
+  std::vector<Sequence *> ready, prompts, outputs;
+
+  std::atomic<uint64_t> unfinished = 0;
+  std::atomic<bool> closed = false;
+  std::mutex mutex;
+  /// Guarded by it.
+  std::vector<Event> events;
+  uint64_t submitted = 0;
+  /// Taken from there.
+  std::vector<Event> taken;
+  const size_t capacity;
+
+  struct {
+    std::atomic<uint64_t> steps = 0, rows = 0, prompt_tokens = 0,
+                          cached_tokens = 0, generated_tokens = 0,
+                          preemptions = 0, recomputed = 0;
+  } count;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_BATCH_BATCH_DRIVER_H

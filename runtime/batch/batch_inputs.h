@@ -1,0 +1,60 @@
+//===- batch_inputs.h - what a step over many sequences reads ------------===//
+//
+// A batch program's step has rows of any sequences; its past is always 0. Where
+// a row stands in its sequence, and where the keys and values of that lie, are
+// arrays in the program's own memory that the driver fills before each step.
+//
+// Keys and values lie in pages of 64 positions. All rows of a step write theirs
+// first. Then each row sees positions 0 to its own of its own sequence.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_BATCH_BATCH_INPUTS_H
+#define BATON_RUNTIME_BATCH_BATCH_INPUTS_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace baton {
+
+/// Positions of one page.
+inline constexpr uint32_t page_positions = 64;
+
+/// Pages that so many positions take.
+constexpr uint64_t pages_of(uint64_t positions) {
+  return (positions + page_positions - 1) / page_positions;
+}
+
+struct BatchInputs {
+  /// [max_rows] The token of each row.
+  int32_t *tokens;
+  /// [max_rows] The row's position in its sequence.
+  int32_t *positions;
+  /// [max_rows] Which line of `pages` the row's sequence has.
+  int32_t *sequences;
+  /// [max_rows] Where the row's keys and values go:
+  /// page * page_positions + position % page_positions.
+  int32_t *slots;
+  /// [max_sequences][pages_of(max_positions)] Line s, entry b: the page with
+  /// positions [64 b, 64 b + 64) of a sequence.
+  int32_t *pages;
+};
+
+/// The capacities of a batch program.
+struct BatchShape {
+  uint32_t max_rows;
+  uint32_t max_outputs;
+  uint32_t max_sequences;
+  uint32_t max_positions;
+  uint64_t pages;
+  uint64_t vocabulary;
+
+  /// Entries of one line of BatchInputs::pages.
+  size_t line_entries() const {
+    return static_cast<size_t>(pages_of(max_positions));
+  }
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_BATCH_BATCH_INPUTS_H

@@ -1,0 +1,101 @@
+//===- batch_request.cpp - one of many texts to continue -----------------===//
+
+#include "runtime/batch/batch_request.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace baton {
+
+namespace {
+
+std::optional<std::string> find_token_fault(const std::string &key,
+                                            int32_t token,
+                                            const BatchShape &shape) {
+  if (token >= 0 && static_cast<uint64_t>(token) < shape.vocabulary)
+    return std::nullopt;
+  return key + ": token " + std::to_string(token) +
+         " is outside the model's vocabulary of " +
+         std::to_string(shape.vocabulary) + " tokens";
+}
+
+std::optional<std::string> find_sampling_fault(const SamplingOptions &sampling,
+                                               const BatchShape &shape) {
+  if (!std::isfinite(sampling.temperature) || sampling.temperature < 0)
+    return "temperature: expected a number that is not negative";
+  if (!(sampling.top_p > 0 && sampling.top_p <= 1))
+    return "top_p: expected a probability above 0 and at most 1";
+  if (!(sampling.min_p >= 0 && sampling.min_p <= 1))
+    return "min_p: expected a probability from 0 to 1";
+  if (!std::isfinite(sampling.repetition_penalty) ||
+      sampling.repetition_penalty <= 0)
+    return "repetition_penalty: expected a number above 0; 1 changes nothing";
+  if (!std::isfinite(sampling.presence_penalty))
+    return "presence_penalty: expected a finite number";
+  if (!std::isfinite(sampling.frequency_penalty))
+    return "frequency_penalty: expected a finite number";
+  for (const SamplingOptions::Bias &bias : sampling.logit_bias) {
+    if (auto fault = find_token_fault("logit_bias", bias.token, shape))
+      return fault;
+    if (!std::isfinite(bias.bias))
+      return "logit_bias: expected finite numbers";
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+std::string_view batch_finish_name(BatchFinish finish) {
+  switch (finish) {
+  case BatchFinish::Stop:
+    return "stop";
+  case BatchFinish::Length:
+    return "length";
+  case BatchFinish::Error:
+    return "error";
+  case BatchFinish::Cancelled:
+    break;
+  }
+  return "cancelled";
+}
+
+uint64_t most_new_tokens(const BatchRequest &request, const BatchShape &shape) {
+  return std::min<uint64_t>(request.max_new_tokens,
+                            shape.max_positions - request.prompt.size());
+}
+
+std::optional<std::string> find_request_fault(const BatchRequest &request,
+                                              const BatchShape &shape) {
+  const size_t size = request.prompt.size();
+  if (size == 0)
+    return "prompt: there is no token; give at least one";
+  for (int32_t token : request.prompt)
+    if (auto fault = find_token_fault("prompt", token, shape))
+      return fault;
+  if (size >= shape.max_positions)
+    return "prompt: " + std::to_string(size) +
+           " tokens and a new one do not fit into the program's " +
+           std::to_string(shape.max_positions) +
+           " positions; compile with a larger --max-seq";
+  if (request.max_new_tokens == 0)
+    return "max_new_tokens: expected at least 1";
+  // The last token is never computed on.
+  const uint64_t positions = size + most_new_tokens(request, shape) - 1;
+  if (pages_of(positions) > shape.pages)
+    return "prompt: its " + std::to_string(size) +
+           " tokens and those behind it take " +
+           std::to_string(pages_of(positions)) + " pages of " +
+           std::to_string(page_positions) + " positions, and there are " +
+           std::to_string(shape.pages) +
+           "; give a larger --kv-memory or a smaller max_new_tokens";
+  if (request.n == 0 || request.n > most_continuations)
+    return "n: expected 1 to " + std::to_string(most_continuations);
+  if (request.logprobs.value_or(0) > most_logprobs)
+    return "logprobs: expected 0 to " + std::to_string(most_logprobs);
+  for (const std::string &text : request.stop_strings)
+    if (text.empty())
+      return "stop: an empty string would end every text";
+  return find_sampling_fault(request.sampling, shape);
+}
+
+} // namespace baton

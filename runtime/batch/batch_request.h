@@ -1,0 +1,74 @@
+//===- batch_request.h - one of many texts to continue -------------------===//
+
+#ifndef BATON_RUNTIME_BATCH_BATCH_REQUEST_H
+#define BATON_RUNTIME_BATCH_BATCH_REQUEST_H
+
+#include "runtime/batch/batch_inputs.h"
+#include "runtime/decode/sampler.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton {
+
+struct BatchRequest {
+  std::string id;
+  /// At least one token; less than max_positions.
+  std::vector<int32_t> prompt;
+  /// At least one. As many as fit behind the prompt, if these are more.
+  uint64_t max_new_tokens = 1;
+  SamplingOptions sampling;
+  /// A text ends behind the first of these tokens, and behind the token that
+  /// completes the first of these strings.
+  std::vector<int32_t> stop_tokens = {};
+  std::vector<std::string> stop_strings = {};
+  /// Continuations, at least one; the seeds of the others are the next ones.
+  uint32_t n = 1;
+  /// Whether log-probabilities of the tokens are wanted, and of how many of the
+  /// most likely ones beside each.
+  std::optional<uint32_t> logprobs = {};
+};
+
+enum class BatchFinish { Stop, Length, Error, Cancelled };
+/// "stop", "length", "error" or "cancelled".
+std::string_view batch_finish_name(BatchFinish finish);
+
+/// One continuation.
+struct BatchChoice {
+  std::vector<int32_t> tokens;
+  BatchFinish finish = BatchFinish::Length;
+  /// Of BatchFinish::Error.
+  std::string error = {};
+  /// If wanted, for each token: its own, then those of the most likely ones.
+  std::vector<TokenLogprob> logprobs = {};
+};
+
+struct BatchResult {
+  /// With an empty prompt: its tokens are counted here.
+  BatchRequest request;
+  uint64_t prompt_tokens = 0;
+  /// Those of them that another text had computed before.
+  uint64_t cached_tokens = 0;
+  /// request.n of them.
+  std::vector<BatchChoice> choices;
+};
+
+/// The most log-probabilities beside each token.
+inline constexpr uint32_t most_logprobs = 20;
+/// The most continuations of a request.
+inline constexpr uint32_t most_continuations = 128;
+
+/// New tokens that a request may have in a program.
+uint64_t most_new_tokens(const BatchRequest &request, const BatchShape &shape);
+
+/// Why a program cannot take a request, or nothing. Starts with the key of a
+/// request (runtime/batch/batch_file.h).
+std::optional<std::string> find_request_fault(const BatchRequest &request,
+                                              const BatchShape &shape);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_BATCH_BATCH_REQUEST_H

@@ -1,0 +1,148 @@
+//===- BatchCheckTest.cpp - each fault of a step's arrays ----------------===//
+
+#include "runtime/batch/batch_check.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace baton {
+namespace {
+
+/// Two sequences of three, of 200 positions at most: one with rows at 62 to 65,
+/// and one with a row at 3.
+class BatchCheckTest : public ::testing::Test {
+protected:
+  std::string fault(BatonStep step) {
+    BatchInputs inputs = {tokens.data(), positions.data(), sequences.data(),
+                          slots.data(), pages.data()};
+    auto found = find_batch_fault(shape, step, inputs);
+    EXPECT_EQ(found, check.find_fault(step, inputs));
+    return found.value_or("");
+  }
+  std::string fault() { return fault({5, 0, 2, 0}); }
+
+  const BatchShape shape = {8, 4, 3, 200, 10, 100};
+  BatchCheck check{shape};
+  std::vector<int32_t> tokens = {1, 2, 3, 99, 0, -7, -7, -7};
+  std::vector<int32_t> positions = {62, 63, 64, 65, 3, -7, -7, -7};
+  std::vector<int32_t> sequences = {2, 2, 2, 2, 0, -7, -7, -7};
+  std::vector<int32_t> slots = {9 * 64 + 62, 9 * 64 + 63, 64,
+                                65,          2 * 64 + 3,  -7, -7, -7};
+  // What rows cannot read may be anything.
+  std::vector<int32_t> pages = {2, 9, 77, -1, /**/ 9, 9, 9, 9,
+                                /**/ 9, 1, 2, -5};
+};
+
+TEST_F(BatchCheckTest, AcceptsWhatIsRight) {
+  EXPECT_EQ(fault(), "");
+  EXPECT_EQ(fault(), "");
+  EXPECT_EQ(fault({5, 0, 0, 0}), "");
+  EXPECT_EQ(fault({1, 0, 1, 0}), "");
+}
+
+TEST_F(BatchCheckTest, SequencesMayShareWhatNobodyWrites) {
+  // Sequence 0 goes on at 70, behind sequence 2's first page.
+  positions = {128, 129, 70, 71, 72};
+  sequences = {2, 2, 0, 0, 0};
+  pages = {9, 3, 0, 0, /**/ 0, 0, 0, 0, /**/ 9, 1, 4, 0};
+  slots = {4 * 64, 4 * 64 + 1, 3 * 64 + 6, 3 * 64 + 7, 3 * 64 + 8};
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(BatchCheckTest, Steps) {
+  EXPECT_EQ(fault({5, 1, 2, 0}), "the step's past is 1, expected 0");
+  EXPECT_EQ(fault({9, 0, 2, 0}), "the step has 9 rows, expected 1 to 8");
+  EXPECT_EQ(fault({0, 0, 0, 0}), "the step has 0 rows, expected 1 to 8");
+  EXPECT_EQ(fault({5, 0, 5, 0}), "the step has 5 outputs, expected 0 to 4");
+  EXPECT_EQ(fault({1, 0, 2, 0}), "the step has 2 outputs, expected 0 to 1");
+}
+
+TEST_F(BatchCheckTest, Ranges) {
+  auto expect = [&](std::vector<int32_t> &table, size_t place, int32_t value,
+                    const std::string &text) {
+    int32_t before = std::exchange(table[place], value);
+    EXPECT_EQ(fault(), text);
+    table[place] = before;
+  };
+  expect(tokens, 3, 100, "tokens[3] is 100, expected 0 to 99");
+  expect(tokens, 3, -1, "tokens[3] is -1, expected 0 to 99");
+  expect(positions, 4, 200, "positions[4] is 200, expected 0 to 199");
+  expect(positions, 4, -1, "positions[4] is -1, expected 0 to 199");
+  expect(sequences, 4, 3, "sequences[4] is 3, expected 0 to 2");
+  expect(sequences, 4, -2, "sequences[4] is -2, expected 0 to 2");
+  expect(slots, 0, 640, "slots[0] is 640, expected 0 to 639");
+  expect(slots, 0, -1, "slots[0] is -1, expected 0 to 639");
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(BatchCheckTest, PagesThatAreRead) {
+  // Of a row in entry 1, entry 0 is only read.
+  positions = {64, 65};
+  sequences = {2, 2};
+  slots = {64, 65};
+  pages[8] = 10;
+  EXPECT_EQ(fault({2, 0, 0, 0}), "pages[2][0] is 10, expected 0 to 9");
+  pages[8] = -1;
+  EXPECT_EQ(fault({2, 0, 0, 0}), "pages[2][0] is -1, expected 0 to 9");
+  pages[8] = 9;
+  EXPECT_EQ(fault({2, 0, 0, 0}), "");
+}
+
+TEST_F(BatchCheckTest, SlotsAreWherePagesSay) {
+  slots[4] = 2 * 64 + 4;
+  EXPECT_EQ(fault(), "slots[4] is 132, expected 131: position 3 in page 2 of "
+                     "pages[0][0]");
+  slots[4] = 131;
+  pages[0] = -1;
+  EXPECT_EQ(fault(), "slots[4] is 131, expected -61: position 3 in page -1 of "
+                     "pages[0][0]");
+}
+
+TEST_F(BatchCheckTest, SlotsAreDistinct) {
+  slots[3] = slots[1];
+  EXPECT_EQ(fault(),
+            "slots[3] is 639, as slots[1]: rows write different slots");
+}
+
+TEST_F(BatchCheckTest, PositionsAscend) {
+  std::swap(positions[2], positions[3]);
+  std::swap(slots[2], slots[3]);
+  EXPECT_EQ(fault(), "positions[3] is 64 and positions[2] is 65: those of a "
+                     "sequence, here of sequence 2, ascend");
+  positions[3] = 65;
+  EXPECT_EQ(fault(), "positions[3] is 65 and positions[2] is 65: those of a "
+                     "sequence, here of sequence 2, ascend");
+  // Rows of others may stand between.
+  positions = {62, 3, 63, 64, 65};
+  sequences = {2, 0, 2, 2, 2};
+  slots = {9 * 64 + 62, 2 * 64 + 3, 9 * 64 + 63, 64, 65};
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(BatchCheckTest, NobodyReadsWhatAnotherWrites) {
+  // Sequence 0 reads page 9, which sequence 2 writes.
+  positions[4] = 67;
+  pages[0] = 9;
+  pages[1] = 2;
+  EXPECT_EQ(fault(), "pages[0][0] is 9, as pages[2][0], which this step writes");
+  // Both write page 2, in slots of their own.
+  pages[0] = 2;
+  positions[4] = 3;
+  pages[9] = 2;
+  slots[2] = 2 * 64;
+  slots[3] = 2 * 64 + 1;
+  EXPECT_EQ(fault(), "pages[0][0] is 2, as pages[2][1], which this step writes");
+  // A sequence reads its own new page at another place.
+  pages[8] = 1;
+  pages[9] = 1;
+  positions = {64, 65};
+  sequences = {2, 2};
+  slots = {64, 65};
+  EXPECT_EQ(fault({2, 0, 0, 0}),
+            "pages[2][0] is 1, as pages[2][1], which this step writes");
+}
+
+} // namespace
+} // namespace baton

@@ -1,0 +1,446 @@
+//===- BatchDriverTest.cpp - many texts are what each is alone -----------===//
+
+#include "runtime/batch/batch_driver.h"
+
+#include "paged_model.h"
+#include "runtime/error.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <thread>
+
+namespace baton {
+namespace {
+
+using test::PagedModel;
+
+std::vector<int32_t> random_tokens(std::mt19937_64 &random, size_t size) {
+  std::vector<int32_t> tokens;
+  for (size_t i = 0; i < size; ++i)
+    tokens.push_back(static_cast<int32_t>(random() % 200));
+  return tokens;
+}
+
+BatchRequest make_request(std::string id, std::vector<int32_t> prompt,
+                          uint64_t max_new_tokens) {
+  BatchRequest request;
+  request.id = std::move(id);
+  request.prompt = std::move(prompt);
+  request.max_new_tokens = max_new_tokens;
+  return request;
+}
+
+void expect_equal(const BatchChoice &choice, const BatchChoice &expected,
+                  const std::string &id) {
+  EXPECT_EQ(choice.tokens, expected.tokens) << id;
+  EXPECT_EQ(choice.finish, expected.finish) << id;
+  EXPECT_EQ(choice.error, expected.error) << id;
+  EXPECT_EQ(choice.logprobs, expected.logprobs) << id;
+}
+
+/// One that was cancelled has the beginning.
+void expect_begins(const BatchChoice &choice, const BatchChoice &expected,
+                   const std::string &id) {
+  if (choice.finish != BatchFinish::Cancelled)
+    return expect_equal(choice, expected, id);
+  ASSERT_LE(choice.tokens.size(), expected.tokens.size());
+  EXPECT_TRUE(std::equal(choice.tokens.begin(), choice.tokens.end(),
+                         expected.tokens.begin()))
+      << id;
+}
+
+/// A driver and its results.
+class Batch {
+public:
+  explicit Batch(const BatchShape &shape, BatchOptions options = {})
+      : shape(shape), model(shape) {
+    options.tokenizer = Tokenizer::of_bytes();
+    driver.emplace(shape, model.inputs(), options,
+                   BatchHooks{.on_result = [this](BatchResult &&result) {
+                     std::string id = result.request.id;
+                     EXPECT_TRUE(results.emplace(id, std::move(result)).second)
+                         << id;
+                   }});
+  }
+
+  bool submit(const BatchRequest &request) {
+    BatchRequest copy = request;
+    return driver->submit(std::move(copy));
+  }
+  /// Submits and runs all.
+  void run(const std::vector<BatchRequest> &requests) {
+    for (const BatchRequest &request : requests)
+      ASSERT_TRUE(submit(request));
+    model.run(*driver);
+    EXPECT_TRUE(driver->idle());
+    for (const BatchRequest &request : requests)
+      expect_right(request);
+  }
+  void expect_right(const BatchRequest &request) {
+    ASSERT_TRUE(results.contains(request.id)) << request.id;
+    const BatchResult &result = results.at(request.id);
+    EXPECT_EQ(result.prompt_tokens, request.prompt.size());
+    ASSERT_EQ(result.choices.size(), request.n);
+    for (uint32_t i = 0; i < request.n; ++i)
+      expect_begins(result.choices[i],
+                    test::continue_alone(request, i, shape), request.id);
+  }
+  /// Every page is free again.
+  void expect_all_free() {
+    EXPECT_EQ(driver->pool().available(), shape.pages);
+  }
+
+  const BatchShape shape;
+  PagedModel model;
+  std::map<std::string, BatchResult> results;
+  std::optional<BatchDriver> driver;
+};
+
+constexpr BatchShape usual = {64, 16, 16, 1200, 100, 256};
+
+TEST(BatchDriver, ContinuesOneText) {
+  std::mt19937_64 random(1);
+  Batch batch(usual);
+  batch.run({make_request("one", random_tokens(random, 100), 70)});
+  EXPECT_EQ(batch.results.at("one").choices[0].tokens.size(), 70u);
+  BatchCounts counts = batch.driver->counts();
+  EXPECT_EQ(counts.steps, 2u + 69u);
+  EXPECT_EQ(counts.rows, 100u + 69u);
+  EXPECT_EQ(counts.prompt_tokens, 100u);
+  EXPECT_EQ(counts.generated_tokens, 70u);
+  batch.expect_all_free();
+}
+
+TEST(BatchDriver, TheSecondComputesOnlyWhatDiffers) {
+  std::mt19937_64 random(2);
+  std::vector<int32_t> common = random_tokens(random, 1000);
+  auto with = [&](size_t more) {
+    std::vector<int32_t> prompt = common;
+    for (int32_t token : random_tokens(random, more))
+      prompt.push_back(token);
+    return prompt;
+  };
+  BatchRequest first = make_request("first", with(10), 5);
+  BatchRequest second = make_request("second", with(12), 5);
+  for (bool together : {false, true}) {
+    Batch batch(usual);
+    if (together) {
+      batch.run({first, second});
+    } else {
+      batch.run({first});
+      EXPECT_EQ(batch.driver->counts().prompt_tokens, 1010u);
+      batch.run({second});
+    }
+    // 15 pages of 64 are full.
+    EXPECT_EQ(batch.driver->counts().prompt_tokens, 1010u + 1012 - 960);
+    EXPECT_EQ(batch.driver->counts().cached_tokens, 960u);
+    EXPECT_EQ(batch.results.at("first").cached_tokens, 0u);
+    EXPECT_EQ(batch.results.at("second").cached_tokens, 960u);
+    batch.expect_all_free();
+  }
+  Batch batch(usual, {.prefix_cache = false});
+  batch.run({first, second});
+  EXPECT_EQ(batch.driver->counts().prompt_tokens, 2022u);
+  EXPECT_EQ(batch.driver->counts().cached_tokens, 0u);
+}
+
+TEST(BatchDriver, TheLastTokenOfAPromptIsAlwaysComputed) {
+  std::mt19937_64 random(3);
+  std::vector<int32_t> prompt = random_tokens(random, 128);
+  Batch batch(usual);
+  batch.run({make_request("a", prompt, 1)});
+  batch.run({make_request("b", prompt, 1)});
+  EXPECT_EQ(batch.results.at("b").cached_tokens, 64u);
+  EXPECT_EQ(batch.driver->counts().prompt_tokens, 128u + 64u);
+}
+
+TEST(BatchDriver, ContinuationsOfOnePromptShareIt) {
+  std::mt19937_64 random(4);
+  BatchRequest request = make_request("n", random_tokens(random, 200), 20);
+  request.n = 4;
+  request.sampling.temperature = 1;
+  request.sampling.seed = ~uint64_t(0) - 1;
+  Batch batch(usual);
+  batch.run({request});
+  const auto &choices = batch.results.at("n").choices;
+  EXPECT_NE(choices[0].tokens, choices[1].tokens);
+  EXPECT_EQ(batch.driver->counts().prompt_tokens, 200u + 3 * 8);
+  batch.expect_all_free();
+}
+
+TEST(BatchDriver, TextsEnd) {
+  std::mt19937_64 random(5);
+  std::vector<int32_t> prompt = random_tokens(random, 30);
+  BatchRequest request = make_request("all", prompt, 40);
+  request.logprobs = 3;
+  std::vector<int32_t> tokens =
+      test::continue_alone(request, 0, usual).tokens;
+  BatchRequest stops = make_request("stops", prompt, 40);
+  stops.stop_tokens = {tokens[7], tokens[20]};
+  // Bytes that are text.
+  size_t place = 10;
+  while (tokens[place] > 127 || tokens[place + 1] > 127)
+    ++place;
+  ASSERT_LT(place, 39u);
+  BatchRequest text = make_request("text", prompt, 40);
+  text.stop_strings = {"none of it",
+                       {static_cast<char>(tokens[place]),
+                        static_cast<char>(tokens[place + 1])}};
+  BatchRequest long_one = make_request("long", prompt, 100000);
+  Batch batch(usual);
+  batch.run({request, stops, text, long_one});
+  EXPECT_EQ(batch.results.at("stops").choices[0].finish, BatchFinish::Stop);
+  EXPECT_EQ(batch.results.at("stops").choices[0].tokens.size(), 8u);
+  EXPECT_EQ(batch.results.at("text").choices[0].finish, BatchFinish::Stop);
+  EXPECT_EQ(batch.results.at("text").choices[0].tokens.size(), place + 2);
+  EXPECT_EQ(batch.results.at("long").choices[0].tokens.size(), 1170u);
+  EXPECT_EQ(batch.results.at("all").choices[0].logprobs.size(), 160u);
+}
+
+TEST(BatchDriver, LogitsThatAreNotFiniteEndOneText) {
+  std::mt19937_64 random(6);
+  BatchRequest bad = make_request("bad", {1, test::poison, 2}, 10);
+  bad.n = 2;
+  Batch batch(usual);
+  batch.run({make_request("a", random_tokens(random, 10), 10), bad,
+             make_request("b", random_tokens(random, 70), 10)});
+  for (const BatchChoice &choice : batch.results.at("bad").choices) {
+    EXPECT_EQ(choice.finish, BatchFinish::Error);
+    EXPECT_EQ(choice.error, "logits at position 3 are not finite");
+  }
+  EXPECT_EQ(batch.results.at("b").choices[0].tokens.size(), 10u);
+  batch.expect_all_free();
+}
+
+TEST(BatchDriver, RefusesWhatDoesNotFit) {
+  Batch batch({64, 16, 16, 1200, 4, 256});
+  auto expect = [&](const BatchRequest &request, const std::string &text) {
+    try {
+      batch.submit(request);
+      ADD_FAILURE() << "no error: " << text;
+    } catch (const Error &failure) {
+      EXPECT_EQ(failure.what(), text);
+    }
+    EXPECT_FALSE(batch.driver->has_work());
+  };
+  expect(make_request("", {}, 1), "prompt: there is no token; give at least "
+                                  "one");
+  expect(make_request("", {1, 256}, 1),
+         "prompt: token 256 is outside the model's vocabulary of 256 tokens");
+  expect(make_request("", std::vector<int32_t>(1200), 1),
+         "prompt: 1200 tokens and a new one do not fit into the program's 1200 "
+         "positions; compile with a larger --max-seq");
+  expect(make_request("", std::vector<int32_t>(200), 58),
+         "prompt: its 200 tokens and those behind it take 5 pages of 64 "
+         "positions, and there are 4; give a larger --kv-memory or a smaller "
+         "max_new_tokens");
+  BatchRequest request = make_request("", {1}, 1);
+  request.n = 0;
+  expect(request, "n: expected 1 to 128");
+  request.n = 1;
+  request.logprobs = 21;
+  expect(request, "logprobs: expected 0 to 20");
+  request.logprobs = 20;
+  request.sampling.logit_bias = {{300, 1}};
+  expect(request,
+         "logit_bias: token 300 is outside the model's vocabulary of 256 "
+         "tokens");
+  batch.run({make_request("fits", std::vector<int32_t>(200), 57)});
+}
+
+TEST(BatchDriver, TakesNoMoreThanItsCapacity) {
+  Batch batch(usual, {.capacity = 3});
+  std::vector<BatchRequest> requests;
+  for (int i = 0; i < 4; ++i)
+    requests.push_back(make_request(std::to_string(i), {i}, 3));
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(batch.submit(requests[size_t(i)]));
+  EXPECT_FALSE(batch.driver->submit(std::move(requests[3])));
+  EXPECT_EQ(requests[3].id, "3");
+  batch.model.run(*batch.driver);
+  EXPECT_EQ(batch.results.size(), 3u);
+  EXPECT_TRUE(batch.submit(requests[3]));
+  EXPECT_TRUE(batch.driver->has_work());
+  batch.model.run(*batch.driver);
+  for (const BatchRequest &request : requests)
+    batch.expect_right(request);
+  batch.driver->close();
+  EXPECT_THROW(batch.submit(requests[3]), Error);
+}
+
+TEST(BatchDriver, APoolThatIsTooSmallPreempts) {
+  std::mt19937_64 random(7);
+  // Four texts of two pages begin, and each comes to need four.
+  Batch batch({64, 16, 16, 1200, 8, 256});
+  std::vector<BatchRequest> requests;
+  for (int i = 0; i < 6; ++i)
+    requests.push_back(
+        make_request(std::to_string(i), random_tokens(random, 100), 120));
+  batch.run(requests);
+  BatchCounts counts = batch.driver->counts();
+  EXPECT_GT(counts.preemptions, 0u);
+  EXPECT_GT(counts.recomputed, 0u);
+  EXPECT_EQ(counts.prompt_tokens, 600u);
+  EXPECT_EQ(counts.rows, 600u + 6 * 119 + counts.recomputed);
+  batch.expect_all_free();
+}
+
+TEST(BatchDriver, AProgramThatWasStoppedGoesOn) {
+  std::mt19937_64 random(8);
+  Batch batch(usual);
+  std::vector<BatchRequest> requests;
+  for (int i = 0; i < 8; ++i) {
+    requests.push_back(
+        make_request(std::to_string(i), random_tokens(random, 90), 20));
+    ASSERT_TRUE(batch.submit(requests.back()));
+  }
+  // The driver is not told of the last step.
+  for (int i = 0; i < 30; ++i) {
+    BatonStep step = batch.driver->begin({});
+    ASSERT_GT(step.rows, 0u);
+    batch.model.compute(step);
+    if (i % 2)
+      batch.driver->finish();
+  }
+  batch.model.run(*batch.driver);
+  for (const BatchRequest &request : requests)
+    batch.expect_right(request);
+}
+
+struct Case {
+  BatchShape shape;
+  BatchOptions options;
+};
+
+std::vector<Case> cases() {
+  return {
+      {{256, 64, 64, 400, 500, 256}, {}},
+      // Small steps, few outputs, few lines.
+      {{7, 3, 10, 400, 60, 256}, {}},
+      {{1, 1, 4, 400, 20, 256}, {}},
+      {{64, 64, 2, 400, 30, 256}, {.prefill_chunk = 5}},
+      {{5, 5, 32, 400, 200, 256}, {.prefill_chunk = 2}},
+      // Pools that preempt.
+      {{64, 16, 16, 400, 7, 256}, {}},
+      {{64, 16, 16, 400, 12, 256}, {.prefill_chunk = 17}},
+      {{33, 9, 16, 400, 9, 256}, {.prefix_cache = false}},
+      {{300, 40, 40, 400, 40, 256}, {}},
+  };
+}
+
+/// Prompts that often begin alike, with all kinds of options.
+BatchRequest random_request(std::mt19937_64 &random, int number,
+                            const std::vector<std::vector<int32_t>> &texts) {
+  const std::vector<int32_t> &text = texts[random() % texts.size()];
+  std::vector<int32_t> prompt(
+      text.begin(),
+      text.begin() + static_cast<ptrdiff_t>(random() % (text.size() + 1)));
+  for (int32_t token : random_tokens(random, 1 + random() % 40))
+    prompt.push_back(token);
+  BatchRequest request = make_request(std::to_string(number), prompt,
+                                      1 + random() % 60);
+  SamplingOptions &sampling = request.sampling;
+  sampling.seed = random();
+  if (random() % 2)
+    sampling.temperature = 0.7;
+  if (random() % 4 == 0)
+    sampling.top_k = 1 + random() % 30;
+  if (random() % 4 == 0)
+    sampling.min_p = 0.3;
+  if (random() % 4 == 0) {
+    sampling.repetition_penalty = 1.3;
+    sampling.frequency_penalty = 0.5;
+    sampling.logit_bias = {{3, 2}, {5, -1}};
+  }
+  if (random() % 4 == 0)
+    request.n = 1 + static_cast<uint32_t>(random() % 4);
+  if (random() % 4 == 0)
+    request.logprobs = static_cast<uint32_t>(random() % 4);
+  if (random() % 3 == 0)
+    request.stop_tokens = random_tokens(random, 20);
+  if (random() % 40 == 0)
+    request.prompt.push_back(test::poison);
+  return request;
+}
+
+TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
+  constexpr int count = 300;
+  uint64_t seed = 0;
+  for (const Case &tested : cases()) {
+    SCOPED_TRACE("case " + std::to_string(seed));
+    std::mt19937_64 random(++seed);
+    std::vector<std::vector<int32_t>> texts;
+    for (int i = 0; i < 4; ++i)
+      texts.push_back(random_tokens(random, 260));
+    // Two that part in the middle.
+    texts[1] = texts[0];
+    texts[1][130] ^= 1;
+
+    Batch batch(tested.shape, tested.options);
+    std::vector<BatchRequest> requests;
+    for (int i = 0; i < count; ++i)
+      requests.push_back(random_request(random, i, texts));
+    size_t next = 0;
+    auto arrive = [&] {
+      if (random() % 3 == 0)
+        for (uint64_t more = random() % 12; more && next < count; --more)
+          if (batch.submit(requests[next]) && ++next % 8 == 0)
+            batch.driver->cancel(std::to_string(next - 1 - random() % 20));
+    };
+    while (next < count || batch.driver->has_work()) {
+      arrive();
+      batch.model.run(*batch.driver, arrive);
+      ASSERT_FALSE(HasFatalFailure());
+    }
+    EXPECT_EQ(batch.results.size(), size_t(count));
+    uint64_t cancelled = 0, generated = 0;
+    for (const BatchRequest &request : requests) {
+      batch.expect_right(request);
+      for (const BatchChoice &choice : batch.results.at(request.id).choices) {
+        cancelled += choice.finish == BatchFinish::Cancelled;
+        generated += choice.tokens.size();
+      }
+    }
+    EXPECT_GT(cancelled, 0u);
+    EXPECT_LT(cancelled, size_t(count) / 2);
+    BatchCounts counts = batch.driver->counts();
+    EXPECT_EQ(counts.generated_tokens, generated);
+    EXPECT_EQ(counts.cached_tokens > 0, tested.options.prefix_cache);
+    if (tested.shape.pages < 13) {
+      EXPECT_GT(counts.preemptions, 0u);
+    }
+    batch.expect_all_free();
+  }
+}
+
+TEST(BatchDriver, OtherThreadsMaySubmitAndCancel) {
+  std::mt19937_64 random(9);
+  std::vector<std::vector<int32_t>> texts = {random_tokens(random, 200)};
+  std::vector<BatchRequest> requests;
+  for (int i = 0; i < 200; ++i)
+    requests.push_back(random_request(random, i, texts));
+  Batch batch({32, 8, 8, 400, 20, 256}, {.capacity = 20});
+  std::atomic<bool> done = false;
+  std::thread client([&] {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      while (!batch.submit(requests[i]))
+        std::this_thread::yield();
+      if (i % 7 == 0)
+        batch.driver->cancel(std::to_string(i / 2));
+    }
+    batch.driver->close();
+    done = true;
+  });
+  while (!done || batch.driver->has_work())
+    batch.model.run(*batch.driver);
+  client.join();
+  EXPECT_EQ(batch.results.size(), requests.size());
+  for (const BatchRequest &request : requests)
+    batch.expect_right(request);
+  batch.expect_all_free();
+}
+
+} // namespace
+} // namespace baton
