@@ -30,6 +30,8 @@ struct BatchRequest {
   /// Whether log-probabilities of the tokens are wanted, and of how many of the
   /// most likely ones beside each.
   std::optional<uint32_t> logprobs = {};
+  /// Whatever whoever asks knows it by.
+  uint64_t tag = 0;
 };
 
 enum class BatchFinish { Stop, Length, Error, Cancelled };

@@ -182,5 +182,133 @@ TEST(Sampler, ANumberDependsOnSeedAndPositionOnly) {
   EXPECT_NEAR(sum / 10000, 0.5, 0.02);
 }
 
+TEST(Sampler, MinPKeepsThoseNearTheMostProbableOne) {
+  // Probabilities 0.5, 0.25, 0.125, 0.125.
+  std::vector<float> logits = {0, std::log(4.0f), std::log(2.0f), 0};
+  SamplingOptions options;
+  options.temperature = 1;
+  options.min_p = 0.4;
+  expect_distribution(options, logits, {{1, 2. / 3}, {2, 1. / 3}});
+  options.min_p = 0.2;
+  expect_distribution(options, logits,
+                      {{0, 0.125}, {1, 0.5}, {2, 0.25}, {3, 0.125}});
+  options.min_p = 1;
+  for (uint64_t position = 0; position < 100; ++position)
+    EXPECT_EQ(Sampler(options).sample(logits, position), 1);
+  // At a higher temperature more are near.
+  options.min_p = 0.4;
+  options.temperature = 2;
+  double root = std::sqrt(2);
+  double total = 2 + root + 2;
+  expect_distribution(
+      options, logits,
+      {{0, 1 / total}, {1, 2 / total}, {2, root / total}, {3, 1 / total}});
+  // Top-p counts before.
+  options.temperature = 1;
+  options.min_p = 0.2;
+  options.top_p = 0.6;
+  expect_distribution(options, logits, {{1, 2. / 3}, {2, 1. / 3}});
+}
+
+TEST(Sampler, BiasAndPenaltiesChangeLogits) {
+  const std::vector<float> logits = {2, 1, -1, 0.5f, -2, 0};
+  // Of the prompt 0, 2 and 4; generated 1 once and 2 twice.
+  const std::vector<int32_t> tokens = {0, 2, 4, 0, 1, 2, 2};
+  SamplingOptions options;
+  options.temperature = 1;
+  auto expect = [&](const std::vector<float> &changed) {
+    // The same draws as from these logits, and the same again.
+    SamplingOptions plain;
+    plain.temperature = 1;
+    Sampler sampler(options);
+    std::vector<TokenLogprob> logprobs, expected;
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+      options.seed = plain.seed = seed;
+      EXPECT_EQ(Sampler(options).sample(logits, tokens, 4),
+                Sampler(plain).sample(changed, 7));
+      sampler.sample(logits, tokens, 4, 6, logprobs);
+      Sampler(plain).sample(changed, tokens, 4, 6, expected);
+    }
+    std::map<int32_t, float> found, wanted;
+    for (size_t i = 0; i < 7; ++i) {
+      found[logprobs[i].token] = logprobs[i].logprob;
+      wanted[expected[i].token] = expected[i].logprob;
+    }
+    EXPECT_EQ(found, wanted);
+  };
+  expect(logits);
+  options.repetition_penalty = 2;
+  expect({1, 0.5f, -2, 0.5f, -4, 0});
+  options.frequency_penalty = 0.25;
+  expect({1, 0.25f, -2.5f, 0.5f, -4, 0});
+  options.presence_penalty = 1;
+  expect({1, -0.75f, -3.5f, 0.5f, -4, 0});
+  options.repetition_penalty = 1;
+  expect({2, -0.25f, -2.5f, 0.5f, -2, 0});
+  // Before the penalties: 2 turns positive.
+  options.logit_bias = {{2, 5}, {3, -1}};
+  options.repetition_penalty = 2;
+  expect({1, -0.75f, 0.5f, -0.5f, -4, 0});
+}
+
+TEST(Sampler, BiasedLogitsHaveToBeFinite) {
+  SamplingOptions options;
+  options.logit_bias = {{1, 3e38f}};
+  std::vector<int32_t> tokens = {0, 1};
+  EXPECT_EQ(Sampler(options).sample(std::vector<float>{1, 2}, tokens, 2), 1);
+  EXPECT_THROW(Sampler(options).sample(std::vector<float>{1, 3e38f}, tokens, 2),
+               Error);
+}
+
+TEST(Sampler, LogprobsAreThoseOfTheSoftmax) {
+  std::map<int32_t, double> expected =
+      softmax(test_logits, 1, {0, 1, 2, 3, 4, 5});
+  std::vector<int32_t> tokens = {0, 1, 2};
+  for (uint32_t top : {0u, 1u, 3u, 6u, 20u})
+    for (double temperature : {0., 0.3}) {
+      SamplingOptions options;
+      options.temperature = temperature;
+      options.top_k = 2;
+      options.seed = top;
+      std::vector<TokenLogprob> logprobs;
+      int32_t token =
+          Sampler(options).sample(test_logits, tokens, 3, top, logprobs);
+      EXPECT_EQ(token, Sampler(options).sample(test_logits, 3));
+      ASSERT_EQ(logprobs.size(), 1 + std::min(top, 6u));
+      EXPECT_EQ(logprobs[0].token, token);
+      const std::vector<int32_t> order = {2, 5, 1, 3, 0, 4};
+      for (size_t i = 1; i < logprobs.size(); ++i)
+        EXPECT_EQ(logprobs[i].token, order[i - 1]);
+      for (const TokenLogprob &each : logprobs)
+        EXPECT_NEAR(each.logprob, std::log(expected[each.token]), 1e-6);
+    }
+}
+
+TEST(Sampler, TheMostLikelyOfEqualOnesAreTheLowestIds) {
+  std::vector<TokenLogprob> logprobs;
+  std::vector<float> equal(6, 1.0f);
+  Sampler({}).sample(equal, std::vector<int32_t>{0}, 1, 3, logprobs);
+  ASSERT_EQ(logprobs.size(), 4u);
+  for (int32_t token : {0, 1, 2})
+    EXPECT_EQ(logprobs[1 + size_t(token)].token, token);
+}
+
+TEST(Sampler, SamplersShareMemory) {
+  auto memory = std::make_shared<SamplerMemory>();
+  SamplingOptions penalized;
+  penalized.repetition_penalty = 3;
+  SamplingOptions narrow;
+  narrow.temperature = 1;
+  narrow.top_p = 0.9;
+  Sampler first(penalized, memory), second(narrow, memory);
+  std::vector<int32_t> tokens = {2, 5};
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(first.sample(test_logits, tokens, 1),
+              Sampler(penalized).sample(test_logits, tokens, 1));
+    EXPECT_EQ(second.sample(test_logits, tokens, 1),
+              Sampler(narrow).sample(test_logits, tokens, 1));
+  }
+}
+
 } // namespace
 } // namespace baton

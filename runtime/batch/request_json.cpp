@@ -1,0 +1,448 @@
+//===- request_json.cpp - requests and results as lines of JSON ----------===//
+
+#include "runtime/batch/request_json.h"
+
+#include "runtime/error.h"
+#include "runtime/weights/message.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <string_view>
+
+namespace baton {
+
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+/// The keys of an object, read one by one; null is as if it was not there.
+class Keys {
+public:
+  Keys(const Json &object, std::vector<std::string> names) : object(object) {
+    for (const auto &entry : object.items())
+      if (std::find(names.begin(), names.end(), entry.key()) == names.end())
+        throw Error("there is no key " + quote_name(entry.key()) +
+                    nearest_text(entry.key(), names));
+  }
+
+  const Json *find(const char *key) const {
+    auto found = object.find(key);
+    return found == object.end() || found->is_null() ? nullptr : &*found;
+  }
+  bool has(const char *key) const { return find(key); }
+
+  uint64_t whole(const char *key, uint64_t usual) const {
+    const Json *value = find(key);
+    if (!value)
+      return usual;
+    if (!value->is_number_unsigned())
+      throw Error(std::string(key) +
+                  ": expected a whole number that is not negative");
+    return value->get<uint64_t>();
+  }
+  uint32_t small(const char *key, uint32_t usual) const {
+    return static_cast<uint32_t>(std::min<uint64_t>(
+        whole(key, usual), std::numeric_limits<uint32_t>::max()));
+  }
+  double number(const char *key, double usual) const {
+    const Json *value = find(key);
+    if (!value)
+      return usual;
+    if (!value->is_number())
+      throw Error(std::string(key) + ": expected a number");
+    return value->get<double>();
+  }
+  std::string text(const char *key) const {
+    const Json *value = find(key);
+    if (!value)
+      return "";
+    if (!value->is_string())
+      throw Error(std::string(key) + ": expected a text");
+    return value->get<std::string>();
+  }
+  /// One that asks for nothing that there is not.
+  void expect(const char *key, const Json &usual) const {
+    const Json *value = find(key);
+    if (value && *value != usual)
+      throw Error(std::string(key) + ": only " + usual.dump() +
+                  " is supported");
+  }
+
+private:
+  const Json &object;
+};
+
+/// Of both kinds of requests.
+const std::vector<std::string> common_keys = {"prompt",
+                                              "temperature",
+                                              "top_k",
+                                              "top_p",
+                                              "min_p",
+                                              "seed",
+                                              "n",
+                                              "stop",
+                                              "logprobs",
+                                              "repetition_penalty",
+                                              "presence_penalty",
+                                              "frequency_penalty",
+                                              "logit_bias"};
+
+std::vector<std::string> with_keys(std::vector<std::string> more) {
+  more.insert(more.end(), common_keys.begin(), common_keys.end());
+  return more;
+}
+
+std::vector<int32_t> parse_tokens(const char *key, const Json &list) {
+  std::vector<int32_t> tokens;
+  if (list.is_array())
+    for (const Json &token : list) {
+      if (!token.is_number_integer())
+        break;
+      // Those out of range are out of the vocabulary, too.
+      tokens.push_back(static_cast<int32_t>(
+          std::clamp<int64_t>(token.is_number_unsigned() &&
+                                      token.get<uint64_t>() > INT32_MAX
+                                  ? INT32_MAX
+                                  : token.get<int64_t>(),
+                              -1, INT32_MAX)));
+    }
+  if (!list.is_array() || tokens.size() != list.size())
+    throw Error(std::string(key) + ": expected a list of token ids");
+  return tokens;
+}
+
+std::vector<int32_t> encode(const char *key, const Json &text,
+                            const BatchFormat &format) {
+  if (!text.is_string())
+    throw Error(std::string(key) + ": expected a text");
+  if (!format.tokenizer)
+    throw Error(std::string(key) + ": " + format.no_tokenizer);
+  const auto &bytes = text.get_ref<const std::string &>();
+  if (!format.bytes)
+    return format.tokenizer->encode(bytes);
+  std::vector<int32_t> tokens;
+  for (unsigned char byte : bytes)
+    tokens.push_back(byte);
+  return tokens;
+}
+
+std::vector<std::string> parse_stop(const Json &value) {
+  const Json list = value.is_array() ? value : Json::array({value});
+  std::vector<std::string> texts;
+  for (const Json &text : list) {
+    if (!text.is_string())
+      throw Error("stop: expected a text or a list of texts");
+    texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+std::vector<SamplingOptions::Bias> parse_bias(const Json &value) {
+  std::vector<SamplingOptions::Bias> result;
+  if (!value.is_object())
+    throw Error("logit_bias: expected an object as in {\"123\": -1.5}");
+  for (const auto &[key, bias] : value.items()) {
+    int32_t token = 0;
+    auto [end, failure] =
+        std::from_chars(key.data(), key.data() + key.size(), token);
+    if (failure != std::errc() || end != key.data() + key.size())
+      throw Error("logit_bias: " + quote_name(key) + " is not a token id");
+    if (!bias.is_number())
+      throw Error("logit_bias: expected a number for token " + key);
+    // "1" and "01" are one token.
+    for (const SamplingOptions::Bias &other : result)
+      if (other.token == token)
+        throw Error("logit_bias: token " + std::to_string(token) +
+                    " is there twice");
+    result.push_back({token, bias.get<float>()});
+  }
+  return result;
+}
+
+/// What both kinds of requests say alike.
+void parse_common(const Keys &keys, const BatchFormat &format,
+                  double usual_temperature, BatchRequest &request) {
+  SamplingOptions &sampling = request.sampling;
+  const bool draws = keys.has("top_k") || keys.has("top_p") || keys.has("min_p");
+  sampling.temperature =
+      keys.number("temperature", draws ? 1 : usual_temperature);
+  sampling.top_k = keys.whole("top_k", 0);
+  sampling.top_p = keys.number("top_p", 1);
+  sampling.min_p = keys.number("min_p", 0);
+  if (const Json *seed = keys.find("seed")) {
+    if (!seed->is_number_integer())
+      throw Error("seed: expected a whole number");
+    sampling.seed = seed->get<uint64_t>();
+  }
+  sampling.repetition_penalty = keys.number("repetition_penalty", 1);
+  sampling.presence_penalty = keys.number("presence_penalty", 0);
+  sampling.frequency_penalty = keys.number("frequency_penalty", 0);
+  if (const Json *bias = keys.find("logit_bias"))
+    sampling.logit_bias = parse_bias(*bias);
+  request.n = keys.small("n", 1);
+  if (keys.has("logprobs"))
+    request.logprobs = keys.small("logprobs", 0);
+  request.stop_tokens = format.stop_tokens;
+  if (const Json *stop = keys.find("stop"))
+    request.stop_strings = parse_stop(*stop);
+  if (!request.stop_strings.empty() && !format.tokenizer)
+    throw Error("stop: " + format.no_tokenizer);
+}
+
+BatchRequest parse_own(const Json &line, const BatchFormat &format,
+                       BatchOrigin &origin) {
+  Keys keys(line, with_keys({"id", "tokens", "max_new_tokens"}));
+  if (keys.has("prompt") == keys.has("tokens"))
+    throw Error("give either prompt, a text, or tokens, a list of token ids");
+  BatchRequest request;
+  const Json *tokens = keys.find("tokens");
+  request.prompt = tokens ? parse_tokens("tokens", *tokens)
+                          : encode("prompt", *keys.find("prompt"), format);
+  // Bytes stand for tokens where there is text.
+  origin.text = format.tokenizer && !(format.bytes && tokens);
+  request.max_new_tokens = keys.whole("max_new_tokens", format.max_new_tokens);
+  parse_common(keys, format, 0, request);
+  return request;
+}
+
+BatchRequest parse_openai(const Json &line, const BatchFormat &format,
+                          BatchOrigin &origin) {
+  Keys outer(line, {"custom_id", "method", "url", "body"});
+  if (outer.text("method") != "POST")
+    throw Error("method: expected \"POST\"");
+  const std::string url = outer.text("url");
+  if (url == "/v1/chat/completions")
+    throw Error("url: chat templates are not supported; give /v1/completions "
+                "the whole text as prompt");
+  if (url != "/v1/completions")
+    throw Error("url: expected \"/v1/completions\"");
+  const Json *body = outer.find("body");
+  if (!body || !body->is_object())
+    throw Error("body: expected an object");
+  Keys keys(*body,
+            with_keys({"model", "max_tokens", "user", "stream",
+                       "stream_options", "echo", "best_of", "suffix"}));
+  origin.model = keys.text("model");
+  keys.text("user");
+  keys.expect("stream", false);
+  keys.expect("stream_options", nullptr);
+  keys.expect("echo", false);
+  keys.expect("suffix", "");
+  BatchRequest request;
+  const Json *prompt = keys.find("prompt");
+  if (!prompt)
+    throw Error("prompt: expected a text or a list of token ids");
+  const bool tokens = prompt->is_array();
+  if (tokens && !prompt->empty() && !prompt->front().is_number())
+    throw Error("prompt: expected one text, or one list of token ids; give "
+                "each a line of its own");
+  request.prompt = tokens ? parse_tokens("prompt", *prompt)
+                          : encode("prompt", *prompt, format);
+  origin.text = format.tokenizer.has_value();
+  request.max_new_tokens = keys.whole("max_tokens", format.max_new_tokens);
+  parse_common(keys, format, 1, request);
+  if (keys.whole("best_of", request.n) != request.n)
+    throw Error("best_of: only n is supported");
+  return request;
+}
+
+/// The text before what ends it.
+std::string text_of(const BatchChoice &choice, const BatchRequest &request,
+                    const BatchFormat &format) {
+  std::string text = format.tokenizer->decode(
+      choice.tokens, /*skip_special_tokens=*/true, /*at_start=*/false);
+  size_t end = text.size();
+  for (const std::string &stop : request.stop_strings)
+    end = std::min(end, text.find(stop));
+  return text.substr(0, end);
+}
+
+std::string token_text(int32_t token, const BatchFormat &format) {
+  return format.tokenizer ? std::string(format.tokenizer->token_bytes(token))
+                          : std::to_string(token);
+}
+
+OrderedJson own_logprobs(const BatchChoice &choice, const BatchOrigin &origin,
+                         const BatchFormat &format) {
+  auto entry = [&](const TokenLogprob &of) {
+    OrderedJson json = {{"token", of.token}};
+    if (origin.text)
+      json["text"] = token_text(of.token, format);
+    json["logprob"] = of.logprob;
+    return json;
+  };
+  const size_t each = choice.logprobs.size() / choice.tokens.size();
+  auto list = OrderedJson::array();
+  for (size_t i = 0; i < choice.logprobs.size(); i += each) {
+    OrderedJson json = entry(choice.logprobs[i]);
+    if (each > 1) {
+      json["top"] = OrderedJson::array();
+      for (size_t j = 1; j < each; ++j)
+        json["top"].push_back(entry(choice.logprobs[i + j]));
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+OrderedJson openai_logprobs(const BatchChoice &choice,
+                            const BatchFormat &format) {
+  OrderedJson json = {{"tokens", OrderedJson::array()},
+                      {"token_logprobs", OrderedJson::array()},
+                      {"top_logprobs", OrderedJson::array()},
+                      {"text_offset", OrderedJson::array()}};
+  const size_t each = choice.logprobs.size() / choice.tokens.size();
+  size_t offset = 0;
+  for (size_t i = 0; i < choice.logprobs.size(); i += each) {
+    const TokenLogprob &own = choice.logprobs[i];
+    const std::string text = token_text(own.token, format);
+    json["tokens"].push_back(text);
+    json["token_logprobs"].push_back(own.logprob);
+    auto top = OrderedJson::object();
+    for (size_t j = 1; j < each; ++j)
+      top[token_text(choice.logprobs[i + j].token, format)] =
+          choice.logprobs[i + j].logprob;
+    json["top_logprobs"].push_back(std::move(top));
+    json["text_offset"].push_back(offset);
+    offset += text.size();
+  }
+  return json;
+}
+
+OrderedJson own_choice(const BatchOrigin &origin, const BatchChoice &choice,
+                       const BatchRequest &request, const BatchFormat &format,
+                       const std::string &place) {
+  OrderedJson json = {{"tokens", choice.tokens}, {"text", nullptr}};
+  if (origin.text)
+    json["text"] = text_of(choice, request, format);
+  json["finish_reason"] = batch_finish_name(choice.finish);
+  if (request.logprobs)
+    json["logprobs"] = choice.logprobs.empty()
+                           ? OrderedJson::array()
+                           : own_logprobs(choice, origin, format);
+  if (choice.finish == BatchFinish::Error)
+    json["error"] = {{"message", place + choice.error}};
+  return json;
+}
+
+OrderedJson own_result(const BatchOrigin &origin, const BatchResult &result,
+                       const BatchFormat &format, const std::string &place) {
+  OrderedJson json = {{"id", origin.id}};
+  auto add_counts = [&] {
+    json["prompt_tokens"] = result.prompt_tokens;
+    json["cached_tokens"] = result.cached_tokens;
+  };
+  if (result.choices.size() > 1) {
+    add_counts();
+    json["choices"] = OrderedJson::array();
+    for (const BatchChoice &choice : result.choices)
+      json["choices"].push_back(
+          own_choice(origin, choice, result.request, format, place));
+    return json;
+  }
+  json.update(own_choice(origin, result.choices.front(), result.request, format,
+                         place));
+  add_counts();
+  return json;
+}
+
+OrderedJson openai_result(const BatchOrigin &origin, const BatchResult &result,
+                          const BatchFormat &format) {
+  auto choices = OrderedJson::array();
+  uint64_t generated = 0;
+  for (size_t i = 0; i < result.choices.size(); ++i) {
+    const BatchChoice &choice = result.choices[i];
+    generated += choice.tokens.size();
+    OrderedJson json = {{"index", i}, {"text", ""}, {"logprobs", nullptr}};
+    if (origin.text)
+      json["text"] = text_of(choice, result.request, format);
+    if (!choice.logprobs.empty())
+      json["logprobs"] = openai_logprobs(choice, format);
+    json["finish_reason"] = batch_finish_name(choice.finish);
+    choices.push_back(std::move(json));
+  }
+  const OrderedJson usage = {
+      {"prompt_tokens", result.prompt_tokens},
+      {"completion_tokens", generated},
+      {"total_tokens", result.prompt_tokens + generated},
+      {"prompt_tokens_details", {{"cached_tokens", result.cached_tokens}}}};
+  // Without the time, the same requests have the same results.
+  const OrderedJson body = {{"id", "cmpl-" + origin.id},
+                            {"object", "text_completion"},
+                            {"created", 0},
+                            {"model", origin.model},
+                            {"choices", std::move(choices)},
+                            {"usage", usage}};
+  return {{"id", "batch-" + origin.id},
+          {"custom_id", origin.id},
+          {"response",
+           {{"status_code", 200},
+            {"request_id", origin.id},
+            {"body", body}}},
+          {"error", nullptr}};
+}
+
+/// Tokens need not be text.
+std::string line_text(const OrderedJson &json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+OrderedJson openai_error(const BatchOrigin &origin, const char *code,
+                         const std::string &message) {
+  return {{"id", "batch-" + origin.id},
+          {"custom_id", origin.id},
+          {"response", nullptr},
+          {"error", {{"code", code}, {"message", message}}}};
+}
+
+} // namespace
+
+std::optional<std::string> request_id(const nlohmann::json &line) {
+  for (const char *key : {"id", "custom_id"})
+    if (auto found = line.find(key); found != line.end()) {
+      if (found->is_string())
+        return found->get<std::string>();
+      if (found->is_number_integer())
+        return found->dump();
+    }
+  return std::nullopt;
+}
+
+BatchRequest parse_request(const nlohmann::json &line,
+                           const BatchFormat &format, BatchOrigin &origin) {
+  origin.id = request_id(line).value();
+  origin.openai = line.contains("custom_id");
+  BatchRequest request = origin.openai ? parse_openai(line, format, origin)
+                                       : parse_own(line, format, origin);
+  request.id = origin.id;
+  if (auto fault = find_request_fault(request, format.shape))
+    throw Error(*fault);
+  return request;
+}
+
+std::string result_line(const BatchOrigin &origin, const BatchResult &result,
+                        const BatchFormat &format, const std::string &place) {
+  if (!origin.openai)
+    return line_text(own_result(origin, result, format, place));
+  for (const BatchChoice &choice : result.choices)
+    if (choice.finish == BatchFinish::Error)
+      return line_text(
+          openai_error(origin, "server_error", place + choice.error));
+  return line_text(openai_result(origin, result, format));
+}
+
+std::string error_line(const BatchOrigin &origin, const std::string &message) {
+  if (origin.openai)
+    return line_text(openai_error(origin, "invalid_request", message));
+  return line_text({{"id", origin.id}, {"error", {{"message", message}}}});
+}
+
+std::string error_line(uint64_t line, const std::string &message) {
+  return line_text({{"id", std::to_string(line)},
+                    {"line", line},
+                    {"error", {{"message", message}}}});
+}
+
+} // namespace baton

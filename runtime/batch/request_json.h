@@ -1,0 +1,70 @@
+//===- request_json.h - requests and results as lines of JSON ------------===//
+//
+// A request is either Baton's own,
+//
+//   {"id": "a", "prompt": "Once upon", "max_new_tokens": 32}
+//
+// or a line of OpenAI's batches for /v1/completions,
+//
+//   {"custom_id": "a", "method": "POST", "url": "/v1/completions",
+//    "body": {"model": "m", "prompt": "Once upon", "max_tokens": 32}}
+//
+// and its result looks accordingly. A key that is not known is an error: one
+// that is misspelt would change an answer silently.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_BATCH_REQUEST_JSON_H
+#define BATON_RUNTIME_BATCH_REQUEST_JSON_H
+
+#include "runtime/batch/batch_request.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+
+namespace baton {
+
+/// What requests need to be understood.
+struct BatchFormat {
+  BatchShape shape;
+  /// Of requests that do not say.
+  uint64_t max_new_tokens = 1;
+  /// Of all.
+  std::vector<int32_t> stop_tokens = {};
+  /// What makes tokens of text; or, with `bytes`, each byte is one.
+  std::optional<Tokenizer> tokenizer = {};
+  bool bytes = false;
+  /// Why there is no tokenizer, and what to do.
+  std::string no_tokenizer = {};
+};
+
+/// Where a request comes from, which its result shows.
+struct BatchOrigin {
+  std::string id;
+  bool openai = false;
+  /// Whether results have text.
+  bool text = false;
+  std::string model = {};
+};
+
+/// The id of a request, or nothing.
+std::optional<std::string> request_id(const nlohmann::json &line);
+
+/// Reads a line that has an id. Throws Error that names the key.
+BatchRequest parse_request(const nlohmann::json &line,
+                           const BatchFormat &format, BatchOrigin &origin);
+
+/// One line, without its end. `place` stands before errors, "IN.jsonl:7: ".
+std::string result_line(const BatchOrigin &origin, const BatchResult &result,
+                        const BatchFormat &format, const std::string &place);
+/// Of a request that could not be taken.
+std::string error_line(const BatchOrigin &origin, const std::string &message);
+/// Of a line without an id of its own.
+std::string error_line(uint64_t line, const std::string &message);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_BATCH_REQUEST_JSON_H
