@@ -30,7 +30,7 @@ std::string entry_text(int32_t sequence, int64_t entry) {
 
 } // namespace
 
-BatchCheck::BatchCheck(const BatchShape &shape)
+BatchCheck::BatchCheck(const BatchCapacities &shape)
     : shape(shape), writers(shape.pages), readers(shape.max_sequences) {
   present.reserve(shape.max_sequences);
 }
@@ -134,7 +134,7 @@ BatchCheck::find_page_fault(int32_t sequence, const BatchInputs &inputs) const {
   return std::nullopt;
 }
 
-std::optional<std::string> find_batch_fault(const BatchShape &shape,
+std::optional<std::string> find_batch_fault(const BatchCapacities &shape,
                                             const BatonStep &step,
                                             const BatchInputs &inputs) {
   return BatchCheck(shape).find_fault(step, inputs);

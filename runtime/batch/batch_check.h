@@ -23,7 +23,7 @@ namespace baton {
 /// Keeps its scratch memory: checking allocates nothing but a fault's text.
 class BatchCheck {
 public:
-  explicit BatchCheck(const BatchShape &shape);
+  explicit BatchCheck(const BatchCapacities &shape);
 
   /// What is wrong with a step that has rows, or nothing:
   /// - it has no past, and rows and outputs as the program takes them;
@@ -59,7 +59,7 @@ private:
     int32_t position = 0;
   };
 
-  const BatchShape shape;
+  const BatchCapacities shape;
   uint64_t steps = 0;
   /// Of each page.
   std::vector<Writer> writers;
@@ -70,7 +70,7 @@ private:
 };
 
 /// The same, once.
-std::optional<std::string> find_batch_fault(const BatchShape &shape,
+std::optional<std::string> find_batch_fault(const BatchCapacities &shape,
                                             const BatonStep &step,
                                             const BatchInputs &inputs);
 

@@ -114,7 +114,7 @@ BatchDriver::Job::Job(BatchRequest &&wanted, const BatchDriver &driver)
     sequences.push_back(std::make_unique<Sequence>(*this, index, driver));
 }
 
-BatchDriver::BatchDriver(const BatchShape &shape, const BatchInputs &inputs,
+BatchDriver::BatchDriver(const BatchCapacities &shape, const BatchInputs &inputs,
                          BatchOptions wanted, BatchHooks hooks)
     : shape(shape), inputs(inputs), options(std::move(wanted)),
       hooks(std::move(hooks)), pages(shape.pages, options.prefix_cache),

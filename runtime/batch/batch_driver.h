@@ -76,7 +76,7 @@ struct BatchCounts {
 class BatchDriver : public StepDriver {
 public:
   /// `inputs` is memory of the program that runs.
-  BatchDriver(const BatchShape &shape, const BatchInputs &inputs,
+  BatchDriver(const BatchCapacities &shape, const BatchInputs &inputs,
               BatchOptions options = {}, BatchHooks hooks = {});
   ~BatchDriver() override;
 
@@ -147,7 +147,7 @@ private:
   int32_t *line(const Sequence &sequence);
   void set_page(Sequence &sequence, uint32_t entry, int32_t page);
 
-  const BatchShape shape;
+  const BatchCapacities shape;
   const BatchInputs inputs;
   const BatchOptions options;
   const BatchHooks hooks;

@@ -122,7 +122,7 @@ std::optional<BatchRequest> RequestFile::read(size_t index,
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!stream || !json.is_object() || !request_id(json))
     throw Error(place(line) + "has changed since it was read first");
-  BatchOrigin origin;
+  RequestOrigin origin;
   try {
     BatchRequest request = parse_request(json, format, origin);
     request.tag = index;

@@ -67,7 +67,7 @@ private:
   /// By keys: "=" and the id, or "#" and the number.
   std::unordered_map<std::string, size_t> places;
   /// Of those that were read and have no result yet.
-  std::unordered_map<size_t, BatchOrigin> origins;
+  std::unordered_map<size_t, RequestOrigin> origins;
 };
 
 class ResultFile {

@@ -40,8 +40,8 @@ struct BatchInputs {
   int32_t *pages;
 };
 
-/// The capacities of a batch program.
-struct BatchShape {
+/// What a batch program has room for.
+struct BatchCapacities {
   uint32_t max_rows;
   uint32_t max_outputs;
   uint32_t max_sequences;

@@ -11,7 +11,7 @@ namespace {
 
 std::optional<std::string> find_token_fault(const std::string &key,
                                             int32_t token,
-                                            const BatchShape &shape) {
+                                            const BatchCapacities &shape) {
   if (token >= 0 && static_cast<uint64_t>(token) < shape.vocabulary)
     return std::nullopt;
   return key + ": token " + std::to_string(token) +
@@ -20,7 +20,7 @@ std::optional<std::string> find_token_fault(const std::string &key,
 }
 
 std::optional<std::string> find_sampling_fault(const SamplingOptions &sampling,
-                                               const BatchShape &shape) {
+                                               const BatchCapacities &shape) {
   if (!std::isfinite(sampling.temperature) || sampling.temperature < 0)
     return "temperature: expected a number that is not negative";
   if (!(sampling.top_p > 0 && sampling.top_p <= 1))
@@ -59,13 +59,13 @@ std::string_view batch_finish_name(BatchFinish finish) {
   return "cancelled";
 }
 
-uint64_t most_new_tokens(const BatchRequest &request, const BatchShape &shape) {
+uint64_t most_new_tokens(const BatchRequest &request, const BatchCapacities &shape) {
   return std::min<uint64_t>(request.max_new_tokens,
                             shape.max_positions - request.prompt.size());
 }
 
 std::optional<std::string> find_request_fault(const BatchRequest &request,
-                                              const BatchShape &shape) {
+                                              const BatchCapacities &shape) {
   const size_t size = request.prompt.size();
   if (size == 0)
     return "prompt: there is no token; give at least one";

@@ -192,7 +192,7 @@ void parse_common(const Keys &keys, const BatchFormat &format,
 }
 
 BatchRequest parse_own(const Json &line, const BatchFormat &format,
-                       BatchOrigin &origin) {
+                       RequestOrigin &origin) {
   Keys keys(line, with_keys({"id", "tokens", "max_new_tokens"}));
   if (keys.has("prompt") == keys.has("tokens"))
     throw Error("give either prompt, a text, or tokens, a list of token ids");
@@ -208,7 +208,7 @@ BatchRequest parse_own(const Json &line, const BatchFormat &format,
 }
 
 BatchRequest parse_openai(const Json &line, const BatchFormat &format,
-                          BatchOrigin &origin) {
+                          RequestOrigin &origin) {
   Keys outer(line, {"custom_id", "method", "url", "body"});
   if (outer.text("method") != "POST")
     throw Error("method: expected \"POST\"");
@@ -264,7 +264,7 @@ std::string token_text(int32_t token, const BatchFormat &format) {
                           : std::to_string(token);
 }
 
-OrderedJson own_logprobs(const BatchChoice &choice, const BatchOrigin &origin,
+OrderedJson own_logprobs(const BatchChoice &choice, const RequestOrigin &origin,
                          const BatchFormat &format) {
   auto entry = [&](const TokenLogprob &of) {
     OrderedJson json = {{"token", of.token}};
@@ -311,7 +311,7 @@ OrderedJson openai_logprobs(const BatchChoice &choice,
   return json;
 }
 
-OrderedJson own_choice(const BatchOrigin &origin, const BatchChoice &choice,
+OrderedJson own_choice(const RequestOrigin &origin, const BatchChoice &choice,
                        const BatchRequest &request, const BatchFormat &format,
                        const std::string &place) {
   OrderedJson json = {{"tokens", choice.tokens}, {"text", nullptr}};
@@ -327,7 +327,7 @@ OrderedJson own_choice(const BatchOrigin &origin, const BatchChoice &choice,
   return json;
 }
 
-OrderedJson own_result(const BatchOrigin &origin, const BatchResult &result,
+OrderedJson own_result(const RequestOrigin &origin, const BatchResult &result,
                        const BatchFormat &format, const std::string &place) {
   OrderedJson json = {{"id", origin.id}};
   auto add_counts = [&] {
@@ -348,7 +348,7 @@ OrderedJson own_result(const BatchOrigin &origin, const BatchResult &result,
   return json;
 }
 
-OrderedJson openai_result(const BatchOrigin &origin, const BatchResult &result,
+OrderedJson openai_result(const RequestOrigin &origin, const BatchResult &result,
                           const BatchFormat &format) {
   auto choices = OrderedJson::array();
   uint64_t generated = 0;
@@ -389,7 +389,7 @@ std::string line_text(const OrderedJson &json) {
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-OrderedJson openai_error(const BatchOrigin &origin, const char *code,
+OrderedJson openai_error(const RequestOrigin &origin, const char *code,
                          const std::string &message) {
   return {{"id", "batch-" + origin.id},
           {"custom_id", origin.id},
@@ -411,7 +411,7 @@ std::optional<std::string> request_id(const nlohmann::json &line) {
 }
 
 BatchRequest parse_request(const nlohmann::json &line,
-                           const BatchFormat &format, BatchOrigin &origin) {
+                           const BatchFormat &format, RequestOrigin &origin) {
   origin.id = request_id(line).value();
   origin.openai = line.contains("custom_id");
   BatchRequest request = origin.openai ? parse_openai(line, format, origin)
@@ -422,7 +422,7 @@ BatchRequest parse_request(const nlohmann::json &line,
   return request;
 }
 
-std::string result_line(const BatchOrigin &origin, const BatchResult &result,
+std::string result_line(const RequestOrigin &origin, const BatchResult &result,
                         const BatchFormat &format, const std::string &place) {
   if (!origin.openai)
     return line_text(own_result(origin, result, format, place));
@@ -433,7 +433,7 @@ std::string result_line(const BatchOrigin &origin, const BatchResult &result,
   return line_text(openai_result(origin, result, format));
 }
 
-std::string error_line(const BatchOrigin &origin, const std::string &message) {
+std::string error_line(const RequestOrigin &origin, const std::string &message) {
   if (origin.openai)
     return line_text(openai_error(origin, "invalid_request", message));
   return line_text({{"id", origin.id}, {"error", {{"message", message}}}});

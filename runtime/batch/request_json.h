@@ -29,7 +29,7 @@ namespace baton {
 
 /// What requests need to be understood.
 struct BatchFormat {
-  BatchShape shape;
+  BatchCapacities shape;
   /// Of requests that do not say.
   uint64_t max_new_tokens = 1;
   /// Of all.
@@ -42,7 +42,7 @@ struct BatchFormat {
 };
 
 /// Where a request comes from, which its result shows.
-struct BatchOrigin {
+struct RequestOrigin {
   std::string id;
   bool openai = false;
   /// Whether results have text.
@@ -55,13 +55,13 @@ std::optional<std::string> request_id(const nlohmann::json &line);
 
 /// Reads a line that has an id. Throws Error that names the key.
 BatchRequest parse_request(const nlohmann::json &line,
-                           const BatchFormat &format, BatchOrigin &origin);
+                           const BatchFormat &format, RequestOrigin &origin);
 
 /// One line, without its end. `place` stands before errors, "IN.jsonl:7: ".
-std::string result_line(const BatchOrigin &origin, const BatchResult &result,
+std::string result_line(const RequestOrigin &origin, const BatchResult &result,
                         const BatchFormat &format, const std::string &place);
 /// Of a request that could not be taken.
-std::string error_line(const BatchOrigin &origin, const std::string &message);
+std::string error_line(const RequestOrigin &origin, const std::string &message);
 /// Of a line without an id of its own.
 std::string error_line(uint64_t line, const std::string &message);
 

@@ -151,6 +151,17 @@ struct ProgramDescription {
   std::optional<LogitsPlace> logits;
 };
 
+/// A program of many sequences (runtime/batch/batch_inputs.h).
+struct BatchDescription {
+  uint32_t max_sequences;
+  /// Of each sequence.
+  uint32_t max_positions;
+  /// Index into Metadata::storages of each input, which begins there.
+  size_t tokens, positions, sequences, slots, pages;
+  /// Of the keys and values of all layers.
+  uint64_t page_bytes;
+};
+
 struct Metadata {
   /// Reads a program's description. Throws Error when it is not one.
   static Metadata parse(std::string_view text);

@@ -418,6 +418,53 @@ void add_logits_options(CLI::App &command, LogitsOptions &options,
                  "--dump values");
 }
 
+void add_batch_options(CLI::App &command, BatchCommandOptions &options,
+                       const std::string &program) {
+  add_run_options(command, options.run, "The checkpoint's folder");
+  add_memory_check(command, options.run);
+  command
+      .add_option("--requests", options.requests,
+                  "The requests, one JSON object a line")
+      ->type_name("IN.jsonl")
+      ->required();
+  command
+      .add_option("--out", options.out,
+                  "The results, one a line; those that are there already are "
+                  "not computed again")
+      ->type_name("OUT.jsonl")
+      ->required();
+  add_number(command, "--max-new-tokens", options.max_new_tokens, "N",
+             "Tokens of requests that do not say how many")
+      ->check(whole(1));
+  command
+      .add_option("--kv-memory", options.kv_memory,
+                  "Memory for keys and values, as in 512MiB or 4GiB (default: "
+                  "what all sequences may need, at most half of what is free)")
+      ->type_name("SIZE");
+  command.add_flag("--no-prefix-cache", options.no_prefix_cache,
+                   "Compute every prompt as a whole, also where others begin "
+                   "alike");
+  command.add_flag("--json", options.json,
+                   "Print one JSON object at the end about the whole run");
+  command.footer(
+      "A request is a line like\n"
+      "  {\"id\": \"a\", \"prompt\": \"Once upon a time\", "
+      "\"max_new_tokens\": 64}\n"
+      "with an id of its own. \"tokens\": [1, 2, 3] may stand for the "
+      "prompt, and these may be added:\ntemperature, top_k, top_p, min_p, "
+      "seed, n, stop, logprobs, repetition_penalty, presence_penalty,\n"
+      "frequency_penalty, logit_bias. Lines of OpenAI's batches for "
+      "/v1/completions are taken as they are.\n\n"
+      "Results are written as requests finish, in the end in their order. A "
+      "line that is wrong has a result\nthat says why. When a run was "
+      "interrupted or killed, the same command goes on. Which requests run\n"
+      "together, and in which chunks, changes no result.\n\nExamples:\n  " +
+      program +
+      " batch --weights DIR --requests in.jsonl --out out.jsonl\n  " + program +
+      " batch --weights DIR --requests in.jsonl --out out.jsonl "
+      "--max-new-tokens 64 --kv-memory 4GiB --json");
+}
+
 void add_bench_options(CLI::App &command, BenchOptions &options,
                        const std::string &program) {
   add_run_options(command, options.run,
@@ -477,6 +524,12 @@ public:
     scoring->callback([this] {
       command = [this] { logits_command(this->metadata, logits); };
     });
+    CLI::App *batching = application.add_subcommand(
+        "batch", "Continue many texts at once; of programs compiled with "
+                 "--max-batch");
+    add_batch_options(*batching, batch, program);
+    batching->callback(
+        [this] { command = [this] { batch_command(this->metadata, batch); }; });
     CLI::App *measuring = application.add_subcommand(
         "bench", "Measure speed, against what this machine can do");
     add_bench_options(*measuring, bench, program);
@@ -502,7 +555,7 @@ public:
     if (!command)
       throw Error(
           std::string("name a command: ") +
-          (trains ? "train or info" : "generate, logits, bench or info") +
+          (trains ? "train or info" : "generate, batch, logits, bench or info") +
           "; try " + application.get_name() + " --help");
     for (CLI::App *named : application.get_subcommands())
       if (named != describing && trains != (named == training))
@@ -517,6 +570,7 @@ private:
   CLI::App &application;
   GenerateOptions generate;
   LogitsOptions logits;
+  BatchCommandOptions batch;
   BenchOptions bench;
   InfoOptions info;
   TrainOptions train;

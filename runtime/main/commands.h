@@ -38,6 +38,20 @@ struct LogitsOptions : RankOptions {
 };
 void logits_command(const Metadata &metadata, const LogitsOptions &options);
 
+struct BatchCommandOptions {
+  RunOptions run;
+  std::string requests;
+  std::string out;
+  /// Of requests that do not say.
+  uint64_t max_new_tokens = 256;
+  /// "4GiB"; else what fits.
+  std::optional<std::string> kv_memory;
+  bool no_prefix_cache = false;
+  bool json = false;
+};
+void batch_command(const Metadata &metadata,
+                   const BatchCommandOptions &options);
+
 struct BenchOptions : RankOptions {
   RunOptions run;
   uint64_t prefill = 512;

@@ -38,10 +38,11 @@ Parameters load_weights(const Metadata &metadata, const RunOptions &options,
 std::unique_ptr<Execution> make_execution(const Metadata &metadata,
                                           const Parameters &parameters,
                                           const RunOptions &options,
-                                          unsigned workers) {
+                                          unsigned workers, uint64_t pages) {
   Progress progress("copying weights to the device", options.quiet);
   ExecutionOptions execution;
   execution.workers = workers;
+  execution.pages = pages;
   execution.event_origin = static_cast<uint32_t>(options.event_origin);
   execution.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total);

@@ -22,11 +22,11 @@ Parameters load_weights(const Metadata &metadata, const RunOptions &options,
                         uint32_t rank = 0);
 
 /// make_execution() with the run's event origin; where it copies the weights to
-/// a device, progress is shown.
+/// a device, progress is shown. `pages`: of what is paged.
 std::unique_ptr<Execution> make_execution(const Metadata &metadata,
                                           const Parameters &parameters,
                                           const RunOptions &options,
-                                          unsigned workers);
+                                          unsigned workers, uint64_t pages = 0);
 
 } // namespace baton
 

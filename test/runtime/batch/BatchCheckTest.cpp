@@ -23,7 +23,7 @@ protected:
   }
   std::string fault() { return fault({5, 0, 2, 0}); }
 
-  const BatchShape shape = {8, 4, 3, 200, 10, 100};
+  const BatchCapacities shape = {8, 4, 3, 200, 10, 100};
   BatchCheck check{shape};
   std::vector<int32_t> tokens = {1, 2, 3, 99, 0, -7, -7, -7};
   std::vector<int32_t> positions = {62, 63, 64, 65, 3, -7, -7, -7};

@@ -54,7 +54,7 @@ void expect_begins(const BatchChoice &choice, const BatchChoice &expected,
 /// A driver and its results.
 class Batch {
 public:
-  explicit Batch(const BatchShape &shape, BatchOptions options = {})
+  explicit Batch(const BatchCapacities &shape, BatchOptions options = {})
       : shape(shape), model(shape) {
     options.tokenizer = Tokenizer::of_bytes();
     driver.emplace(shape, model.inputs(), options,
@@ -92,13 +92,13 @@ public:
     EXPECT_EQ(driver->pool().available(), shape.pages);
   }
 
-  const BatchShape shape;
+  const BatchCapacities shape;
   PagedModel model;
   std::map<std::string, BatchResult> results;
   std::optional<BatchDriver> driver;
 };
 
-constexpr BatchShape usual = {64, 16, 16, 1200, 100, 256};
+constexpr BatchCapacities usual = {64, 16, 16, 1200, 100, 256};
 
 TEST(BatchDriver, ContinuesOneText) {
   std::mt19937_64 random(1);
@@ -310,7 +310,7 @@ TEST(BatchDriver, AProgramThatWasStoppedGoesOn) {
 }
 
 struct Case {
-  BatchShape shape;
+  BatchCapacities shape;
   BatchOptions options;
 };
 

@@ -39,7 +39,7 @@ inline void fill_logits(uint64_t hash, bool poisoned, std::span<float> logits) {
 
 /// The continuation, computed by itself.
 inline BatchChoice continue_alone(const BatchRequest &request, uint32_t index,
-                                  const BatchShape &shape) {
+                                  const BatchCapacities &shape) {
   SamplingOptions sampling = request.sampling;
   sampling.seed += index;
   Sampler sampler(sampling);
@@ -85,7 +85,7 @@ inline BatchChoice continue_alone(const BatchRequest &request, uint32_t index,
 /// The program, and the memory that a driver fills.
 class PagedModel {
 public:
-  explicit PagedModel(const BatchShape &shape)
+  explicit PagedModel(const BatchCapacities &shape)
       : shape(shape), rows(4, std::vector<int32_t>(shape.max_rows, -1)),
         pages(shape.max_sequences * shape.line_entries(), -1),
         cells(shape.pages * page_positions, {-1, ~uint64_t(0)}),
@@ -157,7 +157,7 @@ private:
           cells[page * page_positions + i] = {-5, mix(++spoiled)};
   }
 
-  const BatchShape shape;
+  const BatchCapacities shape;
   std::vector<std::vector<int32_t>> rows;
   std::vector<int32_t> pages;
   std::vector<Cell> cells;

@@ -1,0 +1,336 @@
+//===- batch_command.cpp - continues many texts at once ------------------===//
+
+#include "runtime/main/commands.h"
+
+#include "runtime/batch/batch_driver.h"
+#include "runtime/batch/batch_file.h"
+#include "runtime/batch/result_queue.h"
+#include "runtime/comm/mesh.h"
+#include "runtime/decode/stop_tokens.h"
+#include "runtime/error.h"
+#include "runtime/execute/execution.h"
+#include "runtime/main/interrupt.h"
+#include "runtime/main/memory_check.h"
+#include "runtime/main/output.h"
+#include "runtime/main/run_trace.h"
+#include "runtime/main/table.h"
+#include "runtime/main/text_tokens.h"
+#include "runtime/main/weights.h"
+#include "runtime/weights/message.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+
+#include <unistd.h>
+
+namespace baton {
+
+namespace {
+
+using namespace std::chrono_literals;
+using BatchClock = std::chrono::steady_clock;
+
+/// Reads "4GiB".
+uint64_t parse_memory_size(const std::string &flag, const std::string &text) {
+  double number = 0;
+  const char *const text_end = text.data() + text.size();
+  auto [end, failure] = std::from_chars(text.data(), text_end, number);
+  const std::string_view unit(end, static_cast<size_t>(text_end - end));
+  double scale = 1;
+  for (std::string_view name : {"", "KiB", "MiB", "GiB", "TiB"}) {
+    if (failure == std::errc() && number >= 0 && unit == name &&
+        number * scale < 0x1p63)
+      return static_cast<uint64_t>(number * scale);
+    scale *= 1024;
+  }
+  throw Error(flag + ": " + quote_name(text) +
+              " is not a size as in 512MiB or 4GiB");
+}
+
+/// What the system can give without others having to go; 0 if it does not say.
+uint64_t available_memory() {
+  std::ifstream stream("/proc/meminfo");
+  std::string name, unit;
+  for (uint64_t amount; stream >> name >> amount;) {
+    if (name == "MemAvailable:")
+      return amount * 1024;
+    std::getline(stream, unit);
+  }
+  return 0;
+}
+
+/// How many pages keys and values get.
+uint64_t choose_pages(const BatchCommandOptions &options,
+                      const BatchDescription &batch) {
+  // Slots are 32-bit numbers.
+  constexpr uint64_t most =
+      std::numeric_limits<int32_t>::max() / page_positions;
+  const uint64_t full =
+      uint64_t(batch.max_sequences) * pages_of(batch.max_positions);
+  uint64_t pages = full;
+  if (options.kv_memory)
+    pages = parse_memory_size("--kv-memory", *options.kv_memory) /
+            batch.page_bytes;
+  else if (uint64_t memory = available_memory())
+    pages = std::min(full, memory / 2 / batch.page_bytes);
+  if (pages < 2)
+    throw Error("--kv-memory: " +
+                (options.kv_memory ? *options.kv_memory
+                                   : "half of the memory that is free") +
+                " is less than 2 pages of " +
+                bytes_text(double(batch.page_bytes)) + "; give more");
+  return std::min(pages, most);
+}
+
+BatchInputs find_inputs(const BatchDescription &batch, void *const *storages) {
+  auto at = [&](size_t storage) {
+    return static_cast<int32_t *>(storages[storage]);
+  };
+  return {at(batch.tokens), at(batch.positions), at(batch.sequences),
+          at(batch.slots), at(batch.pages)};
+}
+
+BatchFormat find_format(const Metadata &metadata,
+                        const BatchCommandOptions &options) {
+  const std::filesystem::path folder = weights_folder(options.run);
+  BatchFormat format;
+  format.max_new_tokens = options.max_new_tokens;
+  format.stop_tokens = read_stop_tokens(folder);
+  try {
+    TextTokens text = find_text_tokens(folder, metadata.vocabulary,
+                                       {"prompts", "tokens instead of text"},
+                                       !options.run.quiet);
+    format.tokenizer = std::move(text.tokenizer);
+    format.bytes = text.bytes;
+  } catch (const Error &failure) {
+    // Requests may do without.
+    format.no_tokenizer = failure.what();
+  }
+  return format;
+}
+
+/// Rewrites its line on standard error, when that is a terminal.
+class BatchProgress {
+public:
+  explicit BatchProgress(bool quiet)
+      : enabled(!quiet && isatty(STDERR_FILENO)) {}
+  BatchProgress(const BatchProgress &) = delete;
+  ~BatchProgress() {
+    if (shown)
+      std::fputs("\r\033[K", stderr);
+  }
+
+  void update(uint64_t done, uint64_t total, double tokens_per_second) {
+    const BatchClock::time_point now = BatchClock::now();
+    if (!enabled || total == 0 || (shown && now - *shown < 100ms))
+      return;
+    shown = now;
+    constexpr int width = 20;
+    const int filled = static_cast<int>(done * width / total);
+    std::fprintf(stderr,
+                 "\r\033[K%llu of %llu requests [%.*s%.*s] %.0f tokens/s",
+                 static_cast<unsigned long long>(done),
+                 static_cast<unsigned long long>(total), filled,
+                 "####################", width - filled,
+                 "....................", tokens_per_second);
+    std::fflush(stderr);
+  }
+
+private:
+  bool enabled;
+  std::optional<BatchClock::time_point> shown;
+};
+
+/// Takes requests from one file to another.
+class BatchRun {
+public:
+  BatchRun(RequestFile &requests, ResultFile &results,
+           const BatchFormat &format, BatchDriver &driver, ResultQueue &queue)
+      : requests(requests), results(results), format(format), driver(driver),
+        queue(queue), start(BatchClock::now()) {}
+
+  /// Returns when all have results, or a signal came.
+  void run(Execution &execution, bool quiet) {
+    BatchProgress progress(quiet);
+    Interruptible interruptible(execution.stop);
+    feed();
+    while (driver.has_work() && !is_interrupted()) {
+      queue.open();
+      execution.start(driver);
+      try {
+        ResultQueue::State state;
+        do {
+          state = queue.take(finished, 100ms);
+          for (const BatchResult &result : finished)
+            write(result);
+          feed();
+          progress.update(results.size(), requests.size(),
+                          double(driver.counts().generated_tokens) / seconds());
+        } while (state == ResultQueue::State::Open);
+      } catch (...) {
+        execution.stop = true;
+        execution.wait();
+        throw;
+      }
+      execution.wait();
+      // What came before the last step's end.
+      feed();
+    }
+  }
+
+  double seconds() const {
+    return std::max(
+        std::chrono::duration<double>(BatchClock::now() - start).count(), 1e-9);
+  }
+  uint64_t failed() const { return errors; }
+
+private:
+  /// Hands over what there is room for.
+  void feed() {
+    for (; !is_interrupted() && next < requests.size(); ++next) {
+      if (results.has(next))
+        continue;
+      std::string error;
+      if (!pending)
+        pending = requests.read(next, format, error);
+      if (!pending) {
+        results.append(next, error);
+        ++errors;
+      } else if (!driver.submit(std::move(*pending))) {
+        return;
+      }
+      pending.reset();
+    }
+  }
+
+  void write(const BatchResult &result) {
+    results.append(result.request.tag, requests.result(result, format));
+    for (const BatchChoice &choice : result.choices)
+      if (choice.finish == BatchFinish::Error) {
+        ++errors;
+        break;
+      }
+  }
+
+  RequestFile &requests;
+  ResultFile &results;
+  const BatchFormat &format;
+  BatchDriver &driver;
+  ResultQueue &queue;
+  const BatchClock::time_point start;
+  size_t next = 0;
+  std::optional<BatchRequest> pending;
+  std::vector<BatchResult> finished;
+  uint64_t errors = 0;
+};
+
+nlohmann::ordered_json summary_json(const BatchRun &run,
+                                    const BatchCounts &counts, size_t requests,
+                                    size_t before, const BatchCapacities &shape,
+                                    unsigned workers) {
+  return {{"requests", requests},
+          {"finished_before", before},
+          {"errors", run.failed()},
+          {"prompt_tokens", counts.prompt_tokens},
+          {"cached_tokens", counts.cached_tokens},
+          {"generated_tokens", counts.generated_tokens},
+          {"seconds", run.seconds()},
+          {"tokens_per_s", double(counts.generated_tokens) / run.seconds()},
+          {"steps", counts.steps},
+          {"rows", counts.rows},
+          {"preemptions", counts.preemptions},
+          {"recomputed_tokens", counts.recomputed},
+          {"pages", shape.pages},
+          {"workers", workers}};
+}
+
+std::string summary_text(const BatchRun &run, const BatchCounts &counts,
+                         size_t requests, size_t before, unsigned workers) {
+  auto many = [](uint64_t count, const char *what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  };
+  std::string text = many(requests, "request");
+  if (before)
+    text += ", " + std::to_string(before) + " of them finished before";
+  if (run.failed())
+    text += ", " + many(run.failed(), "error");
+  text += ": " + many(counts.generated_tokens, "token") + " at " +
+          fixed_text(double(counts.generated_tokens) / run.seconds(), 1) +
+          " tokens/s, after " + std::to_string(counts.prompt_tokens) +
+          " of prompts and " + std::to_string(counts.cached_tokens) +
+          " that were there; ";
+  if (counts.preemptions)
+    text += many(counts.preemptions, "preemption") + ", ";
+  return text + "with " + many(workers, "worker") + "\n";
+}
+
+void check_program(const Metadata &metadata) {
+  if (!metadata.batch)
+    throw Error("batch: this program holds one sequence; compile with "
+                "--max-batch");
+  if (!metadata.device.is_null())
+    throw Error("batch: this program is for a device, where batches are not "
+                "supported; compile with --target=cpu");
+  if (Mesh::parse(metadata.json).ranks() != 1)
+    throw Error("batch: this program is for several ranks, where batches are "
+                "not supported; compile without --mesh");
+}
+
+} // namespace
+
+void batch_command(const Metadata &metadata,
+                   const BatchCommandOptions &options) {
+  check_program(metadata);
+  const BatchDescription &batch = *metadata.batch;
+  const unsigned wanted_workers = program_workers(options.run, metadata);
+  const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
+  BatchFormat format = find_format(metadata, options);
+  RequestFile requests(options.requests);
+  ResultFile results(options.out, requests);
+  const size_t before = results.size();
+
+  const Parameters parameters = load_weights(metadata, options.run);
+  // Of what weights have left.
+  format.shape = {metadata.max_rows,   metadata.max_outputs,
+                  batch.max_sequences, batch.max_positions,
+                  choose_pages(options, batch), metadata.vocabulary};
+  std::unique_ptr<Execution> execution =
+      make_execution(metadata, parameters, options.run, wanted_workers,
+                     format.shape.pages);
+  RunTrace trace(metadata, options.run, *execution);
+  MemoryCheck memory(metadata, options.run, *execution);
+  ResultQueue queue;
+  BatchDriver driver(
+      format.shape, find_inputs(batch, execution->storages()),
+      {.prefill_chunk = chunk,
+       .prefix_cache = !options.no_prefix_cache,
+       .tokenizer = format.tokenizer},
+      {.on_result = [&](BatchResult &&result) { queue.push(std::move(result)); },
+       .on_finish = [&] { queue.close(); }});
+  BatchRun run(requests, results, format, driver, queue);
+  run.run(*execution, options.run.quiet);
+  if (results.size() != requests.size())
+    throw Error("interrupted; " + options.out + " has " +
+                std::to_string(results.size()) + " of " +
+                std::to_string(requests.size()) +
+                " results, and the same command goes on from there");
+  results.publish();
+  trace.publish();
+  memory.publish();
+  const BatchCounts counts = driver.counts();
+  if (options.json)
+    print(summary_json(run, counts, requests.size(), before, format.shape,
+                       execution->workers())
+              .dump() +
+          "\n");
+  if (!options.run.quiet)
+    std::fputs(summary_text(run, counts, requests.size(), before,
+                            execution->workers())
+                   .c_str(),
+               stderr);
+}
+
+} // namespace baton
