@@ -62,8 +62,8 @@ BatchCheck::find_row_fault(uint32_t row, const BatchInputs &inputs) {
   const int32_t position = inputs.positions[row];
   const int32_t sequence = inputs.sequences[row];
   const int32_t slot = inputs.slots[row];
-  if (auto fault = find_range_fault("tokens", row, inputs.tokens[row],
-                                    shape.vocabulary))
+  if (auto fault =
+          find_range_fault("tokens", row, inputs.tokens[row], shape.vocabulary))
     return fault;
   if (auto fault =
           find_range_fault("positions", row, position, shape.max_positions))
@@ -71,8 +71,8 @@ BatchCheck::find_row_fault(uint32_t row, const BatchInputs &inputs) {
   if (auto fault =
           find_range_fault("sequences", row, sequence, shape.max_sequences))
     return fault;
-  if (auto fault = find_range_fault("slots", row, slot,
-                                    shape.pages * page_positions))
+  if (auto fault =
+          find_range_fault("slots", row, slot, shape.pages * page_positions))
     return fault;
 
   Reader &reader = readers[static_cast<size_t>(sequence)];
@@ -90,8 +90,8 @@ BatchCheck::find_row_fault(uint32_t row, const BatchInputs &inputs) {
   const int32_t page =
       inputs.pages[static_cast<size_t>(sequence) * shape.line_entries() +
                    static_cast<size_t>(entry)];
-  const int64_t place = int64_t(page) * page_positions +
-                        position % int32_t(page_positions);
+  const int64_t place =
+      int64_t(page) * page_positions + position % int32_t(page_positions);
   Writer &writer = writers[static_cast<size_t>(slot) / page_positions];
   const uint64_t bit = uint64_t(1) << (slot % int32_t(page_positions));
   if (writer.step != steps)
@@ -114,8 +114,8 @@ BatchCheck::find_row_fault(uint32_t row, const BatchInputs &inputs) {
 
 std::optional<std::string>
 BatchCheck::find_page_fault(int32_t sequence, const BatchInputs &inputs) const {
-  const int32_t last = readers[static_cast<size_t>(sequence)].position /
-                       int32_t(page_positions);
+  const int32_t last =
+      readers[static_cast<size_t>(sequence)].position / int32_t(page_positions);
   const int32_t *line =
       inputs.pages + static_cast<size_t>(sequence) * shape.line_entries();
   for (int32_t entry = 0; entry <= last; ++entry) {

@@ -114,8 +114,9 @@ BatchDriver::Job::Job(BatchRequest &&wanted, const BatchDriver &driver)
     sequences.push_back(std::make_unique<Sequence>(*this, index, driver));
 }
 
-BatchDriver::BatchDriver(const BatchCapacities &shape, const BatchInputs &inputs,
-                         BatchOptions wanted, BatchHooks hooks)
+BatchDriver::BatchDriver(const BatchCapacities &shape,
+                         const BatchInputs &inputs, BatchOptions wanted,
+                         BatchHooks hooks)
     : shape(shape), inputs(inputs), options(std::move(wanted)),
       hooks(std::move(hooks)), pages(shape.pages, options.prefix_cache),
       check(shape), sampler_memory(std::make_shared<SamplerMemory>()),
@@ -245,12 +246,11 @@ void BatchDriver::take_token(Sequence &sequence,
   const BatchRequest &request = job.request;
   int32_t token = 0;
   try {
-    token = request.logprobs
-                ? sequence.sampler.sample(
-                      logits, sequence.tokens, job.prompt_size,
-                      *request.logprobs, sequence.logprobs)
-                : sequence.sampler.sample(logits, sequence.tokens,
-                                          job.prompt_size);
+    token =
+        request.logprobs
+            ? sequence.sampler.sample(logits, sequence.tokens, job.prompt_size,
+                                      *request.logprobs, sequence.logprobs)
+            : sequence.sampler.sample(logits, sequence.tokens, job.prompt_size);
   } catch (const Error &failure) {
     end(sequence, BatchFinish::Error, failure.what());
     return;

@@ -59,7 +59,8 @@ std::string_view batch_finish_name(BatchFinish finish) {
   return "cancelled";
 }
 
-uint64_t most_new_tokens(const BatchRequest &request, const BatchCapacities &shape) {
+uint64_t most_new_tokens(const BatchRequest &request,
+                         const BatchCapacities &shape) {
   return std::min<uint64_t>(request.max_new_tokens,
                             shape.max_positions - request.prompt.size());
 }

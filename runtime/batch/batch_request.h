@@ -64,7 +64,8 @@ inline constexpr uint32_t most_logprobs = 20;
 inline constexpr uint32_t most_continuations = 128;
 
 /// New tokens that a request may have in a program.
-uint64_t most_new_tokens(const BatchRequest &request, const BatchCapacities &shape);
+uint64_t most_new_tokens(const BatchRequest &request,
+                         const BatchCapacities &shape);
 
 /// Why a program cannot take a request, or nothing. Starts with the key of a
 /// request (runtime/batch/batch_file.h).

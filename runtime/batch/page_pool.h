@@ -75,7 +75,9 @@ private:
   const Page &at(int32_t page) const {
     return pages[static_cast<size_t>(page)];
   }
-  int32_t &bucket(uint64_t hash) { return buckets[hash & (buckets.size() - 1)]; }
+  int32_t &bucket(uint64_t hash) {
+    return buckets[hash & (buckets.size() - 1)];
+  }
   uint64_t content_of(int32_t parent) const {
     return parent == none ? 0 : at(parent).content;
   }

@@ -101,12 +101,11 @@ std::vector<int32_t> parse_tokens(const char *key, const Json &list) {
       if (!token.is_number_integer())
         break;
       // Those out of range are out of the vocabulary, too.
-      tokens.push_back(static_cast<int32_t>(
-          std::clamp<int64_t>(token.is_number_unsigned() &&
-                                      token.get<uint64_t>() > INT32_MAX
-                                  ? INT32_MAX
-                                  : token.get<int64_t>(),
-                              -1, INT32_MAX)));
+      tokens.push_back(static_cast<int32_t>(std::clamp<int64_t>(
+          token.is_number_unsigned() && token.get<uint64_t>() > INT32_MAX
+              ? INT32_MAX
+              : token.get<int64_t>(),
+          -1, INT32_MAX)));
     }
   if (!list.is_array() || tokens.size() != list.size())
     throw Error(std::string(key) + ": expected a list of token ids");
@@ -165,7 +164,8 @@ std::vector<SamplingOptions::Bias> parse_bias(const Json &value) {
 void parse_common(const Keys &keys, const BatchFormat &format,
                   double usual_temperature, BatchRequest &request) {
   SamplingOptions &sampling = request.sampling;
-  const bool draws = keys.has("top_k") || keys.has("top_p") || keys.has("min_p");
+  const bool draws =
+      keys.has("top_k") || keys.has("top_p") || keys.has("min_p");
   sampling.temperature =
       keys.number("temperature", draws ? 1 : usual_temperature);
   sampling.top_k = keys.whole("top_k", 0);
@@ -221,9 +221,8 @@ BatchRequest parse_openai(const Json &line, const BatchFormat &format,
   const Json *body = outer.find("body");
   if (!body || !body->is_object())
     throw Error("body: expected an object");
-  Keys keys(*body,
-            with_keys({"model", "max_tokens", "user", "stream",
-                       "stream_options", "echo", "best_of", "suffix"}));
+  Keys keys(*body, with_keys({"model", "max_tokens", "user", "stream",
+                              "stream_options", "echo", "best_of", "suffix"}));
   origin.model = keys.text("model");
   keys.text("user");
   keys.expect("stream", false);
@@ -348,7 +347,8 @@ OrderedJson own_result(const RequestOrigin &origin, const BatchResult &result,
   return json;
 }
 
-OrderedJson openai_result(const RequestOrigin &origin, const BatchResult &result,
+OrderedJson openai_result(const RequestOrigin &origin,
+                          const BatchResult &result,
                           const BatchFormat &format) {
   auto choices = OrderedJson::array();
   uint64_t generated = 0;
@@ -378,9 +378,7 @@ OrderedJson openai_result(const RequestOrigin &origin, const BatchResult &result
   return {{"id", "batch-" + origin.id},
           {"custom_id", origin.id},
           {"response",
-           {{"status_code", 200},
-            {"request_id", origin.id},
-            {"body", body}}},
+           {{"status_code", 200}, {"request_id", origin.id}, {"body", body}}},
           {"error", nullptr}};
 }
 
@@ -433,7 +431,8 @@ std::string result_line(const RequestOrigin &origin, const BatchResult &result,
   return line_text(openai_result(origin, result, format));
 }
 
-std::string error_line(const RequestOrigin &origin, const std::string &message) {
+std::string error_line(const RequestOrigin &origin,
+                       const std::string &message) {
   if (origin.openai)
     return line_text(openai_error(origin, "invalid_request", message));
   return line_text({{"id", origin.id}, {"error", {{"message", message}}}});

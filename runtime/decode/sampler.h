@@ -63,8 +63,8 @@ struct SamplingOptions {
   bool is_basic() const { return !changes_logits() && min_p == 0; }
 };
 
-/// The logarithm of a token's probability, as the model, bias and penalties make
-/// it, before temperature, top-k, top-p and min-p.
+/// The logarithm of a token's probability, as the model, bias and penalties
+/// make it, before temperature, top-k, top-p and min-p.
 struct TokenLogprob {
   int32_t token;
   float logprob;

@@ -72,8 +72,8 @@ uint64_t choose_pages(const BatchCommandOptions &options,
       uint64_t(batch.max_sequences) * pages_of(batch.max_positions);
   uint64_t pages = full;
   if (options.kv_memory)
-    pages = parse_memory_size("--kv-memory", *options.kv_memory) /
-            batch.page_bytes;
+    pages =
+        parse_memory_size("--kv-memory", *options.kv_memory) / batch.page_bytes;
   else if (uint64_t memory = available_memory())
     pages = std::min(full, memory / 2 / batch.page_bytes);
   if (pages < 2)
@@ -130,12 +130,11 @@ public:
     shown = now;
     constexpr int width = 20;
     const int filled = static_cast<int>(done * width / total);
-    std::fprintf(stderr,
-                 "\r\033[K%llu of %llu requests [%.*s%.*s] %.0f tokens/s",
-                 static_cast<unsigned long long>(done),
-                 static_cast<unsigned long long>(total), filled,
-                 "####################", width - filled,
-                 "....................", tokens_per_second);
+    std::fprintf(
+        stderr, "\r\033[K%llu of %llu requests [%.*s%.*s] %.0f tokens/s",
+        static_cast<unsigned long long>(done),
+        static_cast<unsigned long long>(total), filled, "####################",
+        width - filled, "....................", tokens_per_second);
     std::fflush(stderr);
   }
 
@@ -294,12 +293,11 @@ void batch_command(const Metadata &metadata,
 
   const Parameters parameters = load_weights(metadata, options.run);
   // Of what weights have left.
-  format.shape = {metadata.max_rows,   metadata.max_outputs,
-                  batch.max_sequences, batch.max_positions,
-                  choose_pages(options, batch), metadata.vocabulary};
-  std::unique_ptr<Execution> execution =
-      make_execution(metadata, parameters, options.run, wanted_workers,
-                     format.shape.pages);
+  format.shape = {
+      metadata.max_rows,   metadata.max_outputs,         batch.max_sequences,
+      batch.max_positions, choose_pages(options, batch), metadata.vocabulary};
+  std::unique_ptr<Execution> execution = make_execution(
+      metadata, parameters, options.run, wanted_workers, format.shape.pages);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   ResultQueue queue;
@@ -308,7 +306,8 @@ void batch_command(const Metadata &metadata,
       {.prefill_chunk = chunk,
        .prefix_cache = !options.no_prefix_cache,
        .tokenizer = format.tokenizer},
-      {.on_result = [&](BatchResult &&result) { queue.push(std::move(result)); },
+      {.on_result =
+           [&](BatchResult &&result) { queue.push(std::move(result)); },
        .on_finish = [&] { queue.close(); }});
   BatchRun run(requests, results, format, driver, queue);
   run.run(*execution, options.run.quiet);
@@ -327,10 +326,10 @@ void batch_command(const Metadata &metadata,
               .dump() +
           "\n");
   if (!options.run.quiet)
-    std::fputs(summary_text(run, counts, requests.size(), before,
-                            execution->workers())
-                   .c_str(),
-               stderr);
+    std::fputs(
+        summary_text(run, counts, requests.size(), before, execution->workers())
+            .c_str(),
+        stderr);
 }
 
 } // namespace baton

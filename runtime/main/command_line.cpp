@@ -459,8 +459,8 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
       "line that is wrong has a result\nthat says why. When a run was "
       "interrupted or killed, the same command goes on. Which requests run\n"
       "together, and in which chunks, changes no result.\n\nExamples:\n  " +
+      program + " batch --weights DIR --requests in.jsonl --out out.jsonl\n  " +
       program +
-      " batch --weights DIR --requests in.jsonl --out out.jsonl\n  " + program +
       " batch --weights DIR --requests in.jsonl --out out.jsonl "
       "--max-new-tokens 64 --kv-memory 4GiB --json");
 }
@@ -553,10 +553,10 @@ public:
   void run() const {
     bool trains = metadata.json.value("training", nlohmann::json()).is_object();
     if (!command)
-      throw Error(
-          std::string("name a command: ") +
-          (trains ? "train or info" : "generate, batch, logits, bench or info") +
-          "; try " + application.get_name() + " --help");
+      throw Error(std::string("name a command: ") +
+                  (trains ? "train or info"
+                          : "generate, batch, logits, bench or info") +
+                  "; try " + application.get_name() + " --help");
     for (CLI::App *named : application.get_subcommands())
       if (named != describing && trains != (named == training))
         throw Error(named->get_name() + ": this program " +

@@ -28,11 +28,11 @@ protected:
   std::vector<int32_t> tokens = {1, 2, 3, 99, 0, -7, -7, -7};
   std::vector<int32_t> positions = {62, 63, 64, 65, 3, -7, -7, -7};
   std::vector<int32_t> sequences = {2, 2, 2, 2, 0, -7, -7, -7};
-  std::vector<int32_t> slots = {9 * 64 + 62, 9 * 64 + 63, 64,
-                                65,          2 * 64 + 3,  -7, -7, -7};
+  std::vector<int32_t> slots = {9 * 64 + 62, 9 * 64 + 63, 64, 65,
+                                2 * 64 + 3,  -7,          -7, -7};
   // What rows cannot read may be anything.
-  std::vector<int32_t> pages = {2, 9, 77, -1, /**/ 9, 9, 9, 9,
-                                /**/ 9, 1, 2, -5};
+  std::vector<int32_t> pages = {2,      9, 77, -1, /**/ 9, 9, 9, 9,
+                                /**/ 9, 1, 2,  -5};
 };
 
 TEST_F(BatchCheckTest, AcceptsWhatIsRight) {
@@ -126,14 +126,16 @@ TEST_F(BatchCheckTest, NobodyReadsWhatAnotherWrites) {
   positions[4] = 67;
   pages[0] = 9;
   pages[1] = 2;
-  EXPECT_EQ(fault(), "pages[0][0] is 9, as pages[2][0], which this step writes");
+  EXPECT_EQ(fault(),
+            "pages[0][0] is 9, as pages[2][0], which this step writes");
   // Both write page 2, in slots of their own.
   pages[0] = 2;
   positions[4] = 3;
   pages[9] = 2;
   slots[2] = 2 * 64;
   slots[3] = 2 * 64 + 1;
-  EXPECT_EQ(fault(), "pages[0][0] is 2, as pages[2][1], which this step writes");
+  EXPECT_EQ(fault(),
+            "pages[0][0] is 2, as pages[2][1], which this step writes");
   // A sequence reads its own new page at another place.
   pages[8] = 1;
   pages[9] = 1;

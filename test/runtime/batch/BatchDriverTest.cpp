@@ -84,13 +84,11 @@ public:
     EXPECT_EQ(result.prompt_tokens, request.prompt.size());
     ASSERT_EQ(result.choices.size(), request.n);
     for (uint32_t i = 0; i < request.n; ++i)
-      expect_begins(result.choices[i],
-                    test::continue_alone(request, i, shape), request.id);
+      expect_begins(result.choices[i], test::continue_alone(request, i, shape),
+                    request.id);
   }
   /// Every page is free again.
-  void expect_all_free() {
-    EXPECT_EQ(driver->pool().available(), shape.pages);
-  }
+  void expect_all_free() { EXPECT_EQ(driver->pool().available(), shape.pages); }
 
   const BatchCapacities shape;
   PagedModel model;
@@ -175,8 +173,7 @@ TEST(BatchDriver, TextsEnd) {
   std::vector<int32_t> prompt = random_tokens(random, 30);
   BatchRequest request = make_request("all", prompt, 40);
   request.logprobs = 3;
-  std::vector<int32_t> tokens =
-      test::continue_alone(request, 0, usual).tokens;
+  std::vector<int32_t> tokens = test::continue_alone(request, 0, usual).tokens;
   BatchRequest stops = make_request("stops", prompt, 40);
   stops.stop_tokens = {tokens[7], tokens[20]};
   // Bytes that are text.
@@ -185,9 +182,9 @@ TEST(BatchDriver, TextsEnd) {
     ++place;
   ASSERT_LT(place, 39u);
   BatchRequest text = make_request("text", prompt, 40);
-  text.stop_strings = {"none of it",
-                       {static_cast<char>(tokens[place]),
-                        static_cast<char>(tokens[place + 1])}};
+  text.stop_strings = {
+      "none of it",
+      {static_cast<char>(tokens[place]), static_cast<char>(tokens[place + 1])}};
   BatchRequest long_one = make_request("long", prompt, 100000);
   Batch batch(usual);
   batch.run({request, stops, text, long_one});
@@ -339,8 +336,8 @@ BatchRequest random_request(std::mt19937_64 &random, int number,
       text.begin() + static_cast<ptrdiff_t>(random() % (text.size() + 1)));
   for (int32_t token : random_tokens(random, 1 + random() % 40))
     prompt.push_back(token);
-  BatchRequest request = make_request(std::to_string(number), prompt,
-                                      1 + random() % 60);
+  BatchRequest request =
+      make_request(std::to_string(number), prompt, 1 + random() % 60);
   SamplingOptions &sampling = request.sampling;
   sampling.seed = random();
   if (random() % 2)

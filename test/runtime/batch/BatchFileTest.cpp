@@ -137,9 +137,9 @@ TEST_F(BatchFileTest, ReadsRequests) {
   EXPECT_EQ(request.stop_strings, (std::vector<std::string>{"x", "yz"}));
   EXPECT_EQ(request.logprobs, 0u);
 
-  EXPECT_EQ(read(R"({"id": "a", "prompt": "hi", "top_p": 0.5})")
-                .sampling.temperature,
-            1);
+  EXPECT_EQ(
+      read(R"({"id": "a", "prompt": "hi", "top_p": 0.5})").sampling.temperature,
+      1);
 }
 
 TEST_F(BatchFileTest, ReadsOpenAIsRequests) {
@@ -159,8 +159,7 @@ TEST_F(BatchFileTest, ReadsOpenAIsRequests) {
   EXPECT_EQ(body(R"({"model": "m", "messages": []})", "/v1/chat/completions"),
             "url: chat templates are not supported; give /v1/completions the "
             "whole text as prompt");
-  EXPECT_EQ(body("{}", "/v1/embeddings"),
-            "url: expected \"/v1/completions\"");
+  EXPECT_EQ(body("{}", "/v1/embeddings"), "url: expected \"/v1/completions\"");
   EXPECT_EQ(body("[]", "/v1/completions"), "body: expected an object");
   EXPECT_EQ(body(R"({"prompt": ["a", "b"]})", "/v1/completions"),
             "prompt: expected one text, or one list of token ids; give each a "
@@ -274,12 +273,11 @@ TEST_F(BatchFileTest, EveryLineHasAResultInOrder) {
             Json({{"id", "4"},
                   {"line", 4},
                   {"error", {{"message", in() + ":4: is no JSON object"}}}}));
-  EXPECT_EQ(
-      lines[3],
-      Json({{"id", "5"},
-            {"line", 5},
-            {"error",
-             {{"message", in() + ":5: has the id \"b\" of line 1"}}}}));
+  EXPECT_EQ(lines[3],
+            Json({{"id", "5"},
+                  {"line", 5},
+                  {"error",
+                   {{"message", in() + ":5: has the id \"b\" of line 1"}}}}));
   EXPECT_EQ(lines[4]["id"], "4");
   EXPECT_FALSE(lines[4].contains("line"));
   EXPECT_EQ(lines[4]["error"]["message"],
@@ -293,7 +291,8 @@ TEST_F(BatchFileTest, EveryLineHasAResultInOrder) {
   EXPECT_EQ(body["usage"]["completion_tokens"], 2);
   EXPECT_EQ(lines[6]["custom_id"], "p");
   EXPECT_EQ(lines[6]["response"], nullptr);
-  EXPECT_EQ(lines[6]["error"]["message"], in() + ":8: method: expected \"POST\"");
+  EXPECT_EQ(lines[6]["error"]["message"],
+            in() + ":8: method: expected \"POST\"");
   EXPECT_EQ(lines[7]["choices"].size(), 2u);
   EXPECT_EQ(lines[8]["finish_reason"], "error");
   EXPECT_EQ(lines[8]["error"]["message"],
@@ -360,9 +359,8 @@ TEST_F(BatchFileTest, RefusesOtherFiles) {
     }
   };
   const std::string letter = "dear all,\nhello\n";
-  const std::string other =
-      out() + ":1: is no result of a request in " + in() +
-      "; name another file for results";
+  const std::string other = out() + ":1: is no result of a request in " + in() +
+                            "; name another file for results";
   test::write_file(out(), letter);
   expect(other);
   EXPECT_EQ(test::read_file(out()), letter);
@@ -406,9 +404,9 @@ TEST_F(BatchFileTest, AFullDiskKeepsWhatIsFinished) {
   }
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
-  EXPECT_EQ(message,
-            out() + ": cannot be written: File too large; it has 1 of 3 "
-                    "results, and the same command goes on from there");
+  EXPECT_EQ(message, out() +
+                         ": cannot be written: File too large; it has 1 of 3 "
+                         "results, and the same command goes on from there");
   EXPECT_EQ(test::read_file(out()), "{\"id\": \"0\"}\n");
 }
 

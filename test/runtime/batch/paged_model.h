@@ -1,86 +1,24 @@
 //===- paged_model.h - a model of many sequences that needs no compiler --===//
 //
 // Keys and values are what a position is about: its token, and its number.
-// Logits are pseudo-random numbers that depend on all tokens up to a row, as
-// they are found through the tables of pages. So whoever computes in a wrong
-// place, or reads what is not computed, gets other tokens.
+// Logits (paged_numbers.h) depend on all tokens up to a row, as they are found
+// through the tables of pages. So whoever computes in a wrong place, or reads
+// what is not computed, gets other tokens.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_TEST_RUNTIME_BATCH_PAGED_MODEL_H
 #define BATON_TEST_RUNTIME_BATCH_PAGED_MODEL_H
 
+#include "paged_numbers.h"
 #include "runtime/batch/batch_driver.h"
-#include "runtime/weights/hash.h"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 #include <vector>
 
 namespace baton::test {
-
-/// After this token, which is never generated, logits are no numbers.
-inline constexpr int32_t poison = 250;
-
-inline uint64_t hash_token(uint64_t hash, int32_t token, uint64_t position) {
-  return mix(hash ^ (position << 32 | static_cast<uint32_t>(token)));
-}
-
-inline void fill_logits(uint64_t hash, bool poisoned, std::span<float> logits) {
-  for (size_t token = 0; token < logits.size(); ++token)
-    logits[token] =
-        poisoned ? std::nanf("")
-                 : static_cast<float>(mix(hash + token) >> 40) * 0x1p-22f;
-  if (!poisoned)
-    logits[poison] = -1000;
-}
-
-/// The continuation, computed by itself.
-inline BatchChoice continue_alone(const BatchRequest &request, uint32_t index,
-                                  const BatchCapacities &shape) {
-  SamplingOptions sampling = request.sampling;
-  sampling.seed += index;
-  Sampler sampler(sampling);
-  BatchChoice choice;
-  std::vector<int32_t> tokens = request.prompt;
-  std::vector<float> logits(shape.vocabulary);
-  std::string text;
-  uint64_t hash = 0, hashed = 0;
-  bool poisoned = false;
-  while (choice.tokens.size() < most_new_tokens(request, shape)) {
-    for (; hashed < tokens.size(); ++hashed) {
-      hash = hash_token(hash, tokens[hashed], hashed);
-      poisoned |= tokens[hashed] == poison;
-    }
-    if (poisoned) {
-      choice.finish = BatchFinish::Error;
-      choice.error = "logits at position " + std::to_string(hashed) +
-                     " are not finite";
-      return choice;
-    }
-    fill_logits(hash, false, logits);
-    int32_t token =
-        request.logprobs
-            ? sampler.sample(logits, tokens, request.prompt.size(),
-                             *request.logprobs, choice.logprobs)
-            : sampler.sample(logits, tokens, request.prompt.size());
-    tokens.push_back(token);
-    choice.tokens.push_back(token);
-    text += static_cast<char>(token);
-    bool stops = std::find(request.stop_tokens.begin(),
-                           request.stop_tokens.end(),
-                           token) != request.stop_tokens.end();
-    for (const std::string &stop : request.stop_strings)
-      stops |= text.ends_with(stop);
-    if (stops) {
-      choice.finish = BatchFinish::Stop;
-      break;
-    }
-  }
-  return choice;
-}
 
 /// The program, and the memory that a driver fills.
 class PagedModel {
@@ -129,9 +67,9 @@ public:
             in.pages[static_cast<size_t>(in.sequences[row]) *
                          shape.line_entries() +
                      static_cast<size_t>(position) / page_positions];
-        const Cell &cell = cells[static_cast<size_t>(page) * page_positions +
-                                 static_cast<size_t>(position) %
-                                     page_positions];
+        const Cell &cell =
+            cells[static_cast<size_t>(page) * page_positions +
+                  static_cast<size_t>(position) % page_positions];
         hash = hash_token(hash, cell.token, cell.position);
         poisoned |= cell.token == poison;
       }
