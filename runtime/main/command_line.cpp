@@ -555,7 +555,7 @@ public:
     if (!command)
       throw Error(std::string("name a command: ") +
                   (trains ? "train or info"
-                          : "generate, batch, logits, bench or info") +
+                          : "generate, logits, batch, bench or info") +
                   "; try " + application.get_name() + " --help");
     for (CLI::App *named : application.get_subcommands())
       if (named != describing && trains != (named == training))

@@ -335,6 +335,9 @@ TEST_F(CommandLineTest, OtherErrorsNameWhatIsWrong) {
   expect_error(run({"dance"}), "dance");
   expect_error(run({"train", "--data=x", "--steps=3", "--out=y"}),
                "train: this program decodes; compile one with --mode=train");
+  expect_error(run({"batch", "--requests=a", "--out=b"}),
+               "batch: this program holds one sequence; compile with "
+               "--max-batch");
   expect_error(run({"generate", "--tokens=1", "--max-new-tokens=1"}),
                "--weights");
   expect_error(run({"generate", "--tokens=1", "--max-new-tokens=1", "--weights",
@@ -377,7 +380,8 @@ TEST_F(CommandLineTest, WhatThereIsNotHasTheNearestName) {
 }
 
 TEST_F(CommandLineTest, HelpTeaches) {
-  for (const char *command : {"", "generate", "logits", "bench", "info"}) {
+  for (const char *command :
+       {"", "generate", "logits", "batch", "bench", "info"}) {
     std::vector<std::string> arguments = {"--help"};
     if (*command)
       arguments.insert(arguments.begin(), command);
