@@ -487,8 +487,11 @@ BatonStep BatchDriver::make_step() {
     if (sequence->finishes)
       write_rows(*sequence, sequence->rows - 1);
   for (auto last = prompts.rbegin(); last != prompts.rend(); ++last)
-    if ((*last)->finishes)
+    if ((*last)->finishes && (*last)->rows > 1)
       outputs.push_back(*last);
+  for (Sequence *sequence : prompts)
+    if (sequence->finishes && sequence->rows == 1)
+      outputs.push_back(sequence);
   outputs.insert(outputs.end(), ready.begin(), ready.end());
   for (const Sequence *sequence : outputs)
     write_row(row++, *sequence, sequence->computed + sequence->rows - 1);

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 #include <vector>
 
 namespace baton::test {
@@ -55,6 +56,7 @@ public:
     const BatchInputs in = inputs();
     auto fault = find_batch_fault(shape, step, in);
     ASSERT_FALSE(fault) << *fault;
+    expect_chunks(step);
     for (uint32_t row = 0; row < step.rows; ++row)
       cells[static_cast<size_t>(in.slots[row])] = {
           in.tokens[row], static_cast<uint64_t>(in.positions[row])};
@@ -80,6 +82,23 @@ public:
   }
 
 private:
+  /// Rows of one text stand together, but for the last ones of prompts that end
+  /// in this step: of those one does.
+  void expect_chunks(const BatonStep &step) {
+    const BatchInputs in = inputs();
+    std::set<int32_t> texts, ending;
+    uint32_t chunks = 0;
+    for (uint32_t row = 0; row < step.rows; ++row) {
+      const bool goes_on = row && in.sequences[row] == in.sequences[row - 1] &&
+                           in.positions[row] == in.positions[row - 1] + 1;
+      chunks += !goes_on;
+      const bool is_new = texts.insert(in.sequences[row]).second;
+      if (!is_new && row >= step.rows - step.outputs)
+        ending.insert(in.sequences[row]);
+    }
+    EXPECT_EQ(chunks, texts.size() + (ending.empty() ? 0 : ending.size() - 1));
+  }
+
   struct Cell {
     int32_t token;
     uint64_t position;
