@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <stdexcept>
 
 namespace baton {
 
@@ -84,6 +85,14 @@ int32_t PagePool::find(int32_t parent,
   if (page != none)
     share(page);
   return page;
+}
+
+uint64_t PagePool::content_of(int32_t parent) const {
+  if (parent == none)
+    return 0;
+  if (at(parent).content == 0)
+    throw std::logic_error("a page is behind one that is not published");
+  return at(parent).content;
 }
 
 uint64_t

@@ -45,6 +45,8 @@ public:
   /// The caller's page holds these tokens, all computed, behind the published
   /// page `parent`, or none at the beginning. Returns the page to use in its
   /// place, with the caller's reference: another one when that holds the same.
+  /// Throws std::logic_error when `parent` is not published: what is behind it
+  /// would be taken for a beginning.
   int32_t publish(int32_t page, int32_t parent,
                   std::span<const int32_t, page_positions> tokens);
   /// A published page with these tokens behind `parent`, with a reference
@@ -78,9 +80,7 @@ private:
   int32_t &bucket(uint64_t hash) {
     return buckets[hash & (buckets.size() - 1)];
   }
-  uint64_t content_of(int32_t parent) const {
-    return parent == none ? 0 : at(parent).content;
-  }
+  uint64_t content_of(int32_t parent) const;
   uint64_t hash_of(int32_t parent,
                    std::span<const int32_t, page_positions> tokens) const;
   int32_t look_up(uint64_t hash, uint64_t parent,

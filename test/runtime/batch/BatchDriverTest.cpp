@@ -122,8 +122,12 @@ TEST(BatchDriver, TheSecondComputesOnlyWhatDiffers) {
   };
   BatchRequest first = make_request("first", with(10), 5);
   BatchRequest second = make_request("second", with(12), 5);
-  for (bool together : {false, true}) {
-    Batch batch(usual);
+  // In steps that have less than a prompt, and more than all.
+  BatchCapacities wide = usual;
+  wide.max_rows = 4096;
+  for (auto [together, shape] :
+       {std::pair(false, usual), {true, usual}, {true, wide}}) {
+    Batch batch(shape);
     if (together) {
       batch.run({first, second});
     } else {
@@ -284,6 +288,33 @@ TEST(BatchDriver, APoolThatIsTooSmallPreempts) {
   batch.expect_all_free();
 }
 
+TEST(BatchDriver, TextsTakeTurnsWhereThereAreFewLogits) {
+  std::mt19937_64 random(10);
+  BatchCapacities shape = usual;
+  shape.max_outputs = 2;
+  PagedModel model(shape);
+  std::map<std::string, size_t> generated;
+  size_t finished = 0;
+  BatchDriver driver(shape, model.inputs(), {},
+                     {.on_result = [&](BatchResult &&) { ++finished; },
+                      .on_token = [&](const BatchRequest &request, uint32_t,
+                                      int32_t) { ++generated[request.id]; }});
+  for (int i = 0; i < 5; ++i)
+    ASSERT_TRUE(driver.submit(
+        make_request(std::to_string(i), random_tokens(random, 5), 20)));
+  model.run(driver, [&] {
+    if (generated.size() < 5 || finished)
+      return;
+    size_t least = 20, most = 0;
+    for (auto [id, count] : generated) {
+      least = std::min(least, count);
+      most = std::max(most, count);
+    }
+    EXPECT_LE(most - least, 3u);
+  });
+  EXPECT_EQ(finished, 5u);
+}
+
 TEST(BatchDriver, AProgramThatWasStoppedGoesOn) {
   std::mt19937_64 random(8);
   Batch batch(usual);
@@ -300,6 +331,7 @@ TEST(BatchDriver, AProgramThatWasStoppedGoesOn) {
     batch.model.compute(step);
     if (i % 2)
       batch.driver->finish();
+    batch.model.forget_inputs();
   }
   batch.model.run(*batch.driver);
   for (const BatchRequest &request : requests)

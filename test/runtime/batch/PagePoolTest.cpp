@@ -88,6 +88,13 @@ TEST(PagePool, ContentBehindAPageThatIsGoneIsNotFound) {
   EXPECT_EQ(pool.cached_pages(), 1u);
 }
 
+TEST(PagePool, NothingIsBehindWhatIsNotPublished) {
+  PagePool pool(2, true);
+  int32_t first = pool.take(), second = pool.take();
+  EXPECT_THROW(pool.publish(second, first, tokens_of(1)), std::logic_error);
+  EXPECT_THROW(pool.find(first, tokens_of(1)), std::logic_error);
+}
+
 TEST(PagePool, WithoutPrefixesNothingIsFound) {
   PagePool pool(2, false);
   int32_t page = pool.take();

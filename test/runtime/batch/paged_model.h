@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <vector>
@@ -33,6 +34,13 @@ public:
   BatchInputs inputs() {
     return {rows[0].data(), rows[1].data(), rows[2].data(), rows[3].data(),
             pages.data()};
+  }
+
+  /// The driver's memory as it is when a program has it anew.
+  void forget_inputs() {
+    for (auto &table : rows)
+      std::fill(table.begin(), table.end(), -1);
+    std::fill(pages.begin(), pages.end(), -1);
   }
 
   /// Runs to the end; `between` is called after each step.
