@@ -10,7 +10,7 @@
 #ifndef BATON_RUNTIME_BATCH_BATCH_CHECK_H
 #define BATON_RUNTIME_BATCH_BATCH_CHECK_H
 
-#include "runtime/batch/batch_inputs.h"
+#include "runtime/execute/batch_inputs.h"
 #include "runtime/program.h"
 
 #include <cstdint>

@@ -102,6 +102,7 @@ public:
 
   BatonStep begin(std::span<int32_t> tokens) override;
   BatonStep advance(const BatonStep &current, const Logits &logits) override;
+  bool provides_inputs() const override { return true; }
   void finish() noexcept override;
 
   /// For tests, between two steps.

@@ -3,7 +3,7 @@
 #ifndef BATON_RUNTIME_BATCH_BATCH_REQUEST_H
 #define BATON_RUNTIME_BATCH_BATCH_REQUEST_H
 
-#include "runtime/batch/batch_inputs.h"
+#include "runtime/execute/batch_inputs.h"
 #include "runtime/decode/sampler.h"
 
 #include <cstdint>

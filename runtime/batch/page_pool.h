@@ -18,7 +18,7 @@
 #ifndef BATON_RUNTIME_BATCH_PAGE_POOL_H
 #define BATON_RUNTIME_BATCH_PAGE_POOL_H
 
-#include "runtime/batch/batch_inputs.h"
+#include "runtime/execute/batch_inputs.h"
 
 #include <cstdint>
 #include <span>

@@ -43,7 +43,7 @@ struct BatchInputs {
 };
 
 /// The capacities of a batch program.
-struct BatchLimits {
+struct BatchCapacities {
   uint32_t max_rows;
   uint32_t max_outputs;
   uint32_t max_sequences;
@@ -58,7 +58,7 @@ struct BatchLimits {
 };
 
 /// Those of a program with so many pages.
-inline BatchLimits batch_limits(const Metadata &metadata, uint64_t pages) {
+inline BatchCapacities batch_capacities(const Metadata &metadata, uint64_t pages) {
   return {metadata.max_rows,
           metadata.max_outputs,
           metadata.batch->max_sequences,

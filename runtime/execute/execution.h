@@ -29,8 +29,6 @@ struct ExecutionOptions {
   /// Of a program of several ranks: connects this one with the others, and
   /// outlives the execution.
   Communicator *communicator = nullptr;
-  /// Of programs of many sequences: how many pages their keys and values have.
-  uint64_t pages = 0;
   /// Called while weights are copied to a device, with growing `done`, by the
   /// thread that makes the execution.
   std::function<void(uint64_t done, uint64_t total)> progress = {};

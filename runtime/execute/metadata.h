@@ -131,7 +131,7 @@ struct BatchDescription {
   /// Most sequences of a step, and most positions of one.
   uint32_t max_sequences;
   uint32_t max_positions;
-  /// Which storage begins with each of a step's inputs (batch/batch_inputs.h).
+  /// Which storage begins with each of a step's inputs (execute/batch_inputs.h).
   size_t tokens, positions, sequences, slots, pages;
   /// Of a page of all states.
   uint64_t page_bytes;
@@ -149,17 +149,6 @@ struct ProgramDescription {
   uint32_t first_phase;
   uint32_t phases;
   std::optional<LogitsPlace> logits;
-};
-
-/// A program of many sequences (runtime/batch/batch_inputs.h).
-struct BatchDescription {
-  uint32_t max_sequences;
-  /// Of each sequence.
-  uint32_t max_positions;
-  /// Index into Metadata::storages of each input, which begins there.
-  size_t tokens, positions, sequences, slots, pages;
-  /// Of the keys and values of all layers.
-  uint64_t page_bytes;
 };
 
 struct Metadata {

@@ -17,7 +17,7 @@ namespace baton {
 class OneSequence : public StepDriver {
 public:
   /// The driver outlives it.
-  OneSequence(StepDriver &driver, const BatchLimits &limits,
+  OneSequence(StepDriver &driver, const BatchCapacities &limits,
               const BatchInputs &inputs)
       : driver(driver), limits(limits), inputs(inputs),
         sequence(size_t(limits.max_positions) + 1) {}
@@ -39,7 +39,7 @@ private:
   }
 
   StepDriver &driver;
-  const BatchLimits limits;
+  const BatchCapacities limits;
   const BatchInputs inputs;
   std::vector<int32_t> sequence;
   uint32_t past = 0;

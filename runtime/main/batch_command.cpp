@@ -85,14 +85,6 @@ uint64_t choose_pages(const BatchCommandOptions &options,
   return std::min(pages, most);
 }
 
-BatchInputs find_inputs(const BatchDescription &batch, void *const *storages) {
-  auto at = [&](size_t storage) {
-    return static_cast<int32_t *>(storages[storage]);
-  };
-  return {at(batch.tokens), at(batch.positions), at(batch.sequences),
-          at(batch.slots), at(batch.pages)};
-}
-
 BatchFormat find_format(const Metadata &metadata,
                         const BatchCommandOptions &options) {
   const std::filesystem::path folder = weights_folder(options.run);
@@ -270,9 +262,6 @@ void check_program(const Metadata &metadata) {
   if (!metadata.batch)
     throw Error("batch: this program holds one sequence; compile with "
                 "--max-batch");
-  if (!metadata.device.is_null())
-    throw Error("batch: this program is for a device, where batches are not "
-                "supported; compile with --target=cpu");
   if (Mesh::parse(metadata.json).ranks() != 1)
     throw Error("batch: this program is for several ranks, where batches are "
                 "not supported; compile without --mesh");
@@ -293,16 +282,14 @@ void batch_command(const Metadata &metadata,
 
   const Parameters parameters = load_weights(metadata, options.run);
   // Of what weights have left.
-  format.shape = {
-      metadata.max_rows,   metadata.max_outputs,         batch.max_sequences,
-      batch.max_positions, choose_pages(options, batch), metadata.vocabulary};
+  format.shape = batch_capacities(metadata, choose_pages(options, batch));
   std::unique_ptr<Execution> execution = make_execution(
       metadata, parameters, options.run, wanted_workers, format.shape.pages);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   ResultQueue queue;
   BatchDriver driver(
-      format.shape, find_inputs(batch, execution->storages()),
+      format.shape, execution->inputs(),
       {.prefill_chunk = chunk,
        .prefix_cache = !options.no_prefix_cache,
        .tokenizer = format.tokenizer},

@@ -4,6 +4,7 @@
 
 #include "runtime/comm/mesh.h"
 #include "runtime/decode/decoding_stages.h"
+#include "runtime/execute/batch_inputs.h"
 #include "runtime/execute/pipeline.h"
 #include "runtime/main/output.h"
 #include "runtime/main/plain_text.h"
@@ -359,6 +360,9 @@ void print_text(const Metadata &metadata) {
       {"limits", std::to_string(metadata.max_seq) + " positions, " +
                      std::to_string(metadata.max_rows) + " rows a step, " +
                      std::to_string(metadata.max_outputs) + " rows of logits"});
+  if (metadata.batch)
+    summary.add({"batches", std::to_string(metadata.batch->max_sequences) +
+                                " sequences a step"});
   size_t tensors = events.contains("tensors") ? events["tensors"].size() : 0;
   summary.add({"events", std::to_string(metadata.event_words) + " words in " +
                              std::to_string(tensors) + " event tensors"});
@@ -390,7 +394,11 @@ void print_text(const Metadata &metadata) {
   } else {
     memory.add({"weights", bytes_text(double(needs.weights)), ""});
     memory.add({"keys and values", bytes_text(double(needs.kv)),
-                "at " + std::to_string(metadata.max_seq) + " positions"});
+                metadata.batch ? "for each page of " +
+                                     std::to_string(page_positions) +
+                                     " positions"
+                               : "at " + std::to_string(metadata.max_seq) +
+                                     " positions"});
   }
   if (!pipeline && stages.size() == 1)
     memory.add({"activations",
@@ -438,6 +446,10 @@ void print_json(const Metadata &metadata) {
   result["max_rows"] = metadata.max_rows;
   result["max_seq"] = metadata.max_seq;
   result["max_outputs"] = metadata.max_outputs;
+  if (metadata.batch)
+    result["batch"] = {{"max_sequences", metadata.batch->max_sequences},
+                       {"page_positions", page_positions},
+                       {"page_bytes", metadata.batch->page_bytes}};
   result["phases"] = std::move(phases);
   result["events"] = member(metadata, "events");
   if (stages.size() == 1)

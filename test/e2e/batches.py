@@ -1,0 +1,137 @@
+"""A program of --max-batch: rows of many sequences in a step, and in each the bits of one alone.
+
+Logits of all positions are those of the program of one sequence, for several chunks. Requests
+of random lengths, half of them with a common beginning, greedy and sampled, come to the tokens
+that `generate` of the other program comes to; so they do with other workers, chunks, without
+the cache of prefixes, and with so few pages that texts are put off and computed again.
+Log-probabilities agree to the last digit. With --device the same is held for CUDA, emulated.
+With --sanitize, neither sanitizer nor the check of memory finds anything.
+"""
+
+import argparse
+import json
+import os
+import random
+
+import programs
+from programs import Program, expect, run
+
+SEQUENCES, ROWS = 5, 24
+
+
+def write_requests(path, requests):
+    with open(path, "w") as file:
+        for request in requests:
+            file.write(json.dumps(request) + "\n")
+
+
+def make_requests(case, count, generator):
+    """Prompts of the golden case's tokens, in any order, some of which begin alike."""
+    tokens = case["tokens"]
+    longest = min(len(tokens), 150)
+    common = [generator.choice(tokens) for _ in range(longest // 2)]
+    requests = []
+    for number in range(count):
+        length = generator.choice([1, 2, 3, 17, 63, 64, 65, longest - 20])
+        prompt = [generator.choice(tokens) for _ in range(max(1, min(length, longest - 20)))]
+        if number % 2:
+            prompt = (common + prompt)[:longest - 20]
+        request = {"id": f"r{number}", "tokens": prompt, "max_new_tokens": generator.choice([1, 2, 7, 19]),
+                   "logprobs": 3}
+        if number % 3:
+            request |= {"temperature": 0.9, "seed": number, "top_k": 40, "top_p": 0.95}
+        requests.append(request)
+    return requests
+
+
+class Batch:
+    """Runs of a batch program over one file of requests."""
+
+    def __init__(self, program, requests, path):
+        self.program, self.requests, self.path = program, requests, path
+        write_requests(path("requests.jsonl"), requests)
+
+    def run(self, *flags, environment=None):
+        """Results in the order of requests without what the cache did, and the summary."""
+        out = self.path("results.jsonl")
+        if os.path.exists(out):
+            os.remove(out)
+        result = run([self.program.path, "batch", "--weights", self.program.weights, "--requests",
+                      self.path("requests.jsonl"), "--out", out, "--json", "--quiet", "--no-cache", *flags],
+                     env=environment)
+        with open(out) as file:
+            results = [json.loads(line) for line in file]
+        expect([result["id"] for result in results] == [request["id"] for request in self.requests],
+               "results are not in the order of requests")
+        for each in results:
+            expect("error" not in each, f"{each}")
+            each.pop("cached_tokens")
+        return results, json.loads(result.stdout)
+
+
+def alone(program, request):
+    flags = []
+    for key in ("temperature", "seed", "top_k", "top_p"):
+        if key in request:
+            flags += ["--" + key.replace("_", "-"), request[key]]
+    return program.generate(request["tokens"], request["max_new_tokens"], *flags)["tokens"]
+
+
+def page_bytes(program):
+    """Of a page of all states, in bytes."""
+    return json.loads(run([program.path, "info", "--json"]).stdout)["batch"]["page_bytes"]
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    case = programs.golden(arguments.folder)
+    generator = random.Random(5)
+    capacities = [f"--max-batch={SEQUENCES}", f"--max-rows={ROWS}"]
+    one = Program(arguments.batonc, arguments.folder, path("one"))
+    if arguments.device:
+        many = Program(arguments.batonc, arguments.folder, path("many"), *capacities, "--batch-invariant",
+                       "--target=cuda:emulated")
+    else:
+        sanitize = [f"--sanitize={arguments.sanitize}"] if arguments.sanitize else []
+        many = Program(arguments.batonc, arguments.folder, path("many"), *capacities, *sanitize)
+
+    tokens = case["tokens"][:60 if arguments.device else 200]
+    expected = one.logits(tokens, path("one.npy"))
+    for chunk in (7,) if arguments.device else (ROWS, 7):
+        expect(many.logits(tokens, path("many.npy"), "--prefill-chunk", chunk) == expected,
+               f"logits of one sequence in chunks of {chunk}: other bits")
+
+    requests = make_requests(case, 6 if arguments.device or arguments.sanitize else 30, generator)
+    batch = Batch(many, requests, path)
+    results, summary = batch.run()
+    for request, result in zip(requests, results):
+        expect(result["tokens"] == alone(one, request), f"{request}: {result['tokens']}")
+    expect(arguments.sanitize or arguments.device or summary["cached_tokens"] > 0, f"no page was shared: {summary}")
+    print(f"{len(requests)} requests in {summary['steps']} steps: the tokens of one sequence each")
+    if arguments.device:
+        expect(batch.run("--workers", 3, "--prefill-chunk", 5, environment=dict(os.environ, BATON_EMULATION_SEED="9"))[0]
+               == results, "three workers: other results")
+        return
+
+    longest = max(len(request["tokens"]) + request["max_new_tokens"] for request in requests)
+    pages = (longest + 63) // 64 + 1
+    few = ["--kv-memory", str(pages * page_bytes(many))]
+    for flags in ([], few, ["--workers", 1, "--no-prefix-cache"], ["--workers", 3, "--prefill-chunk", 5],
+                  ["--workers", 3, "--prefill-chunk", 16, *few]):
+        if arguments.sanitize == "address":
+            flags = [*flags, "--check-memory", path("memory.json")]
+        again, summary = batch.run(*flags)
+        expect(again == results, f"{flags}: other results")
+        if flags == few:
+            expect(summary["pages"] == pages, f"{summary}")
+    print("so they are for other workers, chunks, pages and without the cache")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--device", action="store_true")
+    parser.add_argument("--sanitize", choices=["address", "thread"])
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
