@@ -299,11 +299,13 @@ TEST(BatchDriver, TextsTakeTurnsWhereThereAreFewLogits) {
                      {.on_result = [&](BatchResult &&) { ++finished; },
                       .on_token = [&](const BatchRequest &request, uint32_t,
                                       int32_t) { ++generated[request.id]; }});
-  for (int i = 0; i < 5; ++i)
+  for (int i = 0; i < 5; ++i) {
+    generated[std::to_string(i)] = 0;
     ASSERT_TRUE(driver.submit(
         make_request(std::to_string(i), random_tokens(random, 5), 20)));
+  }
   model.run(driver, [&] {
-    if (generated.size() < 5 || finished)
+    if (finished)
       return;
     size_t least = 20, most = 0;
     for (auto [id, count] : generated) {
@@ -368,8 +370,8 @@ BatchRequest random_request(std::mt19937_64 &random, int number,
       text.begin() + static_cast<ptrdiff_t>(random() % (text.size() + 1)));
   for (int32_t token : random_tokens(random, 1 + random() % 40))
     prompt.push_back(token);
-  BatchRequest request =
-      make_request(std::to_string(number), prompt, 1 + random() % 60);
+  BatchRequest request = make_request(std::to_string(number), prompt,
+                                      1 + random() % (random() % 4 ? 60 : 160));
   SamplingOptions &sampling = request.sampling;
   sampling.seed = random();
   if (random() % 2)
