@@ -15,9 +15,11 @@ using namespace baton::event;
 using namespace baton::cuda;
 
 bool cuda::trains(ProgramOp program) {
-  return any_of(program.getBody().getOps<BufferOp>(), [](BufferOp buffer) {
-    return buffer.getKind() == BufferKind::persistent;
-  });
+  // What a step of several sequences is provided with is persistent, too.
+  return !program->hasAttr("event.batch") &&
+         any_of(program.getBody().getOps<BufferOp>(), [](BufferOp buffer) {
+           return buffer.getKind() == BufferKind::persistent;
+         });
 }
 
 /// Which copy of layered buffers and parameters the iteration works on.

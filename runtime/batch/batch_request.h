@@ -3,8 +3,8 @@
 #ifndef BATON_RUNTIME_BATCH_BATCH_REQUEST_H
 #define BATON_RUNTIME_BATCH_BATCH_REQUEST_H
 
-#include "runtime/execute/batch_inputs.h"
 #include "runtime/decode/sampler.h"
+#include "runtime/execute/batch_inputs.h"
 
 #include <cstdint>
 #include <optional>

@@ -58,7 +58,8 @@ struct BatchCapacities {
 };
 
 /// Those of a program with so many pages.
-inline BatchCapacities batch_capacities(const Metadata &metadata, uint64_t pages) {
+inline BatchCapacities batch_capacities(const Metadata &metadata,
+                                        uint64_t pages) {
   return {metadata.max_rows,
           metadata.max_outputs,
           metadata.batch->max_sequences,

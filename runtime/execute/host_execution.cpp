@@ -168,39 +168,47 @@ void HostExecution::declare_pages(const PagedBox &box) const {
     TaskTouches::declare(box.buffer, box.number, box.storage, box.writes, at,
                          rows, row_stride, row_bytes);
   };
-  for (int64_t row = box.begin; row < box.end; ++row)
+  for (int64_t row = box.begin, count = 1; row < box.end; row += count) {
+    // Rows that are read of a sequence end with the one that sees most; those
+    // that are written go to places behind one another of a panel.
+    const int32_t slot = step_inputs.slots[row];
+    auto goes_on = [&](int64_t next) {
+      return box.writes
+                 ? step_inputs.slots[next] == slot + count &&
+                       (slot + count) % panel != 0
+                 : step_inputs.sequences[next] == step_inputs.sequences[row];
+    };
+    for (count = 1; row + count < box.end && goes_on(row + count);)
+      ++count;
     for (int64_t head = 0; head < box.heads; ++head) {
       if (!box.writes) {
+        const int64_t last = row + count - 1;
         const int32_t *line =
             step_inputs.pages +
-            step_inputs.sequences[row] * pages_of(metadata.max_seq);
-        // Of rows behind one another in a sequence the last one's are enough.
-        if (row + 1 < box.end &&
-            step_inputs.sequences[row + 1] == step_inputs.sequences[row])
-          continue;
+            step_inputs.sequences[last] * pages_of(metadata.max_seq);
         for (int64_t page = 0;
-             page * page_positions <= step_inputs.positions[row]; ++page)
+             page * page_positions <= step_inputs.positions[last]; ++page)
           declare(first + line[page] * box.page_bytes + head * head_bytes, 1,
                   head_bytes, head_bytes);
         continue;
       }
-      const int32_t slot = step_inputs.slots[row];
       const int64_t place = slot % page_positions;
       const std::byte *at =
           first + slot / page_positions * box.page_bytes + head * head_bytes +
           place / panel * panel * box.width * box.element_bytes;
       if (box.columns == 1) {
         declare(at + place % panel * box.element_bytes, box.width,
-                panel * box.element_bytes, box.element_bytes);
+                panel * box.element_bytes, count * box.element_bytes);
         continue;
       }
       for (int64_t column = 0; column < box.width; column += box.columns) {
-        const int64_t width = std::min(box.columns, box.width - column);
-        declare(at + (column * panel + place % panel * width) *
-                         box.element_bytes,
-                1, width * box.element_bytes, width * box.element_bytes);
+        const int64_t bytes =
+            std::min(box.columns, box.width - column) * box.element_bytes;
+        declare(at + column * panel * box.element_bytes + place % panel * bytes,
+                1, count * bytes, count * bytes);
       }
     }
+  }
 }
 
 } // namespace baton

@@ -131,7 +131,8 @@ struct BatchDescription {
   /// Most sequences of a step, and most positions of one.
   uint32_t max_sequences;
   uint32_t max_positions;
-  /// Which storage begins with each of a step's inputs (execute/batch_inputs.h).
+  /// Which storage begins with each of a step's inputs
+  /// (execute/batch_inputs.h).
   size_t tokens, positions, sequences, slots, pages;
   /// Of a page of all states.
   uint64_t page_bytes;

@@ -394,11 +394,10 @@ void print_text(const Metadata &metadata) {
   } else {
     memory.add({"weights", bytes_text(double(needs.weights)), ""});
     memory.add({"keys and values", bytes_text(double(needs.kv)),
-                metadata.batch ? "for each page of " +
-                                     std::to_string(page_positions) +
-                                     " positions"
-                               : "at " + std::to_string(metadata.max_seq) +
-                                     " positions"});
+                metadata.batch
+                    ? "for each page of " + std::to_string(page_positions) +
+                          " positions"
+                    : "at " + std::to_string(metadata.max_seq) + " positions"});
   }
   if (!pipeline && stages.size() == 1)
     memory.add({"activations",
