@@ -335,6 +335,8 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
         window = attention.window();
       else if (auto part = bodies::dynCall<bodies::AttentionPartialCall>(call))
         window = part.window();
+      else if (auto paged = bodies::dynCall<bodies::PagedAttentionCall>(call))
+        window = paged.window();
       if (window)
         for (ArrayRef<int64_t> task : tasksOf(phase, step))
           costs.attentionFlops[valueAt(window, task, symbols)] +=

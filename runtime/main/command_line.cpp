@@ -478,6 +478,11 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
       ->capture_default_str()
       ->check(whole(1));
   command
+      .add_option("--batch", options.batch,
+                  "Sequences that decode together, of a program of many: the "
+                  "rates of so many each")
+      ->type_name("N,N,...");
+  command
       .add_option("--repeat", options.repeat,
                   "Runs that are measured, each from an empty context "
                   "(default: up to 8 in 15 seconds)")
@@ -499,7 +504,8 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
   command.footer("Examples:\n  " + program + " bench\n  " + program +
                  " bench --weights DIR --prefill 128 --decode 32 "
                  "--workers 4 --json\n  " +
-                 program + " bench --profile");
+                 program + " bench --profile\n  " + program +
+                 " bench --batch 1,4,16 --prefill 128 --decode 32");
 }
 
 /// A program's commands, the options of each, and the one that is named.

@@ -405,7 +405,8 @@ void print_text(const Metadata &metadata) {
                                                    : needs.activations)),
                 ""});
   if (!trains(metadata) && stages.size() == 1 && needs.persistent)
-    memory.add({"for exchanges", bytes_text(double(needs.persistent)), ""});
+    memory.add({metadata.batch ? "inputs" : "for exchanges",
+                bytes_text(double(needs.persistent)), ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n";
   if (stages.size() > 1)

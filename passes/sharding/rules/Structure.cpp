@@ -143,6 +143,8 @@ void sharding::addStructure(RuleTable &rules) {
   rules.without<ProgramOp>("its arguments lie where dist.arguments says");
   rules.without<StackOp>("what it carries lies in one place in all iterations");
   rules.without<YieldOp>("it reads what the stack carries, where that lies");
+  rules.without<PagedAppendOp>("batch-form makes it of what a rank has");
+  rules.without<PagedAttentionOp>("batch-form makes it of what a rank has");
   rules.add<CustomOp>(writeCustom);
   rules.add<ReturnOp>([](ReturnOp op, RuleWriter &writer) {
     bool loss = rankOf(op.getOperand(0)) == 1;

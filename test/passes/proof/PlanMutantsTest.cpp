@@ -13,6 +13,7 @@
 #include "compiler/Pipeline.h"
 #include "dialects/Dist/Dist.h"
 #include "models/Importer.h"
+#include "passes/batching/Passes.h"
 #include "passes/fusion/Passes.h"
 #include "passes/plan/Passes.h"
 #include "passes/proof/Passes.h"
@@ -58,6 +59,8 @@ struct Model {
   /// Phases with entries of tables, before they have events and memory; instead
   /// of a config.
   const char *phases = nullptr;
+  /// Sequences that a step has rows of; 0 for one, with a past.
+  int64_t batch = 0;
 };
 
 constexpr int64_t kMaxRows = 6, kMaxOutputs = 2;
@@ -250,6 +253,18 @@ constexpr Model kModels[] = {
      6,
      /*ranks=*/1,
      /*recomputes=*/true},
+    {.name = "many-sequences",
+     .config = R"({
+      "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+      "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
+      "max_position_embeddings": 100, "rms_norm_eps": 0.01,
+      "tie_word_embeddings": false, "hidden_size": 16, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4,
+      "intermediate_size": 16, "vocab_size": 20, "rope_theta": 10000.0})",
+     .tiles = {3, 2, 2},
+     .maxSeq = 100,
+     .most = 128,
+     .batch = 2},
     {.name = "routed-rows", .most = 128, .phases = kRouted},
     {.name = "batched-rows", .most = 128, .phases = kBatched},
 };
@@ -392,6 +407,8 @@ protected:
       manager.addPass(fusion::createAttentionFusion());
       manager.addPass(fusion::createLinearGrouping());
       manager.addPass(fusion::createNormRewrites());
+      if (model.batch)
+        manager.addPass(batching::createBatchForm({model.batch}));
       manager.addPass(mlir::createCanonicalizerPass());
     }
     tasks::TileTasksOptions tiles;
@@ -429,8 +446,8 @@ protected:
   }
 
   static llvm::ArrayRef<Step> stepsOf(const Model &model) {
-    return model.trains ? llvm::ArrayRef(kTrainingSteps)
-                        : llvm::ArrayRef(kSteps);
+    return model.trains || model.batch ? llvm::ArrayRef(kTrainingSteps)
+                                       : llvm::ArrayRef(kSteps);
   }
 
   /// Of the steps that are tried; only the schedules' own if there are any.
@@ -543,6 +560,22 @@ TEST_F(Plans, HaveAThousandMutants) {
                           stepsOf(model)[0])
                   .size();
   }
+  EXPECT_GE(made, 1000u);
+}
+
+TEST_F(Plans, OfManySequencesHaveAThousandMutants) {
+  size_t made = 0;
+  for (const Model &model : kModels) {
+    if (!model.batch)
+      continue;
+    auto plan = planOf(model);
+    ASSERT_TRUE(plan);
+    for (MutationClass mutationClass : allClasses())
+      made += mutationsOf(programOf(*plan), mutationClass, kSeed, model.most,
+                          stepsOf(model)[0])
+                  .size();
+  }
+  std::printf("%zu mutants\n", made);
   EXPECT_GE(made, 1000u);
 }
 

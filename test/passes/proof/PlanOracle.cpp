@@ -3,6 +3,7 @@
 #include "test/passes/proof/PlanOracle.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 using namespace baton;
 using namespace baton::event;
@@ -112,6 +114,7 @@ private:
   std::optional<Fault> addTask(PhaseOp phase, int64_t iteration,
                                Point coordinates);
   std::optional<Fault> addTouches(Task &task, AccessAttr access);
+  int64_t placeOf(BufferOp buffer, const Point &index) const;
   void addWaits(Task &task, WaitAttr wait);
   std::optional<unsigned> wordAt(llvm::StringRef event,
                                  ArrayRef<int64_t> index);
@@ -132,8 +135,13 @@ private:
     return ("@" + op.getSymName()).str();
   }
 
+  /// Pages that there are, each with room for some of a step's rows.
+  static constexpr int64_t kPages = 2;
+
   ProgramOp program;
   Point symbols;
+  /// Of states in pages: where each row goes.
+  std::vector<int64_t> slots;
   std::mt19937 random;
   struct Table {
     /// Where a task writes it; null if the runtime does.
@@ -251,6 +259,7 @@ std::string StepInstance::nameOf(size_t id) const {
 
 std::optional<Fault> StepInstance::placeBuffers() {
   llvm::StringMap<int64_t> units, firstCells;
+  llvm::StringSet<> paged;
   for (auto op : program.getBody().getOps<BufferOp>()) {
     if (op.getKind() == BufferKind::input)
       continue;
@@ -260,12 +269,22 @@ std::optional<Fault> StepInstance::placeBuffers() {
     int64_t bytes = op.getElement().getIntOrFloatBitWidth() / 8;
     int64_t &unit = units[*op.getStorage()];
     unit = std::gcd(unit, bytes);
+    if (!op.isPaged())
+      continue;
+    paged.insert(*op.getStorage());
+    if (int64_t(op.getPage()) * kPages < op.getCapacity()[0])
+      return Fault{FaultKind::bounds, "too few pages"};
+    // The runtime says where rows go, each to a slot of its own.
+    slots.resize(op.getPage() * kPages);
+    std::iota(slots.begin(), slots.end(), 0);
+    std::shuffle(slots.begin(), slots.end(), random);
   }
   for (auto op : program.getBody().getOps<StorageOp>()) {
     if (!units.count(op.getSymName()))
       continue;
     firstCells[op.getSymName()] = cellCount;
-    cellCount += op.getBytes() / units[op.getSymName()];
+    cellCount += op.getBytes() / units[op.getSymName()] *
+                 (paged.count(op.getSymName()) ? kPages : 1);
   }
   for (auto op : program.getBody().getOps<BufferOp>()) {
     Buffer buffer{op, valuesOf(op.getExtents(), {}), 1, elementCount, 0, 0};
@@ -309,6 +328,13 @@ static std::optional<Point> draw(std::mt19937 &random, TableProperty property,
   case TableProperty::distinct:
     if (count > high - low)
       return std::nullopt;
+    if (high - low > 1 << 12) {
+      std::set<int64_t> taken;
+      while (int64_t(taken.size()) < count)
+        taken.insert(number());
+      values.append(taken.begin(), taken.end());
+      break;
+    }
     for (int64_t value = low; value < high; ++value)
       values.push_back(value);
     std::shuffle(values.begin(), values.end(), random);
@@ -377,8 +403,14 @@ std::optional<Fault> StepInstance::addEntries(Task &task) {
 }
 
 /// Where an element lies, relative to its copy's first.
-static int64_t placeOf(BufferOp buffer, const Point &point) {
+int64_t StepInstance::placeOf(BufferOp buffer, const Point &index) const {
+  Point point = index;
   int64_t place = 0, last = point.size() - 1;
+  if (buffer.isPaged()) {
+    int64_t slot = slots[point[0]], page = buffer.getPage();
+    place = slot / page * int64_t(buffer.getPageStride());
+    point[0] = slot % page;
+  }
   for (auto [i, stride] : llvm::zip(point, buffer.getStrides()))
     place += i * stride;
   int64_t run = buffer.getInterleave(), columns = buffer.getInterleaveColumns();
@@ -690,7 +722,8 @@ std::optional<Fault> StepInstance::judgeValues(Memory &memory,
     bool isInput = buffer.op.getKind() == BufferKind::input;
     bool persists = buffer.op.getKind() == BufferKind::persistent;
     int64_t layers = buffer.op.getLayers();
-    if (!isState && !persists)
+    // Of a state in pages a step has its own rows.
+    if ((!isState && !persists) || buffer.op.isPaged())
       for (int64_t i = 0; i < buffer.size; ++i)
         memory.elements[buffer.firstElement + i] = kNothing;
     if (!isInput && !((isState || persists) && isFirstStep))
@@ -698,7 +731,7 @@ std::optional<Fault> StepInstance::judgeValues(Memory &memory,
     for (int64_t layer = 0; layer < layers; ++layer) {
       Point high = buffer.extents;
       if (isState)
-        high[0] = symbols[kPast];
+        high[0] = buffer.op.isPaged() ? 0 : symbols[kPast];
       forEach(Point(high.size(), 0), high, buffer.extents,
               [&](const Point &point) {
                 int64_t address = buffer.op.getOffset() +

@@ -1,0 +1,303 @@
+//===- bench_batches.cpp - speed of many sequences at once ---------------===//
+//
+// So many sequences with prompts of their own decode together; of the steps in
+// which all of them get a token, the best window of consecutive ones counts, as
+// for one sequence (bench_command.cpp). A step reads all weights and what its
+// rows see, and multiplies for each row: the limit is the longer of the two.
+// A figure is only shown beside the verdict that each sequence has the tokens
+// that it has alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/main/bench_batches.h"
+
+#include "runtime/batch/batch_driver.h"
+#include "runtime/decode/generation.h"
+#include "runtime/error.h"
+#include "runtime/execute/machine_speed.h"
+#include "runtime/main/output.h"
+#include "runtime/main/table.h"
+#include "runtime/main/weights.h"
+#include "runtime/weights/hash.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+
+namespace baton {
+
+namespace {
+
+using StepClock = std::chrono::steady_clock;
+
+constexpr uint64_t window_steps = 8;
+/// Of the sequences, so many are compared with themselves alone.
+constexpr size_t compared = 4;
+
+/// Passes a driver's steps on, and notes when each had come.
+class TimedSteps : public StepDriver {
+public:
+  struct Step {
+    uint32_t rows, outputs;
+    StepClock::time_point end;
+  };
+
+  explicit TimedSteps(BatchDriver &driver) : driver(driver) {}
+
+  BatonStep begin(std::span<int32_t> tokens) override {
+    start = StepClock::now();
+    return driver.begin(tokens);
+  }
+  BatonStep advance(const BatonStep &current, const Logits &logits) override {
+    steps.push_back({current.rows, current.outputs, StepClock::now()});
+    return driver.advance(current, logits);
+  }
+  bool provides_inputs() const override { return true; }
+  void finish() noexcept override { driver.finish(); }
+
+  StepClock::time_point start;
+  std::vector<Step> steps;
+
+private:
+  BatchDriver &driver;
+};
+
+double seconds_from(StepClock::time_point begin, StepClock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+/// Any tokens do; no two sequences begin alike.
+BatchRequest request_of(uint64_t sequence, const BenchOptions &options,
+                        uint64_t vocabulary) {
+  BatchRequest request;
+  request.id = std::to_string(sequence);
+  for (uint64_t position = 0; position < options.prefill; ++position)
+    request.prompt.push_back(static_cast<int32_t>(
+        mix(sequence * options.prefill + position + 1) % vocabulary));
+  request.max_new_tokens = options.decode + 1;
+  request.tag = sequence;
+  return request;
+}
+
+struct BatchSpeed {
+  uint64_t sequences = 0;
+  /// Of all sequences together.
+  double prefill_tokens_per_second = 0;
+  /// Of the best window, and of all steps in which each had a row.
+  double step_seconds = 0, mean_step_seconds = 0;
+  /// Which the middle of the best window sees, of each sequence.
+  double positions = 0;
+  std::vector<std::vector<int32_t>> tokens;
+};
+
+BatchSpeed run_batch(const Metadata &metadata, const BenchOptions &options,
+                     Execution &execution, uint64_t sequences, uint32_t chunk) {
+  BatchSpeed speed;
+  speed.sequences = sequences;
+  speed.tokens.resize(sequences);
+  BatchDriver driver(
+      batch_capacities(metadata, execution.pages()), execution.inputs(),
+      {.prefill_chunk = chunk, .prefix_cache = false, .capacity = sequences},
+      {.on_result = [&](BatchResult &&result) {
+        speed.tokens[result.request.tag] =
+            std::move(result.choices.front().tokens);
+      }});
+  for (uint64_t sequence = 0; sequence < sequences; ++sequence)
+    if (!driver.submit(request_of(sequence, options, metadata.vocabulary)))
+      throw std::logic_error("a batch takes fewer requests than sequences");
+  driver.close();
+  TimedSteps timed(driver);
+  execution.run(timed);
+
+  const std::vector<TimedSteps::Step> &steps = timed.steps;
+  auto decodes = [&](const TimedSteps::Step &step) {
+    return step.rows == sequences && step.outputs == sequences;
+  };
+  size_t first = 0;
+  while (first < steps.size() && !decodes(steps[first]))
+    ++first;
+  size_t last = first;
+  while (last < steps.size() && decodes(steps[last]))
+    ++last;
+  // The first of them may hold the end of a prompt of one token.
+  if (last < first + 2)
+    throw Error("bench: --batch " + std::to_string(sequences) +
+                ": no two steps of --decode " + std::to_string(options.decode) +
+                " have all sequences; decode more");
+  speed.prefill_tokens_per_second =
+      double(sequences * options.prefill) /
+      seconds_from(timed.start, steps[first > 0 ? first - 1 : first].end);
+  const size_t count = last - first - 1;
+  const size_t window = std::min<size_t>(window_steps, count);
+  speed.mean_step_seconds =
+      seconds_from(steps[first].end, steps[last - 1].end) / double(count);
+  speed.step_seconds = speed.mean_step_seconds;
+  for (size_t begin = first; begin + window < last; ++begin) {
+    const double seconds =
+        seconds_from(steps[begin].end, steps[begin + window].end) /
+        double(window);
+    if (seconds > speed.step_seconds)
+      continue;
+    speed.step_seconds = seconds;
+    speed.positions = double(options.prefill) + double(begin - first) +
+                      double(window) / 2 + 1;
+  }
+  return speed;
+}
+
+/// Nothing if the first sequences have the tokens that they have alone.
+std::string find_difference(const Metadata &metadata,
+                            const BenchOptions &options, Execution &execution,
+                            const BatchSpeed &speed, uint32_t chunk) {
+  for (size_t i = 0; i < std::min<size_t>(compared, speed.tokens.size()); ++i) {
+    GenerationRequest request;
+    request.prompt = request_of(i, options, metadata.vocabulary).prompt;
+    request.max_new_tokens = options.decode + 1;
+    request.prefill_chunk = chunk;
+    Generation alone(request);
+    execution.run(alone);
+    if (alone.new_tokens() != speed.tokens[i])
+      return "sequence " + std::to_string(i) +
+             " has other tokens than it has alone";
+  }
+  return "";
+}
+
+std::vector<uint64_t> parse_sizes(const Metadata &metadata,
+                                  const BenchOptions &options) {
+  std::vector<uint64_t> sizes;
+  const char *at = options.batch->data();
+  const char *const end = at + options.batch->size();
+  while (true) {
+    uint64_t size = 0;
+    auto [next, failure] = std::from_chars(at, end, size);
+    if (failure != std::errc() || size == 0 || (next != end && *next != ','))
+      throw Error("--batch: '" + *options.batch +
+                  "' is no list of numbers of sequences as in 1,4,16");
+    if (size > metadata.batch->max_sequences)
+      throw Error("--batch: " + std::to_string(size) +
+                  " sequences are more than the program's " +
+                  std::to_string(metadata.batch->max_sequences) +
+                  "; compile with a larger --max-batch");
+    sizes.push_back(size);
+    if (next == end)
+      return sizes;
+    at = next + 1;
+  }
+}
+
+} // namespace
+
+void bench_batches(const Metadata &metadata, const BenchOptions &options) {
+  if (!metadata.batch)
+    throw Error("bench: --batch: this program holds one sequence; compile "
+                "with --max-batch");
+  const std::vector<uint64_t> sizes = parse_sizes(metadata, options);
+  const uint64_t most = *std::max_element(sizes.begin(), sizes.end());
+  const unsigned workers = program_workers(options.run, metadata);
+  const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
+  const Parameters parameters =
+      options.run.weights
+          ? load_weights(metadata, options.run)
+          : Parameters::random(metadata.json, 0, chosen_workers(options.run));
+  // One more for each sequence: what it does not need is put aside for others.
+  const uint64_t pages =
+      std::max(most * (pages_of(options.prefill + options.decode + 1) + 1),
+               pages_of(metadata.batch->max_positions));
+  std::unique_ptr<Execution> execution =
+      make_execution(metadata, parameters, options.run, workers, pages);
+  const bool on_device = !metadata.device.is_null();
+  double bandwidth = 0, arithmetic = 0;
+  auto measure_machine = [&] {
+    if (on_device || options.brief)
+      return;
+    bandwidth = std::max(bandwidth,
+                         measure_read_bandwidth(workers, parameters.packed()));
+    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
+  };
+
+  auto results = nlohmann::ordered_json::array();
+  Table table({0, 1, 2, 3});
+  table.add({"sequences", "prompts", "decoding", "a step", "of the limit", ""});
+  std::vector<BatchSpeed> speeds;
+  std::string difference;
+  for (uint64_t size : sizes) {
+    if (!options.run.quiet)
+      std::fprintf(stderr, "measuring %llu sequence%s\n",
+                   static_cast<unsigned long long>(size), size == 1 ? "" : "s");
+    BatchSpeed best;
+    for (uint64_t run = 0; run < std::max<uint64_t>(options.repeat, 1); ++run) {
+      measure_machine();
+      BatchSpeed speed = run_batch(metadata, options, *execution, size, chunk);
+      if (run == 0 || speed.step_seconds < best.step_seconds) {
+        speed.prefill_tokens_per_second = std::max(
+            speed.prefill_tokens_per_second, best.prefill_tokens_per_second);
+        best = std::move(speed);
+      }
+    }
+    if (difference.empty())
+      difference = find_difference(metadata, options, *execution, best, chunk);
+    speeds.push_back(std::move(best));
+  }
+  measure_machine();
+  for (const BatchSpeed &speed : speeds) {
+    const auto size = double(speed.sequences);
+    std::optional<double> bytes, flops;
+    if (metadata.costs && bandwidth > 0) {
+      const Costs &costs = *metadata.costs;
+      bytes = (costs.weight_bytes_per_token +
+               size * costs.kv_bytes_per_position * speed.positions) /
+              bandwidth / speed.step_seconds;
+      double of_row = costs.flops_per_token;
+      for (auto [attended, flops_per_position] : costs.attention)
+        of_row += flops_per_position *
+                  (attended ? std::min(double(attended), speed.positions)
+                            : speed.positions);
+      flops = size * of_row / arithmetic / speed.step_seconds;
+    }
+    const double rate = size / speed.step_seconds;
+    table.add({std::to_string(speed.sequences),
+               fixed_text(speed.prefill_tokens_per_second, 1) + " tokens/s",
+               fixed_text(rate, 1) + " tokens/s",
+               fixed_text(speed.step_seconds * 1e3, 2) + " ms",
+               bytes ? percent_text(std::max(*bytes, *flops)) : "",
+               !bytes            ? ""
+               : *bytes > *flops ? "read bandwidth"
+                                 : "multiply-add peak"});
+    results.push_back(
+        {{"sequences", speed.sequences},
+         {"prefill_tokens_per_s", speed.prefill_tokens_per_second},
+         {"decode_tokens_per_s", rate},
+         {"decode_mean_tokens_per_s", size / speed.mean_step_seconds},
+         {"step_s", speed.step_seconds},
+         {"read_bandwidth_fraction",
+          bytes ? nlohmann::ordered_json(*bytes) : nlohmann::ordered_json()},
+         {"fma_fraction",
+          flops ? nlohmann::ordered_json(*flops) : nlohmann::ordered_json()}});
+  }
+  const std::string verdict =
+      difference.empty() ? "sequences have the tokens that they have alone"
+                         : difference;
+  if (options.json) {
+    print(nlohmann::ordered_json{{"batches", results},
+                                 {"prefill", options.prefill},
+                                 {"decode", options.decode},
+                                 {"workers", execution->workers()},
+                                 {"read_bandwidth", bandwidth},
+                                 {"fma_peak", arithmetic},
+                                 {"verdict", verdict}}
+              .dump() +
+          "\n");
+  } else {
+    std::string text = table.text(0);
+    if (bandwidth > 0)
+      text += "machine: " + fixed_text(arithmetic / 1e9, 1) + " GFLOP/s, " +
+              fixed_text(bandwidth / 1e9, 1) + " GB/s read\n";
+    print(text + "verdict: " + verdict + "\n");
+  }
+  if (!difference.empty())
+    throw Error("bench: " + difference);
+}
+
+} // namespace baton
