@@ -6,12 +6,15 @@
 #include "runtime/batch/batch_file.h"
 #include "runtime/batch/result_queue.h"
 #include "runtime/comm/mesh.h"
+#include "runtime/comm/message_passing.h"
 #include "runtime/decode/stop_tokens.h"
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
+#include "runtime/main/decode_ranks.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
 #include "runtime/main/output.h"
+#include "runtime/main/ranks.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
 #include "runtime/main/text_tokens.h"
@@ -62,26 +65,26 @@ uint64_t available_memory() {
   return 0;
 }
 
-/// How many pages keys and values get.
+/// How many pages keys and values get, on each of so many ranks.
 uint64_t choose_pages(const BatchCommandOptions &options,
-                      const BatchDescription &batch) {
+                      const BatchDescription &batch, uint32_t ranks) {
   // Slots are 32-bit numbers.
   constexpr uint64_t most =
       std::numeric_limits<int32_t>::max() / page_positions;
   const uint64_t full =
       uint64_t(batch.max_sequences) * pages_of(batch.max_positions);
+  const uint64_t page_bytes = batch.page_bytes * ranks;
   uint64_t pages = full;
   if (options.kv_memory)
-    pages =
-        parse_memory_size("--kv-memory", *options.kv_memory) / batch.page_bytes;
+    pages = parse_memory_size("--kv-memory", *options.kv_memory) / page_bytes;
   else if (uint64_t memory = available_memory())
-    pages = std::min(full, memory / 2 / batch.page_bytes);
+    pages = std::min(full, memory / 2 / page_bytes);
   if (pages < 2)
     throw Error("--kv-memory: " +
                 (options.kv_memory ? *options.kv_memory
                                    : "half of the memory that is free") +
-                " is less than 2 pages of " +
-                bytes_text(double(batch.page_bytes)) + "; give more");
+                " is less than 2 pages of " + bytes_text(double(page_bytes)) +
+                "; give more");
   return std::min(pages, most);
 }
 
@@ -258,20 +261,23 @@ std::string summary_text(const BatchRun &run, const BatchCounts &counts,
   return text + "with " + many(workers, "worker") + "\n";
 }
 
-void check_program(const Metadata &metadata) {
+void check_program(const Metadata &metadata,
+                   const BatchCommandOptions &options) {
   if (!metadata.batch)
     throw Error("batch: this program holds one sequence; compile with "
                 "--max-batch");
-  if (Mesh::parse(metadata.json).ranks() != 1)
-    throw Error("batch: this program is for several ranks, where batches are "
-                "not supported; compile without --mesh");
+  if (launched_ranks().value_or(1) != 1)
+    throw Error("mpirun: batch has ranks that are threads of one process; "
+                "start it without mpirun");
+  if (options.ranks)
+    check_ranks(Mesh::parse(metadata.json), options);
 }
 
 } // namespace
 
 void batch_command(const Metadata &metadata,
                    const BatchCommandOptions &options) {
-  check_program(metadata);
+  check_program(metadata, options);
   const BatchDescription &batch = *metadata.batch;
   const unsigned wanted_workers = program_workers(options.run, metadata);
   const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
@@ -280,11 +286,14 @@ void batch_command(const Metadata &metadata,
   ResultFile results(options.out, requests);
   const size_t before = results.size();
 
-  const Parameters parameters = load_weights(metadata, options.run);
+  const DecodeRanks ranks(metadata, options);
+  const RankParameters parameters = ranks.load_weights(options.run);
   // Of what weights have left.
-  format.shape = batch_capacities(metadata, choose_pages(options, batch));
-  std::unique_ptr<Execution> execution = make_execution(
-      metadata, parameters, options.run, wanted_workers, format.shape.pages);
+  format.shape = batch_capacities(
+      metadata,
+      choose_pages(options, batch, Mesh::parse(metadata.json).ranks()));
+  std::unique_ptr<Execution> execution = ranks.make_execution(
+      parameters, options.run, wanted_workers, format.shape.pages);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   ResultQueue queue;

@@ -67,15 +67,25 @@ double seconds_from(StepClock::time_point begin, StepClock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
+/// Tokens that the first sequences of so many have when the last begin to
+/// decode: prompts take turns beside those that do.
+uint64_t head_start(const Metadata &metadata, const BenchOptions &options,
+                    uint64_t sequences) {
+  const uint64_t left = metadata.max_rows > sequences
+                            ? metadata.max_rows - sequences
+                            : metadata.max_rows;
+  return sequences * options.prefill / left + 1;
+}
+
 /// Any tokens do; no two sequences begin alike.
 BatchRequest request_of(uint64_t sequence, const BenchOptions &options,
-                        uint64_t vocabulary) {
+                        uint64_t vocabulary, uint64_t more) {
   BatchRequest request;
   request.id = std::to_string(sequence);
   for (uint64_t position = 0; position < options.prefill; ++position)
     request.prompt.push_back(static_cast<int32_t>(
         mix(sequence * options.prefill + position + 1) % vocabulary));
-  request.max_new_tokens = options.decode + 1;
+  request.max_new_tokens = options.decode + 1 + more;
   request.tag = sequence;
   return request;
 }
@@ -103,8 +113,10 @@ BatchSpeed run_batch(const Metadata &metadata, const BenchOptions &options,
         speed.tokens[result.request.tag] =
             std::move(result.choices.front().tokens);
       }});
+  const uint64_t more = head_start(metadata, options, sequences);
   for (uint64_t sequence = 0; sequence < sequences; ++sequence)
-    if (!driver.submit(request_of(sequence, options, metadata.vocabulary)))
+    if (!driver.submit(
+            request_of(sequence, options, metadata.vocabulary, more)))
       throw std::logic_error("a batch takes fewer requests than sequences");
   driver.close();
   TimedSteps timed(driver);
@@ -140,8 +152,8 @@ BatchSpeed run_batch(const Metadata &metadata, const BenchOptions &options,
     if (seconds > speed.step_seconds)
       continue;
     speed.step_seconds = seconds;
-    speed.positions = double(options.prefill) + double(begin - first) +
-                      double(window) / 2 + 1;
+    speed.positions = double(options.prefill) + double(more) / 2 +
+                      double(begin - first) + double(window) / 2 + 1;
   }
   return speed;
 }
@@ -152,8 +164,10 @@ std::string find_difference(const Metadata &metadata,
                             const BatchSpeed &speed, uint32_t chunk) {
   for (size_t i = 0; i < std::min<size_t>(compared, speed.tokens.size()); ++i) {
     GenerationRequest request;
-    request.prompt = request_of(i, options, metadata.vocabulary).prompt;
-    request.max_new_tokens = options.decode + 1;
+    const uint64_t more = head_start(metadata, options, speed.sequences);
+    BatchRequest same = request_of(i, options, metadata.vocabulary, more);
+    request.prompt = std::move(same.prompt);
+    request.max_new_tokens = same.max_new_tokens;
     request.prefill_chunk = chunk;
     Generation alone(request);
     execution.run(alone);
@@ -201,10 +215,18 @@ void bench_batches(const Metadata &metadata, const BenchOptions &options) {
       options.run.weights
           ? load_weights(metadata, options.run)
           : Parameters::random(metadata.json, 0, chosen_workers(options.run));
+  const uint64_t positions = options.prefill + options.decode + 1 +
+                             head_start(metadata, options, most);
+  if (positions > metadata.max_seq)
+    throw Error("bench: --prefill " + std::to_string(options.prefill) +
+                " and --decode " + std::to_string(options.decode) + " of " +
+                std::to_string(most) + " sequences take " +
+                std::to_string(positions) +
+                " positions each, more than the program's " +
+                std::to_string(metadata.max_seq));
   // One more for each sequence: what it does not need is put aside for others.
-  const uint64_t pages =
-      std::max(most * (pages_of(options.prefill + options.decode + 1) + 1),
-               pages_of(metadata.batch->max_positions));
+  const uint64_t pages = std::max(most * (pages_of(positions) + 1),
+                                  pages_of(metadata.batch->max_positions));
   std::unique_ptr<Execution> execution =
       make_execution(metadata, parameters, options.run, workers, pages);
   const bool on_device = !metadata.device.is_null();

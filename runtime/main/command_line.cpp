@@ -421,6 +421,7 @@ void add_logits_options(CLI::App &command, LogitsOptions &options,
 void add_batch_options(CLI::App &command, BatchCommandOptions &options,
                        const std::string &program) {
   add_run_options(command, options.run, "The checkpoint's folder");
+  add_rank_options(command, options);
   add_memory_check(command, options.run);
   command
       .add_option("--requests", options.requests,

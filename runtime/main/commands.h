@@ -38,7 +38,7 @@ struct LogitsOptions : RankOptions {
 };
 void logits_command(const Metadata &metadata, const LogitsOptions &options);
 
-struct BatchCommandOptions {
+struct BatchCommandOptions : RankOptions {
   RunOptions run;
   std::string requests;
   std::string out;

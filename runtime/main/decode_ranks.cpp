@@ -20,37 +20,64 @@ namespace baton {
 
 namespace {
 
+/// What a step reads: tokens by position, or of a driver of many sequences,
+/// what it has written for the step's rows.
+struct StepData {
+  std::span<int32_t> tokens = {};
+  const BatchInputs *inputs = nullptr;
+  /// Entries of a sequence's line of pages.
+  size_t line = 0;
+};
+
 /// The steps that one driver decides about, for all ranks.
 class Steps {
 public:
   virtual ~Steps() = default;
-  /// Of the rank with the logits: the next one, and the tokens up to its last
-  /// row.
-  virtual void publish(const BatonStep &next,
-                       std::span<const int32_t> tokens) = 0;
+  /// Of the rank with the logits: the next one, and what it reads.
+  virtual void publish(const BatonStep &next, const StepData &data) = 0;
   /// Of the others: waits for the step with this number, counting from 1, and
-  /// takes over the tokens.
-  virtual BatonStep take(uint64_t number, std::span<int32_t> tokens) = 0;
+  /// takes over what it reads.
+  virtual BatonStep take(uint64_t number, const StepData &data) = 0;
 };
+
+/// Rows, and of their sequences the pages up to them.
+void copy_inputs(const BatonStep &step, const StepData &from,
+                 const StepData &to) {
+  for (auto member : {&BatchInputs::tokens, &BatchInputs::positions,
+                      &BatchInputs::sequences, &BatchInputs::slots})
+    std::copy_n(from.inputs->*member, step.rows, to.inputs->*member);
+  for (uint32_t row = 0; row < step.rows; ++row) {
+    const int32_t *sequences = from.inputs->sequences;
+    // Of rows behind one another in a sequence the last one sees most.
+    if (row + 1 < step.rows && sequences[row + 1] == sequences[row])
+      continue;
+    const size_t begin = sequences[row] * from.line;
+    std::copy_n(from.inputs->pages + begin,
+                pages_of(uint64_t(from.inputs->positions[row]) + 1),
+                to.inputs->pages + begin);
+  }
+}
 
 /// Of ranks that are threads.
 class LocalSteps : public Steps {
 public:
-  void publish(const BatonStep &next,
-               std::span<const int32_t> tokens) override {
+  void publish(const BatonStep &next, const StepData &data) override {
     std::lock_guard lock(mutex);
     step = next;
-    sequence = tokens;
+    published = data;
     ++count;
     changed.notify_all();
   }
 
-  BatonStep take(uint64_t number, std::span<int32_t> tokens) override {
+  BatonStep take(uint64_t number, const StepData &data) override {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return count >= number; });
     // Nobody goes on to the next one without this rank.
-    const size_t known = size_t(step.past) + step.rows;
-    std::copy_n(sequence.begin(), known, tokens.begin());
+    if (data.inputs)
+      copy_inputs(step, published, data);
+    else
+      std::copy_n(published.tokens.begin(), size_t(step.past) + step.rows,
+                  data.tokens.begin());
     return step;
   }
 
@@ -58,7 +85,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   BatonStep step = {};
-  std::span<const int32_t> sequence;
+  StepData published;
   uint64_t count = 0;
 };
 
@@ -68,15 +95,15 @@ public:
   SharedSteps(Communicator &communicator, uint32_t leader)
       : communicator(communicator), leader(leader) {}
 
-  void publish(const BatonStep &next,
-               std::span<const int32_t> tokens) override {
+  void publish(const BatonStep &next, const StepData &data) override {
     std::string text(reinterpret_cast<const char *>(&next), sizeof(next));
-    std::span<const int32_t> own = tokens.subspan(next.past, next.rows);
+    std::span<const int32_t> own = data.tokens.subspan(next.past, next.rows);
     text.append(reinterpret_cast<const char *>(own.data()), own.size_bytes());
     communicator.share(text, kWhat);
   }
 
-  BatonStep take(uint64_t, std::span<int32_t> tokens) override {
+  BatonStep take(uint64_t, const StepData &data) override {
+    const std::span<int32_t> tokens = data.tokens;
     const std::string text = communicator.share("", kWhat).at(leader);
     BatonStep step = {};
     if (text.size() >= sizeof(step))
@@ -102,13 +129,14 @@ private:
 class Leader : public StepDriver {
 public:
   Leader(StepDriver &driver, Steps &steps, Communicator &communicator,
-         const std::atomic<bool> &stop)
-      : driver(driver), steps(steps), communicator(communicator), stop(stop) {}
+         const std::atomic<bool> &stop, const StepData &data = {})
+      : driver(driver), steps(steps), communicator(communicator), stop(stop),
+        data(data) {}
 
   BatonStep begin(std::span<int32_t> tokens) override {
-    sequence = tokens;
+    data.tokens = tokens;
     BatonStep step = driver.begin(tokens);
-    steps.publish(step, sequence);
+    steps.publish(step, data);
     communicator.set_step(1);
     return step;
   }
@@ -121,10 +149,10 @@ public:
       if (!stop.load(std::memory_order_relaxed))
         step = driver.advance(current, logits);
     } catch (...) {
-      steps.publish({}, sequence);
+      steps.publish({}, data);
       throw;
     }
-    steps.publish(step, sequence);
+    steps.publish(step, data);
     communicator.set_step(communicator.step() + 1);
     return step;
   }
@@ -140,6 +168,7 @@ public:
     }
   }
 
+  bool provides_inputs() const override { return driver.provides_inputs(); }
   void finish() noexcept override { driver.finish(); }
 
 private:
@@ -147,33 +176,34 @@ private:
   Steps &steps;
   Communicator &communicator;
   const std::atomic<bool> &stop;
-  std::span<int32_t> sequence;
+  StepData data;
   std::exception_ptr failure;
 };
 
 class Follower : public StepDriver {
 public:
-  Follower(Steps &steps, Communicator &communicator)
-      : steps(steps), communicator(communicator) {}
+  Follower(Steps &steps, Communicator &communicator, const StepData &data = {})
+      : steps(steps), communicator(communicator), data(data) {}
 
   BatonStep begin(std::span<int32_t> tokens) override {
-    sequence = tokens;
+    data.tokens = tokens;
     return next();
   }
+  bool provides_inputs() const override { return data.inputs; }
   BatonStep advance(const BatonStep &, const Logits &) override {
     return next();
   }
 
 private:
   BatonStep next() {
-    BatonStep step = steps.take(++number, sequence);
+    BatonStep step = steps.take(++number, data);
     communicator.set_step(number);
     return step;
   }
 
   Steps &steps;
   Communicator &communicator;
-  std::span<int32_t> sequence;
+  StepData data;
   uint64_t number = 0;
 };
 
@@ -183,8 +213,12 @@ public:
   RankExecution(const Metadata &metadata, const RankParameters &parameters,
                 const ExecutionOptions &options, const RankOptions &ranks_as,
                 const Mesh &mesh)
-      : Execution(metadata), each{std::max(1u, options.workers / mesh.ranks()),
-                                  options.event_origin},
+      : Execution(metadata, options),
+        each{std::max(1u, options.workers / mesh.ranks()),
+             options.event_origin,
+             nullptr,
+             {},
+             options.pages},
         world(mesh, Collective::parse(metadata.json, mesh),
               communicator_options(
                   ranks_as, Message::parse(metadata.json, mesh), each.workers)),
@@ -194,6 +228,7 @@ public:
       own.communicator = &world.rank(rank);
       ranks.push_back(make_execution(metadata, parameters[rank], own));
     }
+    step_inputs = ranks[with_logits]->inputs();
   }
 
   ~RankExecution() override {
@@ -212,15 +247,21 @@ public:
 
   void start(StepDriver &driver, bool observed) override {
     steps = std::make_unique<LocalSteps>();
-    leader =
-        std::make_unique<Leader>(driver, *steps, world.rank(with_logits), stop);
+    auto data_of = [&](uint32_t rank) {
+      return driver.provides_inputs() ? StepData{{},
+                                                 &ranks[rank]->inputs(),
+                                                 pages_of(metadata.max_seq)}
+                                      : StepData{};
+    };
+    leader = std::make_unique<Leader>(driver, *steps, world.rank(with_logits),
+                                      stop, data_of(with_logits));
     followers.clear();
     ranks[with_logits]->record(recorder);
     ranks[with_logits]->start(*leader, observed);
     for (uint32_t rank = 0; rank < ranks.size(); ++rank)
       if (rank != with_logits)
-        ranks[rank]->start(*followers.emplace_back(
-            std::make_unique<Follower>(*steps, world.rank(rank))));
+        ranks[rank]->start(*followers.emplace_back(std::make_unique<Follower>(
+            *steps, world.rank(rank), data_of(rank))));
   }
 
   void wait() override {
@@ -316,17 +357,20 @@ RankParameters DecodeRanks::random_weights(unsigned threads) const {
 
 std::unique_ptr<Execution>
 DecodeRanks::make_execution(const RankParameters &parameters,
-                            const RunOptions &run, unsigned workers) const {
+                            const RunOptions &run, unsigned workers,
+                            uint64_t pages) const {
   const auto origin = static_cast<uint32_t>(run.event_origin);
   if (communicator)
     return std::make_unique<LeadingExecution>(
         metadata, parameters.front(),
         ExecutionOptions{own_workers, origin, communicator});
   if (ranks.size() == 1)
-    return baton::make_execution(metadata, parameters.front(), run, workers);
-  return std::make_unique<RankExecution>(metadata, parameters,
-                                         ExecutionOptions{workers, origin},
-                                         options, Mesh::parse(metadata.json));
+    return baton::make_execution(metadata, parameters.front(), run, workers,
+                                 pages);
+  return std::make_unique<RankExecution>(
+      metadata, parameters,
+      ExecutionOptions{workers, origin, nullptr, {}, pages}, options,
+      Mesh::parse(metadata.json));
 }
 
 void on_decode_ranks(const Metadata &metadata, const RunOptions &run,

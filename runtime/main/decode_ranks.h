@@ -35,10 +35,11 @@ public:
   /// Random ones.
   RankParameters random_weights(unsigned threads) const;
   /// The program on all ranks. `workers` are divided among those that are
-  /// threads; `parameters` outlives the execution.
+  /// threads; `parameters` outlives the execution. Each has so many `pages`.
   std::unique_ptr<Execution> make_execution(const RankParameters &parameters,
                                             const RunOptions &run,
-                                            unsigned workers) const;
+                                            unsigned workers,
+                                            uint64_t pages = 0) const;
 
 private:
   const Metadata &metadata;

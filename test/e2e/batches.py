@@ -5,11 +5,13 @@ of random lengths, half of them with a common beginning, greedy and sampled, com
 that `generate` of the other program comes to; so they do with other workers, chunks, without
 the cache of prefixes, and with so few pages that texts are put off and computed again.
 Log-probabilities agree to the last digit. With --device the same is held for CUDA, emulated.
+With --mesh both programs have ranks.
 With --sanitize, neither sanitizer nor the check of memory finds anything.
 """
 
 import argparse
 import json
+import math
 import os
 import random
 
@@ -87,7 +89,9 @@ def test(arguments, scratch):
     case = programs.golden(arguments.folder)
     generator = random.Random(5)
     capacities = [f"--max-batch={SEQUENCES}", f"--max-rows={ROWS}"]
-    one = Program(arguments.batonc, arguments.folder, path("one"))
+    mesh = [f"--mesh={arguments.mesh}"] if arguments.mesh else []
+    capacities += mesh
+    one = Program(arguments.batonc, arguments.folder, path("one"), *mesh)
     if arguments.device:
         many = Program(arguments.batonc, arguments.folder, path("many"), *capacities, "--batch-invariant",
                        "--target=cuda:emulated")
@@ -116,7 +120,8 @@ def test(arguments, scratch):
 
     longest = max(len(request["tokens"]) + request["max_new_tokens"] for request in requests)
     pages = (longest + 63) // 64 + 1
-    few = ["--kv-memory", str(pages * page_bytes(many))]
+    ranks = math.prod(int(axis.split("=")[1]) for axis in (arguments.mesh or "pp=1").split(","))
+    few = ["--kv-memory", str(pages * ranks * page_bytes(many))]
     for flags in ([], few, ["--workers", 1, "--no-prefix-cache"], ["--workers", 3, "--prefill-chunk", 5],
                   ["--workers", 3, "--prefill-chunk", 16, *few]):
         if arguments.sanitize == "address":
@@ -132,6 +137,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--device", action="store_true")
+    parser.add_argument("--mesh", help="as of batonc")
     parser.add_argument("--sanitize", choices=["address", "thread"])
     parser.add_argument("folder")
     arguments = parser.parse_args()
