@@ -68,7 +68,8 @@ static void changeAccess(PhaseOp phase, unsigned index,
                          llvm::function_ref<AccessAttr(AccessAttr)> change) {
   SmallVector<Attribute> accesses(phase.getAccesses().begin(),
                                   phase.getAccesses().end());
-  accesses[index] = change(llvm::cast<AccessAttr>(accesses[index]));
+  if (index < accesses.size())
+    accesses[index] = change(llvm::cast<AccessAttr>(accesses[index]));
   phase.setAccessesAttr(mlir::ArrayAttr::get(phase.getContext(), accesses));
 }
 
@@ -344,6 +345,9 @@ void Maker::widenReads() {
               [index = index, i, d, by](ProgramOp copy) {
                 changeAccess(phaseAt(copy, index), i, [&](AccessAttr access) {
                   AffineMap low = access.getLow(), high = access.getHigh();
+                  // A change before this one may have left another one here.
+                  if (d >= low.getNumResults())
+                    return access;
                   if (by < 0)
                     low = shifted(low, d, by);
                   else if (by > 0)
@@ -370,6 +374,8 @@ void Maker::shiftWaits() {
                   llvm::Twine(high),
               [index = index, i, d, low = low, high = high](ProgramOp copy) {
                 changeWait(phaseAt(copy, index), i, [&](WaitAttr wait) {
+                  if (d >= wait.getLow().getNumResults())
+                    return wait;
                   return WaitAttr::get(copy.getContext(), wait.getEvent(),
                                        wait.getDistance(),
                                        shifted(wait.getLow(), d, low),
