@@ -572,6 +572,97 @@ static LogicalResult verifyBodysScratch(CallOp call, ProgramOp program) {
   return success();
 }
 
+namespace {
+/// An operand that is a state in pages, how far these are apart, and where its
+/// rows go, if the body writes them.
+struct PagedOperand {
+  bodies::Kind kind;
+  StringLiteral state, stride, slots;
+};
+} // namespace
+
+static constexpr PagedOperand kPagedOperands[] = {
+    {bodies::Kind::append_key_pages, "keys", "page_stride", "slots"},
+    {bodies::Kind::append_value_pages, "values", "page_stride", "slots"},
+    {bodies::Kind::paged_attention, "keys", "key_page_stride", ""},
+    {bodies::Kind::paged_attention, "values", "value_page_stride", ""}};
+
+/// An address in a state in pages says nothing of rows: only bodies that find
+/// them by the state's slots take it, and these take nothing else.
+LogicalResult PlanVerifier::verifyPages(CallOp call, bool isLibrarys) {
+  ArrayRef<Attribute> operands = call.getOperands_().getValue();
+  auto bufferOf = [&](Attribute operand) {
+    auto address = dyn_cast<AddressAttr>(operand);
+    return address ? plan.lookUpBuffer(address.getBuffer()) : BufferOp();
+  };
+  if (!isLibrarys) {
+    for (Attribute operand : operands)
+      if (BufferOp buffer = bufferOf(operand); buffer && buffer.isPaged())
+        return call.emitError()
+               << "'" << call.getCallee() << "' is given @"
+               << buffer.getSymName() << ", a state in pages, of which it does "
+               << "not know where rows are";
+    return success();
+  }
+  const bodies::Kind kind = bodies::lookUp(call)->kind;
+  const bodies::Signature &signature = bodies::signatureOf(kind);
+  auto operandOf = [&](StringRef name) {
+    return operands[llvm::find_if(signature.operands,
+                                  [&](const bodies::OperandSignature &one) {
+                                    return one.name == name;
+                                  }) -
+                    signature.operands.begin()];
+  };
+  for (auto [i, one] : llvm::enumerate(signature.operands)) {
+    BufferOp buffer = bufferOf(operands[i]);
+    const auto *paged =
+        llvm::find_if(kPagedOperands, [&](const PagedOperand &each) {
+          return each.kind == kind && each.state == one.name;
+        });
+    const bool takesPages = paged != std::end(kPagedOperands);
+    if (!buffer || (!takesPages && !buffer.isPaged()))
+      continue;
+    if (!takesPages || !buffer.isPaged())
+      return call.emitError()
+             << "'" << call.getCallee() << "' is given @" << buffer.getSymName()
+             << " as '" << one.name << "', "
+             << (takesPages ? "which is no state in pages"
+                            : "a state in pages, of which it does not know "
+                              "where rows are");
+    auto stride = dyn_cast<IntegerAttr>(operandOf(paged->stride));
+    if (!stride || stride.getInt() != int64_t(buffer.getPageStride()) ||
+        int64_t(buffer.getPage()) != 64 ||
+        int64_t(buffer.getInterleave()) != 16)
+      return call.emitError()
+             << "'" << call.getCallee() << "' is given @" << buffer.getSymName()
+             << " with other pages than it has: of 64 indices, in panels of "
+                "16, "
+             << int64_t(buffer.getPageStride()) << " elements apart";
+    auto state = cast<AddressAttr>(operands[i]);
+    if (paged->slots.empty()) {
+      // A row may see any of the step's, whatever the body is told of them.
+      auto rows = dyn_cast<CountAttr>(operandOf("step_rows"));
+      MLIRContext *context = call.getContext();
+      if (!rows || rows.getMap().getNumResults() != 1 ||
+          rows.getMap().getResult(0) != getAffineSymbolExpr(kRows, context) ||
+          state.getIndex().getResult(0) != getAffineConstantExpr(0, context))
+        return call.emitError()
+               << "'" << call.getCallee() << "' is given @"
+               << buffer.getSymName()
+               << " without all rows of the step, of which it may read any";
+      continue;
+    }
+    auto slots = dyn_cast<AddressAttr>(operandOf(paged->slots));
+    if (!slots || slots.getBuffer() != buffer.getSlotsAttr() ||
+        slots.getIndex().getResult(0) != state.getIndex().getResult(0))
+      return call.emitError()
+             << "'" << call.getCallee() << "' is given @" << buffer.getSymName()
+             << " with slots that are not those of its rows, "
+             << buffer.getSlotsAttr();
+  }
+  return success();
+}
+
 LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
   CallsOfPhase &calls = callsOf[phase];
   // Without a body a phase is what it states.
@@ -583,13 +674,16 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
     if (!call || !bodies::lookUp(call.getCallee()) ||
         usersBodies.contains(call.getCallee())) {
       calls.areDeclared = false;
-      if (call && failed(verifyBodysScratch(call, program)))
+      if (call && (failed(verifyBodysScratch(call, program)) ||
+                   failed(verifyPages(call, /*isLibrarys=*/false))))
         return failure();
       continue;
     }
     if (llvm::Error error = bodies::checkCall(call))
       return call.emitError() << "'" << call.getCallee()
                               << "': " << llvm::toString(std::move(error));
+    if (failed(verifyPages(call, /*isLibrarys=*/true)))
+      return failure();
     SmallVector<bodies::Region> regions = bodies::regionsOf(call);
     if (failed(verifyPointers(call, regions)))
       return failure();

@@ -138,6 +138,7 @@ private:
                                     const bodies::Region &region);
   mlir::LogicalResult verifyWeight(PhaseOp phase, event::CallOp call,
                                    const bodies::WeightExtent &read);
+  mlir::LogicalResult verifyPages(event::CallOp call, bool isLibrarys);
   mlir::LogicalResult verifyPointers(event::CallOp call,
                                      llvm::ArrayRef<bodies::Region> regions);
   mlir::LogicalResult verifyCalls(PhaseOp phase);

@@ -15,9 +15,9 @@
 #include "runtime/decode/generation.h"
 #include "runtime/error.h"
 #include "runtime/execute/machine_speed.h"
+#include "runtime/main/decode_ranks.h"
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
-#include "runtime/main/weights.h"
 #include "runtime/weights/hash.h"
 
 #include <algorithm>
@@ -201,49 +201,81 @@ std::vector<uint64_t> parse_sizes(const Metadata &metadata,
   }
 }
 
-} // namespace
+/// What the host can do; zeros where nobody asks, or a device computes.
+struct Limits {
+  double bandwidth = 0, arithmetic = 0;
 
-void bench_batches(const Metadata &metadata, const BenchOptions &options) {
-  if (!metadata.batch)
-    throw Error("bench: --batch: this program holds one sequence; compile "
-                "with --max-batch");
-  const std::vector<uint64_t> sizes = parse_sizes(metadata, options);
-  const uint64_t most = *std::max_element(sizes.begin(), sizes.end());
-  const unsigned workers = program_workers(options.run, metadata);
-  const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
-  const Parameters parameters =
-      options.run.weights
-          ? load_weights(metadata, options.run)
-          : Parameters::random(metadata.json, 0, chosen_workers(options.run));
+  void measure(unsigned workers, std::span<const std::byte> memory) {
+    bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
+    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
+  }
+};
+
+/// The fractions of each limit that a step takes, if they are known.
+struct Fractions {
+  std::optional<double> bytes, flops;
+
+  Fractions(const Metadata &metadata, const Limits &limits,
+            const BatchSpeed &speed) {
+    if (!metadata.costs || limits.bandwidth == 0)
+      return;
+    const Costs &costs = *metadata.costs;
+    const auto size = double(speed.sequences);
+    bytes = (costs.weight_bytes_per_token +
+             size * costs.kv_bytes_per_position * speed.positions) /
+            limits.bandwidth / speed.step_seconds;
+    double of_row = costs.flops_per_token;
+    for (auto [window, flops_per_position] : costs.attention)
+      of_row += flops_per_position *
+                (window ? std::min(double(window), speed.positions)
+                        : speed.positions);
+    flops = size * of_row / limits.arithmetic / speed.step_seconds;
+  }
+};
+
+/// Pages for so many sequences of the longest that the options ask for.
+uint64_t pages_for(const Metadata &metadata, const BenchOptions &options,
+                   uint64_t sequences) {
   const uint64_t positions = options.prefill + options.decode + 1 +
-                             head_start(metadata, options, most);
+                             head_start(metadata, options, sequences);
   if (positions > metadata.max_seq)
     throw Error("bench: --prefill " + std::to_string(options.prefill) +
                 " and --decode " + std::to_string(options.decode) + " of " +
-                std::to_string(most) + " sequences take " +
+                std::to_string(sequences) + " sequences take " +
                 std::to_string(positions) +
                 " positions each, more than the program's " +
                 std::to_string(metadata.max_seq));
   // One more for each sequence: what it does not need is put aside for others.
-  const uint64_t pages = std::max(most * (pages_of(positions) + 1),
-                                  pages_of(metadata.batch->max_positions));
-  std::unique_ptr<Execution> execution =
-      make_execution(metadata, parameters, options.run, workers, pages);
-  const bool on_device = !metadata.device.is_null();
-  double bandwidth = 0, arithmetic = 0;
-  auto measure_machine = [&] {
-    if (on_device || options.brief)
-      return;
-    bandwidth = std::max(bandwidth,
-                         measure_read_bandwidth(workers, parameters.packed()));
-    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
-  };
+  return std::max(sequences * (pages_of(positions) + 1),
+                  pages_of(metadata.batch->max_positions));
+}
 
-  auto results = nlohmann::ordered_json::array();
-  Table table({0, 1, 2, 3});
-  table.add({"sequences", "prompts", "decoding", "a step", "of the limit", ""});
+struct BatchMeasurements {
   std::vector<BatchSpeed> speeds;
+  Limits limits;
+  unsigned workers = 0;
+  /// Empty if there is none.
   std::string difference;
+};
+
+BatchMeasurements measure_batches(const Metadata &metadata,
+                                  const BenchOptions &options) {
+  const std::vector<uint64_t> sizes = parse_sizes(metadata, options);
+  const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
+  const DecodeRanks ranks(metadata, options);
+  const RankParameters parameters =
+      options.run.weights ? ranks.load_weights(options.run)
+                          : ranks.random_weights(chosen_workers(options.run));
+  std::unique_ptr<Execution> execution = ranks.make_execution(
+      parameters, options.run, program_workers(options.run, metadata),
+      pages_for(metadata, options,
+                *std::max_element(sizes.begin(), sizes.end())));
+  BatchMeasurements measured;
+  measured.workers = execution->workers();
+  auto measure_machine = [&] {
+    if (metadata.device.is_null() && !options.brief)
+      measured.limits.measure(measured.workers, parameters.front().packed());
+  };
   for (uint64_t size : sizes) {
     if (!options.run.quiet)
       std::fprintf(stderr, "measuring %llu sequence%s\n",
@@ -258,68 +290,86 @@ void bench_batches(const Metadata &metadata, const BenchOptions &options) {
         best = std::move(speed);
       }
     }
-    if (difference.empty())
-      difference = find_difference(metadata, options, *execution, best, chunk);
-    speeds.push_back(std::move(best));
+    if (measured.difference.empty())
+      measured.difference =
+          find_difference(metadata, options, *execution, best, chunk);
+    measured.speeds.push_back(std::move(best));
   }
   measure_machine();
-  for (const BatchSpeed &speed : speeds) {
+  return measured;
+}
+
+std::string verdict_of(const BatchMeasurements &measured) {
+  return measured.difference.empty()
+             ? "sequences have the tokens that they have alone"
+             : measured.difference;
+}
+
+nlohmann::ordered_json json_of(const Metadata &metadata,
+                               const BenchOptions &options,
+                               const BatchMeasurements &measured) {
+  auto optional_json = [](const std::optional<double> &value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+  };
+  auto results = nlohmann::ordered_json::array();
+  for (const BatchSpeed &speed : measured.speeds) {
+    const Fractions fractions(metadata, measured.limits, speed);
     const auto size = double(speed.sequences);
-    std::optional<double> bytes, flops;
-    if (metadata.costs && bandwidth > 0) {
-      const Costs &costs = *metadata.costs;
-      bytes = (costs.weight_bytes_per_token +
-               size * costs.kv_bytes_per_position * speed.positions) /
-              bandwidth / speed.step_seconds;
-      double of_row = costs.flops_per_token;
-      for (auto [attended, flops_per_position] : costs.attention)
-        of_row += flops_per_position *
-                  (attended ? std::min(double(attended), speed.positions)
-                            : speed.positions);
-      flops = size * of_row / arithmetic / speed.step_seconds;
-    }
-    const double rate = size / speed.step_seconds;
+    results.push_back(
+        {{"sequences", speed.sequences},
+         {"prefill_tokens_per_s", speed.prefill_tokens_per_second},
+         {"decode_tokens_per_s", size / speed.step_seconds},
+         {"decode_mean_tokens_per_s", size / speed.mean_step_seconds},
+         {"step_s", speed.step_seconds},
+         {"read_bandwidth_fraction", optional_json(fractions.bytes)},
+         {"fma_fraction", optional_json(fractions.flops)}});
+  }
+  return {{"batches", results},
+          {"prefill", options.prefill},
+          {"decode", options.decode},
+          {"workers", measured.workers},
+          {"read_bandwidth", measured.limits.bandwidth},
+          {"fma_peak", measured.limits.arithmetic},
+          {"verdict", verdict_of(measured)}};
+}
+
+std::string text_of(const Metadata &metadata,
+                    const BatchMeasurements &measured) {
+  Table table({0, 1, 2, 3, 4});
+  table.add({"sequences", "prompts", "decoding", "a step", "", "of"});
+  auto per_second = [](double tokens) {
+    return fixed_text(tokens, 1) + " tokens/s";
+  };
+  for (const BatchSpeed &speed : measured.speeds) {
+    const auto [bytes, flops] = Fractions(metadata, measured.limits, speed);
     table.add({std::to_string(speed.sequences),
-               fixed_text(speed.prefill_tokens_per_second, 1) + " tokens/s",
-               fixed_text(rate, 1) + " tokens/s",
+               per_second(speed.prefill_tokens_per_second),
+               per_second(double(speed.sequences) / speed.step_seconds),
                fixed_text(speed.step_seconds * 1e3, 2) + " ms",
                bytes ? percent_text(std::max(*bytes, *flops)) : "",
                !bytes            ? ""
                : *bytes > *flops ? "read bandwidth"
                                  : "multiply-add peak"});
-    results.push_back(
-        {{"sequences", speed.sequences},
-         {"prefill_tokens_per_s", speed.prefill_tokens_per_second},
-         {"decode_tokens_per_s", rate},
-         {"decode_mean_tokens_per_s", size / speed.mean_step_seconds},
-         {"step_s", speed.step_seconds},
-         {"read_bandwidth_fraction",
-          bytes ? nlohmann::ordered_json(*bytes) : nlohmann::ordered_json()},
-         {"fma_fraction",
-          flops ? nlohmann::ordered_json(*flops) : nlohmann::ordered_json()}});
   }
-  const std::string verdict =
-      difference.empty() ? "sequences have the tokens that they have alone"
-                         : difference;
-  if (options.json) {
-    print(nlohmann::ordered_json{{"batches", results},
-                                 {"prefill", options.prefill},
-                                 {"decode", options.decode},
-                                 {"workers", execution->workers()},
-                                 {"read_bandwidth", bandwidth},
-                                 {"fma_peak", arithmetic},
-                                 {"verdict", verdict}}
-              .dump() +
-          "\n");
-  } else {
-    std::string text = table.text(0);
-    if (bandwidth > 0)
-      text += "machine: " + fixed_text(arithmetic / 1e9, 1) + " GFLOP/s, " +
-              fixed_text(bandwidth / 1e9, 1) + " GB/s read\n";
-    print(text + "verdict: " + verdict + "\n");
-  }
-  if (!difference.empty())
-    throw Error("bench: " + difference);
+  std::string text = table.text(0);
+  if (measured.limits.bandwidth > 0)
+    text += "machine: " + fixed_text(measured.limits.arithmetic / 1e9, 1) +
+            " GFLOP/s, " + fixed_text(measured.limits.bandwidth / 1e9, 1) +
+            " GB/s read\n";
+  return text + "verdict: " + verdict_of(measured) + "\n";
+}
+
+} // namespace
+
+void bench_batches(const Metadata &metadata, const BenchOptions &options) {
+  if (!metadata.batch)
+    throw Error("bench: --batch: this program holds one sequence; compile "
+                "with --max-batch");
+  const BatchMeasurements measured = measure_batches(metadata, options);
+  print(options.json ? json_of(metadata, options, measured).dump() + "\n"
+                     : text_of(metadata, measured));
+  if (!measured.difference.empty())
+    throw Error("bench: " + measured.difference);
 }
 
 } // namespace baton

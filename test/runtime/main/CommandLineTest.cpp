@@ -579,10 +579,10 @@ TEST_F(SlowProgramTest, ASecondInterruptEndsTheProgramAtOnce) {
 
 TEST_F(SlowProgramTest, AnInterruptLeavesNoFile) {
   std::string out = (folder / "logits.npy").string();
+  const std::string tokens = "--tokens=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,"
+                             "17,18,19,20,21,22,23,24,25,26,27,28,29,30";
   Process process({toy(), "logits", "--weights", weights(), "--no-cache",
-                   "--tokens=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,"
-                   "20,21,22,23,24,25,26,27,28,29,30",
-                   "--prefill-chunk=1", "--out", out});
+                   tokens, "--prefill-chunk=1", "--out", out});
   auto largest_file = [&] {
     uintmax_t size = 0;
     for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
