@@ -238,6 +238,13 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && !options.mesh.empty())
       return createStringError("--mesh: " + options.model +
                                " holds a plan, of which all is decided");
+    if (!plan.tiled && options.batch)
+      return createStringError("--max-batch: " + options.model +
+                               " holds a plan, of which all is decided");
+    if (plan.tiled && options.batch &&
+        (*(*module)->getOps<model::ProgramOp>().begin()).getBatch())
+      return createStringError("--max-batch: the program in " + options.model +
+                               " is a batch already; leave the flag out");
     const bool primitive = options.stage == Stage::primitive;
     const bool asModel = primitive || options.stage == Stage::model ||
                          options.stage == Stage::dist;

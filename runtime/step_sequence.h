@@ -31,8 +31,11 @@ inline constexpr std::array<std::string_view, 6> step_inputs = {
     "target_weights", "accumulate", "numbers"};
 
 /// The same of a program whose steps are of several sequences.
-inline constexpr std::array<std::string_view, 5> batch_step_inputs = {
-    "tokens", "positions", "sequences", "slots", "pages"};
+inline constexpr std::array<std::string_view, 7> batch_step_inputs = {
+    "tokens", "positions", "sequences", "slots",
+    "pages",  "sampling",  "changes"};
+/// What such a program makes for the runtime besides logits.
+inline constexpr std::string_view batch_step_draws = "draws";
 
 /// The one among those of training that is 0 for a step's first microbatch
 /// only.

@@ -124,6 +124,10 @@ class ReadsTable<list<string> theShape, string theElements>
 class ReadsIntegers<list<string> theShape> : Operand<"Integers", "const int32_t *"> {
   let shape = theShape;
 }
+/// i32; the body writes every element.
+class WritesIntegers<list<string> theShape> : Operand<"IntegerOutput", "int32_t *"> {
+  let shape = theShape;
+}
 /// Null, or a number: gradients are added to what is there unless it is 0.
 def Accumulate : Operand<"Flag", "const int32_t *"> { let nullable = true; }
 /// Which part of a tensor the rank has.

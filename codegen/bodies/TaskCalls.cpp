@@ -27,7 +27,8 @@ struct FunctionName {
 
 bool bodies::isWritten(Role role) {
   return role == Role::Output || role == Role::PartialOutput ||
-         role == Role::Updated || role == Role::Accumulated;
+         role == Role::Updated || role == Role::Accumulated ||
+         role == Role::IntegerOutput;
 }
 
 bool bodies::isRead(Role role) {
@@ -152,6 +153,7 @@ static Expectation expect(const OperandSignature &operand,
   case Role::Keys:
   case Role::State:
   case Role::Integers:
+  case Role::IntegerOutput:
   case Role::Flag:
     return {"an address", isAddress};
   case Role::Weight:
@@ -174,7 +176,8 @@ static Expectation expect(const OperandSignature &operand,
 
 /// What a pointer of that role points to, by the function's variant.
 static std::string expectedPointee(Role role, const BodyFunction &function) {
-  if (role == Role::Integers || role == Role::Flag)
+  if (role == Role::Integers || role == Role::IntegerOutput ||
+      role == Role::Flag)
     return "i32";
   if (role == Role::Matrix && function.format != "f32")
     return function.format.str();

@@ -41,6 +41,7 @@ enum class Role {
   Weight,
   Matrix,
   Integers,
+  IntegerOutput,
   Flag,
   Scratch,
   Stride,

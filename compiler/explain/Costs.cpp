@@ -66,11 +66,25 @@ static OpT lookup(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol) {
   return mlir::SymbolTable::lookupNearestSymbolFrom<OpT>(from, symbol);
 }
 
-bool explain::isTrained(event::BufferOp buffer) {
+std::optional<explain::BatchLimits> explain::batchOf(event::ProgramOp program) {
+  auto batch = program->getAttrOfType<mlir::DictionaryAttr>("event.batch");
+  if (!batch)
+    return std::nullopt;
+  auto number = [&](llvm::StringRef name) {
+    return batch.getAs<mlir::IntegerAttr>(name).getInt();
+  };
+  return BatchLimits{number("sequences"), number("longest_sequence")};
+}
+
+bool explain::hasRole(event::BufferOp buffer, llvm::StringRef role) {
   std::optional<mlir::DictionaryAttr> description = buffer.getDescription();
-  auto role = description ? description->getAs<mlir::StringAttr>("role")
-                          : mlir::StringAttr();
-  return role && role.getValue() == "parameter";
+  auto own = description ? description->getAs<mlir::StringAttr>("role")
+                         : mlir::StringAttr();
+  return own && own.getValue() == role;
+}
+
+bool explain::isTrained(event::BufferOp buffer) {
+  return hasRole(buffer, "parameter");
 }
 
 namespace {

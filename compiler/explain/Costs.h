@@ -60,6 +60,15 @@ struct PhaseCost {
   double weightReads = 0;
 };
 
+/// Of a program whose steps have rows of many sequences.
+struct BatchLimits {
+  int64_t sequences, longest;
+};
+std::optional<BatchLimits> batchOf(event::ProgramOp program);
+
+/// Whether a buffer's description says that it is an "input", for example.
+bool hasRole(event::BufferOp buffer, llvm::StringRef role);
+
 /// Whether a buffer is a parameter of a program that trains.
 bool isTrained(event::BufferOp buffer);
 

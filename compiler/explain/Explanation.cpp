@@ -117,6 +117,11 @@ static StepExplanation explainStep(const Explanation &explanation,
                              plural(named.step.outputs, "output"));
     }
   }
+  if (batchOf(explanation.program))
+    result.notes.push_back(
+        "whose rows these are, and at which positions, only a step knows: "
+        "attention is counted as of one text that begins with them, and what "
+        "rows see of steps before costs more");
   for (auto schedule : event::ProgramOp(explanation.program)
                            .getBody()
                            .getOps<event::ScheduleOp>())

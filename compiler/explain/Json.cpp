@@ -193,6 +193,7 @@ static Json stepJson(const StepExplanation &step,
 
 std::string explain::explanationJson(const Explanation &explanation) {
   event::ProgramOp program = explanation.program;
+  const std::optional<BatchLimits> batch = batchOf(program);
   llvm::DenseMap<mlir::Attribute, unsigned> notifiers;
   for (auto [index, phase] : llvm::enumerate(explanation.phases))
     if (auto notify = event::PhaseOp(phase.op).getNotify())
@@ -204,22 +205,24 @@ std::string explain::explanationJson(const Explanation &explanation) {
     steps.push_back(stepJson(step, explanation.phases));
   for (const compiler::Remark &remark : explanation.remarks)
     remarks.push_back({{"at", remark.at}, {"text", remark.text}});
-  Json result = {{"format", 1},
-                 {"model", explanation.model},
-                 {"max_rows", program.getMaxRows()},
-                 {"max_seq", program.getMaxSeq()},
-                 {"max_outputs", program.getMaxOutputs()},
-                 {"machine", machineJson(explanation.machine)},
-                 {"measured_from", explanation.measuredFrom},
-                 {"memory",
-                  {{"weights", explanation.memory.weights},
-                   {"states", explanation.memory.states},
-                   {"kept", explanation.memory.kept},
-                   {"exchanges", explanation.memory.exchanges},
-                   {"transients", explanation.memory.transients},
-                   {"scratch", explanation.memory.scratch}}},
-                 {"phases", std::move(phases)},
-                 {"steps", std::move(steps)},
-                 {"remarks", std::move(remarks)}};
+  Json result = {
+      {"format", 1},
+      {"model", explanation.model},
+      {"max_rows", program.getMaxRows()},
+      {"max_seq", batch ? batch->longest : int64_t(program.getMaxSeq())},
+      {"sequences", batch ? Json(batch->sequences) : Json()},
+      {"max_outputs", program.getMaxOutputs()},
+      {"machine", machineJson(explanation.machine)},
+      {"measured_from", explanation.measuredFrom},
+      {"memory",
+       {{"weights", explanation.memory.weights},
+        {"states", explanation.memory.states},
+        {"kept", explanation.memory.kept},
+        {"exchanges", explanation.memory.exchanges},
+        {"transients", explanation.memory.transients},
+        {"scratch", explanation.memory.scratch}}},
+      {"phases", std::move(phases)},
+      {"steps", std::move(steps)},
+      {"remarks", std::move(remarks)}};
   return result.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

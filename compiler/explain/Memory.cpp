@@ -23,7 +23,9 @@ MemoryUse explain::memoryUse(event::ProgramOp program) {
     if (buffer.getKind() == event::BufferKind::state && buffer.getStorage())
       states.insert(*buffer.getStorage());
     else if (buffer.getKind() == event::BufferKind::persistent &&
-             buffer.getStorage()) {
+             buffer.getStorage() &&
+             !(batchOf(program) &&
+               (hasRole(buffer, "input") || hasRole(buffer, "output")))) {
       kept.insert(*buffer.getStorage());
       trains |= isTrained(buffer);
     }

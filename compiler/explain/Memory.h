@@ -15,7 +15,8 @@ struct MemoryUse {
   double weights = 0, states = 0, transients = 0;
   /// Of a program that trains: weights, gradients, the optimizer's states.
   double kept = 0;
-  /// Of one that decodes on several ranks: what exchanges keep.
+  /// Of one that decodes on several ranks: what exchanges keep. `states` of one
+  /// that decodes many sequences are of a page.
   double exchanges = 0;
   /// Of one worker.
   double scratch = 0;

@@ -192,9 +192,11 @@ static std::string stepText(const Explanation &explanation,
                             const StepExplanation &step) {
   std::string text =
       "\n" + step.name + " step: " + plural(step.step.rows, "row");
-  if (!trains(explanation.program))
-    text += " after " + plural(step.step.past, "position") + ", " +
-            plural(step.step.outputs, "row") + " of logits";
+  if (!trains(explanation.program)) {
+    if (!batchOf(explanation.program))
+      text += " after " + plural(step.step.past, "position");
+    text += ", " + plural(step.step.outputs, "row") + " of logits";
+  }
   text += "\n";
   for (const std::string &note : step.notes)
     text += paragraph("  note:", note, 9);
@@ -234,25 +236,30 @@ static std::string reasonsText(const Explanation &explanation, size_t index) {
 
 std::string explain::explanationText(const Explanation &explanation) {
   event::ProgramOp program = explanation.program;
+  const std::optional<BatchLimits> batch = batchOf(program);
   std::string text =
       explanation.model + ": " +
       plural(static_cast<int64_t>(explanation.phases.size()), "phase") +
-      ", at most " + std::to_string(program.getMaxRows()) +
-      " rows a step and " + std::to_string(program.getMaxSeq()) +
-      " positions\n";
+      ", at most " + std::to_string(program.getMaxRows()) + " rows a step" +
+      (batch ? " of " + plural(batch->sequences, "sequence") +
+                   ", each of at most " + plural(batch->longest, "position")
+             : " and " + plural(program.getMaxSeq(), "position")) +
+      "\n";
   const MemoryUse &memory = explanation.memory;
-  text += paragraph(
-      "memory",
-      (memory.kept > 0 ? bytesText(memory.kept) + " weights, gradients and "
-                                                  "the optimizer's states, "
-                       : bytesText(memory.weights) + " weights, " +
-                             bytesText(memory.states) + " keys and values, ") +
-          (memory.exchanges > 0
-               ? bytesText(memory.exchanges) + " for exchanges, "
-               : "") +
-          bytesText(memory.transients) + " activations, " +
-          bytesText(memory.scratch) + " scratch for each worker",
-      10);
+  text += paragraph("memory",
+                    (memory.kept > 0
+                         ? bytesText(memory.kept) + " weights, gradients and "
+                                                    "the optimizer's states, "
+                         : bytesText(memory.weights) + " weights, " +
+                               bytesText(memory.states) +
+                               (batch ? " keys and values of a page, "
+                                      : " keys and values, ")) +
+                        (memory.exchanges > 0
+                             ? bytesText(memory.exchanges) + " for exchanges, "
+                             : "") +
+                        bytesText(memory.transients) + " activations, " +
+                        bytesText(memory.scratch) + " scratch for each worker",
+                    10);
   text += machineText(explanation.machine);
   if (!explanation.measuredFrom.empty())
     text += paragraph("measured", explanation.measuredFrom, 10);

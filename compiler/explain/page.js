@@ -100,7 +100,7 @@ const stateBytes = bytes => bytes.state_read + bytes.state_written;
 // ------------------------------------------------------------------ header
 
 function stepTitle(step) {
-  return `${step.rows} row${step.rows === 1 ? "" : "s"}` + (data.memory.kept ? "" : ` after ${step.past}`);
+  return `${step.rows} row${step.rows === 1 ? "" : "s"}` + (data.memory.kept || data.sequences ? "" : ` after ${step.past}`);
 }
 
 function header() {
@@ -112,7 +112,8 @@ function header() {
   return element("header", {},
     element("div", {},
       element("h1", {}, data.model),
-      element("p", { class: "lead" }, `${data.phases.length} phases · at most ${data.max_rows} rows a step and ${data.max_seq} positions`)),
+      element("p", { class: "lead" }, `${data.phases.length} phases · at most ${data.max_rows} rows a step ` +
+        (data.sequences ? `of ${data.sequences} sequences, each of at most ${data.max_seq} positions` : `and ${data.max_seq} positions`))),
     tabs);
 }
 
@@ -544,7 +545,7 @@ function memory(step) {
   return element("section", { id: "memory" },
     element("h2", {}, "Memory"),
     element("p", { class: "hint" }, (sum.kept ? `${bytesText(sum.kept)} for weights, gradients and the optimizer's states, `
-      : `${bytesText(sum.weights)} of weights, ${bytesText(sum.states)} for keys and values of ${data.max_seq} positions, `) +
+      : `${bytesText(sum.weights)} of weights, ${bytesText(sum.states)} for keys and values of ${data.sequences ? "a page" : `${data.max_seq} positions`}, `) +
       (sum.exchanges ? `${bytesText(sum.exchanges)} for exchanges, ` : "") +
       `${bytesText(sum.transients)} for activations of ${data.max_rows} rows, ${bytesText(sum.scratch)} of scratch for each worker. ` +
       "Below, the activations of this step: buffers of one colour share a storage, where the proof allows it row by row."),

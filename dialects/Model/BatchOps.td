@@ -54,4 +54,27 @@ def Model_PagedAttentionOp : Model_PlainOp<"paged_attention"> {
   let hasVerifier = 1;
 }
 
+def Model_SampleOp : Model_PlainOp<"sample"> {
+  let summary = "draws a token from each row of logits";
+  let description = [{
+    Row r of `sampling` says what is wanted of row r of the logits, as the words of a
+    `BatonSampling` (runtime/step_sampling.h): bias and penalties, temperature, top-k,
+    top-p, min-p, seed and position, log-probabilities. `changes` has a line of
+    `BatonChange`s, three words each, for each sequence: the tokens whose logits bias
+    and penalties change. Row r of the result is a `BatonDraw`: the token, -1 where a
+    logit is not finite, and log-probabilities. A row's draw depends on nothing but
+    its logits, its row of `sampling` and the line that this names.
+
+    **Constraints:**
+    - logits are `outputs x V x f32`
+    - sampling is `outputs x 22 x i32`, changes a vector of i32
+    - the result is `outputs x 42 x i32`
+    - the program is a batch
+  }];
+  let arguments = (ins Model_TensorType:$logits, Model_TensorType:$sampling,
+                       Model_TensorType:$changes);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
 #endif // BATON_DIALECTS_MODEL_BATCHOPS

@@ -22,6 +22,12 @@ enum DimensionSymbol : int64_t { kRows = -1, kKv = -2, kOutputs = -3 };
 /// own.
 constexpr int64_t kPagePositions = 64;
 
+/// Words of what model.sample reads of a row and of a change of a logit, and of
+/// what it makes of a row (runtime/step_sampling.h).
+constexpr int64_t kSamplingWords = 22, kChangeWords = 3, kDrawWords = 42;
+/// Tokens with a bias that a sequence may have.
+constexpr int64_t kMostBiases = 1024;
+
 inline bool isSymbol(int64_t dimension) { return dimension < 0; }
 
 /// The rows that one of several ranks has where positions are cut: more than

@@ -8,6 +8,19 @@
 using namespace mlir;
 using namespace baton::model;
 
+void ProgramOp::readPositions(Value positions) {
+  for (auto op : all<RopeTableOp>())
+    op.getPositionsMutable().assign(positions);
+  for (auto op : all<PositionEmbeddingOp>()) {
+    OpBuilder builder(op);
+    auto embedding =
+        builder.create<EmbeddingOp>(op.getLoc(), op.getType(), positions,
+                                    op.getTable(), llvm::APFloat(1.0f));
+    op.replaceAllUsesWith(embedding.getResult());
+    op.erase();
+  }
+}
+
 YieldOp StackOp::getYield() {
   return cast<YieldOp>(getBody().front().getTerminator());
 }

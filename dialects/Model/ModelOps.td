@@ -206,18 +206,21 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
     model.program @llama max_seq 512 batch 4 {
     ^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>,
          %sequences: !model.tensor<rows x i32>, %slots: !model.tensor<rows x i32>,
-         %pages: !model.tensor<32 x i32>):
+         %pages: !model.tensor<32 x i32>, %sampling: !model.tensor<outputs x 22 x i32>,
+         %changes: !model.tensor<18432 x i32>):
       ...
-      model.return %logits : !model.tensor<outputs x 131 x f32>
+      %draws = model.sample %logits, %sampling, %changes : ...
+      model.return %logits, %draws : !model.tensor<outputs x 131 x f32>, !model.tensor<outputs x 42 x i32>
     }
     ```
     `sequences` says of which sequence a row is, and `positions` where in it;
     `pages` has a line for each sequence: the pages in which its keys and values lie,
-    64 positions each. `slots` are the places in them to which rows go.
+    64 positions each. `slots` are the places in them to which rows go. `sampling`
+    and `changes` say what is drawn from logits.
 
     **Constraints:**
     - `max_seq` is at least 1 and at most 2^24
-    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`; of a batch four of them and the pages
+    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`; of a batch four of them, the pages, and `outputs x 22 x i32` and a vector of i32 for `model.sample`
     - a batch is at least 1, at most 65536, and does not train
     - a state name is appended to by one op only, `model.kv_append` or of a batch `model.paged_append`, and by none in training
   }];
@@ -228,9 +231,20 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
   let extraClassDeclaration = [{
     /// Pages that a longest sequence of a batch has.
     int64_t countPages() { return (int64_t(getMaxSeq()) + kPagePositions - 1) / kPagePositions; }
+    /// Changes of logits that a sequence of a batch may have: of each of its
+    /// tokens, and of those with a bias.
+    int64_t countChanges() { return int64_t(getMaxSeq()) + kMostBiases; }
     /// Whether rows have positions of their own, instead of those behind the
     /// step's past.
     bool hasPositions() { return getTraining() || getBatch(); }
+    /// Makes what depends on those behind the step's past read these instead.
+    void readPositions(::mlir::Value positions);
+    /// All ops of a kind; they may be erased meanwhile.
+    template <typename OpT> ::llvm::SmallVector<OpT> all() {
+      ::llvm::SmallVector<OpT> ops;
+      this->getOperation()->walk([&](OpT op) { ops.push_back(op); });
+      return ops;
+    }
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -240,7 +254,8 @@ def Model_ReturnOp : Model_Op<"return", [Pure, Terminator, HasParent<"ProgramOp"
   let summary = "ends a program with its logits, or its losses";
   let description = [{
     **Constraints:**
-    - there is one operand, `!model.tensor<outputs x V x f32>`; in training `!model.tensor<rows x f32>`
+    - the first operand is `!model.tensor<outputs x V x f32>`, in training `!model.tensor<rows x f32>`
+    - a batch has a second one, made by `model.sample`; others have none
   }];
   let arguments = (ins Variadic<Model_TensorType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";

@@ -44,14 +44,17 @@ LogicalResult ProgramOp::verify() {
     if (*sequences < 1 || *sequences > (1 << 16))
       return emitOpError() << "is a batch of " << int64_t(*sequences)
                            << " sequences, expected 1 to 65536";
-    auto pages =
-        StepTensorType::get(getContext(), {int64_t(*sequences) * countPages()},
-                            tokens.getElementType());
+    auto pages = tokens.withShape({int64_t(*sequences) * countPages()});
+    auto sampling = tokens.withShape({kOutputs, kSamplingWords});
+    auto changes =
+        tokens.withShape({int64_t(*sequences) * countChanges() * kChangeWords});
     if (block.getArgumentTypes() !=
-        TypeRange({tokens, tokens, tokens, tokens, pages}))
+        TypeRange({tokens, tokens, tokens, tokens, pages, sampling, changes}))
       return emitOpError() << "the body takes tokens, positions, sequences and "
                               "slots of type "
-                           << tokens << ", and pages of type " << pages;
+                           << tokens << ", pages of type " << pages
+                           << ", sampling of type " << sampling
+                           << " and changes of type " << changes;
     return success();
   }
   if (block.getNumArguments() != 1 || block.getArgument(0).getType() != tokens)
@@ -97,10 +100,16 @@ LogicalResult ProgramOp::verifyRegions() {
 }
 
 LogicalResult ReturnOp::verify() {
-  bool training = cast<ProgramOp>((*this)->getParentOp()).getTraining();
-  if (getNumOperands() != 1)
+  auto program = cast<ProgramOp>((*this)->getParentOp());
+  bool training = program.getTraining();
+  if (program.getBatch()) {
+    if (getNumOperands() != 2 || !getOperand(1).getDefiningOp<SampleOp>())
+      return emitOpError()
+             << "returns the logits and what model.sample makes of them";
+  } else if (getNumOperands() != 1) {
     return emitOpError() << "returns the " << (training ? "losses" : "logits")
                          << " and nothing else";
+  }
   if (training) {
     if (failed(expectShape(*this, "the loss", getOperand(0), {kRows})))
       return failure();
@@ -402,15 +411,9 @@ LogicalResult RopeOp::verify() {
 }
 
 LogicalResult KvAppendOp::verify() {
-  if (failed(expectRank(*this, "x", getX(), 3)) ||
-      failed(expectFloat32(*this, "x", getX())))
+  if (failed(verifyAppend(*this)))
     return failure();
   ArrayRef<int64_t> x = shapeOf(getX());
-  if (x[0] != kRows || isSymbol(x[1]) || isSymbol(x[2]))
-    return emitOpError() << "x has shape " << text(x)
-                         << ", expected [rows, heads, dim]";
-  if (getState().empty())
-    return emitOpError() << "the state has no name";
   if (failed(expectShape(*this, "the result", getResult(), {kKv, x[1], x[2]})))
     return failure();
   return expectFloat32(*this, "the result", getResult());
@@ -439,35 +442,9 @@ LogicalResult GateOp::verify() {
 }
 
 LogicalResult AttentionOp::verify() {
-  for (auto [name, value] :
-       {std::pair<StringRef, Value>{"q", getQ()}, {"k", getK()}, {"v", getV()}})
-    if (failed(expectRank(*this, name, value, 3)) ||
-        failed(expectFloat32(*this, name, value)))
-      return failure();
-  ArrayRef<int64_t> q = shapeOf(getQ()), k = shapeOf(getK()),
-                    v = shapeOf(getV());
-  if (q[0] != kRows || isSymbol(q[1]) || isSymbol(q[2]))
-    return emitOpError() << "q has shape " << text(q)
-                         << ", expected [rows, heads, dim]";
-  if (isSymbol(k[1]) || isSymbol(v[2]))
-    return emitOpError() << "k has shape " << text(k) << " and v " << text(v)
-                         << ", expected [kv, heads, dim]";
-  if (failed(expectShape(*this, "k", getK(), {kKv, k[1], q[2]})) ||
-      failed(expectShape(*this, "v", getV(), {kKv, k[1], v[2]})) ||
-      failed(
-          expectShape(*this, "the result", getResult(), {kRows, q[1], v[2]})) ||
-      failed(expectFloat32(*this, "the result", getResult())))
+  if (failed(verifyAttention(*this, kKv)))
     return failure();
-  if (q[1] % k[1])
-    return emitOpError() << q[1] << " query heads are no multiple of " << k[1]
-                         << " key/value heads";
-  if (getGate() && failed(verifyGate(*this, getGate(), shapeOf(getResult()))))
-    return failure();
-  if (getWindowAttr().getInt() < 0)
-    return emitOpError() << "window is negative";
-  if (failed(expectFinite(*this, "scale", getScale())))
-    return failure();
-  return expectNotNegative(*this, "softcap", getSoftcap());
+  return verifyAttended(*this);
 }
 
 LogicalResult MatmulOp::verify() {

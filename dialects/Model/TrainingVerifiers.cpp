@@ -24,32 +24,11 @@ static LogicalResult expectValue(Operation *op, StringRef what, Value value,
 
 /// Queries, keys, values and positions of a step's rows.
 template <typename OpT> static LogicalResult verifySequences(OpT op) {
-  if (failed(expectRank(op, "q", op.getQ(), 3)) ||
-      failed(expectRank(op, "k", op.getK(), 3)) ||
-      failed(expectRank(op, "v", op.getV(), 3)))
-    return failure();
-  ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK()),
-                    v = shapeOf(op.getV());
-  if (q[0] != kRows || isSymbol(q[1]) || isSymbol(q[2]) || isSymbol(k[1]) ||
-      isSymbol(v[2]))
-    return op.emitOpError()
-           << "q, k and v have shapes " << text(q) << ", " << text(k) << " and "
-           << text(v) << ", expected [rows, heads, dim]";
-  if (failed(expectValue(op, "q", op.getQ(), q)) ||
-      failed(expectValue(op, "k", op.getK(), {kRows, k[1], q[2]})) ||
-      failed(expectValue(op, "v", op.getV(), {kRows, k[1], v[2]})) ||
+  if (failed(verifyAttention(op, kRows)) ||
       failed(expectValue(op, "the statistics", op.getStatistics(),
-                         {kRows, q[1], 2})) ||
-      failed(expectIndices(op, "positions", op.getPositions())) ||
-      failed(expectFinite(op, "scale", op.getScale())) ||
-      failed(expectNotNegative(op, "softcap", op.getSoftcap())))
+                         {kRows, shapeOf(op.getQ())[1], 2})))
     return failure();
-  if (q[1] % k[1])
-    return op.emitOpError() << q[1] << " query heads are no multiple of "
-                            << k[1] << " key/value heads";
-  if (op.getWindowAttr().getInt() < 0)
-    return op.emitOpError() << "window is negative";
-  return success();
+  return expectIndices(op, "positions", op.getPositions());
 }
 
 LogicalResult SequenceAttentionOp::verify() {

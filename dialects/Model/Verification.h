@@ -132,6 +132,18 @@ inline LogicalResult verifyMask(Operation *op, StringRef what, Value x,
   return success();
 }
 
+/// `what` is [rows, heads, dim] in f32, the latter two numbers.
+inline LogicalResult expectHeads(Operation *op, StringRef what, Value value) {
+  if (failed(expectRank(op, what, value, 3)) ||
+      failed(expectFloat32(op, what, value)))
+    return failure();
+  ArrayRef<int64_t> shape = shapeOf(value);
+  if (shape[0] == kRows && !isSymbol(shape[1]) && !isSymbol(shape[2]))
+    return success();
+  return op->emitOpError() << what << " has shape " << text(shape)
+                           << ", expected [rows, heads, dim]";
+}
+
 /// A number for every row.
 inline LogicalResult expectIndices(Operation *op, StringRef what, Value value) {
   if (failed(expectShape(op, what, value, {kRows})))
@@ -202,13 +214,60 @@ inline LogicalResult verifyGate(Operation *op, Value gate,
 
 /// x [rows, heads, dim], and a gate for each of its heads or elements.
 inline LogicalResult verifyGated(Operation *op, Value x, Value gate) {
-  if (failed(expectRank(op, "x", x, 3)) || failed(expectFloat32(op, "x", x)))
+  if (failed(expectHeads(op, "x", x)))
     return failure();
-  ArrayRef<int64_t> shape = shapeOf(x);
-  if (shape[0] != kRows || isSymbol(shape[1]) || isSymbol(shape[2]))
-    return op->emitOpError()
-           << "x has shape " << text(shape) << ", expected [rows, heads, dim]";
-  return verifyGate(op, gate, shape);
+  return verifyGate(op, gate, shapeOf(x));
+}
+
+/// x [rows, heads, dim] goes to a state that has a name.
+template <typename OpT> LogicalResult verifyAppend(OpT op) {
+  if (failed(expectHeads(op, "x", op.getX())))
+    return failure();
+  if (op.getState().empty())
+    return op.emitOpError() << "the state has no name";
+  return success();
+}
+
+/// q [rows, heads, dim] attends to k and v of all `positions`, a symbol; as
+/// many of its heads share each of theirs.
+template <typename OpT>
+LogicalResult verifyAttention(OpT op, int64_t positions) {
+  for (auto [name, value] :
+       {std::pair<StringRef, Value>{"k", op.getK()}, {"v", op.getV()}})
+    if (failed(expectRank(op, name, value, 3)) ||
+        failed(expectFloat32(op, name, value)))
+      return failure();
+  if (failed(expectHeads(op, "q", op.getQ())))
+    return failure();
+  ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK()),
+                    v = shapeOf(op.getV());
+  if (isSymbol(k[1]) || isSymbol(v[2]))
+    return op.emitOpError()
+           << "k has shape " << text(k) << " and v " << text(v)
+           << ", expected [" << dimensionName(positions) << ", heads, dim]";
+  if (failed(expectShape(op, "k", op.getK(), {positions, k[1], q[2]})) ||
+      failed(expectShape(op, "v", op.getV(), {positions, k[1], v[2]})))
+    return failure();
+  if (q[1] % k[1])
+    return op.emitOpError() << q[1] << " query heads are no multiple of "
+                            << k[1] << " key/value heads";
+  if (op.getWindowAttr().getInt() < 0)
+    return op.emitOpError() << "window is negative";
+  if (failed(expectFinite(op, "scale", op.getScale())))
+    return failure();
+  return expectNotNegative(op, "softcap", op.getSoftcap());
+}
+
+/// Its result [rows, heads, dim of v], and a gate for that if it has one.
+template <typename OpT> LogicalResult verifyAttended(OpT op) {
+  Value result = op.getResult();
+  if (failed(
+          expectShape(op, "the result", result,
+                      {kRows, shapeOf(op.getQ())[1], shapeOf(op.getV())[2]})) ||
+      failed(expectFloat32(op, "the result", result)))
+    return failure();
+  return op.getGate() ? verifyGate(op, op.getGate(), shapeOf(result))
+                      : success();
 }
 
 /// That no result of a program that decodes depends on how a prompt is cut into

@@ -29,24 +29,17 @@ public:
 
 private:
   void addArguments();
-  void readPositions();
   void attendToPages();
+  void sample();
   LogicalResult expectNoPast();
 
   ProgramOp program;
   int64_t sequences;
   IRRewriter rewriter;
-  Value positions, sequenceOfRow, slots, pages;
+  Value positions, sequenceOfRow, slots, pages, sampling, changes;
 };
 
 } // namespace
-
-/// All ops of a kind; they may be erased meanwhile.
-template <typename OpT> static SmallVector<OpT> all(ProgramOp program) {
-  SmallVector<OpT> ops;
-  program.walk([&](OpT op) { ops.push_back(op); });
-  return ops;
-}
 
 void BatchFormer::addArguments() {
   Block &block = program.getBody().front();
@@ -57,21 +50,16 @@ void BatchFormer::addArguments() {
   slots = block.addArgument(indices, location);
   pages = block.addArgument(
       indices.withShape({sequences * program.countPages()}), location);
+  sampling = block.addArgument(indices.withShape({kOutputs, kSamplingWords}),
+                               location);
+  changes = block.addArgument(
+      indices.withShape({sequences * program.countChanges() * kChangeWords}),
+      location);
   program.setBatch(sequences);
 }
 
-void BatchFormer::readPositions() {
-  for (auto op : all<RopeTableOp>(program))
-    op.getPositionsMutable().assign(positions);
-  for (auto op : all<PositionEmbeddingOp>(program)) {
-    rewriter.setInsertionPoint(op);
-    rewriter.replaceOpWithNewOp<EmbeddingOp>(
-        op, op.getType(), positions, op.getTable(), llvm::APFloat(1.0f));
-  }
-}
-
 void BatchFormer::attendToPages() {
-  for (auto op : all<KvAppendOp>(program)) {
+  for (auto op : program.all<KvAppendOp>()) {
     rewriter.setInsertionPoint(op);
     auto paged = rewriter.create<PagedAppendOp>(
         op.getLoc(), op.getX().getType(), op.getX(), slots, op.getState());
@@ -80,7 +68,7 @@ void BatchFormer::attendToPages() {
     rewriter.replaceAllUsesWith(op.getResult(), paged.getResult());
     rewriter.eraseOp(op);
   }
-  for (auto op : all<AttentionOp>(program)) {
+  for (auto op : program.all<AttentionOp>()) {
     rewriter.setInsertionPoint(op);
     auto paged = rewriter.create<PagedAttentionOp>(
         op.getLoc(), op.getType(), op.getQ(), op.getK(), op.getV(),
@@ -90,6 +78,20 @@ void BatchFormer::attendToPages() {
     rewriter.replaceOp(op, paged);
     ++attentions;
   }
+}
+
+void BatchFormer::sample() {
+  auto end = cast<ReturnOp>(program.getBody().front().getTerminator());
+  Value logits = end.getOperand(0);
+  // A stage ends with what it sends.
+  rewriter.setInsertionPointAfterValue(logits);
+  auto draws = rewriter.create<SampleOp>(
+      NameLoc::get(rewriter.getStringAttr("sample")),
+      typeOf(sampling).withShape({kOutputs, kDrawWords}), logits, sampling,
+      changes);
+  rewriter.modifyOpInPlace(end, [&] {
+    end.getOperandsMutable().assign({logits, draws.getResult()});
+  });
 }
 
 /// That nothing is left which takes all positions to be of one sequence.
@@ -114,8 +116,9 @@ LogicalResult BatchFormer::expectNoPast() {
 
 LogicalResult BatchFormer::run() {
   addArguments();
-  readPositions();
+  program.readPositions(positions);
   attendToPages();
+  sample();
   return expectNoPast();
 }
 

@@ -572,6 +572,10 @@ static LogicalResult verifyBodysScratch(CallOp call, ProgramOp program) {
   return success();
 }
 
+/// Of states in pages as bodies of the library read them: indices of a page,
+/// and of a panel in it.
+static constexpr int64_t kPage = 64, kPanel = 16;
+
 namespace {
 /// An operand that is a state in pages, how far these are apart, and where its
 /// rows go, if the body writes them.
@@ -631,12 +635,12 @@ LogicalResult PlanVerifier::verifyPages(CallOp call, bool isLibrarys) {
                               "where rows are");
     auto stride = dyn_cast<IntegerAttr>(operandOf(paged->stride));
     if (!stride || stride.getInt() != int64_t(buffer.getPageStride()) ||
-        int64_t(buffer.getPage()) != 64 ||
-        int64_t(buffer.getInterleave()) != 16)
+        int64_t(buffer.getPage()) != kPage ||
+        int64_t(buffer.getInterleave()) != kPanel)
       return call.emitError()
              << "'" << call.getCallee() << "' is given @" << buffer.getSymName()
-             << " with other pages than it has: of 64 indices, in panels of "
-                "16, "
+             << " with other pages than it has: of " << kPage
+             << " indices, in panels of " << kPanel << ", "
              << int64_t(buffer.getPageStride()) << " elements apart";
     auto state = cast<AddressAttr>(operands[i]);
     if (paged->slots.empty()) {

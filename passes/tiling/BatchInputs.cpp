@@ -45,6 +45,8 @@ void BatchInputs::describe(model::ProgramOp model, event::ProgramOp program) {
   program->setAttr(
       "event.batch",
       builder.getDictionaryAttr(
-          {builder.getNamedAttr("sequences", model.getBatchAttr()),
+          {builder.getNamedAttr(
+               "changes", builder.getI64IntegerAttr(model.countChanges())),
+           builder.getNamedAttr("sequences", model.getBatchAttr()),
            builder.getNamedAttr("longest_sequence", model.getMaxSeqAttr())}));
 }

@@ -20,7 +20,7 @@ public:
   static void describe(model::ProgramOp model, event::ProgramOp program);
 
 private:
-  llvm::SmallVector<View, 5> inputs;
+  llvm::SmallVector<View, 7> inputs;
 };
 
 } // namespace baton::tasks

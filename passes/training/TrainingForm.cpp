@@ -28,7 +28,6 @@ public:
 private:
   void addArguments();
   void seeAllRows();
-  void readPositions();
   LogicalResult attendWithinSequences();
   LogicalResult attendInPrimitiveForm();
   LogicalResult returnLoss();
@@ -39,13 +38,6 @@ private:
 };
 
 } // namespace
-
-/// All ops of a kind; they may be erased meanwhile.
-template <typename OpT> static SmallVector<OpT> all(ProgramOp program) {
-  SmallVector<OpT> ops;
-  program.walk([&](OpT op) { ops.push_back(op); });
-  return ops;
-}
 
 void Former::addArguments() {
   Block &block = program.getBody().front();
@@ -61,7 +53,7 @@ void Former::addArguments() {
 
 /// All rows have losses, not the last ones alone.
 void Former::seeAllRows() {
-  for (auto op : all<LastRowsOp>(program))
+  for (auto op : program.all<LastRowsOp>())
     rewriter.replaceOp(op, op.getX());
   program.walk([](Operation *op) {
     for (Value result : op->getResults()) {
@@ -74,18 +66,8 @@ void Former::seeAllRows() {
   });
 }
 
-void Former::readPositions() {
-  for (auto op : all<RopeTableOp>(program))
-    op.getPositionsMutable().assign(positions);
-  for (auto op : all<PositionEmbeddingOp>(program)) {
-    rewriter.setInsertionPoint(op);
-    rewriter.replaceOpWithNewOp<EmbeddingOp>(
-        op, op.getType(), positions, op.getTable(), llvm::APFloat(1.0f));
-  }
-}
-
 LogicalResult Former::attendWithinSequences() {
-  for (auto op : all<AttentionOp>(program)) {
+  for (auto op : program.all<AttentionOp>()) {
     auto keys = op.getK().getDefiningOp<KvAppendOp>();
     auto values = op.getV().getDefiningOp<KvAppendOp>();
     if (!keys || !values)
@@ -121,16 +103,16 @@ static bool hidesOtherSequences(Value weights) {
 /// Attention that is written as products: positions are the step's rows, and
 /// masks hide those of other sequences.
 LogicalResult Former::attendInPrimitiveForm() {
-  for (auto op : all<MatmulOp>(program))
+  for (auto op : program.all<MatmulOp>())
     if (typeOf(op.getLhs()).getDimension(2) == kKv &&
         !hidesOtherSequences(op.getLhs()))
       return op.emitOpError()
              << "cannot be trained: it sums over positions, but its left-hand "
                 "side is no softmax or body of a model.mask, which would hide "
                 "those of other sequences";
-  for (auto op : all<MaskOp>(program))
+  for (auto op : program.all<MaskOp>())
     op.getPositionsMutable().assign(positions);
-  for (auto op : all<KvAppendOp>(program)) {
+  for (auto op : program.all<KvAppendOp>()) {
     rewriter.setInsertionPoint(op);
     if (op.getResult().use_empty())
       rewriter.eraseOp(op);
@@ -192,18 +174,18 @@ LogicalResult Former::returnLoss() {
 }
 
 LogicalResult Former::run() {
-  for (auto op : all<LinearOp>(program))
+  for (auto op : program.all<LinearOp>())
     if (op.getNorm() != Norm::identity || op.getResidual() ||
         op.getActivation() != Activation::identity)
       return op.emitOpError()
              << "cannot be trained: it has a norm, activation or sum already; "
                 "training-form comes before norm-rewrites";
-  for (Operation *op : all<GatedLinearOp>(program))
+  for (Operation *op : program.all<GatedLinearOp>())
     return op->emitOpError()
            << "cannot be trained: training-form comes before linear-grouping";
   addArguments();
   seeAllRows();
-  readPositions();
+  program.readPositions(positions);
   return success(succeeded(attendWithinSequences()) && succeeded(returnLoss()));
 }
 

@@ -2,11 +2,11 @@
 
 #include "runtime/batch/batch_driver.h"
 
+#include "runtime/batch/logit_changes.h"
 #include "runtime/error.h"
 #include "runtime/tokenizer/stream_decoder.h"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -42,7 +42,7 @@ struct BatchDriver::Sequence {
   /// The prompt and what is generated.
   std::vector<int32_t> tokens;
   std::vector<TokenLogprob> logprobs;
-  Sampler sampler;
+  LogitChanges changes;
   /// Text that may be the beginning of a string that ends it.
   std::optional<StreamDecoder> decoder;
   std::string tail;
@@ -82,14 +82,8 @@ struct BatchDriver::Job {
 
 BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
                                 const BatchDriver &driver)
-    : job(job), index(index),
-      sampler(
-          [&] {
-            SamplingOptions sampling = job.request.sampling;
-            sampling.seed += index;
-            return sampling;
-          }(),
-          driver.sampler_memory) {
+    : job(job), index(index), changes(job.request.sampling, job.request.prompt,
+                                      job.prompt_size + job.max_new_tokens) {
   // Workers wait while a token is recorded; growing may not happen then.
   tokens.reserve(job.prompt_size + job.max_new_tokens);
   tokens.assign(job.request.prompt.begin(), job.request.prompt.end());
@@ -119,7 +113,7 @@ BatchDriver::BatchDriver(const BatchCapacities &shape,
                          BatchHooks hooks)
     : shape(shape), inputs(inputs), options(std::move(wanted)),
       hooks(std::move(hooks)), pages(shape.pages, options.prefix_cache),
-      check(shape), sampler_memory(std::make_shared<SamplerMemory>()),
+      check(shape),
       capacity(options.capacity
                    ? options.capacity
                    : std::max(least_requests,
@@ -188,8 +182,8 @@ BatonStep BatchDriver::begin(std::span<int32_t>) {
   return make_step();
 }
 
-BatonStep BatchDriver::advance(const BatonStep &, const Logits &logits) {
-  take_results(logits);
+BatonStep BatchDriver::advance(const BatonStep &, const Logits &) {
+  take_results();
   take_events(std::unique_lock(mutex, std::try_to_lock));
   return make_step();
 }
@@ -199,13 +193,13 @@ void BatchDriver::finish() noexcept {
     hooks.on_finish();
 }
 
-void BatchDriver::take_results(const Logits &logits) {
+void BatchDriver::take_results() {
   ++count.steps;
   for (const auto *list : {&ready, &prompts})
     for (Sequence *sequence : *list)
       take_rows(*sequence);
   for (uint32_t row = 0; row < outputs.size(); ++row)
-    take_token(*outputs[row], logits.row(row));
+    take_token(*outputs[row], inputs.draws[row]);
 }
 
 void BatchDriver::take_rows(Sequence &sequence) {
@@ -240,22 +234,29 @@ void BatchDriver::publish_pages(Sequence &sequence) {
   }
 }
 
-void BatchDriver::take_token(Sequence &sequence,
-                             std::span<const float> logits) {
+void BatchDriver::take_token(Sequence &sequence, const BatonDraw &draw) {
   const Job &job = sequence.job;
   const BatchRequest &request = job.request;
-  int32_t token = 0;
-  try {
-    token =
-        request.logprobs
-            ? sequence.sampler.sample(logits, sequence.tokens, job.prompt_size,
-                                      *request.logprobs, sequence.logprobs)
-            : sequence.sampler.sample(logits, sequence.tokens, job.prompt_size);
-  } catch (const Error &failure) {
-    end(sequence, BatchFinish::Error, failure.what());
-    return;
+  const int32_t token = draw.drawn.token;
+  if (token == BATON_NOT_FINITE)
+    return end(sequence, BatchFinish::Error,
+               "logits at position " + std::to_string(sequence.tokens.size()) +
+                   " are not finite");
+  if (token < 0 || static_cast<uint64_t>(token) >= shape.vocabulary)
+    throw std::logic_error("a step has drawn token " + std::to_string(token));
+  if (request.logprobs) {
+    auto record = [&](const BatonLogprob &of) {
+      sequence.logprobs.push_back({of.token, of.logprob});
+    };
+    record(draw.drawn);
+    for (uint32_t i = 0; i < *request.logprobs && draw.likely[i].token >= 0;
+         ++i)
+      record(draw.likely[i]);
   }
   sequence.tokens.push_back(token);
+  if (auto changed = sequence.changes.generated(token); !changed.empty())
+    changes_of(sequence)[&changed.front() - sequence.changes.all().data()] =
+        changed.front();
   ++count.generated_tokens;
   if (hooks.on_token)
     hooks.on_token(request, sequence.index, token);
@@ -377,6 +378,7 @@ bool BatchDriver::admit(Sequence &sequence) {
   while (sequence.page_count < wanted)
     set_page(sequence, sequence.page_count++, pages.take());
   count_found(sequence, 0);
+  std::ranges::copy(sequence.changes.all(), changes_of(sequence));
   return true;
 }
 
@@ -493,8 +495,11 @@ BatonStep BatchDriver::make_step() {
     if (sequence->finishes && sequence->rows == 1)
       outputs.push_back(sequence);
   outputs.insert(outputs.end(), ready.begin(), ready.end());
-  for (const Sequence *sequence : outputs)
-    write_row(row++, *sequence, sequence->computed + sequence->rows - 1);
+  for (uint32_t output = 0; output < outputs.size(); ++output) {
+    const Sequence &sequence = *outputs[output];
+    write_row(row++, sequence, sequence.computed + sequence.rows - 1);
+    write_sampling(output, sequence);
+  }
 
   BatonStep step = {row, 0, static_cast<uint32_t>(outputs.size()), 0};
   if (row == 0) {
@@ -610,6 +615,30 @@ void BatchDriver::write_row(uint32_t row, const Sequence &sequence,
   inputs.sequences[row] = static_cast<int32_t>(sequence.line);
   inputs.slots[row] = page * int32_t(page_positions) +
                       static_cast<int32_t>(position % page_positions);
+}
+
+void BatchDriver::write_sampling(uint32_t output, const Sequence &sequence) {
+  const BatchRequest &request = sequence.job.request;
+  const SamplingOptions &options = request.sampling;
+  inputs.sampling[output] = {
+      .temperature = options.temperature,
+      .top_p = options.top_p,
+      .min_p = options.min_p,
+      .repetition_penalty = options.repetition_penalty,
+      .presence_penalty = options.presence_penalty,
+      .frequency_penalty = options.frequency_penalty,
+      .top_k = options.top_k,
+      // Continuations have neighbouring seeds.
+      .seed = options.seed + sequence.index,
+      .position = sequence.tokens.size(),
+      .changes = static_cast<uint32_t>(sequence.changes.all().size()),
+      .line = sequence.line,
+      .wanted = request.logprobs ? BATON_WANTED_LOGPROBS : BATON_WANTED_TOKEN,
+      .likely = request.logprobs.value_or(0)};
+}
+
+BatonChange *BatchDriver::changes_of(const Sequence &sequence) {
+  return inputs.changes + size_t(sequence.line) * shape.max_changes;
 }
 
 int32_t *BatchDriver::line(const Sequence &sequence) {

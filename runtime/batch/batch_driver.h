@@ -20,9 +20,9 @@
 #ifndef BATON_RUNTIME_BATCH_BATCH_DRIVER_H
 #define BATON_RUNTIME_BATCH_BATCH_DRIVER_H
 
-#include "runtime/batch/batch_check.h"
 #include "runtime/batch/batch_request.h"
 #include "runtime/batch/page_pool.h"
+#include "runtime/execute/batch_check.h"
 #include "runtime/execute/step_driver.h"
 #include "runtime/tokenizer/tokenizer.h"
 
@@ -103,6 +103,8 @@ public:
   BatonStep begin(std::span<int32_t> tokens) override;
   BatonStep advance(const BatonStep &current, const Logits &logits) override;
   bool provides_inputs() const override { return true; }
+  /// The step draws its tokens.
+  bool needs_logits() const override { return false; }
   void finish() noexcept override;
 
   /// For tests, between two steps.
@@ -118,10 +120,10 @@ private:
   };
 
   // What came of a step.
-  void take_results(const Logits &logits);
+  void take_results();
   void take_rows(Sequence &sequence);
   void publish_pages(Sequence &sequence);
-  void take_token(Sequence &sequence, std::span<const float> logits);
+  void take_token(Sequence &sequence, const BatonDraw &draw);
   bool ends_text(Sequence &sequence, int32_t token) const;
 
   // Who runs.
@@ -145,7 +147,10 @@ private:
   bool is_computed_now(const Sequence &sequence) const;
   bool has_page(Sequence &sequence);
   void write_row(uint32_t row, const Sequence &sequence, uint64_t position);
+  void write_sampling(uint32_t output, const Sequence &sequence);
   int32_t *line(const Sequence &sequence);
+  /// Of the sequence's line.
+  BatonChange *changes_of(const Sequence &sequence);
   void set_page(Sequence &sequence, uint32_t entry, int32_t page);
 
   const BatchCapacities shape;
@@ -154,7 +159,6 @@ private:
   const BatchHooks hooks;
   PagePool pages;
   BatchCheck check;
-  std::shared_ptr<SamplerMemory> sampler_memory;
 
   // Of the worker that advances.
   std::vector<std::unique_ptr<Job>> jobs;

@@ -34,6 +34,10 @@ std::optional<std::string> find_sampling_fault(const SamplingOptions &sampling,
     return "presence_penalty: expected a finite number";
   if (!std::isfinite(sampling.frequency_penalty))
     return "frequency_penalty: expected a finite number";
+  if (const uint32_t most = shape.max_changes - shape.max_positions;
+      sampling.logit_bias.size() > most)
+    return "logit_bias: " + std::to_string(sampling.logit_bias.size()) +
+           " tokens, expected at most " + std::to_string(most);
   for (const SamplingOptions::Bias &bias : sampling.logit_bias) {
     if (auto fault = find_token_fault("logit_bias", bias.token, shape))
       return fault;

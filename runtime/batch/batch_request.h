@@ -14,6 +14,15 @@
 
 namespace baton {
 
+/// The logarithm of a token's probability, as the model, bias and penalties
+/// make it, before temperature, top-k, top-p and min-p.
+struct TokenLogprob {
+  int32_t token;
+  float logprob;
+
+  bool operator==(const TokenLogprob &) const = default;
+};
+
 struct BatchRequest {
   std::string id;
   /// At least one token; less than max_positions.
@@ -59,7 +68,7 @@ struct BatchResult {
 };
 
 /// The most log-probabilities beside each token.
-inline constexpr uint32_t most_logprobs = 20;
+inline constexpr uint32_t most_logprobs = BATON_MOST_LIKELY;
 /// The most continuations of a request.
 inline constexpr uint32_t most_continuations = 128;
 

@@ -54,11 +54,12 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
   for (const StorageDescription &storage : metadata.storages) {
     const uint64_t bytes = std::max<uint64_t>(1, storage.bytes_of(pages()));
     const std::string what = "storage \"" + storage.name + "\"";
-    // The host writes inputs while the kernel waits for its answer.
-    const bool is_input =
-        metadata.batch && metadata.batch->has_input(storage_pointers.size());
-    storage_pointers.push_back(is_input ? device->share(bytes, what)
-                                        : device->allocate(bytes, what));
+    // The host writes inputs, and reads what was drawn, while the kernel waits
+    // for its answer.
+    const bool is_shared =
+        metadata.batch && metadata.batch->shares(storage_pointers.size());
+    storage_pointers.push_back(is_shared ? device->share(bytes, what)
+                                         : device->allocate(bytes, what));
   }
   if (metadata.batch)
     step_inputs = batch_inputs(*metadata.batch, storage_pointers.data());
@@ -498,7 +499,7 @@ void DeviceExecution::answer(const BatonHostExchange &question) {
   const BatonStep step = to_host(question.current);
   Logits rows = {logits.data(), 0, 0};
   const auto &place = metadata.programs[metadata.program_of(step.rows)].logits;
-  if (place) {
+  if (place && driver->needs_logits()) {
     rows.stride = place->stride;
     rows.vocabulary = place->vocabulary;
     device->read(

@@ -72,12 +72,11 @@ std::span<const float> Sampler::changed(std::span<const float> logits,
                                         uint64_t prompt) {
   if (!options.changes_logits())
     return logits;
-  std::vector<float> &result = memory->logits;
+  std::vector<float> &result = changed_logits;
   result.assign(logits.begin(), logits.end());
   for (const SamplingOptions::Bias &bias : options.logit_bias)
     result[static_cast<size_t>(bias.token)] += bias.bias;
   // Twice as often as it was generated, and 1 more for all that are there.
-  std::vector<uint32_t> &counts = memory->counts;
   counts.resize(std::max(counts.size(), logits.size()));
   for (size_t i = 0; i < tokens.size(); ++i) {
     uint32_t &count = counts[static_cast<size_t>(tokens[i])];
@@ -106,37 +105,6 @@ int32_t Sampler::sample(std::span<const float> logits,
   return sample(changed(logits, tokens, prompt), tokens.size());
 }
 
-int32_t Sampler::sample(std::span<const float> logits,
-                        std::span<const int32_t> tokens, uint64_t prompt,
-                        uint32_t top, std::vector<TokenLogprob> &logprobs) {
-  logits = changed(logits, tokens, prompt);
-  int32_t token = sample(logits, tokens.size());
-  float largest = *std::max_element(logits.begin(), logits.end());
-  double total = 0;
-  for (float logit : logits)
-    total += std::exp(double(logit) - double(largest));
-  double base = double(largest) + std::log(total);
-  auto logprob = [&](int32_t of) -> TokenLogprob {
-    return {of, static_cast<float>(logits[static_cast<size_t>(of)] - base)};
-  };
-  logprobs.push_back(logprob(token));
-  // Few are wanted: those found so far, the most likely one first.
-  const size_t first = logprobs.size();
-  for (size_t i = 0; i < logits.size() && top; ++i) {
-    auto less = [&](const TokenLogprob &found) {
-      return logits[static_cast<size_t>(found.token)] < logits[i];
-    };
-    if (logprobs.size() - first == top && !less(logprobs.back()))
-      continue;
-    if (logprobs.size() - first == top)
-      logprobs.pop_back();
-    auto place = std::find_if(logprobs.begin() + static_cast<ptrdiff_t>(first),
-                              logprobs.end(), less);
-    logprobs.insert(place, logprob(static_cast<int32_t>(i)));
-  }
-  return token;
-}
-
 int32_t Sampler::sample_all(std::span<const float> logits, float largest,
                             double number) const {
   double total = 0;
@@ -159,7 +127,6 @@ int32_t Sampler::sample_all(std::span<const float> logits, float largest,
 
 int32_t Sampler::sample_candidates(std::span<const float> logits, float largest,
                                    double number) {
-  std::vector<Candidate> &candidates = memory->candidates;
   candidates.resize(logits.size());
   for (size_t token = 0; token < logits.size(); ++token)
     candidates[token] = {logits[token], static_cast<int32_t>(token)};

@@ -10,8 +10,8 @@
 //
 // Logits go through these in order, each of which is left out where its option
 // changes nothing:
-//   bias, repetition penalty, frequency and presence penalty, (here
-//   log-probabilities are taken,) temperature, top-k, top-p, min-p.
+//   bias, repetition penalty, frequency and presence penalty, temperature,
+//   top-k, top-p, min-p.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,6 @@
 #define BATON_RUNTIME_DECODE_SAMPLER_H
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -63,37 +62,12 @@ struct SamplingOptions {
   bool is_basic() const { return !changes_logits() && min_p == 0; }
 };
 
-/// The logarithm of a token's probability, as the model, bias and penalties
-/// make it, before temperature, top-k, top-p and min-p.
-struct TokenLogprob {
-  int32_t token;
-  float logprob;
-
-  bool operator==(const TokenLogprob &) const = default;
-};
-
-/// What samplers compute in. Several may share one, if they sample one after
-/// the other; it grows with the vocabulary, once.
-struct SamplerMemory {
-  struct Candidate {
-    float logit;
-    int32_t token;
-  };
-  std::vector<Candidate> candidates;
-  std::vector<float> logits;
-  /// By tokens; zeros between two calls.
-  std::vector<uint32_t> counts;
-};
-
 /// A number in [0, 1) that depends on nothing but its arguments.
 double uniform(uint64_t seed, uint64_t position);
 
 class Sampler {
 public:
-  explicit Sampler(const SamplingOptions &options)
-      : Sampler(options, std::make_shared<SamplerMemory>()) {}
-  Sampler(const SamplingOptions &options, std::shared_ptr<SamplerMemory> memory)
-      : options(options), memory(std::move(memory)) {}
+  explicit Sampler(const SamplingOptions &options) : options(options) {}
 
   /// Chooses the token at `position` of the sequence; of options that have no
   /// penalties. Throws Error when a logit is infinite or not a number.
@@ -103,14 +77,12 @@ public:
   /// The same where there are no penalties.
   int32_t sample(std::span<const float> logits, std::span<const int32_t> tokens,
                  uint64_t prompt);
-  /// ... and appends the log-probability of that token, and those of the `top`
-  /// most likely ones, of equal ones the lowest ids first.
-  int32_t sample(std::span<const float> logits, std::span<const int32_t> tokens,
-                 uint64_t prompt, uint32_t top,
-                 std::vector<TokenLogprob> &logprobs);
 
 private:
-  using Candidate = SamplerMemory::Candidate;
+  struct Candidate {
+    float logit;
+    int32_t token;
+  };
   static bool less_likely(const Candidate &left, const Candidate &right);
   std::span<const float> changed(std::span<const float> logits,
                                  std::span<const int32_t> tokens,
@@ -122,7 +94,11 @@ private:
   double weight(float logit, float largest) const;
 
   SamplingOptions options;
-  std::shared_ptr<SamplerMemory> memory;
+  // These grow with the vocabulary, once.
+  std::vector<Candidate> candidates;
+  std::vector<float> changed_logits;
+  /// By tokens; zeros between two calls.
+  std::vector<uint32_t> counts;
 };
 
 } // namespace baton

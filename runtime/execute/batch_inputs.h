@@ -5,7 +5,8 @@
 // arrays in the program's own memory that the driver fills before each step.
 //
 // Keys and values lie in pages of 64 positions. All rows of a step write theirs
-// first. Then each row sees positions 0 to its own of its own sequence.
+// first. Then each row sees positions 0 to its own of its own sequence. From
+// rows with logits the step draws tokens.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +14,7 @@
 #define BATON_RUNTIME_EXECUTE_BATCH_INPUTS_H
 
 #include "runtime/execute/metadata.h"
+#include "runtime/step_sampling.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +42,12 @@ struct BatchInputs {
   /// [max_sequences][pages_of(max_positions)] Line s, entry b: the page with
   /// positions [64 b, 64 b + 64) of a sequence.
   int32_t *pages;
+  /// [max_outputs] What is wanted of each row with logits.
+  BatonSampling *sampling;
+  /// [max_sequences][max_changes] Lines of changes of logits.
+  BatonChange *changes;
+  /// [max_outputs] What the step has drawn; the program writes it.
+  const BatonDraw *draws;
 };
 
 /// The capacities of a batch program.
@@ -48,6 +56,8 @@ struct BatchCapacities {
   uint32_t max_outputs;
   uint32_t max_sequences;
   uint32_t max_positions;
+  /// Of a line of BatchInputs::changes.
+  uint32_t max_changes;
   uint64_t pages;
   uint64_t vocabulary;
 
@@ -64,6 +74,7 @@ inline BatchCapacities batch_capacities(const Metadata &metadata,
           metadata.max_outputs,
           metadata.batch->max_sequences,
           metadata.batch->max_positions,
+          metadata.batch->max_changes,
           pages,
           metadata.vocabulary};
 }
@@ -71,11 +82,19 @@ inline BatchCapacities batch_capacities(const Metadata &metadata,
 /// Where a program with these storages reads them.
 inline BatchInputs batch_inputs(const BatchDescription &batch,
                                 void *const *storages) {
-  auto at = [&](size_t storage) {
-    return static_cast<int32_t *>(storages[storage]);
+  auto at = [&]<typename T>(size_t storage, T *&place) {
+    place = static_cast<T *>(storages[storage]);
   };
-  return {at(batch.tokens), at(batch.positions), at(batch.sequences),
-          at(batch.slots), at(batch.pages)};
+  BatchInputs inputs;
+  at(batch.tokens, inputs.tokens);
+  at(batch.positions, inputs.positions);
+  at(batch.sequences, inputs.sequences);
+  at(batch.slots, inputs.slots);
+  at(batch.pages, inputs.pages);
+  at(batch.sampling, inputs.sampling);
+  at(batch.changes, inputs.changes);
+  at(batch.draws, inputs.draws);
+  return inputs;
 }
 
 } // namespace baton

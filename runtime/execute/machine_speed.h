@@ -11,6 +11,7 @@
 #ifndef BATON_RUNTIME_EXECUTE_MACHINE_SPEED_H
 #define BATON_RUNTIME_EXECUTE_MACHINE_SPEED_H
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -32,6 +33,18 @@ double measure_arithmetic_peak(unsigned threads);
 /// Seconds from a notification until the worker that waits for it goes on: two
 /// threads that wake each other, or, with one, its own notification.
 double measure_hand_over(unsigned threads);
+
+/// The best of both so far; zeros before the first measurement. Limits change
+/// with the load of a machine's neighbours: they are measured again between a
+/// program's runs.
+struct MachineLimits {
+  double bandwidth = 0, arithmetic = 0;
+
+  void measure(unsigned workers, std::span<const std::byte> memory) {
+    bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
+    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
+  }
+};
 
 } // namespace baton
 

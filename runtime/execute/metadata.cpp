@@ -3,6 +3,7 @@
 #include "runtime/execute/metadata.h"
 
 #include "runtime/error.h"
+#include "runtime/step_sequence.h"
 
 #include <algorithm>
 
@@ -95,20 +96,24 @@ void parse_programs(const nlohmann::json &json, Metadata &metadata) {
 
 BatchDescription parse_batch(const nlohmann::json &json,
                              const std::vector<StorageDescription> &storages) {
-  auto input = [&](std::string_view name) {
+  auto shared = [&](std::string_view name) {
     for (const nlohmann::json &tensor : json.at("tensors"))
       if (tensor.at("name") == name && !tensor.contains("offset"))
         if (size_t storage = tensor.at("storage"); storage < storages.size())
           return storage;
-    throw Error("a batch has no input \"" + std::string(name) + "\"");
+    throw Error("a batch has no tensor \"" + std::string(name) + "\"");
   };
   BatchDescription batch = {json.at("sequences").get<uint32_t>(),
                             json.at("longest_sequence").get<uint32_t>(),
-                            input("tokens"),
-                            input("positions"),
-                            input("sequences"),
-                            input("slots"),
-                            input("pages"),
+                            json.at("changes").get<uint32_t>(),
+                            shared("tokens"),
+                            shared("positions"),
+                            shared("sequences"),
+                            shared("slots"),
+                            shared("pages"),
+                            shared("sampling"),
+                            shared("changes"),
+                            shared(batch_step_draws),
                             0};
   for (const StorageDescription &storage : storages)
     batch.page_bytes += storage.paged ? storage.bytes : 0;

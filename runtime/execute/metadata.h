@@ -131,15 +131,21 @@ struct BatchDescription {
   /// Most sequences of a step, and most positions of one.
   uint32_t max_sequences;
   uint32_t max_positions;
-  /// Which storage begins with each of a step's inputs
+  /// Most changes of logits of a sequence.
+  uint32_t max_changes;
+  /// Which storage begins with each of a step's inputs, and with what it draws
   /// (execute/batch_inputs.h).
-  size_t tokens, positions, sequences, slots, pages;
+  size_t tokens, positions, sequences, slots, pages, sampling, changes, draws;
   /// Of a page of all states.
   uint64_t page_bytes;
 
-  bool has_input(size_t storage) const {
-    return storage == tokens || storage == positions || storage == sequences ||
-           storage == slots || storage == pages;
+  /// Whether the runtime reads or writes it between two steps.
+  bool shares(size_t storage) const {
+    for (size_t shared :
+         {tokens, positions, sequences, slots, pages, sampling, changes, draws})
+      if (storage == shared)
+        return true;
+    return false;
   }
 };
 

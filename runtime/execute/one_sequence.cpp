@@ -11,6 +11,8 @@ BatonStep OneSequence::begin(std::span<int32_t> /*tokens*/) {
   const size_t count = std::min<uint64_t>(limits.line_entries(), limits.pages);
   for (size_t page = 0; page < count; ++page)
     inputs.pages[page] = static_cast<int32_t>(page);
+  // The driver draws for itself.
+  std::fill_n(inputs.sampling, limits.max_outputs, BatonSampling{});
   return provide(driver.begin(sequence));
 }
 
@@ -30,7 +32,11 @@ BatonStep OneSequence::provide(const BatonStep &step) {
     inputs.sequences[row] = 0;
     inputs.slots[row] = position;
   }
-  return {step.rows, 0, step.outputs, step.call};
+  const BatonStep provided = {step.rows, 0, step.outputs, step.call};
+  if (step.rows)
+    if (auto fault = check.find_fault(provided, inputs))
+      throw std::logic_error("a step of one sequence: " + *fault);
+  return provided;
 }
 
 } // namespace baton

@@ -3,7 +3,7 @@
 #ifndef BATON_RUNTIME_EXECUTE_ONE_SEQUENCE_H
 #define BATON_RUNTIME_EXECUTE_ONE_SEQUENCE_H
 
-#include "runtime/execute/batch_inputs.h"
+#include "runtime/execute/batch_check.h"
 #include "runtime/execute/step_driver.h"
 
 #include <cstdint>
@@ -19,7 +19,7 @@ public:
   /// The driver outlives it.
   OneSequence(StepDriver &driver, const BatchCapacities &limits,
               const BatchInputs &inputs)
-      : driver(driver), limits(limits), inputs(inputs),
+      : driver(driver), limits(limits), inputs(inputs), check(limits),
         sequence(size_t(limits.max_positions) + 1) {}
 
   BatonStep begin(std::span<int32_t> tokens) override;
@@ -28,6 +28,7 @@ public:
                void *const *storages) override {
     driver.observe(at_past(step), phase, iteration, storages);
   }
+  bool needs_logits() const override { return driver.needs_logits(); }
   void finish() noexcept override { driver.finish(); }
 
 private:
@@ -41,6 +42,7 @@ private:
   StepDriver &driver;
   const BatchCapacities limits;
   const BatchInputs inputs;
+  BatchCheck check;
   std::vector<int32_t> sequence;
   uint32_t past = 0;
 };

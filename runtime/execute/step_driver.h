@@ -46,6 +46,9 @@ public:
   /// Whether it fills in which sequences and pages a step's rows are of, where
   /// a program has many; else it has one sequence.
   virtual bool provides_inputs() const { return false; }
+  /// Whether it reads the logits that advance() is given; else these may be
+  /// none.
+  virtual bool needs_logits() const { return true; }
   /// What a device needs to take the driver's decisions itself, or null if only
   /// the driver can. It is then told what came of it, by one thread, in the
   /// place of advance().

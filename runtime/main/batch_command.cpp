@@ -4,9 +4,8 @@
 
 #include "runtime/batch/batch_driver.h"
 #include "runtime/batch/batch_file.h"
-#include "runtime/batch/result_queue.h"
 #include "runtime/comm/mesh.h"
-#include "runtime/comm/message_passing.h"
+#include "runtime/decode/output_queue.h"
 #include "runtime/decode/stop_tokens.h"
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
@@ -14,7 +13,7 @@
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
 #include "runtime/main/output.h"
-#include "runtime/main/ranks.h"
+#include "runtime/main/progress.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
 #include "runtime/main/text_tokens.h"
@@ -26,8 +25,6 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
-
-#include <unistd.h>
 
 namespace baton {
 
@@ -107,36 +104,7 @@ BatchFormat find_format(const Metadata &metadata,
   return format;
 }
 
-/// Rewrites its line on standard error, when that is a terminal.
-class BatchProgress {
-public:
-  explicit BatchProgress(bool quiet)
-      : enabled(!quiet && isatty(STDERR_FILENO)) {}
-  BatchProgress(const BatchProgress &) = delete;
-  ~BatchProgress() {
-    if (shown)
-      std::fputs("\r\033[K", stderr);
-  }
-
-  void update(uint64_t done, uint64_t total, double tokens_per_second) {
-    const BatchClock::time_point now = BatchClock::now();
-    if (!enabled || total == 0 || (shown && now - *shown < 100ms))
-      return;
-    shown = now;
-    constexpr int width = 20;
-    const int filled = static_cast<int>(done * width / total);
-    std::fprintf(
-        stderr, "\r\033[K%llu of %llu requests [%.*s%.*s] %.0f tokens/s",
-        static_cast<unsigned long long>(done),
-        static_cast<unsigned long long>(total), filled, "####################",
-        width - filled, "....................", tokens_per_second);
-    std::fflush(stderr);
-  }
-
-private:
-  bool enabled;
-  std::optional<BatchClock::time_point> shown;
-};
+using ResultQueue = OutputQueue<BatchResult>;
 
 /// Takes requests from one file to another.
 class BatchRun {
@@ -148,7 +116,7 @@ public:
 
   /// Returns when all have results, or a signal came.
   void run(Execution &execution, bool quiet) {
-    BatchProgress progress(quiet);
+    Progress progress("continuing texts", quiet);
     Interruptible interruptible(execution.stop);
     feed();
     while (driver.has_work() && !is_interrupted()) {
@@ -161,8 +129,7 @@ public:
           for (const BatchResult &result : finished)
             write(result);
           feed();
-          progress.update(results.size(), requests.size(),
-                          double(driver.counts().generated_tokens) / seconds());
+          progress.update(results.size(), requests.size(), progress_text());
         } while (state == ResultQueue::State::Open);
       } catch (...) {
         execution.stop = true;
@@ -207,6 +174,13 @@ private:
         ++errors;
         break;
       }
+  }
+
+  std::string progress_text() const {
+    return std::to_string(results.size()) + " of " +
+           std::to_string(requests.size()) + " requests, " +
+           fixed_text(double(driver.counts().generated_tokens) / seconds(), 0) +
+           " tokens/s";
   }
 
   RequestFile &requests;
@@ -261,23 +235,8 @@ std::string summary_text(const BatchRun &run, const BatchCounts &counts,
   return text + "with " + many(workers, "worker") + "\n";
 }
 
-void check_program(const Metadata &metadata,
-                   const BatchCommandOptions &options) {
-  if (!metadata.batch)
-    throw Error("batch: this program holds one sequence; compile with "
-                "--max-batch");
-  if (launched_ranks().value_or(1) != 1)
-    throw Error("mpirun: batch has ranks that are threads of one process; "
-                "start it without mpirun");
-  if (options.ranks)
-    check_ranks(Mesh::parse(metadata.json), options);
-}
-
-} // namespace
-
-void batch_command(const Metadata &metadata,
-                   const BatchCommandOptions &options) {
-  check_program(metadata, options);
+void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
+               const DecodeRanks &ranks) {
   const BatchDescription &batch = *metadata.batch;
   const unsigned wanted_workers = program_workers(options.run, metadata);
   const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
@@ -286,7 +245,6 @@ void batch_command(const Metadata &metadata,
   ResultFile results(options.out, requests);
   const size_t before = results.size();
 
-  const DecodeRanks ranks(metadata, options);
   const RankParameters parameters = ranks.load_weights(options.run);
   // Of what weights have left.
   format.shape = batch_capacities(
@@ -326,6 +284,18 @@ void batch_command(const Metadata &metadata,
         summary_text(run, counts, requests.size(), before, execution->workers())
             .c_str(),
         stderr);
+}
+
+} // namespace
+
+void batch_command(const Metadata &metadata,
+                   const BatchCommandOptions &options) {
+  if (!metadata.batch)
+    throw Error("batch: this program holds one sequence; compile with "
+                "--max-batch");
+  on_decode_ranks(
+      metadata, options.run, options,
+      [&](const DecodeRanks &ranks) { run_batch(metadata, options, ranks); });
 }
 
 } // namespace baton

@@ -21,9 +21,9 @@
 #include "runtime/weights/hash.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 namespace baton {
 
@@ -54,6 +54,7 @@ public:
     return driver.advance(current, logits);
   }
   bool provides_inputs() const override { return true; }
+  bool needs_logits() const override { return driver.needs_logits(); }
   void finish() noexcept override { driver.finish(); }
 
   StepClock::time_point start;
@@ -178,44 +179,30 @@ std::string find_difference(const Metadata &metadata,
   return "";
 }
 
-std::vector<uint64_t> parse_sizes(const Metadata &metadata,
-                                  const BenchOptions &options) {
-  std::vector<uint64_t> sizes;
-  const char *at = options.batch->data();
-  const char *const end = at + options.batch->size();
-  while (true) {
-    uint64_t size = 0;
-    auto [next, failure] = std::from_chars(at, end, size);
-    if (failure != std::errc() || size == 0 || (next != end && *next != ','))
-      throw Error("--batch: '" + *options.batch +
-                  "' is no list of numbers of sequences as in 1,4,16");
+void check_options(const Metadata &metadata, const BenchOptions &options) {
+  if (!metadata.batch)
+    throw Error("bench: --batch: this program holds one sequence; compile "
+                "with --max-batch");
+  for (auto [flag, is_given] :
+       {std::pair("--profile", options.profile),
+        std::pair("--logits", options.logits.has_value()),
+        std::pair("--trace", options.run.trace.has_value())})
+    if (is_given)
+      throw Error(std::string("bench: ") + flag +
+                  " is of one sequence; leave it or --batch out");
+  for (uint64_t size : options.batch)
     if (size > metadata.batch->max_sequences)
-      throw Error("--batch: " + std::to_string(size) +
+      throw Error("bench: --batch: " + std::to_string(size) +
                   " sequences are more than the program's " +
                   std::to_string(metadata.batch->max_sequences) +
                   "; compile with a larger --max-batch");
-    sizes.push_back(size);
-    if (next == end)
-      return sizes;
-    at = next + 1;
-  }
 }
-
-/// What the host can do; zeros where nobody asks, or a device computes.
-struct Limits {
-  double bandwidth = 0, arithmetic = 0;
-
-  void measure(unsigned workers, std::span<const std::byte> memory) {
-    bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
-    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
-  }
-};
 
 /// The fractions of each limit that a step takes, if they are known.
 struct Fractions {
   std::optional<double> bytes, flops;
 
-  Fractions(const Metadata &metadata, const Limits &limits,
+  Fractions(const Metadata &metadata, const MachineLimits &limits,
             const BatchSpeed &speed) {
     if (!metadata.costs || limits.bandwidth == 0)
       return;
@@ -252,7 +239,8 @@ uint64_t pages_for(const Metadata &metadata, const BenchOptions &options,
 
 struct BatchMeasurements {
   std::vector<BatchSpeed> speeds;
-  Limits limits;
+  /// Zeros where nobody asks, or a device computes.
+  MachineLimits limits;
   unsigned workers = 0;
   /// Empty if there is none.
   std::string difference;
@@ -260,7 +248,6 @@ struct BatchMeasurements {
 
 BatchMeasurements measure_batches(const Metadata &metadata,
                                   const BenchOptions &options) {
-  const std::vector<uint64_t> sizes = parse_sizes(metadata, options);
   const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   const DecodeRanks ranks(metadata, options);
   const RankParameters parameters =
@@ -268,15 +255,14 @@ BatchMeasurements measure_batches(const Metadata &metadata,
                           : ranks.random_weights(chosen_workers(options.run));
   std::unique_ptr<Execution> execution = ranks.make_execution(
       parameters, options.run, program_workers(options.run, metadata),
-      pages_for(metadata, options,
-                *std::max_element(sizes.begin(), sizes.end())));
+      pages_for(metadata, options, std::ranges::max(options.batch)));
   BatchMeasurements measured;
   measured.workers = execution->workers();
   auto measure_machine = [&] {
     if (metadata.device.is_null() && !options.brief)
       measured.limits.measure(measured.workers, parameters.front().packed());
   };
-  for (uint64_t size : sizes) {
+  for (uint64_t size : options.batch) {
     if (!options.run.quiet)
       std::fprintf(stderr, "measuring %llu sequence%s\n",
                    static_cast<unsigned long long>(size), size == 1 ? "" : "s");
@@ -362,9 +348,7 @@ std::string text_of(const Metadata &metadata,
 } // namespace
 
 void bench_batches(const Metadata &metadata, const BenchOptions &options) {
-  if (!metadata.batch)
-    throw Error("bench: --batch: this program holds one sequence; compile "
-                "with --max-batch");
+  check_options(metadata, options);
   const BatchMeasurements measured = measure_batches(metadata, options);
   print(options.json ? json_of(metadata, options, measured).dump() + "\n"
                      : text_of(metadata, measured));

@@ -300,17 +300,6 @@ void check_request(const Metadata &metadata, const BenchOptions &options) {
     check_ranks(Mesh::parse(metadata.json), options);
 }
 
-/// What the machine can do. Its limits change with its neighbours' load: they
-/// are measured between the program's runs as well, and the best counts.
-struct MachineLimits {
-  double bandwidth = 0, arithmetic = 0;
-
-  void measure(unsigned workers, std::span<const std::byte> memory) {
-    bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
-    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
-  }
-};
-
 struct Measurements {
   /// Whether `machine` is measured.
   bool has_limits = false;
@@ -537,7 +526,7 @@ std::string result_text(const Metadata &metadata, const BenchOptions &options,
 
 void bench_command(const Metadata &metadata, const BenchOptions &options) {
   check_request(metadata, options);
-  if (options.batch)
+  if (!options.batch.empty())
     return bench_batches(metadata, options);
   Measurements measured = measure_all(metadata, options);
   if (options.json) {

@@ -482,11 +482,14 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
       .add_option("--batch", options.batch,
                   "Sequences that decode together, of a program of many: the "
                   "rates of so many each")
-      ->type_name("N,N,...");
+      ->type_name("N,N,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(whole(1));
   command
       .add_option("--repeat", options.repeat,
                   "Runs that are measured, each from an empty context "
-                  "(default: up to 8 in 15 seconds)")
+                  "(default: up to 8 in 15 seconds; 1 with --batch)")
       ->type_name("N")
       ->check(whole(1));
   command.add_flag("--profile", options.profile,

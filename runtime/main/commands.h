@@ -56,8 +56,8 @@ struct BenchOptions : RankOptions {
   RunOptions run;
   uint64_t prefill = 512;
   uint64_t decode = 64;
-  /// Sequences at a time: "1,4,16".
-  std::optional<std::string> batch;
+  /// Numbers of sequences that decode together; none: one alone.
+  std::vector<uint64_t> batch;
   /// 0: a few, as time allows.
   uint64_t repeat = 0;
   bool profile = false;

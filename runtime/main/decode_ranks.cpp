@@ -13,7 +13,11 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace baton {
@@ -40,22 +44,29 @@ public:
   virtual BatonStep take(uint64_t number, const StepData &data) = 0;
 };
 
-/// Rows, and of their sequences the pages up to them.
-void copy_inputs(const BatonStep &step, const StepData &from,
-                 const StepData &to) {
-  for (auto member : {&BatchInputs::tokens, &BatchInputs::positions,
-                      &BatchInputs::sequences, &BatchInputs::slots})
-    std::copy_n(from.inputs->*member, step.rows, to.inputs->*member);
+/// Calls `visit` with each array that a step's rows read: theirs, and of their
+/// sequences the pages up to them. What it writes to one array, where it does,
+/// says where the next ones lie. Tokens are drawn on one rank alone.
+void visit_inputs(
+    const BatonStep &step, const StepData &data,
+    const std::function<void(std::span<int32_t> numbers)> &visit) {
+  const BatchInputs &inputs = *data.inputs;
+  for (int32_t *numbers :
+       {inputs.tokens, inputs.positions, inputs.sequences, inputs.slots})
+    visit({numbers, step.rows});
   for (uint32_t row = 0; row < step.rows; ++row) {
-    const int32_t *sequences = from.inputs->sequences;
     // Of rows behind one another in a sequence the last one sees most.
-    if (row + 1 < step.rows && sequences[row + 1] == sequences[row])
+    if (row + 1 < step.rows &&
+        inputs.sequences[row + 1] == inputs.sequences[row])
       continue;
-    const size_t begin = sequences[row] * from.line;
-    std::copy_n(from.inputs->pages + begin,
-                pages_of(uint64_t(from.inputs->positions[row]) + 1),
-                to.inputs->pages + begin);
+    visit({inputs.pages + inputs.sequences[row] * data.line,
+           pages_of(uint64_t(inputs.positions[row]) + 1)});
   }
+}
+
+void append_numbers(std::string &text, std::span<const int32_t> numbers) {
+  text.append(reinterpret_cast<const char *>(numbers.data()),
+              numbers.size_bytes());
 }
 
 /// Of ranks that are threads.
@@ -74,7 +85,7 @@ public:
     changed.wait(lock, [&] { return count >= number; });
     // Nobody goes on to the next one without this rank.
     if (data.inputs)
-      copy_inputs(step, published, data);
+      copy_inputs(data);
     else
       std::copy_n(published.tokens.begin(), size_t(step.past) + step.rows,
                   data.tokens.begin());
@@ -82,6 +93,22 @@ public:
   }
 
 private:
+  void copy_inputs(const StepData &data) const {
+    const int32_t *const from_pages = published.inputs->pages;
+    const int32_t *const to_pages = data.inputs->pages;
+    std::vector<const int32_t *> rows = {
+        published.inputs->tokens, published.inputs->positions,
+        published.inputs->sequences, published.inputs->slots};
+    size_t number = 0;
+    visit_inputs(step, data, [&](std::span<int32_t> numbers) {
+      std::copy_n(number < rows.size()
+                      ? rows[number]
+                      : from_pages + (numbers.data() - to_pages),
+                  numbers.size(), numbers.begin());
+      ++number;
+    });
+  }
+
   std::mutex mutex;
   std::condition_variable changed;
   BatonStep step = {};
@@ -97,28 +124,63 @@ public:
 
   void publish(const BatonStep &next, const StepData &data) override {
     std::string text(reinterpret_cast<const char *>(&next), sizeof(next));
-    std::span<const int32_t> own = data.tokens.subspan(next.past, next.rows);
-    text.append(reinterpret_cast<const char *>(own.data()), own.size_bytes());
+    if (data.inputs)
+      visit_inputs(next, data, [&](std::span<int32_t> numbers) {
+        append_numbers(text, numbers);
+      });
+    else
+      append_numbers(text, data.tokens.subspan(next.past, next.rows));
     communicator.share(text, kWhat);
   }
 
   BatonStep take(uint64_t, const StepData &data) override {
-    const std::span<int32_t> tokens = data.tokens;
     const std::string text = communicator.share("", kWhat).at(leader);
+    std::string_view rest = text;
+    auto read = [&](void *to, size_t bytes) {
+      if (rest.size() < bytes)
+        fail();
+      std::memcpy(to, rest.data(), bytes);
+      rest.remove_prefix(bytes);
+    };
     BatonStep step = {};
-    if (text.size() >= sizeof(step))
-      std::memcpy(&step, text.data(), sizeof(step));
-    const size_t bytes = size_t(step.rows) * sizeof(int32_t);
-    if (text.size() != sizeof(step) + bytes ||
-        size_t(step.past) + step.rows > tokens.size())
-      throw Error("rank " + std::to_string(leader) +
-                  " makes other steps; the ranks do not run the same program");
-    std::memcpy(tokens.data() + step.past, text.data() + sizeof(step), bytes);
+    read(&step, sizeof(step));
+    if (data.inputs) {
+      visit_inputs(step, data, [&](std::span<int32_t> numbers) {
+        read(numbers.data(), numbers.size_bytes());
+      });
+    } else {
+      if (size_t(step.past) + step.rows > data.tokens.size())
+        fail();
+      read(data.tokens.data() + step.past, step.rows * sizeof(int32_t));
+    }
+    if (!rest.empty())
+      fail();
     return step;
   }
 
+  /// Of the rank with the logits: a run of such steps begins, or none does any
+  /// more.
+  void begin_run(bool has_inputs) {
+    communicator.share(has_inputs ? "of many" : "of one", kRun);
+  }
+  void end_runs() { communicator.share("", kRun); }
+  /// Of the others: whether its steps are of a driver that provides inputs, or
+  /// nothing behind the last run.
+  std::optional<bool> next_run() {
+    const std::string text =
+        communicator.share("", kRun, {}, Communicator::Patience::Endless)
+            .at(leader);
+    return text.empty() ? std::nullopt : std::optional(text == "of many");
+  }
+
 private:
-  static constexpr const char *kWhat = "the begin of a step";
+  static constexpr const char *kWhat = "the begin of a step",
+                              *kRun = "the begin of a run";
+
+  [[noreturn]] void fail() const {
+    throw Error("rank " + std::to_string(leader) +
+                " makes other steps; the ranks do not run the same program");
+  }
 
   Communicator &communicator;
   uint32_t leader;
@@ -169,6 +231,7 @@ public:
   }
 
   bool provides_inputs() const override { return driver.provides_inputs(); }
+  bool needs_logits() const override { return driver.needs_logits(); }
   void finish() noexcept override { driver.finish(); }
 
 private:
@@ -190,6 +253,7 @@ public:
     return next();
   }
   bool provides_inputs() const override { return data.inputs; }
+  bool needs_logits() const override { return false; }
   BatonStep advance(const BatonStep &, const Logits &) override {
     return next();
   }
@@ -206,6 +270,16 @@ private:
   StepData data;
   uint64_t number = 0;
 };
+
+/// Where a rank's steps read what its driver provides, if it does.
+StepData data_of(const Execution &execution, const Metadata &metadata,
+                 bool provides_inputs) {
+  return provides_inputs
+             ? StepData{{}, &execution.inputs(), pages_of(metadata.max_seq)}
+             : StepData{};
+}
+
+constexpr const char *kPages = "the number of pages";
 
 /// All ranks, each with threads of this process.
 class RankExecution : public Execution {
@@ -247,21 +321,18 @@ public:
 
   void start(StepDriver &driver, bool observed) override {
     steps = std::make_unique<LocalSteps>();
-    auto data_of = [&](uint32_t rank) {
-      return driver.provides_inputs() ? StepData{{},
-                                                 &ranks[rank]->inputs(),
-                                                 pages_of(metadata.max_seq)}
-                                      : StepData{};
+    auto data = [&](uint32_t rank) {
+      return data_of(*ranks[rank], metadata, driver.provides_inputs());
     };
     leader = std::make_unique<Leader>(driver, *steps, world.rank(with_logits),
-                                      stop, data_of(with_logits));
+                                      stop, data(with_logits));
     followers.clear();
     ranks[with_logits]->record(recorder);
     ranks[with_logits]->start(*leader, observed);
     for (uint32_t rank = 0; rank < ranks.size(); ++rank)
       if (rank != with_logits)
-        ranks[rank]->start(*followers.emplace_back(std::make_unique<Follower>(
-            *steps, world.rank(rank), data_of(rank))));
+        ranks[rank]->start(*followers.emplace_back(
+            std::make_unique<Follower>(*steps, world.rank(rank), data(rank))));
   }
 
   void wait() override {
@@ -286,16 +357,29 @@ class LeadingExecution : public Execution {
 public:
   LeadingExecution(const Metadata &metadata, const Parameters &parameters,
                    const ExecutionOptions &options)
-      : Execution(metadata),
+      : Execution(metadata, {.pages = options.pages}),
         steps(*options.communicator, options.communicator->rank()),
         communicator(*options.communicator),
-        rank(make_execution(metadata, parameters, options)) {}
+        rank(make_execution(metadata, parameters, options)) {
+    step_inputs = rank->inputs();
+    communicator.share(std::to_string(options.pages), kPages);
+  }
+  ~LeadingExecution() override {
+    try {
+      steps.end_runs();
+    } catch (const std::exception &) {
+      // Others that are gone need not be told.
+    }
+  }
 
   unsigned workers() const override { return rank->workers(); }
   void *const *storages() const override { return rank->storages(); }
 
   void start(StepDriver &driver, bool observed) override {
-    leader = std::make_unique<Leader>(driver, steps, communicator, stop);
+    steps.begin_run(driver.provides_inputs());
+    leader = std::make_unique<Leader>(
+        driver, steps, communicator, stop,
+        data_of(*rank, metadata, driver.provides_inputs()));
     rank->record(recorder);
     rank->start(*leader, observed);
   }
@@ -315,17 +399,27 @@ void follow(const Metadata &metadata, const DecodeRanks &ranks,
   RunOptions quiet = run;
   quiet.quiet = true;
   RankParameters parameters = ranks.load_weights(quiet);
-  ExecutionOptions options{workers, static_cast<uint32_t>(run.event_origin),
-                           &communicator};
+  const uint32_t leader = rank_with_logits(metadata.json, communicator.mesh());
+  // It reads its weights first, and what they leave says how many there are.
+  const std::string pages =
+      communicator.share("", kPages, {}, Communicator::Patience::Endless)
+          .at(leader);
+  ExecutionOptions options{workers,
+                           static_cast<uint32_t>(run.event_origin),
+                           &communicator,
+                           {},
+                           std::stoull(pages)};
   std::unique_ptr<Execution> execution =
       make_execution(metadata, parameters.front(), options);
-  SharedSteps steps(communicator,
-                    rank_with_logits(metadata.json, communicator.mesh()));
-  Follower follower(steps, communicator);
+  SharedSteps steps(communicator, leader);
   // The one that speaks ends all when there is a signal.
   std::atomic<bool> interrupted = false;
   Interruptible interruptible(interrupted);
-  execution->run(follower);
+  while (std::optional<bool> has_inputs = steps.next_run()) {
+    Follower follower(steps, communicator,
+                      data_of(*execution, metadata, *has_inputs));
+    execution->run(follower);
+  }
 }
 
 } // namespace
@@ -363,7 +457,7 @@ DecodeRanks::make_execution(const RankParameters &parameters,
   if (communicator)
     return std::make_unique<LeadingExecution>(
         metadata, parameters.front(),
-        ExecutionOptions{own_workers, origin, communicator});
+        ExecutionOptions{own_workers, origin, communicator, {}, pages});
   if (ranks.size() == 1)
     return baton::make_execution(metadata, parameters.front(), run, workers,
                                  pages);

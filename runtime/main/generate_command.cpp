@@ -3,8 +3,8 @@
 #include "runtime/main/commands.h"
 
 #include "runtime/decode/generation.h"
+#include "runtime/decode/output_queue.h"
 #include "runtime/decode/stop_tokens.h"
-#include "runtime/decode/token_queue.h"
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
 #include "runtime/main/decode_ranks.h"

@@ -18,19 +18,27 @@ Progress::~Progress() {
     std::fputs("\r\033[K", stderr);
 }
 
-void Progress::update(uint64_t done, uint64_t total) {
+void Progress::update(uint64_t done, uint64_t total,
+                      const std::string &detail) {
   if (!enabled || total == 0)
     return;
   int percent =
       static_cast<int>(std::min(1.0, double(done) / double(total)) * 100);
-  if (percent == shown_percent)
+  // Details may change with every step.
+  const auto now = std::chrono::steady_clock::now();
+  if (percent == shown_percent &&
+      (detail == shown_detail ||
+       now - shown_at < std::chrono::milliseconds(100)))
     return;
+  shown_at = now;
   shown_percent = percent;
+  shown_detail = detail;
   constexpr int width = 30;
   int filled = percent * width / 100;
-  std::fprintf(stderr, "\r%s [%.*s%.*s] %3d %%", what.c_str(), filled,
+  std::fprintf(stderr, "\r\033[K%s [%.*s%.*s] %3d %%%s%s", what.c_str(), filled,
                "##############################", width - filled,
-               "..............................", percent);
+               "..............................", percent,
+               detail.empty() ? "" : "  ", detail.c_str());
   std::fflush(stderr);
 }
 

@@ -3,6 +3,7 @@
 #ifndef BATON_RUNTIME_MAIN_PROGRESS_H
 #define BATON_RUNTIME_MAIN_PROGRESS_H
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -18,12 +19,15 @@ public:
   Progress &operator=(const Progress &) = delete;
   ~Progress();
 
-  void update(uint64_t done, uint64_t total);
+  /// `detail` stands behind the percentage.
+  void update(uint64_t done, uint64_t total, const std::string &detail = {});
 
 private:
   std::string what;
   bool enabled;
+  std::chrono::steady_clock::time_point shown_at;
   int shown_percent = -1;
+  std::string shown_detail;
 };
 
 } // namespace baton

@@ -4,8 +4,11 @@ Logits of all positions are those of the program of one sequence, for several ch
 of random lengths, half of them with a common beginning, greedy and sampled, come to the tokens
 that `generate` of the other program comes to; so they do with other workers, chunks, without
 the cache of prefixes, and with so few pages that texts are put off and computed again.
-Log-probabilities agree to the last digit. With --device the same is held for CUDA, emulated.
+Log-probabilities agree to the last digit. Some requests have penalties, bias, min-p and two
+continuations, which `generate` does not know: their results agree with one another. With --device the
+same is held for CUDA, emulated, and results are those of the CPU.
 With --mesh both programs have ranks.
+`bench --batch` has its verdict, and what does not go together is refused by name.
 With --sanitize, neither sanitizer nor the check of memory finds anything.
 """
 
@@ -14,9 +17,11 @@ import json
 import math
 import os
 import random
+import shutil
 
 import programs
 from programs import Program, expect, run
+from train_ranks import MPI
 
 SEQUENCES, ROWS = 5, 24
 
@@ -42,6 +47,10 @@ def make_requests(case, count, generator):
                    "logprobs": 3}
         if number % 3:
             request |= {"temperature": 0.9, "seed": number, "top_k": 40, "top_p": 0.95}
+        if number % 4 == 3:
+            bias = {str(generator.choice(tokens)): 2.5, str(generator.choice(tokens)): -3}
+            request |= {"repetition_penalty": 1.3, "presence_penalty": 0.3, "frequency_penalty": 0.2,
+                        "min_p": 0.02, "logit_bias": bias, "n": 2}
         requests.append(request)
     return requests
 
@@ -53,12 +62,12 @@ class Batch:
         self.program, self.requests, self.path = program, requests, path
         write_requests(path("requests.jsonl"), requests)
 
-    def run(self, *flags, environment=None):
+    def run(self, *flags, launcher=(), environment=None):
         """Results in the order of requests without what the cache did, and the summary."""
         out = self.path("results.jsonl")
         if os.path.exists(out):
             os.remove(out)
-        result = run([self.program.path, "batch", "--weights", self.program.weights, "--requests",
+        result = run([*launcher, self.program.path, "batch", "--weights", self.program.weights, "--requests",
                       self.path("requests.jsonl"), "--out", out, "--json", "--quiet", "--no-cache", *flags],
                      env=environment)
         with open(out) as file:
@@ -72,6 +81,9 @@ class Batch:
 
 
 def alone(program, request):
+    """The tokens of `generate`; none where that does not know what the request wants."""
+    if "n" in request:
+        return None
     flags = []
     for key in ("temperature", "seed", "top_k", "top_p"):
         if key in request:
@@ -82,6 +94,35 @@ def alone(program, request):
 def page_bytes(program):
     """Of a page of all states, in bytes."""
     return json.loads(run([program.path, "info", "--json"]).stdout)["batch"]["page_bytes"]
+
+
+def check_bench(program):
+    """Each number of sequences has its rates, and the tokens that each has alone."""
+    command = [program.path, "bench", "--brief", "--quiet", "--json", "--workers", 2, "--prefill", 12, "--decode", 9,
+               "--batch", f"1,{SEQUENCES}"]
+    result = json.loads(run(command).stdout)
+    expect([each["sequences"] for each in result["batches"]] == [1, SEQUENCES], f"{result}")
+    for each in result["batches"]:
+        expect(each["decode_tokens_per_s"] > 0 and each["step_s"] > 0 and each["fma_fraction"] is None, f"{each}")
+    expect(result["verdict"] == "sequences have the tokens that they have alone", f"{result}")
+
+
+def check_refusals(batonc, folder, program, path):
+    """What --max-batch and bench --batch do not go with."""
+    for stage in ("model", "event"):
+        run([batonc, folder, f"--max-batch={SEQUENCES}", f"--emit={stage}", "-o", path(f"{stage}.mlir")])
+    bench = [program.path, "bench", "--prefill", 12, "--decode", 9, "--batch"]
+    for command, words in (
+            ([batonc, path("model.mlir"), "--max-batch=2", "-o", path("none")],
+             "model.mlir is a batch already; leave the flag out"),
+            ([batonc, path("event.mlir"), "--max-batch=2", "-o", path("none")],
+             "event.mlir holds a plan, of which all is decided"),
+            ([*bench, SEQUENCES + 1], f"--batch: {SEQUENCES + 1} sequences are more than the program's {SEQUENCES}"),
+            ([*bench, "1,x"], "--batch: x is no whole number"),
+            ([*bench, "1", "--profile"], "--profile is of one sequence"),
+            ([*bench, "1", "--trace", path("none")], "--trace is of one sequence")):
+        result = run(command, check=False)
+        expect(result.returncode == 1 and words in result.stderr, f"{command}: {result}")
 
 
 def test(arguments, scratch):
@@ -109,13 +150,16 @@ def test(arguments, scratch):
     batch = Batch(many, requests, path)
     results, summary = batch.run()
     for request, result in zip(requests, results):
-        expect(result["tokens"] == alone(one, request), f"{request}: {result['tokens']}")
+        wanted = alone(one, request)
+        expect(wanted is None or result["tokens"] == wanted, f"{request}: {result}")
     shares = len(case["tokens"]) >= 120 and not arguments.sanitize and not arguments.device
     expect(not shares or summary["cached_tokens"] > 0, f"no page was shared: {summary}")
     print(f"{len(requests)} requests in {summary['steps']} steps: the tokens of one sequence each")
     if arguments.device:
         expect(batch.run("--workers", 3, "--prefill-chunk", 5, environment=dict(os.environ, BATON_EMULATION_SEED="9"))[0]
                == results, "three workers: other results")
+        host = Program(arguments.batonc, arguments.folder, path("host"), *capacities)
+        expect(Batch(host, requests, path).run()[0] == results, "on the CPU: other results")
         return
 
     longest = max(len(request["tokens"]) + request["max_new_tokens"] for request in requests)
@@ -130,7 +174,16 @@ def test(arguments, scratch):
         expect(again == results, f"{flags}: other results")
         if flags == few:
             expect(summary["pages"] == pages, f"{summary}")
+    if ranks > 1 and shutil.which("mpirun"):
+        again, summary = batch.run(*few, launcher=[*MPI, "-n", ranks])
+        expect(again == results, "ranks that are processes: other results")
+        expect(summary["pages"] == pages, f"{summary}")
+        expect(many.logits(tokens, path("many.npy"), launcher=[*MPI, "-n", ranks]) == expected,
+               "logits of one sequence, ranks that are processes: other bits")
     print("so they are for other workers, chunks, pages and without the cache")
+    if not arguments.sanitize:
+        check_bench(many)
+        check_refusals(arguments.batonc, arguments.folder, many, path)
 
 
 if __name__ == "__main__":

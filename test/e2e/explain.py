@@ -576,6 +576,22 @@ def check_ranks(explainer, folder):
     expect(re.search(r"\nmemory .* weights, .* keys and values, .* for exchanges, ", text), text[:300])
 
 
+def check_batches(explainer, folder):
+    """A row of each sequence, inputs that are no exchanges, and a note about what is not counted."""
+    explained = explainer.json(folder, "--max-batch=4", "--max-rows=32", "--max-seq=200")
+    expect((explained["sequences"], explained["max_rows"], explained["max_seq"]) == (4, 32, 200), f"{explained}")
+    decode, prefill = explained["steps"]
+    shapes = [(step["rows"], step["past"], step["outputs"]) for step in (decode, prefill)]
+    expect(shapes == [(4, 0, 4), (32, 0, 1)], f"{shapes}")
+    memory, page = explained["memory"], 2 * 64 * GROUPS * WIDTH * FLOAT * LAYERS
+    expect((memory["states"], memory["exchanges"]) == (page, 0), f"{memory}")
+    expect(all("only a step knows" in step["notes"][0] for step in (decode, prefill)), f"{decode['notes']}")
+    text = explainer.text(folder, "--max-batch=4", "--max-rows=32", "--max-seq=200")
+    for line in ("at most 32 rows a step of 4 sequences, each of at most 200 positions", "decode step: 4 rows, 4 rows of logits",
+                 "keys and values of a page"):
+        expect(line in text, f"no '{line}' in {text[:600]}")
+
+
 def check_plans(explainer, folder, path):
     """A plan as IR; a body that the task library does not have."""
     plan = run([explainer.batonc, folder, "--emit=event"]).stdout
@@ -677,6 +693,7 @@ def test(arguments, scratch):
         check_split(explainer, os.path.join(arguments.golden, case), path)
     check_own_body(explainer, folder, path)
     check_ranks(explainer, folder)
+    check_batches(explainer, folder)
     check_plans(explainer, folder, path)
     for case in sorted(os.listdir(arguments.golden)):
         if os.path.exists(os.path.join(arguments.golden, case, "logits.npy")):

@@ -44,10 +44,10 @@ class Program:
         self.weights = model
         run([batonc, model, "-o", output, "--quiet", *quickly(flags)])
 
-    def logits(self, tokens, out, *flags, environment=None):
+    def logits(self, tokens, out, *flags, launcher=(), environment=None):
         """Logits of every position, as the bytes of a .npy file."""
         text = ",".join(map(str, tokens))
-        run([self.path, "logits", "--weights", self.weights, "--tokens", text,
+        run([*launcher, self.path, "logits", "--weights", self.weights, "--tokens", text,
              "--out", out, "--no-cache", "--quiet", *flags], env=environment)
         with open(out, "rb") as file:
             return file.read()

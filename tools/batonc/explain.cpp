@@ -143,6 +143,13 @@ static std::string checkFlags(const ExplainOptions &options) {
   return "";
 }
 
+static Error refuseRows(const char *flag, int64_t rows, int64_t maxRows) {
+  return createStringError(llvm::Twine(flag) + " " + llvm::Twine(rows) +
+                           " is out of range, expected 1 to " +
+                           llvm::Twine(maxRows) +
+                           " rows, the most of one step");
+}
+
 /// The training step that the flags name, or the largest of a trace.
 static Expected<std::vector<NamedStep>>
 trainingSteps(const ExplainOptions &options, event::ProgramOp program,
@@ -156,23 +163,24 @@ trainingSteps(const ExplainOptions &options, event::ProgramOp program,
         })->step.rows;
   rows = options.rows.value_or(rows);
   if (rows < 1 || rows > maxRows)
-    return createStringError(
-        "--rows " + llvm::Twine(rows) + " is out of range, expected 1 to " +
-        llvm::Twine(maxRows) + " rows, the most of one step");
+    return refuseRows("--rows", rows, maxRows);
   return std::vector<NamedStep>{{"training", {rows, 0, 1}}};
 }
 
-/// Steps that a trace holds: one of decoding, and the largest of a prompt.
-static std::vector<NamedStep> stepsOf(llvm::ArrayRef<TracedStep> traced) {
-  std::vector<NamedStep> steps;
-  const TracedStep *prefill = nullptr;
+/// Steps that a trace holds: the largest of decoding, and of a prompt.
+static std::vector<NamedStep> stepsOf(llvm::ArrayRef<TracedStep> traced,
+                                      bool isBatch) {
+  const TracedStep *decode = nullptr, *prefill = nullptr;
   for (const TracedStep &step : traced) {
-    bool isDecode = step.step.rows == 1 && step.step.past > 0;
-    if (isDecode && steps.empty())
-      steps.push_back({"decode", step.step});
-    if (!isDecode && (!prefill || step.step.rows > prefill->step.rows))
-      prefill = &step;
+    bool isDecode = isBatch ? step.step.rows == step.step.outputs
+                            : step.step.rows == 1 && step.step.past > 0;
+    const TracedStep *&largest = isDecode ? decode : prefill;
+    if (!largest || step.step.rows > largest->step.rows)
+      largest = &step;
   }
+  std::vector<NamedStep> steps;
+  if (decode)
+    steps.push_back({"decode", decode->step});
   if (prefill)
     steps.push_back({"prefill", prefill->step});
   return steps;
@@ -202,16 +210,40 @@ chooseSteps(const ExplainOptions &options, event::ProgramOp program,
         std::max<int64_t>(1, std::min(usual, maxRows)));
     int64_t past = options.past.value_or(0);
     if (rows < 1 || rows > maxRows)
-      return createStringError("--prefill " + llvm::Twine(rows) +
-                               " is out of range, expected 1 to " +
-                               llvm::Twine(maxRows) +
-                               " rows, the most of one step");
+      return refuseRows("--prefill", rows, maxRows);
     if (past < 0 || past > maxSeq - rows)
       return createStringError("--past " + llvm::Twine(past) +
                                " is out of range, expected 0 to " +
                                llvm::Twine(maxSeq - rows));
     steps.push_back({"prefill", {rows, past, 1}});
   }
+  return steps;
+}
+
+/// Of a plan of many sequences: a row of each of them, and a prompt's rows. At
+/// which positions they are, no plan knows.
+static Expected<std::vector<NamedStep>>
+chooseBatchSteps(const ExplainOptions &options, event::ProgramOp program,
+                 int64_t sequences, bool takesPrompts) {
+  for (auto [flag, isGiven] :
+       {std::pair("--context", options.context.has_value()),
+        {"--past", options.past.has_value()}})
+    if (isGiven)
+      return createStringError(llvm::Twine(flag) +
+                               ": in a plan of many sequences only a step "
+                               "knows positions; leave the flag out");
+  const int64_t maxRows = program.getMaxRows();
+  const int64_t rows =
+      options.prefill.value_or(std::min<int64_t>(128, maxRows));
+  if (rows < 1 || rows > maxRows)
+    return refuseRows("--prefill", rows, maxRows);
+  const int64_t each =
+      std::min({sequences, maxRows, int64_t(program.getMaxOutputs())});
+  std::vector<NamedStep> steps;
+  if (!options.prefill)
+    steps.push_back({"decode", {each, 0, each}});
+  if (options.prefill || takesPrompts)
+    steps.push_back({"prefill", {rows, 0, 1}});
   return steps;
 }
 
@@ -254,11 +286,15 @@ static Error explainModel(ExplainOptions &options,
       return read.takeError();
     traced = std::move(*read);
   }
+  const std::optional<BatchLimits> batch = batchOf(plan->program());
   auto steps = options.compile.training
                    ? trainingSteps(options, plan->program(), traced)
+               : batch && (traced.empty() || options.context || options.prefill)
+                   ? chooseBatchSteps(options, plan->program(),
+                                      batch->sequences, chosen == 0)
                : traced.empty() || options.context || options.prefill
                    ? chooseSteps(options, plan->program(), chosen == 0)
-                   : stepsOf(traced);
+                   : stepsOf(traced, batch.has_value());
   if (!steps)
     return steps.takeError();
   if (options.measure) {

@@ -435,6 +435,7 @@ std::string roleText(const Body &body, const Operand &operand) {
                          .Cases("State", "Keys", "read")
                          .Cases("Weight", "Matrix", "weights")
                          .Case("Integers", "i32, read")
+                         .Case("IntegerOutput", "i32, written")
                          .Case("Flag", "flag")
                          .Case("Scratch", "scratch")
                          .Default("");

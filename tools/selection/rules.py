@@ -35,7 +35,7 @@ ONLY_WITH = (
     ("runtime/main/training_*", "train"), ("runtime/main/validation.*", "train"),
     ("runtime/main/non_finite.*", "train"), ("runtime/main/run_settings.*", "train"),
     ("runtime/main/generate_command.*", "generate"),
-    ("runtime/decode/sampler.*", "generate"), ("runtime/decode/token_queue.*", "generate"),
+    ("runtime/decode/sampler.*", "generate"), ("runtime/decode/output_queue.*", "generate"),
     ("runtime/main/logits_command.*", "logits"), ("runtime/decode/scoring.*", "logits"),
     ("runtime/main/bench_command.*", "bench"), ("runtime/execute/machine_speed.*", "bench"),
     ("runtime/main/info_command.*", "info"),

@@ -12,11 +12,13 @@ using namespace baton::cpu;
 
 namespace {
 
-/// Calls body(row, count, page, position) for rows behind one another that go
-/// to positions behind one another of a page.
-template <typename Body>
-BATON_INLINE void for_each_run_of_slots(const int32_t *__restrict slots,
-                                        int64_t rows, Body body) {
+/// Appends rows to the pages that their slots lie in. Those behind one another
+/// that go to positions behind one another are one call of `append`.
+template <auto append>
+BATON_INLINE void append_to_pages(Real *__restrict state, int64_t page_stride,
+                                  const Real *__restrict x, int64_t x_stride,
+                                  const int32_t *__restrict slots, int64_t rows,
+                                  int64_t width) {
   for (int64_t row = 0; row < rows;) {
     const int64_t page = slots[row] / block_positions;
     const int64_t position = slots[row] % block_positions;
@@ -24,7 +26,8 @@ BATON_INLINE void for_each_run_of_slots(const int32_t *__restrict slots,
     while (row + count < rows && position + count < block_positions &&
            slots[row + count] == slots[row] + count)
       ++count;
-    body(row, count, page, position);
+    append(state + page * page_stride, x + row * x_stride, x_stride, position,
+           count, width);
     row += count;
   }
 }
@@ -37,13 +40,8 @@ BATON_TASK void baton_task_append_key_pages(Real *__restrict keys,
                                             int64_t x_stride,
                                             const int32_t *__restrict slots,
                                             int64_t rows, int64_t width) {
-  for_each_run_of_slots(slots, rows,
-                        [&](int64_t row, int64_t count, int64_t page,
-                            int64_t position) BATON_INLINE_LAMBDA {
-                          append_keys(keys + page * page_stride,
-                                      x + row * x_stride, x_stride, position,
-                                      count, width);
-                        });
+  append_to_pages<append_keys>(keys, page_stride, x, x_stride, slots, rows,
+                               width);
 }
 
 BATON_TASK void baton_task_append_value_pages(Real *__restrict values,
@@ -52,13 +50,8 @@ BATON_TASK void baton_task_append_value_pages(Real *__restrict values,
                                               int64_t x_stride,
                                               const int32_t *__restrict slots,
                                               int64_t rows, int64_t width) {
-  for_each_run_of_slots(slots, rows,
-                        [&](int64_t row, int64_t count, int64_t page,
-                            int64_t position) BATON_INLINE_LAMBDA {
-                          append_values(values + page * page_stride,
-                                        x + row * x_stride, x_stride, position,
-                                        count, width);
-                        });
+  append_to_pages<append_values>(values, page_stride, x, x_stride, slots, rows,
+                                 width);
 }
 
 BATON_TASK void baton_task_paged_attention(

@@ -9,11 +9,10 @@
 //   top-p    of their weights, p of the sum of all;
 //   choice   of those that are left, a random part of their sum.
 //
-// Places are found eight bits at a time by histograms, in shared memory. Sums
-// are of whole numbers: in any order the same. So weights have a fixed point,
-// which leaves 43 bits behind it for 256 K tokens; the host's are floating, and
-// a number within 2^-43 of the border between two tokens may fall to the other
-// one.
+// Places are found eight bits at a time by histograms. Sums are of whole
+// numbers: in any order the same, those of the CPU's body. The host's are
+// floating, and a number within 2^-40 of the border between two tokens may fall
+// to the other one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +22,55 @@
 #include "codegen/cuda/library/device.h"
 
 namespace baton::cuda {
+
+/// e^x for x that is not positive, as in codegen/cpu/library/sample.cpp.
+BATON_DEVICE double exp_below(double x) {
+  x = x < -60.0 ? -60.0 : x;
+  const double shift = 0x1.8p52;
+  const double shifted = ::fma(x, 0x1.71547652b82fep+0, shift);
+  const double n = shifted - shift;
+  double r = ::fma(n, -0x1.62e42fefa39efp-1, x);
+  r = ::fma(n, -0x1.abc9e3b39803fp-56, r);
+  double p = 1.0 / 6227020800.0;
+  p = ::fma(p, r, 1.0 / 479001600.0);
+  p = ::fma(p, r, 1.0 / 39916800.0);
+  p = ::fma(p, r, 1.0 / 3628800.0);
+  p = ::fma(p, r, 1.0 / 362880.0);
+  p = ::fma(p, r, 1.0 / 40320.0);
+  p = ::fma(p, r, 1.0 / 5040.0);
+  p = ::fma(p, r, 1.0 / 720.0);
+  p = ::fma(p, r, 1.0 / 120.0);
+  p = ::fma(p, r, 1.0 / 24.0);
+  p = ::fma(p, r, 1.0 / 6.0);
+  p = ::fma(p, r, 0.5);
+  p = ::fma(p, r, 1.0);
+  p = ::fma(p, r, 1.0);
+  const int64_t exponent =
+      __double_as_longlong(shifted) - __double_as_longlong(shift);
+  return p * __longlong_as_double((exponent + 1023) << 52);
+}
+
+/// What tokens weigh in the choice of one: whole numbers.
+struct TokenWeights {
+  double largest, temperature, scale;
+
+  __device__ __forceinline__ TokenWeights(int64_t vocabulary, float largest,
+                                          double temperature)
+      : largest(largest), temperature(temperature) {
+    int bits = 0;
+    while (vocabulary >> bits)
+      ++bits;
+    // The sum of all has less than 63 bits, and each at most 51.
+    scale = static_cast<double>(int64_t(1) << (bits < 12 ? 50 : 62 - bits));
+  }
+  __device__ __forceinline__ uint64_t of(float logit) const {
+    const double away = static_cast<double>(logit) - largest;
+    const double weight = exp_below(away / temperature) * scale;
+    const double shift = 0x1.8p52;
+    return static_cast<uint64_t>(__double_as_longlong(weight + shift) -
+                                 __double_as_longlong(shift));
+  }
+};
 
 /// A sum in shared memory that threads add to. Atomics of 64 bits are loops
 /// there, those of 32 are not.
@@ -48,19 +96,13 @@ constexpr int digit_values = 256;
 /// block, and give all of them the same.
 class Candidates {
 public:
-  /// Finite logits, of which `largest` is the largest; at most 2^24 tokens; a
-  /// temperature above 0. `histogram` is shared memory, of digit_values.
+  /// Finite logits, at most 2^24 tokens; a temperature above 0. `histogram` has
+  /// digit_values.
   __device__ __forceinline__ Candidates(const float *logits, int64_t vocabulary,
-                                        float largest, double temperature,
+                                        const TokenWeights &weights,
                                         SharedSum *histogram)
-      : logits(logits), vocabulary(vocabulary), largest(largest),
-        temperature(temperature), histogram(histogram) {
-    int bits = 0;
-    while (vocabulary >> bits)
-      ++bits;
-    // The sum of all has less than 63 bits.
-    scale = static_cast<double>(uint64_t(1) << (62 - bits));
-  }
+      : logits(logits), vocabulary(vocabulary), weights(weights),
+        histogram(histogram) {}
 
   /// Only the `count` most probable tokens stay candidates, of at least as
   /// many.
@@ -71,7 +113,7 @@ public:
   /// Only the fewest stay whose weights sum to at least this part, above 0, of
   /// the sum.
   __device__ __forceinline__ void keep_part(double part) {
-    lowest = place_where([this](float logit) { return weight(logit); },
+    lowest = place_where([this](float logit) { return weights.of(logit); },
                          [part](uint64_t sum) {
                            const double wanted =
                                ::ceil(part * static_cast<double>(sum));
@@ -80,10 +122,29 @@ public:
                            return target < 1 ? 1 : target > sum ? sum : target;
                          });
   }
+  /// Only those stay that weigh at least this part of what the most probable
+  /// one does.
+  __device__ __forceinline__ void keep_near(double part) {
+    const double least = part * weights.scale;
+    if (threadIdx.x == 0)
+      histogram[0] = {0, 0};
+    __syncthreads();
+    uint64_t own = 0;
+    for (int64_t token = threadIdx.x; token < vocabulary; token += blockDim.x) {
+      const float logit = logits[token];
+      own += place_of(logit, token) >= lowest &&
+             static_cast<double>(weights.of(logit)) >= least;
+    }
+    histogram[0].add(own);
+    __syncthreads();
+    const uint64_t count = histogram[0].value();
+    __syncthreads();
+    keep_count(count);
+  }
   /// One of them, by a number in [0, 1).
   __device__ __forceinline__ int32_t choose(double number) {
     const uint64_t place =
-        place_where([this](float logit) { return weight(logit); },
+        place_where([this](float logit) { return weights.of(logit); },
                     [number](uint64_t sum) {
                       const uint64_t before = static_cast<uint64_t>(
                           number * static_cast<double>(sum));
@@ -95,18 +156,12 @@ public:
 private:
   static constexpr uint64_t token_mask = 0xffffff;
 
-  __device__ __forceinline__ uint64_t weight(float logit) const {
-    const double away = static_cast<double>(logit) - largest;
-    return static_cast<uint64_t>(::exp(away / temperature) * scale + 0.5);
-  }
-
   /// Larger for more probable tokens: larger logits, of equal ones lower ids.
   /// The first digit follows from the weight, 8 for each factor of e: bits of
   /// floats alone would put all tokens into few bins.
   __device__ __forceinline__ uint64_t place_of(float logit,
                                                int64_t token) const {
-    const double away =
-        (static_cast<double>(largest) - logit) / temperature * 8.0;
+    const double away = (weights.largest - logit) / weights.temperature * 8.0;
     const uint64_t nearness =
         away < 255.0 ? 255 - static_cast<uint64_t>(away) : 0;
     // Adding zero turns -0 into +0, which are equal as logits.
@@ -177,9 +232,7 @@ private:
 
   const float *logits;
   int64_t vocabulary;
-  float largest;
-  double temperature;
-  double scale;
+  TokenWeights weights;
   SharedSum *histogram;
   /// Candidates have this place or a larger one.
   uint64_t lowest = 0;

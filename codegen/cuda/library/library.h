@@ -50,6 +50,7 @@
 #include "codegen/cuda/library/norm.h"
 #include "codegen/cuda/library/paged_attention.h"
 #include "codegen/cuda/library/rope.h"
+#include "codegen/cuda/library/sample.h"
 #include "codegen/cuda/library/softmax.h"
 #include "codegen/cuda/library/stored_linear.h"
 #include "codegen/cuda/library/stream.h"

@@ -27,6 +27,7 @@ static TilingRules makeRules() {
                    addPagedAttention,
                    addProduct,
                    addRope,
+                   addSample,
                    addSequenceAttention,
                    addSoftmax,
                    addSumRows,

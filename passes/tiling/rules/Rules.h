@@ -93,6 +93,7 @@ void addNormGradient(TilingRules &rules);
 void addPagedAttention(TilingRules &rules);
 void addProduct(TilingRules &rules);
 void addRope(TilingRules &rules);
+void addSample(TilingRules &rules);
 void addSequenceAttention(TilingRules &rules);
 void addSoftmax(TilingRules &rules);
 void addSumRows(TilingRules &rules);

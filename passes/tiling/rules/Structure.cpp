@@ -34,8 +34,11 @@ static LogicalResult tile(model::ReturnOp op, Tiler &tiler) {
       tiler.plan.phase(tiler.plan.uniqueName("advance"), op.getLoc(),
                        {tiler.plan.constant(1)}, {1});
   phase.reads(logits, phase.whole(logits));
-  if (tiler.batch)
+  if (tiler.batch) {
+    View draws = tiler.viewOf(op.getOperand(1));
+    phase.reads(draws, phase.whole(draws));
     tiler.batch->provide(phase);
+  }
   phase.advance(logits);
   return success();
 }

@@ -9,6 +9,9 @@ using namespace baton;
 using namespace baton::tasks;
 using model::typeOf;
 
+// Bits are those of a state that is not in pages only so.
+static_assert(model::kPagePositions == kAttentionBlock);
+
 /// Whether a state is read as keys; else it is read as values.
 static FailureOr<bool> isKeys(model::PagedAppendOp op) {
   bool keys = false, values = false;

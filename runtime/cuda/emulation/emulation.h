@@ -166,6 +166,13 @@ BATON_DEVICE float __int_as_float(int bits) {
   return __builtin_bit_cast(float, bits);
 }
 
+BATON_DEVICE long long __double_as_longlong(double value) {
+  return __builtin_bit_cast(long long, value);
+}
+BATON_DEVICE double __longlong_as_double(long long bits) {
+  return __builtin_bit_cast(double, bits);
+}
+
 BATON_DEVICE void __nanosleep(unsigned) { ::baton::emulation::yield(); }
 
 // The primitives of device.h --------------------------------------------------

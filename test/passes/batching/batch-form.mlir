@@ -5,7 +5,7 @@
 // RUN: baton-opt %s --batch-form=sequences=3 --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=PLAN
 
 // CHECK-LABEL: model.program @decoder max_seq 64 batch 3 {
-// CHECK-NEXT: ^bb0(%[[TOKENS:.+]]: !model.tensor<rows x i32>, %[[POSITIONS:.+]]: !model.tensor<rows x i32>, %[[SEQUENCES:.+]]: !model.tensor<rows x i32>, %[[SLOTS:.+]]: !model.tensor<rows x i32>, %[[PAGES:.+]]: !model.tensor<3 x i32>):
+// CHECK-NEXT: ^bb0(%[[TOKENS:.+]]: !model.tensor<rows x i32>, %[[POSITIONS:.+]]: !model.tensor<rows x i32>, %[[SEQUENCES:.+]]: !model.tensor<rows x i32>, %[[SLOTS:.+]]: !model.tensor<rows x i32>, %[[PAGES:.+]]: !model.tensor<3 x i32>, %[[SAMPLING:.+]]: !model.tensor<outputs x 22 x i32>, %[[CHANGES:.+]]: !model.tensor<9792 x i32>):
 // CHECK: model.embedding %[[TOKENS]]
 // CHECK: %[[TABLE:.+]] = model.parameter ["wpe"]
 // CHECK: model.embedding %[[POSITIONS]], %[[TABLE]]
@@ -15,13 +15,15 @@
 // CHECK: %[[V:.+]] = model.paged_append %[[H:.+]] at %[[SLOTS]] to "v"
 // CHECK: model.paged_attention %{{.+}}, %[[K]], %[[V]], %[[H]], %[[POSITIONS]], %[[SEQUENCES]], %[[PAGES]] {scale = 5.000000e-01 : f32, window = 7 : i64}
 // CHECK: model.last_rows
+// CHECK: %[[DRAWS:.+]] = model.sample %[[LOGITS:.+]], %[[SAMPLING]], %[[CHANGES]]
+// CHECK: model.return %[[LOGITS]], %[[DRAWS]]
 
 // States lie in pages of 64 positions, both layers behind one another; attention
 // waits for all rows of its head.
 // PLAN: event.program @decoder max_rows 8 max_seq 8 max_outputs 3
 // PLAN-SAME: what rows see before those of their own step was written, in pages that the step does not write but behind it
 // PLAN-SAME: the table @slots holds 0 to 2147483647, distinct
-// PLAN-SAME: event.batch = {longest_sequence = 64 : i64, sequences = 3 : i64}
+// PLAN-SAME: event.batch = {changes = 1088 : i64, longest_sequence = 64 : i64, sequences = 3 : i64}
 // PLAN: event.storage @k_memory bytes 4096
 // PLAN: event.buffer @k state : f32
 // PLAN-SAME: page = 64 : i64, page_stride = 1024 : i64, slots = @slots
@@ -32,12 +34,18 @@
 // PLAN-SAME: waits [
 // PLAN-SAME: #event.wait<@{{.*}}paged_append{{.*}}done
 // PLAN: event.call "paged_attention"
+// PLAN: event.phase "sample" grid
+// PLAN-SAME: waits [
+// PLAN: event.call "sample" [#event.address<@draws
 // PLAN: event.phase "advance"
+// PLAN-SAME: #event.access<read @draws
 // PLAN-SAME: #event.access<write @tokens
 // PLAN-SAME: #event.access<write @positions
 // PLAN-SAME: #event.access<write @sequences
 // PLAN-SAME: #event.access<write @slots
 // PLAN-SAME: #event.access<write @pages
+// PLAN-SAME: #event.access<write @sampling
+// PLAN-SAME: #event.access<write @changes
 model.program @decoder max_seq 64 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %wte = model.parameter ["wte"] : !model.tensor<16 x 8 x f32>

@@ -715,6 +715,14 @@ std::optional<Fault> StepInstance::judgeValues(Memory &memory,
     for (int64_t i = 0; i < buffers[index].cellsPerElement; ++i)
       memory.cells[cell + i] = tag;
   };
+  // What the phase that advances is stated to write, the runtime writes for the
+  // step behind it, whatever rows that has.
+  llvm::StringSet<> provided;
+  for (PhaseOp phase : phasesOf(program))
+    if (!phase.getBody().getOps<AdvanceOp>().empty())
+      for (AccessAttr access : phase.getAccessAttrs())
+        if (access.getWrite())
+          provided.insert(access.getBuffer().getValue());
   // What earlier steps and the runtime have written.
   for (unsigned index = 0; index < buffers.size(); ++index) {
     Buffer &buffer = buffers[index];
@@ -726,7 +734,8 @@ std::optional<Fault> StepInstance::judgeValues(Memory &memory,
     if ((!isState && !persists) || buffer.op.isPaged())
       for (int64_t i = 0; i < buffer.size; ++i)
         memory.elements[buffer.firstElement + i] = kNothing;
-    if (!isInput && !((isState || persists) && isFirstStep))
+    bool isProvided = persists && provided.contains(buffer.op.getSymName());
+    if (!isInput && !isProvided && !((isState || persists) && isFirstStep))
       continue;
     for (int64_t layer = 0; layer < layers; ++layer) {
       Point high = buffer.extents;

@@ -96,7 +96,7 @@ public:
   std::optional<BatchDriver> driver;
 };
 
-constexpr BatchCapacities usual = {64, 16, 16, 1200, 100, 256};
+constexpr BatchCapacities usual = {64, 16, 16, 1200, 1208, 100, 256};
 
 TEST(BatchDriver, ContinuesOneText) {
   std::mt19937_64 random(1);
@@ -216,7 +216,7 @@ TEST(BatchDriver, LogitsThatAreNotFiniteEndOneText) {
 }
 
 TEST(BatchDriver, RefusesWhatDoesNotFit) {
-  Batch batch({64, 16, 16, 1200, 4, 256});
+  Batch batch({64, 16, 16, 1200, 1208, 4, 256});
   auto expect = [&](const BatchRequest &request, const std::string &text) {
     try {
       batch.submit(request);
@@ -274,7 +274,7 @@ TEST(BatchDriver, TakesNoMoreThanItsCapacity) {
 TEST(BatchDriver, APoolThatIsTooSmallPreempts) {
   std::mt19937_64 random(7);
   // Four texts of two pages begin, and each comes to need four.
-  Batch batch({64, 16, 16, 1200, 8, 256});
+  Batch batch({64, 16, 16, 1200, 1208, 8, 256});
   std::vector<BatchRequest> requests;
   for (int i = 0; i < 6; ++i)
     requests.push_back(
@@ -347,17 +347,17 @@ struct Case {
 
 std::vector<Case> cases() {
   return {
-      {{256, 64, 64, 400, 500, 256}, {}},
+      {{256, 64, 64, 400, 408, 500, 256}, {}},
       // Small steps, few outputs, few lines.
-      {{7, 3, 10, 400, 60, 256}, {}},
-      {{1, 1, 4, 400, 20, 256}, {}},
-      {{64, 64, 2, 400, 30, 256}, {.prefill_chunk = 5}},
-      {{5, 5, 32, 400, 200, 256}, {.prefill_chunk = 2}},
+      {{7, 3, 10, 400, 408, 60, 256}, {}},
+      {{1, 1, 4, 400, 408, 20, 256}, {}},
+      {{64, 64, 2, 400, 408, 30, 256}, {.prefill_chunk = 5}},
+      {{5, 5, 32, 400, 408, 200, 256}, {.prefill_chunk = 2}},
       // Pools that preempt.
-      {{64, 16, 16, 400, 7, 256}, {}},
-      {{64, 16, 16, 400, 12, 256}, {.prefill_chunk = 17}},
-      {{33, 9, 16, 400, 9, 256}, {.prefix_cache = false}},
-      {{300, 40, 40, 400, 40, 256}, {}},
+      {{64, 16, 16, 400, 408, 7, 256}, {}},
+      {{64, 16, 16, 400, 408, 12, 256}, {.prefill_chunk = 17}},
+      {{33, 9, 16, 400, 408, 9, 256}, {.prefix_cache = false}},
+      {{300, 40, 40, 400, 408, 40, 256}, {}},
   };
 }
 
@@ -452,7 +452,7 @@ TEST(BatchDriver, OtherThreadsMaySubmitAndCancel) {
   std::vector<BatchRequest> requests;
   for (int i = 0; i < 200; ++i)
     requests.push_back(random_request(random, i, texts));
-  Batch batch({32, 8, 8, 400, 20, 256}, {.capacity = 20});
+  Batch batch({32, 8, 8, 400, 408, 20, 256}, {.capacity = 20});
   std::atomic<bool> done = false;
   std::thread client([&] {
     for (size_t i = 0; i < requests.size(); ++i) {

@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 class BatchFileTest : public ::testing::Test {
 protected:
   BatchFileTest() {
-    format.shape = {64, 16, 16, 200, 3, 256};
+    format.shape = {64, 16, 16, 200, 208, 3, 256};
     format.max_new_tokens = 5;
     format.stop_tokens = {2};
     format.tokenizer = Tokenizer::of_bytes();

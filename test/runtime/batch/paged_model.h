@@ -29,11 +29,13 @@ public:
       : shape(shape), rows(4, std::vector<int32_t>(shape.max_rows, -1)),
         pages(shape.max_sequences * shape.line_entries(), -1),
         cells(shape.pages * page_positions, {-1, ~uint64_t(0)}),
-        logits(shape.max_outputs * shape.vocabulary) {}
+        sampling(shape.max_outputs),
+        changes(size_t(shape.max_sequences) * shape.max_changes),
+        draws(shape.max_outputs), logits(shape.vocabulary) {}
 
   BatchInputs inputs() {
-    return {rows[0].data(), rows[1].data(), rows[2].data(), rows[3].data(),
-            pages.data()};
+    return {rows[0].data(), rows[1].data(),  rows[2].data(), rows[3].data(),
+            pages.data(),   sampling.data(), changes.data(), draws.data()};
   }
 
   /// The driver's memory as it is when a program has it anew.
@@ -41,6 +43,7 @@ public:
     for (auto &table : rows)
       std::fill(table.begin(), table.end(), -1);
     std::fill(pages.begin(), pages.end(), -1);
+    std::fill(changes.begin(), changes.end(), BatonChange{-1, 0, 0});
   }
 
   /// Runs to the end; `between` is called after each step.
@@ -50,9 +53,7 @@ public:
       compute(step);
       if (::testing::Test::HasFatalFailure())
         return;
-      step = driver.advance(step, {logits.data(),
-                                   static_cast<int64_t>(shape.vocabulary),
-                                   static_cast<int64_t>(shape.vocabulary)});
+      step = driver.advance(step, {nullptr, 0, 0});
       spoil(driver);
       if (between)
         between();
@@ -62,7 +63,7 @@ public:
 
   void compute(const BatonStep &step) {
     const BatchInputs in = inputs();
-    auto fault = find_batch_fault(shape, step, in);
+    auto fault = check.find_fault(step, in);
     ASSERT_FALSE(fault) << *fault;
     expect_chunks(step);
     for (uint32_t row = 0; row < step.rows; ++row)
@@ -83,9 +84,10 @@ public:
         hash = hash_token(hash, cell.token, cell.position);
         poisoned |= cell.token == poison;
       }
-      fill_logits(hash, poisoned,
-                  std::span(logits).subspan(output * shape.vocabulary,
-                                            shape.vocabulary));
+      fill_logits(hash, poisoned, logits);
+      draws[output] = draw_from(logits, sampling[output],
+                                changes.data() + size_t(sampling[output].line) *
+                                                     shape.max_changes);
     }
   }
 
@@ -123,9 +125,13 @@ private:
   }
 
   const BatchCapacities shape;
+  BatchCheck check{shape};
   std::vector<std::vector<int32_t>> rows;
   std::vector<int32_t> pages;
   std::vector<Cell> cells;
+  std::vector<BatonSampling> sampling;
+  std::vector<BatonChange> changes;
+  std::vector<BatonDraw> draws;
   std::vector<float> logits;
   uint64_t spoiled = 0;
 };

@@ -3,8 +3,8 @@
 #ifndef BATON_TEST_RUNTIME_BATCH_PAGED_NUMBERS_H
 #define BATON_TEST_RUNTIME_BATCH_PAGED_NUMBERS_H
 
-#include "runtime/batch/batch_request.h"
 #include "runtime/weights/hash.h"
+#include "sampling_oracle.h"
 
 #include <algorithm>
 #include <cmath>
@@ -54,10 +54,12 @@ inline BatchChoice continue_alone(const BatchRequest &request, uint32_t index,
       return choice;
     }
     fill_logits(hash, false, logits);
-    int32_t token = request.logprobs
-                        ? sampler.sample(logits, tokens, request.prompt.size(),
-                                         *request.logprobs, choice.logprobs)
-                        : sampler.sample(logits, tokens, request.prompt.size());
+    int32_t token = sampler.sample(logits, tokens, request.prompt.size());
+    if (request.logprobs)
+      for (const TokenLogprob &each : logprobs_of(
+               changed_logits(logits, sampling, tokens, request.prompt.size()),
+               token, *request.logprobs))
+        choice.logprobs.push_back(each);
     tokens.push_back(token);
     choice.tokens.push_back(token);
     text += static_cast<char>(token);

@@ -3,7 +3,7 @@
 #include "runtime/decode/generation.h"
 
 #include "../execute/toy_program.h"
-#include "runtime/decode/token_queue.h"
+#include "runtime/decode/output_queue.h"
 #include "runtime/error.h"
 #include "runtime/execute/host_execution.h"
 

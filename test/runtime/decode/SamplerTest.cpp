@@ -220,21 +220,11 @@ TEST(Sampler, BiasAndPenaltiesChangeLogits) {
     // The same draws as from these logits, and the same again.
     SamplingOptions plain;
     plain.temperature = 1;
-    Sampler sampler(options);
-    std::vector<TokenLogprob> logprobs, expected;
-    for (uint64_t seed = 0; seed < 50; ++seed) {
+    for (uint64_t seed = 0; seed < 300; ++seed) {
       options.seed = plain.seed = seed;
       EXPECT_EQ(Sampler(options).sample(logits, tokens, 4),
                 Sampler(plain).sample(changed, 7));
-      sampler.sample(logits, tokens, 4, 6, logprobs);
-      Sampler(plain).sample(changed, tokens, 4, 6, expected);
     }
-    std::map<int32_t, float> found, wanted;
-    for (size_t i = 0; i < 7; ++i) {
-      found[logprobs[i].token] = logprobs[i].logprob;
-      wanted[expected[i].token] = expected[i].logprob;
-    }
-    EXPECT_EQ(found, wanted);
   };
   expect(logits);
   options.repetition_penalty = 2;
@@ -258,56 +248,6 @@ TEST(Sampler, BiasedLogitsHaveToBeFinite) {
   EXPECT_EQ(Sampler(options).sample(std::vector<float>{1, 2}, tokens, 2), 1);
   EXPECT_THROW(Sampler(options).sample(std::vector<float>{1, 3e38f}, tokens, 2),
                Error);
-}
-
-TEST(Sampler, LogprobsAreThoseOfTheSoftmax) {
-  std::map<int32_t, double> expected =
-      softmax(test_logits, 1, {0, 1, 2, 3, 4, 5});
-  std::vector<int32_t> tokens = {0, 1, 2};
-  for (uint32_t top : {0u, 1u, 3u, 6u, 20u})
-    for (double temperature : {0., 0.3}) {
-      SamplingOptions options;
-      options.temperature = temperature;
-      options.top_k = 2;
-      options.seed = top;
-      std::vector<TokenLogprob> logprobs;
-      int32_t token =
-          Sampler(options).sample(test_logits, tokens, 3, top, logprobs);
-      EXPECT_EQ(token, Sampler(options).sample(test_logits, 3));
-      ASSERT_EQ(logprobs.size(), 1 + std::min(top, 6u));
-      EXPECT_EQ(logprobs[0].token, token);
-      const std::vector<int32_t> order = {2, 5, 1, 3, 0, 4};
-      for (size_t i = 1; i < logprobs.size(); ++i)
-        EXPECT_EQ(logprobs[i].token, order[i - 1]);
-      for (const TokenLogprob &each : logprobs)
-        EXPECT_NEAR(each.logprob, std::log(expected[each.token]), 1e-6);
-    }
-}
-
-TEST(Sampler, TheMostLikelyOfEqualOnesAreTheLowestIds) {
-  std::vector<TokenLogprob> logprobs;
-  std::vector<float> equal(6, 1.0f);
-  Sampler({}).sample(equal, std::vector<int32_t>{0}, 1, 3, logprobs);
-  ASSERT_EQ(logprobs.size(), 4u);
-  for (int32_t token : {0, 1, 2})
-    EXPECT_EQ(logprobs[1 + size_t(token)].token, token);
-}
-
-TEST(Sampler, SamplersShareMemory) {
-  auto memory = std::make_shared<SamplerMemory>();
-  SamplingOptions penalized;
-  penalized.repetition_penalty = 3;
-  SamplingOptions narrow;
-  narrow.temperature = 1;
-  narrow.top_p = 0.9;
-  Sampler first(penalized, memory), second(narrow, memory);
-  std::vector<int32_t> tokens = {2, 5};
-  for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(first.sample(test_logits, tokens, 1),
-              Sampler(penalized).sample(test_logits, tokens, 1));
-    EXPECT_EQ(second.sample(test_logits, tokens, 1),
-              Sampler(narrow).sample(test_logits, tokens, 1));
-  }
 }
 
 } // namespace

@@ -24,6 +24,8 @@ namespace baton {
 namespace {
 
 constexpr uint32_t max_positions = 512;
+constexpr uint32_t max_changes = max_positions + 8;
+constexpr uint32_t max_sequences = 6;
 constexpr int64_t vocabulary = 256;
 constexpr uint64_t line_entries = pages_of(max_positions);
 
@@ -44,6 +46,9 @@ void compute(BatonContext *context, const BatonStep &step) {
   const auto *pages = storage<int32_t>(context, 4);
   auto *cells = storage<Cell>(context, 5);
   auto *logits = storage<float>(context, 6);
+  const auto *sampling = storage<BatonSampling>(context, 7);
+  const auto *changes = storage<BatonChange>(context, 8);
+  auto *draws = storage<BatonDraw>(context, 9);
   for (uint32_t row = 0; row < step.rows; ++row)
     cells[slots[row]] = {tokens[row], positions[row]};
   for (uint32_t output = 0; output < step.outputs; ++output) {
@@ -58,8 +63,12 @@ void compute(BatonContext *context, const BatonStep &step) {
                               static_cast<uint64_t>(cell.position));
       poisoned |= cell.token == test::poison;
     }
-    test::fill_logits(hash, poisoned,
-                      {logits + output * vocabulary, size_t(vocabulary)});
+    const std::span<float> own(logits + output * vocabulary,
+                               size_t(vocabulary));
+    test::fill_logits(hash, poisoned, own);
+    draws[output] =
+        test::draw_from(own, sampling[output],
+                        changes + size_t(sampling[output].line) * max_changes);
   }
   if (const char *text = std::getenv("BATON_TOY_STEP_MILLISECONDS"))
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(text)));
@@ -133,7 +142,10 @@ extern const char baton_metadata[] =
               {"name": "slots", "bytes": 64, "kind": "state"},
               {"name": "pages", "bytes": 192, "kind": "state"},
               {"name": "cells", "bytes": 24576, "kind": "state"},
-              {"name": "logits", "bytes": 4096, "kind": "transient"}],
+              {"name": "logits", "bytes": 4096, "kind": "transient"},
+              {"name": "sampling", "bytes": 352, "kind": "state"},
+              {"name": "changes", "bytes": 37440, "kind": "state"},
+              {"name": "draws", "bytes": 672, "kind": "state"}],
  "events": {"words": 1, "tensors": []},
  "phases": [],
  "proof": {"status": "by hand", "assumptions": []}})";
@@ -145,13 +157,17 @@ int main(int argc, char **argv) {
   handle_signals();
   try {
     Metadata metadata = Metadata::parse({baton_metadata, baton_metadata_size});
-    metadata.batch = {.max_sequences = 6,
+    metadata.batch = {.max_sequences = max_sequences,
                       .max_positions = max_positions,
+                      .max_changes = max_changes,
                       .tokens = 0,
                       .positions = 1,
                       .sequences = 2,
                       .slots = 3,
                       .pages = 4,
+                      .sampling = 7,
+                      .changes = 8,
+                      .draws = 9,
                       .page_bytes = 64 * sizeof(Cell)};
     batch_command(metadata, parse_flags(argc, argv));
     return 0;

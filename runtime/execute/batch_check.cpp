@@ -1,6 +1,6 @@
 //===- batch_check.cpp - whether a step's arrays may be used -------------===//
 
-#include "runtime/batch/batch_check.h"
+#include "runtime/execute/batch_check.h"
 
 #include <algorithm>
 #include <string_view>
@@ -53,6 +53,9 @@ std::optional<std::string> BatchCheck::find_fault(const BatonStep &step,
       return fault;
   for (int32_t sequence : present)
     if (auto fault = find_page_fault(sequence, inputs))
+      return fault;
+  for (uint32_t output = 0; output < step.outputs; ++output)
+    if (auto fault = find_sampling_fault(output, inputs))
       return fault;
   return std::nullopt;
 }
@@ -134,10 +137,25 @@ BatchCheck::find_page_fault(int32_t sequence, const BatchInputs &inputs) const {
   return std::nullopt;
 }
 
-std::optional<std::string> find_batch_fault(const BatchCapacities &shape,
-                                            const BatonStep &step,
-                                            const BatchInputs &inputs) {
-  return BatchCheck(shape).find_fault(step, inputs);
+/// Tokens of changes are looked at where they are used.
+std::optional<std::string>
+BatchCheck::find_sampling_fault(uint32_t output,
+                                const BatchInputs &inputs) const {
+  const BatonSampling &sampling = inputs.sampling[output];
+  auto fault = [&](std::string_view member, uint32_t value, uint32_t most) {
+    return element_text("sampling", output) + "." + std::string(member) +
+           " is " + std::to_string(value) + ", expected 0 to " +
+           std::to_string(most);
+  };
+  if (sampling.wanted > BATON_WANTED_LOGPROBS)
+    return fault("wanted", sampling.wanted, BATON_WANTED_LOGPROBS);
+  if (sampling.likely > BATON_MOST_LIKELY)
+    return fault("likely", sampling.likely, BATON_MOST_LIKELY);
+  if (sampling.changes > shape.max_changes)
+    return fault("changes", sampling.changes, shape.max_changes);
+  if (sampling.line >= shape.max_sequences)
+    return fault("line", sampling.line, shape.max_sequences - 1);
+  return std::nullopt;
 }
 
 } // namespace baton

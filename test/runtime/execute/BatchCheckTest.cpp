@@ -1,6 +1,6 @@
 //===- BatchCheckTest.cpp - each fault of a step's arrays ----------------===//
 
-#include "runtime/batch/batch_check.h"
+#include "runtime/execute/batch_check.h"
 
 #include <gtest/gtest.h>
 
@@ -16,14 +16,16 @@ class BatchCheckTest : public ::testing::Test {
 protected:
   std::string fault(BatonStep step) {
     BatchInputs inputs = {tokens.data(), positions.data(), sequences.data(),
-                          slots.data(), pages.data()};
-    auto found = find_batch_fault(shape, step, inputs);
+                          slots.data(),  pages.data(),     sampling.data(),
+                          nullptr,       nullptr};
+    auto found = BatchCheck(shape).find_fault(step, inputs);
+    // Nor do steps before it matter.
     EXPECT_EQ(found, check.find_fault(step, inputs));
     return found.value_or("");
   }
   std::string fault() { return fault({5, 0, 2, 0}); }
 
-  const BatchCapacities shape = {8, 4, 3, 200, 10, 100};
+  const BatchCapacities shape = {8, 4, 3, 200, 210, 10, 100};
   BatchCheck check{shape};
   std::vector<int32_t> tokens = {1, 2, 3, 99, 0, -7, -7, -7};
   std::vector<int32_t> positions = {62, 63, 64, 65, 3, -7, -7, -7};
@@ -33,6 +35,7 @@ protected:
   // What rows cannot read may be anything.
   std::vector<int32_t> pages = {2,      9, 77, -1, /**/ 9, 9, 9, 9,
                                 /**/ 9, 1, 2,  -5};
+  std::vector<BatonSampling> sampling{4};
 };
 
 TEST_F(BatchCheckTest, AcceptsWhatIsRight) {
@@ -48,6 +51,25 @@ TEST_F(BatchCheckTest, SequencesMayShareWhatNobodyWrites) {
   sequences = {2, 2, 0, 0, 0};
   pages = {9, 3, 0, 0, /**/ 0, 0, 0, 0, /**/ 9, 1, 4, 0};
   slots = {4 * 64, 4 * 64 + 1, 3 * 64 + 6, 3 * 64 + 7, 3 * 64 + 8};
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(BatchCheckTest, Sampling) {
+  sampling[1].wanted = 3;
+  EXPECT_EQ(fault(), "sampling[1].wanted is 3, expected 0 to 2");
+  sampling[1] = {};
+  sampling[1].likely = 21;
+  EXPECT_EQ(fault(), "sampling[1].likely is 21, expected 0 to 20");
+  sampling[1] = {};
+  sampling[0].changes = 211;
+  EXPECT_EQ(fault(), "sampling[0].changes is 211, expected 0 to 210");
+  sampling[0].changes = 210;
+  sampling[0].line = 3;
+  EXPECT_EQ(fault(), "sampling[0].line is 3, expected 0 to 2");
+  sampling[0].line = 2;
+  EXPECT_EQ(fault(), "");
+  // Rows without logits draw nothing.
+  sampling[2].line = 3;
   EXPECT_EQ(fault(), "");
 }
 

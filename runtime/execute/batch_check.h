@@ -2,13 +2,13 @@
 //
 // A batch program's proof takes for granted what its tables hold: that they are
 // in their ranges, that rows write different slots, and that nobody reads as
-// past what another sequence writes. Every instance is checked before a task
-// indexes by it.
+// past what another sequence writes. Whoever fills in the arrays has every step
+// checked before a task indexes by them.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_RUNTIME_BATCH_BATCH_CHECK_H
-#define BATON_RUNTIME_BATCH_BATCH_CHECK_H
+#ifndef BATON_RUNTIME_EXECUTE_BATCH_CHECK_H
+#define BATON_RUNTIME_EXECUTE_BATCH_CHECK_H
 
 #include "runtime/execute/batch_inputs.h"
 #include "runtime/program.h"
@@ -32,7 +32,9 @@ public:
   /// - positions of one sequence ascend;
   /// - a row's slot is where `pages` has its position, and nobody else's;
   /// - a page that is written is at one entry of one sequence, of all entries
-  ///   that its rows may read.
+  ///   that its rows may read;
+  /// - what is wanted of rows with logits names a line of changes, and no more
+  ///   of them, and of likely tokens, than there are.
   /// O(rows + those entries).
   std::optional<std::string> find_fault(const BatonStep &step,
                                         const BatchInputs &inputs);
@@ -42,6 +44,8 @@ private:
                                             const BatchInputs &inputs);
   std::optional<std::string> find_page_fault(int32_t sequence,
                                              const BatchInputs &inputs) const;
+  std::optional<std::string>
+  find_sampling_fault(uint32_t output, const BatchInputs &inputs) const;
 
   struct Writer {
     /// In which step; others say nothing.
@@ -69,11 +73,6 @@ private:
   std::vector<int32_t> present;
 };
 
-/// The same, once.
-std::optional<std::string> find_batch_fault(const BatchCapacities &shape,
-                                            const BatonStep &step,
-                                            const BatchInputs &inputs);
-
 } // namespace baton
 
-#endif // BATON_RUNTIME_BATCH_BATCH_CHECK_H
+#endif // BATON_RUNTIME_EXECUTE_BATCH_CHECK_H

@@ -1,0 +1,28 @@
+//===- sample.td - tokens drawn from logits ---------------------------------===//
+//
+// No sharding rule: batch-form makes this op of what a rank has, behind
+// localize.
+//
+//===----------------------------------------------------------------------===//
+
+include "codegen/bodies/Body.td"
+
+def SampleBody : Body<"sample",
+    (takes WritesIntegers<["rows", "42"]>:$draws, Stride:$draws_stride,
+           MayWrite<["rows", "2 * vocabulary"]>:$workspace, Stride:$workspace_stride,
+           Reads<["rows", "vocabulary"]>:$logits, Stride:$logits_stride,
+           ReadsIntegers<["rows", "22"]>:$sampling, Stride:$sampling_stride,
+           ReadsIntegers<["change_words"]>:$changes, Count:$change_words, Count:$line_words,
+           Count:$rows, Count:$vocabulary, Scratch:$scratch)> {
+  let description = [{
+    Draws a token from each row of logits, as the row's words of `sampling` say, a
+    `BatonSampling`; `draws` are `BatonDraw`s (runtime/step_sampling.h). `changes`
+    has lines of `line_words` words. A token's weight is a whole number: `e^((l -
+    maximum) / temperature)` times a power of two, rounded. So sums are exact in any
+    order. The weights of all candidates, times a number in `[0, 1)` that is made of
+    seed and position, say which one it is: candidates in ascending order of tokens
+    where all are, else the likeliest first.
+  }];
+  // A comparison each; what else is wanted of a row is data.
+  let flops = "rows * vocabulary";
+}

@@ -1,0 +1,360 @@
+//===- sample.cpp - tokens drawn from logits ------------------------------===//
+//
+// What runtime/decode/sampler.h does on the host, for a row of a step. Weights
+// are whole numbers, so that their sums are the same in any order, also that of
+// the blocks of a GPU; the host's are floating, and a number within 2^-40 of
+// the border between two tokens may fall to the other one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/library/vector.h"
+#include "runtime/step_sampling.h"
+
+using namespace baton::cpu;
+
+namespace {
+
+constexpr int64_t wide = 8;
+typedef double Doubles __attribute__((ext_vector_type(8)));
+typedef int64_t Longs __attribute__((ext_vector_type(8)));
+
+/// SplitMix64's finaliser, as in runtime/weights/hash.h.
+BATON_INLINE uint64_t mix(uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
+/// A number in [0, 1), as in runtime/decode/sampler.cpp.
+BATON_INLINE double uniform(uint64_t seed, uint64_t position) {
+  const uint64_t bits = mix(mix(seed) + (position + 1) * 0x9e3779b97f4a7c15);
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+/// e^x for x that is not positive, within 2 units in the last place; of what is
+/// below -60, that of -60.
+BATON_INLINE Doubles exp_below(Doubles x) {
+  x = x < -60.0 ? Doubles(-60.0) : x;
+  const Doubles shift = Doubles(0x1.8p52);
+  const Doubles shifted =
+      __builtin_elementwise_fma(x, Doubles(0x1.71547652b82fep+0), shift);
+  const Doubles n = shifted - shift;
+  Doubles r = __builtin_elementwise_fma(n, Doubles(-0x1.62e42fefa39efp-1), x);
+  r = __builtin_elementwise_fma(n, Doubles(-0x1.abc9e3b39803fp-56), r);
+  // Taylor's series of e^r for |r| <= ln(2) / 2: the next term is below 2^-57.
+  constexpr double factorials[] = {479001600, 39916800, 3628800, 362880, 40320,
+                                   5040,      720,      120,     24,     6,
+                                   2,         1,        1};
+  Doubles p = Doubles(1.0 / 6227020800.0);
+  BATON_UNROLL
+  for (double factorial : factorials)
+    p = __builtin_elementwise_fma(p, r, Doubles(1.0 / factorial));
+  const Longs exponent =
+      __builtin_bit_cast(Longs, shifted) - __builtin_bit_cast(Longs, shift);
+  return p * __builtin_bit_cast(Doubles, (exponent + 1023) << 52);
+}
+
+/// Weights of a row's tokens at a temperature.
+struct Weights {
+  const Real *logits;
+  int64_t vocabulary;
+  double largest, temperature, scale;
+
+  BATON_INLINE Weights(const Real *logits, int64_t vocabulary, Real largest,
+                       double temperature)
+      : logits(logits), vocabulary(vocabulary), largest(double(largest)),
+        temperature(temperature) {
+    int64_t bits = 0;
+    while (vocabulary >> bits)
+      ++bits;
+    // The sum of all has less than 63 bits, and each at most 51.
+    scale = static_cast<double>(int64_t(1) << (bits < 12 ? 50 : 62 - bits));
+  }
+
+  /// Those of tokens [first, first + 8); 0 behind the last.
+  BATON_INLINE Longs at(int64_t first) const {
+    HalfVector loaded;
+    const int64_t left = vocabulary - first;
+    if (left >= wide) {
+      __builtin_memcpy(&loaded, logits + first, sizeof loaded);
+    } else {
+      loaded = HalfVector(logits[first]);
+      __builtin_memcpy(&loaded, logits + first, left * sizeof(Real));
+    }
+    const Doubles values = __builtin_convertvector(loaded, Doubles);
+    const Doubles weights = exp_below((values - largest) / temperature) * scale;
+    // Rounds, and leaves a whole number in the low bits.
+    const Doubles shift = Doubles(0x1.8p52);
+    Longs whole = __builtin_bit_cast(Longs, weights + shift) -
+                  __builtin_bit_cast(Longs, shift);
+    if (left < wide)
+      for (int64_t lane = left; lane < wide; ++lane)
+        whole[lane] = 0;
+    return whole;
+  }
+  BATON_INLINE int64_t of(int64_t token) const {
+    const Doubles value = Doubles(double(logits[token]));
+    const Doubles shift = Doubles(0x1.8p52);
+    const Doubles weight = exp_below((value - largest) / temperature) * scale;
+    return (__builtin_bit_cast(Longs, weight + shift) -
+            __builtin_bit_cast(Longs, shift))[0];
+  }
+  BATON_INLINE int64_t sum() const {
+    Longs sums = Longs(0);
+    for (int64_t first = 0; first < vocabulary; first += wide)
+      sums += at(first);
+    return __builtin_reduce_add(sums);
+  }
+};
+
+/// How much of a sum a number in [0, 1) leaves behind it: less than all.
+BATON_INLINE int64_t part_of(double number, int64_t sum) {
+  const auto part = static_cast<int64_t>(number * static_cast<double>(sum));
+  return part < sum ? part : sum - 1;
+}
+
+/// The first token behind whose weight more than `target` lies.
+BATON_INLINE int32_t token_behind(const Weights &weights, int64_t target) {
+  for (int64_t first = 0;; first += wide) {
+    const Longs part = weights.at(first);
+    const int64_t sum = __builtin_reduce_add(part);
+    if (sum <= target) {
+      target -= sum;
+      continue;
+    }
+    int64_t lane = 0;
+    for (; part[lane] <= target; ++lane)
+      target -= part[lane];
+    return static_cast<int32_t>(first + lane);
+  }
+}
+
+/// The tokens of the largest logits, of equal ones the lowest first, are taken
+/// from a heap one by one.
+struct LikeliestFirst {
+  const Real *logits;
+  int32_t *tokens;
+  int64_t count = 0;
+
+  BATON_INLINE bool is_likelier(int32_t left, int32_t right) const {
+    return logits[left] != logits[right] ? logits[left] > logits[right]
+                                         : left < right;
+  }
+  BATON_INLINE void sink(int64_t place) {
+    const int32_t token = tokens[place];
+    for (int64_t child; (child = 2 * place + 1) < count; place = child) {
+      if (child + 1 < count && is_likelier(tokens[child + 1], tokens[child]))
+        ++child;
+      if (!is_likelier(tokens[child], token))
+        break;
+      tokens[place] = tokens[child];
+    }
+    tokens[place] = token;
+  }
+  BATON_INLINE void build() {
+    for (int64_t place = count / 2; place-- > 0;)
+      sink(place);
+  }
+  /// Moves behind those that are left: the first one taken is the last of all.
+  BATON_INLINE int32_t take() {
+    const int32_t token = tokens[0];
+    tokens[0] = tokens[--count];
+    if (count > 1)
+      sink(0);
+    tokens[count] = token;
+    return token;
+  }
+};
+
+/// One of the likeliest tokens, as top-k, top-p and min-p say.
+BATON_INLINE int32_t draw_among(const Weights &weights,
+                                const BatonSampling &wanted, bool counts,
+                                double number, int32_t *tokens) {
+  const int64_t total = wanted.top_p < 1 && !counts ? weights.sum() : 0;
+  auto share_of = [&](int64_t sum) BATON_INLINE_LAMBDA {
+    const double share = __builtin_ceil(wanted.top_p * double(sum));
+    return share < 1             ? int64_t(1)
+           : share > double(sum) ? sum
+                                 : static_cast<int64_t>(share);
+  };
+  const double least = wanted.min_p * weights.scale;
+  LikeliestFirst likeliest{weights.logits, tokens};
+  // Few tokens hold nearly all of the weight: those near the largest logit are
+  // looked at first, and all of them only when these do not suffice.
+  constexpr double distances[] = {4, 12, __builtin_inf()};
+  for (double away : distances) {
+    const double reach = away * weights.temperature;
+    likeliest.count = 0;
+    int64_t mass = 0;
+    const bool needs_mass = wanted.top_p < 1 && !counts;
+    for (int64_t token = 0; token < weights.vocabulary; ++token)
+      if (weights.largest - double(weights.logits[token]) <= reach) {
+        tokens[likeliest.count++] = static_cast<int32_t>(token);
+        if (needs_mass)
+          mass += weights.of(token);
+      }
+    const bool has_near =
+        wanted.min_p > 0 && exp_below(Doubles(-away))[0] <= wanted.min_p;
+    const bool has_count =
+        counts && likeliest.count >= static_cast<int64_t>(wanted.top_k);
+    if (has_count || (has_near && (!counts || wanted.top_p >= 1)) ||
+        (needs_mass && mass >= share_of(total)))
+      break;
+  }
+  likeliest.build();
+  const int64_t all = likeliest.count;
+  const int64_t most = counts && static_cast<int64_t>(wanted.top_k) < all
+                           ? static_cast<int64_t>(wanted.top_k)
+                           : all;
+  int64_t until = INT64_MAX;
+  if (wanted.top_p < 1) {
+    int64_t sum = total;
+    if (counts) {
+      sum = 0;
+      for (int64_t i = 0; i < most; ++i)
+        sum += weights.of(likeliest.take());
+    }
+    until = share_of(sum);
+  }
+  const int64_t taken = all - likeliest.count;
+  int64_t kept = 0, chosen = 0;
+  while (chosen < most && kept < until) {
+    const int32_t token =
+        chosen < taken ? tokens[all - 1 - chosen] : likeliest.take();
+    const int64_t weight = weights.of(token);
+    // The likeliest stays in any case.
+    if (chosen && double(weight) < least)
+      break;
+    kept += weight;
+    ++chosen;
+  }
+  int64_t target = part_of(number, kept);
+  for (int64_t i = 0;; ++i) {
+    const int32_t token = tokens[all - 1 - i];
+    const int64_t weight = weights.of(token);
+    if (target < weight)
+      return token;
+    target -= weight;
+  }
+}
+
+/// The token, or BATON_NOT_FINITE.
+BATON_INLINE int32_t draw(const Real *logits, int64_t vocabulary,
+                          const BatonSampling &wanted, int32_t *tokens,
+                          Real &largest) {
+  Vector best = Vector(logits[0]);
+  IntegerVector finite = IntegerVector(-1);
+  for (int64_t first = 0; first < vocabulary; first += lanes) {
+    const int64_t left = vocabulary - first;
+    Vector values = Vector(logits[first]);
+    if (left >= lanes)
+      values = load(logits + first);
+    else
+      __builtin_memcpy(&values, logits + first, left * sizeof(Real));
+    // Differences are 0 but of infinities and of what is no number.
+    finite &= values - values == Vector(0);
+    best = values > best ? values : best;
+  }
+  if (__builtin_reduce_and(finite) == 0)
+    return BATON_NOT_FINITE;
+  largest = __builtin_reduce_max(best);
+  if (wanted.temperature == 0 || wanted.top_k == 1) {
+    int32_t token = 0;
+    while (logits[token] != largest)
+      ++token;
+    return token;
+  }
+  const Weights weights(logits, vocabulary, largest, wanted.temperature);
+  const double number = uniform(wanted.seed, wanted.position);
+  const bool counts =
+      wanted.top_k != 0 && wanted.top_k < static_cast<uint64_t>(vocabulary);
+  if (counts || wanted.top_p < 1 || wanted.min_p > 0)
+    return draw_among(weights, wanted, counts, number, tokens);
+  return token_behind(weights, part_of(number, weights.sum()));
+}
+
+/// Writes the logits behind bias and penalties.
+BATON_INLINE void change(Real *changed, const Real *logits, int64_t vocabulary,
+                         const BatonSampling &wanted,
+                         const BatonChange *changes) {
+  __builtin_memcpy(changed, logits, vocabulary * sizeof(Real));
+  for (uint32_t i = 0; i < wanted.changes; ++i) {
+    const BatonChange &entry = changes[i];
+    if (entry.token < 0 || entry.token >= vocabulary)
+      continue;
+    float biased = static_cast<float>(changed[entry.token]) + entry.bias;
+    double logit = biased;
+    if (entry.counts)
+      logit = logit > 0 ? logit / wanted.repetition_penalty
+                        : logit * wanted.repetition_penalty;
+    const uint32_t times = entry.counts >> 1;
+    logit -= times * wanted.frequency_penalty;
+    if (times)
+      logit -= wanted.presence_penalty;
+    changed[entry.token] = static_cast<float>(logit);
+  }
+}
+
+BATON_INLINE void write_logprobs(BatonDraw &draw, const Real *logits,
+                                 int64_t vocabulary, Real largest,
+                                 uint32_t likely) {
+  const Weights weights(logits, vocabulary, largest, 1);
+  const double base =
+      double(largest) +
+      __builtin_log(static_cast<double>(weights.sum()) / weights.scale);
+  auto logprob = [&](int32_t token) BATON_INLINE_LAMBDA -> BatonLogprob {
+    return {token, static_cast<float>(double(logits[token]) - base)};
+  };
+  draw.drawn = logprob(draw.drawn.token);
+  // Few are wanted: those found so far, the most likely one first.
+  int64_t found = 0;
+  const int64_t most = likely < BATON_MOST_LIKELY ? likely : BATON_MOST_LIKELY;
+  for (int64_t token = 0; token < vocabulary && most; ++token) {
+    auto is_less = [&](int64_t place) BATON_INLINE_LAMBDA {
+      return logits[draw.likely[place].token] < logits[token];
+    };
+    if (found == most && !is_less(found - 1))
+      continue;
+    int64_t place = found == most ? found - 1 : found++;
+    for (; place > 0 && is_less(place - 1); --place)
+      draw.likely[place] = draw.likely[place - 1];
+    draw.likely[place] = logprob(static_cast<int32_t>(token));
+  }
+}
+
+} // namespace
+
+BATON_TASK void
+baton_task_sample(int32_t *__restrict draws, int64_t draws_stride,
+                  Real *__restrict workspace, int64_t workspace_stride,
+                  const Real *__restrict logits, int64_t logits_stride,
+                  const int32_t *__restrict sampling, int64_t sampling_stride,
+                  const int32_t *__restrict changes, int64_t /*change_words*/,
+                  int64_t line_words, int64_t rows, int64_t vocabulary,
+                  Real *__restrict /*scratch*/) {
+  for (int64_t row = 0; row < rows; ++row) {
+    BatonSampling wanted;
+    __builtin_memcpy(&wanted, sampling + row * sampling_stride, sizeof wanted);
+    BatonDraw made;
+    made.drawn = {BATON_NOT_DRAWN, 0};
+    for (BatonLogprob &likely : made.likely)
+      likely = {BATON_NOT_DRAWN, 0};
+    if (wanted.wanted != BATON_WANTED_NOTHING) {
+      const Real *own = logits + row * logits_stride;
+      Real *work = workspace + row * workspace_stride;
+      if (wanted.changes) {
+        change(work, own, vocabulary, wanted,
+               reinterpret_cast<const BatonChange *>(changes +
+                                                     wanted.line * line_words));
+        own = work;
+      }
+      Real largest = 0;
+      made.drawn.token =
+          draw(own, vocabulary, wanted,
+               reinterpret_cast<int32_t *>(work + vocabulary), largest);
+      if (wanted.wanted == BATON_WANTED_LOGPROBS && made.drawn.token >= 0)
+        write_logprobs(made, own, vocabulary, largest, wanted.likely);
+    }
+    __builtin_memcpy(draws + row * draws_stride, &made, sizeof made);
+  }
+}

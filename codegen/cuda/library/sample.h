@@ -1,0 +1,112 @@
+//===- sample.h - tokens drawn from logits --------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_SAMPLE_H
+#define BATON_CODEGEN_CUDA_LIBRARY_SAMPLE_H
+
+#include "codegen/cuda/library/sampling.h"
+
+namespace baton::cuda {
+
+static_assert(sizeof(SamplingMemory) <= BATON_SAMPLE_SCRATCH_BYTES);
+
+/// Writes the logits behind bias and penalties; ends with a barrier.
+BATON_DEVICE void change_logits(float *changed, const float *logits,
+                                int64_t vocabulary, const BatonSampling &wanted,
+                                const BatonChange *changes) {
+  for (int64_t token = threadIdx.x; token < vocabulary; token += blockDim.x)
+    changed[token] = logits[token];
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < wanted.changes; i += blockDim.x) {
+    const BatonChange entry = changes[i];
+    if (entry.token < 0 || entry.token >= vocabulary)
+      continue;
+    const float biased = changed[entry.token] + entry.bias;
+    double logit = biased;
+    if (entry.counts)
+      logit = logit > 0 ? logit / wanted.repetition_penalty
+                        : logit * wanted.repetition_penalty;
+    const uint32_t times = entry.counts >> 1;
+    logit -= times * wanted.frequency_penalty;
+    if (times)
+      logit -= wanted.presence_penalty;
+    changed[entry.token] = static_cast<float>(logit);
+  }
+  __syncthreads();
+}
+
+/// Log-probabilities of the token drawn and of the likeliest ones, the first of
+/// which is `best`.
+BATON_DEVICE void write_logprobs(BatonDraw *draw, const float *logits,
+                                 int64_t vocabulary, int32_t best,
+                                 int32_t drawn, uint32_t likely,
+                                 SamplingMemory *memory) {
+  const TokenWeights weights(vocabulary, logits[best], 1);
+  uint64_t own = 0, before = 0;
+  for (int64_t token = threadIdx.x; token < vocabulary; token += blockDim.x)
+    own += weights.of(logits[token]);
+  const uint64_t total = sum_of_block(own, before, memory->sums);
+  const double base =
+      weights.largest + ::log(static_cast<double>(total) / weights.scale);
+  auto write = [&](BatonLogprob *place, int32_t token) {
+    if (threadIdx.x == 0)
+      *place = {token,
+                static_cast<float>(static_cast<double>(logits[token]) - base)};
+  };
+  write(&draw->drawn, drawn);
+  const int64_t most = smaller(smaller(likely, BATON_MOST_LIKELY), vocabulary);
+  for (int64_t i = 0; i < most; ++i) {
+    write(&draw->likely[i], best);
+    if (i + 1 < most)
+      best = likeliest(logits, vocabulary, memory->integers,
+                       order_of(logits[best], best));
+  }
+}
+
+} // namespace baton::cuda
+
+BATON_DEVICE void
+baton_task_sample(int32_t *draws, int64_t draws_stride, float *workspace,
+                  int64_t workspace_stride, const float *logits,
+                  int64_t logits_stride, const int32_t *sampling,
+                  int64_t sampling_stride, const int32_t *changes,
+                  int64_t /*change_words*/, int64_t line_words, int64_t rows,
+                  int64_t vocabulary, float *scratch) {
+  using namespace baton::cuda;
+  auto *const memory = reinterpret_cast<SamplingMemory *>(scratch);
+  for (int64_t row = 0; row < rows; ++row) {
+    const BatonSampling &wanted = *reinterpret_cast<const BatonSampling *>(
+        sampling + row * sampling_stride);
+    auto *const draw_of_row =
+        reinterpret_cast<BatonDraw *>(draws + row * draws_stride);
+    for (uint32_t i = threadIdx.x; i <= BATON_MOST_LIKELY; i += blockDim.x)
+      (i ? draw_of_row->likely[i - 1] : draw_of_row->drawn) = {BATON_NOT_DRAWN,
+                                                               0};
+    if (wanted.wanted == BATON_WANTED_NOTHING)
+      continue;
+    const float *own = logits + row * logits_stride;
+    if (wanted.changes) {
+      float *const changed = workspace + row * workspace_stride;
+      change_logits(changed, own, vocabulary, wanted,
+                    reinterpret_cast<const BatonChange *>(
+                        changes + wanted.line * line_words));
+      own = changed;
+    }
+    const int32_t best = likeliest(own, vocabulary, memory->integers);
+    int32_t token = BATON_NOT_FINITE;
+    if (best >= 0)
+      token = draw(own, vocabulary, best,
+                   {wanted.temperature, wanted.top_p, wanted.min_p,
+                    wanted.top_k, wanted.seed},
+                   wanted.position, memory);
+    // The marks above are there.
+    __syncthreads();
+    if (threadIdx.x == 0)
+      draw_of_row->drawn.token = token;
+    if (best >= 0 && wanted.wanted == BATON_WANTED_LOGPROBS)
+      write_logprobs(draw_of_row, own, vocabulary, best, token, wanted.likely,
+                     memory);
+    __syncthreads();
+  }
+}
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_SAMPLE_H

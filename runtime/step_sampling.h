@@ -1,0 +1,89 @@
+//===- step_sampling.h - what is drawn from a step's logits ---------------===//
+//
+// What the runtime says of each row of logits of a batch program's step, and
+// what the step's tasks answer (model.sample). Bodies of tasks include this
+// header, too, which therefore includes nothing that NVRTC lacks.
+//
+// Logits go through these in order, each of which is left out where its number
+// changes nothing: bias, repetition penalty, frequency and presence penalty,
+// (here log-probabilities are taken,) temperature, top-k, top-p, min-p. The
+// runtime's own sampler (runtime/decode/sampler.h) says what each is.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_STEP_SAMPLING_H
+#define BATON_RUNTIME_STEP_SAMPLING_H
+
+#ifndef __CUDACC_RTC__
+#include <cstdint>
+#endif
+
+extern "C" {
+
+/// What is wanted of a row of logits.
+enum BatonWanted : uint32_t {
+  /// Nothing: the row's draw is of no token.
+  BATON_WANTED_NOTHING = 0,
+  BATON_WANTED_TOKEN = 1,
+  /// And log-probabilities.
+  BATON_WANTED_LOGPROBS = 2,
+};
+
+struct BatonSampling {
+  /// 0 takes the token of the largest logit, of equal ones the lowest.
+  double temperature;
+  double top_p;
+  double min_p;
+  double repetition_penalty;
+  double presence_penalty;
+  double frequency_penalty;
+  /// 0: all tokens are candidates.
+  uint64_t top_k;
+  uint64_t seed;
+  /// Of the token that is drawn, in its sequence.
+  uint64_t position;
+  /// Of logits that bias or penalties change: how many, and which line of the
+  /// step's changes has them.
+  uint32_t changes;
+  uint32_t line;
+  /// BatonWanted.
+  uint32_t wanted;
+  /// Log-probabilities of the most likely tokens, besides that of the one
+  /// drawn.
+  uint32_t likely;
+};
+
+/// A token whose logit changes; a line has each once.
+struct BatonChange {
+  int32_t token;
+  /// Twice as often as it was generated, and 1 more if it stands anywhere in
+  /// the sequence.
+  uint32_t counts;
+  float bias;
+};
+
+/// A token and the logarithm of its probability.
+struct BatonLogprob {
+  int32_t token;
+  float logprob;
+};
+
+/// The most log-probabilities besides that of the token drawn.
+enum { BATON_MOST_LIKELY = 20 };
+
+struct BatonDraw {
+  /// -1 if a logit is infinite or not a number; BATON_NOT_DRAWN.
+  BatonLogprob drawn;
+  /// The most likely tokens first, of equal ones the lowest ids. Those that are
+  /// not wanted have token BATON_NOT_DRAWN.
+  BatonLogprob likely[BATON_MOST_LIKELY];
+};
+
+/// Scratch of a block of threads that samples; a single thread needs none.
+enum { BATON_SAMPLE_SCRATCH_BYTES = 2560 };
+
+enum : int32_t { BATON_NOT_FINITE = -1, BATON_NOT_DRAWN = -2 };
+
+} // extern "C"
+
+#endif // BATON_RUNTIME_STEP_SAMPLING_H

@@ -1,0 +1,158 @@
+//===- SampleTest.cpp - tokens drawn from logits --------------------------===//
+
+#include "test/codegen/cpu/library/SampleProblem.h"
+
+#include <limits>
+#include <map>
+
+using namespace baton;
+using namespace baton::test;
+
+namespace {
+
+void expect_draws(const SampleProblem &problem) {
+  const std::vector<BatonDraw> draws = problem.draw(baton_task_sample);
+  for (size_t row = 0; row < draws.size(); ++row) {
+    SCOPED_TRACE("row " + std::to_string(row));
+    const BatonDraw expected = problem.expected(row);
+    ASSERT_EQ(draws[row].drawn.token, expected.drawn.token);
+    EXPECT_NEAR(draws[row].drawn.logprob, expected.drawn.logprob, 1e-5);
+    for (int i = 0; i < BATON_MOST_LIKELY; ++i) {
+      ASSERT_EQ(draws[row].likely[i].token, expected.likely[i].token) << i;
+      EXPECT_NEAR(draws[row].likely[i].logprob, expected.likely[i].logprob,
+                  1e-5);
+    }
+  }
+}
+
+} // namespace
+
+TEST(Sample, DrawsWhatTheHostDraws) {
+  Random random(1);
+  for (int64_t vocabulary : {1, 2, 7, 8, 17, 131, 1000, 5003})
+    for (float deviation : {0.1f, 3.0f, 30.0f}) {
+      for (const SamplingCase &each : sampling_cases())
+        for (bool coarse : {false, true}) {
+          SCOPED_TRACE(std::to_string(vocabulary) + " tokens, deviation " +
+                       std::to_string(deviation) + ", temperature " +
+                       std::to_string(each.temperature) + ", top_k " +
+                       std::to_string(each.top_k) + ", top_p " +
+                       std::to_string(each.top_p) + ", min_p " +
+                       std::to_string(each.min_p));
+          SampleProblem problem(random, 3, vocabulary, deviation, coarse);
+          for (BatonSampling &wanted : problem.sampling)
+            each.set(wanted);
+          expect_draws(problem);
+          problem.add_changes(random);
+          problem.sampling[1].wanted = BATON_WANTED_LOGPROBS;
+          problem.sampling[1].likely = random.bits() % 21;
+          problem.sampling[2].wanted = BATON_WANTED_NOTHING;
+          expect_draws(problem);
+          if (HasFatalFailure())
+            return;
+        }
+    }
+}
+
+/// Each token as often as the softmax of what is left says.
+TEST(Sample, FollowsTheDistribution) {
+  Random random(2);
+  constexpr int64_t rows = 20000, vocabulary = 50;
+  SampleProblem problem(random, rows, vocabulary, 1.5f);
+  for (int64_t row = 1; row < rows; ++row)
+    std::copy_n(problem.logits.row(0), vocabulary, problem.logits.row(row));
+  const float *logits = problem.logits.row(0);
+  std::vector<int64_t> order(vocabulary);
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return logits[a] > logits[b]; });
+  for (const SamplingCase &each : {SamplingCase{1, 0, 1, 0},
+                                   {0.7, 12, 1, 0},
+                                   {1.3, 0, 0.8, 0},
+                                   {1, 20, 0.9, 0.1}}) {
+    for (size_t row = 0; row < rows; ++row) {
+      each.set(problem.sampling[row]);
+      problem.sampling[row].seed = row % 100;
+      problem.sampling[row].position = row / 100;
+    }
+    std::map<int64_t, double> expected;
+    double total = 0, among = 0;
+    auto weight = [&](int64_t token) {
+      return std::exp((logits[token] - logits[order[0]]) / each.temperature);
+    };
+    const size_t most = each.top_k ? each.top_k : vocabulary;
+    for (size_t i = 0; i < most; ++i)
+      among += weight(order[i]);
+    for (size_t i = 0; i < most && total < each.top_p * among; ++i) {
+      if (weight(order[i]) < each.min_p)
+        break;
+      total += expected[order[i]] = weight(order[i]);
+    }
+    std::map<int64_t, double> seen;
+    for (const BatonDraw &draw : problem.draw(baton_task_sample))
+      ++seen[draw.drawn.token];
+    double chi_square = 0;
+    for (auto [token, share] : expected) {
+      const double count = share / total * rows;
+      chi_square += (seen[token] - count) * (seen[token] - count) / count;
+      seen.erase(token);
+    }
+    EXPECT_TRUE(seen.empty()) << "token " << seen.begin()->first;
+    // Its mean is the degrees of freedom, its variance twice that: this is six
+    // standard deviations above.
+    const double freedom = double(expected.size()) - 1;
+    EXPECT_LT(chi_square, freedom + 6 * std::sqrt(2 * freedom));
+  }
+}
+
+TEST(Sample, LogitsThatAreNotFinite) {
+  Random random(3);
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (float wrong : {infinity, -infinity, std::nanf("")})
+    for (int64_t at : {0, 7, 15, 130}) {
+      SampleProblem problem(random, 2, 131, 2);
+      for (BatonSampling &wanted : problem.sampling)
+        wanted.wanted = BATON_WANTED_LOGPROBS;
+      problem.logits.row(1)[at] = wrong;
+      auto draws = problem.draw(baton_task_sample);
+      EXPECT_GE(draws[0].drawn.token, 0);
+      EXPECT_EQ(draws[1].drawn.token, BATON_NOT_FINITE);
+      // A bias that overflows.
+      problem.logits.row(1)[at] = 3e38f;
+      problem.sampling[1].changes = 1;
+      problem.changes[SampleProblem::line_changes] = {static_cast<int32_t>(at),
+                                                      0, 3e38f};
+      draws = problem.draw(baton_task_sample);
+      EXPECT_EQ(draws[1].drawn.token, BATON_NOT_FINITE);
+    }
+}
+
+TEST(Sample, ExtremeTemperatures) {
+  Random random(4);
+  for (double temperature : {1e-310, 1e-300, 1e-3, 1e300})
+    for (const SamplingCase &each : sampling_cases()) {
+      SampleProblem problem(random, 2, 500, 1);
+      for (BatonSampling &wanted : problem.sampling) {
+        each.set(wanted);
+        wanted.temperature = temperature;
+      }
+      for (int64_t token = 0; token < 500; ++token)
+        problem.logits.row(1)[token] = -3e38f;
+      problem.logits.row(1)[3] = problem.logits.row(1)[400] = 3e38f;
+      expect_draws(problem);
+      if (HasFatalFailure())
+        return;
+    }
+}
+
+/// A token that is none changes nothing.
+TEST(Sample, ChangesOutsideTheVocabulary) {
+  Random random(5);
+  SampleProblem problem(random, 1, 100, 2);
+  const BatonDraw expected = problem.draw(baton_task_sample).front();
+  problem.sampling[0].changes = 2;
+  problem.changes[0] = {-1, 3, 100};
+  problem.changes[1] = {100, 3, 100};
+  EXPECT_EQ(problem.draw(baton_task_sample).front().drawn.token,
+            expected.drawn.token);
+}

@@ -1,0 +1,39 @@
+//===- SampleTwins.cpp - tokens drawn from logits -------------------------===//
+
+#include "test/codegen/cpu/library/SampleProblem.h"
+#include "test/codegen/cuda/library/Twins.h"
+
+using namespace baton;
+using namespace baton::test;
+
+TWIN_TEST(baton_task_sample) {
+  Random random(6);
+  for (int64_t vocabulary : {1, 9, 131, 1000})
+    for (const SamplingCase &each : sampling_cases()) {
+      SampleProblem problem(random, 4, vocabulary, 3, vocabulary == 131);
+      for (BatonSampling &wanted : problem.sampling)
+        each.set(wanted);
+      problem.add_changes(random);
+      problem.sampling[0].changes = 0;
+      problem.sampling[1].wanted = BATON_WANTED_LOGPROBS;
+      problem.sampling[1].likely = random.bits() % 21;
+      problem.sampling[2].wanted = BATON_WANTED_NOTHING;
+      if (vocabulary > 1)
+        problem.logits.row(3)[vocabulary / 2] = std::nanf("");
+      twin.agree([&](auto body) {
+        // Tokens as numbers: as bits some would be NaNs.
+        std::vector<float> words;
+        for (const BatonDraw &draw : problem.draw(body)) {
+          words.push_back(static_cast<float>(draw.drawn.token));
+          words.push_back(draw.drawn.logprob);
+          for (const BatonLogprob &likely : draw.likely) {
+            words.push_back(static_cast<float>(likely.token));
+            words.push_back(likely.logprob);
+          }
+        }
+        return words;
+      });
+      if (::testing::Test::HasFatalFailure())
+        return;
+    }
+}
