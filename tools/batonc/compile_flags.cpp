@@ -175,6 +175,9 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
       app.add_option("--max-rows", maxRows,
                      "--max-batch: most rows of a step, new tokens and parts "
                      "of prompts together; 256, or as many as sequences");
+  app.add_option("--kv-type", kvType.value,
+                 "--max-batch: how pages keep keys and values: f32, bf16, or "
+                 "int8 or fp8 with a scale for each position and head");
 }
 
 void tools::CompileFlags::addRankFlags(CLI::App &app) {
@@ -340,8 +343,8 @@ std::string tools::CompileFlags::checkChoices() const {
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
   for (const Choice *choice :
-       {&mode, &dtype, &optimize, &sanitize, &recompute, &launch, &cublasLt,
-        &exchanges, &tensorParallel, &zero, &gatheredLayers})
+       {&mode, &dtype, &kvType, &optimize, &sanitize, &recompute, &launch,
+        &cublasLt, &exchanges, &tensorParallel, &zero, &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (auto found = findTarget(target); !found)
@@ -410,6 +413,9 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
     if (maxRowsOption->count())
       return "--max-rows is for --max-batch: a program of one sequence takes "
              "what its target's description says";
+    if (kvType.value != "f32")
+      return "--kv-type=" + kvType.value +
+             " is for --max-batch, whose programs have pages";
     return "";
   }
   std::string flag = "--max-batch=" + std::to_string(maxBatch);
@@ -425,6 +431,7 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
     return flag + " with --target=" + target + " is not built yet; " +
            targetsWith(Feature::batches) + " has batches";
   options.batch = maxBatch;
+  options.kvType = kvType.value;
   if (!maxRowsOption->count())
     return "";
   if (maxRows < maxBatch || maxRows > (1 << 20))
