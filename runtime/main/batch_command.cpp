@@ -10,6 +10,7 @@
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
 #include "runtime/main/decode_ranks.h"
+#include "runtime/main/free_memory.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
 #include "runtime/main/output.h"
@@ -23,7 +24,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 
 namespace baton {
@@ -50,18 +50,6 @@ uint64_t parse_memory_size(const std::string &flag, const std::string &text) {
               " is not a size as in 512MiB or 4GiB");
 }
 
-/// What the system can give without others having to go; 0 if it does not say.
-uint64_t available_memory() {
-  std::ifstream stream("/proc/meminfo");
-  std::string name, unit;
-  for (uint64_t amount; stream >> name >> amount;) {
-    if (name == "MemAvailable:")
-      return amount * 1024;
-    std::getline(stream, unit);
-  }
-  return 0;
-}
-
 /// How many pages keys and values get, on each of so many ranks.
 uint64_t choose_pages(const BatchCommandOptions &options,
                       const BatchDescription &batch, uint32_t ranks) {
@@ -74,8 +62,8 @@ uint64_t choose_pages(const BatchCommandOptions &options,
   uint64_t pages = full;
   if (options.kv_memory)
     pages = parse_memory_size("--kv-memory", *options.kv_memory) / page_bytes;
-  else if (uint64_t memory = available_memory())
-    pages = std::min(full, memory / 2 / page_bytes);
+  else if (std::optional<uint64_t> memory = free_memory())
+    pages = std::min(full, *memory / 2 / page_bytes);
   if (pages < 2)
     throw Error("--kv-memory: " +
                 (options.kv_memory ? *options.kv_memory

@@ -201,7 +201,7 @@ event.program @calls max_rows 8 max_seq 8 max_outputs 8 attributes {event.batch 
                 #event.access<read @slots, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
                 #event.access<read @other, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
                 #event.access<write @k, (m)[r, p, o] -> (m * 4, 0, 0) to (m)[r, p, o] -> (m * 4 + 4, 1, 16)>] {
-      event.call "append_key_pages" [#event.address<@k, (m)[r, p, o] -> (m * 4, 0, 0)>, 1024, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@slots, (m)[r, p, o] -> (m * 4)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16]
+      event.call "append_key_pages" [#event.address<@k, (m)[r, p, o] -> (m * 4, 0, 0)>, 1024, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@slots, (m)[r, p, o] -> (m * 4)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16, 16]
     }
   }
 }
@@ -233,7 +233,39 @@ event.program @other_pages max_rows 8 max_seq 8 max_outputs 8 attributes {event.
                 #event.access<read @other, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
                 #event.access<write @k, (m)[r, p, o] -> (m * 4, 0, 0) to (m)[r, p, o] -> (m * 4 + 4, 1, 16)>] {
       // expected-error @below {{'append_key_pages' is given @k with other pages than it has: of 64 indices, in panels of 16, 1024 elements apart}}
-      event.call "append_key_pages" [#event.address<@k, (m)[r, p, o] -> (m * 4, 0, 0)>, 2048, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@slots, (m)[r, p, o] -> (m * 4)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16]
+      event.call "append_key_pages" [#event.address<@k, (m)[r, p, o] -> (m * 4, 0, 0)>, 2048, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@slots, (m)[r, p, o] -> (m * 4)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16, 16]
+    }
+  }
+}
+
+// -----
+
+// Rows are of another form.
+
+event.program @other_form max_rows 8 max_seq 8 max_outputs 8 attributes {event.batch = {longest_sequence = 64 : i64, sequences = 2 : i64}} {
+  event.storage @x_memory bytes 512
+  event.storage @slots_memory bytes 64
+  event.storage @other_memory bytes 64
+  event.storage @k_memory bytes 4096
+  event.storage @dense_memory bytes 4096
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 16)> capacity [8, 16] strides [16, 1] in @x_memory
+  event.buffer @slots transient : i32 extents affine_map<()[r, p, o] -> (r)> capacity [8] strides [1] in @slots_memory
+  event.buffer @other transient : i32 extents affine_map<()[r, p, o] -> (r)> capacity [8] strides [1] in @other_memory
+  event.table @slots holds ()[r, p, o] -> (0) to ()[r, p, o] -> (1024) distinct
+  event.buffer @k state : f32 extents affine_map<()[r, p, o] -> (r, 1, 16)> capacity [8, 1, 16] strides [16, 1024, 16] in @k_memory {slots = @slots, page = 64 : i64, page_stride = 1024 : i64, interleave = 16 : i64}
+  event.buffer @dense transient : f32 extents affine_map<()[r, p, o] -> (r, 16)> capacity [8, 16] strides [16, 1] in @dense_memory
+  event.segment "all" repeat 1 {
+    event.phase "embed" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<write @x, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (r, 16)>,
+                #event.access<write @slots, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
+                #event.access<write @other, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>] {}
+    event.phase "append" grid affine_map<()[r, p, o] -> (r ceildiv 4)> capacity [2]
+      accesses [#event.access<read @x, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 16)>,
+                #event.access<read @slots, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
+                #event.access<read @other, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
+                #event.access<write @k, (m)[r, p, o] -> (m * 4, 0, 0) to (m)[r, p, o] -> (m * 4 + 4, 1, 16)>] {
+      // expected-error @below {{'append_key_pages_int8': operand 'state' is}}
+      event.call "append_key_pages_int8" [#event.address<@k, (m)[r, p, o] -> (m * 4, 0, 0)>, 1024, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@slots, (m)[r, p, o] -> (m * 4)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16, 16]
     }
   }
 }
@@ -265,7 +297,7 @@ event.program @other_slots max_rows 8 max_seq 8 max_outputs 8 attributes {event.
                 #event.access<read @other, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
                 #event.access<write @k, (m)[r, p, o] -> (m * 4, 0, 0) to (m)[r, p, o] -> (m * 4 + 4, 1, 16)>] {
       // expected-error @below {{'append_key_pages' is given @k with slots that are not those of its rows, @slots}}
-      event.call "append_key_pages" [#event.address<@k, (m)[r, p, o] -> (m * 4, 0, 0)>, 1024, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@other, (m)[r, p, o] -> (m * 4)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16]
+      event.call "append_key_pages" [#event.address<@k, (m)[r, p, o] -> (m * 4, 0, 0)>, 1024, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@other, (m)[r, p, o] -> (m * 4)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16, 16]
     }
   }
 }
@@ -297,7 +329,7 @@ event.program @other_rows max_rows 8 max_seq 8 max_outputs 8 attributes {event.b
                 #event.access<read @other, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
                 #event.access<write @k, (m)[r, p, o] -> (m * 4, 0, 0) to (m)[r, p, o] -> (m * 4 + 4, 1, 16)>] {
       // expected-error @below {{'append_key_pages' is given @k with slots that are not those of its rows, @slots}}
-      event.call "append_key_pages" [#event.address<@k, (m)[r, p, o] -> (m * 4, 0, 0)>, 1024, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@slots, (m)[r, p, o] -> (0)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16]
+      event.call "append_key_pages" [#event.address<@k, (m)[r, p, o] -> (m * 4, 0, 0)>, 1024, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@slots, (m)[r, p, o] -> (0)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16, 16]
     }
   }
 }
@@ -328,8 +360,8 @@ event.program @dense max_rows 8 max_seq 8 max_outputs 8 attributes {event.batch 
                 #event.access<read @slots, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
                 #event.access<read @other, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (r)>,
                 #event.access<write @dense, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 16)>] {
-      // expected-error @below {{'append_key_pages' is given @dense as 'keys', which is no state in pages}}
-      event.call "append_key_pages" [#event.address<@dense, (m)[r, p, o] -> (m * 4, 0)>, 1024, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@slots, (m)[r, p, o] -> (m * 4)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16]
+      // expected-error @below {{'append_key_pages' is given @dense as 'state', which is no state in pages}}
+      event.call "append_key_pages" [#event.address<@dense, (m)[r, p, o] -> (m * 4, 0)>, 1024, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.address<@slots, (m)[r, p, o] -> (m * 4)>, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 16, 16]
     }
   }
 }
