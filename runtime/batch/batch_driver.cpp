@@ -95,6 +95,7 @@ struct BatchDriver::Job {
   uint32_t left;
   bool has_prompt = false;
   std::vector<BatchChoice> choices;
+  uint64_t scored_tokens = 0;
   std::vector<TokenLogprob> scores;
   /// In BatchDriver::jobs.
   size_t place = 0;
@@ -287,6 +288,7 @@ void BatchDriver::take_draws(Sequence &sequence,
       return take_token(sequence, draw);
     record(job.scores, draw, job.request.score_likely);
     ++sequence.to_score;
+    ++job.scored_tokens;
     ++count.scored_tokens;
   }
   if (sequence.is_only_scored && sequence.is_scored())
@@ -511,7 +513,7 @@ void BatchDriver::deliver(Job &job) {
   if (hooks.on_result)
     hooks.on_result({std::move(own->request), own->prompt_size,
                      own->cached_tokens, std::move(own->choices),
-                     std::move(own->scores)});
+                     own->scored_tokens, std::move(own->scores)});
   --unfinished;
 }
 

@@ -77,8 +77,9 @@ struct BatchResult {
   uint64_t cached_tokens = 0;
   /// request.n of them.
   std::vector<BatchChoice> choices;
-  /// For each token of the prompt that was scored: its own, then those of
+  /// Tokens of the prompt that were scored, and for each its own, then those of
   /// request.score_likely others, of fewer where the vocabulary has fewer.
+  uint64_t scored_tokens = 0;
   std::vector<TokenLogprob> scores = {};
 };
 
