@@ -236,6 +236,19 @@ TEST(BatchDriver, ContinuationsThatAreScoredShareTheirContext) {
   }
 }
 
+/// Of a text that is only scored the last position is not computed: whoever
+/// needs the page computes it, and does not wait.
+TEST(BatchDriver, NobodyWaitsForAPageThatDoesNotGetFull) {
+  std::mt19937_64 random(15);
+  std::vector<int32_t> page = random_tokens(random, 64), more = page;
+  more.push_back(1);
+  more.push_back(2);
+  Batch batch({300, 64, 16, 1200, 1208, 100, 256});
+  batch.run({make_score("page", page, 60), make_score("more", more, 65)});
+  EXPECT_EQ(batch.driver->counts().steps, 1u);
+  EXPECT_EQ(batch.driver->counts().rows, 63u + 65);
+}
+
 TEST(BatchDriver, ScoresAndContinuesAtOnce) {
   std::mt19937_64 random(13);
   BatchRequest both = make_score("both", random_tokens(random, 80), 60);
