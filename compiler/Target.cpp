@@ -49,10 +49,10 @@ compiler::Target::describe(const CompileOptions &options,
     whole.maxRows =
         options.rows ? options.rows : std::max(whole.maxRows, options.batch);
     if (options.outputs > whole.maxRows)
-      return createStringError(
-          "--max-outputs=" + llvm::Twine(options.outputs) +
-          " is more than the " + llvm::Twine(whole.maxRows) +
-          " rows of a step; give a larger --max-rows");
+      return createStringError("--max-outputs=" + llvm::Twine(options.outputs) +
+                               " is more than the " +
+                               llvm::Twine(whole.maxRows) +
+                               " rows of a step; give a larger --max-rows");
     for (TargetDescription &description : *descriptions)
       description.maxOutputs =
           std::min(description.maxRows,

@@ -27,8 +27,8 @@ enum BatonWanted : uint32_t {
   BATON_WANTED_TOKEN = 1,
   /// And log-probabilities.
   BATON_WANTED_LOGPROBS = 2,
-  /// Log-probabilities of a token that is given, and of the most likely ones, of
-  /// logits as they are: neither bias nor penalties change them.
+  /// Log-probabilities of a token that is given, and of the most likely ones,
+  /// by logits as they are: neither bias nor penalties change them.
   BATON_WANTED_SCORE = 3,
 };
 
@@ -79,7 +79,7 @@ struct BatonLogprob {
 enum { BATON_MOST_LIKELY = 20 };
 
 struct BatonDraw {
-  /// Or what was given. -1 if a logit is infinite or not a number; BATON_NOT_DRAWN.
+  /// Or what was given; BATON_NOT_FINITE or BATON_NOT_DRAWN.
   BatonLogprob drawn;
   /// The most likely tokens first, of equal ones the lowest ids. Those that are
   /// not wanted have token BATON_NOT_DRAWN.
@@ -89,7 +89,11 @@ struct BatonDraw {
 /// Scratch of a block of threads that samples; a single thread needs none.
 enum { BATON_SAMPLE_SCRATCH_BYTES = 2560 };
 
-enum : int32_t { BATON_NOT_FINITE = -1, BATON_NOT_DRAWN = -2 };
+enum : int32_t {
+  /// A logit is infinite or not a number.
+  BATON_NOT_FINITE = -1,
+  BATON_NOT_DRAWN = -2
+};
 
 } // extern "C"
 

@@ -698,21 +698,21 @@ BatonSampling BatchDriver::sampling_of(const Sequence &sequence,
     return score;
   }
   const SamplingOptions &options = request.sampling;
-  return {
-      .temperature = options.temperature,
-      .top_p = options.top_p,
-      .min_p = options.min_p,
-      .repetition_penalty = options.repetition_penalty,
-      .presence_penalty = options.presence_penalty,
-      .frequency_penalty = options.frequency_penalty,
-      .top_k = options.top_k,
-      // Continuations have neighbouring seeds.
-      .seed = options.seed + sequence.index,
-      .position = sequence.tokens.size(),
-      .changes = static_cast<uint32_t>(sequence.changes.all().size()),
-      .line = sequence.line,
-      .wanted = request.logprobs ? BATON_WANTED_LOGPROBS : BATON_WANTED_TOKEN,
-      .likely = request.logprobs.value_or(0)};
+  return {.temperature = options.temperature,
+          .top_p = options.top_p,
+          .min_p = options.min_p,
+          .repetition_penalty = options.repetition_penalty,
+          .presence_penalty = options.presence_penalty,
+          .frequency_penalty = options.frequency_penalty,
+          .top_k = options.top_k,
+          // Continuations have neighbouring seeds.
+          .seed = options.seed + sequence.index,
+          .position = sequence.tokens.size(),
+          .changes = static_cast<uint32_t>(sequence.changes.all().size()),
+          .line = sequence.line,
+          .wanted =
+              request.logprobs ? BATON_WANTED_LOGPROBS : BATON_WANTED_TOKEN,
+          .likely = request.logprobs.value_or(0)};
 }
 
 BatonChange *BatchDriver::changes_of(const Sequence &sequence) {

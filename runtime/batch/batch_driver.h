@@ -4,8 +4,8 @@
 // text whose next row has logits has that; the rest of the rows, and of those
 // with logits, go to prompts, in chunks, the oldest text first.
 //
-// Of a prompt that is scored the rows before the tokens in question have logits,
-// too. A token is scored once, also if its text is computed again.
+// Of a prompt that is scored the rows before the tokens in question have
+// logits, too. A token is scored once, also if its text is computed again.
 //
 // A text is admitted, first come first served, when a line of the table of
 // pages and pages for all of its tokens are free. It begins behind the pages

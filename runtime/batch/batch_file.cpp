@@ -109,9 +109,8 @@ std::string RequestFile::place(const Line &line) const {
   return file.string() + ":" + std::to_string(line.number) + ": ";
 }
 
-std::vector<BatchRequest> RequestFile::read(size_t index,
-                                            const BatchFormat &format,
-                                            std::string &error) {
+std::vector<BatchRequest>
+RequestFile::read(size_t index, const BatchFormat &format, std::string &error) {
   const Line &line = lines[index];
   if (!line.fault.empty()) {
     error = error_line(line.number, place(line) + line.fault);

@@ -19,7 +19,8 @@ namespace baton {
 /// The keys of an object, read one by one; null is as if it was not there.
 class JsonKeys {
 public:
-  JsonKeys(const nlohmann::json &object, std::vector<std::string> names) : object(object) {
+  JsonKeys(const nlohmann::json &object, std::vector<std::string> names)
+      : object(object) {
     for (const auto &entry : object.items())
       if (std::find(names.begin(), names.end(), entry.key()) == names.end())
         throw Error("there is no key " + quote_name(entry.key()) +

@@ -139,8 +139,9 @@ BatchRequest parse_openai(const Json &line, const BatchFormat &format,
   const Json *body = outer.find("body");
   if (!body || !body->is_object())
     throw Error("body: expected an object");
-  JsonKeys keys(*body, with_keys({"model", "max_tokens", "user", "stream",
-                              "stream_options", "echo", "best_of", "suffix"}));
+  JsonKeys keys(*body,
+                with_keys({"model", "max_tokens", "user", "stream",
+                           "stream_options", "echo", "best_of", "suffix"}));
   origin.model = keys.text("model");
   keys.text("user");
   keys.expect("stream", false);
@@ -208,9 +209,8 @@ OrderedJson own_choice(const RequestOrigin &origin, const BatchChoice &choice,
     json["text"] = text_of(choice, request, format);
   json["finish_reason"] = batch_finish_name(choice.finish);
   if (request.logprobs)
-    json["logprobs"] =
-        logprobs_json(choice.logprobs, choice.tokens.size(),
-                      *request.logprobs, origin.text, format);
+    json["logprobs"] = logprobs_json(choice.logprobs, choice.tokens.size(),
+                                     *request.logprobs, origin.text, format);
   if (choice.finish == BatchFinish::Error)
     json["error"] = {{"message", place + choice.error}};
   return json;

@@ -10,16 +10,16 @@
 //    "body": {"model": "m", "prompt": "Once upon", "max_tokens": 32}}
 //
 // and its result looks accordingly. A key that is not known is an error: one
-// that is misspelt would change an answer silently. Texts to score have lines of
-// their own (runtime/batch/score_json.h).
+// that is misspelt would change an answer silently. Texts to score have lines
+// of their own (runtime/batch/score_json.h).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_BATCH_REQUEST_JSON_H
 #define BATON_RUNTIME_BATCH_REQUEST_JSON_H
 
+#include "runtime/batch/batch_format.h"
 #include "runtime/batch/batch_request.h"
-#include "runtime/tokenizer/tokenizer.h"
 
 #include <nlohmann/json.hpp>
 
@@ -28,22 +28,6 @@
 
 namespace baton {
 
-/// What requests need to be understood.
-struct BatchFormat {
-  BatchCapacities shape;
-  /// Lines are texts to score.
-  bool scores = false;
-  /// Of requests that do not say.
-  uint64_t max_new_tokens = 1;
-  /// Of all.
-  std::vector<int32_t> stop_tokens = {};
-  /// What makes tokens of text; or, with `bytes`, each byte is one.
-  std::optional<Tokenizer> tokenizer = {};
-  bool bytes = false;
-  /// Why there is no tokenizer, and what to do.
-  std::string no_tokenizer = {};
-};
-
 /// Where a request comes from, which its result shows.
 struct RequestOrigin {
   std::string id;
@@ -51,8 +35,8 @@ struct RequestOrigin {
   /// Whether results have text.
   bool text = false;
   std::string model = {};
-  /// Of one that is scored: whether single tokens are compared; else of how many
-  /// likely tokens beside each one there are log-probabilities, if of any.
+  /// Of one that is scored: whether single tokens are compared; else of how
+  /// many likely tokens beside each one there are log-probabilities, if of any.
   bool choices = false;
   std::optional<uint32_t> logprobs = {};
 };

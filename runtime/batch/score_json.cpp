@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
+#include <optional>
 
 namespace baton {
 
@@ -50,8 +50,8 @@ public:
     if (auto fault = find_tokens_fault("prompt", request.prompt, format.shape))
       throw Error(*fault);
     request.score_from = request.prompt.size();
-    std::vector<int32_t> more = is_text ? encode(key, continuation)
-                                        : parse_tokens(key, continuation);
+    std::vector<int32_t> more =
+        is_text ? encode(key, continuation) : parse_tokens(key, continuation);
     if (more.empty())
       throw Error(key + ": there is no token; give at least one");
     request.prompt.insert(request.prompt.end(), more.begin(), more.end());
@@ -65,8 +65,8 @@ private:
         encode_text(key, *text + behind, format, false);
     const auto size = static_cast<ptrdiff_t>(encoded_text.size());
     if (std::ranges::equal(encoded_text,
-                           std::span(whole).first(std::min(
-                               whole.size(), encoded_text.size()))))
+                           std::span(whole).first(
+                               std::min(whole.size(), encoded_text.size()))))
       return {whole.begin() + size, whole.end()};
     std::vector<int32_t> apart = encoded_text;
     for (int32_t token : encode_text(key, behind, format, false))
@@ -106,14 +106,53 @@ void expect_kinds(const std::string &name, const Json &list, bool choices) {
       throw Error(name + ": expected all of them as texts, or as token ids");
 }
 
+OrderedJson score_of(const RequestOrigin &origin, const BatchResult &result,
+                     const BatchFormat &format) {
+  // The own log-probability, then that of the most likely token.
+  const size_t each = result.scores.size() / result.scored_tokens;
+  double sum = 0;
+  bool greedy = true;
+  for (size_t i = 0; i < result.scores.size(); i += each) {
+    sum += double(result.scores[i].logprob);
+    greedy &= result.scores[i].token == result.scores[i + 1].token;
+  }
+  OrderedJson json = {
+      {"logprob", sum}, {"tokens", result.scored_tokens}, {"greedy", greedy}};
+  if (origin.logprobs)
+    json["logprobs"] = logprobs_json(result.scores, result.scored_tokens,
+                                     *origin.logprobs, origin.text, format);
+  return json;
+}
+
+OrderedJson choices_of(const RequestOrigin &origin,
+                       std::span<const BatchResult> results,
+                       const BatchFormat &format) {
+  double largest = -HUGE_VAL, sum = 0;
+  for (const BatchResult &result : results)
+    largest = std::max(largest, double(result.scores.front().logprob));
+  auto weight = [&](const BatchResult &result) {
+    return std::exp(double(result.scores.front().logprob) - largest);
+  };
+  for (const BatchResult &result : results)
+    sum += weight(result);
+  auto list = OrderedJson::array();
+  for (const BatchResult &result : results) {
+    OrderedJson json =
+        logprobs_json(result.scores, 1, 0, origin.text, format).front();
+    json["probability"] = weight(result) / sum;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 } // namespace
 
 std::vector<BatchRequest> parse_scores(const nlohmann::json &line,
                                        const BatchFormat &format,
                                        RequestOrigin &origin) {
   origin.id = request_id(line).value();
-  const JsonKeys keys(line, {"id", "prompt", "tokens", "continuations",
-                             "choices", "logprobs"});
+  const JsonKeys keys(
+      line, {"id", "prompt", "tokens", "continuations", "choices", "logprobs"});
   origin.choices = keys.has("choices");
   if (origin.choices == keys.has("continuations"))
     throw Error("give either continuations, a list of texts or of lists of "
@@ -158,59 +197,16 @@ std::vector<BatchRequest> parse_scores(const nlohmann::json &line,
   return requests;
 }
 
-namespace {
-
-OrderedJson score_of(const RequestOrigin &origin, const BatchResult &result,
-                     const BatchFormat &format) {
-  // The own log-probability, then that of the most likely token.
-  const size_t each = result.scores.size() / result.scored_tokens;
-  double sum = 0;
-  bool greedy = true;
-  for (size_t i = 0; i < result.scores.size(); i += each) {
-    sum += double(result.scores[i].logprob);
-    greedy &= result.scores[i].token == result.scores[i + 1].token;
-  }
-  OrderedJson json = {
-      {"logprob", sum}, {"tokens", result.scored_tokens}, {"greedy", greedy}};
-  if (origin.logprobs)
-    json["logprobs"] = logprobs_json(result.scores, result.scored_tokens,
-                                     *origin.logprobs, origin.text, format);
-  return json;
-}
-
-OrderedJson choices_of(const RequestOrigin &origin,
-                       std::span<const BatchResult> results,
-                       const BatchFormat &format) {
-  double largest = -HUGE_VAL, sum = 0;
-  for (const BatchResult &result : results)
-    largest = std::max(largest, double(result.scores.front().logprob));
-  auto weight = [&](const BatchResult &result) {
-    return std::exp(double(result.scores.front().logprob) - largest);
-  };
-  for (const BatchResult &result : results)
-    sum += weight(result);
-  auto list = OrderedJson::array();
-  for (const BatchResult &result : results) {
-    OrderedJson json = logprobs_json(result.scores, 1, 0, origin.text, format)
-                           .front();
-    json["probability"] = weight(result) / sum;
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
-} // namespace
-
 std::string scores_line(const RequestOrigin &origin,
                         std::span<const BatchResult> results,
                         const BatchFormat &format, const std::string &place) {
   for (const BatchResult &result : results)
     if (const BatchChoice &choice = result.choices.front();
         choice.finish == BatchFinish::Error)
-      return error_line(origin,
-                        place + (origin.choices ? "choices[" : "continuations[") +
-                            std::to_string(result.request.part) +
-                            "]: " + choice.error);
+      return error_line(
+          origin, place + (origin.choices ? "choices[" : "continuations[") +
+                      std::to_string(result.request.part) +
+                      "]: " + choice.error);
   OrderedJson json = {{"id", origin.id}};
   if (origin.choices) {
     json["scores"] = choices_of(origin, results, format);

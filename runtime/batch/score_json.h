@@ -8,8 +8,8 @@
 //
 // The prompt's tokens are those that it has by itself, the same for all of its
 // continuations. Prompt and continuation are encoded as one text, and what is
-// behind the prompt's tokens is scored, as lm-evaluation-harness has it, so that
-// scores compare; blanks and line breaks at the prompt's end go to the
+// behind the prompt's tokens is scored, as lm-evaluation-harness has it, so
+// that scores compare; blanks and line breaks at the prompt's end go to the
 // continuation, as tokens begin with them. Where the two have tokens in common,
 // as "(A" may be one, the continuation has those that it has by itself.
 //
@@ -26,8 +26,8 @@
 
 namespace baton {
 
-/// Reads a line that has an id: a request for each continuation or choice, whose
-/// part is its number. Throws Error that names the key.
+/// Reads a line that has an id: a request for each continuation or choice,
+/// whose part is its number. Throws Error that names the key.
 std::vector<BatchRequest> parse_scores(const nlohmann::json &line,
                                        const BatchFormat &format,
                                        RequestOrigin &origin);

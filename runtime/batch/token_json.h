@@ -3,7 +3,8 @@
 #ifndef BATON_RUNTIME_BATCH_TOKEN_JSON_H
 #define BATON_RUNTIME_BATCH_TOKEN_JSON_H
 
-#include "runtime/batch/request_json.h"
+#include "runtime/batch/batch_format.h"
+#include "runtime/batch/batch_request.h"
 
 #include <nlohmann/json.hpp>
 

@@ -358,9 +358,8 @@ baton_task_sample(int32_t *__restrict draws, int64_t draws_stride,
       else if (scores)
         made.drawn.token = static_cast<int32_t>(wanted.given);
       else
-        made.drawn.token =
-            draw(own, vocabulary, largest, wanted,
-                 reinterpret_cast<int32_t *>(work + vocabulary));
+        made.drawn.token = draw(own, vocabulary, largest, wanted,
+                                reinterpret_cast<int32_t *>(work + vocabulary));
       if (wanted.wanted >= BATON_WANTED_LOGPROBS && made.drawn.token >= 0)
         write_logprobs(made, own, vocabulary, largest, wanted.likely);
     }

@@ -34,8 +34,8 @@ BATON_DEVICE void change_logits(float *changed, const float *logits,
   __syncthreads();
 }
 
-/// Log-probabilities of the token drawn or given, and of the likeliest ones, the first of
-/// which is `best`.
+/// Log-probabilities of the token drawn or given, and of the likeliest ones,
+/// the first of which is `best`.
 BATON_DEVICE void write_logprobs(BatonDraw *draw, const float *logits,
                                  int64_t vocabulary, int32_t best,
                                  int32_t drawn, uint32_t likely,

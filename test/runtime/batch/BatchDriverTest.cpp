@@ -582,8 +582,8 @@ TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
     uint64_t cancelled = 0, generated = 0, scored = 0;
     for (const BatchRequest &request : requests) {
       batch.expect_right(request);
-      scored +=
-          batch.results.at(request.id).scores.size() / (1 + request.score_likely);
+      scored += batch.results.at(request.id).scores.size() /
+                (1 + request.score_likely);
       for (const BatchChoice &choice : batch.results.at(request.id).choices) {
         cancelled += choice.finish == BatchFinish::Cancelled;
         generated += choice.tokens.size();

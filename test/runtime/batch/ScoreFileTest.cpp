@@ -13,8 +13,8 @@ class ScoreFileTest : public test::BatchFileTest {
 protected:
   ScoreFileTest() { format.scores = true; }
 
-  /// Tokens of bytes, and of "ab", "abc", " a" and " b" above 200; a text begins
-  /// with token 0, and ends with 1 if that is wanted.
+  /// Tokens of bytes, and of "ab", "abc", " a" and " b" above 200; a text
+  /// begins with token 0, and ends with 1 if that is wanted.
   void use_merges(bool ends = false, bool begins_with_blank = false) {
     Json vocabulary;
     for (int byte = 0; byte < 200; ++byte)
@@ -71,8 +71,7 @@ TEST_F(ScoreFileTest, ReadsRequests) {
   EXPECT_EQ(requests[0].prompt, (Tokens{'h', 'i', ' ', 'y', 'o', 'u'}));
   EXPECT_EQ(requests[0].score_from, 2u);
   EXPECT_EQ(requests[0].score_likely, 5u);
-  requests =
-      read_all(R"({"id": "a", "tokens": [1, 2], "choices": [4, 5, 6]})");
+  requests = read_all(R"({"id": "a", "tokens": [1, 2], "choices": [4, 5, 6]})");
   ASSERT_EQ(requests.size(), 3u);
   EXPECT_EQ(requests[2].prompt, (Tokens{1, 2, 6}));
   EXPECT_EQ(requests[2].score_from, 2u);
@@ -84,13 +83,14 @@ TEST_F(ScoreFileTest, TokensOfATextAreThoseOfBothTogether) {
     Tokens before = {0, 'x'};
     if (ends)
       before.push_back(1);
-    auto expect = [&](const std::string &prompt, const std::string &continuation,
-                      Tokens context, Tokens scored) {
-      auto requests = read_all(
-          Json{{"id", "a"},
-               {"prompt", prompt},
-               {"continuations", Json::array({continuation})}}
-              .dump());
+    auto expect = [&](const std::string &prompt,
+                      const std::string &continuation, Tokens context,
+                      Tokens scored) {
+      auto requests =
+          read_all(Json{{"id", "a"},
+                        {"prompt", prompt},
+                        {"continuations", Json::array({continuation})}}
+                       .dump());
       ASSERT_EQ(requests.size(), 1u);
       EXPECT_EQ(requests[0].score_from, context.size());
       context.insert(context.end(), scored.begin(), scored.end());
@@ -112,8 +112,8 @@ TEST_F(ScoreFileTest, TokensOfATextAreThoseOfBothTogether) {
 
 TEST_F(ScoreFileTest, TextsThatCannotPart) {
   use_merges(false, /*begins_with_blank=*/true);
-  auto requests = read_all(
-      R"({"id": "a", "prompt": "x", "continuations": [" a", "y"]})");
+  auto requests =
+      read_all(R"({"id": "a", "prompt": "x", "continuations": [" a", "y"]})");
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[0].prompt, (Tokens{0, ' ', 'x', 202}));
   EXPECT_EQ(requests[1].prompt, (Tokens{0, ' ', 'x', 'y'}));
@@ -215,27 +215,29 @@ TEST_F(ScoreFileTest, EveryLineHasAResultInOrder) {
   }
   Tokens other = best;
   other[1] ^= 1;
-  write(Json{{"id", "c"}, {"prompt", "hi"}, {"continuations", {best, other, "!"}}}
-            .dump() +
-        "\n" +
-        Json{{"id", "l"},
-             {"prompt", "hi"},
-             {"continuations", Json::array({other})},
-             {"logprobs", 2}}
-            .dump() +
-        "\n{\n" +
-        Json{{"id", "n"},
-             {"tokens", prompt},
-             {"continuations", Json::array({other})},
-             {"logprobs", 0}}
-            .dump() +
-        "\n" + R"({"id": "p", "prompt": "hi", "choices": ["a", "b", "c"]})" +
-        "\n" + R"({"id": "bad", "tokens": [1], "continuations": [[2, 3], )" +
-        R"([250, 4, 5]]})");
+  write(
+      Json{{"id", "c"}, {"prompt", "hi"}, {"continuations", {best, other, "!"}}}
+          .dump() +
+      "\n" +
+      Json{{"id", "l"},
+           {"prompt", "hi"},
+           {"continuations", Json::array({other})},
+           {"logprobs", 2}}
+          .dump() +
+      "\n{\n" +
+      Json{{"id", "n"},
+           {"tokens", prompt},
+           {"continuations", Json::array({other})},
+           {"logprobs", 0}}
+          .dump() +
+      "\n" + R"({"id": "p", "prompt": "hi", "choices": ["a", "b", "c"]})" +
+      "\n" + R"({"id": "bad", "tokens": [1], "continuations": [[2, 3], )" +
+      R"([250, 4, 5]]})");
   EXPECT_EQ(run(), 6u);
   std::vector<Json> lines = results();
   ASSERT_EQ(lines.size(), 6u);
-  auto expect_score = [&](const Json &score, const Tokens &tokens, bool greedy) {
+  auto expect_score = [&](const Json &score, const Tokens &tokens,
+                          bool greedy) {
     double sum = 0;
     for (const TokenLogprob &each : scores(prompt, tokens, 0))
       sum += double(each.logprob);
@@ -271,11 +273,11 @@ TEST_F(ScoreFileTest, EveryLineHasAResultInOrder) {
     const float logprob =
         scores(prompt, {static_cast<int32_t>('a' + i)}, 0)[0].logprob;
     EXPECT_EQ(choice["logprob"], logprob);
-    EXPECT_NEAR(double(choice["probability"]) /
-                    double(lines[4]["scores"][0]["probability"]),
-                std::exp(double(logprob) -
-                         double(lines[4]["scores"][0]["logprob"])),
-                1e-12);
+    EXPECT_NEAR(
+        double(choice["probability"]) /
+            double(lines[4]["scores"][0]["probability"]),
+        std::exp(double(logprob) - double(lines[4]["scores"][0]["logprob"])),
+        1e-12);
     total += double(choice["probability"]);
   }
   EXPECT_NEAR(total, 1, 1e-12);

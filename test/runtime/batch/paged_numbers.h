@@ -32,8 +32,7 @@ inline void fill_logits(uint64_t hash, bool poisoned, std::span<float> logits) {
 }
 
 /// What is wrong with the first of the prompt's tokens that cannot be scored.
-inline std::optional<std::string>
-find_unscored(const BatchRequest &request) {
+inline std::optional<std::string> find_unscored(const BatchRequest &request) {
   const auto &prompt = request.prompt;
   const auto bad = std::find(prompt.begin(), prompt.end(), poison);
   const auto behind = static_cast<uint64_t>(bad - prompt.begin()) + 1;

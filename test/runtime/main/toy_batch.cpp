@@ -1,8 +1,8 @@
 //===- toy_batch.cpp - a hand-written program of many sequences ----------===//
 //
-// Takes the flags of the commands batch and, behind --score, score. Its numbers are those of
-// test/runtime/batch/paged_numbers.h. The environment may name a time that
-// every step takes, BATON_TOY_STEP_MILLISECONDS.
+// Takes the flags of the commands batch and, behind --score, score. Its numbers
+// are those of test/runtime/batch/paged_numbers.h. The environment may name a
+// time that every step takes, BATON_TOY_STEP_MILLISECONDS.
 //
 //===----------------------------------------------------------------------===//
 
