@@ -79,6 +79,8 @@ struct CompileOptions {
   /// Most sequences that a step has rows of; 0 for a program of one sequence,
   /// which keeps its keys and values behind one another instead of in pages.
   int64_t batch = 0;
+  /// How these keep keys and values: "f32", "bf16", "int8" or "fp8".
+  std::string kvType = "f32";
   /// Most rows of a step of several sequences; 0 for the target's usual ones.
   int64_t rows = 0;
   /// Most of them that have logits; 0 for one of each sequence.

@@ -31,6 +31,8 @@ class Operand<string theRole, string theType> {
   string role = theRole;
   string cType = theType;
   bit nullable = false;
+  /// Behind a pointer: whether elements are those of the body's variant.
+  bit stored = false;
   /// Behind a pointer: how many elements along each dimension, outermost first;
   /// `rest()` is all that there are. Empty: what its form says.
   list<string> shape = [];
@@ -154,8 +156,9 @@ class Choice<string theEnumeration> : Operand<"Choice", "int32_t"> {
 /// 0 or 1.
 def Switch : Choice<"">;
 
-class Copy<Operand operand> : Operand<operand.role, operand.cType> {
+class Copy<Operand operand, string theType = operand.cType> : Operand<operand.role, theType> {
   let nullable = operand.nullable;
+  let stored = operand.stored;
   let shape = operand.shape;
   let strides = operand.strides;
   let from = operand.from;
@@ -163,6 +166,9 @@ class Copy<Operand operand> : Operand<operand.role, operand.cType> {
   let gathered = operand.gathered;
 }
 class Nullable<Operand operand> : Copy<operand> { let nullable = true; }
+/// As elements of the body's variant.
+class StoredOutput<Operand operand> : Copy<operand, "Element *"> { let stored = true; }
+class StoredInput<Operand operand> : Copy<operand, "const Element *"> { let stored = true; }
 /// Rows from `first` on.
 class From<string first, Operand operand> : Copy<operand> { let from = first; }
 
@@ -175,7 +181,7 @@ class Variant<string theSuffix, string theElement, string theFormat> {
   string suffix = theSuffix;
   /// The type in C of an `Element`.
   string element = theElement;
-  /// "f32", "bf16" or "f16".
+  /// "f32", "bf16", "f16"; of states also "int8" and "fp8".
   string format = theFormat;
 }
 def Plain : Variant<"", "Real", "f32">;
@@ -185,6 +191,11 @@ def F32 : Variant<"_f32", "Real", "f32">;
 def BF16 : Variant<"_bf16", "uint16_t", "bf16">;
 def F16 : Variant<"_f16", "uint16_t", "f16">;
 defvar WeightVariants = [F32, BF16, F16];
+
+// States as they are stored. Rows of bytes have their scale behind them, an F32.
+def Int8 : Variant<"_int8", "int8_t", "int8">;
+def Float8 : Variant<"_fp8", "int8_t", "fp8">;
+defvar StateVariants = [Plain, BF16, Int8, Float8];
 
 // Sides of products that are rounded first; what is stored are Reals.
 def RoundedBF16 : Variant<"_bf16", "Real", "bf16">;

@@ -174,8 +174,12 @@ static Expectation expect(const OperandSignature &operand,
   llvm_unreachable("every role is listed");
 }
 
-/// What a pointer of that role points to, by the function's variant.
-static std::string expectedPointee(Role role, const BodyFunction &function) {
+/// What a pointer points to, by the function's variant.
+static std::string expectedPointee(const OperandSignature &operand,
+                                   const BodyFunction &function) {
+  const Role role = operand.role;
+  if (operand.isStored && function.format != "f32")
+    return function.format == "bf16" ? "bf16" : "i8";
   if (role == Role::Integers || role == Role::IntegerOutput ||
       role == Role::Flag)
     return "i32";
@@ -202,7 +206,7 @@ static Error checkOperand(CallOp op, const BodyFunction &function,
       number && number.getType().isF64() != function.isDouble)
     return fail(function.isDouble ? "an f64" : "an f32");
   if (mlir::Type pointee = pointeeOf(op, given)) {
-    std::string expected = expectedPointee(operand.role, function);
+    std::string expected = expectedPointee(operand, function);
     if (to_string(pointee) != expected)
       return fail(expected + " there, and it holds " + to_string(pointee));
   }

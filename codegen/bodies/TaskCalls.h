@@ -57,6 +57,9 @@ struct OperandSignature {
   llvm::StringLiteral name;
   Role role;
   bool isNullable;
+  /// Whether its elements are those of the function's variant, as a matrix's
+  /// are.
+  bool isStored;
 };
 
 struct Signature {

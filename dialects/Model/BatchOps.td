@@ -7,6 +7,16 @@
 #ifndef BATON_DIALECTS_MODEL_BATCHOPS
 #define BATON_DIALECTS_MODEL_BATCHOPS
 
+def Model_Stored : I32EnumAttr<"Stored", "how a state keeps its numbers", [
+    I32EnumAttrCase<"f32", 0>, I32EnumAttrCase<"bf16", 1>, I32EnumAttrCase<"int8", 2>,
+    I32EnumAttrCase<"fp8", 3>]> {
+  let cppNamespace = "::baton::model";
+  let genSpecializedAttr = 0;
+}
+def Model_StoredAttr : EnumAttr<Model_Dialect, Model_Stored, "stored"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Model_PagedAppendOp : Model_PlainOp<"paged_append", []> {
   let summary = "writes this step's rows into pages of a state";
   let description = [{
@@ -15,13 +25,19 @@ def Model_PagedAppendOp : Model_PlainOp<"paged_append", []> {
     iteration of a stack has a state of its own; the pages of all have the same
     numbers.
 
+    The result is what the state keeps of x, as f32. `stored` says how: as it is; as
+    bf16, rounded to nearest; or as bytes, each row of a head with a scale of its own,
+    the largest magnitude over 127 (`int8`) or over 448 (`fp8`, E4M3), with numbers
+    times the scale.
+
     **Constraints:**
     - x is `rows x heads x dim x f32`, and the result has its type
     - slots are `rows x i32`
     - the state's name is not empty
     - the program is a batch
   }];
-  let arguments = (ins Model_TensorType:$x, Model_TensorType:$slots, StrAttr:$state);
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$slots, StrAttr:$state,
+                       DefaultValuedAttr<Model_StoredAttr, "::baton::model::Stored::f32">:$stored);
   let results = (outs Model_TensorType:$result);
   let assemblyFormat = "$x `at` $slots `to` $state attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -38,7 +54,7 @@ def Model_PagedAttentionOp : Model_PlainOp<"paged_attention"> {
 
     **Constraints:**
     - q is `rows x H x D`, k is `rows x G x D`, v is `rows x G x E`; the result is `rows x H x E`; all f32
-    - k and v are made by `model.paged_append`
+    - k and v are made by `model.paged_append`, and stored alike
     - G divides H
     - the gate is `rows x H` or `rows x H x E`
     - positions and sequences are `rows x i32`, pages a vector of i32

@@ -19,6 +19,11 @@ LogicalResult PagedAttentionOp::verify() {
        {std::pair<StringRef, Value>{"k", getK()}, {"v", getV()}})
     if (!value.getDefiningOp<PagedAppendOp>())
       return emitOpError() << name << " is made by no model.paged_append";
+  Stored keys = getK().getDefiningOp<PagedAppendOp>().getStored(),
+         values = getV().getDefiningOp<PagedAppendOp>().getStored();
+  if (keys != values)
+    return emitOpError() << "k is stored as " << stringifyStored(keys)
+                         << " and v as " << stringifyStored(values);
   if (failed(expectIndices(*this, "positions", getPositions())) ||
       failed(expectIndices(*this, "sequences", getSequences())) ||
       failed(expectRank(*this, "pages", getPages(), 1)) ||

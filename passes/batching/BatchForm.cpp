@@ -20,9 +20,9 @@ namespace {
 /// Rewrites one program.
 class BatchFormer {
 public:
-  BatchFormer(ProgramOp program, int64_t sequences)
-      : program(program), sequences(sequences), rewriter(program.getContext()) {
-  }
+  BatchFormer(ProgramOp program, int64_t sequences, Stored stored)
+      : program(program), sequences(sequences), stored(stored),
+        rewriter(program.getContext()) {}
 
   LogicalResult run();
   unsigned attentions = 0;
@@ -35,6 +35,7 @@ private:
 
   ProgramOp program;
   int64_t sequences;
+  Stored stored;
   IRRewriter rewriter;
   Value positions, sequenceOfRow, slots, pages, sampling, changes;
 };
@@ -61,8 +62,9 @@ void BatchFormer::addArguments() {
 void BatchFormer::attendToPages() {
   for (auto op : program.all<KvAppendOp>()) {
     rewriter.setInsertionPoint(op);
-    auto paged = rewriter.create<PagedAppendOp>(
-        op.getLoc(), op.getX().getType(), op.getX(), slots, op.getState());
+    auto paged =
+        rewriter.create<PagedAppendOp>(op.getLoc(), op.getX().getType(),
+                                       op.getX(), slots, op.getState(), stored);
     paged->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     // Types of what else reads it do not fit, which expectNoPast() reports.
     rewriter.replaceAllUsesWith(op.getResult(), paged.getResult());
@@ -133,6 +135,12 @@ struct BatchForm : baton::batching::impl::BatchFormBase<BatchForm> {
           << ", expected 1 to 65536";
       return signalPassFailure();
     }
+    std::optional<Stored> form = symbolizeStored(stored);
+    if (!form) {
+      getOperation().emitError() << "batch-form: stored is '" << stored
+                                 << "', expected f32, bf16, int8 or fp8";
+      return signalPassFailure();
+    }
     for (auto program : getOperation().getOps<ProgramOp>()) {
       if (program.getBatch())
         continue;
@@ -140,7 +148,7 @@ struct BatchForm : baton::batching::impl::BatchFormBase<BatchForm> {
         program.emitOpError() << "trains, so that it has no batch-form";
         return signalPassFailure();
       }
-      BatchFormer former(program, sequences);
+      BatchFormer former(program, sequences, *form);
       if (failed(former.run()))
         return signalPassFailure();
       numAttentions += former.attentions;

@@ -34,7 +34,8 @@ def BatchForm : Pass<"batch-form", "::mlir::ModuleOp"> {
     already: as products, it sums over the positions of one sequence.
   }];
   let options = [
-    Option<"sequences", "sequences", "int64_t", "16", "Most sequences that a step has rows of">
+    Option<"sequences", "sequences", "int64_t", "16", "Most sequences that a step has rows of">,
+    Option<"stored", "stored", "std::string", "\"f32\"", "How keys and values are stored: f32, bf16, int8 or fp8">
   ];
   let dependentDialects = ["::baton::model::ModelDialect"];
   let statistics = [

@@ -586,8 +586,8 @@ struct PagedOperand {
 } // namespace
 
 static constexpr PagedOperand kPagedOperands[] = {
-    {bodies::Kind::append_key_pages, "keys", "page_stride", "slots"},
-    {bodies::Kind::append_value_pages, "values", "page_stride", "slots"},
+    {bodies::Kind::append_key_pages, "state", "page_stride", "slots"},
+    {bodies::Kind::append_value_pages, "state", "page_stride", "slots"},
     {bodies::Kind::paged_attention, "keys", "key_page_stride", ""},
     {bodies::Kind::paged_attention, "values", "value_page_stride", ""}};
 

@@ -181,6 +181,9 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
       "--max-batch: most rows of a step that have logits; as many as "
       "sequences. FILE score takes more of them at once: each is three times "
       "the vocabulary in F32");
+  app.add_option("--kv-type", kvType.value,
+                 "--max-batch: how pages keep keys and values: f32, bf16, or "
+                 "int8 or fp8 with a scale for each position and head");
 }
 
 void tools::CompileFlags::addRankFlags(CLI::App &app) {
@@ -346,8 +349,8 @@ std::string tools::CompileFlags::checkChoices() const {
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
   for (const Choice *choice :
-       {&mode, &dtype, &optimize, &sanitize, &recompute, &launch, &cublasLt,
-        &exchanges, &tensorParallel, &zero, &gatheredLayers})
+       {&mode, &dtype, &kvType, &optimize, &sanitize, &recompute, &launch,
+        &cublasLt, &exchanges, &tensorParallel, &zero, &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (auto found = findTarget(target); !found)
@@ -419,6 +422,9 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
     if (maxOutputsOption->count())
       return "--max-outputs is for --max-batch: a program of one sequence has "
              "as many as its target's description says";
+    if (kvType.value != "f32")
+      return "--kv-type=" + kvType.value +
+             " is for --max-batch, whose programs have pages";
     return "";
   }
   std::string flag = "--max-batch=" + std::to_string(maxBatch);
@@ -434,6 +440,7 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
     return flag + " with --target=" + target + " is not built yet; " +
            targetsWith(Feature::batches) + " has batches";
   options.batch = maxBatch;
+  options.kvType = kvType.value;
   if (maxRowsOption->count() && (maxRows < maxBatch || maxRows > (1 << 20)))
     return "--max-rows=" + std::to_string(maxRows) +
            " is out of range, expected 1048576 at most and a row for each of " +

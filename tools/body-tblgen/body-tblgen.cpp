@@ -286,7 +286,9 @@ void writeSignatures(const std::vector<Body> &bodies, raw_ostream &os) {
        << "Operands[] = {\n";
     for (const Operand &operand : body.operands)
       os << "    {\"" << operand.name << "\", Role::" << operand.role() << ", "
-         << (operand.isNullable() ? "true" : "false") << "},\n";
+         << (operand.isNullable() ? "true" : "false") << ", "
+         << (operand.record->getValueAsBit("stored") ? "true" : "false")
+         << "},\n";
     os << "};\n";
     std::vector<StringRef> inPlace =
         body.record->getValueAsListOfStrings("inPlace");

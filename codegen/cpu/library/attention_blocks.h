@@ -22,6 +22,7 @@
 #include "codegen/cpu/library/library.h"
 #include "codegen/cpu/library/math.h"
 #include "codegen/cpu/library/microkernel.h"
+#include "codegen/cpu/library/stored_states.h"
 #include "codegen/cpu/library/transpose.h"
 
 namespace baton::cpu {
@@ -100,6 +101,12 @@ BATON_INLINE Weights exponentiate(Real *scores, Range seen, Real scale,
     store(scores + panel * lanes, value[panel]);
   }
   return {largest, reduce_sum(sums)};
+}
+
+/// That of one row among a panel's.
+BATON_INLINE NoScale scale_at(NoScale, int64_t) { return {}; }
+BATON_INLINE Vector scale_at(Vector scales, int64_t place) {
+  return splat(scales[place]);
 }
 
 /// How far a head's gates are open for elements [first, first + count): one
@@ -264,25 +271,92 @@ struct PartialResults {
 /// Where blocks of positions lie that are behind one another: rows `stride`
 /// apart, or with 0 panels of `width`.
 struct DenseBlocks {
+  typedef Real Element;
   const Real *base;
   int64_t stride;
   int64_t width;
 
+  BATON_INLINE int64_t row() const { return width; }
   BATON_INLINE const Real *at(int64_t block) const {
     return base + block * (stride ? stride : width);
   }
+  /// A block's keys in panels, `seen` of it; made in `room`, of a block, if
+  /// they do not lie so.
+  BATON_INLINE const Real *keys_at(int64_t block, Range seen,
+                                   Real *room) const {
+    const Real *rows = at(block);
+    if (!stride)
+      return rows;
+    for (int64_t first = 0; first < block_positions; first += lanes)
+      transpose_to_panel(room + first * width, rows + first * stride, stride,
+                         larger(seen.begin - first, 0),
+                         smaller(seen.end - first, lanes), width);
+    return room;
+  }
+  /// Values as they lie.
+  BATON_INLINE const Real *values_at(int64_t block, Range /*seen*/,
+                                     Real * /*room*/) const {
+    return at(block);
+  }
 };
 
-/// The same of blocks in pages, in panels.
-struct PagedBlocks {
-  const Real *base; // of page 0
+/// The same of blocks in pages, in panels, of rows as they are stored.
+template <typename Stored> struct PagedBlocks {
+  typedef Stored Element;
+  const Stored *base; // of page 0
   int64_t page_stride;
   const int32_t *pages; // of each block
   static constexpr int64_t stride = 0;
   int64_t width;
 
-  BATON_INLINE const Real *at(int64_t block) const {
+  BATON_INLINE int64_t row() const { return width + ScaleOf<Stored>::bytes; }
+  BATON_INLINE const Stored *at(int64_t block) const {
     return base + pages[block / block_positions] * page_stride;
+  }
+  BATON_INLINE const Real *keys_at(int64_t block, Range seen,
+                                   Real *room) const {
+    const Stored *stored = at(block);
+    if constexpr (__is_same(Stored, Real)) {
+      return stored;
+    } else {
+      for_each_panel(seen, [&](int64_t first) BATON_INLINE_LAMBDA {
+        const Stored *panel = stored + first * row();
+        const auto scale = scales_of<KeyPlaces>(panel, width);
+        for (int64_t d = 0; d < width; ++d)
+          store(room + first * width + d * lanes,
+                read(panel + d * lanes, lanes, scale));
+      });
+      return room;
+    }
+  }
+  BATON_INLINE const Real *values_at(int64_t block, Range seen,
+                                     Real *room) const {
+    const Stored *stored = at(block);
+    if constexpr (__is_same(Stored, Real)) {
+      return stored;
+    } else {
+      for_each_panel(seen, [&](int64_t first) BATON_INLINE_LAMBDA {
+        const Stored *panel = stored + first * row();
+        const auto scales = scales_of<ValuePlaces>(panel, width);
+        for (int64_t place = 0; place < lanes; ++place)
+          for_each_vector(width, [&](int64_t column,
+                                     int64_t count) BATON_INLINE_LAMBDA {
+            store(room + first * width + ValuePlaces::of(place, column, width),
+                  read(panel + ValuePlaces::of(place, column, row()), count,
+                       scale_at(scales, place)),
+                  count);
+          });
+      });
+      return room;
+    }
+  }
+
+private:
+  template <typename Body>
+  static BATON_INLINE void for_each_panel(Range seen, Body body) {
+    for (int64_t first = seen.begin / lanes * lanes; first < seen.end;
+         first += lanes)
+      body(first);
   }
 };
 
@@ -296,8 +370,10 @@ attend_row(Destination destination, const Real *__restrict q, Blocks keys,
            Blocks values, int64_t position, int64_t group, Real scale,
            Real softcap, int64_t window, Range part, Real *__restrict scratch) {
   const int64_t head_dim = keys.width, value_dim = values.width;
+  const int64_t value_row = values.row();
+  typedef typename Blocks::Element Element;
   // Nearer than for linears: what is in use and what is asked for share L1.
-  constexpr int64_t ahead = 128;
+  constexpr int64_t ahead = 512 / sizeof(Element);
   constexpr int64_t square = lanes * lanes;
   const int64_t chunks = (value_dim + lanes - 1) / lanes;
   const int64_t parts = larger((head_dim + lanes - 1) / lanes, chunks);
@@ -316,15 +392,21 @@ attend_row(Destination destination, const Real *__restrict q, Blocks keys,
   for (int64_t block = first_block; block < visible.end + block_positions;
        block += block_positions) {
     const Range seen = within_block(visible, block);
-    const Real *block_keys = seen.begin < seen.end ? keys.at(block) : keys.base;
-    const Real *block_values =
+    const Element *block_keys =
+        seen.begin < seen.end ? keys.at(block) : keys.base;
+    const Element *block_values =
         block != first_block ? values.at(block - block_positions) : values.base;
     for (int64_t panel = 0; panel < block_panels; ++panel) {
       const int64_t first = panel * lanes;
       const bool is_seen = first < seen.end && first + lanes > seen.begin;
-      const Real *panel_keys = block_keys + first * head_dim;
+      const Element *panel_keys = block_keys + first * keys.row();
+      const Element *panel_values = block_values + first * value_row;
       const int64_t begin = larger(first, weighed.begin);
       const int64_t end = smaller(first + lanes, weighed.end);
+      const auto key_scales =
+          scales_of<KeyPlaces>(panel_keys, head_dim, is_seen);
+      const auto value_scales =
+          scales_of<ValuePlaces>(panel_values, value_dim, begin < end);
       if (!is_seen)
         for (int64_t query = 0; query < group; ++query)
           store(scores + query * block_positions + first, splat(0.0f));
@@ -337,9 +419,9 @@ attend_row(Destination destination, const Real *__restrict q, Blocks keys,
                          block_positions, q + query * head_dim, head_dim, count,
                          1, part * lanes, smaller((part + 1) * lanes, head_dim),
                          [&](int64_t d, int) BATON_INLINE_LAMBDA {
-                           const Real *line = panel_keys + d * lanes;
+                           const Element *line = panel_keys + d * lanes;
                            __builtin_prefetch(line + ahead);
-                           return load(line);
+                           return read(line, lanes, key_scales);
                          });
               });
         if (begin < end && part < chunks)
@@ -349,16 +431,21 @@ attend_row(Destination destination, const Real *__restrict q, Blocks keys,
                 value_dim % lanes == 0
                     ? lanes
                     : smaller(value_dim - part * lanes, lanes);
-            const Real *chunk_values =
-                block_values + first * value_dim + part * square;
-            multiply(begin == weighed.begin,
-                     tile + (query * chunks + part) * lanes, chunks * lanes,
-                     weights + query * block_positions, block_positions, count,
-                     1, begin, end, [&](int64_t key, int) BATON_INLINE_LAMBDA {
-                       const Real *line = chunk_values + (key - first) * width;
-                       __builtin_prefetch(line + ahead);
-                       return load(line, width);
-                     });
+            // A chunk may have scales behind its values.
+            const int64_t distance =
+                value_row % lanes == 0 || value_dim % lanes == 0
+                    ? lanes
+                    : smaller(value_row - part * lanes, lanes);
+            const Element *chunk_values = panel_values + part * square;
+            multiply(
+                begin == weighed.begin, tile + (query * chunks + part) * lanes,
+                chunks * lanes, weights + query * block_positions,
+                block_positions, count, 1, begin, end,
+                [&](int64_t key, int) BATON_INLINE_LAMBDA {
+                  const Element *line = chunk_values + (key - first) * distance;
+                  __builtin_prefetch(line + ahead);
+                  return read(line, width, scale_at(value_scales, key - first));
+                });
           });
       }
     }
@@ -401,32 +488,24 @@ BATON_INLINE void attend_tile(Destination destination, const Real *__restrict q,
   const int64_t queries = rows * group;
   Real *transposed = scratch; // [block_panels][head_dim][16]
   Real *block_queries = transposed + block_positions * head_dim;
+  Real *converted = block_queries + tile_rows * head_dim; // of stored values
   const Range seen_by_tile =
       intersection({visible_to(position, window).begin, position + rows}, part);
 
   for (int64_t block = seen_by_tile.begin / block_positions * block_positions;
        block < seen_by_tile.end; block += block_positions) {
     const Range seen_in_block = within_block(seen_by_tile, block);
-    const Real *block_keys = keys.at(block);
-    if (keys.stride) {
-      const Real *rows_of_keys = block_keys;
-      block_keys = transposed;
-      for (int64_t panel = 0; panel < block_panels; ++panel) {
-        const int64_t first = panel * lanes;
-        transpose_to_panel(transposed + first * head_dim,
-                           rows_of_keys + first * keys.stride, keys.stride,
-                           larger(seen_in_block.begin - first, 0),
-                           smaller(seen_in_block.end - first, lanes), head_dim);
-      }
-    }
+    const Real *block_keys = keys.keys_at(block, seen_in_block, transposed);
     const int64_t value_span = value_stride ? value_stride : value_dim;
-    const Real *block_values = values.at(block);
+    const Real *block_values =
+        values.values_at(block, seen_in_block, converted);
     // Memory is asked, evenly over the arithmetic, for this block's values and
     // the next block's keys. Where nothing is left to ask for, the same
     // instructions touch what is in the cache.
-    const Real *next_keys = block + block_positions < seen_by_tile.end
-                                ? keys.at(block + block_positions)
-                                : block_keys;
+    const Real *next_keys =
+        block + block_positions < seen_by_tile.end
+            ? reinterpret_cast<const Real *>(keys.at(block + block_positions))
+            : block_keys;
 
     for_each_row_block(queries, [&](int64_t first_query,
                                     int64_t count) BATON_INLINE_LAMBDA {

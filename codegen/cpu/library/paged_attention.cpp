@@ -32,38 +32,30 @@ BATON_INLINE void append_to_pages(Real *__restrict state, int64_t page_stride,
   }
 }
 
-} // namespace
-
-BATON_TASK void baton_task_append_key_pages(Real *__restrict keys,
-                                            int64_t page_stride,
-                                            const Real *__restrict x,
-                                            int64_t x_stride,
-                                            const int32_t *__restrict slots,
-                                            int64_t rows, int64_t width) {
-  append_to_pages<append_keys>(keys, page_stride, x, x_stride, slots, rows,
-                               width);
+/// The same, each row by itself, of what is stored otherwise.
+template <typename Places, typename Element>
+BATON_INLINE void store_in_pages(Element *__restrict state, int64_t page_stride,
+                                 const Real *__restrict x, int64_t x_stride,
+                                 const int32_t *__restrict slots, int64_t rows,
+                                 int64_t width, int64_t elements) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t position = slots[row] % block_positions;
+    Element *panel = state + slots[row] / block_positions * page_stride +
+                     position / lanes * lanes * elements;
+    write<Places>(panel, position % lanes, x + row * x_stride, width);
+  }
 }
 
-BATON_TASK void baton_task_append_value_pages(Real *__restrict values,
-                                              int64_t page_stride,
-                                              const Real *__restrict x,
-                                              int64_t x_stride,
-                                              const int32_t *__restrict slots,
-                                              int64_t rows, int64_t width) {
-  append_to_pages<append_values>(values, page_stride, x, x_stride, slots, rows,
-                                 width);
-}
-
-BATON_TASK void baton_task_paged_attention(
+template <typename Element>
+BATON_INLINE void attend_to_pages(
     Real *__restrict out, int64_t out_stride, const Real *__restrict q,
-    int64_t q_stride, const Real *__restrict keys, int64_t key_page_stride,
-    const Real *__restrict values, int64_t value_page_stride,
+    int64_t q_stride, const Element *__restrict keys, int64_t key_page_stride,
+    const Element *__restrict values, int64_t value_page_stride,
     const int32_t *__restrict positions, const int32_t *__restrict sequences,
-    const int32_t *__restrict pages, int64_t /*page_count*/, int64_t line,
-    int64_t /*step_rows*/, int64_t rows, int64_t group, int64_t head_dim,
-    int64_t value_dim, Real scale, Real softcap, int64_t window,
-    const Real *__restrict gate, int64_t gate_stride, int64_t gate_width,
-    Real *__restrict scratch) {
+    const int32_t *__restrict pages, int64_t line, int64_t rows, int64_t group,
+    int64_t head_dim, int64_t value_dim, Real scale, Real softcap,
+    int64_t window, const Real *__restrict gate, int64_t gate_stride,
+    int64_t gate_width, Real *__restrict scratch) {
   for (int64_t row = 0; row < rows;) {
     const int64_t position = positions[row];
     int64_t count = 1;
@@ -76,11 +68,12 @@ BATON_TASK void baton_task_paged_attention(
     Real *sums = maxima + queries;
     const RunningResult result = {
         out + row * out_stride, out_stride, group, value_dim, maxima, sums};
-    attend(result, q + row * q_stride, q_stride,
-           PagedBlocks{keys, key_page_stride, own_pages, head_dim},
-           PagedBlocks{values, value_page_stride, own_pages, value_dim}, count,
-           position, group, scale, softcap, window, all_positions,
-           sums + queries);
+    attend(
+        result, q + row * q_stride, q_stride,
+        PagedBlocks<Element>{keys, key_page_stride, own_pages, head_dim},
+        PagedBlocks<Element>{values, value_page_stride, own_pages, value_dim},
+        count, position, group, scale, softcap, window, all_positions,
+        sums + queries);
     for (int64_t query = 0; query < queries; ++query)
       result.finish(query,
                     gate ? gate + (row + query / group) * gate_stride +
@@ -90,3 +83,65 @@ BATON_TASK void baton_task_paged_attention(
     row += count;
   }
 }
+
+} // namespace
+
+BATON_TASK void
+baton_task_append_key_pages(Real *__restrict state, int64_t page_stride,
+                            const Real *__restrict x, int64_t x_stride,
+                            const int32_t *__restrict slots, int64_t rows,
+                            int64_t width, int64_t /*row*/) {
+  append_to_pages<append_keys>(state, page_stride, x, x_stride, slots, rows,
+                               width);
+}
+
+BATON_TASK void
+baton_task_append_value_pages(Real *__restrict state, int64_t page_stride,
+                              const Real *__restrict x, int64_t x_stride,
+                              const int32_t *__restrict slots, int64_t rows,
+                              int64_t width, int64_t /*row*/) {
+  append_to_pages<append_values>(state, page_stride, x, x_stride, slots, rows,
+                                 width);
+}
+
+#define BATON_APPEND(name, Bits, Element, Places)                              \
+  BATON_TASK void name(Bits *__restrict state, int64_t page_stride,            \
+                       const Real *__restrict x, int64_t x_stride,             \
+                       const int32_t *__restrict slots, int64_t rows,          \
+                       int64_t width, int64_t row) {                           \
+    store_in_pages<Places>(reinterpret_cast<Element *>(state), page_stride, x, \
+                           x_stride, slots, rows, width, row);                 \
+  }
+BATON_APPEND(baton_task_append_key_pages_bf16, uint16_t, BFloat16, KeyPlaces)
+BATON_APPEND(baton_task_append_key_pages_int8, int8_t, Int8, KeyPlaces)
+BATON_APPEND(baton_task_append_key_pages_fp8, int8_t, Float8, KeyPlaces)
+BATON_APPEND(baton_task_append_value_pages_bf16, uint16_t, BFloat16,
+             ValuePlaces)
+BATON_APPEND(baton_task_append_value_pages_int8, int8_t, Int8, ValuePlaces)
+BATON_APPEND(baton_task_append_value_pages_fp8, int8_t, Float8, ValuePlaces)
+#undef BATON_APPEND
+
+#define BATON_ATTENTION(name, Bits, Element)                                   \
+  BATON_TASK void name(                                                        \
+      Real *__restrict out, int64_t out_stride, const Real *__restrict q,      \
+      int64_t q_stride, const Bits *__restrict keys, int64_t key_page_stride,  \
+      const Bits *__restrict values, int64_t value_page_stride,                \
+      const int32_t *__restrict positions,                                     \
+      const int32_t *__restrict sequences, const int32_t *__restrict pages,    \
+      int64_t /*page_count*/, int64_t line, int64_t /*step_rows*/,             \
+      int64_t rows, int64_t group, int64_t head_dim, int64_t value_dim,        \
+      int64_t /*key_row*/, int64_t /*value_row*/, Real scale, Real softcap,    \
+      int64_t window, const Real *__restrict gate, int64_t gate_stride,        \
+      int64_t gate_width, Real *__restrict scratch) {                          \
+    attend_to_pages(out, out_stride, q, q_stride,                              \
+                    reinterpret_cast<const Element *>(keys), key_page_stride,  \
+                    reinterpret_cast<const Element *>(values),                 \
+                    value_page_stride, positions, sequences, pages, line,      \
+                    rows, group, head_dim, value_dim, scale, softcap, window,  \
+                    gate, gate_stride, gate_width, scratch);                   \
+  }
+BATON_ATTENTION(baton_task_paged_attention, Real, Real)
+BATON_ATTENTION(baton_task_paged_attention_bf16, uint16_t, BFloat16)
+BATON_ATTENTION(baton_task_paged_attention_int8, int8_t, Int8)
+BATON_ATTENTION(baton_task_paged_attention_fp8, int8_t, Float8)
+#undef BATON_ATTENTION

@@ -71,8 +71,9 @@ struct Weights {
     scale = static_cast<double>(int64_t(1) << (bits < 12 ? 50 : 62 - bits));
   }
 
-  /// Those of tokens [first, first + 8); 0 behind the last.
-  BATON_INLINE Longs at(int64_t first) const {
+  /// How far tokens [first, first + 8) are below the largest, in temperatures;
+  /// what lies behind the last is as far as one of them.
+  BATON_INLINE Doubles away(int64_t first) const {
     HalfVector loaded;
     const int64_t left = vocabulary - first;
     if (left >= wide) {
@@ -82,22 +83,25 @@ struct Weights {
       __builtin_memcpy(&loaded, logits + first, left * sizeof(Real));
     }
     const Doubles values = __builtin_convertvector(loaded, Doubles);
-    const Doubles weights = exp_below((values - largest) / temperature) * scale;
-    // Rounds, and leaves a whole number in the low bits.
+    return (values - largest) / temperature;
+  }
+  /// Rounded to whole numbers.
+  BATON_INLINE Longs weigh(Doubles away) const {
+    // Leaves a whole number in the low bits.
     const Doubles shift = Doubles(0x1.8p52);
-    Longs whole = __builtin_bit_cast(Longs, weights + shift) -
-                  __builtin_bit_cast(Longs, shift);
-    if (left < wide)
-      for (int64_t lane = left; lane < wide; ++lane)
-        whole[lane] = 0;
-    return whole;
+    return __builtin_bit_cast(Longs, exp_below(away) * scale + shift) -
+           __builtin_bit_cast(Longs, shift);
+  }
+  /// Those of tokens [first, first + 8); 0 behind the last.
+  BATON_INLINE Longs at(int64_t first) const {
+    Longs weights = weigh(away(first));
+    for (int64_t lane = vocabulary - first; lane < wide; ++lane)
+      weights[lane] = 0;
+    return weights;
   }
   BATON_INLINE int64_t of(int64_t token) const {
     const Doubles value = Doubles(double(logits[token]));
-    const Doubles shift = Doubles(0x1.8p52);
-    const Doubles weight = exp_below((value - largest) / temperature) * scale;
-    return (__builtin_bit_cast(Longs, weight + shift) -
-            __builtin_bit_cast(Longs, shift))[0];
+    return weigh((value - largest) / temperature)[0];
   }
   BATON_INLINE int64_t sum() const {
     Longs sums = Longs(0);
@@ -129,14 +133,118 @@ BATON_INLINE int32_t token_behind(const Weights &weights, int64_t target) {
   }
 }
 
-/// The tokens of the largest logits, of equal ones the lowest first, are taken
-/// from a heap one by one.
-struct LikeliestFirst {
-  const Real *logits;
-  int32_t *tokens;
-  int64_t count = 0;
+/// The likeliest tokens, the most likely one first, of equal ones the lowest
+/// id. They lie in bins by how far they are below the largest logit, so that of
+/// all of them only those of a bin or two have to be put in order.
+class Candidates {
+public:
+  /// All tokens. `tokens` has room for them.
+  BATON_INLINE Candidates(const Weights &weights, int32_t *tokens)
+      : weights(weights), tokens(tokens) {
+    for (int64_t bin = 0; bin < bins; ++bin)
+      counts[bin] = sums[bin] = 0;
+    for (int64_t first = 0; first < weights.vocabulary; first += wide) {
+      const Doubles away = weights.away(first);
+      const Longs weight = weights.weigh(away), bin = bin_of(away);
+      const int64_t left = weights.vocabulary - first;
+      for (int64_t lane = 0; lane < wide && lane < left; ++lane) {
+        ++counts[bin[lane]];
+        sums[bin[lane]] += weight[lane];
+      }
+    }
+    last = bins - 1;
+    kept = counts[last];
+  }
 
+  /// Only the `most` likeliest stay.
+  BATON_INLINE void keep_count(int64_t most) {
+    int64_t bin = 0;
+    for (; bin < last && counts[bin] <= most; ++bin)
+      most -= counts[bin];
+    if (bin < last || most < kept)
+      kept = most;
+    last = bin;
+  }
+  /// Only the fewest stay that weigh `part` of them all.
+  BATON_INLINE void keep_part(double part) {
+    const int64_t all = sum();
+    const double share = __builtin_ceil(part * double(all));
+    int64_t target = share < 1             ? 1
+                     : share > double(all) ? all
+                                           : static_cast<int64_t>(share);
+    int64_t bin = 0;
+    for (; bin < last && sums[bin] < target; ++bin)
+      target -= sums[bin];
+    sort(bin);
+    int64_t number = 0;
+    const int64_t end = bin == last ? kept : counts[bin];
+    for (; number < end && target > 0; ++number)
+      target -= weights.of(take());
+    last = bin;
+    kept = number;
+  }
+  /// Only those stay that weigh so much.
+  BATON_INLINE void keep_near(double least) {
+    int64_t near = 0;
+    for (int64_t first = 0; first < weights.vocabulary; first += wide) {
+      const Longs weight = weights.at(first);
+      for (int64_t lane = 0; lane < wide; ++lane)
+        near += weight[lane] > 0 && double(weight[lane]) >= least;
+    }
+    keep_count(near);
+  }
+  /// One of them, by a number in [0, 1).
+  BATON_INLINE int32_t choose(double number) {
+    int64_t target = part_of(number, sum());
+    int64_t bin = 0;
+    for (; bin < last && sums[bin] <= target; ++bin)
+      target -= sums[bin];
+    sort(bin);
+    for (;;) {
+      const int32_t token = take();
+      const int64_t weight = weights.of(token);
+      if (target < weight)
+        return token;
+      target -= weight;
+    }
+  }
+
+private:
+  static constexpr int64_t bins = 256;
+
+  /// Eight for each factor of e, all that is far away in the last.
+  BATON_INLINE static Longs bin_of(Doubles away) {
+    const Doubles place = away * -8.0;
+    return __builtin_convertvector(
+        place < double(bins - 1) ? place : Doubles(bins - 1), Longs);
+  }
+  /// Of all that are left.
+  BATON_INLINE int64_t sum() {
+    int64_t all = 0;
+    for (int64_t bin = 0; bin < last; ++bin)
+      all += sums[bin];
+    if (kept == counts[last])
+      return all + sums[last];
+    sort(last);
+    for (int64_t i = 0; i < kept; ++i)
+      all += weights.of(take());
+    return all;
+  }
+  /// Makes a heap of a bin's tokens.
+  BATON_INLINE void sort(int64_t bin) {
+    count = 0;
+    for (int64_t first = 0; first < weights.vocabulary; first += wide) {
+      const Longs own = bin_of(weights.away(first));
+      const int64_t left = weights.vocabulary - first;
+      for (int64_t lane = 0; lane < wide && lane < left; ++lane)
+        if (own[lane] == bin)
+          tokens[count++] = static_cast<int32_t>(first + lane);
+    }
+    for (int64_t place = count / 2; place-- > 0;)
+      sink(place);
+  }
   BATON_INLINE bool is_likelier(int32_t left, int32_t right) const {
+    const Real *logits = weights.logits;
     return logits[left] != logits[right] ? logits[left] > logits[right]
                                          : left < right;
   }
@@ -151,92 +259,22 @@ struct LikeliestFirst {
     }
     tokens[place] = token;
   }
-  BATON_INLINE void build() {
-    for (int64_t place = count / 2; place-- > 0;)
-      sink(place);
-  }
-  /// Moves behind those that are left: the first one taken is the last of all.
+  /// The likeliest of the heap.
   BATON_INLINE int32_t take() {
     const int32_t token = tokens[0];
     tokens[0] = tokens[--count];
     if (count > 1)
       sink(0);
-    tokens[count] = token;
     return token;
   }
-};
 
-/// One of the likeliest tokens, as top-k, top-p and min-p say.
-BATON_INLINE int32_t draw_among(const Weights &weights,
-                                const BatonSampling &wanted, bool counts,
-                                double number, int32_t *tokens) {
-  const int64_t total = wanted.top_p < 1 && !counts ? weights.sum() : 0;
-  auto share_of = [&](int64_t sum) BATON_INLINE_LAMBDA {
-    const double share = __builtin_ceil(wanted.top_p * double(sum));
-    return share < 1             ? int64_t(1)
-           : share > double(sum) ? sum
-                                 : static_cast<int64_t>(share);
-  };
-  const double least = wanted.min_p * weights.scale;
-  LikeliestFirst likeliest{weights.logits, tokens};
-  // Few tokens hold nearly all of the weight: those near the largest logit are
-  // looked at first, and all of them only when these do not suffice.
-  constexpr double distances[] = {4, 12, __builtin_inf()};
-  for (double away : distances) {
-    const double reach = away * weights.temperature;
-    likeliest.count = 0;
-    int64_t mass = 0;
-    const bool needs_mass = wanted.top_p < 1 && !counts;
-    for (int64_t token = 0; token < weights.vocabulary; ++token)
-      if (weights.largest - double(weights.logits[token]) <= reach) {
-        tokens[likeliest.count++] = static_cast<int32_t>(token);
-        if (needs_mass)
-          mass += weights.of(token);
-      }
-    const bool has_near =
-        wanted.min_p > 0 && exp_below(Doubles(-away))[0] <= wanted.min_p;
-    const bool has_count =
-        counts && likeliest.count >= static_cast<int64_t>(wanted.top_k);
-    if (has_count || (has_near && (!counts || wanted.top_p >= 1)) ||
-        (needs_mass && mass >= share_of(total)))
-      break;
-  }
-  likeliest.build();
-  const int64_t all = likeliest.count;
-  const int64_t most = counts && static_cast<int64_t>(wanted.top_k) < all
-                           ? static_cast<int64_t>(wanted.top_k)
-                           : all;
-  int64_t until = INT64_MAX;
-  if (wanted.top_p < 1) {
-    int64_t sum = total;
-    if (counts) {
-      sum = 0;
-      for (int64_t i = 0; i < most; ++i)
-        sum += weights.of(likeliest.take());
-    }
-    until = share_of(sum);
-  }
-  const int64_t taken = all - likeliest.count;
-  int64_t kept = 0, chosen = 0;
-  while (chosen < most && kept < until) {
-    const int32_t token =
-        chosen < taken ? tokens[all - 1 - chosen] : likeliest.take();
-    const int64_t weight = weights.of(token);
-    // The likeliest stays in any case.
-    if (chosen && double(weight) < least)
-      break;
-    kept += weight;
-    ++chosen;
-  }
-  int64_t target = part_of(number, kept);
-  for (int64_t i = 0;; ++i) {
-    const int32_t token = tokens[all - 1 - i];
-    const int64_t weight = weights.of(token);
-    if (target < weight)
-      return token;
-    target -= weight;
-  }
-}
+  const Weights &weights;
+  int32_t *tokens;
+  int64_t count = 0;
+  int64_t counts[bins], sums[bins];
+  /// All tokens of the bins before the last are left, and of that so many.
+  int64_t last, kept;
+};
 
 /// The largest logit. False if one is infinite or not a number.
 BATON_INLINE bool find_largest(const Real *logits, int64_t vocabulary,
@@ -270,8 +308,16 @@ BATON_INLINE int32_t draw(const Real *logits, int64_t vocabulary, Real largest,
   const double number = uniform(wanted.seed, wanted.position);
   const bool counts =
       wanted.top_k != 0 && wanted.top_k < static_cast<uint64_t>(vocabulary);
-  if (counts || wanted.top_p < 1 || wanted.min_p > 0)
-    return draw_among(weights, wanted, counts, number, tokens);
+  if (counts || wanted.top_p < 1 || wanted.min_p > 0) {
+    Candidates candidates(weights, tokens);
+    if (counts)
+      candidates.keep_count(static_cast<int64_t>(wanted.top_k));
+    if (wanted.top_p < 1)
+      candidates.keep_part(wanted.top_p);
+    if (wanted.min_p > 0)
+      candidates.keep_near(wanted.min_p * weights.scale);
+    return candidates.choose(number);
+  }
   return token_behind(weights, part_of(number, weights.sum()));
 }
 

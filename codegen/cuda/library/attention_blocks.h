@@ -24,6 +24,7 @@
 
 #include "codegen/cuda/library/activation.h"
 #include "codegen/cuda/library/microkernel.h"
+#include "codegen/cuda/library/stored_states.h"
 
 /// Bytes of `scratch` that baton_task_attention and its first part may use for
 /// tiles of up to `rows` rows: as many as on the CPU, because the plan is the
@@ -125,6 +126,16 @@ BATON_DEVICE float opening(const float *gates, int64_t gate_width,
   return sigmoid(gates[gate_width == 1 ? 0 : element]);
 }
 
+/// Numbers at equal distances.
+struct DenseLine {
+  const float *first;
+  int64_t distance;
+
+  __device__ __forceinline__ float at(int64_t index) const {
+    return first[index * distance];
+  }
+};
+
 /// Where keys and values lie whose positions are behind one another: in rows,
 /// or with a stride of 0 in panels.
 struct DenseStates {
@@ -133,60 +144,79 @@ struct DenseStates {
   const float *values;
   int64_t value_stride;
 
-  /// A position's key, and from one element of it to the next.
-  __device__ __forceinline__ const float *key(int64_t position,
-                                              int64_t head_dim) const {
-    return key_stride
-               ? keys + position * key_stride
-               : keys + position / lanes * lanes * head_dim + position % lanes;
+  /// A position's key.
+  __device__ __forceinline__ DenseLine key(int64_t position,
+                                           int64_t head_dim) const {
+    return {key_stride
+                ? keys + position * key_stride
+                : keys + position / lanes * lanes * head_dim + position % lanes,
+            key_stride ? 1 : lanes};
   }
-  __device__ __forceinline__ int64_t key_distance() const {
-    return key_stride ? 1 : lanes;
-  }
-  /// An element of the value at a block's first position; from a position to
-  /// the next in a panel; and from panel to panel.
-  __device__ __forceinline__ const float *value(int64_t block, int64_t element,
-                                                int64_t value_dim) const {
-    return value_stride ? values + block * value_stride + element
-                        : values + block * value_dim +
-                              element / lanes * lanes * lanes + element % lanes;
-  }
-  __device__ __forceinline__ int64_t value_distance(int64_t element,
-                                                    int64_t value_dim) const {
-    return value_stride ? value_stride
-                        : smaller(value_dim - element / lanes * lanes, lanes);
-  }
-  __device__ __forceinline__ int64_t panel_distance(int64_t value_dim) const {
-    return lanes * (value_stride ? value_stride : value_dim);
+  /// An element of the values of a block's positions: of a panel's from
+  /// position to position, and from panel to panel.
+  struct Values : DenseLine {
+    int64_t panel_distance;
+
+    __device__ __forceinline__ void next_panel() { first += panel_distance; }
+  };
+  __device__ __forceinline__ Values value(int64_t block, int64_t element,
+                                          int64_t value_dim) const {
+    if (value_stride)
+      return {{values + block * value_stride + element, value_stride},
+              lanes * value_stride};
+    return {{values + block * value_dim + element / lanes * lanes * lanes +
+                 element % lanes,
+             smaller(value_dim - element / lanes * lanes, lanes)},
+            lanes * value_dim};
   }
 };
 
-/// The same where each block has a page, in panels.
-struct PagedStates {
-  const float *keys;
+/// The same where each block has a page, in panels, of rows as they are stored.
+template <typename Element> struct PagedStates {
+  const Element *keys;
   int64_t key_page_stride;
-  const float *values;
+  const Element *values;
   int64_t value_page_stride;
   const int32_t *pages;
 
-  __device__ __forceinline__ const float *key(int64_t position,
-                                              int64_t head_dim) const {
+  struct Key {
+    const Element *first;
+    float scale;
+
+    __device__ __forceinline__ float at(int64_t index) const {
+      return number_of(first[index * lanes], scale);
+    }
+  };
+  __device__ __forceinline__ Key key(int64_t position, int64_t head_dim) const {
     const int64_t place = position % block_positions;
-    return keys + pages[position / block_positions] * key_page_stride +
-           place / lanes * lanes * head_dim + place % lanes;
+    const Element *panel = keys +
+                           pages[position / block_positions] * key_page_stride +
+                           place / lanes * lanes * row_of(head_dim);
+    return {panel + place % lanes,
+            scale_of<KeyPlaces>(panel, place % lanes, head_dim)};
   }
-  __device__ __forceinline__ int64_t key_distance() const { return lanes; }
-  __device__ __forceinline__ const float *value(int64_t block, int64_t element,
-                                                int64_t /*value_dim*/) const {
-    return values + pages[block / block_positions] * value_page_stride +
-           element / lanes * lanes * lanes + element % lanes;
+  struct Values {
+    const Element *panel;
+    int64_t element;
+    int64_t value_dim;
+
+    __device__ __forceinline__ float at(int64_t place) const {
+      return number_of(
+          panel[ValuePlaces::of(place, element, row_of(value_dim))],
+          scale_of<ValuePlaces>(panel, place, value_dim));
+    }
+    __device__ __forceinline__ void next_panel() {
+      panel += lanes * row_of(value_dim);
+    }
+  };
+  __device__ __forceinline__ Values value(int64_t block, int64_t element,
+                                          int64_t value_dim) const {
+    return {values + pages[block / block_positions] * value_page_stride,
+            element, value_dim};
   }
-  __device__ __forceinline__ int64_t value_distance(int64_t element,
-                                                    int64_t value_dim) const {
-    return smaller(value_dim - element / lanes * lanes, lanes);
-  }
-  __device__ __forceinline__ int64_t panel_distance(int64_t value_dim) const {
-    return lanes * value_dim;
+
+  static __device__ __forceinline__ int64_t row_of(int64_t width) {
+    return width + ScaleOf<Element>::bytes;
   }
 };
 
@@ -247,7 +277,7 @@ template <typename States = DenseStates> struct AttentionBlocks {
   __device__ __forceinline__ void score(int64_t first, int64_t block,
                                         float *slots, int lane) const {
     const float *left[tile_queries];
-    const float *right[block_panels];
+    decltype(states.key(0, 0)) right[block_panels];
     float sum[tile_queries][block_panels];
 #pragma unroll
     for (int i = 0; i < tile_queries; ++i) {
@@ -263,10 +293,9 @@ template <typename States = DenseStates> struct AttentionBlocks {
           seen.begin, smaller(seen.end - 1, block + panel * lanes + lane));
       right[panel] = states.key(key, head_dim);
     }
-    const int64_t distance = states.key_distance();
     accumulate<tile_queries, block_panels, score_steps>(
         sum, left, 0, head_dim,
-        [&](int64_t d, int panel) { return right[panel][d * distance]; });
+        [&](int64_t d, int panel) { return right[panel].at(d); });
 #pragma unroll
     for (int i = 0; i < tile_queries; ++i)
       if (first + i < queries)
@@ -353,12 +382,9 @@ template <typename States = DenseStates> struct AttentionBlocks {
       range[i] = within_block(visible(query), block);
       sum[i][0] = 0.0f;
     }
-    const int64_t distance = states.value_distance(element, value_dim);
-    const int64_t panel_distance = states.panel_distance(value_dim);
-    const float *line = states.value(block, element, value_dim);
+    auto line = states.value(block, element, value_dim);
 #pragma unroll 1
-    for (int key = 0; key < block_positions;
-         key += lanes, line += panel_distance) {
+    for (int key = 0; key < block_positions; key += lanes, line.next_panel()) {
       // All four see the same of most panels. In others rows or windows end.
       int64_t begin = block_positions, last_begin = key;
       int64_t end = 0, first_end = key + lanes;
@@ -374,12 +400,12 @@ template <typename States = DenseStates> struct AttentionBlocks {
       if (begin == last_begin && end == first_end) {
         accumulate<tile_queries, 1, value_steps>(
             sum, left, begin, end,
-            [&](int64_t k, int) { return line[(k - key) * distance]; });
+            [&](int64_t k, int) { return line.at(k - key); });
         continue;
       }
 #pragma unroll 1
       for (int64_t k = begin; k < end; ++k) {
-        const float value = line[(k - key) * distance];
+        const float value = line.at(k - key);
 #pragma unroll
         for (int i = 0; i < tile_queries; ++i)
           if (range[i].has(k))

@@ -5,47 +5,32 @@
 
 #include "codegen/cuda/library/attention.h"
 
-BATON_DEVICE void baton_task_append_key_pages(float *keys, int64_t page_stride,
-                                              const float *x, int64_t x_stride,
-                                              const int32_t *slots,
-                                              int64_t rows, int64_t width) {
-  using baton::cuda::block_positions;
-  if (rows == 0)
-    return;
-  baton::cuda::fill(
-      baton::cuda::walk_of_block(rows), width,
-      [&](int64_t d, int64_t row) {
-        const int64_t slot = slots[row];
-        return keys + slot / block_positions * page_stride +
-               baton::cuda::key_place(slot % block_positions, d, width);
-      },
-      [&](int64_t d, int64_t row) { return x[row * x_stride + d]; });
+namespace baton::cuda {
+
+/// Appends rows that are stored otherwise than as F32, a warp each.
+template <typename Places, typename Element>
+BATON_DEVICE void store_in_pages(Element *state, int64_t page_stride,
+                                 const float *x, int64_t x_stride,
+                                 const int32_t *slots, int64_t rows,
+                                 int64_t width, int64_t elements) {
+  for (int64_t row = threadIdx.x / 32; row < rows; row += blockDim.x / 32) {
+    const int64_t position = slots[row] % block_positions;
+    Element *const panel = state + slots[row] / block_positions * page_stride +
+                           position / lanes * lanes * elements;
+    write_row<Places>(panel, position % lanes, x + row * x_stride, width);
+  }
 }
 
-BATON_DEVICE void baton_task_append_value_pages(
-    float *values, int64_t page_stride, const float *x, int64_t x_stride,
-    const int32_t *slots, int64_t rows, int64_t width) {
-  using baton::cuda::block_positions;
-  baton::cuda::fill(
-      baton::cuda::walk_of_block(width), rows,
-      [&](int64_t row, int64_t d) {
-        const int64_t slot = slots[row];
-        return values + slot / block_positions * page_stride +
-               baton::cuda::value_place(slot % block_positions, d, width);
-      },
-      [&](int64_t row, int64_t d) { return x[row * x_stride + d]; });
-}
-
-BATON_DEVICE void baton_task_paged_attention(
-    float *out, int64_t out_stride, const float *q, int64_t q_stride,
-    const float *keys, int64_t key_page_stride, const float *values,
-    int64_t value_page_stride, const int32_t *positions,
-    const int32_t *sequences, const int32_t *pages, int64_t /*page_count*/,
-    int64_t line, int64_t /*step_rows*/, int64_t rows, int64_t group,
-    int64_t head_dim, int64_t value_dim, float scale, float softcap,
-    int64_t window, const float *gate, int64_t gate_stride, int64_t gate_width,
-    float *scratch) {
-  using namespace baton::cuda;
+template <typename Element>
+BATON_DEVICE void
+attend_to_pages(float *out, int64_t out_stride, const float *q,
+                int64_t q_stride, const Element *keys, int64_t key_page_stride,
+                const Element *values, int64_t value_page_stride,
+                const int32_t *positions, const int32_t *sequences,
+                const int32_t *pages, int64_t line, int64_t rows, int64_t group,
+                int64_t head_dim, int64_t value_dim, float scale, float softcap,
+                int64_t window, const float *gate, int64_t gate_stride,
+                int64_t gate_width, float *scratch) {
   // Rows of one sequence that follow one another are taken together.
   for (int64_t row = 0, count; row < rows; row += count) {
     const int64_t position = positions[row];
@@ -55,7 +40,7 @@ BATON_DEVICE void baton_task_paged_attention(
       ++count;
     // The run before reads its sums to the end.
     __syncthreads();
-    Attention<PagedStates> task{
+    Attention<PagedStates<Element>> task{
         {q + row * q_stride,
          q_stride,
          {keys, key_page_stride, values, value_page_stride,
@@ -82,5 +67,82 @@ BATON_DEVICE void baton_task_paged_attention(
         });
   }
 }
+
+} // namespace baton::cuda
+
+BATON_DEVICE void baton_task_append_key_pages(float *state, int64_t page_stride,
+                                              const float *x, int64_t x_stride,
+                                              const int32_t *slots,
+                                              int64_t rows, int64_t width,
+                                              int64_t /*row*/) {
+  using baton::cuda::block_positions;
+  if (rows == 0)
+    return;
+  baton::cuda::fill(
+      baton::cuda::walk_of_block(rows), width,
+      [&](int64_t d, int64_t row) {
+        const int64_t slot = slots[row];
+        return state + slot / block_positions * page_stride +
+               baton::cuda::key_place(slot % block_positions, d, width);
+      },
+      [&](int64_t d, int64_t row) { return x[row * x_stride + d]; });
+}
+
+BATON_DEVICE void
+baton_task_append_value_pages(float *state, int64_t page_stride, const float *x,
+                              int64_t x_stride, const int32_t *slots,
+                              int64_t rows, int64_t width, int64_t /*row*/) {
+  using baton::cuda::block_positions;
+  baton::cuda::fill(
+      baton::cuda::walk_of_block(width), rows,
+      [&](int64_t row, int64_t d) {
+        const int64_t slot = slots[row];
+        return state + slot / block_positions * page_stride +
+               baton::cuda::value_place(slot % block_positions, d, width);
+      },
+      [&](int64_t row, int64_t d) { return x[row * x_stride + d]; });
+}
+
+#define BATON_APPEND(name, Bits, Element, Places)                              \
+  BATON_DEVICE void name(Bits *state, int64_t page_stride, const float *x,     \
+                         int64_t x_stride, const int32_t *slots, int64_t rows, \
+                         int64_t width, int64_t row) {                         \
+    baton::cuda::store_in_pages<baton::cuda::Places>(                          \
+        reinterpret_cast<baton::cuda::Element *>(state), page_stride, x,       \
+        x_stride, slots, rows, width, row);                                    \
+  }
+BATON_APPEND(baton_task_append_key_pages_bf16, uint16_t, BFloat16, KeyPlaces)
+BATON_APPEND(baton_task_append_key_pages_int8, int8_t, Int8, KeyPlaces)
+BATON_APPEND(baton_task_append_key_pages_fp8, int8_t, Float8, KeyPlaces)
+BATON_APPEND(baton_task_append_value_pages_bf16, uint16_t, BFloat16,
+             ValuePlaces)
+BATON_APPEND(baton_task_append_value_pages_int8, int8_t, Int8, ValuePlaces)
+BATON_APPEND(baton_task_append_value_pages_fp8, int8_t, Float8, ValuePlaces)
+#undef BATON_APPEND
+
+#define BATON_ATTENTION(name, Bits, Element)                                   \
+  BATON_DEVICE void name(                                                      \
+      float *out, int64_t out_stride, const float *q, int64_t q_stride,        \
+      const Bits *keys, int64_t key_page_stride, const Bits *values,           \
+      int64_t value_page_stride, const int32_t *positions,                     \
+      const int32_t *sequences, const int32_t *pages, int64_t /*page_count*/,  \
+      int64_t line, int64_t /*step_rows*/, int64_t rows, int64_t group,        \
+      int64_t head_dim, int64_t value_dim, int64_t /*key_row*/,                \
+      int64_t /*value_row*/, float scale, float softcap, int64_t window,       \
+      const float *gate, int64_t gate_stride, int64_t gate_width,              \
+      float *scratch) {                                                        \
+    baton::cuda::attend_to_pages(                                              \
+        out, out_stride, q, q_stride, reinterpret_cast<const Element *>(keys), \
+        key_page_stride, reinterpret_cast<const Element *>(values),            \
+        value_page_stride, positions, sequences, pages, line, rows, group,     \
+        head_dim, value_dim, scale, softcap, window, gate, gate_stride,        \
+        gate_width, scratch);                                                  \
+  }
+BATON_ATTENTION(baton_task_paged_attention, float, float)
+BATON_ATTENTION(baton_task_paged_attention_bf16, uint16_t,
+                baton::cuda::BFloat16)
+BATON_ATTENTION(baton_task_paged_attention_int8, int8_t, baton::cuda::Int8)
+BATON_ATTENTION(baton_task_paged_attention_fp8, int8_t, baton::cuda::Float8)
+#undef BATON_ATTENTION
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_PAGED_ATTENTION_H

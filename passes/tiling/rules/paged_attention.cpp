@@ -2,6 +2,7 @@
 
 #include "passes/tiling/rules/Rules.h"
 
+#include "codegen/bodies/TaskCalls.h"
 #include "passes/tiling/TilingPieces.h"
 
 using namespace mlir;
@@ -26,6 +27,29 @@ static FailureOr<bool> isKeys(model::PagedAppendOp op) {
   return keys;
 }
 
+/// The body for a state that is stored so.
+static std::string bodyFor(StringRef name, model::PagedAppendOp state) {
+  return bodies::functionName(name, stringifyStored(state.getStored()));
+}
+
+/// What a row of a state is in memory: bytes have a scale behind them.
+static model::StepTensorType storedType(model::PagedAppendOp op) {
+  Builder builder(op.getContext());
+  model::StepTensorType type = typeOf(op.getResult());
+  SmallVector<int64_t> bytes(type.getShape());
+  bytes.back() += sizeof(float);
+  switch (op.getStored()) {
+  case model::Stored::f32:
+    return type;
+  case model::Stored::bf16:
+    return type.withElementType(builder.getBF16Type());
+  case model::Stored::int8:
+  case model::Stored::fp8:
+    return type.withShape(bytes).withElementType(builder.getI8Type());
+  }
+  llvm_unreachable("every form is listed");
+}
+
 static LogicalResult tile(model::PagedAppendOp op, Tiler &tiler) {
   View x = tiler.viewOf(op.getX()), slots = tiler.viewOf(op.getSlots());
   FailureOr<bool> asKeys = isKeys(op);
@@ -35,7 +59,7 @@ static LogicalResult tile(model::PagedAppendOp op, Tiler &tiler) {
   std::string name = plan.uniqueName(nameOf(op));
   model::StackOp stack = tiler.stack;
   View state =
-      plan.pagedState(plan.uniqueName(op.getState()), typeOf(op.getResult()),
+      plan.pagedState(plan.uniqueName(op.getState()), storedType(op),
                       stack ? static_cast<int64_t>(stack.getRepeat()) : 1,
                       kPanel, *asKeys ? 1 : kPanel, slots, op.getLoc());
   tiler.views[op.getResult()] = state;
@@ -44,18 +68,24 @@ static LogicalResult tile(model::PagedAppendOp op, Tiler &tiler) {
   PhaseBuilder phase =
       plan.phase(name, op.getLoc(), {tiles.extent, plan.constant(heads)},
                  {tiles.capacity, heads});
-  Box box = phase.whole(x), places = rowsOfTask(phase, slots, tiles.size);
-  narrow(box, 0, phase.coordinate(0), tiles.size);
-  narrow(box, 1, phase.coordinate(1), 1);
+  auto headOf = [&](const View &view) {
+    Box box = phase.whole(view);
+    narrow(box, 0, phase.coordinate(0), tiles.size);
+    narrow(box, 1, phase.coordinate(1), 1);
+    return box;
+  };
+  Box box = headOf(x), stored = headOf(state),
+      places = rowsOfTask(phase, slots, tiles.size);
   phase.reads(x, box);
   phase.reads(slots, places);
-  phase.writes(state, box);
+  phase.writes(state, stored);
   event::BufferOp buffer = state.buffer;
-  phase.call(*asKeys ? "append_key_pages" : "append_value_pages",
-             {phase.address(state, box), phase.integer(buffer.getPageStride()),
-              phase.address(x, box), phase.stride(x, 0),
-              phase.address(slots, places), tiles.count(phase),
-              phase.integer(x.type.getDimension(2))});
+  phase.call(bodyFor(*asKeys ? "append_key_pages" : "append_value_pages", op),
+             {phase.address(state, stored),
+              phase.integer(buffer.getPageStride()), phase.address(x, box),
+              phase.stride(x, 0), phase.address(slots, places),
+              tiles.count(phase), phase.integer(x.type.getDimension(2)),
+              phase.integer(state.type.getDimension(2))});
   return success();
 }
 
@@ -72,7 +102,8 @@ static LogicalResult tile(model::PagedAttentionOp op, Tiler &tiler) {
   int64_t groups = keys.type.getDimension(1),
           group = q.type.getDimension(1) / groups,
           width = q.type.getDimension(2),
-          valueWidth = values.type.getDimension(2);
+          valueWidth = typeOf(op.getV()).getDimension(2);
+  auto stored = op.getK().getDefiningOp<model::PagedAppendOp>();
   if (failed(expectRows(op, "q", q)) ||
       failed(expectAdjacentHeads(op, "q", q, group)) ||
       (gate.buffer &&
@@ -118,34 +149,41 @@ static LogicalResult tile(model::PagedAttentionOp op, Tiler &tiler) {
     gateWidth = phase.integer(gate.type.getRank() == 3 ? valueWidth : 1);
   }
   phase.writes(out, result);
-  phase.needsScratch(attentionScratch(tiles.size, group, width, valueWidth));
+  int64_t scratch = attentionScratch(tiles.size, group, width, valueWidth);
+  // Blocks of values as numbers; attention has room for those of keys.
+  if (stored.getStored() != model::Stored::f32)
+    scratch += int64_t(sizeof(float)) * kAttentionBlock * valueWidth;
+  phase.needsScratch(scratch);
   event::BufferOp keyBuffer = keys.buffer, valueBuffer = values.buffer;
   auto program = op->getParentOfType<model::ProgramOp>();
-  phase.call("paged_attention", {phase.address(out, result),
-                                 phase.stride(out, 0),
-                                 phase.address(q, queries),
-                                 phase.stride(q, 0),
-                                 phase.address(keys, keyBox),
-                                 phase.integer(keyBuffer.getPageStride()),
-                                 phase.address(values, valueBox),
-                                 phase.integer(valueBuffer.getPageStride()),
-                                 phase.address(positions, rows),
-                                 phase.address(sequences, sequenceRows),
-                                 phase.address(pages, allPages),
-                                 phase.integer(pages.type.getDimension(0)),
-                                 phase.integer(program.countPages()),
-                                 phase.count(phase.rows()),
-                                 tiles.count(phase),
-                                 phase.integer(group),
-                                 phase.integer(width),
-                                 phase.integer(valueWidth),
-                                 phase.real(op.getScale()),
-                                 phase.real(op.getSoftcap()),
-                                 phase.integer(op.getWindow()),
-                                 gatePointer,
-                                 gateStride,
-                                 gateWidth,
-                                 phase.scratch(0)});
+  phase.call(bodyFor("paged_attention", stored),
+             {phase.address(out, result),
+              phase.stride(out, 0),
+              phase.address(q, queries),
+              phase.stride(q, 0),
+              phase.address(keys, keyBox),
+              phase.integer(keyBuffer.getPageStride()),
+              phase.address(values, valueBox),
+              phase.integer(valueBuffer.getPageStride()),
+              phase.address(positions, rows),
+              phase.address(sequences, sequenceRows),
+              phase.address(pages, allPages),
+              phase.integer(pages.type.getDimension(0)),
+              phase.integer(program.countPages()),
+              phase.count(phase.rows()),
+              tiles.count(phase),
+              phase.integer(group),
+              phase.integer(width),
+              phase.integer(valueWidth),
+              phase.integer(keys.type.getDimension(2)),
+              phase.integer(values.type.getDimension(2)),
+              phase.real(op.getScale()),
+              phase.real(op.getSoftcap()),
+              phase.integer(op.getWindow()),
+              gatePointer,
+              gateStride,
+              gateWidth,
+              phase.scratch(0)});
   return success();
 }
 

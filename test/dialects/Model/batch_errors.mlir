@@ -133,6 +133,18 @@ model.program @p max_seq 64 {
 
 // -----
 
+// ... and stored alike
+%q = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%i = "test.value"() : () -> !model.tensor<rows x i32>
+%p = "test.value"() : () -> !model.tensor<6 x i32>
+%k = model.paged_append %x at %i to "k" : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x i32>) -> !model.tensor<rows x 2 x 8 x f32>
+%v = model.paged_append %x at %i to "v" {stored = #model.stored<int8>} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x i32>) -> !model.tensor<rows x 2 x 8 x f32>
+// expected-error @below {{k is stored as f32 and v as int8}}
+%r = model.paged_attention %q, %k, %v, %i, %i, %p {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x i32>, !model.tensor<6 x i32>) -> !model.tensor<rows x 4 x 8 x f32>
+
+// -----
+
 // ... G divides H
 %q = "test.value"() : () -> !model.tensor<rows x 3 x 8 x f32>
 %x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>

@@ -2,6 +2,10 @@
 //
 // RUN: baton-opt %s --batch-form=sequences=3 | FileCheck %s
 // RUN: baton-opt %s --batch-form=sequences=3 | baton-opt | FileCheck %s
+// RUN: baton-opt %s --batch-form="sequences=3 stored=bf16" --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=BF16
+// RUN: baton-opt %s --batch-form="sequences=3 stored=int8" --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=INT8
+// RUN: baton-opt %s --batch-form="sequences=3 stored=fp8" | FileCheck %s --check-prefix=FP8
+// RUN: baton-opt %s --batch-form="sequences=3 stored=fp8" | baton-opt | FileCheck %s --check-prefix=FP8
 // RUN: baton-opt %s --batch-form=sequences=3 --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=PLAN
 
 // CHECK-LABEL: model.program @decoder max_seq 64 batch 3 {
@@ -46,6 +50,20 @@
 // PLAN-SAME: #event.access<write @pages
 // PLAN-SAME: #event.access<write @sampling
 // PLAN-SAME: #event.access<write @changes
+
+// As half as many bytes, or as bytes with a scale behind each row.
+// BF16: event.storage @k_memory bytes 2048
+// BF16: event.buffer @k state : bf16
+// BF16-SAME: capacity [8, 2, 4]
+// BF16: event.call "append_key_pages_bf16"
+// BF16: event.call "paged_attention_bf16"
+// INT8: event.storage @k_memory bytes 2048
+// INT8: event.buffer @k state : i8
+// INT8-SAME: capacity [8, 2, 8]
+// INT8: event.call "append_key_pages_int8"
+// INT8: event.call "append_value_pages_int8"
+// INT8: event.call "paged_attention_int8"
+// FP8: model.paged_append %{{.+}} at %{{.+}} to "k" {stored = #model.stored<fp8>}
 model.program @decoder max_seq 64 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %wte = model.parameter ["wte"] : !model.tensor<16 x 8 x f32>

@@ -3,6 +3,8 @@
 // RUN: baton-opt %s --batch-form=sequences=2 -verify-diagnostics -split-input-file
 // RUN: not baton-opt %s --batch-form=sequences=0 -split-input-file 2>&1 | FileCheck %s
 // CHECK: batch-form: sequences is 0, expected 1 to 65536
+// RUN: not baton-opt %s --batch-form=stored=int4 -split-input-file 2>&1 | FileCheck %s --check-prefix=STORED
+// STORED: batch-form: stored is 'int4', expected f32, bf16, int8 or fp8
 
 // Attention that is products.
 model.program @products max_seq 64 {

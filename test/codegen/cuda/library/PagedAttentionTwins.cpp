@@ -24,6 +24,62 @@ void expect_same_pages(const Twin<Body> &twin, bool as_keys) {
 
 } // namespace
 
+namespace {
+
+template <typename Element, typename Body>
+void expect_same_elements(const Twin<Body> &twin, bool as_keys, int64_t extra) {
+  Random random(3);
+  for (const PagedProblem::Shape &shape : paged_shapes()) {
+    const PagedProblem problem(random, shape);
+    twin.agree([&](auto body) {
+      const auto memory =
+          as_keys ? problem.append<Element>(problem.keys, shape.head_dim,
+                                            shape.head_dim + extra, body)
+                  : problem.append<Element>(problem.values, shape.value_dim,
+                                            shape.value_dim + extra, body);
+      return std::vector<float>(memory.begin(), memory.end());
+    });
+    if (::testing::Test::HasFatalFailure())
+      return;
+  }
+}
+
+template <typename Element, typename Body>
+void expect_same_attention(const Twin<Body> &twin,
+                           const StoredForm<Element> &form) {
+  Random random(4);
+  for (const PagedProblem::Shape &shape : paged_shapes()) {
+    const PagedProblem problem(random, shape);
+    const auto keys =
+        problem.append<Element>(problem.keys, shape.head_dim,
+                                shape.head_dim + form.extra, form.append_keys);
+    const auto values = problem.append<Element>(problem.values, shape.value_dim,
+                                                shape.value_dim + form.extra,
+                                                form.append_values);
+    twin.agree([&](auto body) {
+      return problem.attend(keys, values, 16, body, form.extra);
+    });
+    if (::testing::Test::HasFatalFailure())
+      return;
+  }
+}
+
+} // namespace
+
+#define STORED_TWINS(suffix, Element, form, extra)                             \
+  TWIN_TEST(baton_task_append_key_pages_##suffix) {                            \
+    expect_same_elements<Element>(twin, true, extra);                          \
+  }                                                                            \
+  TWIN_TEST(baton_task_append_value_pages_##suffix) {                          \
+    expect_same_elements<Element>(twin, false, extra);                         \
+  }                                                                            \
+  TWIN_TEST(baton_task_paged_attention_##suffix) {                             \
+    expect_same_attention(twin, form);                                         \
+  }
+STORED_TWINS(bf16, uint16_t, bfloat_form(), 0)
+STORED_TWINS(int8, int8_t, int8_form(), 4)
+STORED_TWINS(fp8, int8_t, float8_form(), 4)
+
 TWIN_TEST(baton_task_append_key_pages) { expect_same_pages(twin, true); }
 
 TWIN_TEST(baton_task_append_value_pages) { expect_same_pages(twin, false); }
